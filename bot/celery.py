@@ -14,6 +14,7 @@ HOUR = 3600.0  # seconds
 QUEUES = ("mail", "results", "archives", "git", "web", "opinions", "webhooks")
 ROUTES = {
     "send_mail": "mail",
+    "mail_faults": "web",  # it must not stand behind the mail that stalls
     "send_links": "web",  # somebody waits at a page
     "compose_reminders": "mail",
     "suggest_closings": "results",
@@ -29,7 +30,7 @@ ROUTES = {
     "ask_second_opinions": "opinions",  # a language model may take a minute for each answer
 }
 
-app = Celery("perfwork")
+app = Celery("perfwork", task_cls="bot.runtime.recorded_task:RecordedTask")
 app.set_default()  # for every thread of a web server: the pages enqueue through Celery's current app
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.update(
@@ -47,6 +48,9 @@ app.conf.update(
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
     timezone="UTC",
+    # Events for flower and `celery events`, which cost nothing much at a few tasks a minute.
+    worker_send_task_events=True,
+    task_send_sent_event=True,
 )
 app.autodiscover_tasks(["bot"])
 
@@ -66,5 +70,5 @@ app.conf.beat_schedule = {
 # Where days count, and not seconds.
 app.conf.beat_schedule |= {
     name: {"task": name, "schedule": max(HOUR, settings.PERFWORK_PERIOD), "options": {"expires": HOUR}}
-    for name in ("compose_reminders", "suggest_closings")
+    for name in ("compose_reminders", "suggest_closings", "mail_faults")
 }

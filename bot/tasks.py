@@ -36,6 +36,7 @@ from bot.outbox.composing.composer import compose_due
 from bot.outbox.composing.follow_ups import compose_follow_ups
 from bot.outbox.composing.subscriptions import compose_subscriptions
 from bot.outbox.due_mail import has_due, is_busy
+from bot.outbox.fault_mail import mail_operators
 from bot.outbox.sender import ENDS_A_ROUND, send_due
 from bot.outbox.sign_in_mail import mail_links
 from bot.results.drop_directory import take_dropped
@@ -195,6 +196,19 @@ def send_links() -> int:
     except ValueError as invalid:
         log.info("%s", invalid)
         return 0
+
+
+@shared_task(name="mail_faults")
+def mail_faults() -> int:
+    """Mail operators what does not work, at most once a day. Return how many mails a server accepted."""
+    if not settings.PERFWORK_SENDING:
+        return 0
+    try:
+        transport = configured_transport()
+    except ValueError as invalid:
+        log.info("%s", invalid)
+        return 0
+    return mail_operators(transport, bot_identity(), timezone.now(), send_config().signing)
 
 
 @shared_task(name="send_mail", soft_time_limit=900, time_limit=960)

@@ -36,6 +36,7 @@ PERFWORK_BASE_URL: str = env.str("PERFWORK_BASE_URL", default="http://127.0.0.1:
 PERFWORK_BULLETINS: list[str] = [address.strip() for address in env.list("PERFWORK_BULLETINS", default=[])]
 PERFWORK_DIGEST: bool = flag("PERFWORK_DIGEST", False)
 PERFWORK_WEBHOOKS_PRIVATE: bool = flag("PERFWORK_WEBHOOKS_PRIVATE", False)
+PERFWORK_METRICS_KEY: str = env.str("PERFWORK_METRICS_KEY", default="")
 PERFWORK_LAB: str = env.str("PERFWORK_LAB", default="0-Day CI")
 PERFWORK_LKML: str = env.str("PERFWORK_LKML", default="linux-kernel@vger.kernel.org")
 PERFWORK_TREE_LISTS: dict[str, str] = pairs("PERFWORK_TREE_LISTS", "comma-separated tree=address pairs")
@@ -149,6 +150,7 @@ if DEBUG and not set(ALLOWED_HOSTS) <= set(LOOPBACK):
 
 _https = PERFWORK_BASE_URL.startswith("https://")
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]  # asked from inside, without TLS
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _https else 0
 # Both bind other hosts of the domain, the second one for months after it is taken back: whoever runs them decides.
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _https and flag("PERFWORK_HSTS_SUBDOMAINS", False)
@@ -172,6 +174,7 @@ INSTALLED_APPS = [
     "bot",
 ]
 MIDDLEWARE = [
+    "tracker.middleware.MeasuredRequests",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
@@ -274,17 +277,35 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
         "polling_interval": 0.1,
     }
 
+# --- logs: lines on stderr, or JSON for a collector ----------------------------------------------
+LOG_LEVEL: str = env.str("LOG_LEVEL", default="INFO").upper()
+if LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
+    raise ImproperlyConfigured(f"LOG_LEVEL: expected DEBUG, INFO, WARNING, ERROR or CRITICAL, found {LOG_LEVEL!r}")
+LOG_FORMAT: str = env.str("LOG_FORMAT", default="line")
+if LOG_FORMAT not in ("line", "json"):
+    raise ImproperlyConfigured(f"LOG_FORMAT: expected line or json, found {LOG_FORMAT!r}")
+_frameworks = {"level": "DEBUG" if LOG_LEVEL == "DEBUG" else "WARNING"}  # Celery logs each task four times
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {
+        "context": {"()": "tracker.log_context.AddContext"},
+        "database": {"()": "tracker.unavailable.OncePerMinute"},
+    },
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s%(context)s"},
+        "json": {"()": "tracker.log_context.json_formatter"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["context"]}},
     "loggers": {
+        "celery": _frameworks,
+        "kombu": _frameworks,
         "mail.log": {"level": "WARNING"},  # aiosmtpd logs every line of every SMTP dialogue
         "flufl.bounce": {"level": "CRITICAL"},  # it logs every bounce format that it tries
-        "django.request": {"level": "ERROR"},  # a warning for each 404 would let strangers fill the log
+        # A warning for each 404 would let strangers fill the log.
+        "django.request": {"level": "ERROR", "filters": ["database"]},
         "waitress.queue": {"level": "ERROR"},  # it logs each request that waits for a thread
         "kombu.connection": {"level": "ERROR"},  # a file-system queue has no host name and needs none
     },
-    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
 }

@@ -28,6 +28,7 @@ urlpatterns = [
     path("inbox/", include("tracker.pages.review.urls")),
     path("outbox/", include("tracker.pages.outbox.urls")),
     path("api/v1/", include("tracker.api.urls")),
+    path("", include("tracker.pages.health.urls")),
     path("help/", include("tracker.pages.help.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -1,5 +1,5 @@
 """The Django admin: every table, with records of the past read-only."""
 
-from tracker.admin import accounts, comparisons, reports
+from tracker.admin import accounts, comparisons, operations, reports
 
-__all__ = ["accounts", "comparisons", "reports"]
+__all__ = ["accounts", "comparisons", "operations", "reports"]

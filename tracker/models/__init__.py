@@ -26,6 +26,7 @@ from tracker.models.measurements import (
     ReleaseResult,
     Scenario,
 )
+from tracker.models.operations import FaultMail, TaskRun
 from tracker.models.outbox import (
     DeliveryFailure,
     FailureSource,
@@ -71,6 +72,7 @@ __all__ = [
     "DeliveryState",
     "Event",
     "FailureSource",
+    "FaultMail",
     "Finding",
     "Kernel",
     "LabJob",
@@ -115,6 +117,7 @@ __all__ = [
     "Subscription",
     "Suggestion",
     "Suite",
+    "TaskRun",
     "TextRevision",
     "TokenBucket",
     "ToolOutput",

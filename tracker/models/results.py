@@ -45,7 +45,10 @@ class BisectResult(models.Model):
     objects = NaturalManager["BisectResult"]()
 
     class Meta:
-        indexes = [models.Index(fields=["id"], condition=Q(on_curves=False), name="bisectresults_not_on_curves")]
+        indexes = [
+            models.Index(fields=["id"], condition=Q(on_curves=False), name="bisectresults_not_on_curves"),
+            models.Index(fields=["received_at"], name="results_as_received"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["producer", "external_id"], name="a_result_comes_in_once"),
             models.CheckConstraint(condition=models.Q(outcome__in=Outcome.values), name="result_outcome_is_known"),

@@ -3,64 +3,113 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 
+from bot.celery import QUEUES
 from bot.runtime.supervisor import Supervisor
 from tracker.models import Parameter, Report, Suite
 
+ROLES = ("web", "worker", "beat")
+EXTRA_FETCHERS = 2  # more processes for archives and trees: most of their time they wait for a server
+QUICK = ("mail", "results", "web")  # the queues of the first worker; all others belong to the fetcher
+
 
 class Command(BaseCommand):
-    help = "Run web, worker and scheduler together. Ctrl-C stops all; dead processes are restarted."
+    help = "Run web, worker and scheduler together, or some of them. Ctrl-C stops all; dead processes are restarted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
         parser.add_argument(
             "--workers", type=int, default=2, help="number of worker processes each for mail and for archives"
         )
+        parser.add_argument(
+            "--only", type=_roles, default=ROLES, metavar="ROLES", help=f"some of {','.join(ROLES)}, on this machine"
+        )
+        parser.add_argument(
+            "--queues", type=_queues, default=(), metavar="QUEUES", help="one worker, for these queues only"
+        )
 
-    def handle(self, *, bind: str, workers: int, **options: Any) -> None:
-        call_command("migrate", verbosity=0)
-        if Report.objects.filter(words="").exists():  # stored before report summaries existed
-            call_command("refold", stdout=self.stdout)
-        if not Suite.objects.exists() and not Parameter.objects.exists():  # texts about each test for release reports
-            call_command("loaddata", "lab_texts", verbosity=0)
+    def handle(self, *, bind: str, workers: int, only: Sequence[str], queues: Sequence[str], **options: Any) -> None:
+        if set(only) == set(ROLES):
+            _prepare(self.stdout)
+        else:
+            _require_migrations()  # several machines must not migrate at once
+        _forget_old_times()
         settings.PERFWORK_DROP.mkdir(parents=True, exist_ok=True)
-        self.stdout.write(f"pages at http://{bind}/ · results from {settings.PERFWORK_DROP} · Ctrl-C stops all")
+        found = commands(bind, workers, only, queues)
+        pages = f"pages at http://{bind}/" if "web" in found else f"{', '.join(found)}"
+        self.stdout.write(f"{pages} · results from {settings.PERFWORK_DROP} · Ctrl-C stops all")
         self.stdout.flush()
-        Supervisor(commands(bind, workers)).run()
+        Supervisor(found).run()
 
 
-EXTRA_FETCHERS = 2  # more processes for archives and trees: most of their time they wait for a server
-
-
-def _of(processes: int) -> list[str]:
-    return ["--concurrency", str(processes)]
-
-
-def commands(bind: str, workers: int) -> dict[str, list[str]]:
+def commands(bind: str, workers: int, only: Sequence[str] = ROLES, queues: Sequence[str] = ()) -> dict[str, list[str]]:
     """Return the commands of the processes, by name. Mail has workers of its own: it never waits for a fetch."""
-    celery = [sys.executable, "-m", "celery", "-A", "bot", "--quiet"]
-    web = [sys.executable, "-m", "bot.web.server", bind]
-    worker = [*celery, "worker", "--loglevel", "WARNING", "--without-gossip"]
-    return {
-        "web": web,
-        "web-2": web,  # on the same address: one is there while the other starts again
-        "worker": [*worker, "--queues", "mail,results,web", "--hostname", "mail@%h", *_of(workers)],
-        "fetcher": [
-            *worker,
-            "--queues",
-            "archives,git,opinions,webhooks",
-            "--hostname",
-            "archives@%h",
-            *_of(workers + EXTRA_FETCHERS),
-        ],
-        "scheduler": [
-            *(*celery, "beat", "--loglevel", "WARNING", "--pidfile="),
-            *("--schedule", str(settings.VAR / "beat-schedule")),
-        ],
-    }
+    found: dict[str, list[str]] = {}
+    if "web" in only:
+        web = [sys.executable, "-m", "bot.web.server", bind]
+        found |= {"web": web, "web-2": web}  # on the same address: one is there while the other starts again
+    if "worker" in only and queues:
+        found["worker"] = _worker("+".join(queues), queues, workers)
+    elif "worker" in only:
+        others = [queue for queue in QUEUES if queue not in QUICK]
+        found["worker"] = _worker("mail", QUICK, workers)
+        found["fetcher"] = _worker("archives", others, workers + EXTRA_FETCHERS)
+    if "beat" in only:
+        schedule = str(settings.VAR / "beat-schedule")
+        beat = ["beat", "--loglevel", settings.LOG_LEVEL, "--pidfile=", "--schedule", schedule]
+        found["scheduler"] = [*_CELERY, *beat]
+    return found
+
+
+_CELERY = (sys.executable, "-m", "celery", "-A", "bot", "--quiet")
+
+
+def _worker(name: str, queues: Sequence[str], processes: int) -> list[str]:
+    worker = [*_CELERY, "worker", "--loglevel", settings.LOG_LEVEL, "--without-gossip"]
+    return [*worker, "--queues", ",".join(queues), "--hostname", f"{name}@%h", "--concurrency", str(processes)]
+
+
+def _roles(text: str) -> Sequence[str]:
+    return _some_of(ROLES, text)
+
+
+def _queues(text: str) -> Sequence[str]:
+    return _some_of(QUEUES, text)
+
+
+def _some_of(known: Sequence[str], text: str) -> Sequence[str]:
+    """Return comma-separated names. Raises ArgumentTypeError for an unknown one."""
+    names = [name.strip() for name in text.split(",")]
+    if unknown := [name for name in names if name not in known]:
+        raise ArgumentTypeError(f"expected some of {', '.join(known)}, separated by commas; found {unknown[0]!r}")
+    return names
+
+
+def _prepare(stdout: Any) -> None:
+    """Migrate, and make what a new installation lacks."""
+    call_command("migrate", verbosity=0)
+    if Report.objects.filter(words="").exists():  # stored before report summaries existed
+        call_command("refold", stdout=stdout)
+    if not Suite.objects.exists() and not Parameter.objects.exists():  # texts about each test for release reports
+        call_command("loaddata", "lab_texts", verbosity=0)
+
+
+def _require_migrations() -> None:
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise CommandError("migrations are missing: run manage.py migrate first, on one machine")
+
+
+def _forget_old_times() -> None:
+    """Remove the request times of web processes that have ended (bot/web/server.py)."""
+    for path in (settings.VAR / "metrics").glob("*.db"):
+        path.unlink(missing_ok=True)

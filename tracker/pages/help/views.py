@@ -15,6 +15,7 @@ PAGES = {
     "api": "The API, and tables as files",
     "archives": "Reading archives",
     "comparisons": "Release reports, comparisons and the index",
+    "operating": "Operating an installation",
     "lab": "The lab's work list, and its runners",
     "triage": "The triage page",
     "mail": "The mail we send",

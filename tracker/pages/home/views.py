@@ -13,5 +13,6 @@ from tracker.services.faults import faults
 
 def releases(request: HttpRequest) -> HttpResponse:
     """Show the current cycle, then every other release with its counts; operators also see what does not work."""
-    context = {"page": queries.home_page(timezone.now()), "faults": faults() if request.user.has_perm(SEND) else []}
+    now = timezone.now()
+    context = {"page": queries.home_page(now), "faults": faults(now) if request.user.has_perm(SEND) else []}
     return render(request, "home/releases.html", context)

@@ -27,7 +27,6 @@ from tracker.models import (
     Tree,
 )
 from tracker.pages.review.excerpt import Excerpt, excerpt
-from tracker.services.faults import failing
 from tracker.services.reports.report_summary import mainline_followed
 from tracker.services.reports.suggestions import AT_ONCE
 
@@ -139,7 +138,7 @@ def inbox(
         quarantined[:PAGE],
         quarantined[PAGE - 1].pk if len(quarantined) > PAGE else None,
         _archives(now),
-        list(failing()),
+        list(Mirror.objects.exclude(error="").order_by("path")[:PAGE]),
         list(Tree.objects.exclude(path="").defer("cursor").order_by("name")[:PAGE]),
         _rules(rules, _totals((rule, number) for (_, rule), number in waiting.items()), newest),
         PendingReference.objects.filter(own=True).exists(),

@@ -14,7 +14,8 @@ from tracker.domain.events import EventKind
 from tracker.models import Decision, Suggestion
 from tracker.pages.http import cleaned, error_response, is_key, username
 from tracker.pages.review import queries
-from tracker.services.accounts.roles import DECIDE
+from tracker.services.accounts.roles import DECIDE, SEND
+from tracker.services.faults import faults
 from tracker.services.reports import suggestions
 
 _DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
@@ -31,9 +32,10 @@ def inbox(request: HttpRequest) -> HttpResponse:
             return error_response(f"{name}: expected a number; found {text[:40]!r}")
         keys[name] = int(text) if text else None
     chosen = queries.SuggestionFilter(cleaned(request.GET, "kind", 60), cleaned(request.GET, "rule", 100))
-    may_decide = request.user.has_perm(DECIDE)
+    may_decide, now = request.user.has_perm(DECIDE), timezone.now()
     context = {
-        "page": queries.inbox(timezone.now(), keys["suggestions"], keys["quarantine"], chosen),
+        "faults": faults(now) if request.user.has_perm(SEND) else [],
+        "page": queries.inbox(now, keys["suggestions"], keys["quarantine"], chosen),
         "chosen": chosen,
         "others": suggestions.OTHERS,
         "may_decide": may_decide,

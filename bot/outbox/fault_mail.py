@@ -1,0 +1,112 @@
+"""Mail operators what does not work: at most one mail a day for each, and none if all is well."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import textwrap
+from datetime import datetime, timedelta
+from email.message import EmailMessage
+from email.utils import format_datetime
+
+from django.contrib.auth.models import User
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from bot.compose.mail import POLICY
+from bot.mail.identity import BotIdentity
+from bot.mail.sanitising import for_header, one_line
+from bot.outbox.signing import Signing
+from bot.outbox.transports.port import Envelope, SendStatus, Transport
+from tracker.domain.faults import Fault
+from tracker.domain.text.english import counted
+from tracker.models import FaultMail
+from tracker.services.accounts.roles import SEND
+from tracker.services.faults import faults
+
+MOST = 50  # operators, and problems in a mail
+KEPT = timedelta(days=90)
+log = logging.getLogger(__name__)
+
+
+def mail_operators(transport: Transport, identity: BotIdentity, now: datetime, signing: Signing | None = None) -> int:
+    """Send today's mail to each operator who has not got it. Return how many a server accepted.
+
+    It does not go through the outbox, which may be what stalls. A mail is noted before it is sent: whoever got none
+    because of a crash gets one tomorrow.
+    """
+    FaultMail.objects.filter(at__lt=now - KEPT).delete()
+    found = faults(now)
+    accepted = 0
+    for address in operators() if found else ():
+        note, is_new = FaultMail.objects.get_or_create(address=address, day=now.date(), defaults={"at": now})
+        if not is_new:
+            continue
+        status = _send(address, found, transport, identity, now, signing)
+        accepted += status is SendStatus.SENT
+        if status in (SendStatus.NO_SERVER, SendStatus.LATER):
+            note.delete()  # nothing was sent: again in an hour
+    return accepted
+
+
+def _send(
+    address: str,
+    found: list[Fault],
+    transport: Transport,
+    identity: BotIdentity,
+    now: datetime,
+    signing: Signing | None,
+) -> SendStatus:
+    try:
+        raw = compose(address, found, identity, now)
+    except ValueError as error:  # an address that is invalid in a header
+        log.error("no mail to operator %r: %s", address, error)
+        return SendStatus.REFUSED
+    signed = signing.sign(raw) if signing else raw
+    outcome = transport.send(Envelope(_id(address, identity, now), identity.address, [address], signed), lambda: True)
+    if outcome.status is not SendStatus.SENT:
+        log.warning("the mail about problems was not sent: %s", outcome.reply)
+    return outcome.status
+
+
+def operators() -> list[str]:
+    """Return the addresses of the accounts that may send mail."""
+    users = User.objects.with_perm(SEND, backend="django.contrib.auth.backends.ModelBackend")
+    return sorted({user.email for user in users.exclude(email="")})[:MOST]
+
+
+def compose(address: str, found: list[Fault], identity: BotIdentity, now: datetime) -> bytes:
+    """Return the mail's bytes. Raises ValueError for an address that is invalid in a header."""
+    message = EmailMessage(policy=POLICY)
+    message["Message-ID"] = f"<{_id(address, identity, now)}>"
+    message["Date"] = format_datetime(now.replace(microsecond=0))
+    message["From"] = f"{for_header(identity.name, 60)} <{identity.address}>"
+    message["To"] = address
+    message["Subject"] = f"{for_header(identity.name, 60)}: {counted(len(found), 'problem')}"
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(_text(found, identity), charset="utf-8", cte="8bit")
+    return message.as_bytes()
+
+
+def _text(found: list[Fault], identity: BotIdentity) -> str:
+    context = {
+        "faults": [_lines(fault) for fault in found[:MOST]],
+        "more": max(0, len(found) - MOST),
+        "site": f"{identity.base_url}{reverse('releases')}",
+        "help": f"{identity.base_url}{reverse('help', args=['operating'])}#problems",
+        "bot": identity.name,
+    }
+    return render_to_string("mail/faults.txt", context)
+
+
+def _lines(fault: Fault) -> str:
+    """Return a fault as a paragraph of 78 columns: errors quote servers and git, so control characters are dropped."""
+    since = f" since {fault.since:%Y-%m-%d %H:%M} UTC" if fault.since else ""
+    text = one_line(f"{fault.name}{since}: {fault.error}", 1000)
+    return textwrap.fill(text, 78, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _id(address: str, identity: BotIdentity, now: datetime) -> str:
+    """Return the Message-ID of today's mail: the same if it is composed again."""
+    key = hashlib.sha256(address.encode()).hexdigest()[:16]
+    return f"problems-{now:%Y%m%d}-{key}@{identity.address.partition('@')[2]}"

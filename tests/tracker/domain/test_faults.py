@@ -1,0 +1,64 @@
+"""What counts as a fault: a table of snapshots."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tracker.domain.faults import FaultKind, Followed, Run, Snapshot, faults
+
+NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+WELL = Snapshot(
+    now=NOW,
+    scheduler_until=NOW + MINUTE,
+    runs=[Run("send_mail", NOW - MINUTE, "", MINUTE), Run("mail_faults", None, "", HOUR)],
+    disk_free=50 << 30,
+    disk_total=100 << 30,
+    oldest_due=NOW - MINUTE,
+    archives=[Followed("/srv/lkml", NOW - HOUR, "")],
+    trees=[Followed("linus", NOW - HOUR, "")],
+)
+
+
+def test_a_healthy_installation_has_none() -> None:
+    assert faults(WELL) == []
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "kind", "words"),
+    [
+        (replace(WELL, scheduler_until=None), FaultKind.SCHEDULER, "has never run"),
+        (replace(WELL, scheduler_until=NOW - 6 * MINUTE), FaultKind.SCHEDULER, "does not run"),
+        (replace(WELL, runs=[Run("t", NOW - 20 * MINUTE, "", MINUTE)]), FaultKind.TASK, "does not run"),
+        (replace(WELL, runs=[Run("t", NOW, "ValueError: x", MINUTE)]), FaultKind.TASK, "failed: ValueError: x"),
+        (replace(WELL, disk_free=1 << 30), FaultKind.DISK, "only 1024 MiB are free"),
+        (replace(WELL, oldest_due=NOW - 2 * HOUR), FaultKind.OUTBOX, "is not sent"),
+        (replace(WELL, in_doubt=1), FaultKind.IN_DOUBT, "1 mail in doubt"),
+        (replace(WELL, quarantined=2), FaultKind.QUARANTINE, "2 mails could not be read"),
+        (replace(WELL, rejected=3), FaultKind.REJECTED, "3 files rejected"),
+        (replace(WELL, archives=[Followed("a", NOW, "no such path")]), FaultKind.ARCHIVE, "no such path"),
+        (replace(WELL, archives=[Followed("a", NOW - 7 * HOUR, "")]), FaultKind.ARCHIVE, "was not read lately"),
+        (replace(WELL, trees=[Followed("t", None, "not a git repository")]), FaultKind.TREE, "not a git repository"),
+        (replace(WELL, trees=[Followed("t", NOW - 7 * HOUR, "")]), FaultKind.TREE, "was not read lately"),
+    ],
+)
+def test_each_fault_is_said_once_with_its_reason(snapshot: Snapshot, kind: FaultKind, words: str) -> None:
+    (fault,) = faults(snapshot)
+    assert fault.kind is kind
+    assert words in fault.error
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        replace(WELL, runs=[Run("t", NOW - 70 * MINUTE, "", HOUR)]),  # an hourly task may be an hour and more ago
+        replace(WELL, sending=False, oldest_due=NOW - 2 * HOUR),  # nothing is to be sent
+        replace(WELL, disk_free=1 << 30, disk_total=10 << 30),  # of a small disk, 5% are enough
+        replace(WELL, archives=[Followed("new", None, "")]),  # not read yet
+    ],
+)
+def test_what_is_meant_to_be_is_no_fault(snapshot: Snapshot) -> None:
+    assert faults(snapshot) == []

@@ -1,0 +1,31 @@
+"""Operations: when each periodic task last ran, and which operators were mailed what does not work."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class TaskRun(models.Model):
+    """The last run of a task, whichever worker ran it."""
+
+    task = models.TextField(unique=True)
+    at = models.DateTimeField(help_text="when it ended")
+    seconds = models.FloatField(help_text="how long it took")
+    error = models.TextField(blank=True, help_text="what it raised; empty: it succeeded")
+
+    def __str__(self) -> str:
+        return self.task
+
+
+class FaultMail(models.Model):
+    """A mail to one operator about what does not work: at most one a day, and none twice."""
+
+    address = models.TextField()
+    day = models.DateField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["address", "day"], name="one_fault_mail_a_day")]
+
+    def __str__(self) -> str:
+        return f"{self.address} on {self.day}"

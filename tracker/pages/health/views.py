@@ -1,0 +1,31 @@
+"""`/healthz`: the process answers. `/readyz`: it can answer pages, since the database is there and complete."""
+
+from __future__ import annotations
+
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+
+
+@never_cache
+def alive(request: HttpRequest) -> HttpResponse:
+    """Answer without the database: a process must not be restarted because its database is."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@never_cache
+def ready(request: HttpRequest) -> HttpResponse:
+    """Return 200, or 503 and why no page can be shown."""
+    try:
+        executor = MigrationExecutor(connection)
+        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError as error:
+        return _not_ready(f"database: {' '.join(str(error).split())}")
+    if missing:
+        return _not_ready(f"migrations are missing ({len(missing)}): run manage.py migrate")
+    return HttpResponse("ready\n", content_type="text/plain")
+
+
+def _not_ready(why: str) -> HttpResponse:
+    return HttpResponse(f"not ready: {why[:500]}\n", status=503, content_type="text/plain")

@@ -1,0 +1,66 @@
+"""A database that can't be used: a page that asks again by itself, JSON for programs, and one log line a minute."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.views.defaults import server_error
+
+RETRY = 10  # seconds
+_QUIET = 60.0  # seconds between two log lines of a process
+
+# Parts of the messages of SQLite and PostgreSQL, in lower case, and what they mean.
+_MEANINGS = (
+    (("disk is full", "no space left", "disk full"), "the disk of the database is full"),
+    (("no such table", "no such column", "does not exist"), "the database lacks migrations: run manage.py migrate"),
+    (("database is locked",), "the database is busy"),
+)
+
+
+def reason_of(error: BaseException | None) -> str:
+    """Return why the database can't be used, or "" if the error is about something else."""
+    if not isinstance(error, OperationalError | InterfaceError):
+        return ""
+    text = str(error).lower()
+    meanings = (meaning for parts, meaning in _MEANINGS if any(part in text for part in parts))
+    return next(meanings, "the database can't be reached")
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """Return a 503 if the database can't be used, else the page of an error in the program (500)."""
+    reason = reason_of(sys.exc_info()[1])
+    if not reason:
+        return server_error(request)
+    if request.path.startswith("/api/"):
+        response: HttpResponse = JsonResponse({"error": f"{reason}; try again in {RETRY} seconds"}, status=503)
+    else:
+        page = render_to_string("unavailable.html", {"reason": reason, "seconds": RETRY})
+        response = HttpResponse(page, status=503)
+    response["Retry-After"] = str(RETRY)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+class OncePerMinute(logging.Filter):
+    """Makes one line of an error of the database, without a traceback, and drops more of them for a minute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._quiet_until = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        reason = reason_of(error)
+        if not reason:
+            return True
+        if time.monotonic() < self._quiet_until:
+            return False
+        self._quiet_until = time.monotonic() + _QUIET
+        record.msg, record.args = "%s (%s)", (reason, " ".join(str(error).split()))
+        record.exc_info = record.exc_text = None
+        return True
