@@ -143,7 +143,7 @@ def _file(
         relevant = each.passed.why in (Passes.TRACKED, Passes.REPORT) and not filer.is_of_a_bulletin(each.reading)
         if waits and relevant and not filed.message_id:
             unfiled.append(each.passed)
-        _count(filed, tally, each.passed)
+        _count(filed, tally, each.passed, filer)
         yield from _tracked(filed, prefilter)
     store_pending(unfiled, archive, filer, prefilter, tally)
 
@@ -249,9 +249,9 @@ def _quarantine(passed: Passed, archive: Archive | None, filer: MailFiler, error
     tally.kept += 1
 
 
-def _count(filed: Filed, tally: ReadTally, passed: Passed) -> None:
+def _count(filed: Filed, tally: ReadTally, passed: Passed, filer: MailFiler) -> None:
     tally.reports += filed.is_report
     tally.repeated += filed.is_repeated
     tally.replies += filed.is_reply
-    tally.known += filed.was_known
+    tally.known += filed.was_known and not filer.has_just_filed(filed.message_id)
     tally.kept += bool(filed.message_id and not filed.was_known and not passed.source)

@@ -15,6 +15,7 @@ from django.db.models import Model, Q
 from bot.archives.batch import Passed, claim_pending, parsed, take
 from bot.archives.filing import MailFiler
 from bot.archives.filing.known_reports import awaited_keys, keys_of_culprit, tracked_keys
+from bot.archives.looking_ahead import Looked, looked_at
 from bot.archives.name_index import NameIndex
 from bot.archives.prefilter import Passes, Prefilter, key_of_message
 from bot.archives.sources import Source
@@ -32,6 +33,7 @@ from tracker.services.sql.locks import Lock
 EVERY = 2.0  # seconds of reading that a crash may lose
 MOST = 500  # mails filed per transaction
 MOST_BYTES = 16 << 20  # of these mails
+WORTH_FILING = 16  # mails that are filed while the next ones are being unpacked
 AT_ONCE = 100  # mails that the index found, read together
 OVERLAP = 20  # rows
 NAMED: tuple[tuple[str, type[Model]], ...] = (("message", Message), ("report", Report), ("sent", OutgoingMail))
@@ -79,8 +81,8 @@ def _read(
         archive.cursor = "" if again else source.resume(archive.cursor)
         reading = _Reading(source, archive, identity, now, lease)
         try:
-            for mail in source.mails(archive.cursor, goal) if not done else ():
-                if reading.take(mail):
+            for each in reading.mails(goal) if not done else ():
+                if reading.take(each) if each else reading.use_wait():
                     progress(reading.tally.seen)
         except (Unreadable, OSError):
             reading.flush()  # save what was read before the failure
@@ -114,24 +116,44 @@ class _Reading:
         self.tally = ReadTally()
         self.passed: list[Passed] = []
         self.size = 0  # bytes in `passed`
-        self.last: RawMail | None = None
+        self.unsent: list[str] = []  # positions of others that passed, whose bytes are only in the archive
+        self.last: RawMail | Looked | None = None
+        self.newest = b""  # the last mail whose bytes are here
         self.saved = 0  # mails up to the saved cursor
         self.flush_at = time.monotonic() + EVERY
 
-    def take(self, mail: RawMail) -> bool:
+    def mails(self, goal: str) -> Iterator[RawMail | Looked | None]:
+        """Yield the new mails, with what the prefilter sees in them where there is an index; None: none is ready."""
+        if isinstance(self.source, EpochSource):
+            return looked_at(self.source, self.archive.cursor, goal, self.prefilter)
+        return self.source.mails(self.archive.cursor, goal)
+
+    def take(self, mail: RawMail | Looked) -> bool:
         """Take one mail, without a query if it does not concern us. Returns whether mails and the cursor were saved."""
         self.tally.seen += 1
         self.last = mail
-        if self.index is None:
-            why = self.prefilter.passes(mail.raw)
+        if isinstance(mail, RawMail):
+            why, size = self.prefilter.passes(mail.raw), len(mail.raw)
         else:
-            look = self.prefilter.look(mail.raw)
-            why = look.why
-            self.index.add(mail.position, look.names)
+            assert self.index is not None
+            why, size = self.prefilter.judge(mail.look), mail.size
+            self.index.add(mail.position, mail.look.names)
+        self.newest = mail.raw or self.newest
         if why is not Passes.NOT:
-            self.passed.append(Passed(mail, why))
-            self.size += len(mail.raw)
-        if len(self.passed) < MOST and self.size < MOST_BYTES and time.monotonic() < self.flush_at:
+            if mail.raw is None:
+                self.unsent.append(mail.position)
+            else:
+                self.passed.append(Passed(RawMail(mail.raw, mail.position, mail.read_to), why))
+            self.size += size
+        full = len(self.passed) + len(self.unsent) >= MOST or self.size >= MOST_BYTES
+        if not full and time.monotonic() < self.flush_at:
+            return False
+        self.flush()
+        return True
+
+    def use_wait(self) -> bool:
+        """File what passed while no mail is ready. Returns whether mails and the cursor were saved."""
+        if len(self.passed) + len(self.unsent) < WORTH_FILING:
             return False
         self.flush()
         return True
@@ -160,6 +182,9 @@ class _Reading:
 
     def _prepare(self) -> None:
         """Fetch the keys that the mails are signed with, and parse them, before the transaction."""
+        if self.unsent:
+            assert isinstance(self.source, EpochSource)
+            self.passed += [Passed(mail, Passes.TRACKED) for mail in self.source.at(self.unsent)]
         self.filer.identity.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now)
         self.passed = [parsed(each, self.filer.identity) for each in self.passed]
 
@@ -208,12 +233,12 @@ class _Reading:
         archive.seen += self.tally.seen - self.saved
         archive.kept += tally.kept
         if self.last:
-            moments = (archive.newest_at, parse(head_of(self.last.raw) + b"\n\n").date)
+            moments = (archive.newest_at, parse(head_of(self.newest) + b"\n\n").date)
             archive.newest_at = max((each for each in moments if each), default=None)
         archive.save(update_fields=["cursor", "seen", "kept", "newest_at", "read_at", "error", "searched"])
         self.tally += tally
         self.saved = self.tally.seen
-        self.passed, self.size, self.last = [], 0, None
+        self.passed, self.unsent, self.size, self.last = [], [], 0, None
         self.flush_at = time.monotonic() + EVERY
 
 

@@ -55,6 +55,7 @@ class MailFiler:
         self.known = KnownReports()
         self._rows: dict[str, Report] = {}
         self._filed: dict[str, str] = {}  # Message-IDs, with the trust of the mail that is filed
+        self._filed_now: set[str] = set()  # Message-IDs that were not known before
         self._bulletins: set[str] = set()  # our own mails that are about no report
 
     def load_reports(self, readings: Sequence[Reading]) -> None:
@@ -109,7 +110,12 @@ class MailFiler:
         else:
             return Filed()
         self._filed[mail.message_id] = reading.trust.verdict
+        self._filed_now.add(mail.message_id)
         return filed
+
+    def has_just_filed(self, message_id: str) -> bool:
+        """Whether a mail was not known before this run."""
+        return message_id in self._filed_now
 
     def _report_in(self, reading: Reading) -> RobotReport | None:
         return find_report(reading.mail) if reading.mail.author.email in self.identity.robots else None

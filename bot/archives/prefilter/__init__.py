@@ -54,14 +54,17 @@ class Passes(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What stage one sees of a mail: whether it must be parsed, and the names of all that may make it relevant.
+    """What stage one sees in the bytes of a mail, whatever is tracked.
 
-    These are the mails it answers and links to, the culprit whose report it answers, the commits it says it fixes, and
-    the title it reverts.
+    `names`: all that may make it relevant: the mails it answers and links to, the culprit whose report it answers, the
+    commits it says it fixes, and the title it reverts. `own`: its Message-ID; hostile mail may have several. `ours`:
+    whether it names us.
     """
 
-    why: Passes
     names: list[bytes]
+    own: list[bytes]
+    ours: bool
+    may_be_report: bool
 
 
 class Prefilter:
@@ -92,9 +95,8 @@ class Prefilter:
         return why
 
     def look(self, raw: bytes) -> Look:
-        """Return what `passes` does, and the names in the mail: for an archive with an index, where nothing waits."""
+        """Return what is in the bytes of a mail, for an archive with an index, where nothing waits; see `judge`."""
         raw, found, end = self._scanned(raw)
-        own = _own_ids(raw, found, end)
         body, in_body = raw, found
         if b"\0" in raw or not found.keys().isdisjoint(_WRAPPED):
             body = self._decoded_body(raw, found, end)
@@ -104,13 +106,17 @@ class Prefilter:
         if b'Revert "' in subject and not _ANSWER.match(subject):
             names.append(_key_of_title(subject))
         ours = patterns.OWN in found or patterns.OWN in in_body or patterns.PAGE in in_body
-        if ours or self.tracked.holds_any(names) or self.tracked.holds_any(own):
+        return Look(names, _own_ids(raw, found, end), ours=ours, may_be_report=self._may_be_report(raw, found, end))
+
+    def judge(self, look: Look) -> Passes:
+        """Return what `passes` does, by what is tracked now."""
+        if look.ours or self.tracked.holds_any(look.names) or self.tracked.holds_any(look.own):
             why = Passes.TRACKED
         else:
-            why = Passes.REPORT if self._may_be_report(raw, found, end) else Passes.NOT
-        if why is not Passes.NOT and own:
-            self.tracked.add(own[0])
-        return Look(why, names)
+            why = Passes.REPORT if look.may_be_report else Passes.NOT
+        if why is not Passes.NOT and look.own:
+            self.tracked.add(look.own[0])
+        return why
 
     def _may_be_report(self, raw: bytes, found: patterns.Found, end: int) -> bool:
         if patterns.ROBOT not in found or found[patterns.ROBOT][0] >= end:

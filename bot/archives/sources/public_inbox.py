@@ -2,7 +2,7 @@
 
 public-inbox-v2-format(5): the mail is the file `m`, a removal the file `d`. public-inbox-v1-format(5): the mail is a
 file named by a digest of its Message-ID. One `git log` names the mails, one `git cat-file --batch` unpacks them
-in parallel with us. A second one was measured, and is slower on two cores.
+in parallel with us. A second unpacker was measured, and is slower on two cores.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -25,7 +25,7 @@ from bot.git import repository as git
 from tracker.domain.text.english import counted
 
 _SLICE = 256  # mails named to the unpacker at once
-_PIPE = 1 << 20  # bytes of pipe buffer between git and us; the kernel may give less
+_PIPE = 1 << 20  # bytes of pipe buffer between two processes; the kernel may give less
 _SET_PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 # ":100644 100644 <old> <new> M\tm": what a commit added, in both formats; deletions have no new blob.
 _ADDED = re.compile(rb":\d{6} \d{6} [0-9a-f]{40,64} ([0-9a-f]{40,64}) [AM]\t(?:m|[0-9a-f]{2}/[0-9a-f]{38})\n")
@@ -63,8 +63,12 @@ class EpochSource:
         checkpoint = ReadCheckpoint.parse(cursor)
         return str(checkpoint.back_to(last_common(self.epoch, checkpoint)))
 
-    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
-        return read_epoch(self.epoch, ReadCheckpoint.parse(cursor).newest, goal)
+    def mails(self, cursor: str, goal: str) -> Generator[RawMail]:
+        return self.mails_after(ReadCheckpoint.parse(cursor).newest, goal)
+
+    def mails_after(self, position: str, goal: str) -> Generator[RawMail]:
+        """Yield the mails after a position, up to the goal."""
+        return read_epoch(self.epoch, position, goal)
 
     def count(self, cursor: str) -> int:
         """Return the number of mails up to a cursor."""
@@ -102,7 +106,7 @@ def last_common(epoch: Path, checkpoint: ReadCheckpoint) -> str:
     return ""
 
 
-def read_epoch(epoch: Path, since: str = "", until: str = "HEAD") -> Iterator[RawMail]:
+def read_epoch(epoch: Path, since: str = "", until: str = "HEAD") -> Generator[RawMail]:
     """Yield the mails added after the commit `since`, up to `until`, oldest first; positions are commits."""
     if not until or (until == "HEAD" and not head(epoch)):
         return
@@ -136,10 +140,7 @@ class _Reading:
         self.log = self._start("log", *form, *span, "--")
         # Mails are rarely deltas of each other: the usual cache of 96 MB only costs.
         self.unpacker = self._start("-c", "core.deltaBaseCacheLimit=4m", "cat-file", "--batch", "--buffer")
-        try:
-            fcntl.fcntl(_pipe(self.unpacker.stdout), _SET_PIPE_SIZE, _PIPE)
-        except OSError:
-            pass  # only slower
+        widen(_pipe(self.unpacker.stdout).fileno())
         self.named: SimpleQueue[list[_Named] | None] = SimpleQueue()
         self.feeder = threading.Thread(target=self._feed, daemon=True)
         self.feeder.start()
@@ -246,6 +247,14 @@ class _Reading:
                     except OSError:
                         pass
         self.errors.close()
+
+
+def widen(pipe: int) -> None:
+    """Let a pipe hold more, so that neither end waits for the other at once."""
+    try:
+        fcntl.fcntl(pipe, _SET_PIPE_SIZE, _PIPE)
+    except OSError:
+        pass  # only slower
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
