@@ -292,9 +292,13 @@ LOGGING = {
         "context": {"()": "tracker.log_context.AddContext"},
         "database": {"()": "tracker.unavailable.OncePerMinute"},
     },
+    # Only the one that is used: each is made at every start, and the JSON one imports 60 ms of code.
     "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s%(context)s"},
-        "json": {"()": "tracker.log_context.json_formatter"},
+        LOG_FORMAT: (
+            {"()": "tracker.log_context.json_formatter"}
+            if LOG_FORMAT == "json"
+            else {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s%(context)s"}
+        )
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["context"]}},
     "loggers": {

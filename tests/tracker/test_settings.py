@@ -101,3 +101,18 @@ def test_the_secret_of_a_local_installation_is_its_own_and_stays(tmp_path: Path)
 
 def test_nothing_runs_a_migration_short(tmp_path: Path) -> None:
     assert manage(tmp_path, "makemigrations", "--check", "--dry-run").returncode == 0
+
+
+def test_what_a_command_does_not_need_it_does_not_import() -> None:
+    """Each of these costs a tenth of a second or more at every start."""
+    code = (
+        "import sys; sys.argv = ['manage.py', 'read', '--help']\n"
+        "import runpy\n"
+        "try: runpy.run_path('manage.py', run_name='__main__')\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('structlog', 'scipy', 'sklearn', 'celery', 'b4') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "LOG_FORMAT": "line"}, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr

@@ -120,11 +120,14 @@ def _people(reading: Reading, identity: BotIdentity) -> tuple[list[Address], lis
 
 
 def events_of(mail: ParsedMail, robot_report: RobotReport, at: datetime) -> list[EventData]:
-    """Return the event that it was reported; for a report against mainline also that the culprit landed there."""
+    """Return the event that it was reported; for a regression in the mainline also that the culprit landed there.
+
+    Where an improvement stands is for git to say: nobody waits for it.
+    """
     where = ":".join(part for part in (robot_report.subject.tree, robot_report.subject.branch) if part)
     events = [reported_event(mail, at, where)]
     tree = catalog.tree_for(robot_report.subject.tree)
-    if tree and tree.role == TreeRole.MAINLINE:
+    if tree and tree.role == TreeRole.MAINLINE and Verdict(robot_report.verdict) is not Verdict.IMPROVEMENT:
         events.append(in_mainline_event(mail, at))
     return events
 

@@ -17,8 +17,10 @@ RULE = "classifier"
 ACTS = 0.75  # the probability above which an effect acts by itself
 SURER = {"disputed": 0.85, "fix_failed": 0.85}  # the same for those that were wrong most often
 AGREES = 0.35  # the same for one that a rule finds, too
+AGREES_MILDLY = {"info_provided": 0.25}  # the same where little is at stake: the lab has answered something
 AGREES_TO_CLOSE = 0.5  # and that closes the report; its writer must be proven, too
 ENGAGED = 0.70  # the probability, of all effects that are also a response, above which it is recorded as a response
+ENGAGED_FIRST = 0.60  # the same where a mere response is the likeliest of all
 SUGGESTED = 0.10  # below this nothing is suggested
 MEANINGLESS = 0.5  # the probability of "none" from which nothing is suggested
 MOST_SUGGESTIONS = 2
@@ -65,10 +67,12 @@ def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:
     for name in (first, *by_rule):
         rule = by_rule.get(name)
         known = rule is not None and rule.mode is Mode.AUTO and name not in ("none", "responded")
-        if known and likely.get(name, 0.0) >= (AGREES_TO_CLOSE if name in CLOSING else AGREES):
+        agrees = AGREES_TO_CLOSE if name in CLOSING else AGREES_MILDLY.get(name, AGREES)
+        if known and likely.get(name, 0.0) >= agrees:
             return name
     engaged = sum(probability * ALSO_RESPONDED.get(name, 0.0) for name, probability in likely.items())
-    return "responded" if engaged >= ENGAGED and first != "none" else ""
+    enough = ENGAGED_FIRST if first == "responded" else ENGAGED
+    return "responded" if engaged >= enough and first != "none" else ""
 
 
 def _is_suggested(name: str, acting: str, opinion: Opinion) -> bool:

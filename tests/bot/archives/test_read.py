@@ -202,3 +202,16 @@ def test_several_archives_at_once(tmp_path: Path) -> None:
     assert done.returncode == os.EX_NOINPUT
     with sqlite3.connect(tmp_path / "perfwork.sqlite3") as database:
         assert database.execute("SELECT count(*) FROM tracker_report").fetchone() == (3,)
+
+
+@pytest.mark.usefixtures("lkp_settings")
+@pytest.mark.parametrize(("verdict", "kinds"), [("regression", {"reported", "landed"}), ("improvement", {"reported"})])
+def test_a_regression_in_the_mainline_landed_there_and_of_an_improvement_git_says_it(
+    tmp_path: Path, verdict: str, kinds: set[str]
+) -> None:
+    change = f"12.4% {verdict}"
+    report = INVENTED.replace("-12.4% regression", change).replace("     -12.4%", "     +12.4%")
+    path = tmp_path / "report.eml"
+    path.write_text(report, encoding="latin-1")
+    run("read", str(path))
+    assert {each["kind"] for each in exported("events")} == kinds
