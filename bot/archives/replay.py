@@ -47,14 +47,15 @@ def replay_quarantine(
 def replay_all(identity: BotIdentity, now: datetime, progress: Callable[[int], None] = lambda count: None) -> Replayed:
     """Delete what was read from mail, and read all mail again, in one transaction. What people decided stays."""
     before = _states()
-    mails = Message.objects.exclude(kind=SenderKind.SELF)
+    mails = Message.objects.exclude(kind=SenderKind.SELF).filter(source__erased_at=None)  # those can't be read again
     ids = mails.values("message_id")
     reported = mails.filter(author_email__in=identity.robots).values("report")
     Finding.objects.filter(result=None, report__in=reported).delete()  # findings from results stay
     event_log.forget_mail(ids)
     PendingReference.objects.all().delete()
     mails.delete()
-    tally, count = _read_again(RawMessage.objects.exclude(message__kind=SenderKind.SELF), identity, now, progress)
+    rows = RawMessage.objects.exclude(message__kind=SenderKind.SELF).filter(erased_at=None)
+    tally, count = _read_again(rows, identity, now, progress)
     suggest_stored()
     event_log.refold(Report.objects.values_list("pk", flat=True))
     report_summary.refresh(Report.objects.values_list("pk", flat=True))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from bot.git.inspection import CommitInspection
 from bot.results.bisect_result import MeasurementData, Result
@@ -12,7 +13,9 @@ from tracker.domain.statistics.significance import Graded, overlap
 
 MERGE = "the culprit is a merge commit"
 NO_CODE = "the culprit changes comments or documentation only"
-OF_THE_CULPRIT = frozenset({MERGE, NO_CODE})  # other results about the same culprit don't clear these
+FORGOTTEN = "made before the database was restored from an older backup: check in the archives that no mail was sent"
+# Other results about the same culprit don't clear these.
+OF_THE_CULPRIT = frozenset({MERGE, NO_CODE, FORGOTTEN})
 
 
 def why_held(
@@ -53,3 +56,11 @@ def _about_numbers(headline: MeasurementData, graded: Graded, direction: str) ->
         yield NO_DIRECTION.format(metric=headline.metric)
     elif headline.direction not in ("unknown", direction):
         yield CONTRADICTION.format(stated=headline.direction, metric=headline.metric, known=direction)
+
+
+def may_be_forgotten(created_at: datetime, gaps: Sequence[tuple[datetime, datetime]]) -> Iterator[str]:
+    """Yield a reason if a result was made in a gap: between a backup and its restoration, when it may have been here
+    already, and a mail about it sent.
+    """
+    if any(start <= created_at <= end for start, end in gaps):
+        yield FORGOTTEN

@@ -16,3 +16,8 @@ class TaskRunAdmin(ReadOnly):
 @admin.register(models.FaultMail)
 class FaultMailAdmin(ReadOnly):
     list_display = ("address", "day", "at")
+
+
+@admin.register(models.Restoration)
+class RestorationAdmin(ReadOnly):
+    list_display = ("backup_at", "restored_at")

@@ -26,7 +26,7 @@ from tracker.models.measurements import (
     ReleaseResult,
     Scenario,
 )
-from tracker.models.operations import FaultMail, TaskRun
+from tracker.models.operations import FaultMail, Restoration, TaskRun
 from tracker.models.outbox import (
     DeliveryFailure,
     FailureSource,
@@ -101,6 +101,7 @@ __all__ = [
     "Reminder",
     "Report",
     "ReportHighlight",
+    "Restoration",
     "RuleRecord",
     "SavedView",
     "Scenario",

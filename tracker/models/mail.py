@@ -81,6 +81,9 @@ class RawMessage(models.Model):
     compressed = models.BinaryField()
     error = models.TextField(blank=True)
     received_at = models.DateTimeField()
+    erased_at = models.DateTimeField(
+        null=True, blank=True, help_text="its writer's data was erased on request: it is empty, and never read again"
+    )
 
     class Meta:
         indexes = [models.Index(fields=["id"], condition=~models.Q(error=""), name="quarantined")]

@@ -1,4 +1,4 @@
-"""Operations: when each periodic task last ran, and which operators were mailed what does not work."""
+"""Operations: when each periodic task last ran, which operators were mailed what does not work, what was restored."""
 
 from __future__ import annotations
 
@@ -29,3 +29,13 @@ class FaultMail(models.Model):
 
     def __str__(self) -> str:
         return f"{self.address} on {self.day}"
+
+
+class Restoration(models.Model):
+    """A backup was restored: what happened between the two times, mail that was sent included, is not known here."""
+
+    backup_at = models.DateTimeField()
+    restored_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"of {self.backup_at:%Y-%m-%d %H:%M}"

@@ -128,6 +128,8 @@ class MailFiler:
         name = reading.mail.message_id
         if not reading.trust.proven or self._filed[name] == reading.trust.verdict:
             return False
+        if Message.objects.filter(message_id=name).exclude(source__erased_at=None).exists():
+            return False  # what was erased on request does not come back
         before = Message.objects.filter(message_id=name).exclude(source=keep()).select_related("report").first()
         if before is None:
             return False  # the very same mail, which `replay` reads again

@@ -12,7 +12,7 @@ from bot.mail.subsystem import subsystem_of
 from bot.replies.which_report.report_lookup import person_keys
 from bot.results import rechecks
 from bot.results.bisect_result import Result
-from bot.results.review_reasons import OF_THE_CULPRIT, why_held
+from bot.results.review_reasons import OF_THE_CULPRIT, may_be_forgotten, why_held
 from bot.results.storage.catalog import ResultCatalog, fetch_catalog
 from bot.results.storage.graded import FIELDS, GradedMeasurement, NewFinding
 from bot.results.storage.grading import grade
@@ -22,7 +22,7 @@ from tracker.domain.keys import tag_of
 from tracker.domain.report_state.fold import fold
 from tracker.domain.report_state.text import status_text
 from tracker.domain.statistics.change import verdict_of
-from tracker.models import BisectResult, Commit, Event, Finding, Report
+from tracker.models import BisectResult, Commit, Event, Finding, Report, Restoration
 from tracker.models.results import Outcome
 from tracker.services.reports import event_log, report_summary
 from tracker.services.reports.regrading import outdate, regrade
@@ -62,6 +62,7 @@ class _Batch:
         self._former_headlines: list[int] = []  # ids of findings that are no longer the headline
         self._changed: dict[int, Report] = {}
         self._mainline_followed = report_summary.mainline_followed()
+        self._gaps = list(Restoration.objects.values_list("backup_at", "restored_at"))
         self._outdated: set[int] = set()  # reports whose unsent mail must be composed again
 
     def store(
@@ -127,7 +128,8 @@ class _Batch:
         assert result.culprit
         author = self.catalog.commits[result.culprit.sha].author_email
         seen = self.seen.get(result.culprit.sha)
-        return "\n".join(why_held(result, headline.graded, headline.metric.direction, author, seen))
+        reasons = why_held(result, headline.graded, headline.metric.direction, author, seen)
+        return "\n".join((*reasons, *may_be_forgotten(result.created_at or self.now, self._gaps)))
 
     # --- one result ---
 

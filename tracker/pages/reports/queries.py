@@ -351,5 +351,6 @@ def tables(report: Report) -> list[KeptTable]:
 
 def raw_mails(report: Report) -> Iterator[bytes]:
     """Yield the mails of the thread as they were received."""
-    rows = RawMessage.objects.filter(message__report=report).order_by("message__sent_at", "pk")[:MBOX]
+    kept = RawMessage.objects.filter(message__report=report, erased_at=None)
+    rows = kept.order_by("message__sent_at", "pk")[:MBOX]
     return (row.raw for row in rows.iterator(chunk_size=50))

@@ -1,0 +1,31 @@
+"""`backup FILE`: write a consistent backup, while everything goes on working."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from bot.operations.backup import write_backup
+from bot.operations.errors import BackupError
+
+
+class Command(BaseCommand):
+    help = "Write a backup of the database and of the drop directory to a new file. Perfwork may run meanwhile."
+    requires_system_checks = []  # it uses the database only
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="a new file, such as perfwork-2026-11-21.tar")
+
+    def handle(self, *, file: Path, **options: Any) -> None:
+        try:
+            manifest = write_backup(file.resolve(), settings.PERFWORK_DROP, timezone.now())
+        except BackupError as fault:
+            raise CommandError(str(fault)) from None
+        except OSError as error:
+            raise CommandError(f"{file}: {error.strerror or error}") from None
+        self.stdout.write(f"{file}: {file.stat().st_size >> 20} MiB, {manifest.rows['tracker_report']:,} reports")

@@ -1,0 +1,38 @@
+"""`prune`: remove what nobody needs any more."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from bot.operations.prune import Retention, prune
+
+AGES = {
+    "pending": "mail that waits for a report that never came",
+    "unrelated": "stored mail that concerns nothing",
+    "done": "files of imported results",
+    "rejected": "files of rejected results",
+}
+
+
+class Command(BaseCommand):
+    help = "Remove what no report rests on: old raw mail that concerns nothing, imported files, links and sessions."
+    requires_system_checks = []  # it uses the database only
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="only count")
+        for name, what in AGES.items():
+            days = getattr(Retention(), name).days
+            parser.add_argument(f"--{name}", type=int, default=days, metavar="DAYS", help=f"{what}: {days} days")
+
+    def handle(self, *, dry_run: bool, **options: Any) -> None:
+        if negative := next((name for name in AGES if options[name] < 0), ""):
+            raise CommandError(f"--{negative}: expected a number of days, found {options[negative]}")
+        keep = Retention(**{name: timedelta(days=options[name]) for name in AGES})
+        for each in prune(settings.PERFWORK_DROP, timezone.now(), keep, dry_run=dry_run):
+            self.stdout.write(f"{each.number:8,}  {each.what}")

@@ -1,0 +1,44 @@
+"""`restore FILE`: put a backup back; nothing is sent until an operator has looked."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from django.utils import timezone
+
+from bot.operations.errors import BackupError
+from bot.operations.restore import restore_backup
+
+AFTER = """sending is stopped, since mail that was sent after the backup is not known here. Now:
+  manage.py read                              read the archives: copies of our mail are found there
+  manage.py outbox list --state in_doubt      decide on what was not found
+  manage.py outbox list --state held
+  manage.py outbox go                         send again"""
+
+
+class Command(BaseCommand):
+    help = "Replace the database by that of a backup, with Perfwork stopped. Nothing is sent until `outbox go`."
+    requires_system_checks = []  # it uses the database only
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="what `backup` wrote")
+        parser.add_argument("--replace", action="store_true", help="even if the database holds reports already")
+
+    def handle(self, *, file: Path, replace: bool, **options: Any) -> None:
+        try:
+            manifest = restore_backup(
+                file.resolve(), settings.PERFWORK_DROP, timezone.now(), replace=replace, say=self.stdout.write
+            )
+        except BackupError as fault:
+            raise CommandError(str(fault)) from None
+        except DatabaseError as error:
+            raise CommandError(f"the database: {' '.join(str(error).split())}") from None
+        except OSError as error:
+            raise CommandError(f"{file}: {error.strerror or error}") from None
+        reports = manifest.rows["tracker_report"]
+        self.stdout.write(f"restored {reports:,} reports of {manifest.made_at:%Y-%m-%d %H:%M} UTC; {AFTER}")

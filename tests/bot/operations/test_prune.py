@@ -1,0 +1,125 @@
+"""Pruning removes what no report rests on, and nothing else; erasing removes what a person wrote, and keeps facts."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from bot.archives.reader import read_source
+from bot.archives.replay import replay_all
+from bot.archives.sources import open_sources
+from bot.operations.erase import NOBODY, erase
+from bot.operations.prune import Retention, prune
+from tests.world import DANA, World, message_id
+from tracker.models import (
+    Correspondent,
+    Event,
+    Mailing,
+    Message,
+    PendingReference,
+    RawMessage,
+    Report,
+    SavedView,
+    SignIn,
+    Suggestion,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def answer(world: World, report: Report, text: str) -> None:
+    """Post an answer of the author, and read it."""
+    world.post(DANA, text, to=message_id(report))
+    world.read()
+
+
+def raw(digest: str, at: datetime, error: str = "") -> RawMessage:
+    return RawMessage.objects.create(digest=digest, compressed=b"", received_at=at, error=error)
+
+
+def test_only_what_nothing_rests_on_is_removed(world: World, tmp_path: Path, now: datetime) -> None:
+    report = world.report()
+    answer(world, report, "I will look into the lock tomorrow.")
+    kept = set(RawMessage.objects.values_list("pk", flat=True))
+    old = now - timedelta(days=400)
+    RawMessage.objects.update(received_at=old)
+    waits, unrelated, broken = raw("a", old), raw("b", old), raw("c", old, error="ValueError: x")
+    young = raw("d", now - timedelta(days=30))
+    PendingReference.objects.create(key="x@y", source=waits)
+    SignIn.objects.create(address="a@b.example", asked_at=old)
+    SignIn.objects.create(address="a@b.example", asked_at=now)
+    drop = tmp_path / "drop"
+    for folder in ("done", "refused"):
+        (drop / folder).mkdir(parents=True)
+    (drop / "done" / "new.json").touch()
+    old_file = drop / "done" / "old.json"
+    old_file.touch()
+    os.utime(old_file, (old.timestamp(), old.timestamp()))
+
+    counted = {each.what: each.number for each in prune(drop, now, dry_run=True)}
+    assert RawMessage.objects.filter(pk__in=(waits.pk, unrelated.pk)).count() == 2, "a dry run removes nothing"
+    removed = {each.what: each.number for each in prune(drop, now)}
+    assert counted == removed
+    assert removed["pending mails"] == removed["unrelated mails"] == removed["sign-in links"] == 1
+    left = set(RawMessage.objects.values_list("pk", flat=True))
+    assert left == kept | {broken.pk, young.pk}
+    assert (drop / "done" / "new.json").exists()
+    # A file that was just moved there is kept, however old its content.
+    assert old_file.exists()
+    later = prune(drop, datetime.now(tz=now.tzinfo) + timedelta(days=400), Retention())
+    assert {each.what: each.number for each in later}["imported files"] == 2
+
+
+def test_what_a_person_wrote_is_erased_and_the_facts_stay(world: World, now: datetime, client: Client) -> None:
+    report = world.report()
+    answer(world, report, "Thanks! I am working on a patch, it will be ready on Monday.")
+    before = [(each.kind, each.occurred_at) for each in Event.objects.order_by("pk")]
+    state = (report_now := type(report).objects.get(pk=report.pk)).state
+    assert state == "working"
+    user = get_user_model().objects.create_user("dana", email=DANA.email, password="x" * 20)
+    SavedView.objects.create(owner=user, name="mine", query="", saved_at=now)
+    assert Message.objects.filter(author_email=DANA.email).exists()
+
+    found = erase(DANA.email.upper(), now)
+
+    assert (found.mails, found.accounts) == (1, 1)
+    mail = Message.objects.get(author_email=NOBODY)
+    assert (mail.author_name, mail.own_text, mail.subject, mail.source.raw) == ("", "", "", b"")
+    assert [(each.kind, each.occurred_at) for each in Event.objects.order_by("pk")] == before
+    assert not Event.objects.filter(message_id=mail.message_id).exclude(quote="").exists()
+    assert not Suggestion.objects.filter(message_id=mail.message_id).exclude(quote="").exists()
+    user.refresh_from_db()
+    assert (user.username, user.email, user.is_active) == (f"erased-{user.pk}", "", False)
+    assert not SavedView.objects.exists()
+    assert Correspondent.objects.get(address=DANA.email).mailing == Mailing.OPTED_OUT
+    report_now.refresh_from_db()
+    assert report_now.state == state
+    page = client.get(f"/report/{report.culprit.sha}/")
+    assert page.status_code == 200
+    assert "ready on Monday" not in page.content.decode()
+
+
+def test_what_was_erased_does_not_come_back(world: World, now: datetime) -> None:
+    report = world.report()
+    answer(world, report, "Thanks! I am working on a patch, it will be ready on Monday.")
+    erase(DANA.email, now)
+    events = Event.objects.count()
+    replay_all(world.identity, now)
+    for source in open_sources(str(world.inbox.path)):
+        read_source(source, world.identity, now, again=True)
+    assert not Message.objects.filter(author_email=DANA.email).exists()
+    assert not any(b"ready on Monday" in each.raw for each in RawMessage.objects.all())
+    assert Event.objects.count() == events
+
+
+def test_erasing_asks_first() -> None:
+    with pytest.raises(CommandError, match="can't be undone: add --yes"):
+        call_command("erase", DANA.email)
+    with pytest.raises(CommandError, match="expected an address"):
+        call_command("erase", "dana", yes=True)
