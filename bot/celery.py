@@ -19,6 +19,7 @@ ROUTES = {
     "compose_reminders": "mail",
     "suggest_closings": "results",
     "take_results": "results",
+    "fold_reports": "results",
     "read_archives": "archives",
     "read_archive": "archives",
     "clone_epochs": "git",
@@ -63,7 +64,15 @@ app.conf.beat_schedule = {
         "options": {"expires": max(10.0, settings.PERFWORK_PERIOD)},
     }
     for name in (
-        *("take_results", "read_archives", "track_trees", "open_lab_jobs", "send_mail", "call_webhooks"),
+        *(
+            "take_results",
+            "read_archives",
+            "track_trees",
+            "open_lab_jobs",
+            "send_mail",
+            "call_webhooks",
+            "fold_reports",
+        ),
         *(["ask_second_opinions"] if settings.PERFWORK_READER_URL else []),
     )
 }

@@ -45,7 +45,7 @@ from bot.runtime.leases import service_lease
 from bot.upstream.tracking.follow import Patience, follow
 from bot.webhooks import deliveries
 from tracker.services.clock import database_now
-from tracker.services.reports import closing
+from tracker.services.reports import closing, folding
 
 CALLING = timedelta(seconds=20)  # per run of one webhook
 SENDING = 10.0  # seconds per run, so that a worker can stop soon when asked to
@@ -93,6 +93,19 @@ def take_results() -> int:
     if not settings.PERFWORK_APPROVE_FIRST:
         approve_answers(timezone.now())
     return taken
+
+
+@shared_task(name="fold_reports")
+def fold_reports() -> int:
+    """Fold all reports again after an upgrade, unless another worker does. Return how many were folded."""
+    if folding.progress() is None:
+        return 0
+    try:
+        with service_lease("folding", timedelta(minutes=30)):
+            return folding.fold_all(lambda at: log.info("%s", at))
+    except Busy as busy:
+        log.info("%s", busy)
+        return 0
 
 
 @shared_task(name="open_lab_jobs")

@@ -1,4 +1,6 @@
-"""Around every request: its time is measured, its log lines are marked, and what signed-in people see stays private."""
+"""Around every request: its time is measured, its log lines are marked, what signed-in people see stays private, and no
+table is shown before all reports are folded.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from prometheus_client import Histogram
 
 from tracker.log_context import bound
+from tracker.services.reports import folding
+from tracker.unavailable import unavailable
 
 REQUEST_TIMES = Histogram(
     "perfwork_request_seconds",
@@ -18,6 +22,7 @@ REQUEST_TIMES = Histogram(
     ["page", "method", "status"],
     buckets=(0.01, 0.025, 0.05, 0.1, 0.3, 1, 3, 10),
 )
+_ALWAYS_SHOWN = ("/healthz", "/readyz", "/metrics", "/admin/", f"/{settings.STATIC_URL.strip('/')}/")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
 
 
@@ -36,6 +41,23 @@ class MeasuredRequests:
         method = request.method if request.method in _METHODS else "other"
         REQUEST_TIMES.labels(page, method, f"{response.status_code // 100}xx").observe(time.perf_counter() - began)
         return response
+
+
+class FoldedReports:
+    """Says how far it is while reports are folded after an upgrade, instead of showing empty tables.
+
+    What comes in is taken meanwhile, and probes are answered.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.method not in ("GET", "HEAD") or request.path.startswith(_ALWAYS_SHOWN):
+            return self.get_response(request)
+        if at := folding.progress():
+            return unavailable(request, str(at))
+        return self.get_response(request)
 
 
 class PrivatePages:

@@ -36,6 +36,11 @@ def failed(request: HttpRequest) -> HttpResponse:
     reason = reason_of(sys.exc_info()[1])
     if not reason:
         return server_error(request)
+    return unavailable(request, reason)
+
+
+def unavailable(request: HttpRequest, reason: str) -> HttpResponse:
+    """Return a 503 with a reason: a page that asks again by itself, or JSON."""
     if request.path.startswith("/api/"):
         response: HttpResponse = JsonResponse({"error": f"{reason}; try again in {RETRY} seconds"}, status=503)
     else:

@@ -21,3 +21,8 @@ class FaultMailAdmin(ReadOnly):
 @admin.register(models.Restoration)
 class RestorationAdmin(ReadOnly):
     list_display = ("backup_at", "restored_at")
+
+
+@admin.register(models.Folding)
+class FoldingAdmin(ReadOnly):
+    list_display = ("version", "folded_to")

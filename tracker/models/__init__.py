@@ -26,7 +26,7 @@ from tracker.models.measurements import (
     ReleaseResult,
     Scenario,
 )
-from tracker.models.operations import FaultMail, Restoration, TaskRun
+from tracker.models.operations import FaultMail, Folding, Restoration, TaskRun
 from tracker.models.outbox import (
     DeliveryFailure,
     FailureSource,
@@ -74,6 +74,7 @@ __all__ = [
     "FailureSource",
     "FaultMail",
     "Finding",
+    "Folding",
     "Kernel",
     "LabJob",
     "Landing",

@@ -1,4 +1,6 @@
-"""Operations: when each periodic task last ran, which operators were mailed what does not work, what was restored."""
+"""Operations: when each periodic task last ran, which operators were mailed what does not work, what was restored,
+and how far the reports are folded after an upgrade.
+"""
 
 from __future__ import annotations
 
@@ -39,3 +41,13 @@ class Restoration(models.Model):
 
     def __str__(self) -> str:
         return f"of {self.backup_at:%Y-%m-%d %H:%M}"
+
+
+class Folding(models.Model):
+    """How far all reports were folded by a version of the report summary; one row (services/reports/folding.py)."""
+
+    version = models.PositiveIntegerField(help_text="the version by which all reports are folded")
+    folded_to = models.PositiveBigIntegerField(default=0, help_text="key of the last report folded by the next one")
+
+    def __str__(self) -> str:
+        return f"version {self.version}"

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from bot.config import bulletin_config
 from bot.management.bulletins import hold_bulletin
+from bot.management.folded import require_folded
 from bot.outbox.composing import bulletins
 from tracker.documents import text
 from tracker.documents.digest import queries
@@ -28,6 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--hold", action="store_true", help="put it into the outbox, held for approval")
 
     def handle(self, *, release: str | None, hold: bool, **options: Any) -> None:
+        require_folded()
         version, now = release or queries.current(), timezone.now()
         if not version or not (release is None or Release.objects.filter(version=release).exists()):
             raise CommandError(f"unknown release {json.dumps(version)}; `track` adds releases from git")

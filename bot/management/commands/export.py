@@ -17,6 +17,7 @@ from bot.compose.report.report_mail import tags
 from bot.config import bot_identity
 from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import lore_link, one_line
+from bot.management.folded import require_folded
 from tracker.domain.events import EventKind
 from tracker.domain.text.spreadsheet import safe_cell
 from tracker.models import Event, Finding, Message, Purpose, Report
@@ -128,6 +129,7 @@ class Command(BaseCommand):
         parser.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
 
     def handle(self, *, table: str, sha: str, format: str, origin: str, **options: Any) -> None:
+        require_folded()
         if table == "kcidb":
             self.stdout.write(json.dumps(kcidb(origin, bot_identity()), ensure_ascii=False))
             return

@@ -6,9 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from bot.progress import counting
 from tracker.models import Report
-from tracker.services.reports.event_log import refold
-from tracker.services.reports.report_summary import refresh
+from tracker.services.reports import folding
+
+AT_ONCE = 500
 
 
 class Command(BaseCommand):
@@ -17,7 +19,9 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         pks = list(Report.objects.values_list("pk", flat=True))
-        for start in range(0, len(pks), 500):
-            refold(pks[start : start + 500])
-            refresh(pks[start : start + 500])
+        with counting("folding", "reports") as progress:
+            for start in range(0, len(pks), AT_ONCE):
+                folding.fold(pks[start : start + AT_ONCE])
+                progress(min(len(pks), start + AT_ONCE))
+        folding.mark_complete()
         self.stdout.write(f"{len(pks)} reports folded")

@@ -14,6 +14,7 @@ from django.utils.safestring import mark_safe
 
 from bot.config import bulletin_config
 from bot.management.bulletins import hold_bulletin
+from bot.management.folded import require_folded
 from bot.outbox.composing import bulletins
 from tracker.documents.forms import FORMS
 from tracker.models import Release
@@ -30,6 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--hold", action="store_true", help="put the text into the outbox, held for approval")
 
     def handle(self, *, release: str, format: str, hold: bool, **options: Any) -> None:
+        require_folded()
         found = Release.objects.filter(version=release).first()
         if found is None:
             raise CommandError(f"unknown release {json.dumps(release)}; `track` adds releases from git")

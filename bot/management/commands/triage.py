@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from bot.management.folded import require_folded
 from tracker.documents.triage_table import PrintedRow
 from tracker.domain.events import State
 from tracker.models import Release
@@ -30,6 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--missing-in-stable", action="store_true", help="only fixes missing in a stable series")
 
     def handle(self, *, release: str | None, state: list[str], missing_in_stable: bool, **options: Any) -> None:
+        require_folded()
         chosen = self._release(release)
         table = queries.table(chosen, state, missing_in_stable=missing_in_stable)
         console = Console(file=cast(IO[str], self.stdout), width=_width(), highlight=False)

@@ -15,7 +15,8 @@ from django.db.migrations.executor import MigrationExecutor
 
 from bot.celery import QUEUES
 from bot.runtime.supervisor import Supervisor
-from tracker.models import Parameter, Report, Suite
+from tracker.models import Parameter, Suite
+from tracker.services.reports import folding
 
 ROLES = ("web", "worker", "beat")
 EXTRA_FETCHERS = 2  # more processes for archives and trees: most of their time they wait for a server
@@ -97,8 +98,8 @@ def _some_of(known: Sequence[str], text: str) -> Sequence[str]:
 def _prepare(stdout: Any) -> None:
     """Migrate, and make what a new installation lacks."""
     call_command("migrate", verbosity=0)
-    if Report.objects.filter(words="").exists():  # stored before report summaries existed
-        call_command("refold", stdout=stdout)
+    if at := folding.progress():
+        stdout.write(f"{at}; a worker does it, and pages say how far it is")
     if not Suite.objects.exists() and not Parameter.objects.exists():  # texts about each test for release reports
         call_command("loaddata", "lab_texts", verbosity=0)
 

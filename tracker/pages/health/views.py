@@ -7,6 +7,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 
+from tracker.services.reports import folding
+
 
 @never_cache
 def alive(request: HttpRequest) -> HttpResponse:
@@ -24,6 +26,8 @@ def ready(request: HttpRequest) -> HttpResponse:
         return _not_ready(f"database: {' '.join(str(error).split())}")
     if missing:
         return _not_ready(f"migrations are missing ({len(missing)}): run manage.py migrate")
+    if at := folding.progress():
+        return _not_ready(str(at))
     return HttpResponse("ready\n", content_type="text/plain")
 
 

@@ -1,0 +1,153 @@
+"""An upgrade changes what the tables rest on: nobody sees an empty table, and a worker folds all reports again."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from bot.tasks import fold_reports
+from tests.conftest import ROOT
+from tests.world import DANA, World, message_id
+from tracker.models import Folding, Report
+from tracker.services.reports import folding
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def upgraded(world: World, monkeypatch: pytest.MonkeyPatch) -> list[Report]:
+    """Three reports whose summary is still that of the version before."""
+    reports = [world.report(f"mm: change number {number}") for number in range(3)]
+    world.post(DANA, "I am working on a fix.", to=message_id(reports[0]))
+    world.read()
+    Report.objects.update(words="", urgency=0, state="no_response")
+    Folding.objects.update_or_create(pk=1, defaults={"version": folding.VERSION - 1, "folded_to": 0})
+    monkeypatch.setattr(folding, "_known_complete", set())
+    monkeypatch.setattr(folding, "_AT_ONCE", 2)
+    return reports
+
+
+def test_pages_say_how_far_it_is_until_all_is_folded(
+    upgraded: list[Report], client: Client, admin_client: Client
+) -> None:
+    for address in ("/", "/search/?q=x", f"/report/{upgraded[0].culprit.sha}/"):
+        page = client.get(address)
+        assert page.status_code == 503
+        assert "Folding all reports after an upgrade: 0 of 3" in page.content.decode()
+        assert page["Retry-After"] == "10"
+    assert client.get("/api/v1/reports").json()["error"].startswith("folding all reports")
+    assert client.get("/readyz").status_code == 503
+    assert client.get("/healthz").status_code == 200
+    assert admin_client.get("/admin/").status_code == 200, "an operator can look"
+
+    assert fold_reports() == 3
+
+    assert client.get("/").status_code == 200
+    assert client.get("/readyz").status_code == 200
+    assert Report.objects.get(pk=upgraded[0].pk).state == "working"
+    assert not Report.objects.filter(words="").exists()
+    assert fold_reports() == 0
+
+
+def test_commands_print_no_table_that_is_not_folded(upgraded: list[Report]) -> None:
+    for command in (["triage"], ["export", "reports"], ["report", "v9.1"], ["digest"]):
+        with pytest.raises(CommandError, match="0 of 3; wait for a worker, or run"):
+            call_command(*command)
+    out = io.StringIO()
+    call_command("refold", stdout=out)
+    assert out.getvalue() == "3 reports folded\n"
+    call_command("export", "reports", stdout=out)
+    assert '"working"' in out.getvalue()
+
+
+def test_it_goes_on_where_it_was_interrupted(upgraded: list[Report], monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[int]] = []
+    fold = folding.fold
+
+    def dies_at_the_second(keys: list[int]) -> None:
+        seen.append(keys)
+        if len(seen) == 2:
+            raise MemoryError
+        fold(keys)
+
+    monkeypatch.setattr(folding, "fold", dies_at_the_second)
+    with pytest.raises(MemoryError):
+        folding.fold_all()
+    assert (at := folding.progress())
+    assert (at.done, at.total) == (2, 3)
+    assert folding.fold_all() == 1
+    assert seen[1] == seen[2], "the first slice is not folded twice"
+
+
+def test_a_new_database_has_nothing_to_fold(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(folding, "_known_complete", set())
+    assert folding.progress() is None
+    assert Folding.objects.get().version == folding.VERSION
+
+
+def test_once_it_is_complete_it_costs_no_query(
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setattr(folding, "_known_complete", set())
+    folding.progress()
+    with django_assert_num_queries(0):  # type: ignore[operator]
+        assert folding.progress() is None
+
+
+OLD_DATA = """
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.utils import timezone
+apps = MigrationLoader(connection).project_state([("tracker", "0001_schema")]).apps
+row = lambda name, **values: apps.get_model("tracker", name).objects.create(**values)
+now = timezone.now()
+culprit = row("Commit", sha="3b1f0c9d2e" + "4" * 30, title="mm: walk cold folios first")
+report = row("Report", culprit=culprit, tag="3b1f0c9d2e444444", verdict="regression", state="working", status="x")
+source = row("RawMessage", digest="d", compressed=b"", received_at=now)
+row("Message", message_id="a@b", report=report, source=source, kind="person", own_text="a word: zanzibar")
+row("Event", report=report, key="responded:a@b", kind="responded", occurred_at=now, recorded_at=now, role="author",
+    message_id="a@b")
+row("OutgoingMail", message_id="c@d", report=report, raw=b"", sender="", recipients=[], subject="s", composed_at=now)
+"""
+LOOK = """
+from django.test import Client
+from tracker.models import Event, Message, OutgoingMail, RawMessage, Report
+from tracker.services import search_index
+print([model.objects.count() for model in (Event, Message, OutgoingMail, RawMessage, Report)])
+print(Report.objects.get().state, search_index.reports_with(["zanzibar"]) == [Report.objects.get().pk])
+print(Client().get(f"/report/{Report.objects.get().culprit.sha}/", headers={"host": "127.0.0.1"}).status_code)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_data_of_the_first_schema_is_there_after_all_migrations(
+    request: pytest.FixtureRequest, tmp_path: Path, database: str
+) -> None:
+    env = {**os.environ, "PERFWORK_VAR": str(tmp_path / "var"), "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3"}
+    if database == "postgresql":
+        env["DATABASE_URL"] = request.getfixturevalue("postgres")
+
+    def manage(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "manage.py", *arguments]
+        return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+
+    assert manage("migrate", "-v0", "tracker", "0001").returncode == 0
+    done = manage("shell", "-v0", "-c", OLD_DATA)
+    assert done.returncode == 0, done.stderr
+    assert "run `./manage.py migrate` first" in manage("triage").stderr, "no traceback, and no empty table"
+    assert manage("migrate", "-v0").returncode == 0
+    assert "folding all reports after an upgrade: 0 of 1" in manage("triage").stderr
+    assert manage("refold").stdout == "1 reports folded\n"
+    done = manage("shell", "-v0", "-c", LOOK)
+    assert done.stdout.splitlines()[-3:] == ["[1, 1, 1, 1, 1]", "responded True", "200"], done.stderr
+    back = manage("migrate", "-v0", "tracker", "0005")
+    assert back.returncode == 0, back.stderr
+    assert manage("migrate", "-v0").returncode == 0
