@@ -114,7 +114,8 @@ pictures: $(VENV)/dev.stamp
 	@$(RUN) -m tests.browser.pictures
 
 bench: $(VENV)/dev.stamp
-	@for bench in accuracy/robot_reports accuracy/whole_archive robot_mail ingest archive measurements upstream maintainers outbox pages search api comparisons floods; do $(RUN) benchmarks/$$bench.py || exit 1; done
+	@$(RUN) -m pip install --quiet --disable-pip-version-check locust==2.47.0  # only benchmarks/load.py uses it
+	@for bench in accuracy/robot_reports accuracy/whole_archive robot_mail ingest archive measurements upstream maintainers outbox pages search api comparisons floods load; do $(RUN) benchmarks/$$bench.py || exit 1; done
 
 golden: $(VENV)/dev.stamp
 	@$(RUN) -m tests.composed

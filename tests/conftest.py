@@ -52,7 +52,10 @@ OPERATORS = frozenset(
 
 
 def pytest_configure() -> None:
-    """Hash passwords fast: the default hash takes half a second, and is not what any test is about."""
+    """Hash passwords fast: the default hash takes half a second, and is not what any test is about. Pages are made for
+    every request, so that their queries can be counted; tests/stories/test_cached_pages.py switches their cache on.
+    """
+    settings.PERFWORK_PAGE_CACHE = False
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 

@@ -37,6 +37,7 @@ PERFWORK_BULLETINS: list[str] = [address.strip() for address in env.list("PERFWO
 PERFWORK_DIGEST: bool = flag("PERFWORK_DIGEST", False)
 PERFWORK_WEBHOOKS_PRIVATE: bool = flag("PERFWORK_WEBHOOKS_PRIVATE", False)
 PERFWORK_METRICS_KEY: str = env.str("PERFWORK_METRICS_KEY", default="")
+PERFWORK_PAGE_CACHE: bool = flag("PERFWORK_PAGE_CACHE", True)
 PERFWORK_LAB: str = env.str("PERFWORK_LAB", default="0-Day CI")
 PERFWORK_LKML: str = env.str("PERFWORK_LKML", default="linux-kernel@vger.kernel.org")
 PERFWORK_TREE_LISTS: dict[str, str] = pairs("PERFWORK_TREE_LISTS", "comma-separated tree=address pairs")
@@ -187,6 +188,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "tracker.pages.cached.CachedPages",
 ]
 ROOT_URLCONF = "bot.urls"
 WSGI_APPLICATION = "tracker.wsgi.application"
@@ -210,6 +212,12 @@ TEMPLATES = [
 ]
 
 
+# In each web process. Pages have a cache of their own, so that they push nothing else out.
+_memory = "django.core.cache.backends.locmem.LocMemCache"
+CACHES = {
+    "default": {"BACKEND": _memory},
+    "pages": {"BACKEND": _memory, "LOCATION": "pages", "OPTIONS": {"MAX_ENTRIES": 300}},
+}
 DATABASES = {"default": database("DATABASE_URL", f"sqlite:///{VAR / 'perfwork.sqlite3'}")}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # WAL lets pages be read while a worker writes. IMMEDIATE takes the write lock at BEGIN, where the busy

@@ -1,0 +1,158 @@
+"""Pages that readers share are made once per change, and kept compressed: for browsers that are not signed in.
+
+A page is kept under its address and a stamp of what it shows (services/change_stamp.py). The stamp is also its ETag, so
+that a browser that has the page gets a 304 before it is made. What no stamp shows, such as an age ("2 hours ago") or a
+renamed machine, is at most KEEP old, in documents DOCUMENT_KEEP.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+from weakref import WeakValueDictionary
+
+from django.conf import settings
+from django.core.cache import caches
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response, patch_vary_headers
+
+from tracker.models import Release, ReportHighlight
+from tracker.pages.triage import counts
+from tracker.services import change_stamp
+
+KEEP = 60.0  # seconds
+DOCUMENT_KEEP = 600.0
+LARGEST = 400_000  # bytes, compressed
+_WITHOUT_MEANING = frozenset({settings.CSRF_COOKIE_NAME})
+View = Callable[..., HttpResponse]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A finished page, with the headers that its view gave it."""
+
+    headers: Mapping[str, str]
+    compressed: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """What a page depends on: a stamp, from the arguments of its URL, and for how long that is enough."""
+
+    stamp: Callable[[Mapping[str, Any]], str]
+    keep: float
+
+
+def _of_everything(arguments: Mapping[str, Any]) -> str:
+    return change_stamp.stamp()
+
+
+def _of_measurements(arguments: Mapping[str, Any]) -> str:
+    return change_stamp.stamp(change_stamp.MEASURED)
+
+
+def _of_release(arguments: Mapping[str, Any]) -> str:
+    """Return the stamp of a release report: the release's events, its highlights, measurements and prose."""
+    release = counts.stamped(Release.objects.filter(version=arguments.get("version", ""))).first()
+    if release is None:
+        return "none"
+    highlights = list(ReportHighlight.objects.filter(release=release).order_by("pk").values_list("report", "heading"))
+    return f"{counts.stamp(release)}:{highlights}:{_of_measurements(arguments)}"
+
+
+_TABLE = Freshness(_of_everything, KEEP)
+_MEASURED = Freshness(_of_measurements, DOCUMENT_KEEP)
+_RELEASE_REPORT = Freshness(_of_release, DOCUMENT_KEEP)
+# By the name of the URL. What is not listed is made for each request.
+FRESHNESS: Mapping[str, Freshness] = {
+    **dict.fromkeys(("releases", "triage", "triage-as", "escalations", "statistics", "help-index", "help"), _TABLE),
+    **dict.fromkeys(("report", "report-brief", "report-tables", "report-json"), _TABLE),
+    **dict.fromkeys(("things", "thing", "thing-as", "search", "search-as"), _TABLE),
+    **dict.fromkeys(("curve", "curves", "changes", "kernel", "index-point"), _TABLE),
+    **dict.fromkeys(("index", "index-as", "compare", "compare-as", "studies", "study", "study-as"), _MEASURED),
+    **dict.fromkeys(("release-report", "release-report-as"), _RELEASE_REPORT),
+}
+_locks: WeakValueDictionary[str, Lock] = WeakValueDictionary()  # by key: a page is made by one thread, others wait
+_of_locks = Lock()
+
+
+class CachedPages:
+    """The middleware; it stands inside those for headers and sessions."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: View, positional: tuple[Any, ...], arguments: dict[str, Any]
+    ) -> HttpResponse | None:
+        """Answer from the cache, or make the page and keep it; None for what is not shared."""
+        name = request.resolver_match.url_name if request.resolver_match else None
+        freshness = FRESHNESS.get(name or "")
+        if freshness is None or not settings.PERFWORK_PAGE_CACHE or not _is_shared(request):
+            return None
+        key = _key(request, freshness, arguments)
+        if unchanged := get_conditional_response(request, etag=f'W/"{key}"'):
+            return _with_headers(unchanged, key)
+        if found := caches["pages"].get(key):
+            return _response(request, found, key)
+        with _lock(key):
+            if found := caches["pages"].get(key):
+                return _response(request, found, key)
+            return _made(request, view(request, *positional, **arguments), key, freshness)
+
+
+def _is_shared(request: HttpRequest) -> bool:
+    """Whether anybody else would get the same: no cookie says who it is, or holds a message for them."""
+    return (
+        request.method in ("GET", "HEAD")
+        and not (request.COOKIES.keys() - _WITHOUT_MEANING)
+        and "Authorization" not in request.headers
+    )
+
+
+def _key(request: HttpRequest, freshness: Freshness, arguments: Mapping[str, Any]) -> str:
+    bucket = int(time.time() // freshness.keep)
+    parts = (settings.SECRET_KEY, request.build_absolute_uri(), freshness.stamp(arguments), str(bucket))
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _lock(key: str) -> Lock:
+    with _of_locks:
+        found = _locks.get(key)
+        if found is None:
+            found = _locks[key] = Lock()
+        return found
+
+
+def _made(request: HttpRequest, response: HttpResponse, key: str, freshness: Freshness) -> HttpResponse:
+    """Keep a page that was made, unless it is an error, or for one reader only."""
+    own = response.cookies or request.META.get("CSRF_COOKIE_NEEDS_UPDATE") or request.session.modified
+    if response.status_code != 200 or response.streaming or own:
+        return response
+    kept = Kept(dict(response.items()), gzip.compress(response.content, 6, mtime=0))
+    if len(kept.compressed) <= LARGEST:
+        caches["pages"].set(key, kept, freshness.keep)
+    return _response(request, kept, key)
+
+
+def _response(request: HttpRequest, kept: Kept, key: str) -> HttpResponse:
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        response = HttpResponse(kept.compressed, headers={**kept.headers, "Content-Encoding": "gzip"})
+    else:
+        response = HttpResponse(gzip.decompress(kept.compressed), headers=kept.headers)
+    return _with_headers(response, key)
+
+
+def _with_headers(response: HttpResponse, key: str) -> HttpResponse:
+    response["ETag"] = f'W/"{key}"'
+    response["Cache-Control"] = "no-cache"  # browsers keep it, and ask whether it is still the same
+    patch_vary_headers(response, ("Accept-Encoding", "Cookie"))
+    return response
