@@ -146,6 +146,11 @@ elif SECRET_KEY.startswith("django-insecure-") or len(SECRET_KEY) < 50 or len(se
         " print(secrets.token_urlsafe(60))')"
     )
 
+# Former keys, while their links and sessions are still to work; new ones are made with SECRET_KEY.
+SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", default=[])
+if any(len(key) < 50 or len(set(key)) < 5 for key in SECRET_KEY_FALLBACKS):
+    raise ImproperlyConfigured("SECRET_KEY_FALLBACKS: expected former keys of 50 or more random characters")
+
 if DEBUG and not set(ALLOWED_HOSTS) <= set(LOOPBACK):
     raise ImproperlyConfigured("DEBUG shows settings and code to everybody: unset it, or serve loopback hosts only")
 
