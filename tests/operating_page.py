@@ -1,7 +1,7 @@
 """Follow docs/operating.md word by word in a container with Debian, systemd included: `make operating` (as root).
 
-Prints each command with its outcome; the first one that fails ends it. Requires debootstrap and systemd-nspawn. What the
-container gets of this machine: its network, and how pip reaches a package index.
+Prints each command with its outcome; the first one that fails ends it. Requires debootstrap and systemd-nspawn. The
+container shares the network of this machine, and how apt and pip reach their indexes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BLOCKS = re.compile(r"^```(console|sh)\n(.*?)^```", re.M | re.S)
 
 
 def commands() -> Iterator[str]:
-    """Yield the commands of the page in their order; one that goes on in the next line, or has a here-document, whole."""
+    """Yield the commands of the page in their order; one of several lines, or with a here-document, as a whole."""
     for _, block in _BLOCKS.findall(PAGE.read_text()):
         lines = iter(block.splitlines())
         for line in lines:
@@ -42,15 +42,10 @@ def make_container(folder: Path) -> Path:
     box = folder / "box"
     command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", RELEASE, str(box)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    for name in ("/etc/pip.conf", "/etc/apt/sources.list", "/etc/apt/apt.conf.d", "/etc/apt/sources.list.d"):
-        source, target = Path(name), box / name[1:]
-        if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        elif source.is_file() and name == "/etc/pip.conf":
-            shutil.copy(source, target)
-    (box / "etc" / "perf-environment").write_text(
-        "".join(f"export {name}='{value}'\n" for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_")))
-    )
+    shutil.copytree("/etc/apt/apt.conf.d", box / "etc" / "apt" / "apt.conf.d", dirs_exist_ok=True)
+    if authorities := os.environ.get("PIP_CERT"):  # of an index inside a network
+        shutil.copy(authorities, box / "etc" / "index-authorities.pem")
+        (box / "etc" / "pip.conf").write_text("[global]\ncert = /etc/index-authorities.pem\n")
     code = box / "srv" / "perfwork"
     code.mkdir(parents=True)
     archive = subprocess.Popen(["git", "-C", ROOT, "archive", "HEAD"], stdout=subprocess.PIPE)
@@ -83,9 +78,20 @@ class Container:
         sys.exit("systemd-nspawn started nothing")
 
     def run(self, text: str) -> subprocess.CompletedProcess[str]:
-        inside = ["nsenter", "--target", self.leader, "--all", "--wd=/", "env", "-i", "HOME=/root", "LANG=C.UTF-8"]
+        inside = [
+            "nsenter",
+            "--target",
+            self.leader,
+            "--all",
+            "--root",
+            "--wd",
+            "env",
+            "-i",
+            "HOME=/root",
+            "LANG=C.UTF-8",
+        ]
         path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-        script = f'. /etc/perf-environment; cd "$(cat /root/where 2>/dev/null || echo /)"; {text}\nr=$?; pwd >/root/where; exit $r'
+        script = f'cd "$(cat /root/where 2>/dev/null || echo /)"\n{text}\nr=$?; pwd >/root/where; exit $r'
         command = [*inside, path, "DEBIAN_FRONTEND=noninteractive", "bash", "-c", script]
         return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=1200)
 
@@ -97,19 +103,19 @@ class Container:
             self.process.kill()
 
 
+TO = "perfbot+0123456789abcdef@bot.example.org"
+MAIL = f"'From: a@dev.example' 'To: {TO}' 'Message-ID: <pipe@dev.example>' 'Subject: x' '' 'x'"
+LOG = "journalctl -u 'postfix*'"
+PIPED = f"for i in $(seq 30); do {LOG} | grep -q 'relay=perfwork.*sent' && exit; sleep 1; done; {LOG} | tail -5; exit 1"
 # What must hold at the end, beyond that every command succeeded.
 CHECKS: Sequence[tuple[str, str]] = (
     ("the units run", "systemctl is-active perfwork nginx postfix perfwork-daily.timer"),
     ("the site answers by TLS", "curl -sf --cacert /etc/ssl/perf.example.org.pem https://perf.example.org/ >/dev/null"),
     ("http leads to https", "curl -sI http://perf.example.org/ | grep -q '301 Moved'"),
-    ("a mail from outside is read by the pipe",
-     "printf 'From: a@dev.example\\nTo: perfbot@bot.example.org\\nMessage-ID: <pipe@dev.example>\\nSubject: x\\n\\nx\\n'"
-     " | sendmail -f a@dev.example perfbot+0123456789abcdef@bot.example.org;"
-     " for i in $(seq 30); do journalctl -u 'postfix*' | grep -q 'relay=perfwork.*status=sent' && exit 0; sleep 1; done;"
-     " journalctl -u 'postfix*' | tail -5; exit 1"),
+    ("a mail to the bot goes into the pipe", f"printf '%s\\n' {MAIL} | sendmail -f a@dev.example {TO}; {PIPED}"),
     ("the daily service makes a backup", "systemctl start perfwork-daily && ls /var/backups/perfwork/*.tar"),
     ("nothing failed", "! systemctl --failed --no-legend | grep perfwork"),
-)  # fmt: skip
+)
 
 
 def main() -> None:
