@@ -10,7 +10,7 @@ from celery.beat import PersistentScheduler
 from django.db import DatabaseError, close_old_connections
 
 from bot.errors import Busy
-from bot.runtime.leases import acquire, extend
+from bot.runtime.leases import acquire, extend, release
 from tracker.models import ServiceLease
 
 LEASE = timedelta(seconds=60)
@@ -30,6 +30,16 @@ class LeasedScheduler(PersistentScheduler):
         if not self._holds_lease():
             return WAIT
         return min(WAIT, float(super().tick(*arguments, **options)))
+
+    def close(self) -> None:
+        """Give the lease back, so that another scheduler need not wait for it to expire."""
+        super().close()
+        if not self.leads:
+            return
+        try:
+            release(ServiceLease.objects.get(name="scheduler"))
+        except (DatabaseError, ServiceLease.DoesNotExist):
+            pass  # it expires
 
     def _holds_lease(self) -> bool:
         close_old_connections()

@@ -21,6 +21,7 @@ from bot.operations.backup import DROPPED, sha256
 from bot.operations.database_copy import NAMES, copy_in, count_rows
 from bot.operations.errors import BackupError
 from bot.operations.manifest import LARGEST, NAME, Manifest, read_manifest
+from bot.runtime.processes import has_died
 from tracker.models import OutgoingMail, OutgoingState, Report, Restoration, ServiceLease
 from tracker.services import mail_transitions
 from tracker.services.reports.report_summary import refresh
@@ -84,8 +85,11 @@ def _check(manifest: Manifest, now: datetime, *, replace: bool) -> None:
     tables = connection.introspection.table_names()
     if ServiceLease._meta.db_table in tables:
         lease = ServiceLease.objects.filter(name="scheduler", lease_until__gt=now).first()
-        if lease:
-            raise BackupError(f"a scheduler is running ({lease.holder}): stop all of Perfwork first")
+        if lease and not has_died(lease.holder):
+            raise BackupError(
+                f"a scheduler is running ({lease.holder}): stop all of Perfwork first; the lease of one that was killed"
+                " on another machine ends within a minute"
+            )
     if Report._meta.db_table in tables and not replace and (Report.objects.exists() or OutgoingMail.objects.exists()):
         raise BackupError("the database holds reports already: back it up, then restore with --replace")
 
