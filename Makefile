@@ -15,6 +15,7 @@
 #   make model         learns the classifier of replies from fixtures/replies and the labelled threads
 #   make accuracy      how replies, reports and a whole archive are read, compared with hand-made labels
 #   make pictures      takes the pictures of README from the demo (requires chromium)
+#   make operating     follows docs/operating.md in a container with Debian (requires root, debootstrap, systemd-container)
 #   make audit         looks for known holes in what we depend on (pip-audit)
 #   make reading       docs/reading.md from the rules, with their accuracy on the labelled threads
 
@@ -30,7 +31,7 @@ TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEMPROOT ?= $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test quick long fuzz crash orders crash-test bench golden maintainers model accuracy reading pictures audit format lint types rooms settings
+.PHONY: help demo up test quick long fuzz crash orders crash-test bench golden maintainers model accuracy reading pictures operating audit format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -109,6 +110,9 @@ orders: $(VENV)/dev.stamp
 crash-test: $(VENV)/dev.stamp
 	@$(RUN) -m tests.crash
 	@$(RUN) -m tests.crash.several --mails 10000
+
+operating: $(VENV)/dev.stamp
+	@$(RUN) -m tests.operating_page
 
 pictures: $(VENV)/dev.stamp
 	@$(RUN) -m tests.browser.pictures

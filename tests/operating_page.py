@@ -107,10 +107,11 @@ TO = "perfbot+0123456789abcdef@bot.example.org"
 MAIL = f"'From: a@dev.example' 'To: {TO}' 'Message-ID: <pipe@dev.example>' 'Subject: x' '' 'x'"
 LOG = "journalctl -u 'postfix*'"
 PIPED = f"for i in $(seq 30); do {LOG} | grep -q 'relay=perfwork.*sent' && exit; sleep 1; done; {LOG} | tail -5; exit 1"
+RETRY = "--retry 60 --retry-delay 1 --retry-all-errors"  # it has just been started
 # What must hold at the end, beyond that every command succeeded.
 CHECKS: Sequence[tuple[str, str]] = (
     ("the units run", "systemctl is-active perfwork nginx postfix perfwork-daily.timer"),
-    ("the site answers by TLS", "curl -sf --cacert /etc/ssl/perf.example.org.pem https://perf.example.org/ >/dev/null"),
+    ("the site answers by TLS", f"curl -sf {RETRY} --cacert /etc/ssl/perf.example.org.pem https://perf.example.org/"),
     ("http leads to https", "curl -sI http://perf.example.org/ | grep -q '301 Moved'"),
     ("a mail to the bot goes into the pipe", f"printf '%s\\n' {MAIL} | sendmail -f a@dev.example {TO}; {PIPED}"),
     ("the daily service makes a backup", "systemctl start perfwork-daily && ls /var/backups/perfwork/*.tar"),
