@@ -9,6 +9,9 @@
 #   make crash         kills archive readings at fifty random moments, and compares the results
 #   make orders        reads the same mails in twenty orders, batches and archives, and compares the databases
 #   make crash-test    kills sending workers: 200 times on each database and broker, and between every two statements
+#   make machines      five machines in network namespaces, each killed, cut off and slowed (root, postgresql, rabbitmq)
+#   make soak          the same for twenty minutes, at random, with skewed clocks and curves of memory (faketime)
+#   make matrix        the tests and the crash tests on each database and broker
 #   make bench         the benchmarks
 #   make golden        rewrites the twelve mails of tests/mail/composed with the current code
 #   make maintainers   200 invented commits, compared with get_maintainer.pl (requires linux-source)
@@ -31,7 +34,7 @@ TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEMPROOT ?= $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test quick long fuzz crash orders crash-test bench golden maintainers model accuracy reading pictures operating audit format lint types rooms settings
+.PHONY: help demo up test quick long fuzz crash orders crash-test bench golden maintainers model accuracy reading pictures operating machines soak matrix audit format lint types rooms settings
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -113,6 +116,15 @@ crash-test: $(VENV)/dev.stamp
 
 operating: $(VENV)/dev.stamp
 	@$(RUN) -m tests.operating_page
+
+machines: $(VENV)/dev.stamp
+	@$(RUN) -m tests.crash.machines
+
+soak: $(VENV)/dev.stamp
+	@$(RUN) -m tests.crash.machines --minutes 20
+
+matrix: $(VENV)/dev.stamp
+	@$(RUN) -m tests.matrix
 
 pictures: $(VENV)/dev.stamp
 	@$(RUN) -m tests.browser.pictures

@@ -56,6 +56,10 @@ def pytest_configure() -> None:
     every request, so that their queries can be counted; tests/stories/test_cached_pages.py switches their cache on.
     """
     settings.PERFWORK_PAGE_CACHE = False
+    # `make matrix` names another database and broker for the tests' own process. Tests that start an installation
+    # choose its database themselves.
+    for name in ("DATABASE_URL", "CELERY_BROKER_URL"):
+        os.environ.pop(name, None)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 

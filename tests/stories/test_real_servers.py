@@ -80,10 +80,10 @@ def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: p
 
 
 @contextmanager
-def rabbit(directory: Path) -> Iterator[str]:
+def rabbit(directory: Path, host: str = "127.0.0.1") -> Iterator[str]:
     """A broker of its own, as the user of its package where we are root; its address."""
     port, epmd, dist = free_port(), free_port(), free_port()
-    (directory / "rabbitmq.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{port}\n")
+    (directory / "rabbitmq.conf").write_text(f"listeners.tcp.1 = {host}:{port}\nloopback_users = none\n")
     environment = {
         "PATH": SERVERS,
         "HOME": str(directory),
@@ -114,7 +114,7 @@ def rabbit(directory: Path) -> Iterator[str]:
             assert server.poll() is None, output[-2000:].decode("utf-8", "replace")
             assert time.monotonic() < until, output[-2000:].decode("utf-8", "replace")
             time.sleep(0.2)
-        yield f"amqp://guest:guest@127.0.0.1:{port}//"
+        yield f"amqp://guest:guest@{host}:{port}//"
     finally:
         os.killpg(server.pid, signal.SIGKILL)  # nothing in it is needed any more
         server.wait(60)

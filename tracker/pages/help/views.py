@@ -22,7 +22,10 @@ PAGES = {
     "measurements": "Measurements over time",
     "outbox": "How mail is sent",
     "reading": "How replies are read",
+    "reliability": "Every mail once: how it was tested",
     "results": "Submitting a result",
+    "scale": "Scale: what it costs, and what breaks first",
+    "settings": "Settings",
     "trees": "Following git",
 }
 
@@ -33,7 +36,8 @@ def rendered(name: str) -> SafeString:
     text = (settings.BASE_DIR / "docs" / f"{name}.md").read_text(encoding="utf-8")
     html = markdown.markdown(text, extensions=["tables", "fenced_code"])
     wide = '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>'  # a phone scrolls it by itself
-    return mark_safe(html.replace("<table>", wide).replace("</table>", "</table></div>"))
+    html = html.replace("<table>", wide).replace("</table>", "</table></div>")
+    return mark_safe(html.replace("<pre>", '<pre tabindex="0">'))  # which the keyboard must be able to scroll, too
 
 
 def index(request: HttpRequest) -> HttpResponse:
