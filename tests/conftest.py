@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 import uuid
 from collections import Counter
@@ -27,6 +29,7 @@ from tests.kernel import ROBOT, Kernel
 from tests.mail_server import Moody, mail_server
 from tests.needs import need, redis_server
 from tests.outbox import unrecorded
+from tests.rabbit import rabbit
 from tests.world import World
 from tracker.models import Report
 from tracker.services.reports import folding
@@ -146,6 +149,17 @@ def redis(tmp_path: Path) -> Iterator[str]:
     yield f"redis+socket://{socket}"
     server.terminate()
     server.wait(10)
+
+
+@pytest.fixture
+def rabbitmq() -> Iterator[str]:
+    """A RabbitMQ server of this test's own; its URL as a Celery broker."""
+    need("rabbitmq")
+    directory = Path(tempfile.mkdtemp(prefix="rabbit-"))
+    directory.chmod(0o755)
+    with rabbit(directory) as url:
+        yield url
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture

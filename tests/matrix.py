@@ -23,7 +23,7 @@ django.setup()
 
 from tests.conftest import ROOT  # noqa: E402
 from tests.needs import NEEDS, redis_server  # noqa: E402
-from tests.stories.test_real_servers import rabbit  # noqa: E402
+from tests.rabbit import rabbit  # noqa: E402
 
 ON_THE_DATABASE = ("tests/tracker", "tests/bot", "tests/stories")
 CRASH = ("--mails", "300", "--kills", "60")

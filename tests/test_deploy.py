@@ -120,7 +120,7 @@ def test_the_parts_in_containers_are_those_of_up() -> None:
         assert set(service.get("depends_on", {})) <= services.keys(), name
     for role in ROLES:
         assert services[role]["command"][:5] == ["python", "manage.py", "up", "--only", role]
-        assert (DEPLOY / services[role]["env_file"]).is_file()
+        assert "/etc/perfwork.env" in services[role]["env_file"]
         assert (ROOT / services[role]["build"]["dockerfile"]).is_file()
 
 

@@ -22,7 +22,8 @@ REQUEST_TIMES = Histogram(
     ["page", "method", "status"],
     buckets=(0.01, 0.025, 0.05, 0.1, 0.3, 1, 3, 10),
 )
-_ALWAYS_SHOWN = ("/healthz", "/readyz", "/metrics", "/admin/", f"/{settings.STATIC_URL.strip('/')}/")
+_STATIC = f"/{settings.STATIC_URL.strip('/')}/"
+_ALWAYS_SHOWN = ("/healthz", "/readyz", "/metrics", "/admin/", "/help/", "/api/v1/openapi.json", _STATIC)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
 
 

@@ -8,12 +8,11 @@ only here, mail by mail, in the order of the archive (`Prefilter.judge`).
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from queue import Empty, Queue
 from threading import Thread
@@ -23,11 +22,12 @@ from bot.archives.prefilter import Look, Passes, Prefilter
 from bot.archives.sources.public_inbox import EpochSource, widen
 from bot.archives.sources.raw import RawMail
 from bot.errors import Unreadable
-from bot.runtime.processes import end_with_parent
+from bot.runtime.processes import fork, kill
 
 FEW = 500  # mails that are looked at here: a process costs more
 _AT_ONCE = 250  # mails sent at once
 _MOST_BYTES = 1 << 20  # of these mails
+_MOST_HELD = 16 << 20  # with those that are not sent
 _AHEAD = 32  # slices that wait here at most
 
 
@@ -80,10 +80,13 @@ def _is_alone() -> bool:
 
 def _from_process(source: EpochSource, since: str, goal: str, prefilter: Prefilter) -> Iterator[Looked | None]:
     """Yield what a forked process reads and looks at; it ends with this one, and when the reader stops."""
-    context = get_context("fork")  # which has all code loaded, and the patterns compiled
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send, args=(sender, source, since, goal, prefilter), daemon=True)
-    process.start()
+    receiver, sender = Pipe(duplex=False)
+
+    def work() -> None:
+        receiver.close()  # so that the end of the reader is the end of the pipe
+        _send(sender, source, since, goal, prefilter)
+
+    pid = fork(work)  # which has all code loaded, and the patterns compiled
     sender.close()  # so that the end of the process is the end of the pipe
     arrived: Queue[_Sent | Exception | None] = Queue(_AHEAD)
     receiving = Thread(target=_receive, args=(receiver, arrived), daemon=True)  # while this one files
@@ -102,8 +105,7 @@ def _from_process(source: EpochSource, since: str, goal: str, prefilter: Prefilt
             for position, read_to, size, raw, names, own, ours, may_be_report in sent:
                 yield Looked(position, read_to, size, raw, Look(names, own, ours, may_be_report))
     finally:
-        process.kill()
-        process.join()
+        kill(pid)
         while receiving.is_alive():
             with suppress(Empty):
                 arrived.get(timeout=0.01)
@@ -123,20 +125,18 @@ def _receive(receiver: Connection, arrived: Queue[_Sent | Exception | None]) -> 
 
 def _send(sender: Connection, source: EpochSource, since: str, goal: str, prefilter: Prefilter) -> None:
     """Look at the mails, and send them in slices, then None, or the error that ended it. Uses no database."""
-    end_with_parent()
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to both; the reader ends this process
     widen(sender.fileno())
     end: Exception | None = None
     mails: list[Looked] = []
-    size = 0  # bytes to send
+    size = held = 0  # bytes to send, and in memory
     try:
         for mail in source.mails_after(since, goal):
             mails.append(_looked(mail, prefilter))
             size += len(mail.raw) if prefilter.judge(mails[-1].look) is not Passes.NOT else 0
-            if len(mails) >= _AT_ONCE or size >= _MOST_BYTES:
+            held += len(mail.raw)
+            if len(mails) >= _AT_ONCE or size >= _MOST_BYTES or held >= _MOST_HELD:
                 sender.send(_to_send(mails, prefilter))
-                mails, size = [], 0
+                mails, size, held = [], 0, 0
     except (Unreadable, OSError) as error:
         end = error
     sender.send(_to_send(mails, prefilter))  # what was read before an error, too

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -38,16 +39,18 @@ def write_backup(target: Path, drop: Path, now: datetime) -> Manifest:
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as name:
         folder = Path(name)
         copy = folder / NAMES[connection.vendor]
+        dropped = list(_copied(drop, folder / DROPPED))  # first: what is ingested meanwhile is in both, and not in none
         rows = copy_out(copy, COUNTED)
         manifest = Manifest(now, connection.vendor, copy.name, sha256(copy), migrations(), rows)
         unfinished = folder / "backup.tar"
-        with tarfile.open(fileobj=_private(unfinished), mode="w:") as tar:
-            _add_text(tar, NAME, manifest.text(), now)
-            tar.add(copy, copy.name)
-            for path in _files(drop):
-                tar.add(path, f"{DROPPED}/{path.relative_to(drop)}", recursive=False)
-        with unfinished.open("rb") as whole:
-            os.fsync(whole.fileno())
+        with _private(unfinished) as out:
+            with tarfile.open(fileobj=out, mode="w:") as tar:
+                _add_text(tar, NAME, manifest.text(), now)
+                tar.add(copy, copy.name)
+                for path in dropped:
+                    tar.add(path, str(path.relative_to(folder)), recursive=False)
+            out.flush()
+            os.fsync(out.fileno())
         os.link(unfinished, target)  # fails if the name has been taken meanwhile
     return manifest
 
@@ -61,6 +64,18 @@ def _add_text(tar: tarfile.TarFile, name: str, text: str, now: datetime) -> None
     entry = tarfile.TarInfo(name)
     entry.size, entry.mtime, entry.mode = len(raw), int(now.timestamp()), 0o600
     tar.addfile(entry, io.BytesIO(raw))
+
+
+def _copied(drop: Path, target: Path) -> Iterator[Path]:
+    """Copy the files of the drop directory; yield the copies. What is taken at that very moment is in the database."""
+    for path in _files(drop):
+        copy = target / path.relative_to(drop)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copy2(path, copy)
+        except FileNotFoundError:
+            continue
+        yield copy
 
 
 def _files(drop: Path) -> Iterator[Path]:

@@ -54,11 +54,15 @@ def _number(cursor: Any, table: str) -> int:
     return int(cursor.fetchone()[0])
 
 
-def copy_in(source: Path) -> None:
-    """Replace the database by a copy, in one transaction. Raises BackupError, and leaves it as it was."""
+def copy_in(source: Path, statement: str) -> None:
+    """Replace the database by a copy, in which a statement was run, in one transaction. Raises BackupError, and leaves
+    it as it was.
+    """
     if connection.vendor == "sqlite":
         with closing(sqlite3.connect(source)) as copy:
             _check(copy)
+            with copy:
+                copy.execute(statement)
             connection.ensure_connection()
             copy.backup(connection.connection)
         connection.close()
@@ -68,6 +72,8 @@ def copy_in(source: Path) -> None:
         empty, script = source.with_name("empty.sql"), source.with_name("restore.sql")
         empty.write_text("DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n")
         _run("pg_restore", "--no-owner", "--no-privileges", f"--file={script}", str(source))
+        with script.open("a") as file:
+            file.write(f"\n{statement.replace('tracker_', 'public.tracker_', 1)};\n")
         once = ("--single-transaction", "--set=ON_ERROR_STOP=1", "--quiet", "--no-psqlrc", "--output=/dev/null")
         _postgresql("psql", *once, f"--file={empty}", f"--file={script}")
 

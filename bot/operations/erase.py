@@ -8,32 +8,52 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Exists, Model, OuterRef
 
+from bot.archives.sources.raw import head_of
+from bot.mail.message import parse
+from tracker.domain.events import EventKind
 from tracker.models import (
     Correspondent,
     Event,
+    FaultMail,
     Mailing,
     MailTransition,
     Maintainer,
     Message,
+    PasswordAttempt,
+    PendingReference,
     RawMessage,
     Report,
+    SecondOpinion,
+    SendingStop,
     Session,
     SignIn,
     Suggestion,
+    TextRevision,
+    ToolOutput,
 )
-from tracker.services.reports.report_summary import refresh
+from tracker.services.reports.folding import fold
 
 NOBODY = "erased@erased.invalid"
 NOTE = "erased on request"
 _EMPTY = zlib.compress(b"")
+# Where an account's name says who did something.
+_NAMED: Sequence[tuple[type[Model], str]] = (
+    (Event, "actor"),
+    (Suggestion, "decided_by"),
+    (MailTransition, "by"),
+    (SendingStop, "by"),
+    (SendingStop, "ended_by"),
+    (TextRevision, "by"),
+    (ToolOutput, "submitted_by"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +69,9 @@ def erase(address: str, now: datetime) -> Erased:
     """Erase whoever has this address, in one transaction. What their mail did to reports stays."""
     address = address.lower()
     mails = Message.objects.filter(author_email__iexact=address)
+    names = {address, *(name.lower() for name in mails.values_list("author_name", flat=True) if name)}
     ids = list(mails.values_list("message_id", flat=True))
-    sources = list(mails.values_list("source", flat=True))
+    sources = [*mails.values_list("source", flat=True), *_unfiled(address)]
     reports = set(mails.values_list("report", flat=True))
     for source in sources:
         # A digest of its own: that of an empty mail would be the same for all.
@@ -58,14 +79,26 @@ def erase(address: str, now: datetime) -> Erased:
         RawMessage.objects.filter(pk=source).update(compressed=_EMPTY, digest=digest, error="", erased_at=now)
     mails.update(author_name="", author_email=NOBODY, own_text="", subject="", signature="")
     Event.objects.filter(message_id__in=ids).update(quote="")
-    Suggestion.objects.filter(message_id__in=ids).update(quote="")
+    Suggestion.objects.filter(message_id__in=ids).update(quote="", why="")
+    SecondOpinion.objects.filter(message_id__in=ids).delete()
+    PendingReference.objects.filter(source__in=sources).delete()
     accounts = _close_accounts(address)
-    _forget_names(address)
+    reports |= _forget_names(address, names)
     Correspondent.objects.update_or_create(
         address=address, defaults={"mailing": Mailing.OPTED_OUT, "note": NOTE, "since": now}
     )
-    refresh(reports)
-    return Erased(len(ids), accounts)
+    fold(sorted(reports))
+    return Erased(len(sources), accounts)
+
+
+def _unfiled(address: str) -> Iterator[int]:
+    """Yield the stored mails of theirs that no report has: quarantined, or waiting for one."""
+    filed = Message.objects.filter(source=OuterRef("pk"))
+    rows = RawMessage.objects.filter(~Exists(filed), erased_at=None)
+    for row in rows.iterator(chunk_size=50):
+        head = head_of(row.raw)
+        if address.encode() in head.lower() and parse(head + b"\n\n").author.email == address:
+            yield row.pk
 
 
 def _close_accounts(address: str) -> int:
@@ -73,8 +106,10 @@ def _close_accounts(address: str) -> int:
     users = list(get_user_model()._default_manager.filter(email__iexact=address))
     for user in users:
         name, new = user.get_username(), f"erased-{user.pk}"
-        for model, column in ((Event, "actor"), (Suggestion, "decided_by"), (MailTransition, "by")):
-            _rename(model, column, name, new)
+        for model, column in _NAMED:
+            model._default_manager.filter(**{column: name}).update(**{column: new})
+        Event.objects.filter(kind=EventKind.ASSIGNED, remark=name).update(remark=new)
+        PasswordAttempt.objects.filter(account=name.lower()).delete()
         for related in ("views", "subscriptions", "webhooks", "api_keys"):
             getattr(user, related).all().delete()
         Session.objects.filter(account=user.pk).delete()
@@ -85,14 +120,17 @@ def _close_accounts(address: str) -> int:
     return len(users)
 
 
-def _rename(model: type[Model], column: str, name: str, new: str) -> None:
-    model._default_manager.filter(**{column: name}).update(**{column: new})
-
-
-def _forget_names(address: str) -> None:
-    """Forget the address where it only says who somebody is."""
+def _forget_names(address: str, names: Collection[str]) -> set[int]:
+    """Forget the address, and the names that came with it, where they only say who somebody is. Return which reports
+    had one.
+    """
     SignIn.objects.filter(address__iexact=address).delete()
     Maintainer.objects.filter(address__iexact=address).delete()
+    FaultMail.objects.filter(address__iexact=address).delete()
+    touched = set()
     for report in Report.objects.filter(recipients__icontains=address).only("pk", "recipients"):
-        kept: Sequence[str] = [each for each in report.recipients if address not in str(each).lower()]
-        Report.objects.filter(pk=report.pk).update(recipients=kept)
+        kept = [each for each in report.recipients if str(each).lower() not in names]
+        if kept != report.recipients:
+            Report.objects.filter(pk=report.pk).update(recipients=kept)
+            touched.add(report.pk)
+    return touched

@@ -16,17 +16,22 @@ from pathlib import Path
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.loader import MigrationLoader
+from django.db.models import Q
 
 from bot.operations.backup import DROPPED, sha256
 from bot.operations.database_copy import NAMES, copy_in, count_rows
 from bot.operations.errors import BackupError
 from bot.operations.manifest import LARGEST, NAME, Manifest, read_manifest
+from bot.results.review_reasons import FORGOTTEN
 from bot.runtime.processes import has_died
 from tracker.models import OutgoingMail, OutgoingState, Report, Restoration, ServiceLease
 from tracker.services import mail_transitions
 from tracker.services.reports.report_summary import refresh
 
 S = OutgoingState
+# In the words of all versions of the schema.
+STOP = """INSERT INTO tracker_sendingstop ("at", "by", "reason", "ended_by")
+ VALUES (CURRENT_TIMESTAMP, 'restore', 'a backup is being restored', '')"""
 BY = "restore"
 _AT_ONCE = 500
 
@@ -45,7 +50,7 @@ def restore_backup(
             _check(manifest, now, replace=replace)
             copy = _extracted(tar, manifest, folder)
             say("replacing the database")
-            copy_in(copy)
+            copy_in(copy, STOP)  # at no moment may the restored database send
             call_command("migrate", verbosity=0)
             _settle(manifest, now)
             _put_back(tar, drop)
@@ -116,27 +121,30 @@ def _settle(manifest: Manifest, now: datetime) -> None:
     made = f"{manifest.made_at:%Y-%m-%d %H:%M} UTC"
     Restoration.objects.create(backup_at=manifest.made_at, restored_at=now)
     reason = f"restored from a backup of {made}: mail that was sent since is not known here"
-    mail_transitions.stop_sending(BY, now, reason)
+    mail_transitions.stop_sending(BY, now, reason)  # if the copy was not stopped by then
     may_have_left = OutgoingMail.objects.filter(state__in=(S.APPROVED, S.SENDING))
     doubt = f"approved before the backup of {made}; it counts as sent if a copy is found in an archive"
     columns = {"reason": doubt, "handed_over_at": manifest.made_at, "lease_until": None}
     mail_transitions.transition(may_have_left, S.IN_DOUBT, BY, now, doubt, **columns)
     held = f"composed before the backup of {made}; check in the archives that it was not sent since"
-    composed = OutgoingMail.objects.filter(state=S.COMPOSED)
-    mail_transitions.transition(composed, S.HELD, BY, now, held, reason=held, decided_by_person=True)
+    composed = OutgoingMail.objects.filter(Q(state=S.COMPOSED) | Q(state=S.HELD, not_before__isnull=False))
+    columns = {"reason": held, "decided_by_person": True, "not_before": None}
+    mail_transitions.transition(composed, S.HELD, BY, now, held, **columns)
     unmailed = Report.objects.filter(held="", results__isnull=False).exclude(outgoing__purpose="report").distinct()
     keys = list(unmailed.values_list("pk", flat=True))
     for start in range(0, len(keys), _AT_ONCE):
         some = keys[start : start + _AT_ONCE]
-        Report.objects.filter(pk__in=some).update(
-            held=f"not mailed before the backup of {made}; check in the archives that it was not since"
-        )
+        Report.objects.filter(pk__in=some).update(held=FORGOTTEN)  # which no other result clears
         refresh(some)
 
 
 def _put_back(tar: tarfile.TarFile, drop: Path) -> None:
     """Put the files of the drop directory back that are not there. Names that lead outside are refused by tarfile."""
-    for entry in tar.getmembers():
+    try:
+        entries = tar.getmembers()
+    except (tarfile.TarError, OSError) as error:
+        raise BackupError(f"the database is restored, but the rest of the backup is damaged: {error}") from None
+    for entry in entries:
         if not entry.isfile() or not entry.name.startswith(f"{DROPPED}/"):
             continue
         name = entry.name.removeprefix(f"{DROPPED}/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -20,6 +21,7 @@ from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.context.policy_context import MailCalendar
 from tracker.models import OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions
+from tracker.services.restorations import why_careful
 
 COMPOSER = "composing"
 _STATES = {Action.SEND: OutgoingState.APPROVED, Action.APPROVE: OutgoingState.COMPOSED, Action.HOLD: OutgoingState.HELD}
@@ -72,6 +74,8 @@ class OutboxWriter:
 
         `report`: None for a bulletin; `newest`: the newest finding that it covers, except for those `withheld`.
         """
+        if start.state != OutgoingState.HELD and self._why_careful:
+            start = Start(OutgoingState.HELD, self._why_careful)
         row = {
             "message_id": mail.message_id,
             "sender": self.identity.return_path(mail.report_tag, mail.message_id),
@@ -79,6 +83,7 @@ class OutboxWriter:
             "reason": start.reason,
             "not_before": start.not_before,
             "newest_finding": newest,
+            "decided_by_person": bool(self._why_careful),  # no rule lets it go
             "withheld": list(withheld),
             **self.columns(mail),
         }
@@ -95,6 +100,10 @@ class OutboxWriter:
                 return False
         self.count(mail, start)
         return True
+
+    @cached_property
+    def _why_careful(self) -> str:
+        return why_careful(self.now)
 
     def count(self, mail: ComposedMail, start: Start) -> None:
         """Count an approved mail against the daily limits."""

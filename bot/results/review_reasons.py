@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.git.inspection import CommitInspection
 from bot.results.bisect_result import MeasurementData, Result
@@ -13,6 +13,7 @@ from tracker.domain.statistics.significance import Graded, overlap
 
 MERGE = "the culprit is a merge commit"
 NO_CODE = "the culprit changes comments or documentation only"
+UNDATED = timedelta(days=30)
 FORGOTTEN = "made before the database was restored from an older backup: check in the archives that no mail was sent"
 # Other results about the same culprit don't clear these.
 OF_THE_CULPRIT = frozenset({MERGE, NO_CODE, FORGOTTEN})
@@ -58,9 +59,9 @@ def _about_numbers(headline: MeasurementData, graded: Graded, direction: str) ->
         yield CONTRADICTION.format(stated=headline.direction, metric=headline.metric, known=direction)
 
 
-def may_be_forgotten(created_at: datetime, gaps: Sequence[tuple[datetime, datetime]]) -> Iterator[str]:
-    """Yield a reason if a result was made in a gap: between a backup and its restoration, when it may have been here
-    already, and a mail about it sent.
+def may_be_forgotten(created_at: datetime | None, restored: Sequence[datetime], now: datetime) -> Iterator[str]:
+    """Yield a reason if a result was made before the database was restored from a backup, at one of these times: it may
+    have been here already, and a mail about it sent. One without a date counts as made before for a month.
     """
-    if any(start <= created_at <= end for start, end in gaps):
+    if any(created_at <= at if created_at else now - at < UNDATED for at in restored):
         yield FORGOTTEN

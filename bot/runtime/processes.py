@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -55,6 +57,35 @@ def _setpriv() -> tuple[str, ...]:
     except (OSError, subprocess.CalledProcessError):
         return ()
     return prefix
+
+
+def fork(work: Callable[[], None]) -> int:
+    """Run `work` in a fork of this process, which ends with it; return its pid. It must use no database.
+
+    multiprocessing refuses to do so in Celery's workers, which are daemons to it.
+    """
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        end_with_parent()
+        if os.getppid() == parent:  # it may have died before it could be noticed
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to both; the parent ends this one
+            work()
+            code = 0
+    finally:
+        os._exit(code)
+
+
+def kill(pid: int) -> None:
+    """Kill a forked process, and wait for its end."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    with suppress(ChildProcessError):  # somebody waits for all children
+        os.waitpid(pid, 0)
 
 
 def end_with_parent() -> None:

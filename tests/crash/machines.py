@@ -39,7 +39,7 @@ django.setup()
 
 from bot.demo.inbox import DemoInbox  # noqa: E402
 from tests.conftest import ROOT  # noqa: E402
-from tests.stories.test_real_servers import rabbit  # noqa: E402
+from tests.rabbit import rabbit  # noqa: E402
 from tests.world import START  # noqa: E402
 from tracker.domain.keys import tag_of  # noqa: E402
 

@@ -16,7 +16,9 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
@@ -104,9 +106,24 @@ class Running:
         (folder / f".{name}").write_text(json.dumps(result))
         (folder / f".{name}").rename(folder / name)
 
+    def sql(self, statement: str, *values: str) -> list[Any]:
+        """Run one statement, with %s for its values, in the database; return its rows."""
+        url = self._environment()["DATABASE_URL"]
+        if url.startswith("sqlite:///"):
+            with closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=30)) as lite, lite:
+                return lite.execute(statement.replace("%s", "?"), values).fetchall()
+        with psycopg.connect(url) as server:
+            cursor = server.execute(statement, values)  # type: ignore[arg-type]  # our own text
+            return cursor.fetchall() if cursor.description else []
+
     def outbox(self) -> list[tuple[str, str]]:
-        with sqlite3.connect(self.directory / "db.sqlite3", timeout=30) as database:
-            return database.execute("select state, message_id from tracker_outgoingmail order by id").fetchall()
+        return self.sql("select state, message_id from tracker_outgoingmail order by id")
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a further part of it."""
+        command = [sys.executable, "manage.py", *arguments]
+        log = (self.directory / "more.log").open("ab")
+        return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **self._environment()}, stdout=log, stderr=log)
 
     def worker(self) -> int:
         """The process of the worker that runs now."""
@@ -135,36 +152,56 @@ def running(tmp_path: Path) -> Iterator[Running]:
     process.end()
 
 
+def whole_circle(running: Running, identity: BotIdentity) -> None:
+    """A result goes in, the mail leaves, a signed reply comes back, git has the fix, and the table says fixed."""
+    world = World(running.directory / "pen", identity)
+    world.git, world.now = running.tree, START
+    culprit = world.commit("mm/vmscan: walk cold folios first")
+    world.tag("v9.1-rc1")
+    running.wait("the front page", lambda: "Perfwork" in running.page("/"))
+    key = ("s1._domainkey.dev.example", RECORD, START.isoformat())
+    running.sql("INSERT INTO tracker_signingkey (name, record, fetched_at) VALUES (%s, %s, %s)", *key)
+    running.drop("1.json", world.result(culprit, "mm/vmscan: walk cold folios first"))
+    running.wait("the mail", lambda: running.mail.received)
+    running.wait("its delivery", lambda: [state for state, _ in running.outbox()] == ["sent"])
+    ((_, message_id),) = running.outbox()
+    reply = world.mail(DANA, "It is the lock.\n\n#lkp fix: mm/vmscan: take the lock later\n", to=message_id)
+    running.inbox.add(signed(reply))
+    running.wait("the fix", lambda: "a fix is proposed" in running.page("/v9.1/"))
+    closes = f"Closes: https://lore.kernel.org/r/{message_id}\n"
+    world.commit("mm/vmscan: take the lock later", f'Fixes: {culprit[:12]} ("mm/vmscan: walk")\n{closes}')
+    world.tag("v9.1-rc2")
+    running.wait("the end", lambda: "fixed in v9.1-rc2" in running.page("/v9.1/"))
+    page = running.page(f"/report/{culprit}/")
+    assert "verified by dkim dev.example" in page
+    assert "recorded by" not in page  # nobody clicked
+    assert len(running.mail.received) == 1
+
+
 @pytest.mark.long
 def test_a_whole_report_without_a_click(tmp_path: Path, identity: BotIdentity) -> None:
-    """A result goes in, the mail leaves, a signed reply comes back, git has the fix, and the table says fixed."""
     running = Running(tmp_path, PERFWORK_TRUST="verified")
     try:
-        world = World(tmp_path / "pen", identity)
-        world.git, world.now = running.tree, START
-        culprit = world.commit("mm/vmscan: walk cold folios first")
-        world.tag("v9.1-rc1")
-        running.wait("the front page", lambda: "Perfwork" in running.page("/"))
-        with closing(sqlite3.connect(tmp_path / "db.sqlite3", timeout=30)) as database:
-            key = ("s1._domainkey.dev.example", RECORD, START.isoformat())
-            database.execute("INSERT INTO tracker_signingkey (name, record, fetched_at) VALUES (?, ?, ?)", key)
-            database.commit()
-        running.drop("1.json", world.result(culprit, "mm/vmscan: walk cold folios first"))
-        running.wait("the mail", lambda: running.mail.received)
-        running.wait("its delivery", lambda: [state for state, _ in running.outbox()] == ["sent"])
-        ((_, message_id),) = running.outbox()
-        reply = world.mail(DANA, "It is the lock.\n\n#lkp fix: mm/vmscan: take the lock later\n", to=message_id)
-        running.inbox.add(signed(reply))
-        running.wait("the fix", lambda: "a fix is proposed" in running.page("/v9.1/"))
-        closes = f"Closes: https://lore.kernel.org/r/{message_id}\n"
-        world.commit("mm/vmscan: take the lock later", f'Fixes: {culprit[:12]} ("mm/vmscan: walk")\n{closes}')
-        world.tag("v9.1-rc2")
-        running.wait("the end", lambda: "fixed in v9.1-rc2" in running.page("/v9.1/"))
-        page = running.page(f"/report/{culprit}/")
-        assert "verified by dkim dev.example" in page
-        assert "recorded by" not in page  # nobody clicked
-        assert len(running.mail.received) == 1
+        whole_circle(running, identity)
     finally:
+        running.end()
+
+
+@pytest.mark.long
+def test_a_whole_report_without_a_click_over_postgresql_and_rabbitmq_with_three_workers(
+    tmp_path: Path, identity: BotIdentity, postgres: str, rabbitmq: str
+) -> None:
+    running = Running(tmp_path, PERFWORK_TRUST="verified", DATABASE_URL=postgres, CELERY_BROKER_URL=rabbitmq)
+    third = None
+    try:
+        running.wait("the front page", lambda: "Perfwork" in running.page("/"))
+        third = running.start("up", "--only", "worker", "--queues", "mail,results,archives,git,web")
+        whole_circle(running, identity)
+        assert third.poll() is None
+    finally:
+        if third:
+            third.terminate()
+            third.wait(30)
         running.end()
 
 

@@ -18,7 +18,8 @@ AFTER = """sending is stopped, since mail that was sent after the backup is not 
   manage.py read                              read the archives: copies of our mail are found there
   manage.py outbox list --state in_doubt      decide on what was not found
   manage.py outbox list --state held
-  manage.py outbox go                         send again"""
+  manage.py outbox go                         send again
+For a week every new mail waits for a person. What was erased on request since the backup is back: erase it again."""
 
 
 class Command(BaseCommand):

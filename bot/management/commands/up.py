@@ -43,7 +43,8 @@ class Command(BaseCommand):
             _prepare(self.stdout)
         else:
             _require_migrations()  # several machines must not migrate at once
-        _forget_old_times()
+        if "web" in only:
+            _forget_old_times()  # of other web processes here; a worker's start must not blind those that run
         settings.PERFWORK_DROP.mkdir(parents=True, exist_ok=True)
         found = commands(bind, workers, only, queues)
         pages = f"pages at http://{bind}/" if "web" in found else f"{', '.join(found)}"

@@ -13,6 +13,7 @@ from bot.mail.sanitising import is_address
 from bot.replies.reading import Reading
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
 from tracker.services import mail_transitions
+from tracker.services.restorations import why_careful
 
 APART = timedelta(hours=1)
 FRESH = timedelta(days=3)  # older mail gets no reply; archives go back decades
@@ -34,6 +35,7 @@ def answer(reading: Reading, report: Report, identity: BotIdentity, now: datetim
     from bot.compose.answer_mail import answer_to  # few readings meet a failed command
     from bot.compose.mail import to_bytes
 
+    careful = why_careful(now)
     mail = answer_to(reading, report.tag, report.culprit.sha, identity, now)
     try:
         with transaction.atomic():
@@ -47,6 +49,8 @@ def answer(reading: Reading, report: Report, identity: BotIdentity, now: datetim
                 lists=[identity.list_address],
                 subject=mail.subject,
                 composed_at=now,
+                state=OutgoingState.HELD if careful else OutgoingState.COMPOSED,
+                reason=careful,
             )
             mail_transitions.record_created(row, "answering")
     except IntegrityError:

@@ -62,7 +62,7 @@ class _Batch:
         self._former_headlines: list[int] = []  # ids of findings that are no longer the headline
         self._changed: dict[int, Report] = {}
         self._mainline_followed = report_summary.mainline_followed()
-        self._gaps = list(Restoration.objects.values_list("backup_at", "restored_at"))
+        self._restored = list(Restoration.objects.values_list("restored_at", flat=True))
         self._outdated: set[int] = set()  # reports whose unsent mail must be composed again
 
     def store(
@@ -129,7 +129,7 @@ class _Batch:
         author = self.catalog.commits[result.culprit.sha].author_email
         seen = self.seen.get(result.culprit.sha)
         reasons = why_held(result, headline.graded, headline.metric.direction, author, seen)
-        return "\n".join((*reasons, *may_be_forgotten(result.created_at or self.now, self._gaps)))
+        return "\n".join((*reasons, *may_be_forgotten(result.created_at, self._restored, self.now)))
 
     # --- one result ---
 

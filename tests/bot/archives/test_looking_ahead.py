@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import time
+from multiprocessing import SimpleQueue
 from pathlib import Path
 
+import billiard
 import pytest
 
 from bot.archives import looking_ahead
@@ -119,3 +121,19 @@ def test_what_was_read_before_a_fault_of_git_arrives_before_its_error(
             seen += [each] if each else []
     assert len(seen) == 145
     assert seen[-1].raw is not None
+
+
+def test_it_works_in_a_worker_of_celery(epoch: EpochSource) -> None:
+    """Celery's workers are daemons to multiprocessing, which lets those have no children."""
+    found: SimpleQueue[object] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            found.put(len(read(epoch)))
+        except BaseException as error:
+            found.put(repr(error))
+
+    worker = billiard.Process(target=work, daemon=True)
+    worker.start()
+    assert found.get() == MAILS
+    worker.join(20)

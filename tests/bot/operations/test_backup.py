@@ -13,6 +13,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 
 from bot.operations.errors import BackupError
 from bot.operations.manifest import read_manifest
+from bot.results.review_reasons import may_be_forgotten
 from tests.conftest import ROOT
 from tests.databases import migrated
 
@@ -124,15 +126,45 @@ def test_a_result_of_the_time_between_is_held_when_it_is_handed_in_again(tmp_pat
     first, second = Installation(tmp_path / "first"), Installation(tmp_path / "second")
     file = str(tmp_path / "backup.tar")
     first.manage("backup", file)
-    result = json.loads((ROOT / "fixtures/results/01-mm-vmscan.json").read_text())
-    now = first.manage("shell", "-v0", "-c", "from django.utils import timezone; print(timezone.now().isoformat())")
-    result["created_at"] = now.strip().splitlines()[-1]
-    (tmp_path / "result.json").write_text(json.dumps(result))
     second.manage("restore", file)
-    second.manage("ingest", str(tmp_path / "result.json"))
+    second.manage("ingest", "fixtures/results/01-mm-vmscan.json")  # made before the backup, handed in after it
     [held] = second.states()["held"]
     assert "restored from an older backup" in str(held)
     assert second.states()["mails"] == []
+
+
+def test_a_result_without_a_date_may_be_older_than_the_restored_backup() -> None:
+    restored = datetime(2026, 5, 1, tzinfo=UTC)
+
+    def held(created_at: datetime | None, now: datetime) -> bool:
+        return bool(list(may_be_forgotten(created_at, [restored], now)))
+
+    day = timedelta(days=1)
+    assert held(None, restored + day)
+    assert not held(None, restored + 40 * day)
+    assert held(restored - day, restored + 40 * day)
+    assert not held(restored + day, restored + 2 * day)
+    assert not list(may_be_forgotten(None, [], restored))
+
+
+def test_for_a_week_no_mail_leaves_without_a_person(tmp_path: Path) -> None:
+    """Mails that nothing says of whether they left before: here a report of a result that is certainly new."""
+    work = Installation(tmp_path / "work")
+    file = str(tmp_path / "backup.tar")
+    work.manage("backup", file)
+    work.manage("restore", file)
+    work.manage("outbox", "go")
+    result = json.loads((ROOT / "fixtures/results/01-mm-vmscan.json").read_text())
+    result["created_at"] = "2100-01-01T00:00:00+00:00"
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    work.manage("ingest", str(tmp_path / "result.json"))
+    [[state, reason]] = work.states()["mails"]
+    assert state == "held"
+    assert "check in the archives that it was not sent before" in reason
+    past = "from tracker.models import Restoration; Restoration.objects.update(restored_at='2020-01-01T00:00:00Z')"
+    work.manage("shell", "-v0", "-c", past)
+    work.manage("ingest", "fixtures/results/02-fs-ledger.json")
+    assert sorted(state for state, _ in work.states()["mails"]) == ["approved", "held"]
 
 
 def test_a_backup_under_load_is_one_moment(tmp_path: Path) -> None:

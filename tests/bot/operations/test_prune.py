@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -86,9 +87,20 @@ def test_what_a_person_wrote_is_erased_and_the_facts_stay(world: World, now: dat
     SavedView.objects.create(owner=user, name="mine", query="", saved_at=now)
     assert Message.objects.filter(author_email=DANA.email).exists()
 
+    waiting = RawMessage.objects.create(
+        digest="w",
+        compressed=zlib.compress(f"From: Dana <{DANA.email}>\nSubject: x\n\nzebra\n".encode()),
+        received_at=now,
+    )
+    near = f"x{DANA.email}"
+    Report.objects.update(recipients=[DANA.email, DANA.name.lower(), near])
+
     found = erase(DANA.email.upper(), now)
 
-    assert (found.mails, found.accounts) == (1, 1)
+    assert (found.mails, found.accounts) == (2, 1)
+    waiting.refresh_from_db()
+    assert waiting.raw == b""
+    assert Report.objects.get(pk=report.pk).recipients == [near], "another person's address only ends like it"
     mail = Message.objects.get(author_email=NOBODY)
     assert (mail.author_name, mail.own_text, mail.subject, mail.source.raw) == ("", "", "", b"")
     assert [(each.kind, each.occurred_at) for each in Event.objects.order_by("pk")] == before
