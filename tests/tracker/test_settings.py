@@ -70,7 +70,7 @@ def test_what_a_domain_promises_to_browsers_is_opted_in(tmp_path: Path, value: s
 def test_a_database_without_tables_is_said(tmp_path: Path) -> None:
     done = manage(tmp_path, "triage")
     assert done.returncode != 0
-    assert done.stderr == "perfwork: database: no such table: tracker_release; run `./manage.py migrate` first\n"
+    assert done.stderr == "perfwork: database: no such table: tracker_folding; run `./manage.py migrate` first\n"
 
 
 def test_a_fresh_installation_says_what_to_do(tmp_path: Path) -> None:

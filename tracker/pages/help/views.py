@@ -25,7 +25,6 @@ PAGES = {
     "reliability": "Every mail once: how it was tested",
     "results": "Submitting a result",
     "scale": "Scale: what it costs, and what breaks first",
-    "settings": "Settings",
     "trees": "Following git",
 }
 
