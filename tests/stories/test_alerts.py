@@ -146,6 +146,31 @@ class Installation:
         with suppress(urllib.error.HTTPError):
             urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20).read()
 
+    def stall(self) -> None:
+        """Stop the process again and again while pages are being made."""
+        assert self.web
+        over = time.monotonic() + 4.5
+
+        def read_on() -> None:
+            while time.monotonic() < over:
+                self.get("/")
+
+        readers = [threading.Thread(target=read_on) for _ in range(12)]
+        for reader in readers:
+            reader.start()
+        while time.monotonic() < over:
+            time.sleep(0.1)
+            self.web.send_signal(signal.SIGSTOP)
+            time.sleep(1.3)
+            self.web.send_signal(signal.SIGCONT)
+        for reader in readers:
+            reader.join()
+
+    def kill_web(self) -> None:
+        assert self.web
+        self.web.kill()
+        self.web.wait()
+
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[Installation]:
@@ -198,25 +223,8 @@ def test_every_alert_fires_by_its_cause_and_ends_with_it(installation: Installat
 
     try_out("PerfworkErrors", fail, lambda: rename("gone", "tracker_release"))
 
-    assert at.web
-    web = at.web
-
-    def stall() -> None:
-        readers = [threading.Thread(target=at.get, args=("/",)) for _ in range(12)]
-        for reader in readers:
-            reader.start()
-        web.send_signal(signal.SIGSTOP)
-        time.sleep(2.5)
-        web.send_signal(signal.SIGCONT)
-        for reader in readers:
-            reader.join()
-
-    def kill() -> None:
-        web.kill()
-        web.wait()
-
-    try_out("PerfworkSlow", stall, lambda: None)
-    try_out("PerfworkDown", kill, at.start_web)
+    try_out("PerfworkSlow", at.stall, lambda: None)
+    try_out("PerfworkDown", at.kill_web, at.start_web)
     assert sorted(tried) == sorted(ALERTS), "an alert was not tried"
     at.wait_until(lambda found: not found, "something still fires")
 
