@@ -10,7 +10,7 @@
 #   make orders        reads the same mails in twenty orders, batches and archives, and compares the databases
 #   make crash-test    kills sending workers: 200 times on each database and broker, and between every two statements
 #   make machines      five machines in network namespaces, each killed, cut off and slowed (root, postgresql, rabbitmq)
-#   make soak          the same for twenty minutes, at random, with skewed clocks and curves of memory (faketime)
+#   make soak          the same for twenty minutes, at random, with curves of memory
 #   make matrix        the tests and the crash tests on each database and broker
 #   make bench         the benchmarks
 #   make golden        rewrites the twelve mails of tests/mail/composed with the current code
