@@ -33,12 +33,12 @@ from tracker.models import (
     Report,
     SecondOpinion,
     SendingStop,
-    Session,
     SignIn,
     Suggestion,
     TextRevision,
     ToolOutput,
 )
+from tracker.services.accounts.sessions import end_all
 from tracker.services.reports.folding import fold
 
 NOBODY = "erased@erased.invalid"
@@ -112,7 +112,7 @@ def _close_accounts(address: str) -> int:
         PasswordAttempt.objects.filter(account=name.lower()).delete()
         for related in ("views", "subscriptions", "webhooks", "api_keys"):
             getattr(user, related).all().delete()
-        Session.objects.filter(account=user.pk).delete()
+        end_all(user.pk)
         user.username, user.email, user.first_name, user.last_name = new, "", "", ""
         user.is_active = user.is_staff = user.is_superuser = False
         user.set_unusable_password()
