@@ -24,7 +24,7 @@ from bot.operations.errors import BackupError
 from bot.operations.manifest import LARGEST, NAME, Manifest, read_manifest
 from bot.results.review_reasons import FORGOTTEN
 from bot.runtime.processes import has_died
-from tracker.models import OutgoingMail, OutgoingState, Report, Restoration, ServiceLease
+from tracker.models import OutgoingMail, OutgoingState, Report, Restoration, SendingStop, ServiceLease
 from tracker.services import mail_transitions
 from tracker.services.reports.report_summary import refresh
 
@@ -121,7 +121,7 @@ def _settle(manifest: Manifest, now: datetime) -> None:
     made = f"{manifest.made_at:%Y-%m-%d %H:%M} UTC"
     Restoration.objects.create(backup_at=manifest.made_at, restored_at=now)
     reason = f"restored from a backup of {made}: mail that was sent since is not known here"
-    mail_transitions.stop_sending(BY, now, reason)  # if the copy was not stopped by then
+    SendingStop.objects.filter(by=BY, ended_at=None).update(at=now, reason=reason)  # the stop that came with the copy
     may_have_left = OutgoingMail.objects.filter(state__in=(S.APPROVED, S.SENDING))
     doubt = f"approved before the backup of {made}; it counts as sent if a copy is found in an archive"
     columns = {"reason": doubt, "handed_over_at": manifest.made_at, "lease_until": None}
