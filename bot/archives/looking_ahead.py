@@ -128,25 +128,26 @@ def _send(sender: Connection, source: EpochSource, since: str, goal: str, prefil
     widen(sender.fileno())
     end: Exception | None = None
     mails: list[Looked] = []
+    passed: list[bool] = []
     size = held = 0  # bytes to send, and in memory
     try:
         for mail in source.mails_after(since, goal):
             mails.append(_looked(mail, prefilter))
-            size += len(mail.raw) if prefilter.judge(mails[-1].look) is not Passes.NOT else 0
+            passed.append(prefilter.judge(mails[-1].look) is not Passes.NOT)
+            size += len(mail.raw) if passed[-1] else 0
             held += len(mail.raw)
             if len(mails) >= _AT_ONCE or size >= _MOST_BYTES or held >= _MOST_HELD:
-                sender.send(_to_send(mails, prefilter))
-                mails, size, held = [], 0, 0
+                sender.send(_to_send(mails, passed))
+                mails, passed, size, held = [], [], 0, 0
     except (Unreadable, OSError) as error:
         end = error
-    sender.send(_to_send(mails, prefilter))  # what was read before an error, too
+    sender.send(_to_send(mails, passed))  # what was read before an error, too
     sender.send(end)
 
 
-def _to_send(mails: Sequence[Looked], prefilter: Prefilter) -> _Sent:
-    """Return the fields of mails, without the bytes of those that seem not to concern us, but for the last one."""
-    passed = [prefilter.judge(each.look) is not Passes.NOT for each in mails]
-    passed[-1:] = [True] if mails else []
+def _to_send(mails: Sequence[Looked], passed: Sequence[bool]) -> _Sent:
+    """Return the fields of mails, without the bytes of those that did not pass, but for the last one."""
+    passed = [*passed[:-1], *(True for _ in mails[-1:])]
     return [
         (each.position, each.read_to, each.size, each.raw if sent else None, *_fields(each.look))
         for each, sent in zip(mails, passed, strict=True)
