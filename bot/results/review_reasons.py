@@ -16,7 +16,7 @@ NO_CODE = "the culprit changes comments or documentation only"
 UNDATED = timedelta(days=30)
 FORGOTTEN = "made before the database was restored from an older backup: check in the archives that no mail was sent"
 # Other results about the same culprit don't clear these.
-OF_THE_CULPRIT = frozenset({MERGE, NO_CODE, FORGOTTEN})
+LASTING = frozenset({MERGE, NO_CODE, FORGOTTEN})
 
 
 def why_held(

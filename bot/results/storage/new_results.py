@@ -12,7 +12,7 @@ from bot.mail.subsystem import subsystem_of
 from bot.replies.which_report.report_lookup import person_keys
 from bot.results import rechecks
 from bot.results.bisect_result import Result
-from bot.results.review_reasons import OF_THE_CULPRIT, may_be_forgotten, why_held
+from bot.results.review_reasons import LASTING, may_be_forgotten, why_held
 from bot.results.storage.catalog import ResultCatalog, fetch_catalog
 from bot.results.storage.graded import FIELDS, GradedMeasurement, NewFinding
 from bot.results.storage.grading import grade
@@ -216,7 +216,7 @@ class _Batch:
         data, before = finding.measured.data, (report.verdict, report.held)
         report.verdict = verdict_of(data.old.mean, data.new.mean, finding.measured.metric.direction)
         if report.pk not in self.known.announced:
-            kept = [each for each in report.held.split("\n") if each in OF_THE_CULPRIT]
+            kept = [each for each in report.held.split("\n") if each in LASTING]
             report.held = "\n".join(dict.fromkeys(each for each in (*kept, *row.held.split("\n")) if each))
         finding.headline = True
         self.known.headlines[report.pk] = finding
