@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from email import message_from_bytes
 from urllib.parse import parse_qs, urlsplit
 
@@ -29,6 +30,8 @@ class Hand:
         self.page, self.name, self.keys, self.clicks, self.began = page, name, 0, 0, time.monotonic()
 
     def press(self, *keys: str) -> None:
+        """Press keys, as somebody who sees the whole page: its scripts listen from DOMContentLoaded on."""
+        self.page.wait_for_load_state()
         for key in keys:
             self.keys += 1
             self.page.keyboard.press(key)
@@ -38,8 +41,11 @@ class Hand:
         self.page.keyboard.type(text)
 
     def click(self, name: str, role: str = "link", exact: bool = False) -> None:
+        """Click a link, and wait for the page behind it; or a button, which may stay on its page."""
         self.clicks += 1
-        self.page.get_by_role(role, name=name, exact=exact).first.click()  # type: ignore[arg-type]
+        there = self.page.get_by_role(role, name=name, exact=exact).first  # type: ignore[arg-type]
+        with self.page.expect_navigation() if role == "link" else nullcontext():
+            there.click()
 
     def done(self, keys: int, clicks: int) -> None:
         spent = time.monotonic() - self.began
