@@ -28,6 +28,9 @@ class Commit(models.Model):
     )
     authored_at = models.DateTimeField(null=True, blank=True)
     trailers = models.JSONField(default=list, blank=True, help_text="[[tag, value], …] of the commit message")
+    signers = models.JSONField(
+        default=list, blank=True, help_text="addresses and names of those who signed, reviewed or tested it"
+    )
     patch_message_id = models.TextField(blank=True, db_index=True, help_text="the mail that carried it as a patch")
     patch_references = models.JSONField(default=list, blank=True, help_text="the References of that mail, oldest first")
     patch_id = models.TextField(blank=True, db_index=True, help_text="git patch-id: identifies the change in any tree")

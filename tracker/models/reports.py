@@ -110,7 +110,8 @@ class Report(ReportSummary):
 
     @property
     def verified_recipients(self) -> frozenset[str]:
-        return frozenset(self.recipients if self.people_verified else ())
+        """The recipients that nobody can have made up, and those who signed the culprit."""
+        return frozenset(self.recipients if self.people_verified else ()) | frozenset(self.culprit.signers)
 
     class Meta:
         constraints = [

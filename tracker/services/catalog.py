@@ -241,7 +241,10 @@ def _outranks(given: Metric, known: Metric) -> bool:
     return given.direction != Direction.UNKNOWN and _RANK[given.direction_by] > _RANK[known.direction_by]
 
 
-_COMMIT_FIELDS = ("title", "author_name", "author_email", "authored_at", "trailers", "patch_message_id", "patch_id")
+_COMMIT_FIELDS = (
+    *("title", "author_name", "author_email", "authored_at", "trailers", "signers"),
+    *("patch_message_id", "patch_id"),
+)
 
 
 def commits(given: Iterable[Commit]) -> dict[str, Commit]:

@@ -114,10 +114,10 @@ def add_report(known: KnownReports, rows: dict[str, Report], report: Report) -> 
             title=report.culprit.title,
             message_ids=(),
             authors=frozenset(report.authors) | report.verified_authors,
-            people=frozenset(report.recipients),
+            people=frozenset(report.recipients) | frozenset(report.culprit.signers),
             verdict=report.verdict,
             benchmark=benchmark_in(report.title),
-            verified=None if report.people_verified else report.verified_authors,
+            verified=None if report.people_verified else report.verified_authors | report.verified_recipients,
         )
     )
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from bot.git.inspection import CommitInspection
 from bot.mail.patches import bare_title
+from bot.mail.people.signers import signers
+from bot.replies.which_report.report_lookup import person_keys
 from bot.results.bisect_result import CommitInfo, MachineInfo, MeasurementData, Result
 from tracker.domain.keys import scenario_key
 from tracker.models import Commit, Machine, Metric, Scenario, Tree
@@ -81,6 +83,7 @@ def _commit(commit: CommitInfo, seen: CommitInspection | None, patch_message_id:
         author_email=(commit.author_email or (seen.author_email if seen else "")).lower(),
         authored_at=commit.date or (seen.authored_at if seen else None),
         trailers=[list(pair) for pair in commit.trailers],
+        signers=person_keys(signers(commit.trailers)),
         patch_message_id=patch_message_id,
         patch_id=seen.patch_id if seen else "",
     )

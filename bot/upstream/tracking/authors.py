@@ -1,4 +1,4 @@
-"""Who wrote a culprit, as a tree has it: that replaces whom a report mail was sent to."""
+"""Who wrote and signed a culprit, as a tree has it: that replaces whom a report mail was sent to."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bot.git.inspection import CommitInspection, inspect
 from bot.git.refs import resolve
 from bot.mail.addresses import Address
 from bot.mail.patches import bare_title
+from bot.mail.people.signers import signers
 from bot.replies.which_report.report_lookup import person_keys
 from tracker.models import Commit, Report
 from tracker.services.reports.report_summary import refresh
@@ -37,6 +38,7 @@ def store(found: Mapping[str, CommitInspection]) -> None:
         commit.title = commit.title or bare_title(seen.title)[:1000]
         commit.authored_at = commit.authored_at or seen.authored_at
         commit.trailers = commit.trailers or [list(pair) for pair in seen.trailers]
+        commit.signers = person_keys(signers(seen.trailers))
         commit.patch_id = commit.patch_id or seen.patch_id
         commit.save()
         author = Address(commit.author_name, commit.author_email)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from multiprocessing import SimpleQueue
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from bot.archives import looking_ahead
 from bot.archives.looking_ahead import Looked, looked_at
 from bot.archives.prefilter import Prefilter
 from bot.archives.sources.public_inbox import EpochSource
+from bot.archives.sources.raw import RawMail
 from bot.errors import Unreadable
 from bot.mail.identity import BotIdentity
 
@@ -89,13 +91,23 @@ def test_it_says_when_it_waits_and_ends_when_the_reader_stops(epoch: EpochSource
     assert children() == before
 
 
-def test_a_killed_process_is_an_error_and_loses_nothing_that_it_sent(epoch: EpochSource) -> None:
+def test_a_killed_process_is_an_error_and_loses_nothing_that_it_sent(
+    epoch: EpochSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mails = EpochSource.mails_after
+
+    def slow(self: EpochSource, position: str, goal: str) -> Iterator[RawMail]:
+        for number, mail in enumerate(mails(self, position, goal)):
+            if number == 300 and position:
+                time.sleep(60)  # else it may be done before it is killed
+            yield mail
+
+    monkeypatch.setattr(EpochSource, "mails_after", slow)
     before = children()
     looks = looked_at(epoch, "", epoch.goal(), Prefilter((), BOT))
     for _ in range(101):
         next(looks)
     [pid] = [each for each in children() if each not in before]
-    os.kill(pid, signal.SIGSTOP)  # in the middle of whatever it does
     os.kill(pid, signal.SIGKILL)
     start = time.monotonic()
     with pytest.raises(Unreadable, match="was killed; the next run resumes"):

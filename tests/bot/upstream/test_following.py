@@ -9,6 +9,7 @@ import pytest
 
 from bot.demo.story import DANA
 from bot.errors import Busy
+from bot.mail.addresses import Address
 from bot.upstream import walk
 from bot.upstream.tracking.follow import Patience, follow
 from tests.kernel import ROBOT, TITLE, Kernel, closes
@@ -60,6 +61,21 @@ def test_git_knows_better_than_a_mail_who_wrote_the_culprit(kernel: Kernel) -> N
     assert (report.author, report.culprit.title) == (DANA.email, TITLE)
     assert report.authors == sorted([DANA.email, DANA.name.lower(), "lee@dev.example", "lee park"])
     assert not report.culprit.author_from_report
+
+
+def test_who_signed_the_culprit_speaks_for_it_though_the_report_was_not_sent_to_them(kernel: Kernel) -> None:
+    vera, zoe = Address("Vera Holt", "vera@dev.example"), Address("Zoe Hill", "zoe@dev.example")
+    sha = kernel.git.commit(TITLE, f"Why.\n\nReported-by: {zoe}\nReviewed-by: {vera} # for mm/\n")
+    report = kernel.report(sha)
+    Report.objects.update(recipients=[])
+    Commit.objects.filter(sha=sha).update(author_from_report=True, trailers=[])
+    kernel.walk("linus")
+    report = Report.objects.select_related("culprit").get(pk=report.pk)
+    assert report.culprit.signers == ["vera@dev.example", "vera holt"]
+    for person in (zoe, vera):
+        kernel.world.post(person, "I am working on a fix for this regression.", to=message_id(report))
+    kernel.world.read()
+    assert [event.role for event in Event.objects.filter(kind="working")] == ["maintainer"]
 
 
 def test_in_next_since_a_day_then_in_the_mainline(kernel: Kernel) -> None:
