@@ -5,6 +5,7 @@
 #   make quick         the tests that don't take seconds each
 #   make long          the tests of many kills, orders, servers and machines; CI runs them after `make test`
 #   make up            web server, worker and scheduler, configured by the environment
+#   make docs          the documentation as files, in build/docs/
 #   make fuzz          the property tests with thousands of new examples
 #   make crash         kills archive readings at fifty random moments, and compares the results
 #   make orders        reads the same mails in twenty orders, batches and archives, and compares the databases
@@ -34,7 +35,7 @@ TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEMPROOT ?= $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test quick long fuzz crash orders crash-test bench golden maintainers model accuracy reading pictures operating machines soak matrix audit format lint types rooms settings
+.PHONY: help demo up test quick long fuzz crash orders crash-test bench golden maintainers model accuracy reading pictures operating machines soak matrix audit format lint types rooms settings docs
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -63,8 +64,13 @@ $(VENV)/dev.stamp: requirements-dev.txt requirements-optional.txt $(VENV)/run.st
 	 echo "== no wheel of $$each for this Python: the tests that use it are skipped"; done
 	@touch $@
 
+# The documentation, which the site shows under /help/.
+build/help/index.html: $(wildcard docs/*.md *.md bot/documentation/*.py templates/documentation/*) properdocs.yml static/perfwork.css $(VENV)/run.stamp
+	@echo "== building the documentation"
+	@$(RUN) manage.py documentation >/dev/null
+
 # --- the two commands ---------------------------------------------------------------------------
-demo: $(VENV)/run.stamp
+demo: $(VENV)/run.stamp build/help/index.html
 	@$(RUN) manage.py demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
 
 test: lint types rooms settings
@@ -98,8 +104,11 @@ settings: $(VENV)/dev.stamp
 	 PERFWORK_BASE_URL=https://perf.example.org $(RUN) manage.py check --deploy --fail-level WARNING
 
 # --- the rest -----------------------------------------------------------------------------------
-up: $(VENV)/run.stamp
+up: $(VENV)/run.stamp build/help/index.html
 	@$(RUN) manage.py up --bind $(BIND)
+
+docs: $(VENV)/run.stamp
+	@$(RUN) manage.py documentation --to build/docs
 
 fuzz: $(VENV)/dev.stamp
 	@PERFWORK_MUTATIONS=50000 $(RUN) -m pytest -n $(TESTERS) --hypothesis-profile=fuzz -m "hypothesis or fuzz" tests

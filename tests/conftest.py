@@ -23,6 +23,7 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.db import transaction
 
+from bot.documentation.build import build
 from bot.mail.identity import BotIdentity
 from bot.outbox.transports.smtp import Server
 from tests.kernel import ROBOT, Kernel
@@ -54,7 +55,7 @@ OPERATORS = frozenset(
 )
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Hash passwords fast: the default hash takes half a second, and is not what any test is about. Pages are made for
     every request, so that their queries can be counted; tests/stories/test_cached_pages.py switches their cache on.
     """
@@ -63,6 +64,8 @@ def pytest_configure() -> None:
     # choose its database themselves.
     for name in ("DATABASE_URL", "CELERY_BROKER_URL"):
         os.environ.pop(name, None)
+    if not hasattr(config, "workerinput") and not (settings.DOCUMENTATION / "index.html").exists():
+        build(settings.DOCUMENTATION, "/")  # once, before the workers of xdist; make keeps it up to date
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 

@@ -26,6 +26,8 @@ try:
 except OSError as _why:
     raise ImproperlyConfigured(f"PERFWORK_VAR: cannot create {VAR}: {_why.strerror}") from None
 
+DOCUMENTATION = BASE_DIR / "build" / "help"  # where `./manage.py documentation` builds what /help/ shows
+
 # --- bot identity, mail, archives and trees ---------------------------------------------------
 PERFWORK_BOT_ADDRESS: str = address("PERFWORK_BOT_ADDRESS", "perfbot@localhost")
 PERFWORK_BOT_NAME: str = env.str("PERFWORK_BOT_NAME", default="Perfwork")

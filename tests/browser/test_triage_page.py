@@ -228,7 +228,7 @@ PAGES = (
     *("/compare/?of=v5.10/1G&of=v5.10/4K", "/index/", "/index/v9.2/", "/index/v5.6/", "/index/basket/"),
     *("/webhooks/", "/mine/", "/subscriptions/?q=subsystem:mm", "/unsubscribe/x/", "/help/lab/"),
     *("/evidence/1/", "/evidence/beside/?old=3&new=6", "/kernel/v5.6/", "/kernel/v2.6.24.2/", "/help/comparisons/"),
-    "/help/operating/",
+    *("/help/", "/help/operating/", "/help/commands/", "/help/states/", "/help/contributing/"),
 )
 
 

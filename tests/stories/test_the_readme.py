@@ -84,8 +84,7 @@ def test_every_command_in_mail_is_documented() -> None:
 
 def test_the_help_that_the_mails_point_to(client: Client) -> None:
     page = client.get("/help/answering/").content.decode()
-    assert "<h1>Answering a report</h1>" in page
-    assert client.get("/help/settings/").status_code == 404
+    assert ">Answering a report</h1>" in page
     assert settings.BASE_DIR == ROOT
 
 

@@ -70,7 +70,7 @@ _MEASURED = Freshness(_of_measurements, DOCUMENT_KEEP)
 _RELEASE_REPORT = Freshness(_of_release, DOCUMENT_KEEP)
 # By the name of the URL. What is not listed is made for each request.
 FRESHNESS: Mapping[str, Freshness] = {
-    **dict.fromkeys(("releases", "triage", "triage-as", "escalations", "statistics", "help-index", "help"), _TABLE),
+    **dict.fromkeys(("releases", "triage", "triage-as", "escalations", "statistics"), _TABLE),
     **dict.fromkeys(("report", "report-brief", "report-tables", "report-json"), _TABLE),
     **dict.fromkeys(("things", "thing", "thing-as", "search", "search-as"), _TABLE),
     **dict.fromkeys(("curve", "curves", "changes", "kernel", "index-point"), _TABLE),

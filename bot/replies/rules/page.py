@@ -35,7 +35,7 @@ that nobody reminds them. The evidence shown is the sentence that weighed most.
 to the report ("fix proposed"; a debug patch, a patch by the lab, or a patch elsewhere that only has `Fixes:` with the
 culprit is suggested); a notice by tip-bot or patchwork-bot that the patch was applied ("fix queued"); a comparison
 table by the lab (the question is answered); a `Tested-by:` by the lab ("fix confirmed"); and the
-[commands](/help/answering/).
+[commands](answering.md).
 
 **Proof of who wrote it** limits what is automatic (`PERFWORK_TRUST`): under `verified`, commands and whatever closes a
 report need proof, and a mail whose proof fails does nothing without a click; under `open`, all mail acts; under

@@ -1,1 +1,1 @@
-"""The help pages: docs/*.md, rendered as HTML."""
+"""The documentation: docs/*.md, built as a site (properdocs.yml)."""

@@ -1,51 +1,39 @@
-"""`/help/…/`: pages of docs/, linked from mail and from other pages."""
+"""`/help/…`: the documentation as it was built (`./manage.py documentation`), linked from mail and from other pages."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 
-import markdown
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.utils.safestring import SafeString, mark_safe
+from django.views.decorators.http import last_modified
 
-PAGES = {
-    "answering": "Answering a report",
-    "api": "The API, and tables as files",
-    "archives": "Reading archives",
-    "comparisons": "Release reports, comparisons and the index",
-    "operating": "Operating an installation",
-    "lab": "The lab's work list, and its runners",
-    "triage": "The triage page",
-    "mail": "The mail we send",
-    "measurements": "Measurements over time",
-    "outbox": "How mail is sent",
-    "reading": "How replies are read",
-    "reliability": "Every mail once: how it was tested",
-    "results": "Submitting a result",
-    "scale": "Scale: what it costs, and what breaks first",
-    "trees": "Following git",
-}
+_TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".svg": "image/svg+xml", ".png": "image/png"}
 
 
 @cache
-def rendered(name: str) -> SafeString:
-    """Return a page as HTML. It comes from our own checkout, so it is trusted."""
-    text = (settings.BASE_DIR / "docs" / f"{name}.md").read_text(encoding="utf-8")
-    html = markdown.markdown(text, extensions=["tables", "fenced_code"])
-    wide = '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>'  # a phone scrolls it by itself
-    html = html.replace("<table>", wide).replace("</table>", "</table></div>")
-    return mark_safe(html.replace("<pre>", '<pre tabindex="0">'))  # which the keyboard must be able to scroll, too
+def built(folder: Path) -> Mapping[str, Path]:
+    """Return the files of the documentation by their address under /help/. No other file is ever read."""
+    files = [each for each in folder.rglob("*") if each.suffix in _TYPES and each.is_file()]
+    return {each.relative_to(folder).as_posix().removesuffix("index.html"): each for each in files}
 
 
-def index(request: HttpRequest) -> HttpResponse:
-    """List the pages."""
-    return render(request, "help/index.html", {"pages": PAGES})
+def _changed_at(request: HttpRequest, name: str = "") -> datetime | None:
+    file = built(settings.DOCUMENTATION).get(name)
+    return datetime.fromtimestamp(file.stat().st_mtime, UTC) if file else None
 
 
-def page(request: HttpRequest, name: str) -> HttpResponse:
-    """Show one of PAGES; no other file is read."""
-    if name not in PAGES:
+@last_modified(_changed_at)
+def page(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Show a page of the documentation, or a file that it loads."""
+    files = built(settings.DOCUMENTATION)
+    if not files:
+        built.cache_clear()  # it may be built meanwhile
+        text = "The documentation has not been built on this machine: run ./manage.py documentation\n"
+        return HttpResponse(text, status=503, content_type="text/plain")
+    if name not in files:
         raise Http404("there is no such page")
-    return render(request, "help/page.html", {"title": PAGES[name], "text": rendered(name)})
+    return HttpResponse(files[name].read_bytes(), content_type=_TYPES[files[name].suffix])

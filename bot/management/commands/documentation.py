@@ -1,0 +1,28 @@
+"""`documentation`: build docs/ as the site under /help/."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from bot.documentation.build import build
+from bot.errors import Unreadable
+
+
+class Command(BaseCommand):
+    help = "Build the documentation that is shown under /help/, or with --to as files that need no server."
+    requires_system_checks = []  # it uses no database
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--to", type=Path, metavar="DIR", help="a directory for files that are opened by a browser")
+
+    def handle(self, *, to: Path | None, **options: Any) -> None:
+        try:
+            build(to or settings.DOCUMENTATION, "" if to else "/")
+        except (Unreadable, OSError) as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(f"built in {to or settings.DOCUMENTATION}")
