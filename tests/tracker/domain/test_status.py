@@ -25,8 +25,9 @@ def events_of(*steps: tuple[EventKind, dict[str, str]] | EventKind) -> list[Even
     events = []
     for number, step in enumerate(steps):
         kind, more = step if isinstance(step, tuple) else (step, {})
-        by = Role(more.pop("role", "author"))
-        events.append(EventData(f"e{number}", kind, DAY + timedelta(days=number), by, message_id=f"m{number}", **more))
+        columns = {name: value for name, value in more.items() if name != "role"}
+        at, by = DAY + timedelta(days=number), Role(more.get("role", "author"))
+        events.append(EventData(f"e{number}", kind, at, by, message_id=f"m{number}", **columns))
     return events
 
 
