@@ -13,7 +13,7 @@
 #   make machines      five machines in network namespaces, each killed, cut off and slowed (root, postgresql, rabbitmq)
 #   make soak          the same for twenty minutes, at random, with curves of memory
 #   make matrix        the tests and the crash tests on each database and broker
-#   make bench         the benchmarks
+#   make bench         all budgets in one table, docs/benchmarks.md (three quarters of an hour)
 #   make golden        rewrites the twelve mails of tests/mail/composed with the current code
 #   make maintainers   200 invented commits, compared with get_maintainer.pl (requires linux-source)
 #   make model         learns the classifier of replies from fixtures/replies and the labelled threads
@@ -140,7 +140,7 @@ pictures: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	@$(RUN) -m pip install --quiet --disable-pip-version-check locust==2.47.0  # only benchmarks/load.py uses it
-	@for bench in accuracy/robot_reports accuracy/whole_archive robot_mail ingest archive measurements upstream maintainers outbox pages search api comparisons floods load; do $(RUN) benchmarks/$$bench.py || exit 1; done
+	@$(RUN) benchmarks/table.py
 
 golden: $(VENV)/dev.stamp
 	@$(RUN) -m tests.composed

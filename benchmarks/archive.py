@@ -18,6 +18,7 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+from benchmarks.budgets import figure  # noqa: E402
 from benchmarks.make_epoch import make  # noqa: E402
 from benchmarks.timing import timed  # noqa: E402
 from bot.archives.prefilter import Prefilter, key_of_commit, key_of_title  # noqa: E402
@@ -79,6 +80,9 @@ def manage(var: Path, *arguments: str, stdin: str = "") -> tuple[str, float, int
     return done.stdout.strip(), spent, int(resident[1]) if resident else 0
 
 
+CAT_FILE = "git cat-file --batch"
+
+
 def in_git(epoch: Path) -> Callable[[], object]:
     """Return a function that runs `git cat-file --batch` over all mails."""
     raw = subprocess.check_output(["git", "-C", epoch, "log", "--raw", "--no-abbrev", "--format="], text=True)
@@ -96,12 +100,9 @@ def reading(folder: Path, epoch: Path, mails: int) -> None:
     started = min(manage(var, "check")[1] for _ in range(3))
     output, spent, resident = manage(var, "read", str(epoch))
     print(output.partition(": ")[2])
-    print(f"{'':44}{'mails/s':>9}{'ratio':>8}   budget")
-    print(f"{'git cat-file --batch':44}{mails / least:9.0f}{1:8.2f}")
-    print(f"{'read, all of the command':44}{mails / spent:9.0f}{spent / least:8.2f}   1.50")
-    net = spent - started
-    print(f"{'read, less the start of Python and Django':44}{mails / net:9.0f}{net / least:8.2f}")
-    print(f"{'largest size, MB':44}{resident:9}           200")
+    print(f"{mails / least:,.0f} mails a second by git cat-file --batch, {mails / spent:,.0f} by the whole command")
+    figure("a sparse epoch of 100,000 mails, less the start", (spent - started) / least, "×", 1.5, yardstick=CAT_FILE)
+    figure("its largest size", resident, "MB", 200)
     copies = [folder / f"inbox-{number}.git" for number in range(INBOXES)]
     for copy in copies:
         subprocess.run(["git", "clone", "-q", "--mirror", "--shared", epoch, copy], check=True)
@@ -112,7 +113,7 @@ def reading(folder: Path, epoch: Path, mails: int) -> None:
     from_end = [str(copy) for copy in copies]
     mark_read(var, from_end)
     _, again, _ = manage(var, "read", *from_end)
-    print(f"{f'nothing new over {INBOXES} inboxes, seconds':44}{again:9.2f}           2.00")
+    figure(f"nothing new over {INBOXES} inboxes", again, "s", 2.0)
 
 
 def dense(folder: Path) -> None:
@@ -128,17 +129,14 @@ def dense(folder: Path) -> None:
         starts.append(manage(var, "read", "--help")[1])
         again.append(manage(var, "read", str(epoch))[1])
         ratios.append((spent - starts[-1]) / least)
-    print(f"\n{'a dense epoch (medians of five)':44}{'':9}{'':8}   budget")
-    print(
-        f"{'read, less the start':44}{'':9}{median(ratios):8.2f}   2.00   spread {min(ratios):.2f} to {max(ratios):.2f}"
-    )
-    print(f"{'start of a command, seconds':44}{median(starts):9.2f}           0.60")
-    print(f"{'nothing new, seconds':44}{median(again):9.2f}           1.00")
-    print(f"{'largest size, MB':44}{resident:9}           200")
+    figure("a dense epoch, less the start", median(ratios), "×", 2.0, yardstick=CAT_FILE, spread=ratios)
+    figure("the start of a command", median(starts), "s", 0.6, spread=starts)
+    figure("the dense epoch again, with nothing new", median(again), "s", 1.0, spread=again)
+    figure("its largest size", resident, "MB", 200)
     repeated(epoch, longer)
     var = folder / "longer"
     manage(var, "migrate", "--verbosity=0")
-    print(f"{'largest size of five times as many, MB':44}{manage(var, 'read', str(longer))[2]:9}           200")
+    figure("the largest size of five times as many", manage(var, "read", str(longer))[2], "MB", 200)
 
 
 def repeated(epoch: Path, target: Path, times: int = 5) -> None:

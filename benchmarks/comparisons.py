@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
+from benchmarks.budgets import figure
 from benchmarks.pages import SHARE, made
 from benchmarks.timing import timed
 
@@ -52,9 +52,10 @@ def report_timing(name: str, work: Callable[[], object], beside: float = 0.0) ->
         work()
     queries = len(captured)  # read now: the next request clears them
     spent = timed(work)
-    over = "" if spent <= BUDGET_SECONDS and queries <= BUDGET_QUERIES else "   OVER"
-    ratio = f", {spent / beside:.1f} times the empty one" if beside else ""
-    print(f"  {name:44} {spent:7.3f} s {queries:3} queries{ratio}{over}")
+    figure(name, spent, "s", BUDGET_SECONDS, ratio=spent / beside if beside else None,
+           yardstick="that of an empty release" if beside else "")  # fmt: skip
+    if queries > BUDGET_QUERIES:
+        figure(f"{name}, queries", queries, "", BUDGET_QUERIES)
     return spent
 
 

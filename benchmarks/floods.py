@@ -1,7 +1,8 @@
 """How pages are served while others flood the site: `floods.py [SECONDS]` (default 20).
 
 At once: 20 clients that never finish a request, 20 that guess passwords, and 4 that post 16 MiB of {}. Prints the time
-of a triage page before and during it. Two processes of the web server of `up`, SQLite, the fixture v5.6.
+of a triage page before and during it; 95 % of them are to come within a second. Two processes of the web server of
+`up`, SQLite, the fixture v5.6.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from benchmarks.budgets import figure  # noqa: E402
+
 BODY = b"{}" * (8 << 20)
 PAGE = "/v5.6/"
 
@@ -90,17 +94,18 @@ class Site:
                 connection.close()
 
 
-def figures(name: str, found: list[float]) -> None:
+def summary(name: str, found: list[float]) -> tuple[float, float]:
     found = sorted(found)
     middle, late = found[len(found) // 2], found[int(len(found) * 0.95)]
     print(f"{name:10}{len(found):6} pages   median {middle:6.3f} s   95 % {late:6.3f} s   longest {found[-1]:6.3f} s")
+    return middle, late
 
 
 def main() -> None:
     length = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
     with tempfile.TemporaryDirectory() as folder:
         site = Site(Path(folder))
-        figures("before", [site.get(PAGE) for _ in range(50)])
+        before, _ = summary("before", [site.get(PAGE) for _ in range(50)])
         work: list[Callable[[], None]] = [*[site.dawdle] * 20, *[site.guess] * 20, *[site.flood] * 4]
         for each in work:
             threading.Thread(target=each, daemon=True).start()
@@ -109,7 +114,8 @@ def main() -> None:
         while time.monotonic() < end:
             found.append(site.get(PAGE))
             time.sleep(0.05)
-        figures("during", found)
+        _, late = summary("during", found)
+        figure("a page during floods, 95 %", late, "s", 1.0, ratio=late / before, yardstick="the same page in peace")
         site.over.set()
         print(", ".join(f"{times} × {what}" for what, times in sorted(site.answers.items())))
         for server in site.servers:

@@ -22,6 +22,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+from benchmarks.budgets import figure  # noqa: E402
+
 RESULTS, MEASUREMENTS = 10_000, 20
 BUDGETS = {"SQLite": 500, "PostgreSQL": 300}  # results per second
 QUERIES = 4  # per result, at most
@@ -149,8 +151,6 @@ def main() -> None:
                 stream.writelines(line + "\n" for line in lines(count))
         least = validate(files[RESULTS])
         print(f"{RESULTS:,} results of {MEASUREMENTS} measurements")
-        print(f"{'':38}{'results/s':>10}{'budget':>8}{'ratio':>8}{'queries':>9}{'peak MB':>9}")
-        print(f"{f'json.loads + jsonschema (of {VALIDATED:,})':38}{1 / least:10.0f}{'':8}{1:8.2f}")
         databases = (
             ("SQLite, a tenth of them", RESULTS // 10, f"sqlite:///{folder}/tenth.sqlite3"),
             ("SQLite", RESULTS, f"sqlite:///{folder}/all.sqlite3"),
@@ -161,12 +161,10 @@ def main() -> None:
             if figures["taken"] != count:
                 sys.exit(f"{name}: {figures['taken']} of {count} results taken")
             each = figures["seconds"] / count
-            print(
-                f"{name:38}{1 / each:10.0f}{BUDGETS.get(name, ''):>8}{each / least:8.2f}"
-                f"{figures['queries'] / count:9.2f}{figures['peak']:9}"
-            )
-            if figures["queries"] > QUERIES * count:
-                sys.exit(f"{name}: more than {QUERIES} queries a result")
+            figure(f"results a second, {name}", 1 / each, "", BUDGETS.get(name, 0), at_least=True,
+                   ratio=each / least, yardstick="json.loads and jsonschema")  # fmt: skip
+            figure(f"queries a result, {name}", figures["queries"] / count, "", QUERIES)
+            print(f"  at most {figures['peak']} MB")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
+from benchmarks.budgets import figure
 from bot.git.maintainers import Maintainers
 from bot.mail.people.mailmap import read_mailmap
 from tests.debian_kernel import DebianKernel
@@ -44,8 +44,8 @@ def main() -> None:
         script = 1000 * (time.perf_counter() - begin) / SCRIPT_COMMITS
     mean = sum(times) / len(times)
     print(f"maintainers: {len(known)} sections read in {1000 * loaded:.0f} ms, once a file")
-    print(f"  a commit: {mean:.3f} ms in the mean, {max(times):.2f} ms at most (budget {BUDGET_MS} ms)")
-    print(f"  get_maintainer.pl: {script:.0f} ms, {script / mean:,.0f} times as long")
+    figure("the recipients of a commit, at most", max(times), "ms", BUDGET_MS, ratio=mean / script,
+           yardstick="get_maintainer.pl")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+from benchmarks.budgets import figure  # noqa: E402
+
 RUNS, LONG, SHORT, EACH, CURVES = 7, 5000, 200, 5, 10_000
 START = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -80,7 +82,7 @@ def main(samples: int) -> None:
     stored = CurveSegment.objects.aggregate(bytes=Sum(Length("packed")))["bytes"]
     total = count * LONG * EACH
     print(f"{total:,} samples on {count} curves on {connection.vendor}: {stored / total:.1f} bytes each")
-    print(f"{'taking in, samples per second (whole curves)':56}{total / spent:12,.0f}   1,000 or more")
+    figure("samples a second, whole curves", total / spent, "", 1000, at_least=True)
     curve = Curve.objects.order_by("-pk").first()
     assert curve
     started = time.perf_counter()
@@ -88,7 +90,7 @@ def main(samples: int) -> None:
         later = [type(made[0])(START + timedelta(days=900, hours=n), f"{n:040x}", made[n].samples, f"new {n}")]
         storage.add({(metric.pk, scenario.pk, machine.pk): later for machine in machines})
     rate = 10 * count * EACH / (time.perf_counter() - started)
-    print(f"{'taking in, samples per second (a build on each curve)':56}{rate:12,.0f}   1,000 or more")
+    figure("samples a second, a build on each curve", rate, "", 1000, at_least=True)
     refresh_stale(datetime.now(UTC))
     gc.collect()
     gc.freeze()  # as the web server does
@@ -103,12 +105,12 @@ def main(samples: int) -> None:
     shown = timed(lambda: client.get(f"/curve/{curve.pk}/"))
     least = timed(lambda: client.get("/sign-in/"))
     packed = [bytes(each) for each in curve.segments.values_list("packed", flat=True)]
-    print(f"{'a curve of 5,000 builds, ms':56}{shown:12.1f}   60, {queries} queries (4), {size / 1000:.0f} kB")
-    print(f"{'   a page that asks nothing, ms':56}{least:12.1f}")
-    print(f"{'   unpacking alone, ms':56}{timed(lambda: [unpack(each) for each in packed]):12.1f}")
+    print(f"  {size / 1000:.0f} kB; unpacking alone takes {timed(lambda: [unpack(each) for each in packed]):.1f} ms")
+    figure("a curve of 5,000 builds", shown, "ms", 60, ratio=shown / least, yardstick="a page that asks nothing")
+    figure("its queries", queries, "", 4)
     short = [[each.level for each in builds_of(points(SHORT, seed))] for seed in range(50)]
     each_ms = timed(lambda: [change_points(levels) for levels in short]) / len(short)
-    print(f"{'finding changes in 10,000 curves of 200 builds, s':56}{each_ms * CURVES / 1000:12.1f}   60")
+    figure("finding changes in 10,000 curves of 200 builds", each_ms * CURVES / 1000, "s", 60)
 
 
 if __name__ == "__main__":

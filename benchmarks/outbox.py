@@ -19,6 +19,7 @@ from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from benchmarks.budgets import figure
 
 ROUNDS, MAILS = 5, 1000
 LEAST_A_SECOND, LEAST_RATIO = 300, 0.5
@@ -96,8 +97,10 @@ def measure(port: int, queued: int, sent: int) -> None:
         theirs.append(alone(port, [(sender, recipients, bytes(raw)) for sender, recipients, raw in rows]))
         ours.append(worker(MAILS))
     rate, ratio = MAILS / median(ours), median(each / own for each, own in zip(theirs, ours, strict=True))
-    print(f"outbox: one worker sends {rate:,.0f} mails/s (budget {LEAST_A_SECOND}); smtplib alone "
-          f"{MAILS / median(theirs):,.0f}; ratio {ratio:.2f} (budget {LEAST_RATIO})")  # fmt: skip
+    rates = [MAILS / each for each in ours]
+    figure("mails a second by one worker", rate, "", LEAST_A_SECOND, at_least=True, spread=rates,
+           ratio=1 / ratio, yardstick="smtplib alone")  # fmt: skip
+    figure("its share of the speed of smtplib", ratio, "", LEAST_RATIO, at_least=True)
     made.make(1000, timezone.now(), first=ROUNDS * MAILS)
     few = claims()
     made.make(queued - 1000, timezone.now(), first=ROUNDS * MAILS + 1000)

@@ -21,6 +21,7 @@ from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from benchmarks.budgets import figure
 
 ROUNDS = 7
 BUDGET_MS, BUDGET_QUERIES, BUDGET_KB, BUDGET_REPORT = 40.0, 6, 100, 14
@@ -242,8 +243,11 @@ def main() -> None:
         print(f"  a page that asks nothing takes {floor:.1f} ms here: the measure of this machine and hour; {budget}")
         every = [report_timing(name, path, BUDGET_QUERIES, BUDGET_MS) for name, path in questions(version).items()]
         usual, worst = median(spent for spent, _ in every), max(spent for spent, _ in every)
-        many = f"{usual:.1f} ms, {usual / floor:.0f} times that"
-        print(f"  of {len(every)} questions the median takes {many}; the slowest {worst:.1f} ms")
+        nothing = "a page that asks nothing"
+        figure(f"a table, median of {len(every)} questions, {reports:,} reports", usual, "ms", BUDGET_MS,
+               ratio=usual / floor, yardstick=nothing, spread=[spent for spent, _ in every])  # fmt: skip
+        figure("the slowest of them", worst, "ms", BUDGET_MS, ratio=worst / floor, yardstick=nothing)
+        figure("questions over budget in time, queries or size", sum(not fits for _, fits in every), "", 0)
         print(f"  after a change, the first page counts again: {counting(version):.1f} ms")
         others: list[tuple[str, str]] = [("a report with a long thread", f"/report/{'00000000' * 5}/"),
                   ("the front page", "/"), ("a machine", "/machine/lab-01-2sp1/"), ("machines", "/machine/"),

@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.archive import BUNDLE  # noqa: E402
+from benchmarks.budgets import figure  # noqa: E402
 from benchmarks.timing import timed  # noqa: E402
 from bot.archives.sources.mbox import read_mbox  # noqa: E402
 from bot.archives.sources.public_inbox import read_epoch  # noqa: E402
@@ -43,16 +44,15 @@ def main() -> None:
         others = [mail.raw for mail in read_epoch(epoch)]
     parsed = timed(lambda: [find_report(parse(raw)) for raw in reports])
     least = timed(lambda: [email.message_from_bytes(raw) for raw in reports])
-    print(f"{'':34}{'a second':>12}{'ratio':>8}   budget")
-    print(f"{'email.message_from_bytes':34}{len(reports) / least:12.0f}{1:8.2f}")
-    print(f"{'reports, all rows':34}{len(reports) / parsed:12.0f}{parsed / least:8.2f}   60")
+    figure("reports with all rows, a second", len(reports) / parsed, "", 60, at_least=True, ratio=parsed / least,
+           yardstick="email.message_from_bytes")  # fmt: skip
     recogniser = Recogniser(ROBOTS)
     for name, mails in (("other mail of a list", others), ("other mail of the robots", robot)):
         megabytes = sum(map(len, mails)) / 1e6
         search = timed(lambda mails=mails: [b"no such words" in raw for raw in mails])
         spent = timed(lambda mails=mails: [recogniser.may_be_report(sender_of(raw), raw) for raw in mails])
-        print(f"{f'MB, one search, {name}':42}{megabytes / search:6.0f}{1:6.2f}")
-        print(f"{f'MB, recogniser, {name}':42}{megabytes / spent:6.0f}{spent / search:6.2f}   200")
+        figure(f"recognising a report, {name}, MB a second", megabytes / spent, "", 200, at_least=True,
+               ratio=spent / search, yardstick="one search in the bytes")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+from benchmarks.budgets import figure  # noqa: E402
 from benchmarks.make_tree import make_tree  # noqa: E402
 from bot.git.graph import Graph  # noqa: E402
 from bot.git.log import read_log  # noqa: E402
@@ -124,20 +125,20 @@ def main() -> None:
         manage(var, "shell", stdin=PREPARE.format(shas=str(folder / "culprits"), closed=commits // 1000))
         yardstick = log(tree)
         spent, landings, events, mine, _ = walked(var, tree)
-        print(f"{'':52}{'seconds':>9}{'ratio':>8}   budget")
-        print(f"{'git log --format=%H%n%B into nothing':52}{yardstick:9.2f}{1:8.2f}")
-        what = f"first walk: {landings:.0f} landings, {events:.0f} events"
-        print(f"{what:52}{spent:9.2f}{spent / yardstick:8.2f}   2.00")
-        print(f"{'its largest size, MB':52}{mine:9.0f}           500")
+        print(f"{landings:.0f} landings, {events:.0f} events in {spent:.1f} s")
+        figure(
+            f"the first walk of {commits:,} commits", spent / yardstick, "×", 2.0, yardstick="git log of all messages"
+        )
+        figure("its largest size", mine, "MB", 500)
         for number in range(3):
             make_tree(tree, LATER, 1 if number == 1 else 0, start=commits + number * LATER, first_tag=TAGS)
             spent, landings, events, _, _ = walked(var, tree)
-            what = f"{LATER} commits later{', with a tag' if number == 1 else ''}: {landings:.0f} landings"
-            print(f"{what:52}{spent:9.2f}           1.00")
+            figure(f"{LATER} commits later{', with a tag' if number == 1 else ''}", spent, "s", 1.0)
         one = described(tree, culprits[:10])
         first = first_tags(tree, culprits[:DESCRIBED])
-        print(f"{f'git describe --contains, {DESCRIBED} times (10 measured)':52}{one * DESCRIBED:9.1f}{1:8.2f}")
-        print(f"{f'our walk for the same {DESCRIBED} commits':52}{first:9.2f}{one * DESCRIBED / first:8.0f} x  100 x")
+        times = one * DESCRIBED / first
+        figure(f"the first versions of {DESCRIBED} commits", times, "times as fast", 100, at_least=True,
+               yardstick="git describe --contains, 10 measured")  # fmt: skip
 
 
 if __name__ == "__main__":
