@@ -10,7 +10,8 @@ from tracker.models.base import NaturalManager, values
 from tracker.models.git import Commit, Tree
 
 # What a release's tables are filtered and sorted by. An index holds a narrow copy of these columns, so that a query
-# over ten thousand reports reads none of their rows.
+# over ten thousand reports reads none of their rows. Names in it must be cut (`clipped` of
+# services/reports/report_summary.py): an entry of a PostgreSQL index has 2,704 bytes, and seven names are what fits.
 FILTER_COLUMNS = (
     *("state", "verdict", "awaited", "subsystem", "suite", "metric", "machine", "author", "assignee", "blocks"),
     *("lacks_fix", "reported_at", "last_human_reply_at", "weight"),

@@ -57,7 +57,9 @@ FOLLOWING_COLUMNS = (
 _NEWEST = "(SELECT COALESCE(MAX(e.id), 0) FROM tracker_event e WHERE e.report_id = tracker_report.id)"
 # The newest event's key, but always higher than before: an event with a lower key may be committed later.
 _REVISION = f"revision = CASE WHEN {_NEWEST} > revision THEN {_NEWEST} ELSE revision + 1 END"
-CLIP = 120  # characters of a name: five of them and the other columns must fit a PostgreSQL index entry, 2.7 kB
+# A name is cut to so many characters, and bytes of UTF-8: seven names, each as long as it may be, and the other columns
+# of FILTER_COLUMNS must fit an entry of a PostgreSQL index, which has 2,704 bytes.
+CLIP, CLIP_BYTES = 120, 320
 WORDS = 1200
 DOTS = 8  # samples per side in a sparkline
 HEIGHT = 20  # of the sparkline; 0 is its top
@@ -232,7 +234,7 @@ def state_columns(state: ReportState, followed: bool) -> Mapping[str, object]:
         "reported_at": state.reported_at,
         "responded_at": state.responded_at,
         "closed_at": state.closed_at,
-        "blocks": state.blocks,
+        "blocks": clipped(state.blocks),
         "assignee": clipped(state.assignee),
     }
 
@@ -279,9 +281,11 @@ def clipped(name: str) -> str:
     >>> clipped("lkp-csl-2sp5")
     'lkp-csl-2sp5'
     """
-    if len(name) <= CLIP:
+    encoded = name.encode("utf-8", "replace")
+    if len(name) <= CLIP and len(encoded) <= CLIP_BYTES:
         return name
-    return f"{name[: CLIP - 11]}…{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:10]}"
+    begin = name[: CLIP - 11].encode("utf-8", "replace")[: CLIP_BYTES - 13].decode("utf-8", "ignore")
+    return f"{begin}…{hashlib.sha256(encoded).hexdigest()[:10]}"
 
 
 def _headlines(reports: Collection[int]) -> dict[int, Finding]:
