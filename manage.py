@@ -2,8 +2,10 @@
 """Perfwork's command line: `./manage.py help` lists the commands."""
 
 import gc
+import importlib.util
 import os
 import sys
+from pathlib import Path
 
 # Imports make a hundred thousand objects that stay; looking through them at every 700 new ones is a tenth of the start.
 gc.set_threshold(50_000, 10, 10)
@@ -12,6 +14,7 @@ gc.set_threshold(50_000, 10, 10)
 def main() -> None:
     """Run one command; what the operator can mend is said on one line, without a traceback."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
+    _in_the_virtual_environment()
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
     from django.db.utils import OperationalError, ProgrammingError
@@ -28,6 +31,16 @@ def main() -> None:
         sys.exit(f"perfwork: database: {words}" + ("; run `./manage.py migrate` first" if missing else ""))
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(130)
+
+
+def _in_the_virtual_environment() -> None:
+    """Where this Python has no Django, start again with that of .venv, which make has filled."""
+    if importlib.util.find_spec("django"):
+        return
+    python = Path(__file__).resolve().parent / ".venv" / "bin" / "python"
+    if not python.exists() or Path(sys.prefix).resolve() == python.parent.parent.resolve():
+        sys.exit("perfwork: Django is not installed: run `make demo SERVE=0` first, which installs it into .venv")
+    os.execv(python, [str(python), *sys.argv])
 
 
 if __name__ == "__main__":

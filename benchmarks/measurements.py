@@ -16,6 +16,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -56,20 +57,22 @@ def main(samples: int) -> None:
 
     django.setup()
     from django.core.management import call_command
-    from django.db import connection, reset_queries
+
+    call_command("migrate", verbosity=0)
+    shown(taken_in(samples))
+    changes_found()
+
+
+def taken_in(samples: int) -> Any:
+    """Take samples in, as whole curves, then a build on each; return one of the curves."""
+    from django.db import connection
     from django.db.models import Sum
     from django.db.models.functions import Length
-    from django.test import Client
 
-    from bot.web.server import OBJECTS_BETWEEN_COLLECTIONS
-    from tracker.domain.curves.builds import builds_of
-    from tracker.domain.curves.points import unpack
-    from tracker.domain.statistics.change_points import change_points
     from tracker.models import Curve, CurveSegment, Machine, Metric, Scenario
     from tracker.services.curves import storage
     from tracker.services.curves.refresh import refresh_stale
 
-    call_command("migrate", verbosity=0)
     metric = Metric.objects.create(name="made.ops", direction="higher")
     scenario = Scenario.objects.create(key="made|", suite="made")
     made = points(LONG, 1)
@@ -83,8 +86,6 @@ def main(samples: int) -> None:
     total = count * LONG * EACH
     print(f"{total:,} samples on {count} curves on {connection.vendor}: {stored / total:.1f} bytes each")
     figure("samples a second, whole curves", total / spent, "", 1000, at_least=True)
-    curve = Curve.objects.order_by("-pk").first()
-    assert curve
     started = time.perf_counter()
     for n in range(10):  # as the worker does: the results of some minutes together
         later = [type(made[0])(START + timedelta(days=900, hours=n), f"{n:040x}", made[n].samples, f"new {n}")]
@@ -92,6 +93,17 @@ def main(samples: int) -> None:
     rate = 10 * count * EACH / (time.perf_counter() - started)
     figure("samples a second, a build on each curve", rate, "", 1000, at_least=True)
     refresh_stale(datetime.now(UTC))
+    return Curve.objects.order_by("-pk").first()
+
+
+def shown(curve: Any) -> None:
+    """Time the page of a long curve."""
+    from django.db import connection, reset_queries
+    from django.test import Client
+
+    from bot.web.server import OBJECTS_BETWEEN_COLLECTIONS
+    from tracker.domain.curves.points import unpack
+
     gc.collect()
     gc.freeze()  # as the web server does
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
@@ -102,12 +114,19 @@ def main(samples: int) -> None:
     queries, size = len(connection.queries), len(page.content)
     connection.force_debug_cursor = False
     assert page.status_code == 200
-    shown = timed(lambda: client.get(f"/curve/{curve.pk}/"))
+    spent = timed(lambda: client.get(f"/curve/{curve.pk}/"))
     least = timed(lambda: client.get("/sign-in/"))
     packed = [bytes(each) for each in curve.segments.values_list("packed", flat=True)]
     print(f"  {size / 1000:.0f} kB; unpacking alone takes {timed(lambda: [unpack(each) for each in packed]):.1f} ms")
-    figure("a curve of 5,000 builds", shown, "ms", 60, ratio=shown / least, yardstick="a page that asks nothing")
+    figure("a curve of 5,000 builds", spent, "ms", 60, ratio=spent / least, yardstick="a page that asks nothing")
     figure("its queries", queries, "", 4)
+
+
+def changes_found() -> None:
+    """Time the search for changes in short curves."""
+    from tracker.domain.curves.builds import builds_of
+    from tracker.domain.statistics.change_points import change_points
+
     short = [[each.level for each in builds_of(points(SHORT, seed))] for seed in range(50)]
     each_ms = timed(lambda: [change_points(levels) for levels in short]) / len(short)
     figure("finding changes in 10,000 curves of 200 builds", each_ms * CURVES / 1000, "s", 60)

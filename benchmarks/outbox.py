@@ -61,14 +61,29 @@ def alone(port: int, mails: list[tuple[str, list[str], bytes]]) -> float:
     return time.perf_counter() - begin
 
 
-def measure(port: int, queued: int, sent: int) -> None:
+def claims() -> float:
+    """Return the median time of claiming a batch, in milliseconds."""
     from django.utils import timezone
 
     from bot.outbox import due_mail, sender
+    from tracker.services import mail_transitions
+
+    spent = []
+    for _ in range(15):
+        begin = time.perf_counter()
+        batch = due_mail.claim_due(timezone.now(), sender.SendConfig().lease, sender.BATCH, "bench")
+        spent.append(1000 * (time.perf_counter() - begin))
+        mail_transitions.release(batch, timezone.now(), "bench", "")
+    return median(spent)
+
+
+def measure(port: int, queued: int, sent: int) -> None:
+    from django.utils import timezone
+
+    from bot.outbox import sender
     from bot.outbox.transports.smtp import Server, SmtpTransport
     from tests.crash import mails as made
     from tracker.models import OutgoingMail, OutgoingState
-    from tracker.services import mail_transitions
 
     def worker(most: int) -> float:
         """Run one worker until nothing is due or `most` mails are sent, and return the seconds."""
@@ -78,16 +93,6 @@ def measure(port: int, queued: int, sent: int) -> None:
             if not sender.send_due(SmtpTransport(server), sender.SendConfig(run=2.0)):
                 break  # the queue is empty
         return time.perf_counter() - begin
-
-    def claims() -> float:
-        """Return the median time of claiming a batch, in milliseconds."""
-        spent = []
-        for _ in range(15):
-            begin = time.perf_counter()
-            batch = due_mail.claim_due(timezone.now(), sender.SendConfig().lease, sender.BATCH, "bench")
-            spent.append(1000 * (time.perf_counter() - begin))
-            mail_transitions.release(batch, timezone.now(), "bench", "")
-        return median(spent)
 
     ours, theirs = [], []
     for number in range(ROUNDS):

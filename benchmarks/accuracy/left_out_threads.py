@@ -138,7 +138,9 @@ def by_set(found: Sequence[Judged], show: Callable[[str, Sequence[Judged]], None
 
 def main() -> None:
     if not labelled.SHARED.is_dir():
-        sys.exit(f"the labelled threads are not on this machine (expected in {labelled.SHARED})")
+        sys.exit(
+            f"the labelled threads are not here (expected in {labelled.SHARED}): send the examples; a maintainer runs this"
+        )
     if "--put-aside" in sys.argv:
         found = judged(labelled.replies(put_aside=True), load())
         print_figures("put aside", found)

@@ -43,7 +43,7 @@ def left_out_summary(folds: int = 10) -> dict[str, str]:
 
 if __name__ == "__main__":
     if not SHARED.is_dir():
-        sys.exit(f"the labelled threads are not on this machine (expected in {SHARED})")
+        sys.exit(f"the labelled threads are not here (expected in {SHARED}): send the examples; a maintainer runs this")
     figures_found = {**left_out_summary(), **accuracy()}
     MEASURED.write_text(json.dumps(figures_found, indent=1) + "\n", encoding="utf-8")
     (ROOT / "docs" / "reading.md").write_text(page(figures_found), encoding="utf-8")

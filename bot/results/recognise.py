@@ -92,7 +92,10 @@ def _directory(top: Path) -> Iterator[Input]:
         found += 1
         yield each
     if not found:
-        yield _rejected(str(top), "expected JSON, LKP result roots or a git bisect log with its CSV, found none")
+        yield _rejected(
+            str(top),
+            "expected JSON, LKP result roots, a git bisect log with its CSV or a CSV of measured commits, found none",
+        )
 
 
 def _files(top: Path, roots: set[Path]) -> Iterator[Path]:
@@ -102,8 +105,16 @@ def _files(top: Path, roots: set[Path]) -> Iterator[Path]:
             continue
         if roots and not roots.isdisjoint((top.resolve() / path.relative_to(top)).parents):
             continue
-        if path.suffix != ".csv" or partner_of(path) is None:
+        if path.suffix != ".csv" or partner_of(path) is None or not _holds_samples(path, top):
             yield path
+
+
+def _holds_samples(path: Path, top: Path) -> bool:
+    """Whether a CSV is half of a bisection, which its log brings in."""
+    try:
+        return bisect_log.is_samples(head_of(path, top))
+    except (RejectedInput, OSError):
+        return False  # said when it is read
 
 
 def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]:
@@ -164,10 +175,13 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
         return
     raw = first + stream.read(perf.MAX_BYTES + 1 - len(first))
     try:
-        if bisect_log.is_log(raw[:HEAD].decode("utf-8", "replace")):
+        head = raw[:HEAD].decode("utf-8", "replace")
+        if bisect_log.is_log(head):
             raise RejectedInput(
                 name, "a git bisect log needs its samples: pass the file NAME.log, with NAME.csv beside it"
             )
+        if measured_commits.is_csv(head):
+            raise RejectedInput(name, "a CSV of measured commits is read from a file: pass its name")
         value = perf.decode(text(raw, name), name)
     except RejectedInput as rejection:
         yield Input(name, None, rejection, raw)

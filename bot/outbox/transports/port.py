@@ -12,11 +12,11 @@ class SendStatus(StrEnum):
     """What is known of a mail after an attempt."""
 
     SENT = "sent"
-    LATER = "later"
-    REFUSED = "refused"
-    IN_DOUBT = "doubt"
-    NO_SERVER = "no_server"
-    NOT_NOW = "not_now"
+    LATER = "later"  # nobody has it; this mail is tried again, later each time, and the round goes on
+    REFUSED = "refused"  # nobody has it, and nobody will: it fails for good
+    IN_DOUBT = "doubt"  # someone may have it: it is looked for in the archives, and never sent again by itself
+    NO_SERVER = "no_server"  # nobody has it, and no other mail would be taken either: the round ends
+    NOT_NOW = "not_now"  # `confirm` said no
 
 
 @dataclass(frozen=True, slots=True)

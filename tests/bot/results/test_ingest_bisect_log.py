@@ -172,6 +172,18 @@ def test_a_log_and_its_samples_find_each_other(tmp_path: Path) -> None:
     assert by_samples.result == by_folder.result == parsed()
 
 
+def test_a_csv_of_measured_commits_is_no_half_of_a_bisection(tmp_path: Path) -> None:
+    """Notes of the same name stand beside it: it was passed over as if they were its log."""
+    text = "commit,date,machine,suite,metric,value,direction\n"
+    text += f"{'a' * 40},2026-03-01T00:00:00Z,m,s,t,1,higher\n"
+    (tmp_path / "x.csv").write_text(text)
+    (tmp_path / "x.txt").write_text("what I did that day\n")
+    (found,) = read_path(tmp_path)
+    assert found.rejection is None
+    (piped,) = read_bytes(text.encode(), "standard input")
+    assert "a CSV of measured commits is read from a file" in str(piped.rejection)
+
+
 def test_one_without_the_other_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cold.log").write_text(LOG)
     (alone,) = read_path(tmp_path / "cold.log")

@@ -1,0 +1,55 @@
+"""What a migration may lose without a word."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+from django.apps import apps
+from django.db import connection
+
+from tests.tracker.lines import line
+from tracker.services import search_index
+
+pytestmark = pytest.mark.django_db
+TRIGGERS = {f"{index}_{end}" for index in ("report_words", "message_words") for end in ("added", "removed", "changed")}
+
+
+class _Editor:
+    """What make_again needs of a schema editor, of which SQLite makes none inside a test's transaction."""
+
+    connection = connection
+
+    def execute(self, statement: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+
+
+def triggers() -> set[str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        return {name for (name,) in cursor.fetchall()}
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL needs no triggers")
+def test_the_full_text_index_has_its_triggers_after_all_migrations() -> None:
+    assert triggers() >= TRIGGERS, (
+        "a migration made tracker_report or tracker_message again, which loses its triggers: let it end with "
+        "migrations.RunPython(make_again, …) of tracker/migrations/_search_triggers.py"
+    )
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL needs no triggers")
+def test_lost_triggers_are_made_again_and_the_index_with_them() -> None:
+    with connection.cursor() as cursor:
+        for name in TRIGGERS:
+            cursor.execute(f"DROP TRIGGER {name}")
+    first = line(1, words="zanzibar")
+    assert search_index.reports_with(["zanzibar"]) == []
+    make_again = import_module("tracker.migrations._search_triggers").make_again
+    make_again(apps, _Editor())
+    assert triggers() >= TRIGGERS
+    second = line(2, words="zanzibar")
+    assert sorted(search_index.reports_with(["zanzibar"]) or []) == [first.pk, second.pk]
+    second.delete()
+    assert search_index.reports_with(["zanzibar"]) == [first.pk]
