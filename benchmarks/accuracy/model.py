@@ -14,9 +14,7 @@ from bot.replies.classifier import examples, model, training  # noqa: E402
 def training_data() -> list[training.Labelled]:
     """Return all that may be learned from, the real replies first."""
     if not labelled.SHARED.is_dir():
-        sys.exit(
-            f"the labelled threads are not here (expected in {labelled.SHARED}): send the examples; a maintainer runs this"
-        )
+        sys.exit(f"no labelled threads in {labelled.SHARED}: send the examples, and a maintainer runs this")
     real = [each.training() for each in labelled.replies()]
     return [*real, *training.labelled(examples.load())]
 
