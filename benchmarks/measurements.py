@@ -108,6 +108,7 @@ def shown(curve: Any) -> None:
     gc.freeze()  # as the web server does
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     client = Client(headers={"host": "127.0.0.1"})
+    client.get("/sign-in/")  # once, so that what a process asks once is known
     connection.force_debug_cursor = True
     reset_queries()
     page = client.get(f"/curve/{curve.pk}/")
