@@ -135,6 +135,14 @@ soak: $(VENV)/dev.stamp
 matrix: $(VENV)/dev.stamp
 	@$(RUN) -m tests.matrix
 
+mutation: $(VENV)/dev.stamp build/help/index.html
+	@$(RUN) -m pip install --quiet --disable-pip-version-check mutmut==3.8.1  # only tests/mutation.py uses it
+	@$(RUN) -m tests.mutation
+
+coverage: $(VENV)/dev.stamp build/help/index.html
+	@$(RUN) -m pip install --quiet --disable-pip-version-check pytest-cov==7.1.0
+	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup -m "not slow" --cov --cov-branch --cov-report=
+
 pictures: $(VENV)/dev.stamp
 	@$(RUN) -m tests.browser.pictures
 

@@ -113,6 +113,10 @@ def test_people_may_sign_with_another_domain_of_theirs() -> None:
     ("address", "domain", "expected"),
     [
         ("a@dev.example", "dev.example", True),
+        ("a@dev.example", "DEV.example.", True),
+        ("a@dev.example", ".dev.example", False),
+        ('"x@evil.example"@dev.example', "dev.example", True),
+        ('"x@dev.example"@evil.example', "dev.example", False),
         ("a@mail.dev.example", "dev.example", True),
         ("a@dev.example", "mail.dev.example", True),
         ("a@dev.example", "example", False),
@@ -221,6 +225,41 @@ def test_what_a_server_found_valid_covers_what_the_signature_says(raw: bytes, co
     found = judge(raw, parse(raw), SERVER)
     names = ("subject", "to", "in-reply-to", "content-type")
     assert [name for name in names if found.covers(name)] == covered.split()
+
+
+def test_a_proof_says_who_found_it_and_which_signature_it_was() -> None:
+    """Two mails with one signature are copies of one mail: an identity that is lost lets both act."""
+    by_us, by_server = (judge(raw, parse(raw), anchors) for raw, anchors in
+                        ((signed(), DKIM), (GOOD + OUTSIDE + signed(), SERVER)))  # fmt: skip
+    b = b"".join(signed()[: -len(PLAIN)].rpartition(b" b=")[2].split()).decode()
+    assert (by_us.by, by_us.signature) == ("dkim dev.example", b[:64])
+    assert (by_server.by, by_server.signature) == ("mx.list.example: dkim dev.example", b[:64])
+    two = GOOD + OUTSIDE + ONLY_SUBJECT[: -len(PLAIN)] + signed()
+    assert judge(two, parse(two), SERVER).signature == "", "which of them it meant is not known"
+    failed = DMARC.replace(b"dmarc=pass", b"dmarc=fail") + OUTSIDE + PLAIN
+    assert judge(failed, parse(failed), SERVER).by == "mx.list.example: dmarc dev.example"
+
+
+def test_a_signature_of_the_writer_and_the_date_is_the_least_that_counts() -> None:
+    least = signed(include_headers=[b"from", b"date"])
+    found = judge(least, parse(least), DKIM)
+    assert found.proven
+    assert not found.covers("subject")
+    assert not judge(signed(include_headers=[b"from"]), parse(PLAIN), DKIM).proven
+
+
+@pytest.mark.parametrize(
+    "junk", [b"", b"v=1; d=; s=; h=; b=", b"d=dev.example", b"d=dev.example; s=s1; b=x", b"h=from:date", b"b=x; l=3"]
+)
+def test_a_signature_that_lacks_its_tags_proves_nothing_and_hides_no_other(junk: bytes) -> None:
+    raw = b"DKIM-Signature: " + junk + b"\n" + signed()
+    assert verdict(raw) is AuthVerdict.PASS
+    assert verdict(GOOD + OUTSIDE + b"DKIM-Signature: " + junk + b"\n" + PLAIN, SERVER) in (
+        AuthVerdict.PASS,
+        AuthVerdict.NONE,
+    )
+    alone = b"DKIM-Signature: " + junk + b"\n" + PLAIN
+    assert verdict(alone) is not AuthVerdict.PASS
 
 
 def test_a_server_that_found_a_part_valid_proves_nothing() -> None:

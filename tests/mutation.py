@@ -1,0 +1,94 @@
+"""Would the tests notice? `make mutation` changes the code a little, some two thousand times, and runs the tests of each.
+
+Of the parts on which the truth of a status rests: the state of reports, the proofs of who wrote a mail, and the
+transitions of outgoing mail. Prints the share of changes that a test noticed, and each one that none did. A part takes
+ten minutes to half an hour; `tests.mutation trust` runs one of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LONGEST = 3600.0  # seconds a part may take
+
+
+@dataclass(frozen=True, slots=True)
+class MutatedPart:
+    """Files, and the tests that are to notice a change in them."""
+
+    files: Sequence[str]
+    tests: Sequence[str]
+
+
+PARTS = {
+    "state": MutatedPart(["tracker/domain/report_state/*.py"], ["tests/tracker/domain"]),
+    "trust": MutatedPart(["bot/mail/auth/*.py", "bot/replies/trust_policy.py"], ["tests/bot/mail"]),
+    "transitions": MutatedPart(
+        ["tracker/services/mail_transitions.py"],
+        ["tests/bot/outbox", "tests/stories/test_the_outbox.py", "tests/stories/test_mail_that_waits.py"],
+    ),
+}
+CONFIGURATION = """
+[tool.mutmut]
+source_paths = ["tracker", "bot"]
+only_mutate = {files}
+also_copy = ["templates", "fixtures", "static", "docs", "properdocs.yml", "manage.py", "benchmarks", "build"]
+pytest_add_cli_args = ["-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist"]
+pytest_add_cli_args_test_selection = {tests}
+"""
+
+
+def mutate(part: MutatedPart, folder: Path) -> tuple[Counter[str], list[str]]:
+    """Return how many changes were noticed or survived, and the differences that survived."""
+    tree = folder / "tree"
+    copied = subprocess.check_output(["git", "-C", ROOT, "ls-files", "-z"], text=True).split("\0")[:-1]
+    for name in copied:
+        if (ROOT / name).exists():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tree / name)
+    shutil.copytree(ROOT / "build", tree / "build")
+    settings = CONFIGURATION.format(files=list(part.files), tests=list(part.tests)).replace("'", '"')
+    with (tree / "pyproject.toml").open("a") as file:
+        file.write(settings)
+    env = {**os.environ, "PERFWORK_VAR": str(folder / "var"), "PYTEST_DEBUG_TEMPROOT": str(folder)}
+    mutmut = [sys.executable, "-m", "mutmut"]
+    with (folder / "log").open("wb") as log:
+        ran = subprocess.run(
+            [*mutmut, "run"], cwd=tree, env=env, stdout=log, stderr=subprocess.STDOUT, timeout=LONGEST, check=False
+        )
+    if ran.returncode:
+        sys.exit(f"mutmut failed: {(folder / 'log').read_text(errors='replace')[-2000:]}")
+    listed = subprocess.check_output([*mutmut, "results", "--all", "true"], cwd=tree, env=env, text=True)
+    outcomes = dict(re.findall(r"^\s*(\S+): ([\w ]+)$", listed, re.M))
+    survivors = [name for name, outcome in outcomes.items() if outcome in ("survived", "no tests")]
+    shown = (subprocess.check_output([*mutmut, "show", name], cwd=tree, env=env, text=True) for name in survivors)
+    changes = [
+        "\n".join(line for line in each.splitlines() if line[:2] in ("- ", "+ ", "-\t", "+\t")) for each in shown
+    ]
+    return Counter(outcomes.values()), [f"{name}\n{change}" for name, change in zip(survivors, changes, strict=True)]
+
+
+def main() -> None:
+    for name in sys.argv[1:] or PARTS:
+        with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
+            counts, survivors = mutate(PARTS[name], Path(folder))
+        noticed = counts["killed"] + counts["timeout"]
+        missed = counts["survived"] + counts["no tests"]
+        print("\n".join(survivors))
+        print(
+            f"{name}: {noticed} of {noticed + missed} changes noticed, {noticed / (noticed + missed):.1%}", flush=True
+        )
+
+
+if __name__ == "__main__":
+    main()
