@@ -1,4 +1,4 @@
-"""Would the tests notice? `make mutation` changes the code a little, some two thousand times, and runs the tests of each.
+"""Would the tests notice? `make mutation` changes the code a little, two thousand times, and runs the tests of each.
 
 Of the parts on which the truth of a status rests: the state of reports, the proofs of who wrote a mail, and the
 transitions of outgoing mail. Prints the share of changes that a test noticed, and each one that none did. A part takes
