@@ -44,6 +44,7 @@ ALTERNATIVES = PARTS.replace(b"--b\nContent-Type: text/plain\n\n#lkp", b"--b\nCo
         (PLAIN, b"It is =\nthe lock=2E\n", {"It is the lock."}),
         (QUOTED + PLAIN, b"It is =\nthe lock=2E\n", {"It is = the lock=2E"}),
         (PLAIN, b"a == b, c=d\n", set()),
+        (PLAIN, b"=41" + b" x" * 60 + b"\n", set()),  # words, on one line that is too long
         (PLAIN, "é =41\n".encode(), set()),  # not ASCII
         (PLAIN, b"=41" + b"x" * 75 + b"\n", {"A" + "x" * 75}),  # 78 characters
         (PLAIN, b"=41" + b"x" * 76 + b"\n", set()),
@@ -95,6 +96,7 @@ def test_none_of_the_headers_of_a_body_is_kept_and_every_other_is(headers: bytes
     assert found is not None
     assert [" ".join(each.text.split()) for each in found] == ["<p>It is the lock.</p>"]
     assert (found[0].subject, found[0].message_id) == ("Re: the report", "a@dev.example")
+    assert (found[0].author.name, found[0].author.email) == ("Dana", "dana@dev.example")
 
 
 @pytest.mark.parametrize(

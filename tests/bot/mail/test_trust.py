@@ -16,7 +16,7 @@ from nacl.signing import SigningKey
 from bot.mail.auth.dkimpy import CLOCK
 from bot.mail.auth.judge import judge
 from bot.mail.auth.trust_anchors import TrustAnchors
-from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
+from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust, joined
 from bot.mail.message import parse
 from bot.replies.trust_policy import may_act
 from tracker.domain.events import Role
@@ -238,6 +238,43 @@ def test_a_proof_says_who_found_it_and_which_signature_it_was() -> None:
     assert judge(two, parse(two), SERVER).signature == "", "which of them it meant is not known"
     failed = DMARC.replace(b"dmarc=pass", b"dmarc=fail") + OUTSIDE + PLAIN
     assert judge(failed, parse(failed), SERVER).by == "mx.list.example: dmarc dev.example"
+
+
+@pytest.mark.parametrize(
+    ("raw", "anchors", "by"),
+    [
+        (DMARC + OUTSIDE + PLAIN, SERVER, "mx.list.example: dmarc dev.example"),
+        (SPF + OUTSIDE + PLAIN, SERVER, "mx.list.example: dmarc dev.example"),
+        (PLAIN, DKIM, "unsigned, though dev.example signs its mail"),
+        (signed().replace(b"the lock", b"the luck"), DKIM, "dkim dev.example"),
+    ],
+)  # fmt: skip
+def test_every_verdict_says_by_what(raw: bytes, anchors: TrustAnchors, by: str) -> None:
+    assert judge(raw, parse(raw), anchors).by == by
+
+
+def test_a_signature_with_an_unknown_key_hides_none_below_it() -> None:
+    unknown = signed()[: -len(PLAIN)].replace(b"s=s1", b"s=s2")
+    assert verdict(unknown + signed()) is AuthVerdict.PASS
+    stranger = signed(domain=b"evil.example")[: -len(PLAIN)]
+    assert verdict(stranger + signed()) is AuthVerdict.PASS
+
+
+@pytest.mark.parametrize("odd", [b"\0", b"\r"])
+def test_an_odd_byte_in_the_head_proves_nothing_and_in_the_body_takes_nothing_away(odd: bytes) -> None:
+    raw = GOOD + OUTSIDE + PLAIN
+    assert verdict(raw.replace(b"Subject: Re:", b"Subject: Re" + odd + b":"), SERVER) is AuthVerdict.NONE
+    assert verdict(raw + odd + b"\n\nmore words\n", SERVER) is AuthVerdict.PASS
+    assert verdict((raw + b"\nmore words\n").replace(b"\n", b"\r\n"), SERVER) is AuthVerdict.PASS
+
+
+def test_what_several_proofs_cover_together() -> None:
+    one = Trust(AuthVerdict.PASS, "a", frozenset({"from"}), "")
+    other = Trust(AuthVerdict.PASS, "b", frozenset({"to"}), "s")
+    whole = Trust(AuthVerdict.PASS, "c")
+    assert joined([UNPROVEN, one, other]) == Trust(AuthVerdict.PASS, "a", frozenset({"from", "to"}), "s")
+    assert joined([one, whole]) == Trust(AuthVerdict.PASS, "a", None, "")
+    assert joined([UNPROVEN, Trust(AuthVerdict.FAIL, "x")]) == UNPROVEN
 
 
 def test_a_signature_of_the_writer_and_the_date_is_the_least_that_counts() -> None:
