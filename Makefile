@@ -5,7 +5,10 @@
 #   make quick         the tests that don't take seconds each
 #   make long          the tests of many kills, orders, servers and machines; CI runs them after `make test`
 #   make up            web server, worker and scheduler, configured by the environment
+#   make dist          the source as an archive that needs no git, and an SBOM, in build/dist/
 #   make docs          the documentation as files, in build/docs/
+#   make coverage      branches of the code on which the truth rests that no test takes
+#   make mutation      changes that code two thousand times, and counts which changes a test notices
 #   make fuzz          the property tests with thousands of new examples
 #   make crash         kills archive readings at fifty random moments, and compares the results
 #   make orders        reads the same mails in twenty orders, batches and archives, and compares the databases
@@ -35,7 +38,7 @@ TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEMPROOT ?= $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test quick long fuzz crash orders crash-test bench golden maintainers model accuracy reading pictures operating machines soak matrix audit format lint types rooms settings docs
+.PHONY: help demo up test quick long fuzz crash orders crash-test bench golden maintainers model accuracy reading pictures operating machines soak matrix audit format lint types rooms settings docs dist mutation coverage
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -107,6 +110,17 @@ settings: $(VENV)/dev.stamp
 up: $(VENV)/run.stamp build/help/index.html
 	@$(RUN) manage.py up --bind $(BIND)
 
+# The source as an archive that needs no git, and what runs with it (a CycloneDX SBOM of requirements.txt).
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' tracker/__init__.py)
+dist: tools
+	@git diff --quiet HEAD || { echo "uncommitted changes would be left out: commit them first"; exit 1; }
+	@mkdir -p build/dist
+	@git archive --format=tar.gz --prefix=perfwork-$(VERSION)/ --output=build/dist/perfwork-$(VERSION).tar.gz HEAD
+	@rm -rf build/sbom && $(PYTHON) -m venv build/sbom && build/sbom/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(PYTHON) -m venv build/sbom-tool && build/sbom-tool/bin/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0
+	@build/sbom-tool/bin/cyclonedx-py environment --output-reproducible --output-file build/dist/perfwork-$(VERSION).cdx.json build/sbom/bin/python
+	@cd build/dist && sha256sum perfwork-$(VERSION).tar.gz perfwork-$(VERSION).cdx.json | tee SHA256SUMS
+
 docs: $(VENV)/run.stamp
 	@$(RUN) manage.py documentation --to build/docs
 
@@ -141,7 +155,8 @@ mutation: $(VENV)/dev.stamp build/help/index.html
 
 coverage: $(VENV)/dev.stamp build/help/index.html
 	@$(RUN) -m pip install --quiet --disable-pip-version-check pytest-cov==7.1.0
-	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup -m "not slow" --cov --cov-branch --cov-report=
+	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup -m "not long" --cov --cov-report=
+	@$(RUN) -m coverage report --skip-covered --precision=1
 
 pictures: $(VENV)/dev.stamp
 	@$(RUN) -m tests.browser.pictures

@@ -1,0 +1,91 @@
+"""When a report is closed and opened again by commits: several fixes, reverts, a culprit that comes back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.tracker.domain.test_remembered import DAY, NEW, event, folded
+from tracker.domain.events import Awaited, EventKind, State, Verdict
+from tracker.domain.report_state.fold import fold
+from tracker.domain.report_state.state import Fix
+from tracker.domain.report_state.text import status_text
+
+H = EventKind
+FIRST = event(H.FIX_LANDED, commit="f1", tag="v5.7", title="one")
+SECOND = event(H.FIX_LANDED, commit="f2", tag="v5.8", title="two")
+
+
+def revert(commit: str) -> object:
+    return event(H.FIX_REVERTED, remark=commit, tag="v5.9")
+
+
+def test_of_two_fixes_the_other_decides_when_one_is_reverted() -> None:
+    left = folded(FIRST, SECOND, revert("f1"))  # type: ignore[arg-type]
+    assert (left.state, left.fix_landing, left.decided_by, left.awaited) == (State.FIXED, "v5.8", "e1", Awaited.NOBODY)
+    assert left.fix == Fix("two", "", "f2")
+    assert [each.commit for each in left.cures] == ["f2"]
+    none = folded(FIRST, SECOND, revert("f1"), revert("f2"))  # type: ignore[arg-type]
+    assert (none.state, none.fix, none.cures, none.fix_reverted_in) == (State.NO_RESPONSE, None, (), "v5.9")
+    assert status_text(none, mainline_followed=False) == "but the fix has been reverted in v5.9"
+
+
+@pytest.mark.parametrize(
+    ("back", "open_again"),
+    [
+        (event(H.MERGED), True),
+        (event(H.LANDED, tag="v5.7"), True),
+        (event(H.FIX_GONE, tree="tip"), True),
+        (event(H.FIX_GONE, tree="mm"), False),
+        (event(H.NOTED, remark="x"), False),
+    ],
+)
+def test_a_dropped_culprit_that_comes_back_is_open_again(back: object, open_again: bool) -> None:
+    dropped = event(H.DROPPED, commit="r", tree="tip")
+    state = folded(event(H.RESPONDED), dropped, back)  # type: ignore[arg-type]
+    if back.kind in (H.MERGED, H.LANDED):  # type: ignore[attr-defined]
+        assert state.state is State.FIX_QUEUED, "a revert that waits in a tree, of a culprit that the mainline has"
+        return
+    assert (state.state is State.RESPONDED) == open_again
+    assert state.awaited is (Awaited.AUTHOR if open_again else Awaited.NOBODY)
+    assert state.decided_by == ("e2" if open_again else "e1")
+
+
+def test_a_person_said_that_it_was_dropped_and_then_it_was_merged() -> None:
+    state = folded(event(H.DROPPED), event(H.LANDED, tag="v5.7"))
+    assert (state.state, state.awaited, state.decided_by) == (State.NO_RESPONSE, Awaited.AUTHOR, "e1")
+
+
+def test_when_it_was_closed() -> None:
+    closed = folded(event(H.RESPONDED), event(H.INVALID), event(H.NOTED, remark="n"))
+    assert closed.closed_at == DAY.replace(day=2)
+    assert folded(event(H.INVALID), event(H.REOPENED)).closed_at is None
+    again = folded(event(H.INVALID), event(H.REOPENED), event(H.EXPECTED))
+    assert again.closed_at == DAY.replace(day=3)
+    quiet = fold(Verdict.IMPROVEMENT, [])
+    assert (quiet.state, quiet.closed_at, quiet.awaited) == (State.NO_ACTION, None, Awaited.NOBODY)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"state": State.FIXED, "fix_landing": "v5.8"}, "the regression has been fixed in v5.8"),
+        ({"state": State.FIXED}, "the regression has been fixed"),
+        ({"state": State.FIXED, "fix_measured": True}, "the regression has been fixed, as measured"),
+        ({"state": State.FIXED, "verdict": Verdict.IMPROVEMENT},
+         "the change behind the improvement has been corrected"),
+        ({"state": State.EXPECTED, "verdict": Verdict.IMPROVEMENT}, "the improvement is expected"),
+        ({"state": State.DUPLICATE}, "a duplicate of another report"),
+        ({"state": State.DUPLICATE, "duplicate_of": "abc"}, "a duplicate of abc"),
+        ({"state": State.FIX_QUEUED}, "a fix is queued"),
+        ({"state": State.FIX_QUEUED, "fix_trees": (("mm", ""),)}, "a fix is queued in mm"),
+        ({"state": State.FIX_QUEUED, "fix_merged": True}, "the fix has been merged"),
+        ({"state": State.FIX_QUEUED, "fix_merged": True, "fix_merged_after": "v5.8-rc1"},
+         "the fix has been merged after v5.8-rc1"),
+        ({"state": State.NO_ACTION}, "reported"),
+        ({"state": State.NO_RESPONSE, "remark": "see the thread"}, "see the thread"),
+    ],
+)  # fmt: skip
+def test_the_sentence_of_a_state(changes: dict[str, object], text: str) -> None:
+    assert status_text(replace(NEW, **changes), mainline_followed=False) == text
