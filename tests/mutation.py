@@ -35,7 +35,7 @@ PARTS = {
     "trust": MutatedPart(["bot/mail/auth/*.py", "bot/replies/trust_policy.py"], ["tests/bot/mail"]),
     "transitions": MutatedPart(
         ["tracker/services/mail_transitions.py"],
-        ["tests/bot/outbox", "tests/stories/test_the_outbox.py", "tests/stories/test_mail_that_waits.py"],
+        ["tests/tracker/test_mail_transitions.py"],
     ),
 }
 CONFIGURATION = """

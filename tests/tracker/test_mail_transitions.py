@@ -1,0 +1,274 @@
+"""Each transition of an outgoing mail: the columns that it changes, and no other, and its row in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.crash import mails
+from tracker.models import DeliveryFailure, Event, MailTransition, OutgoingMail, OutgoingState, SendingStop
+from tracker.services import mail_transitions as transitions
+
+pytestmark = pytest.mark.django_db
+S = OutgoingState
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+DANA, LEE, MM, OURS = "dana@dev.example", "lee@dev.example", "mm@lists.example.org", "perf-reports@lists.example.org"
+COLUMNS = [each.attname for each in OutgoingMail._meta.concrete_fields if each.name not in ("id", "raw")]
+FREED = {"lease_until": None, "handed_over_at": None}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server said of a mail."""
+
+    refused: dict[str, str] = field(default_factory=dict)
+    deferred: dict[str, str] = field(default_factory=dict)
+    reply: str = "250 taken"
+
+
+def mail(state: OutgoingState = S.SENDING, **columns: Any) -> OutgoingMail:
+    """A mail to four recipients, in a state; one that is being sent has begun to leave."""
+    mails.make(1, NOW)
+    sending = {"attempts": 3, "lease_until": LATER, "handed_over_at": NOW} if state is S.SENDING else {}
+    OutgoingMail.objects.update(**{"state": state, "reason": "before", **sending, **columns})
+    MailTransition.objects.all().delete()
+    return OutgoingMail.objects.get()
+
+
+def changed(before: OutgoingMail) -> dict[str, Any]:
+    """What has changed of a mail."""
+    after = OutgoingMail.objects.get()
+    return {name: getattr(after, name) for name in COLUMNS if getattr(after, name) != getattr(before, name)}
+
+
+def log() -> list[tuple[str, str, str, str]]:
+    return list(MailTransition.objects.order_by("pk").values_list("was", "became", "by", "words"))
+
+
+def test_the_recipients_of_a_mail_here() -> None:
+    assert sorted(mail().recipients) == sorted([DANA, LEE, MM, OURS])
+
+
+# --- by a person -----------------------------------------------------------------------------------
+TRIES = {"tries": 4, "connection_attempts": 5, "not_before": NOW, "handed_over_at": NOW, "lease_until": LATER}
+AGAIN = {"tries": 0, "connection_attempts": 0, "not_before": None, "handed_over_at": None, "lease_until": None}
+
+
+@pytest.mark.parametrize("action", transitions.ACTIONS)
+@pytest.mark.parametrize("state", S)
+def test_an_action_of_a_person(action: str, state: OutgoingState) -> None:
+    to, within = transitions.ACTIONS[action]
+    sent = {"sent_at": NOW} if state is S.SENT else {}
+    before = mail(state, **TRIES, **sent)
+    done = transitions.apply_action(before.pk, action, "kim", LATER, "be\0cause")
+    assert done is (state in within)
+    if not done:
+        assert (changed(before), log()) == ({}, [])
+        return
+    expected = {"state": to, "reason": "because", "decided_by_person": True, **AGAIN}
+    assert changed(before) == {name: value for name, value in expected.items() if value != getattr(before, name)}
+    assert log() == [(state, to, "kim", "because")]
+    assert MailTransition.objects.get().at == LATER
+
+
+def test_a_stale_mail_is_not_approved_and_may_be_cancelled() -> None:
+    before = mail(S.COMPOSED, stale=True)
+    assert not transitions.apply_action(before.pk, "approve", "kim", LATER)
+    assert transitions.apply_action(before.pk, "cancel", "kim", LATER)
+
+
+@pytest.mark.parametrize(("note", "words"), [("", "cancelled"), ("enough", "enough")])
+def test_a_mail_that_somebody_has_is_not_cancelled_but_sent(note: str, words: str) -> None:
+    before = mail(S.APPROVED, sent_at=NOW, settled=[DANA])
+    assert transitions.apply_action(before.pk, "cancel", "kim", LATER, note)
+    assert changed(before) == {"state": S.SENT, "reason": note, "decided_by_person": True}
+    assert log() == [(S.APPROVED, S.SENT, "kim", words)]
+
+
+def test_sending_is_stopped_and_resumed_once() -> None:
+    assert transitions.stopped() is None
+    assert not transitions.resume_sending("kim", NOW)
+    assert transitions.stop_sending("kim", NOW, "x\0" * 2000)
+    assert not transitions.stop_sending("lee", LATER, "again")
+    stop = transitions.stopped()
+    assert stop == SendingStop.objects.get()
+    assert (stop.at, stop.by, stop.reason, stop.ended_at) == (NOW, "kim", "x" * 1000, None)
+    assert transitions.resume_sending("lee", LATER)
+    stop.refresh_from_db()
+    assert (stop.ended_at, stop.ended_by, transitions.stopped()) == (LATER, "lee", None)
+
+
+def test_remarks_and_beginnings_are_logged_and_cut() -> None:
+    each = mail(S.HELD)
+    transitions.add_note(each, "rule", LATER, "w" * 2000)
+    transitions.record_created(each, "composing")
+    rows = list(MailTransition.objects.order_by("pk").values_list("was", "became", "at", "by", "words"))
+    assert rows == [
+        (S.HELD, S.HELD, LATER, "rule", "w" * 1000),
+        ("", S.HELD, each.composed_at, "composing", "before"),
+    ]
+    assert transitions.transition(OutgoingMail.objects.filter(pk=each.pk), S.FAILED, "x", NOW, "n" * 2000) == [each.pk]
+    assert transitions.transition(OutgoingMail.objects.none(), S.FAILED, "x", NOW) == []
+    assert len(MailTransition.objects.latest("pk").words) == 1000
+    assert not transitions.transition_one(OutgoingMail.objects.all(), each.pk, S.HELD, S.SENT, "x", NOW)
+
+
+# --- by a worker -----------------------------------------------------------------------------------
+def test_a_claim_is_for_all_or_for_none() -> None:
+    before = mail(S.APPROVED, attempts=2, handed_over_at=NOW)
+    assert transitions.claim([before.pk, before.pk + 1], NOW, timedelta(minutes=1), "w") == []
+    assert (changed(before), log()) == ({}, [])
+    assert transitions.claim([before.pk], NOW, timedelta(minutes=1), "w") == [before]
+    lease = NOW + timedelta(minutes=1)
+    assert changed(before) == {"state": S.SENDING, "attempts": 3, "lease_until": lease, "handed_over_at": None}
+    assert [row[:3] for row in log()] == [(S.APPROVED, S.SENDING, "w")]
+
+
+@pytest.mark.parametrize(("state", "stale"), [(S.APPROVED, True), (S.HELD, False)])
+def test_what_is_stale_or_held_is_not_claimed(state: OutgoingState, stale: bool) -> None:
+    before = mail(state, stale=stale)
+    assert transitions.claim([before.pk], NOW, timedelta(minutes=1), "w") == []
+
+
+ACTS: list[tuple[Callable[[OutgoingMail], object], dict[str, Any], str]] = [
+    (lambda m: transitions.fail(m, NOW, "r" * 2000, "w"),
+     {"state": S.FAILED, "reason": "r" * 1000, **FREED}, "r" * 1000),
+    (lambda m: transitions.mark_in_doubt(m, NOW, "cut off", "w"),
+     {"state": S.IN_DOUBT, "reason": "cut off", "lease_until": None}, "cut off"),
+    (lambda m: transitions.refused(m, Answer(reply="550 no"), NOW, "w"),
+     {"state": S.FAILED, "reason": "550 no", **FREED}, "550 no"),
+    (lambda m: transitions.sent(m, Answer(), LATER, "w"),
+     {"state": S.SENT, "sent_at": LATER, "reason": "", "unrecorded": True, **FREED}, "250 taken"),
+    (lambda m: transitions.sent(m, Answer(refused={LEE: "550"}), LATER, "w"),
+     {"state": S.SENT, "sent_at": LATER, "reason": f"rejected for {LEE}: 550", "unrecorded": True, **FREED},
+     f"rejected for {LEE}: 550"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("act", "changes", "words"), ACTS)
+def test_the_end_of_an_attempt(act: Callable[[OutgoingMail], object], changes: dict[str, Any], words: str) -> None:
+    before = mail()
+    act(before)
+    assert changed(before) == changes
+    assert log() == [(S.SENDING, changes["state"], "w", words)]
+
+
+@pytest.mark.parametrize(("act", "changes", "words"), ACTS[:3])
+def test_a_worker_that_lost_its_claim_changes_nothing(
+    act: Callable[[OutgoingMail], object], changes: dict[str, Any], words: str
+) -> None:
+    ours = mail()
+    OutgoingMail.objects.update(attempts=4)
+    before = OutgoingMail.objects.get()
+    act(ours)
+    assert (changed(before), log()) == ({}, [])
+
+
+def test_a_mail_that_was_not_tried_goes_back_to_the_queue() -> None:
+    begun = mail()
+    transitions.release([begun], NOW, "w", "shut down")
+    assert changed(begun) == {}, "its bytes have begun to leave"
+    OutgoingMail.objects.update(handed_over_at=None)
+    before = OutgoingMail.objects.get()
+    transitions.release([before], NOW, "w", "shut down")
+    assert changed(before) == {"state": S.APPROVED, "attempts": 2, "lease_until": None}
+    assert log() == [(S.SENDING, S.APPROVED, "w", "shut down")]
+
+
+def test_those_whom_the_server_put_off_get_it_later_and_nobody_else() -> None:
+    before = mail(tries=2)
+    transitions.sent(before, Answer({LEE: "550 no"}, {MM: "451 later"}), LATER, "w")
+    now = changed(before)
+    wait = now.pop("not_before") - LATER
+    assert timedelta(seconds=30 * 16 * 0.75) <= wait <= timedelta(seconds=30 * 16 * 1.25)
+    text = f"rejected for {LEE}: 550 no; deferred for {MM}: 451 later"
+    settled = [each for each in before.recipients if each != MM]
+    assert now == {"state": S.APPROVED, "sent_at": LATER, "reason": text, "tries": 3, "settled": settled,
+                   "unrecorded": True, **FREED}  # fmt: skip
+    assert log() == [(S.SENDING, S.APPROVED, "w", text)]
+    assert [each.address for each in DeliveryFailure.objects.all()] == [LEE]
+
+
+def test_after_too_many_tries_those_put_off_count_as_rejected() -> None:
+    before = mail(tries=transitions.MOST_TRIES - 1, sent_at=NOW, settled=[DANA])
+    transitions.sent(before, Answer({}, {MM: "451 later"}), LATER, "w")
+    assert changed(before) == {"state": S.SENT, "reason": f"rejected for {MM}: 451 later", **FREED}
+    assert [each.address for each in DeliveryFailure.objects.all()] == [MM]
+
+
+@pytest.mark.parametrize("answer", [Answer(), Answer(refused={LEE: "550"})])
+@pytest.mark.parametrize("state", [S.IN_DOUBT, S.APPROVED, S.HELD])
+def test_what_a_late_worker_learns_resolves_the_doubt_and_keeps_it_from_being_sent_again(
+    answer: Answer, state: OutgoingState
+) -> None:
+    ours = mail()
+    OutgoingMail.objects.update(state=state, lease_until=None)
+    transitions.sent(ours, answer, LATER, "w")
+    after = OutgoingMail.objects.get()
+    assert (after.state, after.sent_at, after.unrecorded) == (S.SENT, LATER, True)
+    (row,) = log()
+    late = state is not S.IN_DOUBT
+    assert row[:3] == (state, S.SENT, "w")
+    assert ("after its lease expired: " in row[3]) is late or not answer.refused
+
+
+@pytest.mark.parametrize(
+    ("no_server", "tries", "column", "longest"),
+    [(False, 2, "tries", 480), (True, 2, "connection_attempts", 480), (False, 9, "tries", 6 * 3600),
+     (True, 9, "connection_attempts", 900), (False, 22, "tries", 6 * 3600)],
+)  # fmt: skip
+def test_a_temporary_failure_waits_longer_each_time(no_server: bool, tries: int, column: str, longest: float) -> None:
+    before = mail(**{column: tries})
+    transitions.retry_later(before, NOW, "r" * 2000, "w", no_server=no_server)
+    now = changed(before)
+    wait = (now.pop("not_before") - NOW).total_seconds()
+    assert longest * 0.75 <= wait <= longest * 1.25
+    assert now == {"state": S.APPROVED, column: tries + 1, "reason": "r" * 1000, **FREED}
+    assert log() == [(S.SENDING, S.APPROVED, "w", "r" * 1000)]
+
+
+@pytest.mark.parametrize(("no_server", "column", "most"), [(False, "tries", 24), (True, "connection_attempts", 480)])
+def test_it_is_given_up_after_about_five_days(no_server: bool, column: str, most: int) -> None:
+    before = mail(**{column: most - 1})
+    transitions.retry_later(before, NOW, "421 later", "w", no_server=no_server)
+    assert changed(before) == {"state": S.FAILED, "reason": f"gave up after {most} attempts: 421 later", **FREED}
+
+
+@pytest.mark.parametrize(
+    ("settled", "answer", "failures"),
+    [([], Answer(reply="550 no"), []), ([DANA], Answer(reply="550 no"), [LEE, MM, OURS]),
+     ([], Answer({DANA: "550", LEE: "551"}, {}, "554"), [DANA, LEE])],
+)  # fmt: skip
+def test_whose_address_failed(settled: list[str], answer: Answer, failures: list[str]) -> None:
+    """A server that rejects the content says nothing of the addresses."""
+    before = mail(settled=settled, sent_at=NOW if settled else None)
+    transitions.refused(before, answer, NOW, "w")
+    assert OutgoingMail.objects.get().state == (S.SENT if settled else S.FAILED)
+    assert sorted(each.address for each in DeliveryFailure.objects.all()) == sorted(failures)
+
+
+# --- by evidence -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("state", [each for each in S if each is not S.SENT])
+def test_a_copy_in_an_archive_shows_that_it_was_sent(state: OutgoingState) -> None:
+    before = mail(state, not_before=LATER)
+    assert transitions.mark_sent(before.message_id, NOW, LATER, "archive", "seen")
+    now = changed(before)
+    assert now.pop("lease_until", None) is now.pop("handed_over_at", None) is None
+    assert now.pop("stale"), "the report has an event that the mail does not say: its own"
+    assert now.pop("looked_at", None) is None
+    assert now == {"state": S.SENT, "sent_at": NOW, "reason": "", "not_before": None}
+    assert log() == [(state, S.SENT, "archive", "seen")]
+    assert Event.objects.get(kind="reported").message_id == before.message_id
+    assert not transitions.mark_sent(before.message_id, NOW, LATER)
+
+
+def test_a_copy_of_a_mail_that_some_wait_for_changes_nothing() -> None:
+    before = mail(S.APPROVED, settled=[DANA], sent_at=NOW)
+    assert not transitions.mark_sent(before.message_id, NOW, LATER)
+    assert not transitions.mark_sent("nobody@knows.example", NOW, LATER)
+    assert (changed(before), log()) == ({}, [])
