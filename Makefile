@@ -175,7 +175,7 @@ model: $(VENV)/dev.stamp
 	@$(RUN) benchmarks/accuracy/model.py
 
 accuracy: $(VENV)/dev.stamp
-	@for each in robot_reports whole_archive left_out_threads change_points; do $(RUN) benchmarks/accuracy/$$each.py || exit 1; done
+	@$(RUN) benchmarks/accuracy/table.py
 
 reading: $(VENV)/dev.stamp
 	@$(RUN) benchmarks/accuracy/reading.py

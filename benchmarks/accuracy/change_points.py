@@ -20,6 +20,7 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.accuracy.made_series import KINDS, MadeSeries, made, returned  # noqa: E402
+from benchmarks.accuracy.shares import share  # noqa: E402
 from tracker.domain.statistics import change_points as cp  # noqa: E402
 from tracker.domain.statistics.samples import summarise  # noqa: E402
 from tracker.domain.statistics.significance import welch  # noqa: E402
@@ -141,6 +142,7 @@ def on_judged() -> None:
     with (JUDGED / "judged.csv").open() as lines:
         judged = list(csv.DictReader(lines, delimiter=";"))
     print("\njudged series, builds as they come; a rise is a regression")
+    outcomes: dict[bool, list[bool]] = {True: [], False: []}  # by whether a regression was judged: read right?
     for row in judged:
         builds = builds_of(JUDGED / row["Dataset"])
         levels = [median(value for _, value in build) for build in builds]
@@ -152,8 +154,13 @@ def on_judged() -> None:
             f"build {place}{'' if place in rises else ' (falls or passed)'}, noticed after {after}"
             for place, after in sorted(found.items())
         )
+        hit = any(abs(place - truth) <= NEAR for place in found) if truth is not None else not found
+        outcomes[truth is not None].append(hit)
         expected = "" if truth is None else f"; judged: build {truth}"
         print(f"  {row['Dataset']}  {row['Type'].strip():16}{len(levels):5} builds: {shown or 'nothing'}{expected}")
+    people = "people, a real product's series"
+    share("regressions found where people saw one", sum(outcomes[True]), len(outcomes[True]), people, unseen=True)
+    share("series in which they saw none, left alone", sum(outcomes[False]), len(outcomes[False]), people, unseen=True)
 
 
 if __name__ == "__main__":

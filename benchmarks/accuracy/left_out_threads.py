@@ -7,6 +7,7 @@ what, and how the figures grow with the data. `--put-aside` judges the project's
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -18,11 +19,14 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.accuracy import labelled  # noqa: E402
 from benchmarks.accuracy.labelled import LabelledReply  # noqa: E402
+from benchmarks.accuracy.shares import KEPT, bounds, share  # noqa: E402
 from bot.replies.classifier import examples, training  # noqa: E402
 from bot.replies.classifier.model import Model, load  # noqa: E402
 from bot.replies.effect import Effect, Mode, name_of  # noqa: E402
 from bot.replies.effects import closes, content_effects  # noqa: E402
 from tracker.domain.events import EventKind  # noqa: E402
+
+_READERS = "careful readers' labels, real threads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +53,17 @@ def judged(replies: Iterable[LabelledReply], model: Model | None) -> list[Judged
     return [Judged(each, tuple(content_effects(each.reading, each.standpoint, model))) for each in replies]
 
 
-def left_out(folds: int, written: Sequence[training.Labelled], share: float = 1.0) -> list[Judged]:
+def left_out(folds: int, written: Sequence[training.Labelled], part: float = 1.0) -> list[Judged]:
     """Judge each reply by a model that learned from the other folds of threads, and from the written examples."""
     replies = labelled.replies()
     threads = sorted({each.thread for each in replies})
     Random(0).shuffle(threads)
-    made = [each for number, each in enumerate(written) if number % 100 < share * 100]
+    made = [each for number, each in enumerate(written) if number % 100 < part * 100]
     found: list[Judged] = []
     for fold in range(folds):
         out = set(threads[fold::folds])
         others = [each for each in threads if each not in out]
-        others = others[: round(len(others) * share)]
+        others = others[: round(len(others) * part)]
         model = training.train([*(each.training() for each in replies if each.thread in others), *made])
         found += judged((each for each in replies if each.thread in out), model)
         print(f"\r{fold + 1} of {folds}", end="", file=sys.stderr, flush=True)
@@ -68,13 +72,9 @@ def left_out(folds: int, written: Sequence[training.Labelled], share: float = 1.
 
 
 def interval(hits: int, of: int) -> str:
-    """Return a share with its 95 % interval, by Wilson."""
-    if not of:
-        return "none"
-    z, share = 1.96, hits / of
-    middle = (share + z * z / (2 * of)) / (1 + z * z / of)
-    reach = z * (share * (1 - share) / of + z * z / (4 * of * of)) ** 0.5 / (1 + z * z / of)
-    return f"{hits:4} of {of:<4}{share:6.1%}  ({max(0.0, middle - reach):.0%} to {min(1.0, middle + reach):.0%})"
+    """Return a share with its 95 % interval."""
+    low, high = bounds(hits, of)
+    return f"{hits:4} of {of:<4}{hits / of:6.1%}  ({low:.0%} to {high:.0%})" if of else "none"
 
 
 def print_figures(name: str, found: Sequence[Judged]) -> None:
@@ -87,6 +87,11 @@ def print_figures(name: str, found: Sequence[Judged]) -> None:
     strictly = sum(each.reply.label["status_effect"] in each.offered for each in found)
     closing = sum(effect.mode is Mode.AUTO and closes(effect) for each in found for effect in each.effects)
     most = max(sum(effect.mode is Mode.SUGGEST for effect in each.effects) for each in found)
+    where = f"{name}, {len({each.reply.thread for each in found})} threads"
+    share(f"automatic effects, {where}", right, len(acts), _READERS, unseen=True)
+    share("the same, right or too thin", right + thin, len(acts), _READERS, unseen=True)
+    share(f"effects that a person would let act, and that did, {where}", done, len(wanted), _READERS, unseen=True)
+    share(f"effects acted on or suggested, {where}", offered, len(found), _READERS, unseen=True)
     print(f"\n{name}: {len(found)} replies in {len({each.reply.thread for each in found})} threads")
     print(f"  automatic effects right        {interval(right, len(acts))}")
     print(f"  too thin                       {interval(thin, len(acts))}")
@@ -151,9 +156,10 @@ def main() -> None:
     by_set(found, print_figures)
     print_by_effect(found)
     print_states(found)
-    for share in (0.25, 0.5):
-        part = left_out(max(3, folds // 2), written, share)
-        print(f"\nlearned from {share:.0%} of the examples and threads:")
+    os.environ.pop(KEPT, None)  # the table is of what is learned from all
+    for part_of in (0.25, 0.5):
+        part = left_out(max(3, folds // 2), written, part_of)
+        print(f"\nlearned from {part_of:.0%} of the examples and threads:")
         by_set(part, print_figures)
 
 

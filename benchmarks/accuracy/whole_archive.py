@@ -17,6 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
+from benchmarks.accuracy.shares import share  # noqa: E402
 from benchmarks.archive import manage  # noqa: E402
 
 SHARED = ROOT.parent / "shared" / "data"
@@ -77,6 +78,11 @@ def main() -> None:
     all_outcomes = outcomes(judged, {tuple(each) for each in found["events"]})
     print(f"{len(found['events'])} events from {len(found['mails'])} mails:", dict(Counter(found["mails"])))
     print(f"{len(judged)} judged events:", dict(Counter(each.name for each in all_outcomes)))
+    counts = Counter(each.name for each in all_outcomes)
+    hand, good = "102 hand-judged events, a real epoch", counts["right"] + counts["missed"]
+    share("events judged right that are made", counts["right"], good, hand, unseen=False)
+    bad = [each for each in all_outcomes if each.judged["verdict"] == "wrong"]
+    share("events judged wrong that are not", sum(each.name != "wrong" for each in bad), len(bad), hand, unseen=False)
     for each in all_outcomes:
         if each.name in ("wrong", "missed", "thin"):
             event = each.judged
