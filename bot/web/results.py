@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from http import HTTPStatus
 from itertools import islice
 from typing import Any
 
@@ -22,12 +23,14 @@ from bot.results.storage.bisect_results import Taken
 from bot.results.storage.kernel_results import ReleaseReceipt
 from tracker.api.keys import authenticate, error_response
 from tracker.services.accounts.api_keys import ANY_PRODUCER, Scope
+from tracker.services.enqueue import enqueue
 
 # Per body; use `ingest` or the drop directory for larger ones.
 MAX_BYTES = 16 * 1024 * 1024
 MAX_OBJECTS = 400_000  # JSON objects and arrays: each takes 64 bytes of memory or more, of 2 bytes of body
 MAX_RESULTS = 1000
 MAX_KEPT = 20  # rejected results that are kept as files
+GATHER = 0.5  # seconds in which results come in before their mail is composed
 
 
 @csrf_exempt  # authenticated by a key, without cookies
@@ -55,8 +58,11 @@ def take_results(request: HttpRequest) -> JsonResponse:
     for answer in rejected[:MAX_KEPT]:
         assert answer.rejection
         rejected_input.keep(answer.raw, answer.rejection, settings.PERFWORK_DROP, now)
+    status = _status(answers)
+    if status == HTTPStatus.ACCEPTED:
+        enqueue("take_results", gather=GATHER)  # its mail need not wait for the scheduler
     outcomes = [_outcome(answer) for answer in answers]
-    response = JsonResponse(outcomes[0] if len(outcomes) == 1 else {"results": outcomes}, status=_status(answers))
+    response = JsonResponse(outcomes[0] if len(outcomes) == 1 else {"results": outcomes}, status=status)
     if len(outcomes) == 1 and "location" in outcomes[0]:
         response["Location"] = outcomes[0]["location"]
     return response

@@ -9,14 +9,19 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
+from bot import tasks
+from bot.celery import app
 from bot.web import results
 from tests.keys import token
+from tests.outbox import claim
 from tests.world import World
-from tracker.models import ApiKey, BisectResult, Finding
+from tracker.models import ApiKey, BisectResult, Finding, OutgoingMail
 from tracker.services.accounts import api_keys
 from tracker.services.accounts.api_keys import Scope
 
@@ -223,3 +228,59 @@ def test_a_wrong_question_is_named(db: None, client: Client, query: str) -> None
     answer = client.get(f"/results/?{query}")
     assert answer.status_code == 400
     assert answer.content.decode().startswith(query.partition("=")[0])
+
+
+def test_a_worker_is_woken_once_for_the_results_of_half_a_second(
+    world: World, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mail of a new result need not wait for the scheduler, nor for one that is gone."""
+    sent: list[tuple[str, float]] = []
+    monkeypatch.setattr(app, "send_task", lambda name, **more: sent.append((name, more["countdown"])))
+    one, two = world.result("b" * 40, "mm: a"), world.result("c" * 40, "mm: b")
+    assert post(client, one).status_code == post(client, two).status_code == 202
+    assert sent == [("take_results", 0.5)]
+    cache.clear()  # half a second later
+    assert post(client, one).status_code == 200
+    assert post(client, b"junk").status_code == 400
+    assert len(sent) == 1, "nothing is new"
+
+
+def test_without_a_broker_results_are_taken_and_the_scheduler_finds_them(
+    world: World, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def refuse(name: str, **more: Any) -> None:
+        tried.append(name)
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(app, "send_task", refuse)
+    for number in range(3):
+        assert post(client, world.result(f"{number + 1}" * 40, f"mm: {number}")).status_code == 202
+    assert tried == ["take_results"], "an attempt may take seconds: it is not made for each result"
+    assert compose(world) == 3
+
+
+def compose(world: World) -> int:
+    """Run the task as the scheduler would; return how many mails there are."""
+    from bot.tasks import take_results
+
+    take_results()
+    return OutgoingMail.objects.count()
+
+
+def test_what_may_leave_leaves_at_once(
+    world: World, client: Client, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    enqueued: list[str] = []
+    monkeypatch.setattr(tasks, "_enqueue", lambda task: enqueued.append(task.name))
+    post(client, world.result("b" * 40, "mm: a"))
+    compose(world)
+    assert enqueued == [], "it waits for a person"
+    settings.PERFWORK_APPROVE_FIRST = False
+    post(client, world.result("c" * 40, "mm: b"))
+    compose(world)
+    assert enqueued == ["send_mail"]
+    assert claim()
+    compose(world)
+    assert enqueued == ["send_mail"], "a worker that sends goes on by itself"
