@@ -92,8 +92,8 @@ def take_results() -> int:
     compose_mail()
     if not settings.PERFWORK_APPROVE_FIRST:
         approve_answers(timezone.now())
-    if has_due(timezone.now()) and not is_busy():
-        _enqueue(send_mail)  # at once, not at the next beat
+    if has_due(timezone.now()):
+        _enqueue(send_mail)  # at once, not at the next beat; a worker that seems to be sending may be dead
     return taken
 
 

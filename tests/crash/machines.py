@@ -218,7 +218,7 @@ class Lab(threading.Thread):
         request = urllib.request.Request(url, json.dumps(result(sha)).encode(), headers)
         try:
             with urllib.request.urlopen(request, timeout=3) as answer:
-                return bool(answer.status in (200, 201))
+                return bool(answer.status in (200, 202))
         except (OSError, urllib.error.URLError):
             return False
 

@@ -283,4 +283,4 @@ def test_what_may_leave_leaves_at_once(
     assert enqueued == ["send_mail"]
     assert claim()
     compose(world)
-    assert enqueued == ["send_mail"], "a worker that sends goes on by itself"
+    assert enqueued == ["send_mail"], "all that is due has been claimed"
