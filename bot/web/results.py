@@ -23,7 +23,7 @@ from bot.results.storage.bisect_results import Taken
 from bot.results.storage.kernel_results import ReleaseReceipt
 from tracker.api.keys import authenticate, error_response
 from tracker.services.accounts.api_keys import ANY_PRODUCER, Scope
-from tracker.services.enqueue import enqueue
+from tracker.services.enqueue import enqueue_soon
 
 # Per body; use `ingest` or the drop directory for larger ones.
 MAX_BYTES = 16 * 1024 * 1024
@@ -60,7 +60,7 @@ def take_results(request: HttpRequest) -> JsonResponse:
         rejected_input.keep(answer.raw, answer.rejection, settings.PERFWORK_DROP, now)
     status = _status(answers)
     if status == HTTPStatus.ACCEPTED:
-        enqueue("take_results", gather=GATHER)  # its mail need not wait for the scheduler
+        enqueue_soon("take_results", GATHER)  # its mail need not wait for the scheduler
     outcomes = [_outcome(answer) for answer in answers]
     response = JsonResponse(outcomes[0] if len(outcomes) == 1 else {"results": outcomes}, status=status)
     if len(outcomes) == 1 and "location" in outcomes[0]:

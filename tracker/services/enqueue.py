@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import logging
+from threading import Lock, Timer
 
 from celery import current_app
 from django.conf import settings
-from django.core.cache import cache
 from kombu.exceptions import OperationalError
 
-WITHOUT_A_BROKER = 30.0  # seconds until it is tried again: an attempt may take seconds
+_lock = Lock()
+_soon: set[str] = set()  # the tasks that this process enqueues soon
 log = logging.getLogger(__name__)
 
 
-def enqueue(task: str, *, gather: float = 0.0) -> None:
-    """Enqueue a task by its name ("send_mail"). If the broker is down, log a warning and return.
-
-    `gather`: it starts so many seconds later, and until then no process enqueues another one, since this one does what
-    is found by then.
-    """
-    key = f"enqueued:{task}"
-    if gather and not cache.add(key, True, gather):
-        return
+def enqueue(task: str) -> None:
+    """Enqueue a task by its name ("send_mail"). If the broker is down, log a warning and return."""
     try:
-        current_app.send_task(task, retry=False, expires=max(10.0, settings.PERFWORK_PERIOD), countdown=gather or None)
+        current_app.send_task(task, retry=False, expires=max(10.0, settings.PERFWORK_PERIOD))
     except (OperationalError, OSError) as error:
         log.warning("%s: could not wake a worker: %s", task, error)
-        if gather:
-            cache.set(key, True, WITHOUT_A_BROKER)
+
+
+def enqueue_soon(task: str, seconds: float) -> None:
+    """Enqueue a task once for all that asks for it in these seconds, without making the caller wait for the broker."""
+    with _lock:
+        if task in _soon:
+            return
+        _soon.add(task)
+    timer = Timer(seconds, _enqueue_now, (task,))
+    timer.daemon = True  # a server that stops does not wait: the scheduler finds what there is
+    timer.start()
+
+
+def _enqueue_now(task: str) -> None:
+    with _lock:
+        _soon.discard(task)  # first, so that whoever comes meanwhile is not overlooked
+    enqueue(task)
