@@ -5,7 +5,7 @@
 #   make quick         the tests that don't take seconds each
 #   make long          the tests of many kills, orders, servers and machines; CI runs them after `make test`
 #   make up            web server, worker and scheduler, configured by the environment
-#   make dist          the source as an archive that needs no git, and an SBOM, in build/dist/
+#   make dist          the source as an archive without its history, and an SBOM, in build/dist/
 #   make docs          the documentation as files, in build/docs/
 #   make coverage      branches of the code on which the truth rests that no test takes
 #   make mutation      changes that code two thousand times, and counts which changes a test notices
@@ -68,7 +68,9 @@ $(VENV)/dev.stamp: requirements-dev.txt requirements-optional.txt $(VENV)/run.st
 	@touch $@
 
 # The documentation, which the site shows under /help/.
-build/help/index.html: $(wildcard docs/*.md *.md bot/documentation/*.py templates/documentation/*) properdocs.yml static/perfwork.css $(VENV)/run.stamp
+WRITTEN_FROM = $(wildcard docs/*.md *.md bot/documentation/*.py templates/documentation/* bot/management/commands/*.py tracker/api/*.py \
+ tracker/domain/*.py tracker/domain/report_state/*.py) tracker/pages/triage/action_keys.py properdocs.yml static/perfwork.css
+build/help/index.html: $(WRITTEN_FROM) $(VENV)/run.stamp
 	@echo "== building the documentation"
 	@$(RUN) manage.py documentation >/dev/null
 
@@ -76,14 +78,14 @@ build/help/index.html: $(wildcard docs/*.md *.md bot/documentation/*.py template
 demo: $(VENV)/run.stamp build/help/index.html
 	@$(RUN) manage.py demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
 
-test: lint types rooms settings
+test: lint types rooms settings build/help/index.html
 	@echo "== tests"
 	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup -m "not long"
 
-quick: $(VENV)/dev.stamp
+quick: $(VENV)/dev.stamp build/help/index.html
 	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) -m "not slow"
 
-long: $(VENV)/dev.stamp
+long: $(VENV)/dev.stamp build/help/index.html
 	@PYTEST_DEBUG_TEMPROOT=$(TEMPROOT) $(RUN) -m pytest -n $(TESTERS) --dist loadgroup -m long
 
 # --- the parts of `make test` -------------------------------------------------------------------
@@ -110,7 +112,7 @@ settings: $(VENV)/dev.stamp
 up: $(VENV)/run.stamp build/help/index.html
 	@$(RUN) manage.py up --bind $(BIND)
 
-# The source as an archive that needs no git, and what runs with it (a CycloneDX SBOM of requirements.txt).
+# The source as an archive without its history, and what runs with it (a CycloneDX SBOM of requirements.txt).
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' tracker/__init__.py)
 dist: tools
 	@git diff --quiet HEAD || { echo "uncommitted changes would be left out: commit them first"; exit 1; }

@@ -86,7 +86,8 @@ def main() -> None:
         for name, path in PAGES.items():
             address = path.format(release=release)
             spent, queries, size = measure(address)
-            print(f"  {name}: {queries} queries, {size / 1024:.1f} kB")
+            figure(f"{name}, queries", queries, "", 6)
+            print(f"  {size / 1024:.1f} kB")
             figure(name, spent, "ms", 40, ratio=spent / floor, yardstick="a page that asks nothing")
             figure(f"{name}, unchanged (304)", unchanged(address), "ms", 5)
         rows, seconds, memory = read_all()

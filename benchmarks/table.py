@@ -38,9 +38,9 @@ SCRIPTS = {
 }
 HEAD = """# Benchmarks
 
-`make bench` runs them and writes this page: every budget, what was measured, and how many times the yardstick that ran
-beside it that is. A yardstick does the least possible work on the same data: machines differ, ratios hold. Figures
-with a spread are medians of five runs or more; the largest sizes ran once. Nothing else ran on the machine.
+`make bench` runs them and writes this page: every budget, what was measured, and how that compares with a yardstick
+that ran beside it. A yardstick does the least possible work on the same data: machines differ, ratios hold. Figures
+with a spread are medians of five runs or more; the largest sizes ran once.
 """
 
 

@@ -56,7 +56,7 @@ def mutate(part: MutatedPart, folder: Path) -> tuple[Counter[str], list[str]]:
         if (ROOT / name).exists():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tree / name)
-    shutil.copytree(ROOT / "build", tree / "build")
+    shutil.copytree(ROOT / "build" / "help", tree / "build" / "help")
     settings = CONFIGURATION.format(files=list(part.files), tests=list(part.tests)).replace("'", '"')
     with (tree / "pyproject.toml").open("a") as file:
         file.write(settings)

@@ -87,11 +87,12 @@ def print_figures(name: str, found: Sequence[Judged]) -> None:
     strictly = sum(each.reply.label["status_effect"] in each.offered for each in found)
     closing = sum(effect.mode is Mode.AUTO and closes(effect) for each in found for effect in each.effects)
     most = max(sum(effect.mode is Mode.SUGGEST for effect in each.effects) for each in found)
+    unseen = name != "threads-dev"  # of those, rules were written with the threads in view
     where = f"{name}, {len({each.reply.thread for each in found})} threads"
-    share(f"automatic effects, {where}", right, len(acts), _READERS, unseen=True)
-    share("the same, right or too thin", right + thin, len(acts), _READERS, unseen=True)
-    share(f"effects that a person would let act, and that did, {where}", done, len(wanted), _READERS, unseen=True)
-    share(f"effects acted on or suggested, {where}", offered, len(found), _READERS, unseen=True)
+    share(f"automatic effects, {where}", right, len(acts), _READERS, unseen=unseen)
+    share("the same, right or too thin", right + thin, len(acts), _READERS, unseen=unseen)
+    share(f"effects that a person would let act, and that did, {where}", done, len(wanted), _READERS, unseen=unseen)
+    share(f"effects acted on or suggested, {where}", offered, len(found), _READERS, unseen=unseen)
     print(f"\n{name}: {len(found)} replies in {len({each.reply.thread for each in found})} threads")
     print(f"  automatic effects right        {interval(right, len(acts))}")
     print(f"  too thin                       {interval(thin, len(acts))}")

@@ -12,7 +12,7 @@ KEPT = "PERFWORK_ACCURACY_SHARES"  # names the file to which shares are added
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of how many were right. `judge`: by whom or what; `unseen`: whether the code was not made from these."""
+    """How many of how many were right. `judge`: by whom or what; `unseen`: whether the code was made without these."""
 
     what: str
     right: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,29 +12,40 @@ from pathlib import Path
 from bot.errors import Unreadable
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+_OURS = ".perfwork-documentation"  # marks a site that may be replaced
 
 
 def build(to: Path, home: str = "") -> None:
     """Build all pages with ProperDocs, strictly: a broken link is an error. `home`: where the site links back to.
 
-    Raises Unreadable with what is wrong. What was in the directory before is replaced only by a complete build.
+    Raises Unreadable with what is wrong. An earlier site is replaced, and only by a complete one; a directory with
+    anything else in it is refused.
     """
+    to = to.resolve()
+    if to.exists() and not (to / _OURS).exists() and any(to.iterdir()):
+        raise Unreadable(f"{to} is not empty, and not a site that was built before: name another directory")
     to.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=".documentation-") as folder:
         made = Path(folder) / "site"
         done = subprocess.run(
             [sys.executable, "-m", "properdocs", "build", "--strict", "--site-dir", str(made)],
             cwd=ROOT,
-            env={**os.environ, "PERFWORK_HOME_LINK": home},
+            env={
+                **os.environ,
+                "PERFWORK_VAR": str(Path(folder) / "var"),  # it uses no data, and leaves none behind
+                "PERFWORK_HOME_LINK": home,
+                "PERFWORK_DIRECTORY_URLS": "true" if home else "false",
+            },
             capture_output=True,
             text=True,
         )
         if done.returncode:
             raise Unreadable(f"the documentation can't be built: {_faults(done.stdout + done.stderr)}")
         made.chmod(0o755)
+        (made / _OURS).touch()
         if to.exists():
-            shutil.move(to, Path(folder) / "before")
-        shutil.move(made, to)
+            to.rename(Path(folder) / "before")
+        made.rename(to)
 
 
 def _faults(printed: str) -> str:

@@ -82,7 +82,7 @@ def events() -> str:
 
 def _moves(step: Step | None) -> tuple[str, str, str]:
     if step is None:
-        return "changes no state", "", ""
+        return "does not change the state", "", ""
     within = ", ".join(state for state in State if state in step.within)
     every = "any state" if step.within >= frozenset(State) else within
     return every, f"`{step.to}`" if step.to else "the state before", str(step.awaits)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from http import HTTPStatus
 from itertools import islice
 from typing import Any
 
@@ -58,11 +57,10 @@ def take_results(request: HttpRequest) -> JsonResponse:
     for answer in rejected[:MAX_KEPT]:
         assert answer.rejection
         rejected_input.keep(answer.raw, answer.rejection, settings.PERFWORK_DROP, now)
-    status = _status(answers)
-    if status == HTTPStatus.ACCEPTED:
+    if any(answer.receipt and answer.receipt.taken is Taken.NEW for answer in answers):
         enqueue_soon("take_results", GATHER)  # its mail need not wait for the scheduler
     outcomes = [_outcome(answer) for answer in answers]
-    response = JsonResponse(outcomes[0] if len(outcomes) == 1 else {"results": outcomes}, status=status)
+    response = JsonResponse(outcomes[0] if len(outcomes) == 1 else {"results": outcomes}, status=_status(answers))
     if len(outcomes) == 1 and "location" in outcomes[0]:
         response["Location"] = outcomes[0]["location"]
     return response

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import migrations, models
 
 _TAGS = frozenset({"signed-off-by", "co-developed-by", "reviewed-by", "acked-by", "tested-by"})
-_PERSON = re.compile(r'\s*"?([^"<>]{0,200}?)"?\s*<([^<>\s@]{1,100}@[^<>\s]{1,200})>')
+_PERSON = re.compile(r'\s*"?([^"<>]{0,200}?)"?\s*<?([^<>\s@"]{1,100}@[^<>\s"]{1,200})>?')
 
 
 def fill(apps: Any, schema_editor: Any) -> None:
@@ -22,6 +22,8 @@ def fill(apps: Any, schema_editor: Any) -> None:
         if keys:
             commit.signers = keys[:200]
             commit.save(update_fields=["signers"])
+    if not apps.get_model("tracker", "Report").objects.exists():
+        apps.get_model("tracker", "Folding").objects.update(version=2)  # names are cut by bytes, too
 
 
 class Migration(migrations.Migration):

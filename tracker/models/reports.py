@@ -111,8 +111,13 @@ class Report(ReportSummary):
 
     @property
     def verified_recipients(self) -> frozenset[str]:
-        """The recipients that nobody can have made up, and those who signed the culprit."""
-        return frozenset(self.recipients if self.people_verified else ()) | frozenset(self.culprit.signers)
+        """The recipients that nobody can have made up."""
+        return frozenset(self.recipients if self.people_verified else ())
+
+    @property
+    def verified_maintainers(self) -> frozenset[str]:
+        """Those who speak for the culprit beside its author: the verified recipients, and, by git, who signed it."""
+        return self.verified_recipients | frozenset(self.culprit.signers)
 
     class Meta:
         constraints = [

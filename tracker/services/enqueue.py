@@ -30,7 +30,12 @@ def enqueue_soon(task: str, seconds: float) -> None:
         _soon.add(task)
     timer = Timer(seconds, _enqueue_now, (task,))
     timer.daemon = True  # a server that stops does not wait: the scheduler finds what there is
-    timer.start()
+    try:
+        timer.start()
+    except RuntimeError as error:  # no more threads
+        log.warning("%s: could not wake a worker: %s", task, error)
+        with _lock:
+            _soon.discard(task)
 
 
 def _enqueue_now(task: str) -> None:

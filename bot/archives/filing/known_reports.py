@@ -117,7 +117,7 @@ def add_report(known: KnownReports, rows: dict[str, Report], report: Report) -> 
             people=frozenset(report.recipients) | frozenset(report.culprit.signers),
             verdict=report.verdict,
             benchmark=benchmark_in(report.title),
-            verified=None if report.people_verified else report.verified_authors | report.verified_recipients,
+            verified=None if report.people_verified else report.verified_authors | report.verified_maintainers,
         )
     )
 

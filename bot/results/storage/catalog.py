@@ -83,7 +83,7 @@ def _commit(commit: CommitInfo, seen: CommitInspection | None, patch_message_id:
         author_email=(commit.author_email or (seen.author_email if seen else "")).lower(),
         authored_at=commit.date or (seen.authored_at if seen else None),
         trailers=[list(pair) for pair in commit.trailers],
-        signers=person_keys(signers(commit.trailers)),
+        signers=person_keys(signers(seen.trailers)) if seen else [],  # a lab could name anybody
         patch_message_id=patch_message_id,
         patch_id=seen.patch_id if seen else "",
     )

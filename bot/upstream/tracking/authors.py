@@ -22,7 +22,9 @@ _MAX_INSPECTED = 200  # of those found; the next walk goes on
 
 def find(repository: Path) -> dict[str, CommitInspection]:
     """Return the culprits that this tree holds and whose author git has not told yet, by the sha that we know."""
-    lacking = Commit.objects.filter(Q(author_email="") | Q(author_from_report=True), report__isnull=False)
+    # Without a patch-id git has not been asked yet; or it is a merge, and is asked again.
+    untold = Q(author_email="") | Q(author_from_report=True) | Q(patch_id="")
+    lacking = Commit.objects.filter(untold, report__isnull=False)
     shas = list(lacking.order_by("-pk").values_list("sha", flat=True)[:_MAX_LOOKED_UP])
     full_shas = dict(list(resolve(repository, shas).items())[:_MAX_INSPECTED]) if shas else {}
     found = inspect([repository], full_shas.values()) if full_shas else {}

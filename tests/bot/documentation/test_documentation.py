@@ -16,7 +16,6 @@ from bot.documentation.reference import PARTS, commands, events, states, table
 from bot.errors import Unreadable
 from tests.conftest import ROOT
 from tracker.domain.events import EventKind, State
-from tracker.pages.help import views
 
 
 @pytest.fixture
@@ -35,15 +34,16 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_link_that_leads_nowhere_is_refused_and_the_site_before_stays(copy: Path, tmp_path: Path) -> None:
     site = tmp_path / "out" / "site"
     build(site)
-    before = (site / "triage" / "index.html").read_bytes()
+    before = (site / "triage.html").read_bytes()
     page = copy / "docs" / "triage.md"
     text = page.read_text()
     for broken in ("[x](nowhere.md)", "[x](mail.md#no-such-part)", "<!-- reference: no such part -->"):
         page.write_text(f"{text}\n{broken}\n")
         with pytest.raises(Unreadable, match=r"can't be built: .*(nowhere|no-such-part|no such part)"):
             build(site)
-        assert (site / "triage" / "index.html").read_bytes() == before
+        assert (site / "triage.html").read_bytes() == before
     assert list(site.parent.iterdir()) == [site], "nothing is left behind"
+    assert not (copy / "var").exists()
 
 
 def test_a_page_that_no_menu_leads_to_is_refused(copy: Path, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_files_lead_to_no_server(tmp_path: Path) -> None:
             assert not link.startswith("/"), (page, link)
             path = link.partition("#")[0]
             if path and not path.startswith(("http", "mailto:")):
-                assert (page.parent / path).exists(), (page, link)
+                assert (page.parent / path).is_file(), (page, link)
 
 
 def test_the_command_says_in_one_line_what_is_wrong(copy: Path, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_only_files_of_the_site_are_served(client: Client) -> None:
     assert page.status_code == 200
     assert b">Keys</h1>" in page.content
     assert client.get("/help/perfwork.css")["Content-Type"] == "text/css"
-    for path in ("keys", "../manage.py", "%2e%2e/%2e%2e/manage.py", "sitemap.xml", "keys/../../../manage.py", "\0"):
+    for path in ("../manage.py", "%2e%2e/%2e%2e/manage.py", "sitemap.xml", "../x.css", "a/../../x.css", "\0", "x.css"):
         assert client.get(f"/help/{path}").status_code == 404, path
     assert client.get("/help/keys/", headers={"If-Modified-Since": page["Last-Modified"]}).status_code == 304
 
@@ -111,4 +111,17 @@ def test_where_it_was_not_built_the_page_says_how(
     )
     build(tmp_path / "help", "/")
     assert client.get("/help/answering/").status_code == 200, "without another start"
-    views.built.cache_clear()
+
+
+def test_an_address_without_its_slash_leads_to_the_page(client: Client) -> None:
+    assert client.get("/help/answering")["Location"] == "/help/answering/"
+
+
+def test_a_directory_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "to-dana.txt").write_text("Dear Dana")
+    with pytest.raises(CommandError, match="is not empty, and not a site that was built before"):
+        call_command("documentation", to=tmp_path / "letters")
+    assert (tmp_path / "letters" / "to-dana.txt").read_text() == "Dear Dana"
+    for _ in range(2):
+        call_command("documentation", to=tmp_path / "site", verbosity=0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.tracker.domain.test_remembered import DAY, NEW, event, folded
-from tracker.domain.events import Awaited, EventKind, State, Verdict
+from tracker.domain.events import Awaited, EventData, EventKind, State, Verdict
 from tracker.domain.report_state.fold import fold
 from tracker.domain.report_state.state import Fix
 from tracker.domain.report_state.text import status_text
@@ -17,39 +17,34 @@ FIRST = event(H.FIX_LANDED, commit="f1", tag="v5.7", title="one")
 SECOND = event(H.FIX_LANDED, commit="f2", tag="v5.8", title="two")
 
 
-def revert(commit: str) -> object:
+def revert(commit: str) -> EventData:
     return event(H.FIX_REVERTED, remark=commit, tag="v5.9")
 
 
 def test_of_two_fixes_the_other_decides_when_one_is_reverted() -> None:
-    left = folded(FIRST, SECOND, revert("f1"))  # type: ignore[arg-type]
+    left = folded(FIRST, SECOND, revert("f1"))
     assert (left.state, left.fix_landing, left.decided_by, left.awaited) == (State.FIXED, "v5.8", "e1", Awaited.NOBODY)
     assert left.fix == Fix("two", "", "f2")
     assert [each.commit for each in left.cures] == ["f2"]
-    none = folded(FIRST, SECOND, revert("f1"), revert("f2"))  # type: ignore[arg-type]
+    none = folded(FIRST, SECOND, revert("f1"), revert("f2"))
     assert (none.state, none.fix, none.cures, none.fix_reverted_in) == (State.NO_RESPONSE, None, (), "v5.9")
     assert status_text(none, mainline_followed=False) == "but the fix has been reverted in v5.9"
 
 
 @pytest.mark.parametrize(
-    ("back", "open_again"),
+    ("after", "state", "awaited", "decided_by"),
     [
-        (event(H.MERGED), True),
-        (event(H.LANDED, tag="v5.7"), True),
-        (event(H.FIX_GONE, tree="tip"), True),
-        (event(H.FIX_GONE, tree="mm"), False),
-        (event(H.NOTED, remark="x"), False),
+        (event(H.FIX_GONE, tree="tip"), State.RESPONDED, Awaited.AUTHOR, "e2"),
+        (event(H.FIX_GONE, tree="mm"), State.DROPPED, Awaited.NOBODY, "e1"),
+        (event(H.NOTED, remark="x"), State.DROPPED, Awaited.NOBODY, "e1"),
+        # The mainline has the culprit: its revert in another tree is a fix that waits there.
+        (event(H.MERGED), State.FIX_QUEUED, Awaited.MAINTAINER, "e1"),
+        (event(H.LANDED, tag="v5.7"), State.FIX_QUEUED, Awaited.MAINTAINER, "e1"),
     ],
 )
-def test_a_dropped_culprit_that_comes_back_is_open_again(back: object, open_again: bool) -> None:
-    dropped = event(H.DROPPED, commit="r", tree="tip")
-    state = folded(event(H.RESPONDED), dropped, back)  # type: ignore[arg-type]
-    if back.kind in (H.MERGED, H.LANDED):  # type: ignore[attr-defined]
-        assert state.state is State.FIX_QUEUED, "a revert that waits in a tree, of a culprit that the mainline has"
-        return
-    assert (state.state is State.RESPONDED) == open_again
-    assert state.awaited is (Awaited.AUTHOR if open_again else Awaited.NOBODY)
-    assert state.decided_by == ("e2" if open_again else "e1")
+def test_what_comes_after_a_revert_in_a_tree(after: EventData, state: State, awaited: Awaited, decided_by: str) -> None:
+    found = folded(event(H.RESPONDED), event(H.DROPPED, commit="r", tree="tip"), after)
+    assert (found.state, found.awaited, found.decided_by) == (state, awaited, decided_by)
 
 
 def test_a_person_said_that_it_was_dropped_and_then_it_was_merged() -> None:

@@ -21,7 +21,7 @@ SEND = "tracker.change_outgoingmail"
 def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
     """Return a function that gives the role in which a user may change a report, or None if they may not.
 
-    Triagers may change any report; authors and recipients only their own.
+    Triagers may change any report; authors, recipients and those who signed the culprit only their own.
     """
     everything = user.has_perm(CHANGE_REPORTS)  # type: ignore[union-attr]
     address = str(getattr(user, "email", "")).lower()
@@ -32,6 +32,6 @@ def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
             return Role.AUTHOR
         if everything:
             return Role.REPORTER
-        return Role.MAINTAINER if address in report.verified_recipients else None
+        return Role.MAINTAINER if address in report.verified_maintainers else None
 
     return permit
