@@ -37,7 +37,7 @@ class Figure:
         runs = f" ({short(self.spread[0])} to {short(self.spread[1])})" if self.spread else ""
         beside = f"{short(self.ratio)} × {self.yardstick}" if self.ratio is not None else self.yardstick
         budget = f"{short(self.budget)} or {'more' if self.at_least else 'less'}"
-        return self.what, f"{short(self.value)} {self.unit}{runs}", budget, beside, "" if self.fits else "OVER"
+        return self.what, f"{short(self.value)} {self.unit}".strip() + runs, budget, beside, "" if self.fits else "OVER"
 
 
 def short(value: float) -> str:
