@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -28,6 +29,12 @@ OTHER_LAB_PEOPLE = frozenset(
     | {"xing.zhengjun@linux.intel.com"}
 )
 SETS = ("threads-dev", "threads-dev-2")
+
+
+def require() -> None:
+    """End the program with what to do if the labelled threads are not there."""
+    if not SHARED.is_dir():
+        sys.exit(f"no labelled threads in {SHARED}: send the examples, and a maintainer runs this")
 
 
 def is_put_aside(message_id: str) -> bool:

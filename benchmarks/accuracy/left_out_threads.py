@@ -143,8 +143,7 @@ def by_set(found: Sequence[Judged], show: Callable[[str, Sequence[Judged]], None
 
 
 def main() -> None:
-    if not labelled.SHARED.is_dir():
-        sys.exit(f"no labelled threads in {labelled.SHARED}: send the examples, and a maintainer runs this")
+    labelled.require()
     if "--put-aside" in sys.argv:
         found = judged(labelled.replies(put_aside=True), load())
         print_figures("put aside", found)

@@ -13,8 +13,7 @@ from bot.replies.classifier import examples, model, training  # noqa: E402
 
 def training_data() -> list[training.Labelled]:
     """Return all that may be learned from, the real replies first."""
-    if not labelled.SHARED.is_dir():
-        sys.exit(f"no labelled threads in {labelled.SHARED}: send the examples, and a maintainer runs this")
+    labelled.require()
     real = [each.training() for each in labelled.replies()]
     return [*real, *training.labelled(examples.load())]
 
