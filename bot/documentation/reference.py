@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from argparse import SUPPRESS
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from unittest.mock import patch
 
 from django.core.management import get_commands, load_command_class
+from django.core.management.base import DjangoHelpFormatter
 
 from tracker.api.tables import api
 from tracker.domain.events import CLOSED, EventKind, State, Verdict
@@ -38,12 +37,12 @@ def commands() -> str:
 
 def _help(name: str) -> str:
     """Return the help of a command, without the options that every command of Django has."""
-    with patch.dict(os.environ, {"COLUMNS": "80"}):
-        parser = load_command_class("bot", name).create_parser("./manage.py", name)
-        for action in parser._actions:
-            if _DJANGOS.intersection(action.option_strings):
-                action.help = SUPPRESS
-        return parser.format_help().strip()
+    parser = load_command_class("bot", name).create_parser("./manage.py", name)
+    parser.formatter_class = lambda *, prog: DjangoHelpFormatter(prog, width=78)  # whatever terminal builds it
+    for action in parser._actions:
+        if _DJANGOS.intersection(action.option_strings):
+            action.help = SUPPRESS
+    return parser.format_help().strip()
 
 
 def action_keys() -> str:
