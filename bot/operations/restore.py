@@ -157,6 +157,9 @@ def _put_back(tar: tarfile.TarFile, drop: Path) -> None:
             continue
         # Written by hand: tarfile can't extract under another name before Python 3.11.4, and Debian 12 has 3.11.2.
         target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("xb") as file:
-            shutil.copyfileobj(content, file)
+        try:
+            with target.open("xb") as file:
+                shutil.copyfileobj(content, file)
+        except tarfile.TarError as error:
+            raise BackupError(f"the backup is damaged at {entry.name!r}: {error}") from None
         os.utime(target, (entry.mtime, entry.mtime))
