@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from tracker.environment import address, database, env, flag, pairs, positive_int, seconds
+from tracker.environment import address, database, env, flag, pairs, positive_int, postgresql_options, seconds
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -237,6 +237,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
 else:  # connecting to PostgreSQL takes 10 ms, more than all queries of a page
     DATABASES["default"] |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+    DATABASES["default"]["OPTIONS"] = postgresql_options(PERFWORK_PERIOD, DATABASES["default"].get("OPTIONS", {}))
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "releases"
 AUTHENTICATION_BACKENDS = ["tracker.services.accounts.passwords.LimitedPasswords"]

@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.defaults import server_error
@@ -24,9 +24,10 @@ _MEANINGS = (
 
 def reason_of(error: BaseException | None) -> str:
     """Return why the database can't be used, or "" if the error is about something else."""
-    if not isinstance(error, OperationalError | InterfaceError):
-        return ""
     text = str(error).lower()
+    ended = isinstance(error, InternalError) and "terminating connection" in text  # it was silent for too long
+    if not (ended or isinstance(error, OperationalError | InterfaceError)):
+        return ""
     meanings = (meaning for parts, meaning in _MEANINGS if any(part in text for part in parts))
     return next(meanings, "the database can't be reached")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from billiard.exceptions import SoftTimeLimitExceeded  # what Celery raises, without Celery
-from django.db import OperationalError, transaction
+from django.db import transaction
 
 from bot.archives.filing import Filed, MailFiler
 from bot.archives.filing.known_reports import keys_in_database, keys_of_culprit
@@ -21,6 +21,7 @@ from bot.archives.tally import ReadTally
 from bot.mail.identity import BotIdentity
 from bot.replies.reading import Reading, understand
 from tracker.models import Archive, Message, OutgoingMail, PendingReference, RawMessage
+from tracker.services.sql.interrupted import INTERRUPTED
 
 ROUNDS = 1000  # a pending mail may wait for another one, as deep as threads go
 AT_ONCE = 500
@@ -134,7 +135,7 @@ def _file(
         except (SoftTimeLimitExceeded, MemoryError):
             raise  # the host's fault, not the mail's: nothing may be skipped for it
         except Exception as error:  # hostile mail may raise anything: it is stored, and the next one is read
-            if isinstance(error, OperationalError) and not is_too_long(error):
+            if isinstance(error, INTERRUPTED) and not is_too_long(error):
                 raise
             _quarantine(each.passed, archive, filer, error, tally)
             filer.clear_cache()  # what it cached from this mail was rolled back

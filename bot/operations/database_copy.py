@@ -35,6 +35,7 @@ def copy_out(target: Path, tables: Sequence[str]) -> dict[str, int]:
             return {table: _number(copy.cursor(), table) for table in tables}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # it waits for pg_dump, and locks nothing
         cursor.execute("SELECT pg_export_snapshot()")
         (snapshot,) = cursor.fetchone()
         found = {table: _number(cursor, table) for table in tables}

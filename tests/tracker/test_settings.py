@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tracker.environment import postgresql_options
 
 pytestmark = pytest.mark.slow
 
@@ -116,3 +117,15 @@ def test_what_a_command_does_not_need_it_does_not_import() -> None:
         [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "LOG_FORMAT": "line"}, capture_output=True, text=True
     )
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_what_the_database_url_says_of_a_connection_goes_first() -> None:
+    ours = postgresql_options(60, {})
+    assert ours["options"] == "-c idle_in_transaction_session_timeout=60000"
+    given = {"options": "-c search_path=perf", "connect_timeout": 3}
+    both = postgresql_options(0.5, given)
+    assert both == {
+        **ours,
+        "options": "-c idle_in_transaction_session_timeout=5000 -c search_path=perf",
+        "connect_timeout": 3,
+    }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db import OperationalError, transaction
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from bot.compose.policy.action import Action
@@ -27,6 +27,7 @@ from tracker.models.outbox import WAITING
 from tracker.services import mail_transitions
 from tracker.services.accounts.maintainers import learn_maintainers
 from tracker.services.reports.report_summary import refresh
+from tracker.services.sql.interrupted import INTERRUPTED
 
 AT_ONCE = 1000
 DEFAULT_CONFIG = ComposeConfig()
@@ -78,7 +79,7 @@ class _Round:
         """Compose the mail of one report. On an error, hold the report with the reason, so that it blocks no other."""
         try:
             return self._compose(report)
-        except OperationalError as busy:  # the next round tries again
+        except INTERRUPTED as busy:  # the next round tries again
             log.error("%s: composing its mail failed: %s", report.culprit.sha10, busy)
         except Exception as error:  # bad data from a lab or a tree: affects one report only
             log.exception("%s: composing its mail failed", report.culprit.sha10)
@@ -133,7 +134,7 @@ class _Round:
             return
         try:
             columns = self._refreshed_columns(row)
-        except OperationalError as busy:
+        except INTERRUPTED as busy:
             log.error("%s: checking its mail again failed: %s", row.about.culprit.sha10, busy)
             return
         except Exception as error:  # as above

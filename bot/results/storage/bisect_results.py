@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from django.db import DataError, IntegrityError, OperationalError, transaction
+from django.db import DataError, IntegrityError, transaction
 
 from bot.git.inspection import CommitInspection
 from bot.results.bisect_result import Result
@@ -21,6 +21,7 @@ from bot.results.errors import Conflict, RejectedInput
 from bot.results.storage.new_results import store_new
 from tracker.models import BisectResult, Report
 from tracker.services.sql import locks
+from tracker.services.sql.interrupted import INTERRUPTED
 from tracker.services.sql.locks import Lock
 
 log = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ def take_all(
                     )
                 ]
             break
-        except (IntegrityError, OperationalError) as error:
+        except (IntegrityError, *INTERRUPTED) as error:
             # A mail reader created the same commit or machine at the same time, or the two deadlocked.
             log.info("attempt %d failed: %s", attempt + 1, error)
             if attempt == _TRIES - 1 and len(results) == 1:
