@@ -124,6 +124,21 @@ def test_the_parts_in_containers_are_those_of_up() -> None:
         assert (ROOT / services[role]["build"]["dockerfile"]).is_file()
 
 
+def test_who_stops_a_worker_gives_it_time_for_its_round_of_mail() -> None:
+    """What is killed while it talks to a server leaves a mail in doubt."""
+    from bot.outbox.sender import LINGER
+    from bot.tasks import SENDING
+
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    patience = {name: compose[name]["stop_grace_period"] for name in ("web", "worker", "beat")}
+    for unit in (DEPLOY / "systemd").glob("*.service"):
+        if stop := re.search(r"^TimeoutStopSec=(\d+)$", unit.read_text(), re.M):
+            patience[unit.name] = f"{stop[1]}s"
+    assert {"worker", "perfwork-worker@.service", "perfwork.service"} <= patience.keys()
+    assert set(patience.values()) == {"60s"}
+    assert SENDING + LINGER < 60
+
+
 def known_metrics() -> set[str]:
     """The names of what /metrics can show."""
     texts = "".join((ROOT / path).read_text() for path in ("bot/web/metrics.py", "tracker/middleware.py"))

@@ -1,7 +1,7 @@
 """Five machines share PostgreSQL, RabbitMQ and a mail server; each is killed, cut off and slowed: `make machines`.
 
-`make soak` (`--minutes 20`) goes on with random faults, and draws curves of memory, of what waits, and of what was
-done.
+`make soak` (`--minutes 20`) goes on with random faults and with clocks that differ by up to eight seconds, and draws
+curves of memory, of what waits, and of what was done.
 
 Two web servers, two workers and a scheduler, each in a network and a pid namespace of its own, on a network that only
 they are on (10.77.0.0/24 behind no router). A lab hands in a result every half second, to whichever web server answers.
@@ -27,6 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -45,6 +46,7 @@ from tracker.domain.keys import tag_of  # noqa: E402
 
 HUB, NETWORK, SMTP_PORT, WEB_PORT = "pw-hub", "10.77.0", 2525, 8000
 SERVER = f"{NETWORK}.1"
+SKEWS = {"web1": 3.0, "web2": -3.0, "worker1": 4.0, "worker2": -4.0, "beat": 2.0}  # seconds by which clocks are off
 ROLES = {"web1": "web", "web2": "web", "worker1": "worker", "worker2": "worker", "beat": "beat"}
 BEAT = 5.0  # seconds
 FAULT, REST = 9.0, 6.0  # seconds of a fault, and after it
@@ -120,9 +122,11 @@ def postgres(folder: Path) -> Iterator[str]:
 class Machine:
     """One machine: a namespace of processes, with a part of Perfwork in it."""
 
-    def __init__(self, name: str, number: int, env: dict[str, str], folder: Path) -> None:
+    def __init__(self, name: str, number: int, env: dict[str, str], folder: Path, skew: float = 0.0) -> None:
         self.name, self.number = name, number
         self.env = {**env, "PERFWORK_VAR": str(folder / name), "PERFWORK_DROP": str(folder / name / "drop")}
+        if skew:
+            self.env |= {"PYTHONPATH": str(Path(__file__).parent / "skewed"), "SKEW_SECONDS": str(skew)}
         self.log = (folder / f"{name}.log").open("ab")
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -330,10 +334,13 @@ def manage(env: dict[str, str], folder: Path, *arguments: str) -> str:
 def run(env: dict[str, str], folder: Path, received: Received, minutes: int) -> None:
     manage(env, folder, "migrate", "-v0")
     key = manage(env, folder, "apikey", "create", "lab", "--scope", "results", "--producer", "*").split()[-1]
-    machines = [Machine(name, number, env, folder) for number, name in enumerate(ROLES)]
+    skews = SKEWS if minutes else {}
+    machines = [Machine(name, number, env, folder, skews.get(name, 0.0)) for number, name in enumerate(ROLES)]
     for machine in machines:
         machine.start()
     time.sleep(15)
+    if skews:
+        print(f"clocks: web1 {clock_of(0):+.1f} s, web2 {clock_of(1):+.1f} s by their own words; set {skews}")
     lab = Lab(key)
     lab.start()
     sampler = Sampler(machines, lab, received)
@@ -366,6 +373,17 @@ def run(env: dict[str, str], folder: Path, received: Received, minutes: int) -> 
     finally:
         for machine in machines:
             machine.kill()
+
+
+def clock_of(web: int) -> float:
+    """Return by how many seconds a web server's clock is off, as the quickest of its answers says."""
+    answers = []
+    for _ in range(5):
+        began = time.time()
+        with urllib.request.urlopen(f"http://{address(web)}:{WEB_PORT}/healthz", timeout=5) as answer:
+            said = parsedate_to_datetime(answer.headers["Date"]).timestamp()
+        answers.append((time.time() - began, said + 0.5 - began))  # it says whole seconds
+    return min(answers)[1]
 
 
 def faults(machines: Sequence[Machine], minutes: int) -> Iterator[tuple[Machine, Callable[[], None]]]:
