@@ -9,7 +9,7 @@ from typing import Any
 
 from celery import shared_task
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
 import bot.celery  # noqa: F401  # the app that these tasks belong to
@@ -46,7 +46,6 @@ from bot.upstream.tracking.follow import Patience, follow
 from bot.webhooks import deliveries
 from tracker.services.clock import database_now
 from tracker.services.reports import closing, folding
-from tracker.services.sql.interrupted import INTERRUPTED
 
 CALLING = timedelta(seconds=20)  # per run of one webhook
 SENDING = 10.0  # seconds per run, so that a worker can stop soon when asked to
@@ -140,7 +139,7 @@ def read_archive(index: int) -> None:
         found = read_mirror(address, bot_identity(), timezone.now(), patience)
     except Busy as busy:
         log.info("%s", busy)
-    except (IndexError, *INTERRUPTED) as error:
+    except (IndexError, OperationalError) as error:
         log.error("%s", error)  # the next task retries
     else:
         if found.error:
@@ -184,7 +183,7 @@ def track_tree(name: str) -> None:
                 log.error("%s", failure)
     except Busy as busy:
         log.info("%s", busy)
-    except (Unreadable, OSError, *INTERRUPTED) as error:
+    except (Unreadable, OSError, OperationalError) as error:
         log.error("%s", error)
 
 

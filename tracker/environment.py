@@ -104,8 +104,8 @@ def database(name: str, default: str) -> dict[str, Any]:
 def postgresql_options(period: float, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return how to connect to PostgreSQL so that a machine that vanishes holds up no other; `given` has precedence.
 
-    `period`: seconds after which the server ends a transaction whose process says nothing, and frees its locks; at
-    least 5. A process notices within half a minute that the server's machine is gone; TCP alone takes up to two hours.
+    `period`: seconds after which the server ends an idle transaction, and frees its locks; at least 5. A process
+    notices within half a minute that the server's machine is gone; TCP alone takes up to two hours.
     """
     ours = {
         "options": f"-c idle_in_transaction_session_timeout={int(1000 * max(5.0, period))}",

@@ -6,10 +6,12 @@ import logging
 import sys
 import time
 
-from django.db import InterfaceError, InternalError, OperationalError
+from django.db import InterfaceError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.defaults import server_error
+
+from tracker.services.sql.interrupted import is_interruption
 
 RETRY = 10  # seconds
 _QUIET = 60.0  # seconds between two log lines of a process
@@ -24,10 +26,9 @@ _MEANINGS = (
 
 def reason_of(error: BaseException | None) -> str:
     """Return why the database can't be used, or "" if the error is about something else."""
-    text = str(error).lower()
-    ended = isinstance(error, InternalError) and "terminating connection" in text  # it was silent for too long
-    if not (ended or isinstance(error, OperationalError | InterfaceError)):
+    if not (is_interruption(error) or isinstance(error, InterfaceError)):
         return ""
+    text = str(error).lower()
     meanings = (meaning for parts, meaning in _MEANINGS if any(part in text for part in parts))
     return next(meanings, "the database can't be reached")
 

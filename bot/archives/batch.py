@@ -21,7 +21,7 @@ from bot.archives.tally import ReadTally
 from bot.mail.identity import BotIdentity
 from bot.replies.reading import Reading, understand
 from tracker.models import Archive, Message, OutgoingMail, PendingReference, RawMessage
-from tracker.services.sql.interrupted import INTERRUPTED
+from tracker.services.sql.interrupted import is_interruption
 
 ROUNDS = 1000  # a pending mail may wait for another one, as deep as threads go
 AT_ONCE = 500
@@ -135,7 +135,7 @@ def _file(
         except (SoftTimeLimitExceeded, MemoryError):
             raise  # the host's fault, not the mail's: nothing may be skipped for it
         except Exception as error:  # hostile mail may raise anything: it is stored, and the next one is read
-            if isinstance(error, INTERRUPTED) and not is_too_long(error):
+            if is_interruption(error) and not is_too_long(error):
                 raise
             _quarantine(each.passed, archive, filer, error, tally)
             filer.clear_cache()  # what it cached from this mail was rolled back

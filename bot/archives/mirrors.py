@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from billiard.exceptions import SoftTimeLimitExceeded  # what Celery raises, without Celery
+from django.db import OperationalError
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
@@ -18,7 +19,6 @@ from bot.errors import Busy, Unreadable
 from bot.mail.identity import BotIdentity
 from bot.runtime.leases import acquire, extend, release
 from tracker.models import Mirror
-from tracker.services.sql.interrupted import INTERRUPTED
 
 _MOST_DOUBLED = 5  # times
 _REMOTE_EPOCH = 30.0  # seconds for asking whether there is a new epoch
@@ -96,7 +96,7 @@ def _fetch_and_read(
             tally += read_source(source, identity, now, lease=patience.lease)
         except Busy:
             continue  # `read` is at it
-        except (Unreadable, OSError, *INTERRUPTED) as error:
+        except (Unreadable, OSError, OperationalError) as error:
             errors.append(str(error))
     has_next = fetches and next_epoch(Path(address), min(_REMOTE_EPOCH, patience.fetch or 0)) is not None
     return MirrorPass(tally, has_next, "; ".join(errors))

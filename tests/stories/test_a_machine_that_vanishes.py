@@ -14,14 +14,14 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
 
-PERIOD = 5  # seconds, the shortest time after which PostgreSQL ends a silent transaction
+PERIOD = 5  # seconds, the shortest time after which PostgreSQL ends an idle transaction
 HOLD = """
 import os, sys, django
 os.environ["DJANGO_SETTINGS_MODULE"] = "tracker.settings"
 django.setup()
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from tracker.services.sql import locks
-from tracker.services.sql.interrupted import INTERRUPTED
+from tracker.services.sql.interrupted import is_interruption
 from tracker.unavailable import reason_of
 try:
     with transaction.atomic():
@@ -29,7 +29,8 @@ try:
         print("holds it", flush=True)
         sys.stdin.read()
         locks.take(locks.Lock.FILING)
-except INTERRUPTED as error:
+except DatabaseError as error:
+    assert is_interruption(error)
     print("lost it:", reason_of(error), flush=True)
 """
 

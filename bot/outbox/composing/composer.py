@@ -27,7 +27,7 @@ from tracker.models.outbox import WAITING
 from tracker.services import mail_transitions
 from tracker.services.accounts.maintainers import learn_maintainers
 from tracker.services.reports.report_summary import refresh
-from tracker.services.sql.interrupted import INTERRUPTED
+from tracker.services.sql.interrupted import is_interruption
 
 AT_ONCE = 1000
 DEFAULT_CONFIG = ComposeConfig()
@@ -79,9 +79,10 @@ class _Round:
         """Compose the mail of one report. On an error, hold the report with the reason, so that it blocks no other."""
         try:
             return self._compose(report)
-        except INTERRUPTED as busy:  # the next round tries again
-            log.error("%s: composing its mail failed: %s", report.culprit.sha10, busy)
         except Exception as error:  # bad data from a lab or a tree: affects one report only
+            if is_interruption(error):  # the next round tries again
+                log.error("%s: composing its mail failed: %s", report.culprit.sha10, error)
+                return False
             log.exception("%s: composing its mail failed", report.culprit.sha10)
             reason = f"composing its mail failed: {type(error).__name__}: {error}".replace("\n", " ").replace("\0", "")
             Report.objects.filter(pk=report.pk).update(held=reason[:500])
@@ -134,10 +135,10 @@ class _Round:
             return
         try:
             columns = self._refreshed_columns(row)
-        except INTERRUPTED as busy:
-            log.error("%s: checking its mail again failed: %s", row.about.culprit.sha10, busy)
-            return
         except Exception as error:  # as above
+            if is_interruption(error):
+                log.error("%s: checking its mail again failed: %s", row.about.culprit.sha10, error)
+                return
             log.exception("%s: composing its mail again failed", row.about.culprit.sha10)
             reason = f"composing it again failed: {type(error).__name__}: {error}"
             columns = {"state": OutgoingState.HELD, "reason": reason.replace("\0", "")[:1000], "not_before": None}

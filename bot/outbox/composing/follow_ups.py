@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from bot.compose.follow_ups.findings_mail import compose_follow_up, matters
@@ -37,7 +37,6 @@ from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.models.outbox import WAITING
 from tracker.models.reports import NEWS
 from tracker.services import mail_transitions
-from tracker.services.sql.interrupted import INTERRUPTED
 
 APART = timedelta(days=7)  # between two follow-ups of one report
 FRESH = timedelta(days=7)  # older events are not mailed
@@ -80,7 +79,7 @@ class _Further:
                 Report.objects.select_for_update().filter(pk=sent.about.pk).first()
                 sent_row.update(**checked)  # first, so that a concurrent event marks it again
                 return compose(report_context(sent))
-        except INTERRUPTED as busy:  # the next round tries again
+        except OperationalError as busy:  # the next round tries again
             log.error("%s: composing a further mail failed: %s", sent.about.culprit.sha10, busy)
         except Exception:  # bad data from a lab, a tree or a mail
             log.exception("%s: composing a further mail failed", sent.about.culprit.sha10)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Q, QuerySet
 
 from bot.compose.follow_ups.reminder_mail import ReminderData, compose_reminder
@@ -27,7 +27,6 @@ from tracker.models import OutgoingMail, OutgoingState, Purpose, Reminder, Repor
 from tracker.models.outbox import WAITING
 from tracker.services import mail_transitions
 from tracker.services.sql import locks
-from tracker.services.sql.interrupted import INTERRUPTED
 from tracker.services.sql.locks import Lock
 
 _ON_THEIR_WAY = (OutgoingState.COMPOSED, OutgoingState.APPROVED, OutgoingState.SENDING)
@@ -77,7 +76,7 @@ class _Round:
                 )
                 same = [each for each in still if each.person == batch.person]
                 return bool(same) and self._compose(batch.person, [by_key[each.key] for each in same[0].reports])
-        except INTERRUPTED as busy:  # the next round tries again
+        except OperationalError as busy:  # the next round tries again
             log.error("%s: composing a reminder failed: %s", batch.person, busy)
         except Exception:  # bad data from a lab, a tree or a mail
             log.exception("%s: composing a reminder failed", batch.person)

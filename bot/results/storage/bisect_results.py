@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from django.db import DataError, IntegrityError, transaction
+from django.db import DataError, IntegrityError, OperationalError, transaction
 
 from bot.git.inspection import CommitInspection
 from bot.results.bisect_result import Result
@@ -21,7 +21,6 @@ from bot.results.errors import Conflict, RejectedInput
 from bot.results.storage.new_results import store_new
 from tracker.models import BisectResult, Report
 from tracker.services.sql import locks
-from tracker.services.sql.interrupted import INTERRUPTED
 from tracker.services.sql.locks import Lock
 
 log = logging.getLogger(__name__)
@@ -85,7 +84,7 @@ def take_all(
                     )
                 ]
             break
-        except (IntegrityError, *INTERRUPTED) as error:
+        except (IntegrityError, OperationalError) as error:
             # A mail reader created the same commit or machine at the same time, or the two deadlocked.
             log.info("attempt %d failed: %s", attempt + 1, error)
             if attempt == _TRIES - 1 and len(results) == 1:

@@ -8,7 +8,7 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import DataError, IntegrityError, transaction
+from django.db import DataError, IntegrityError, OperationalError, transaction
 
 from bot.results.errors import Conflict, RejectedInput
 from bot.results.kernel_result import KernelResult
@@ -20,7 +20,6 @@ from tracker.models import Kernel, Machine, Measurement, ReleaseResult, Scenario
 from tracker.services import catalog, tool_output
 from tracker.services.reports.regrading import regrade
 from tracker.services.sql import bulk
-from tracker.services.sql.interrupted import INTERRUPTED
 
 log = logging.getLogger(__name__)
 _TRIES = 4
@@ -48,7 +47,7 @@ def take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
         except (DataError, ArithmeticError, ValueError) as error:
             reason = (str(error) or type(error).__name__).splitlines()[0]
             return RejectedInput("", f"the database can't store it: {reason}")
-        except (IntegrityError, *INTERRUPTED) as error:  # another worker created the same machine
+        except (IntegrityError, OperationalError) as error:  # another worker created the same machine
             log.info("attempt %d failed: %s", attempt + 1, error)
             if attempt == _TRIES - 1:
                 return RejectedInput("", f"the database can't store it: {str(error).splitlines()[0]}")

@@ -1,8 +1,14 @@
-"""What the database raises for no fault of the data: it is busy, gone, or ended a transaction that was silent."""
+"""Tells whether the database failed for no fault of the data: it is busy, gone, or ended an idle transaction."""
 
 from __future__ import annotations
 
 from django.db import InternalError, OperationalError
 
-# PostgreSQL's idle_in_transaction_session_timeout is of SQLSTATE class 25, which psycopg maps to InternalError.
-INTERRUPTED = (OperationalError, InternalError)
+_IDLE = "25P03"  # SQLSTATE idle_in_transaction_session_timeout, which psycopg makes an InternalError
+
+
+def is_interruption(error: BaseException | None) -> bool:
+    """Return whether what failed may work if tried again. Other internal errors are of the program or its data."""
+    if isinstance(error, InternalError):
+        return getattr(error.__cause__, "sqlstate", None) == _IDLE
+    return isinstance(error, OperationalError)
