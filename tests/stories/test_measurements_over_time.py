@@ -99,13 +99,8 @@ def test_from_forty_commits_to_a_fix_that_is_measured(
     # A bisect request goes out, which a lab can run as it is.
     request = client.get(f"/changes/{change.pk}/bisect.json").json()
     assert (request["schema"], request["good"], request["bad"]) == ("perf-bisect-request/1", shas[24], shas[25])
-    script = tmp_path / "bisect.sh"
-    script.write_bytes(
-        client.get(f"/changes/{change.pk}/bisect.sh").content.replace(shas[24].encode(), shas[0].encode())
-    )
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    found = run(path, "sh", str(script), MEASURE="head -1 speed")
-    assert f"{shas[25]} is the first bad commit" in found
+    script = client.get(f"/changes/{change.pk}/bisect.sh").content.replace(shas[24].encode(), shas[0].encode())
+    assert f"{shas[25]} is the first bad commit" in run_script(path, tmp_path / "bisect.sh", script)
     # The bisect result comes back: a report, whose culprit is marked on the curve.
     world.ingest(bisected(world, request, shas[24], shas[25]))
     extend_curves(world.now)
@@ -142,6 +137,13 @@ def test_from_forty_commits_to_a_fix_that_is_measured(
     assert not report.suggestions.exists()
     page = client.get(f"/curve/{curve.pk}/").content.decode()
     assert f'aria-label="fix at {fixed[0][:12]}' in page
+
+
+def run_script(tree: Path, file: Path, script: bytes) -> str:
+    """Run a script that bisects by the speed that each commit has in a file; return what it prints."""
+    file.write_bytes(script)
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    return run(tree, "sh", str(file), MEASURE="head -1 speed")
 
 
 def fix_lands(world: World, report: Report, sha: str) -> None:
