@@ -55,6 +55,11 @@ OPERATORS = frozenset(
 )
 
 
+def clean_environment() -> dict[str, str]:
+    """Return the environment for a process of Perfwork's, without what is set for this one."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PERFWORK_", "DJANGO_"))}
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Hash passwords fast: the default hash takes half a second, and is not what any test is about. Pages are made for
     every request, so that their queries can be counted; tests/stories/test_cached_pages.py switches their cache on.

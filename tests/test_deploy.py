@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, clean_environment
 from tests.needs import SERVERS, need
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ def test_the_env_file_has_every_setting_once() -> None:
 def test_perfwork_starts_with_the_env_file_once_it_has_a_secret(tmp_path: Path) -> None:
     file = tmp_path / "perfwork.env"
     shutil.copy(DEPLOY / "perfwork.env", file)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWORK_", "DJANGO_"))}
+    clean = clean_environment()
     env = {**clean, "PERFWORK_ENV": str(file), "PERFWORK_VAR": str(tmp_path / "var")}
     command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
@@ -180,7 +180,7 @@ def test_the_commands_of_the_page_about_operating_run(tmp_path: Path) -> None:
     blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs" / "operating.md").read_text(), re.M | re.S)
     script = "".join(blocks).replace("/tmp/perfwork.tar", str(tmp_path / "backup.tar"))
     assert script.count("./manage.py") == len(script.splitlines()) >= 6
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWORK_", "DJANGO_"))}
+    clean = clean_environment()
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**clean, "PERFWORK_VAR": str(tmp_path / "var"), "PATH": path}
     command = ["bash", "-ec", f"./manage.py migrate -v0\n{script}"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import time
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, clean_environment
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +36,7 @@ except DatabaseError as error:
 
 def start(url: str) -> subprocess.Popen[str]:
     """Start a process that takes a lock and holds it until its input ends."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWORK_", "DJANGO_"))}
+    clean = clean_environment()
     env = {**clean, "DATABASE_URL": url, "PERFWORK_PERIOD": str(PERIOD)}
     pipe = subprocess.PIPE
     return subprocess.Popen([sys.executable, "-c", HOLD], cwd=ROOT, env=env, stdin=pipe, stdout=pipe, text=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, clean_environment
 from tests.databases import migrated
 from tests.needs import SERVERS, need
 from tests.stories.test_it_runs_by_itself import free_port
@@ -82,7 +82,7 @@ class Installation:
 
     def __init__(self, folder: Path, var: Path) -> None:
         self.folder, self.var = folder, var
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWORK_", "DJANGO_"))}
+        clean = clean_environment()
         self.env = {**clean, "PERFWORK_VAR": str(var), "PERFWORK_METRICS_KEY": KEY, "EMAIL_URL": "smtp://127.0.0.1:9"}
         self.env |= {"PERFWORK_PAGE_CACHE": "off", "LOG_LEVEL": "CRITICAL"}
         self.port, self.prometheus_port = free_port(), free_port()

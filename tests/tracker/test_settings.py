@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, clean_environment
 from tracker.environment import postgresql_options
 
 pytestmark = pytest.mark.slow
@@ -19,7 +19,7 @@ SAFE = {"SECRET_KEY": SECRET, "ALLOWED_HOSTS": "perf.example.org", "PERFWORK_BAS
 
 
 def manage(var: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWORK_", "DJANGO_"))}
+    clean = clean_environment()
     command = [sys.executable, "manage.py", *arguments]
     env = {**clean, "PERFWORK_VAR": str(var), **env}
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from hypothesis import strategies as st
 from bot.operations.errors import BackupError
 from bot.operations.manifest import read_manifest
 from bot.results.review_reasons import may_be_forgotten
-from tests.conftest import ROOT
+from tests.conftest import ROOT, clean_environment
 from tests.databases import migrated
 
 pytestmark = pytest.mark.slow
@@ -45,7 +44,7 @@ class Installation:
 
     def __init__(self, var: Path, url: str = "") -> None:
         self.var = var
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWORK_", "DJANGO_"))}
+        clean = clean_environment()
         self.env = {
             **clean,
             "PERFWORK_VAR": str(var),
