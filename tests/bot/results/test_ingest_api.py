@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from tests.keys import token
 from tests.outbox import claim
 from tests.world import World
 from tracker.models import ApiKey, BisectResult, Finding, OutgoingMail
+from tracker.services import enqueue
 from tracker.services.accounts import api_keys
 from tracker.services.accounts.api_keys import Scope
 
@@ -230,51 +233,76 @@ def test_a_wrong_question_is_named(db: None, client: Client, query: str) -> None
     assert answer.content.decode().startswith(query.partition("=")[0])
 
 
-def until(number: int, done: list[str]) -> list[str]:
-    """Wait until so many are done, ten seconds at most."""
-    end = time.monotonic() + 10
-    while len(done) < number and time.monotonic() < end:
-        time.sleep(0.02)
-    return done
+class Timers:
+    """The timers that were started, which end when a test says so: no clock, and none left over from another test."""
+
+    def __init__(self) -> None:
+        self.running: list[tuple[float, Callable[[], None]]] = []
+
+    def __call__(self, seconds: float, done: Callable[..., None], args: tuple[Any, ...]) -> Timers:
+        self._asked = (seconds, partial(done, *args))
+        return self
+
+    def start(self) -> None:
+        self.running.append(self._asked)
+
+    def end(self) -> list[float]:
+        """Let all of them end. Return their seconds."""
+        ended, self.running = self.running, []
+        for _seconds, done in ended:
+            done()
+        return [seconds for seconds, _done in ended]
+
+
+@pytest.fixture
+def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
+    made = Timers()
+    monkeypatch.setattr(enqueue, "Timer", made)
+    monkeypatch.setattr(enqueue, "_soon", set())
+    return made
 
 
 def test_a_worker_is_woken_once_for_the_results_of_a_moment(
-    world: World, client: Client, monkeypatch: pytest.MonkeyPatch
+    world: World, client: Client, monkeypatch: pytest.MonkeyPatch, timers: Timers
 ) -> None:
     """The mail of a new result need not wait for the scheduler, nor for one that is gone."""
     sent: list[str] = []
     monkeypatch.setattr(app, "send_task", lambda name, **more: sent.append(name))
-    monkeypatch.setattr(results, "GATHER", 1.0)
     one, two = world.result("b" * 40, "mm: a"), world.result("c" * 40, "mm: b")
     assert post(client, one).status_code == post(client, two).status_code == 202
     assert sent == [], "more may come in"
-    assert until(1, sent) == ["take_results"]
+    assert timers.end() == [results.GATHER]
+    assert sent == ["take_results"]
     assert post(client, one).status_code == 200
     assert post(client, b"junk").status_code == 400
+    assert timers.end() == [], "not for what is known or junk"
     assert post(client, world.result("d" * 40, "mm: c")).status_code == 202
-    assert until(2, sent) == ["take_results"] * 2, "once more for what is new, and not for what is known or junk"
+    assert timers.end() == [results.GATHER], "once more for what is new"
     assert post(client, [world.result("e" * 40, "mm: d"), {"schema": "junk"}]).status_code == 400
-    assert until(3, sent) == ["take_results"] * 3, "what was good in it is taken"
+    assert timers.end() == [results.GATHER], "what was good in it is taken"
+    assert sent == ["take_results"] * 3
 
 
 def test_without_a_broker_results_are_taken_at_once_and_the_scheduler_finds_them(
-    world: World, client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    world: World, client: Client, monkeypatch: pytest.MonkeyPatch, timers: Timers
 ) -> None:
-    tried: list[str] = []
-    answers = Event()
+    tried, answers = Event(), Event()
 
     def hang(name: str, **more: Any) -> None:
-        tried.append(name)
+        tried.set()
         answers.wait(20)
         raise OperationalError("connection refused")
 
     monkeypatch.setattr(app, "send_task", hang)
-    monkeypatch.setattr(results, "GATHER", 0.01)
     assert post(client, world.result("b" * 40, "mm: a")).status_code == 202
-    assert until(1, tried) == ["take_results"]
+    waker = Thread(target=timers.end)
+    waker.start()
+    assert tried.wait(20)
     assert post(client, world.result("c" * 40, "mm: b")).status_code == 202, "while the broker does not answer"
-    assert not answers.is_set()
+    assert waker.is_alive()
     answers.set()
+    waker.join(20)
+    assert not waker.is_alive()
     assert compose(world) == 2
 
 
