@@ -31,8 +31,10 @@ from tests.mail_server import Moody, mail_server
 from tests.needs import need, redis_server
 from tests.outbox import unrecorded
 from tests.rabbit import rabbit
+from tests.timers import Timers
 from tests.world import World
 from tracker.models import Report
+from tracker.services import enqueue
 from tracker.services.reports import folding
 
 # The same examples in every run, so that CI never fails by chance; `make fuzz` generates many new ones.
@@ -108,6 +110,15 @@ def empty_cache() -> None:
 def folded(monkeypatch: pytest.MonkeyPatch) -> None:
     """All reports count as folded by this version, as in every installation but one that was just upgraded."""
     monkeypatch.setattr(folding, "_known_complete", {folding.VERSION})
+
+
+@pytest.fixture(autouse=True)
+def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
+    """The timers of tasks that are enqueued soon. They end when the test ends them, so none ends in the next test."""
+    started = Timers()
+    monkeypatch.setattr(enqueue, "Timer", started)
+    monkeypatch.setattr(enqueue, "_soon", set())
+    return started
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -22,9 +20,9 @@ from bot.celery import app
 from bot.web import results
 from tests.keys import token
 from tests.outbox import claim
+from tests.timers import Timers
 from tests.world import World
 from tracker.models import ApiKey, BisectResult, Finding, OutgoingMail
-from tracker.services import enqueue
 from tracker.services.accounts import api_keys
 from tracker.services.accounts.api_keys import Scope
 
@@ -231,35 +229,6 @@ def test_a_wrong_question_is_named(db: None, client: Client, query: str) -> None
     answer = client.get(f"/results/?{query}")
     assert answer.status_code == 400
     assert answer.content.decode().startswith(query.partition("=")[0])
-
-
-class Timers:
-    """The timers that were started, which end when a test says so: no clock, and none left over from another test."""
-
-    def __init__(self) -> None:
-        self.running: list[tuple[float, Callable[[], None]]] = []
-
-    def __call__(self, seconds: float, done: Callable[..., None], args: tuple[Any, ...]) -> Timers:
-        self._asked = (seconds, partial(done, *args))
-        return self
-
-    def start(self) -> None:
-        self.running.append(self._asked)
-
-    def end(self) -> list[float]:
-        """Let all of them end. Return their seconds."""
-        ended, self.running = self.running, []
-        for _seconds, done in ended:
-            done()
-        return [seconds for seconds, _done in ended]
-
-
-@pytest.fixture
-def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
-    made = Timers()
-    monkeypatch.setattr(enqueue, "Timer", made)
-    monkeypatch.setattr(enqueue, "_soon", set())
-    return made
 
 
 def test_a_worker_is_woken_once_for_the_results_of_a_moment(
