@@ -20,6 +20,7 @@ from bot.replies.which_report.report_lookup import KnownReport, KnownReports, pe
 from bot.robot_reports.as_json import report_json
 from bot.robot_reports.proof import is_proven
 from bot.robot_reports.report import clean_title, find_report
+from bot.robot_reports.subject import benchmark_in
 from bot.robot_reports.value import RobotReport
 from tracker.domain.events import EventData, EventKind, Verdict
 from tracker.domain.report_state.fold import fold
@@ -105,6 +106,7 @@ def track(known_reports: KnownReports, mail: ParsedMail, robot_report: RobotRepo
             people=frozenset(person_keys((*mail.to, *mail.cc))) | (before.people if before else frozenset()),
             verdict=before.verdict if before else robot_report.verdict,
             verified=None if proven else frozenset(),
+            benchmark=before.benchmark if before else benchmark_in(mail.subject),
         )
     )
 

@@ -15,6 +15,7 @@ from bot.replies.effects import effects_by_rules, facts_of
 from bot.replies.lab_answers import holds_table
 from bot.replies.reading import Reading, understand
 from bot.replies.sender_kind import SenderKind
+from bot.robot_reports.subject import benchmark_in
 from tracker.domain.events import EventKind, Role, Verdict
 from tracker.models import Decision, Event, Message, Suggestion
 
@@ -84,6 +85,7 @@ def _lesson(mail: Message, suggestions: list[Suggestion], identity: BotIdentity)
         report.verdict == Verdict.IMPROVEMENT,
         report.culprit.sha,
         title=report.culprit.title,
+        benchmark=benchmark_in(report.title),
     )
     return Lesson(report.pk, reading, standpoint, effect, sentence)
 

@@ -171,8 +171,14 @@ def _patch_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]
 
 
 def _learned_effects(reading: Reading, standpoint: Standpoint, model: Model | None) -> Iterator[Effect]:
-    """Yield the effects of plain English, as rules and the classifier read it together."""
+    """Yield the effects of plain English, as rules and the classifier read it together.
+
+    What the lab states about a candidate fix, and its own measurement shows too, needs no other opinion.
+    """
     found = list(effects_by_rules(reading, standpoint))
+    if any(_is_measured_so(each, reading, standpoint) for each in found):
+        yield from found
+        return
     outsider = standpoint.role not in _DEVELOPERS and reading.kind is not SenderKind.BOT_OPERATOR
     if not reading.sentences or not (outsider or _has_substance(reading)):
         yield from found
@@ -284,6 +290,15 @@ def _operator_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effe
         yield Effect(EventKind.ANSWERED, Mode.AUTO, "operator_measured", quote=_evidence_text(reading))
     elif Intent.BOT_WILL_TEST not in intents:
         yield from _answer_effects(reading, asks=Intent.BOT_ASKS in intents)
+
+
+def _is_measured_so(effect: Effect, reading: Reading, standpoint: Standpoint) -> bool:
+    """Whether an automatic effect is the outcome of a lab's test that its comparison of candidates shows, too."""
+    outcomes = {EventKind.FIX_CONFIRMED: True, EventKind.FIX_FAILED: False}
+    if reading.kind is not SenderKind.BOT_OPERATOR or effect.mode is not Mode.AUTO or effect.kind not in outcomes:
+        return False
+    helped = None if standpoint.improvement else candidate_helps(reading.own_text)
+    return helped is outcomes[effect.kind]
 
 
 def _answer_effects(reading: Reading, *, asks: bool) -> Iterator[Effect]:

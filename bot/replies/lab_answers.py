@@ -14,24 +14,36 @@ _TABLE = re.compile(
     r" {1,20}[\d.e+]{1,20}(?: |$)",
     re.M,
 )
-# A row of a comparison of three or more kernels: mean, the culprit's change, its mean, the next one's change.
-_CHANGE = r"([+-]\d{1,6}(?:\.\d{1,3})?)%"
+# A row of a comparison of three or more kernels: mean, the culprit's change, its mean, the changes of others, and the
+# last one's.
+_PERCENT = r"[+-]\d{1,6}(?:\.\d{1,3})?"
 _MEAN = rf" {{1,20}}[\d.e+]{{1,20}}{_SPREAD}"
 _CANDIDATE_ROW = re.compile(
-    rf"^{_MEAN.replace('1,20', '0,20', 1)} {{1,20}}{_CHANGE}{_MEAN} {{1,20}}{_CHANGE}{_MEAN} {{1,20}}"
-    r"(?!perf|proc-vmstat|sched)[\w-]+\.",
+    rf"^{_MEAN.replace('1,20', '0,20', 1)} {{1,20}}({_PERCENT})%(?:{_MEAN} {{1,20}}{_PERCENT}%){{0,6}}"
+    rf"{_MEAN} {{1,20}}({_PERCENT})%{_MEAN} {{1,20}}"
+    r"(?!perf|proc-vmstat|sched)([\w-]+)\.",
     re.M,
 )
+# The test's parameters above a table: their names, then their values, "gcc-12/thread/100%/fallocate1/will-it-scale".
+_PARAMETERS = re.compile(r"^\S{0,300}\btestcase\b\S{0,300}:\n {0,8}(\S{1,1000})$", re.M)
 MOST_LEFT = 0.25  # share of the culprit's change that may remain for a candidate to count as good
 
 
 def candidate_helps(own_text: str) -> bool | None:
-    """Whether the candidate in the last column of a comparison is near the parent again, in the row that the culprit
-    changed most. None if there is no comparison of parent, culprit and candidate.
+    """Whether the candidate in the last column of a comparison is near the parent again, or on its other side, in the
+    row that the culprit changed most: of the rows of the benchmark that the tables are said to be of, if there are any.
+    None if there is no comparison of parent, culprit and candidate.
     """
-    rows = [(abs(float(culprit)), abs(float(last))) for culprit, last in _CANDIDATE_ROW.findall(own_text[:200_000])]
-    culprit_change, candidate_change = max(rows, default=(0.0, 0.0))
-    return candidate_change <= MOST_LEFT * culprit_change if culprit_change else None
+    text = own_text[:200_000]
+    found = _CANDIDATE_ROW.findall(text)
+    benchmarks = {name for values in _PARAMETERS.findall(text) for name in values.split("/")}
+    rows = [row for row in found if row[2] in benchmarks] or found
+    culprit, candidate = max(((float(row[0]), float(row[1])) for row in rows), key=_size_of_first, default=(0.0, 0.0))
+    return candidate / culprit <= MOST_LEFT if culprit else None
+
+
+def _size_of_first(changes: tuple[float, float]) -> float:
+    return abs(changes[0])
 
 
 def holds_table(own_text: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -13,8 +15,9 @@ from hypothesis import strategies as st
 from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.mail.quoting import lines_in_context
+from bot.replies.classifier.model import Model, Opinion
 from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
-from bot.replies.effects import effects_by_rules, effects_of
+from bot.replies.effects import content_effects, effects_by_rules, effects_of
 from bot.replies.lab_answers import candidate_helps, holds_table
 from bot.replies.meaning import intents_of
 from bot.replies.prose.courtesy import has_content
@@ -230,7 +233,47 @@ def test_a_comparison_of_a_candidate_is_read_by_its_numbers() -> None:
     assert effect_text(f"here is the data.\n\n{two}", OPERATOR) == "info_provided auto"
 
 
-@pytest.mark.parametrize("piece", ["\n", " ", "1 +1.2.3% 1 ", "1 +1% 1 +1% 1 a.\n", "±", "1" * 20 + " ", "\n "])
+FOUR = """\
+compiler/mode/nr_task/test/testcase:
+  gcc-12/thread/100%/fallocate1/will-it-scale
+
+     36509           -25.8%      27079           -25.2%      27305           {left}%      27383        will-it-scale.ops
+      1304        +15799.3%     207326           +68.0%       2190           +2.1%        1331        numa-meminfo.Dirty
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "helps"),
+    [
+        (FOUR.format(left="-25.0"), False),
+        (FOUR.format(left="-3.1"), True),
+        (FOUR.format(left="+3.4"), True),  # better than before the culprit
+        (FOUR.replace("1/will-it-scale", "1").format(left="-25.0"), True),  # by the row that changed most
+        (FOUR.replace("-25.8%", "+0.0%").format(left="-25.0"), None),
+    ],
+)
+def test_a_candidate_is_judged_by_the_benchmark_of_the_tables(table: str, helps: bool | None) -> None:
+    assert candidate_helps(table) is helps
+
+
+def test_what_the_lab_states_and_its_table_shows_needs_no_other_opinion() -> None:
+    """The prose around a table may be read as anything: "it was applied as below …"."""
+
+    def effects(said: str, left: str) -> list[str]:
+        mail = reading(f"{said}\n\nit was applied as below.\n\n{FOUR.format(left=left)}", OPERATOR)
+        standpoint = Standpoint(Relation.THREAD, Role.REPORTER)
+        return [f"{name_of(each)} {each.mode}" for each in content_effects(mail, standpoint, misled)]
+
+    misled = cast(Model, SimpleNamespace(opinion=lambda facts: Opinion({"fix_queued": 0.9, "responded": 0.1}, {}, {})))
+    assert effects("from our tests, this patch has little impact.", "-25.0") == ["fix_failed auto"]
+    assert effects("the regression is gone.", "-0.2") == ["fix_confirmed auto"]
+    assert effects("from our tests, this patch has little impact.", "-0.2")[0] == "fix_queued suggest"
+    assert effects("the regression is gone.", "-25.0")[0] == "fix_queued suggest"
+
+
+@pytest.mark.parametrize(
+    "piece", ["\n", " ", "1 +1.2.3% 1 ", "1 +1% 1 +1% 1 a.\n", "1 +1% ", "±", "1" * 20 + " ", "\n "]
+)
 def test_tables_of_junk_are_read_in_no_time(piece: str) -> None:
     started = time.process_time()
     text = "a" + piece * (1_000_000 // len(piece)) + "a"
