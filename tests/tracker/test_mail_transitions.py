@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db.models import QuerySet
 
 from tests.crash import mails
-from tracker.models import DeliveryFailure, Event, MailTransition, OutgoingMail, OutgoingState, SendingStop
+from tracker.models import DeliveryFailure, Event, MailTransition, OutgoingMail, OutgoingState, Purpose, SendingStop
 from tracker.services import mail_transitions as transitions
 
 pytestmark = pytest.mark.django_db
@@ -31,18 +32,40 @@ class Answer:
     reply: str = "250 taken"
 
 
+@pytest.fixture(autouse=True)
+def bystanders() -> Iterator[None]:
+    """A mail in each state and a second one that waits: what becomes of the mail of a test must leave them alone."""
+    mails.make(len(S) + 1, NOW, first=1)
+    for pk, state in zip(others().values_list("pk", flat=True), [*S, S.APPROVED], strict=True):
+        sent = {"sent_at": NOW, "unrecorded": True} if state is S.SENT else {}
+        OutgoingMail.objects.filter(pk=pk).update(state=state, attempts=3, **sent)
+    MailTransition.objects.all().delete()
+    before = list(others().values())
+    yield
+    assert list(others().values()) == before
+    assert not MailTransition.objects.filter(mail__in=others().values("pk")).exists()
+
+
+def mine() -> QuerySet[OutgoingMail]:
+    return OutgoingMail.objects.filter(report__culprit__sha=f"{1:040x}")
+
+
+def others() -> QuerySet[OutgoingMail]:
+    return OutgoingMail.objects.exclude(report__culprit__sha=f"{1:040x}").order_by("pk")
+
+
 def mail(state: OutgoingState = S.SENDING, **columns: Any) -> OutgoingMail:
     """A mail to four recipients, in a state; one that is being sent has begun to leave."""
     mails.make(1, NOW)
     sending = {"attempts": 3, "lease_until": LATER, "handed_over_at": NOW} if state is S.SENDING else {}
-    OutgoingMail.objects.update(**{"state": state, "reason": "before", **sending, **columns})
+    mine().update(**{"state": state, "reason": "before", **sending, **columns})
     MailTransition.objects.all().delete()
-    return OutgoingMail.objects.get()
+    return mine().get()
 
 
 def changed(before: OutgoingMail) -> dict[str, Any]:
     """What has changed of a mail."""
-    after = OutgoingMail.objects.get()
+    after = mine().get()
     return {name: getattr(after, name) for name in COLUMNS if getattr(after, name) != getattr(before, name)}
 
 
@@ -80,6 +103,7 @@ def test_a_stale_mail_is_not_approved_and_may_be_cancelled() -> None:
     before = mail(S.COMPOSED, stale=True)
     assert not transitions.apply_action(before.pk, "approve", "kim", LATER)
     assert transitions.apply_action(before.pk, "cancel", "kim", LATER)
+    assert log() == [(S.COMPOSED, S.CANCELLED, "kim", "")]
 
 
 @pytest.mark.parametrize(("note", "words"), [("", "cancelled"), ("enough", "enough")])
@@ -115,18 +139,33 @@ def test_remarks_and_beginnings_are_logged_and_cut() -> None:
     assert transitions.transition(OutgoingMail.objects.filter(pk=each.pk), S.FAILED, "x", NOW, "n" * 2000) == [each.pk]
     assert transitions.transition(OutgoingMail.objects.none(), S.FAILED, "x", NOW) == []
     assert len(MailTransition.objects.latest("pk").words) == 1000
+    assert transitions.transition_one(mine(), each.pk, S.FAILED, S.HELD, "x", NOW)
+    assert transitions.transition(mine(), S.FAILED, "x", NOW) == [each.pk]
+    assert log()[-2:] == [(S.FAILED, S.HELD, "x", ""), (S.HELD, S.FAILED, "x", "")]
     assert not transitions.transition_one(OutgoingMail.objects.all(), each.pk, S.HELD, S.SENT, "x", NOW)
 
 
 # --- by a worker -----------------------------------------------------------------------------------
 def test_a_claim_is_for_all_or_for_none() -> None:
     before = mail(S.APPROVED, attempts=2, handed_over_at=NOW)
-    assert transitions.claim([before.pk, before.pk + 1], NOW, timedelta(minutes=1), "w") == []
+    assert transitions.claim([before.pk, before.pk + 1000], NOW, timedelta(minutes=1), "w") == []
     assert (changed(before), log()) == ({}, [])
     assert transitions.claim([before.pk], NOW, timedelta(minutes=1), "w") == [before]
     lease = NOW + timedelta(minutes=1)
     assert changed(before) == {"state": S.SENDING, "attempts": 3, "lease_until": lease, "handed_over_at": None}
     assert [row[:3] for row in log()] == [(S.APPROVED, S.SENDING, "w")]
+
+
+def test_the_last_step_begins_once_and_not_when_sending_is_stopped() -> None:
+    before = mail(handed_over_at=None)
+    transitions.stop_sending("kim", NOW)
+    assert not transitions.begin_data(before, LATER)
+    transitions.resume_sending("kim", NOW)
+    assert changed(before) == {}
+    assert transitions.begin_data(before, LATER)
+    assert changed(before) == {"handed_over_at": LATER}
+    assert not transitions.begin_data(before, LATER)
+    assert SendingStop.objects.get().reason == ""
 
 
 @pytest.mark.parametrize(("state", "stale"), [(S.APPROVED, True), (S.HELD, False)])
@@ -163,8 +202,8 @@ def test_a_worker_that_lost_its_claim_changes_nothing(
     act: Callable[[OutgoingMail], object], changes: dict[str, Any], words: str
 ) -> None:
     ours = mail()
-    OutgoingMail.objects.update(attempts=4)
-    before = OutgoingMail.objects.get()
+    mine().update(attempts=4)
+    before = mine().get()
     act(ours)
     assert (changed(before), log()) == ({}, [])
 
@@ -173,8 +212,8 @@ def test_a_mail_that_was_not_tried_goes_back_to_the_queue() -> None:
     begun = mail()
     transitions.release([begun], NOW, "w", "shut down")
     assert changed(begun) == {}, "its bytes have begun to leave"
-    OutgoingMail.objects.update(handed_over_at=None)
-    before = OutgoingMail.objects.get()
+    mine().update(handed_over_at=None)
+    before = mine().get()
     transitions.release([before], NOW, "w", "shut down")
     assert changed(before) == {"state": S.APPROVED, "attempts": 2, "lease_until": None}
     assert log() == [(S.SENDING, S.APPROVED, "w", "shut down")]
@@ -194,6 +233,16 @@ def test_those_whom_the_server_put_off_get_it_later_and_nobody_else() -> None:
     assert [each.address for each in DeliveryFailure.objects.all()] == [LEE]
 
 
+def test_what_a_server_said_is_noted_for_each_recipient() -> None:
+    before = mail(tries=transitions.MOST_TRIES - 2)
+    transitions.sent(before, Answer({}, {MM: "451 a", DANA: "451 b"}), LATER, "w")
+    assert mine().get().reason == f"deferred for {MM}: 451 a; {DANA}: 451 b"
+    assert (mine().get().state, mine().get().tries) == (S.APPROVED, transitions.MOST_TRIES - 1), "once more"
+    mine().update(state=S.SENDING)
+    transitions.sent(mine().get(), Answer({MM: "550 a", DANA: "550 b"}), LATER, "w")
+    assert mine().get().reason == f"rejected for {MM}: 550 a; {DANA}: 550 b"
+
+
 def test_after_too_many_tries_those_put_off_count_as_rejected() -> None:
     before = mail(tries=transitions.MOST_TRIES - 1, sent_at=NOW, settled=[DANA])
     transitions.sent(before, Answer({}, {MM: "451 later"}), LATER, "w")
@@ -207,14 +256,31 @@ def test_what_a_late_worker_learns_resolves_the_doubt_and_keeps_it_from_being_se
     answer: Answer, state: OutgoingState
 ) -> None:
     ours = mail()
-    OutgoingMail.objects.update(state=state, lease_until=None)
+    mine().update(state=state, lease_until=None)
     transitions.sent(ours, answer, LATER, "w")
-    after = OutgoingMail.objects.get()
+    after = mine().get()
     assert (after.state, after.sent_at, after.unrecorded) == (S.SENT, LATER, True)
     (row,) = log()
     late = state is not S.IN_DOUBT
     assert row[:3] == (state, S.SENT, "w")
     assert ("after its lease expired: " in row[3]) is late or not answer.refused
+
+
+def test_what_a_late_worker_learns_of_addresses_is_kept() -> None:
+    ours = mail()
+    mine().update(state=S.HELD)
+    transitions.sent(ours, Answer({LEE: "550"}, {MM: "451"}), LATER, "w")
+    assert sorted(each.address for each in DeliveryFailure.objects.all()) == [LEE, MM], "it is not sent again"
+    count = len(log())
+    transitions.sent(ours, Answer(), LATER, "w")
+    assert len(log()) == count, "it was sent already"
+
+
+def test_a_mail_that_is_no_report_has_no_event_to_record() -> None:
+    ours = mail(purpose=Purpose.REMINDER)
+    mine().update(state=S.HELD)
+    transitions.sent(ours, Answer(), LATER, "w")
+    assert (mine().get().state, mine().get().unrecorded) == (S.SENT, False)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +289,7 @@ def test_what_a_late_worker_learns_resolves_the_doubt_and_keeps_it_from_being_se
      (True, 9, "connection_attempts", 900), (False, 22, "tries", 6 * 3600)],
 )  # fmt: skip
 def test_a_temporary_failure_waits_longer_each_time(no_server: bool, tries: int, column: str, longest: float) -> None:
-    before = mail(**{column: tries})
+    before = mail(S.SENDING, **{column: tries})
     transitions.retry_later(before, NOW, "r" * 2000, "w", no_server=no_server)
     now = changed(before)
     wait = (now.pop("not_before") - NOW).total_seconds()
@@ -232,11 +298,27 @@ def test_a_temporary_failure_waits_longer_each_time(no_server: bool, tries: int,
     assert log() == [(S.SENDING, S.APPROVED, "w", "r" * 1000)]
 
 
+def test_retries_are_spread_by_a_quarter_and_alike_for_the_same_attempt() -> None:
+    mail()
+
+    def seconds(attempts: int) -> float:
+        mine().update(state=S.SENDING, attempts=attempts, tries=0)
+        transitions.retry_later(mine().get(), NOW, "421 later", "w")
+        later = mine().get().not_before
+        assert later
+        return (later - NOW).total_seconds()
+
+    waits = [seconds(attempts) for attempts in range(40)]
+    assert 22.5 <= min(waits) < 25 < 35 < max(waits) <= 37.5
+    assert seconds(7) == waits[7]
+
+
 @pytest.mark.parametrize(("no_server", "column", "most"), [(False, "tries", 24), (True, "connection_attempts", 480)])
 def test_it_is_given_up_after_about_five_days(no_server: bool, column: str, most: int) -> None:
-    before = mail(**{column: most - 1})
+    before = mail(S.SENDING, **{column: most - 1}, not_before=NOW)
     transitions.retry_later(before, NOW, "421 later", "w", no_server=no_server)
-    assert changed(before) == {"state": S.FAILED, "reason": f"gave up after {most} attempts: 421 later", **FREED}
+    text = f"gave up after {most} attempts: 421 later"
+    assert changed(before) == {"state": S.FAILED, "reason": text, "not_before": None, **FREED}
 
 
 @pytest.mark.parametrize(
@@ -248,7 +330,7 @@ def test_whose_address_failed(settled: list[str], answer: Answer, failures: list
     """A server that rejects the content says nothing of the addresses."""
     before = mail(settled=settled, sent_at=NOW if settled else None)
     transitions.refused(before, answer, NOW, "w")
-    assert OutgoingMail.objects.get().state == (S.SENT if settled else S.FAILED)
+    assert mine().get().state == (S.SENT if settled else S.FAILED)
     assert sorted(each.address for each in DeliveryFailure.objects.all()) == sorted(failures)
 
 
@@ -265,6 +347,12 @@ def test_a_copy_in_an_archive_shows_that_it_was_sent(state: OutgoingState) -> No
     assert log() == [(state, S.SENT, "archive", "seen")]
     assert Event.objects.get(kind="reported").message_id == before.message_id
     assert not transitions.mark_sent(before.message_id, NOW, LATER)
+
+
+def test_an_archive_is_the_usual_evidence() -> None:
+    before = mail(S.IN_DOUBT)
+    assert transitions.mark_sent(before.message_id, NOW, LATER)
+    assert log() == [(S.IN_DOUBT, S.SENT, "archive", "")]
 
 
 def test_a_copy_of_a_mail_that_some_wait_for_changes_nothing() -> None:

@@ -279,8 +279,8 @@ def _delay(mail: OutgoingMail, before: int, longest: float) -> timedelta:
     return timedelta(seconds=wait * spread)
 
 
-def _failure_note(refused: dict[str, str], deferred: object) -> str:
-    rejected = [f"{each}: {reply}" for each, reply in refused.items()]
-    text = f"rejected for {'; '.join(rejected)}" if rejected else ""
-    later = [f"{each}: {reply}" for each, reply in deferred.items()] if isinstance(deferred, dict) else []
-    return "; ".join(part for part in (text, f"deferred for {'; '.join(later)}" if later else "") if part)
+def _failure_note(refused: Mapping[str, str], deferred: Mapping[str, str]) -> str:
+    """Return who was rejected and who was put off, with the server's words for each."""
+    outcomes = {"rejected": refused, "deferred": deferred}
+    replies = {name: "; ".join(f"{each}: {reply}" for each, reply in found.items()) for name, found in outcomes.items()}
+    return "; ".join(f"{name} for {text}" for name, text in replies.items() if text)
