@@ -31,6 +31,36 @@ def test_of_two_fixes_the_other_decides_when_one_is_reverted() -> None:
     assert status_text(none, mainline_followed=False) == "but the fix has been reverted in v5.9"
 
 
+def test_a_revert_of_the_culprit_decides_when_its_fix_is_reverted() -> None:
+    """The culprit was reverted after its fix had landed; then the fix is reverted, too."""
+    dropped = event(H.DROPPED, commit="r", tag="v5.8", title="Revert one")
+    left = folded(FIRST, dropped, revert("f1"))
+    assert (left.state, left.closed_in, left.fix, left.decided_by) == (
+        State.DROPPED, "v5.8", Fix("Revert one", "", "r"), "e1")  # fmt: skip
+
+
+def test_a_merged_culprit_reverted_in_a_tree_is_fixed_there_since_that_day() -> None:
+    found = folded(event(H.MERGED), event(H.DROPPED, commit="r", tree="tip", remark="2026-03-02"))
+    assert (found.state, found.fix_trees) == (State.FIX_QUEUED, (("tip", "2026-03-02"),))
+
+
+def test_words_that_it_was_dropped_let_only_a_commit_count_again() -> None:
+    said = folded(event(H.DROPPED))
+    assert (said.state, said.dropped_by_person, said.fix) == (State.DROPPED, True, None)
+    proposed = folded(event(H.DROPPED), event(H.FIX_PROPOSED, title="late"))
+    assert (proposed.state, proposed.fix, proposed.dropped_by_person) == (State.DROPPED, None, True)
+    proven = folded(event(H.DROPPED), event(H.DROPPED, commit="r", tag="v5.8"))
+    assert (proven.state, proven.closed_in, proven.dropped_by_person) == (State.DROPPED, "v5.8", False)
+    fixed = folded(FIRST, event(H.DROPPED))
+    assert (fixed.state, fixed.dropped_by_person) == (State.FIXED, False)
+    assert folded(FIRST, event(H.DROPPED, commit="r")).closed_in == "", "the fix had closed it"
+
+
+def test_a_candidate_without_a_commit_may_be_without_effect() -> None:
+    found = folded(event(H.FIX_PROPOSED, title="one"), event(H.FIX_WITHOUT_EFFECT, commit="f1", result="7"))
+    assert (found.state, found.fix) == (State.RESPONDED, None)
+
+
 @pytest.mark.parametrize(
     ("after", "state", "awaited", "decided_by"),
     [
@@ -58,8 +88,21 @@ def test_when_it_was_closed() -> None:
     assert folded(event(H.INVALID), event(H.REOPENED)).closed_at is None
     again = folded(event(H.INVALID), event(H.REOPENED), event(H.EXPECTED))
     assert again.closed_at == DAY.replace(day=3)
+    still = folded(event(H.INVALID), event(H.NOTED, remark="n"))
+    assert still.closed_at == DAY
     quiet = fold(Verdict.IMPROVEMENT, [])
     assert (quiet.state, quiet.closed_at, quiet.awaited) == (State.NO_ACTION, None, Awaited.NOBODY)
+    back = fold(Verdict.IMPROVEMENT, [event(H.INVALID), replace(event(H.REOPENED), key="r")])
+    assert (back.state, back.awaited) == (State.NO_ACTION, Awaited.NOBODY)
+    assert folded(event(H.NOTED)).verdict is Verdict.REGRESSION
+
+
+def test_of_two_events_that_undo_each_other_the_earlier_one_stands() -> None:
+    """Nobody can record this; a damaged table may hold it."""
+    one = event(H.INVALID, reverses="e1")
+    two = event(H.NOTED, remark="later", reverses="e0")
+    found = folded(one, two)
+    assert (found.state, found.remark) == (State.INVALID, "")
 
 
 @pytest.mark.parametrize(

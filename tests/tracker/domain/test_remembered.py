@@ -131,6 +131,20 @@ def test_who_answered_first(kind: EventKind, role: Role, responded: bool) -> Non
     assert remember(state, later).responded_at == (state.responded_at or later.occurred_at)
 
 
+def test_when_it_was_first_reported() -> None:
+    at = DAY + timedelta(days=9)
+    state = remember(NEW, event(H.REPORTED))
+    assert state == replace(NEW, reported_at=at)
+    assert remember(state, replace(event(H.REPORTED), occurred_at=DAY + timedelta(days=20))) == state
+
+
+def test_a_fix_is_gone_only_with_its_last_tree() -> None:
+    queued = replace(FULL, fix_merged=False)
+    assert remember(queued, event(H.FIX_GONE, tree="mm")).fix_gone == ""
+    last = replace(queued, fix_trees=(("mm", ""),))
+    assert remember(last, event(H.FIX_GONE, tree="mm")).fix_gone == "mm"
+
+
 @pytest.mark.parametrize(
     ("tags", "first"),
     [
