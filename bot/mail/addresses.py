@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _MAX = 2000  # addresses per header, far more than real mail has
-_SPEC = re.compile(r"[^\s<>@,;:\"()\[\]]{1,256}@[^\s<>@,;:\"()]{1,256}")
+# What has another "@" beside it is a part of something else: a quoted local part may hold somebody's address.
+_SPEC = re.compile(r"(?<![^\s<>,;:\"()\[\]])[^\s<>@,;:\"()\[\]]{1,256}@[^\s<>@,;:\"()]{1,256}+(?!\"?@)")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
 _QUOTED_LOCAL = re.compile(r'"([\w.+-]{1,100})"@')
 _WITH_COMMENT = re.compile(r"([^\s<>@,;:\"()]{1,256}@[^\s<>@,;:\"()]{1,256})\s+\(([^()<>@,;:\"]{1,100})\)")

@@ -19,6 +19,8 @@ CASES = [
     ('"<author@x.example>, Lee" <lee@dev.example>', [("<author@x.example>, Lee", "lee@dev.example")]),
     ('"Lee \\" <author@x.example>, " <lee@dev.example>', [("Lee <author@x.example>,", "lee@dev.example")]),
     ("author@x.example <lee@dev.example>", [("author@x.example", "lee@dev.example")]),
+    ('Lee <"author@x.example"@dev.example>', []),
+    ("author@x.example@dev.example", []),
     ('"(" <lee@dev.example> (")")', [("(", "lee@dev.example")]),
     ("undisclosed-recipients:;", []),
     (

@@ -19,6 +19,7 @@ from bot.mail.auth.trust_anchors import TrustAnchors
 from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust, joined
 from bot.mail.message import parse
 from bot.replies.trust_policy import may_act
+from tests.bot.mail import rsa_keys
 from tracker.domain.events import Role
 
 SENT = datetime(2026, 3, 11, 9, 15, tzinfo=UTC).timestamp()
@@ -100,6 +101,26 @@ def test_a_signature_that_has_expired_since_was_good_when_the_mail_was_sent() ->
     assert verdict(made) is AuthVerdict.PASS
     late = PLAIN.replace(b"11 Mar 2026", b"1 Mar 2026")
     assert verdict(signed(late)) is AuthVerdict.FAIL
+
+
+@pytest.mark.parametrize(("bits", "expected"), [(1024, AuthVerdict.PASS), (1016, AuthVerdict.FAIL)])
+def test_an_rsa_key_below_1024_bits_proves_nothing(bits: int, expected: AuthVerdict) -> None:
+    """RFC 8301 section 3.2."""
+    private, public = rsa_keys.KEYS[bits]
+    token = CLOCK.at.set(SENT)
+    made = dkim.sign(PLAIN, b"s1", b"dev.example", private, include_headers=SIGNED_HEADERS)
+    CLOCK.at.reset(token)
+    record = f"v=DKIM1; k=rsa; p={public}"
+    anchors = TrustAnchors(key={"s1._domainkey.dev.example": record}.get)
+    assert verdict(made.replace(b"\r\n", b"\n") + PLAIN, anchors) is expected
+
+
+def test_a_second_at_sign_in_an_address_borrows_no_domain() -> None:
+    """A quoted local part may hold anything (RFC 5321 section 4.1.2)."""
+    borrowed = PLAIN.replace(b"<dana@dev.example>", b'<"dana@dev.example"@evil.example>')
+    assert verdict(GOOD + OUTSIDE + borrowed, SERVER) is AuthVerdict.NONE
+    assert verdict(SPF + OUTSIDE + borrowed, SERVER) is AuthVerdict.NONE
+    assert verdict(signed(borrowed)) is AuthVerdict.NONE
 
 
 def test_people_may_sign_with_another_domain_of_theirs() -> None:
@@ -315,7 +336,12 @@ def test_a_developers_key(tmp_path: Path) -> None:
     assert found.covers("from", "subject", "message-id")
     assert not found.covers("in-reply-to")
     assert not found.covers("to")
-    assert verdict(raw.replace(b"the lock", b"the luck"), hers) is AuthVerdict.FAIL
+    by_lee = patatt.rfc2822_sign(PLAIN, {**config, "identity": "lee@dev.example"})
+    both = by_lee.replace(b"\n\n", raw[raw.index(b"\nX-Developer-Signature") : raw.index(b"\n\n")] + b"\n\n", 1)
+    assert both.count(b"X-Developer-Signature") == 2
+    assert verdict(both, hers) is AuthVerdict.NONE, "of two developers' signatures neither says who wrote it"
+    changed = raw.replace(b"the lock", b"the luck")
+    assert judge(changed, parse(changed), hers) == Trust(AuthVerdict.FAIL, "patatt ed25519 dana@dev.example")
     assert verdict(raw.replace(b"From: Dana Brook <dana@", b"From: Lee <lee@"), hers) is AuthVerdict.NONE
     assert verdict(raw, TrustAnchors(keyring=str(tmp_path / "none"))) is AuthVerdict.NONE
     assert verdict(raw.replace(b"a=ed25519", b"a=openpgp"), hers) is AuthVerdict.NONE  # would start another program

@@ -1,0 +1,51 @@
+"""RSA keys made for the tests alone, by their bits: the private one as PEM and what a DKIM record has of it."""
+
+from __future__ import annotations
+
+# openssl genrsa -traditional BITS; openssl rsa -pubout -outform DER | base64
+KEYS: dict[int, tuple[bytes, str]] = {
+    1016: (
+        b"""\
+-----BEGIN RSA PRIVATE KEY-----
+MIICWAIBAAKBgACtrR+56YZdincTrY7Wwe27VLmmtKxVXcXqd7OYLRv/fbepItyD
+Wxy+7c3lKmQQLOvMvSRWz04pCiUBQFgna7fEEUvMoDI1ggpvErhAONlbU4EL54TZ
+iAD2FFMwMOH7Jv7CIgRtRGI+6rUUm2qWRCquGQrnN+Dramveg/kIEDTZAgMBAAEC
+gYAAgdxAK7fEIy9EiC8u7b+FrZvVUSQo84+xS/cDD5czJx9uc4ZAketPnCed22uN
+9FZSXf1TLaHGVINkVgIxqBAv/TKKzLGR3W6vpqT4nr3GEvOFOKcNeSKhmTCFijN+
+SUvkUg9pkmVnuLcMkRZL9tF6k/n153ZDS6haDm/oW4PYsQJADT+eIfaImpyHAqAJ
+RrjqLEj/0WjqOYgCE33O6mP7orLwjrU3QwgUVndu36J34FibVFemcWlxh9TBrIi9
+trQAFQJADRvvS/JVQW9aSBRMCnCOKXK0h2iYCxRJp4SD/0oi4mGFqYd6W4/yqXq2
+RRb4m61FJjtbRMbUeiOja6wMz18OtQJACXfEV3sqpmtkJKEf3/W4DAvjHdE/SfwD
+l9BZtbHcG6qLNUEWDAZTGnPhvVoLFz3bS4wT+4qiQrLt8ZILGe1K/QJAAKLjeY84
+niV2f1sk2bje3Zoosw3bm2YPsSbYdVK24MAVCcZ+pOUWxS0knbPgu0Wsvo9Q/cSc
+2ZTTQM2oDYSypQJABL28LtYbk3zQ3cVC+FGmESnafrDh/Ij4JeLu7U9erbDo7vt+
+1idx8XbF9YSH6vvwLfdCQmus/pXCLw/A706Xog==
+-----END RSA PRIVATE KEY-----
+""",
+        "MIGeMA0GCSqGSIb3DQEBAQUAA4GMADCBiAKBgACtrR+56YZdincTrY7Wwe27VLmmtKxVXcXqd7OYLRv/fbepItyDWxy+7c3lKmQQ"
+        "LOvMvSRWz04pCiUBQFgna7fEEUvMoDI1ggpvErhAONlbU4EL54TZiAD2FFMwMOH7Jv7CIgRtRGI+6rUUm2qWRCquGQrnN+Dramve"
+        "g/kIEDTZAgMBAAE=",
+    ),
+    1024: (
+        b"""\
+-----BEGIN RSA PRIVATE KEY-----
+MIICXQIBAAKBgQCsjO8IWlzzW0qdxywKcByiDVi4jM1f1r5yve1tEOXUiCvAsAID
+M9KErm3Pj8pO/kh74efjZKqEPBIFzyKMhUtw4NPNyZEKEUSoCK6tu50967/np6i/
+rOmLyKfci8fTUEp3gIv8O2EKx+dLicukpRqiNqbO1+pLLi2BKDstqkt0BwIDAQAB
+AoGBAKfK/P8QcGcuFWdMsaUM1Ks5c1czhNt3xgdqbiGrVvPP30wnXC2lDUh9HsfC
+uicK242sZoUX9UFV8Oi5Po2LaYmoDT2GhX32SK3IxcyoQFtpBD0tZ0etIssWAOhe
+Z8jlV+VaLr5vmACx6BJsd3j9hUCroc6kZ4q7CHkfeF6Mp/NhAkEA2ASiuBNjpwtp
+7cOSlQ38wvFIraXHkx1fTSNtXbx+IgMXyhxNnIB+qrEl1H9ZMIM5ocomoR5Em0qo
+9rj9+R6IrwJBAMx8t9TEPe9f8QvXJvPD5ui/CuGaULiRymKtMl/D8kVfgUD6+KS/
+huBaCIsCDkPrz9RcI0bAZWU/rvzfXQHVcCkCQEW8cV9lewVBTQgh299crZ2tUR4l
+56DZmZuIdVUOddW7E+H+cxuz67BlEeZg2kUsB93wKbpX0CQl3RgRLoRO1CcCQQCh
+OdRXVULf8W1EQKbdm5/78mTJ67mpTImds6D8EKp8OAjZCwfwHXJigZoqv7wvoUWD
+0gGeTyOi6Ms3ZYUXZQnBAkAea0a/XkG7YnROowjf4I91+EJNwNNmCljs7BZERLra
+rM5mH7uGFwYqI3z4LrQYSzKP7lKEuGpxCXUIkEycmihl
+-----END RSA PRIVATE KEY-----
+""",
+        "MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQCsjO8IWlzzW0qdxywKcByiDVi4jM1f1r5yve1tEOXUiCvAsAIDM9KErm3Pj8pO"
+        "/kh74efjZKqEPBIFzyKMhUtw4NPNyZEKEUSoCK6tu50967/np6i/rOmLyKfci8fTUEp3gIv8O2EKx+dLicukpRqiNqbO1+pLLi2B"
+        "KDstqkt0BwIDAQAB",
+    ),
+}
