@@ -31,6 +31,11 @@ class Commit(models.Model):
     signers = models.JSONField(
         default=list, blank=True, help_text="addresses and names of those who signed, reviewed or tested it"
     )
+    maintainers = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="addresses and names of those whom MAINTAINERS lists for its files; null: not asked yet",
+    )
     patch_message_id = models.TextField(blank=True, db_index=True, help_text="the mail that carried it as a patch")
     patch_references = models.JSONField(default=list, blank=True, help_text="the References of that mail, oldest first")
     patch_id = models.TextField(blank=True, db_index=True, help_text="git patch-id: identifies the change in any tree")
@@ -53,6 +58,11 @@ class Commit(models.Model):
             ),
             models.CheckConstraint(condition=models.Q(sha=Lower("sha")), name="commit_sha_in_normal_form"),
         ]
+
+    @property
+    def people(self) -> frozenset[str]:
+        """Those who speak for it beside its author, by git: the addresses and names of its signers and maintainers."""
+        return frozenset(self.signers) | frozenset(self.maintainers or ())
 
     def __str__(self) -> str:
         return f'{self.sha10} ("{self.title}")'

@@ -116,8 +116,10 @@ class Report(ReportSummary):
 
     @property
     def verified_maintainers(self) -> frozenset[str]:
-        """Those who speak for the culprit beside its author: the verified recipients, and, by git, who signed it."""
-        return self.verified_recipients | frozenset(self.culprit.signers)
+        """Those who speak for the culprit beside its author: the verified recipients and, by git, who signed it and
+        who maintains its files.
+        """
+        return self.verified_recipients | self.culprit.people
 
     class Meta:
         constraints = [

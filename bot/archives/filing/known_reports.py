@@ -114,7 +114,7 @@ def add_report(known: KnownReports, rows: dict[str, Report], report: Report) -> 
             title=report.culprit.title,
             message_ids=(),
             authors=frozenset(report.authors) | report.verified_authors,
-            people=frozenset(report.recipients) | frozenset(report.culprit.signers),
+            people=frozenset(report.recipients) | report.culprit.people,
             verdict=report.verdict,
             benchmark=benchmark_in(report.title),
             verified=None if report.people_verified else report.verified_authors | report.verified_maintainers,

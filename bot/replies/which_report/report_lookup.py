@@ -56,8 +56,8 @@ class KnownReport:
         )
 
     def role_of(self, reading: Reading, identity: BotIdentity) -> Role | None:
-        """Return the writer's role in this report: author, maintainer (a recipient, or who signed the culprit), lab,
-        machine or third party.
+        """Return the writer's role in this report: author, maintainer (a recipient, or by git a signer or maintainer of
+        the culprit), lab, machine or third party.
 
         None if the report's people are unknown.
         """

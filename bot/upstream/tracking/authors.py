@@ -1,38 +1,61 @@
-"""Who wrote and signed a culprit, as a tree has it: that replaces whom a report mail was sent to."""
+"""Who wrote, signed and maintains a culprit, as a tree has it: that replaces whom a report mail was sent to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.db.models import Q
 
 from bot.git.inspection import CommitInspection, inspect
+from bot.git.maintainers import Duty
 from bot.git.refs import resolve
+from bot.git.touched_files import touched
 from bot.mail.addresses import Address
 from bot.mail.patches import bare_title
-from bot.mail.people.signers import signers
+from bot.mail.people.signers import MOST, signers
 from bot.replies.which_report.report_lookup import person_keys
 from tracker.models import Commit, Report
 from tracker.services.reports.report_summary import refresh
 
 _MAX_LOOKED_UP = 5000  # culprits looked up in a tree at once, newest first
 _MAX_INSPECTED = 200  # of those found; the next walk goes on
+_MAX_MAINTAINERS = 50  # culprits whose files are looked up in MAINTAINERS in a walk, each in some 50 ms
 
 
-def find(repository: Path) -> dict[str, CommitInspection]:
-    """Return the culprits that this tree holds and whose author git has not told yet, by the sha that we know."""
+@dataclass(frozen=True, slots=True)
+class FoundCulprits:
+    """The culprits that a tree holds, and whom its MAINTAINERS lists for their files, by the sha that we know."""
+
+    commits: Mapping[str, CommitInspection]
+    maintainers: Mapping[str, Sequence[Address]]
+
+
+def find(repository: Path) -> FoundCulprits:
+    """Return the culprits of this tree whose author or maintainers git has not told yet."""
     # Without a patch-id git has not been asked yet; or it is a merge, and is asked again.
     untold = Q(author_email="") | Q(author_from_report=True) | Q(patch_id="")
-    lacking = Commit.objects.filter(untold, report__isnull=False)
-    shas = list(lacking.order_by("-pk").values_list("sha", flat=True)[:_MAX_LOOKED_UP])
-    full_shas = dict(list(resolve(repository, shas).items())[:_MAX_INSPECTED]) if shas else {}
+    lacking = Commit.objects.filter(untold | Q(maintainers__isnull=True), report__isnull=False).order_by("-pk")
+    rows = dict(lacking.values_list("sha", "maintainers")[:_MAX_LOOKED_UP])
+    full_shas = dict(list(resolve(repository, list(rows)).items())[:_MAX_INSPECTED]) if rows else {}
     found = inspect([repository], full_shas.values()) if full_shas else {}
-    return {sha: found[full_sha] for sha, full_sha in full_shas.items() if full_sha in found}
+    unlisted = [sha for sha in full_shas if rows[sha] is None][:_MAX_MAINTAINERS]
+    return FoundCulprits(
+        {sha: found[full_sha] for sha, full_sha in full_shas.items() if full_sha in found},
+        {sha: _maintainers(repository, full_shas[sha]) for sha in unlisted},
+    )
 
 
-def store(found: Mapping[str, CommitInspection]) -> None:
-    """Store who wrote these culprits, and what else git knows of them and we don't."""
+def _maintainers(repository: Path, sha: str) -> list[Address]:
+    """Return the maintainers and reviewers of the files of a commit, by the MAINTAINERS of that commit."""
+    listed = touched([repository], sha).responsible
+    return [each.address for each in listed if each.duty is not Duty.LIST]
+
+
+def store(culprits: FoundCulprits) -> None:
+    """Store whose these culprits are, and what else git knows of them and we don't."""
+    found = culprits.commits
     for report in Report.objects.filter(culprit__sha__in=found).select_related("culprit").order_by("pk"):
         commit, seen = report.culprit, found[report.culprit.sha]
         commit.author_name, commit.author_email = seen.author_name[:300], seen.author_email.lower()[:300]
@@ -41,6 +64,8 @@ def store(found: Mapping[str, CommitInspection]) -> None:
         commit.authored_at = commit.authored_at or seen.authored_at
         commit.trailers = commit.trailers or [list(pair) for pair in seen.trailers]
         commit.signers = person_keys(signers(seen.trailers))
+        if (listed := culprits.maintainers.get(commit.sha)) is not None:
+            commit.maintainers = person_keys(listed[:MOST])
         commit.patch_id = commit.patch_id or seen.patch_id
         commit.save()
         author = Address(commit.author_name, commit.author_email)

@@ -11,6 +11,7 @@ from bot.demo.story import DANA
 from bot.errors import Busy
 from bot.mail.addresses import Address
 from bot.upstream import walk
+from bot.upstream.tracking import authors
 from bot.upstream.tracking.follow import Patience, follow
 from tests.kernel import ROBOT, TITLE, Kernel, closes
 from tests.world import message_id, state, status_text
@@ -76,6 +77,41 @@ def test_who_signed_the_culprit_speaks_for_it_though_the_report_was_not_sent_to_
         kernel.world.post(person, "I am working on a fix for this regression.", to=message_id(report))
     kernel.world.read()
     assert [event.role for event in Event.objects.filter(kind="working")] == ["maintainer"]
+
+
+def test_whom_maintainers_lists_speaks_for_a_culprit_that_nobody_signed(kernel: Kernel) -> None:
+    """An imported report went to whomever its lab knew; the tree of the culprit says whose files it changes."""
+    rita, tim = Address("Rita Moss", "rita@dev.example"), Address("Tim Ash", "tim@dev.example")
+    zoe = Address("Zoe Hill", "zoe@dev.example")
+    text = f"MM\nM: {rita}\nR: {tim}\nL: mm@lists.example.org\nF: mm/\n\nNET\nM: {zoe}\nF: net/\n"
+    files = {"MAINTAINERS": text.encode(), "mm/vmscan.c": b"int a;\n"}
+    base = kernel.git.write(b"Start\n", (), {"MAINTAINERS": text.encode()})
+    report = kernel.report(kernel.git.write(f"{TITLE}\n".encode(), [base], files))
+    Report.objects.update(recipients=[])
+    kernel.walk("linus")
+    culprit = Commit.objects.get(report=report)
+    assert culprit.maintainers == ["rita@dev.example", "rita moss", "tim@dev.example", "tim ash"]
+    for person in (rita, tim, zoe):
+        kernel.world.post(person, "I am working on a fix for this regression.", to=message_id(report))
+    kernel.world.read()
+    assert [event.role for event in Event.objects.filter(kind="working")] == ["maintainer"] * 2
+    assert rita.email in Report.objects.select_related("culprit").get(pk=report.pk).verified_maintainers
+
+
+def test_a_tree_is_asked_for_maintainers_once_and_for_some_at_a_time(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authors, "_MAX_MAINTAINERS", 2)
+    for number in range(3):
+        kernel.report(kernel.git.commit(f"mm: change {number}"))
+    kernel.walk("linus")
+    assert Commit.objects.filter(maintainers=[]).count() == 2, "no MAINTAINERS in this tree"
+    kernel.git.commit("another one")
+    kernel.walk("linus")
+    assert Commit.objects.filter(maintainers=[]).count() == 3
+    monkeypatch.setattr(authors, "touched", None)
+    kernel.git.commit("and one more")
+    kernel.walk("linus")
 
 
 def test_in_next_since_a_day_then_in_the_mainline(kernel: Kernel) -> None:

@@ -21,7 +21,7 @@ SEND = "tracker.change_outgoingmail"
 def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
     """Return a function that gives the role in which a user may change a report, or None if they may not.
 
-    Triagers may change any report; authors, recipients and those who signed the culprit only their own.
+    Triagers may change any report; authors, recipients, signers and maintainers of the culprit only their own.
     """
     everything = user.has_perm(CHANGE_REPORTS)  # type: ignore[union-attr]
     address = str(getattr(user, "email", "")).lower()
