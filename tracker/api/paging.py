@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, reduce
 from typing import Any, TypeVar
 
 import orjson
@@ -23,12 +24,24 @@ Row = TypeVar("Row", bound=Model)
 class Version:
     """What a page depends on, which is cheaper to compare than the page is to make.
 
-    `columns`: of the query; `of`: the same of a row; `others`: what else the shape depends on.
+    `columns`: of the query, "culprit__sha"; `others`: what else the shape depends on.
     """
 
-    columns: Sequence[str]
-    of: Callable[[Any], tuple[Any, ...]]
+    columns: tuple[str, ...]
     others: object = None
+
+    def of(self, row: Model) -> tuple[Any, ...]:
+        """Return what a query for the columns returns for a row."""
+        return tuple(reduce(_attribute, path, row) for path in _paths(self.columns))
+
+
+@cache
+def _paths(columns: tuple[str, ...]) -> list[list[str]]:
+    return [name.split("__") for name in columns]
+
+
+def _attribute(found: Any, name: str) -> Any:
+    return None if found is None else getattr(found, name)
 
 
 def page(

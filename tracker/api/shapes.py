@@ -232,6 +232,13 @@ class JobShape(Schema):
     detail: str
 
 
+# All that `event_json` depends on.
+EVENT_VERSION = (
+    *("pk", "report__culprit__sha", "occurred_at", "role", "message_id", "commit", "result", "actor"),
+    *("key", "kind", "title", "tag", "tree", "remark", "reverses"),
+)
+
+
 def event_json(each: Event) -> dict[str, Any]:
     """Return an event as JSON."""
     own = {name: getattr(each, name) for name in ("key", "kind", "title", "tag", "tree", "remark", "reverses")}

@@ -7,6 +7,15 @@ from typing import Any
 from tracker.models import Finding
 
 
+# All that `finding_json` depends on.
+FINDING_VERSION = (
+    *("pk", "headline", "verdict", "change_pct", "change_pct_raw", "low_pct", "high_pct", "p_value", "effect"),
+    *("old_mean", "old_stddev_pct", "old_runs", "old_samples"),
+    *("new_mean", "new_stddev_pct", "new_runs", "new_samples"),
+    *("metric__name", "metric__unit", "scenario__suite", "scenario__params", "machine__name"),
+)
+
+
 def finding_json(finding: Finding) -> dict[str, Any]:
     """Return what is known of a finding. `change_pct`: plus is better; `change_pct_raw`: the metric's own change."""
     return {

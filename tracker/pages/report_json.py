@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import Any
 
 from django.urls import reverse
@@ -17,31 +16,11 @@ _COLUMNS = (
 )
 
 
-# All that `report_json` depends on.
-VERSION = (
-    *(
-        "pk",
-        "title",
-        "given_title",
-        "fix_sha",
-        "fix_title",
-        "fix_landing",
-        "lacks_fix",
-        "culprit__sha",
-        "culprit__title",
-    ),
-    *("tree__name", *_COLUMNS),
+# All that `report_json` depends on, beside the directions of metrics.
+REPORT_VERSION = (
+    *("pk", "title", "given_title", "fix_sha", "fix_title", "fix_landing", "lacks_fix", "culprit__sha"),
+    *("culprit__title", "tree__name", *_COLUMNS),
 )
-_ATTRIBUTES = [name.split("__") for name in VERSION]
-
-
-def version_of(report: Report) -> tuple[Any, ...]:
-    """Return what a query for the VERSION columns returns for a report."""
-    return tuple(reduce(_attribute, path, report) for path in _ATTRIBUTES)
-
-
-def _attribute(found: Any, name: str) -> Any:
-    return None if found is None else getattr(found, name)
 
 
 def directions() -> Mapping[str, str]:
