@@ -6,7 +6,6 @@ from typing import Any
 
 from tracker.models import Finding
 
-
 # All that `finding_json` depends on.
 FINDING_VERSION = (
     *("pk", "headline", "verdict", "change_pct", "change_pct_raw", "low_pct", "high_pct", "p_value", "effect"),
