@@ -31,10 +31,10 @@ from tracker.services import mail_transitions
 from tracker.services.reports.report_summary import refresh
 
 S = OutgoingState
-# In the words of all versions of the schema.
-STOP = """INSERT INTO tracker_sendingstop ("at", "by", "reason", "ended_by")
- VALUES (CURRENT_TIMESTAMP, 'restore', 'a backup is being restored', '')"""
 BY = "restore"
+# In the words of all versions of the schema.
+STOP = f"""INSERT INTO tracker_sendingstop ("at", "by", "reason", "ended_by")
+ VALUES (CURRENT_TIMESTAMP, '{BY}', '{mail_transitions.UNFINISHED_RESTORE}', '')"""
 _AT_ONCE = 500
 
 

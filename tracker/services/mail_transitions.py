@@ -27,6 +27,7 @@ ACTIONS: Mapping[str, tuple[OutgoingState, frozenset[OutgoingState]]] = {
     "resend": (S.APPROVED, frozenset({S.IN_DOUBT, S.FAILED})),
 }
 MAX_NOTE_LENGTH = 1000
+UNFINISHED_RESTORE = "a restore has not finished: run it again with --replace"  # the reason of a stop that stays
 
 
 class ServerAnswer(Protocol):
@@ -124,8 +125,11 @@ def stop_sending(person: str, now: datetime, reason: str = "") -> bool:
 
 
 def resume_sending(person: str, now: datetime) -> bool:
-    """Resume sending. Returns False if it was not stopped."""
-    return bool(SendingStop.objects.filter(ended_at__isnull=True).update(ended_at=now, ended_by=person))
+    """Resume sending. Returns False if it was not stopped, or if a restore was cut off: some of its mails may have been
+    sent since the backup, and nothing says yet which.
+    """
+    stops = SendingStop.objects.filter(ended_at__isnull=True).exclude(reason=UNFINISHED_RESTORE)
+    return bool(stops.update(ended_at=now, ended_by=person))
 
 
 # --- by a worker ---

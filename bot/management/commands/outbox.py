@@ -101,7 +101,8 @@ class Command(BaseCommand):
 
     def _go(self, options: dict[str, Any]) -> None:
         if not mail_transitions.resume_sending(_person(), timezone.now()):
-            raise CommandError("sending is not stopped")
+            stop = mail_transitions.stopped()
+            raise CommandError(f"sending stays stopped: {stop.reason}" if stop else "sending is not stopped")
         self.stdout.write("sending resumed")
 
     def _cancel(self, options: dict[str, Any]) -> None:

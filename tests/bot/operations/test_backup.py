@@ -121,6 +121,33 @@ def test_what_may_have_been_sent_since_the_backup_is_not_sent_again(
     assert (second.var / "drop" / "waits.json").read_text() == "{}"
 
 
+# Ends at once where the copy is in place, and nothing yet is said of its mails.
+KILLED = """
+import os
+from django.core.management import call_command
+from bot.operations import restore
+restore._settle = lambda *arguments: os._exit(9)
+call_command("restore", {file!r})
+"""
+
+
+def test_a_restore_that_was_killed_sends_nothing_until_it_is_done_again(
+    installations: tuple[Installation, Installation], tmp_path: Path
+) -> None:
+    first, second = installations
+    file = str(tmp_path / "backup.tar")
+    first.manage("ingest", "fixtures/results/01-mm-vmscan.json")
+    first.manage("backup", file)
+    assert second.run("shell", "-v0", "-c", KILLED.format(file=file)).returncode == 9
+    assert [state for state, _ in second.states()["mails"]] == ["approved"]
+    assert "all sending was stopped" in second.refused("outbox", "send")
+    assert "a restore has not finished: run it again with --replace" in second.refused("outbox", "go")
+    second.manage("restore", file, "--replace")
+    assert [state for state, _ in second.states()["mails"]] == ["in_doubt"]
+    second.manage("outbox", "go")
+    assert second.states()["stops"] == []
+
+
 def test_a_result_of_the_time_between_is_held_when_it_is_handed_in_again(tmp_path: Path) -> None:
     first, second = Installation(tmp_path / "first"), Installation(tmp_path / "second")
     file = str(tmp_path / "backup.tar")

@@ -80,7 +80,8 @@ def stop(request: HttpRequest) -> HttpResponse:
     if command == "stop":
         mail_transitions.stop_sending(username(request), now, request.POST.get("reason", ""))
     elif command == "go":
-        mail_transitions.resume_sending(username(request), now)
+        if not mail_transitions.resume_sending(username(request), now) and (stays := mail_transitions.stopped()):
+            messages.info(request, f"Sending stays stopped: {stays.reason}.")
     else:
         return error_response(f"do: expected stop or go; found {command[:40]!r}")
     return redirect("outbox")
