@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -45,6 +46,19 @@ def test_no_function_is_longer_than_50_lines() -> None:
 def test_every_file_says_in_its_first_line_what_it_is_for() -> None:
     texts = {path: path.read_text() for path in FILES}
     assert [str(path) for path, text in texts.items() if text.strip() and not ast.get_docstring(ast.parse(text))] == []
+
+
+def test_files_that_are_named_in_a_text_exist() -> None:
+    """A docstring, a comment or a page that names a file which has moved leads nowhere."""
+    names = {path.name for path in FILES} | {"manage.py", "get_maintainer.py"}
+    pages = [path for folder in (ROOT, ROOT / "docs") for path in folder.glob("*.md") if path.name != "CHANGELOG.md"]
+    gone = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (*FILES, *pages)
+        for name in re.findall(r"(?<![\w.*-])[a-z]\w*\.py\b", path.read_text())
+        if name not in names
+    }
+    assert gone == set()
 
 
 @pytest.fixture

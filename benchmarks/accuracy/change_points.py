@@ -28,7 +28,6 @@ from tracker.domain.statistics.significance import welch  # noqa: E402
 JUDGED = ROOT.parent / "shared" / "data" / "change-points"
 EACH = 100  # made series of each kind
 NEAR = 2  # builds
-NOTICED = 8  # builds after the change
 T_TESTS = (1e-3, 1e-5, 1e-7, 1e-9)
 OTAVAS = ((0.001, 0.0), (0.001, 0.03), (1e-5, 0.03), (1e-7, 0.03), (1e-9, 0.05))
 PELTS = (20, 60, 150, 400)

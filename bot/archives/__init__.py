@@ -1,4 +1,5 @@
-"""Mail archives: sources yield raw bytes with a position; intake files what concerns our reports.
+"""Mail archives: sources/ yield raw mail, prefilter/ drops what can't concern us, filing/ files the rest under reports.
 
-One file per format, each with a class like `sources.Source`; sources.py detects the format, and says how to add one.
+reader.py reads one archive from where it was left (checkpoint.py), a batch at a time (batch.py). sources/ says how to
+add a format.
 """

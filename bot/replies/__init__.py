@@ -1,9 +1,7 @@
-"""Understand a mail: raw bytes → Mail → Reading. Pure functions; no database, no settings.
+"""Understand a mail: Mail → Reading → effects → events. Pure functions; no database, no settings.
 
-`mail.parse(raw)` never raises; what it had to guess is listed in `problems`.
-One idea per file. Bytes to Mail: charsets, headers, addresses, parts (with flowed and html_text), mail. Mail to
-Reading: text (own words, with languages), sentences, addressed, commands, trailers, patches, links, notices, kinds,
-trust/ (who wrote it), reading. Reading to effects: rules/ and meaning (intents), courtesy, measured (the lab's
-tables), known and aliases (which reports, which roles), named, commanded and effects (what the mail does), events.
-To add a command: a member in `commands.Word` and a row in `commanded.COMMANDED`.
+A mail to a Reading (reading.py): its own sentences (prose/), commands (commands/), whom it is about (which_report/),
+who wrote it (sender_kind.py, bot/mail/auth), what robots notify of (notices.py). A Reading to effects (effects.py):
+what rules/ find in its sentences (meaning.py), what the lab measured (lab_answers.py), what the classifier/ thinks of
+it all, as far as trust_policy.py lets it act. Effects to events: to_events.py.
 """

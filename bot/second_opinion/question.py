@@ -79,17 +79,17 @@ def parse_answer(answer: str, own_text: str) -> SecondReading:
     except (ValueError, RecursionError):
         raise Unreadable(f"not JSON: {answer[:80]!r}") from None
     if not isinstance(given, dict) or given.keys() != {"effect", "sentence"}:
-        raise Unreadable(f"not of the schema: {answer[:80]!r}")
+        raise Unreadable(f"does not match the schema: {answer[:80]!r}")
     effect, sentence = given["effect"], given["sentence"]
     if not isinstance(effect, str) or effect not in MEANINGS or not isinstance(sentence, str):
-        raise Unreadable(f"not of the schema: {answer[:80]!r}")
+        raise Unreadable(f"does not match the schema: {answer[:80]!r}")
     if MEANINGS[effect] is None:
         return SecondReading(None, "")
     words = sentence.split()
     if len(words) < _LEAST_EVIDENCE:
-        raise Unreadable(f"its evidence is too short: {sentence[:80]!r}")
+        raise Unreadable(f"the sentence that it quotes is too short: {sentence[:80]!r}")
     if not _holds(own_text.split(), words):
-        raise Unreadable(f"its evidence does not stand in the mail: {sentence[:80]!r}")
+        raise Unreadable(f"the sentence that it quotes is not in the mail: {sentence[:80]!r}")
     return SecondReading(MEANINGS[effect], " ".join(words))
 
 

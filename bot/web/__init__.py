@@ -1,1 +1,1 @@
-"""Endpoints that take data from outside. The pages' URLconf includes this package only by its name."""
+"""Endpoints that take data from outside, each with an API key, and the server that serves the pages."""

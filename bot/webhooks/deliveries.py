@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 Post = Callable[..., int]
 
 
-def active(now: datetime) -> QuerySet[Webhook]:
+def active() -> QuerySet[Webhook]:
     """Return the webhooks that get events, those of closed accounts left out."""
     return Webhook.objects.filter(stopped="", owner__is_active=True)
 
@@ -42,13 +42,13 @@ def active(now: datetime) -> QuerySet[Webhook]:
 def queue_events(base_url: str, now: datetime) -> list[int]:
     """Queue what has happened since the last round. Return the webhooks that have something to send now."""
     WebhookDelivery.objects.filter(created_at__lt=now - KEPT).exclude(state=DeliveryState.WAITING).delete()
-    for webhook in active(now):
+    for webhook in active():
         try:
             _queue(webhook, base_url, now)
         except Exception:  # a query that is no longer understood keeps no other from being queued
             log.exception("the events of webhook %s could not be queued", webhook.pk)
     due = _due(now).values_list("webhook", flat=True).distinct()
-    return list(active(now).filter(retry_at__lte=now, pk__in=due).values_list("pk", flat=True))
+    return list(active().filter(retry_at__lte=now, pk__in=due).values_list("pk", flat=True))
 
 
 def _queue(webhook: Webhook, base_url: str, now: datetime) -> None:
@@ -107,7 +107,7 @@ def deliver(pk: int, clock: Callable[[], datetime], *, private: bool, until: dat
     """
     arrived = 0
     while (now := clock()) < until:
-        webhook = active(now).filter(pk=pk, retry_at__lte=now).first()
+        webhook = active().filter(pk=pk, retry_at__lte=now).first()
         row = _due(now).filter(webhook=pk).order_by("pk").first()
         if webhook is None or row is None or not _claim(row, now):
             break

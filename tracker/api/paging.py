@@ -21,7 +21,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class PageVersion:
     """What a page depends on, which is cheaper to compare than the page is to make.
 
     `columns`: of the query, "culprit__sha"; `others`: what else the shape depends on.
@@ -49,7 +49,7 @@ def page(
     rows: QuerySet[Row],
     shape: Callable[[Row], dict[str, Any]],
     names: Sequence[str],
-    version: Version | None = None,
+    version: PageVersion | None = None,
 ) -> HttpResponse:
     """Return a page of rows in the order of their keys as JSON, with a Link header if there is another one.
 
@@ -58,7 +58,7 @@ def page(
     """
     cursor, limit = request.GET.get("cursor", ""), request.GET.get("limit", str(USUAL))
     if cursor and not is_key(cursor):
-        raise InvalidInput(f"cursor: expected one of a Link header; found {cursor[:40]!r}")
+        raise InvalidInput(f"cursor: expected a cursor from a Link header; found {cursor[:40]!r}")
     if not limit.isascii() or not limit.isdecimal() or not LEAST <= int(limit[:6]) <= MOST:
         raise InvalidInput(f"limit: expected a number from {LEAST} to {MOST}; found {limit[:40]!r}")
     fields = _fields(request.GET.get("fields", ""), names)
@@ -83,7 +83,7 @@ def page(
     return response
 
 
-def _etag_of(request: HttpRequest, found: Sequence[tuple[Any, ...]], version: Version) -> str:
+def _etag_of(request: HttpRequest, found: Sequence[tuple[Any, ...]], version: PageVersion) -> str:
     return _etag(orjson.dumps([request.build_absolute_uri(), version.others, found]))
 
 

@@ -20,7 +20,7 @@ from ninja import NinjaAPI, Schema
 
 from tracker.api import outgoing, shapes
 from tracker.api.documented import NOT_FOUND, WRITING, takes
-from tracker.api.paging import Version, as_json, page
+from tracker.api.paging import PageVersion, as_json, page
 from tracker.domain import versions
 from tracker.domain.errors import InvalidInput
 from tracker.domain.lab.jobs import JobState
@@ -98,7 +98,7 @@ def reports(request: HttpRequest) -> HttpResponse:
     def shape(each: Report) -> dict[str, Any]:
         return report_json(each, known, request.build_absolute_uri)
 
-    return page(request, rows, shape, _names(shapes.ReportShape), Version(REPORT_VERSION, known))
+    return page(request, rows, shape, _names(shapes.ReportShape), PageVersion(REPORT_VERSION, known))
 
 
 @api.get(
@@ -131,7 +131,7 @@ def findings(request: HttpRequest) -> HttpResponse:
     def shape(each: Finding) -> dict[str, Any]:
         return {"report": each.report.culprit.sha, **finding_json(each)}
 
-    version = Version(("report__culprit__sha", *FINDING_VERSION))
+    version = PageVersion(("report__culprit__sha", *FINDING_VERSION))
     return page(request, rows, shape, _names(shapes.FindingShape), version)
 
 
@@ -144,7 +144,7 @@ def findings(request: HttpRequest) -> HttpResponse:
 def events(request: HttpRequest) -> HttpResponse:
     """Events of all reports, or of those with `report=SHA`, in the order in which they were recorded."""
     rows = _of_report(request, Event.objects.select_related("report__culprit"))
-    return page(request, rows, shapes.event_json, _names(shapes.EventShape), Version(shapes.EVENT_VERSION))
+    return page(request, rows, shapes.event_json, _names(shapes.EventShape), PageVersion(shapes.EVENT_VERSION))
 
 
 @api.get(

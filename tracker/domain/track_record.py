@@ -70,10 +70,6 @@ class RecordTally:
         return sorted(self.answers)[(len(self.answers) * 9 - 1) // 10] if self.answers else None
 
     @property
-    def answered_pct(self) -> float | None:
-        return 100 * self.replied / self.regressions if self.regressions else None
-
-    @property
     def false_pct(self) -> float | None:
         """The share of settled reports that are invalid or disputed, in per cent."""
         return 100 * self.false / self.ended if self.ended else None

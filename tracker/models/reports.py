@@ -62,10 +62,6 @@ class ReportSummary(models.Model):
         ]
 
 
-# Held reports are not shown in the tables, unless they were sent to people anyway.
-SHOWN = models.Q(held="") | models.Q(reported_at__isnull=False)
-
-
 class Report(ReportSummary):
     """What is known about one culprit. The columns from `given_title` on are a cache of its folded events; those of
     `ReportSummary` are the report summary.

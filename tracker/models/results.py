@@ -139,7 +139,7 @@ class CommitSide(models.TextChoices):
 class ToolOutput(models.Model):
     """Belongs to one side of a report, or to a kernel. The text is stored as received and parsed when shown.
 
-    `kind` is the name of a parser in tracker/evidence/kinds, "text" if none matches.
+    `kind` is the name of a parser in tracker/domain/tool_output/kinds, "text" if none matches.
     """
 
     report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.CASCADE, related_name="tool_outputs")

@@ -28,7 +28,7 @@ class Command(BaseCommand):
         create.add_argument("name")
         create.add_argument("--producer", default="", help="the producer.name of its results; * for any")
         create.add_argument("--user", default="", help="whom it acts for, with the scope triage")
-        create.add_argument("--days", type=int, default=0, help="it expires after as many days; default: never")
+        create.add_argument("--days", type=int, default=0, help="days until it expires; default: never")
         create.add_argument("--scope", action="append", choices=[*map(str, Scope)], help="default: results")
         actions.add_parser("list", help="list the keys, without tokens")
         actions.add_parser("revoke", help="revoke a key").add_argument("name")

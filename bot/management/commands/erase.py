@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("address")
-        parser.add_argument("--yes", action="store_true", help="do it: it can't be undone but from a backup")
+        parser.add_argument("--yes", action="store_true", help="do it: only a backup can undo it")
 
     def handle(self, *, address: str, yes: bool, **options: Any) -> None:
         if "@" not in address:

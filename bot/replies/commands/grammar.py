@@ -98,7 +98,7 @@ def _read(text: str, line: int, foreign: bool, written: str) -> Command | BadCom
     if re.match(r"remind[-:\s]+off\W*\Z", text, re.I):
         return Command(Word.REMIND_OFF, "", line)
     if not foreign and re.match(r"(?:un-?)?subscribe\b", text, re.I):
-        return None  # about our mail, not about a report (leaving.py)
+        return None  # about our mail, not about a report (opt_out.py)
     found = re.match(r"([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!?。、]|\Z)\s*(.*)", text)
     name = found[1].lower() if found else ""
     if not found or name not in {word.value for word in Word} | _FOREIGN.keys():

@@ -1,6 +1,6 @@
 """Bisect results into the database: each stored once, whole, with its findings, its report and its events.
 
-Many results share a few queries; batch.py stores what belongs to the new ones.
+Many results share a few queries; new_results.py stores what belongs to the new ones.
 """
 
 from __future__ import annotations

@@ -30,7 +30,6 @@ def measured(old: list[float], new: list[float], **more: Any) -> dict[str, Any]:
 
 
 CLEAR = ([1000.0, 1010.0, 990.0], [700.0, 705.0, 695.0])
-UNTESTABLE = "the change can't be tested: one run per side, or no standard deviation"
 CASES = [
     ({"first_bad": {"is_merge": True}}, "the culprit is a merge commit"),
     (measured([1000.0], [700.0]), "the change can't be tested: one run per side, or no standard deviation"),

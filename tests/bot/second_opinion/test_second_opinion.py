@@ -139,15 +139,15 @@ def test_a_replay_needs_no_second_question(
     ("answer", "fault"),
     [
         ("I think that it is disputed.", "not JSON"),
-        (says("wontfix", "We will not fix this regression."), "does not stand in the mail"),
+        (says("wontfix", "We will not fix this regression."), "is not in the mail"),
         (says("working", "Not sure"), "too short"),
-        (says("closed", SENTENCE), "not of the schema"),
-        ('{"effect": "disputed"}', "not of the schema"),
-        ('["disputed"]', "not of the schema"),
+        (says("closed", SENTENCE), "does not match the schema"),
+        ('{"effect": "disputed"}', "does not match the schema"),
+        ('["disputed"]', "does not match the schema"),
         ("[" * 5000, "not JSON"),
         ('{"effect": "dis\x00puted', "not JSON"),
-        (says("disputed\ud800", SENTENCE), "not of the schema"),
-        (json.dumps({"effect": ["disputed"], "sentence": SENTENCE}), "not of the schema"),
+        (says("disputed\ud800", SENTENCE), "does not match the schema"),
+        (json.dumps({"effect": ["disputed"], "sentence": SENTENCE}), "does not match the schema"),
     ],
 )
 def test_what_is_no_answer_is_stored_and_suggests_nothing(

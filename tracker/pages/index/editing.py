@@ -89,7 +89,7 @@ def change(new_rows: list[BasketRow], by: str, now: datetime, seen: int) -> str:
             )
             for row in kept
         )
-        TextRevision.objects.create(place=DOCUMENT_KEY, name=CHANGES, text=changes[: revisions.LONGEST], by=by, at=now)
+        revisions.write(DOCUMENT_KEY, CHANGES, changes[: revisions.LONGEST], by, now)
     return changes
 
 

@@ -76,23 +76,6 @@ def update(rows: Sequence[models.Model], fields: Sequence[str], computed: str = 
         cursor.executemany(f"UPDATE {table} SET {changes} WHERE {key} = %s", values)
 
 
-def upsert(model: type[models.Model], fields: Sequence[str], unique: Sequence[str], rows: Rows) -> None:
-    """Insert rows, or update those with the same `unique` fields. None of `fields` may be a text field."""
-    if not rows:
-        return
-    keys = ", ".join(_columns(model, unique))
-    changes = ", ".join(f"{name} = excluded.{name}" for name in _columns(model, set(fields) - set(unique)))
-    replace = f"ON CONFLICT ({keys}) DO UPDATE SET {changes}"
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            arrays = ", ".join(f"%s::{_field(model, name).db_type(connection)}[]" for name in fields)
-            statement = f"INSERT INTO {_table(model, fields)} SELECT * FROM unnest({arrays}) {replace}"
-            cursor.execute(statement, [f"{{{','.join(map(repr, column))}}}" for column in zip(*rows, strict=True)])
-        else:
-            values = ", ".join(["%s"] * len(fields))
-            cursor.executemany(f"INSERT INTO {_table(model, fields)} VALUES ({values}) {replace}", rows)
-
-
 def _table(model: type[models.Model], fields: Sequence[str]) -> str:
     """ "table" ("column", …), quoted. The names come from our models, never from input."""
     return f"{connection.ops.quote_name(model._meta.db_table)} ({', '.join(_columns(model, fields))})"
