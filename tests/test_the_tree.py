@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,16 @@ def test_files_that_are_named_in_a_text_exist() -> None:
         if name not in names
     }
     assert gone == set()
+
+
+def test_the_layout_that_contributing_shows_is_the_one_that_is_enforced() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = (each["layers"] for each in contracts if each.get("containers") == ["bot"])
+    floors = {name: floor for floor, layer in enumerate(layers) for name in layer.split(" | ")}
+    lines = re.findall(r"^    (bot/.*)", (ROOT / "CONTRIBUTING.md").read_text(), re.M)
+    shown = [name for line in lines for name in re.findall(r"bot/(\w+)", line)]
+    assert sorted(shown) == sorted(floors)
+    assert [floors[name] for name in shown] == sorted(floors.values())
 
 
 @pytest.fixture
