@@ -49,7 +49,9 @@ class Input:
 
 
 def reread(format_name: str, payload: str, where: str) -> Result:
-    """Parse a stored payload with today's code."""
+    """Parse a stored payload with today's code. Raises RejectedInput if that does not know it any more."""
+    if format_name not in ADAPTERS:
+        raise RejectedInput(where, f"there is no format {format_name!r} any more")
     return ADAPTERS[format_name](json.loads(payload), where)
 
 

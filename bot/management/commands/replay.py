@@ -16,7 +16,7 @@ from tracker.domain.text.english import counted
 
 
 class Command(BaseCommand):
-    help = "Process quarantined mail again; with --all, all stored mail, results and evidence."
+    help = "Process quarantined mail again; with --all, all stored mail, results and tool output."
     requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -37,5 +37,5 @@ class Command(BaseCommand):
             self.stdout.write(f"  {sha[:10]}")
         if all:
             reread = read_again()
-            summary = f"{counted(reread.results, 'release result')} and {counted(reread.files, 'evidence file')}"
+            summary = f"{counted(reread.results, 'result')} and {counted(reread.files, 'file')} of tool output"
             self.stdout.write(f"{summary} read again: {reread.changed} changed, {reread.rejected} now refused")

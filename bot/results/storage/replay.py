@@ -1,19 +1,30 @@
-"""Read stored release results and evidence again with today's code (DESIGN rule 1)."""
+"""Read stored results and tool output again with today's code (DESIGN rule 1)."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 
 from django.db import transaction
 
 from bot.results.errors import RejectedInput
 from bot.results.formats import perf_release_result
+from bot.results.recognise import reread
+from bot.results.storage.catalog import fetch_catalog
+from bot.results.storage.graded import FIELDS, GradedMeasurement, NewFinding
+from bot.results.storage.grading import grade
 from bot.results.storage.kernel_results import store_measurements
 from tracker.domain.tool_output.kinds import kind_of
-from tracker.models import Measurement, ReleaseResult, ToolOutput
+from tracker.models import BisectResult, Finding, Measurement, ReleaseResult, ToolOutput
+from tracker.services.reports.regrading import regrade
 
 _COLUMNS = ("scenario__key", "machine__name", "metric__name", "role", "mean", "stddev", "runs")
+# What a payload says of a finding, and what follows from that and from the noise that is known.
+_MEASURED = ("old_mean", "old_stddev_pct", "new_mean", "new_stddev_pct", "old_runs", "new_runs")
+_SAMPLES = ("old_samples", "new_samples")
+_GRADED = ("verdict", "change_pct", "change_pct_raw", "p_value", "low_pct", "high_pct", "effect", "noise_runs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +40,14 @@ class ReadAgain:
 def read_again() -> ReadAgain:
     """Read every result and file again, each in its own transaction. What is now rejected stays as it was."""
     results = files = changed = rejected = 0
-    for row in ReleaseResult.objects.select_related("kernel").order_by("pk").iterator(chunk_size=100):
+    bisected = BisectResult.objects.order_by("pk").iterator(chunk_size=100)
+    released = ReleaseResult.objects.select_related("kernel").order_by("pk").iterator(chunk_size=100)
+    for again in chain(
+        (partial(_findings, row) for row in bisected), (partial(_measurements, row) for row in released)
+    ):
         results += 1
         try:
-            changed += _result(row)
+            changed += again()
         except RejectedInput:
             rejected += 1
     for file in ToolOutput.objects.order_by("pk").iterator(chunk_size=20):
@@ -42,7 +57,36 @@ def read_again() -> ReadAgain:
     return ReadAgain(results, files, changed, rejected)
 
 
-def _result(row: ReleaseResult) -> bool:
+def _findings(row: BisectResult) -> bool:
+    """Measure the findings of a result again; return whether they changed. One that is as it was keeps its grade."""
+    result = reread(row.format, row.payload, str(row))
+    with transaction.atomic():
+        (measured,) = grade([result], fetch_catalog([result], {}))
+        again = {each.key: each for each in measured}
+        stored = Finding.objects.filter(result=row).select_related("metric")
+        changed = [each for each in stored if _measured_again(each, row, again)]
+        Finding.objects.bulk_update(changed, (*_MEASURED, *_SAMPLES, *_GRADED))
+        if changed:
+            regrade({each.metric for each in changed})
+    return bool(changed)
+
+
+def _measured_again(finding: Finding, row: BisectResult, again: dict[tuple[int, int, int], GradedMeasurement]) -> bool:
+    """Give a finding the values that its result has today; return whether they are others than it had."""
+    measured = again.get((finding.metric_id, finding.scenario_id, finding.machine_id))
+    if measured is None:
+        return False
+    values = NewFinding(measured, finding.report_id, row, finding.parent_id, finding.base).values()
+    samples = (list(measured.data.old_samples), list(measured.data.new_samples))
+    now = {**dict(zip(FIELDS, values, strict=True)), **dict(zip(_SAMPLES, samples, strict=True))}
+    if all(getattr(finding, name) == now[name] for name in (*_MEASURED, *_SAMPLES)):
+        return False
+    for name in (*_MEASURED, *_SAMPLES, *_GRADED):
+        setattr(finding, name, now[name])
+    return True
+
+
+def _measurements(row: ReleaseResult) -> bool:
     """Store the measurements of a result again; return whether they changed."""
     result = perf_release_result.parse(json.loads(row.payload), str(row))
     stored = Measurement.objects.filter(result=row)
