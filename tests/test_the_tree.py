@@ -72,6 +72,15 @@ def test_the_layout_that_contributing_shows_is_the_one_that_is_enforced() -> Non
     assert [floors[name] for name in shown] == sorted(floors.values())
 
 
+def test_the_map_names_every_package() -> None:
+    text = (ROOT / "docs" / "DESIGN.md").read_text()
+    layout = text[text.index("## 3. Layout") : text.index("## 4. Rules")]
+    packages = [path for room in ("bot", "tracker") for path in (ROOT / room).glob("*/**/__init__.py")]
+    names = {path.parent.name for path in packages if len(path.relative_to(ROOT).parts) <= 4}
+    assert len(names) > 60
+    assert sorted(name for name in names if not re.search(rf"\b{name}\b", layout)) == []
+
+
 @pytest.fixture
 def bare_python(tmp_path: Path) -> list[str]:
     """A Python without site packages, as of a machine on which nothing was installed."""

@@ -1,1 +1,1 @@
-"""The only writers of the database's records: each table's changes go through the module of its name here."""
+"""What writes to the database in more than one place, or by rules: events, summaries, mail states, names, suggestions."""
