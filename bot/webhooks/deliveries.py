@@ -22,9 +22,9 @@ from tracker.domain.text.web_target import parse_target
 from tracker.models import DeliveryState, Event, Webhook, WebhookDelivery
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.search.queries import matching
+from tracker.services.reports import event_log
 
 AT_ONCE = 500  # events that are in memory together
-LATE = timedelta(hours=1)  # the longest delay between an event and its row
 GIVE_UP = timedelta(days=3)
 KEPT = timedelta(days=30)  # deliveries, after they have ended
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=10), timedelta(hours=6)
@@ -54,8 +54,7 @@ def queue_events(base_url: str, now: datetime) -> list[int]:
 def _queue(webhook: Webhook, base_url: str, now: datetime) -> None:
     """Queue all events since the last round, AT_ONCE at a time. A crash in between repeats none."""
     queued = WebhookDelivery.objects.filter(webhook=webhook, event=OuterRef("pk"))
-    since = max(webhook.created_at, webhook.events_until - LATE)
-    news = Event.objects.filter(~Exists(queued), recorded_at__gt=since, recorded_at__lte=now)
+    news = event_log.recorded_between(webhook.created_at, webhook.events_until, now).filter(~Exists(queued))
     if webhook.query:
         news = news.filter(report__in=matching(parse(webhook.query)))
     related, last = news.select_related("report__culprit", "report__tree").order_by("pk"), 0

@@ -1,1 +1,1 @@
-"""What writes to the database in more than one place, or by rules: events, summaries, mail states, names, suggestions."""
+"""Writes by rules, or for more than one place: events, summaries, mail states, names, suggestions."""

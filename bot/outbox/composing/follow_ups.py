@@ -37,10 +37,10 @@ from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.models.outbox import WAITING
 from tracker.models.reports import NEWS
 from tracker.services import mail_transitions
+from tracker.services.reports import event_log
 
 APART = timedelta(days=7)  # between two follow-ups of one report
 FRESH = timedelta(days=7)  # older events are not mailed
-LATE = timedelta(hours=1)  # the longest delay between an event and its row
 AT_ONCE = 500
 STATUS_CHANGE = "said "  # prefix of the purpose of a mail about a person's action
 DEFAULT_CONFIG = ComposeConfig()
@@ -68,7 +68,7 @@ class _Further:
         for sent in self._with_more_findings():
             composed += self._try_compose(sent, self._follow_up, stale=False)
         for sent in self._with_news():
-            composed += self._try_compose(sent, self._news, news_until=self.now - LATE)
+            composed += self._try_compose(sent, self._news, news_until=self.now - event_log.LATE)
         return composed
 
     def _try_compose(self, sent: OutgoingMail, compose: Callable[[ReportContext], int], **checked: object) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from datetime import datetime, timedelta
+from datetime import datetime
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
@@ -21,16 +21,16 @@ from bot.outbox.context.policy_context import excluded_addresses
 from bot.outbox.writer import OutboxWriter
 from tracker.domain.search.query import parse
 from tracker.domain.text.english import counted
-from tracker.models import Event, Often, Purpose, Subscription
+from tracker.models import Often, Purpose, Subscription
 from tracker.pages.escalations.queries import escalations
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.search.queries import matching
 from tracker.pages.triage.exports import reports_text
 from tracker.services import subscriptions
+from tracker.services.reports import event_log
 
 AT_ONCE = 200  # subscriptions in a round
 MOST = 50  # reports in one mail; the page has all
-LATE = timedelta(hours=1)  # the longest delay between an event and its row
 log = logging.getLogger(__name__)
 
 
@@ -66,10 +66,8 @@ def _compose(row: Subscription, writer: OutboxWriter, decision: PolicyDecision, 
 
 def _changed(row: Subscription, writer: OutboxWriter) -> SubscriptionNews | None:
     """Return the reports of a search that have changed; None if none has."""
-    # By when we learned of something, not by when it was written: mail is read, and trees are walked, later. What was
-    # learned while the last mail was composed may be recorded after it: hence the overlap.
-    since = max(row.created_at, row.mailed_until - LATE)
-    news = Event.objects.filter(report=OuterRef("pk"), recorded_at__gt=since, recorded_at__lte=writer.now)
+    recorded = event_log.recorded_between(row.created_at, row.mailed_until, writer.now)
+    news = recorded.filter(report=OuterRef("pk"))
     found = matching(parse(row.query)).filter(Exists(news)).select_related("culprit", "tree")
     recent = list(found.order_by("-changed_at", "-pk")[: MOST * 4])
     rows = [each for each in recent if f"{each.pk}:{each.revision}" not in row.mailed][: MOST + 1]

@@ -19,15 +19,15 @@ from bot.upstream import landing_rows, walk
 from bot.upstream.landings import LandingState, landing_states, revised
 from bot.upstream.matching import Context, Match, Seen, lookalikes, match_all
 from bot.upstream.report_events import View
-from bot.upstream.tracking import authors, bases, recording, stable
+from bot.upstream.tracking import authors, bases, recording, releases, stable
 from bot.upstream.tracking.loading import Loaded, load_tracked
 from bot.upstream.walk import Route, Walked
 from bot.upstream.walk_checkpoint import load_checkpoint
 from tracker.domain import versions
 from tracker.domain.events import TreeRole
-from tracker.models import Commit, Release, ReleaseCandidate, Report, Tree
+from tracker.models import Commit, Report, Tree
 from tracker.services.reports import event_log
-from tracker.services.reports.report_summary import ReleaseCalendar, refresh, refresh_since
+from tracker.services.reports.report_summary import refresh
 from tracker.services.sql import bulk, locks
 from tracker.services.sql.locks import Lock
 
@@ -191,7 +191,7 @@ class _TreeUpdate:
         landing_rows.store(self.tree, self.changed, keys, self.now)
         recording.relate(self.tree, sure, keys)
         if route.role is TreeRole.MAINLINE:
-            store_releases(route.refs.versions)
+            releases.store(route.refs.versions)
         view = self._view(route)
         # A commit that is known only by an abbreviated sha is not in this tree.
         fresh = {sha for sha in self.loaded.fresh if len(sha) >= SHA_LENGTH}
@@ -232,37 +232,3 @@ def _row(match: Match) -> Commit:
         author_email=commit.author_email[:300],
         authored_at=commit.authored_at,
     )
-
-
-def store_releases(tags: Sequence[Tag]) -> None:
-    """Store every release cycle in the tags, with its date once released, and its candidates.
-
-    Refreshes the summaries of reports made since the release before the first new one.
-    """
-    before = ReleaseCalendar.load()
-    _store_cycles(tags)
-    now = ReleaseCalendar.load()
-    if now != before:
-        same = [old for old, new in zip(before.ends, now.ends, strict=False) if old == new]
-        refresh_since(same[-1] if same and same == list(now.ends[: len(same)]) else None)
-
-
-def _store_cycles(tags: Sequence[Tag]) -> None:
-    known = {release.version: release for release in Release.objects.all()}
-    candidates = set(ReleaseCandidate.objects.values_list("version", flat=True))
-    rows: list[ReleaseCandidate] = []
-    for tag in tags:
-        version = versions.parse(tag.name)
-        cycle = versions.parse(version.cycle) if version else None
-        if version is None or cycle is None or version.is_stable:
-            continue
-        release = known.get(version.cycle)
-        if release is None:
-            release, _ = Release.objects.get_or_create(version=version.cycle, defaults={"number": cycle.number})
-            known[version.cycle] = release
-        if version.is_release and release.released_at is None:
-            release.released_at = tag.at
-            release.save(update_fields=["released_at"])
-        if version.is_candidate and tag.name not in candidates:
-            rows.append(ReleaseCandidate(version=tag.name, release=release, number=version.candidate, tagged_at=tag.at))
-    ReleaseCandidate.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)

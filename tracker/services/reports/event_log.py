@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models, transaction
@@ -15,6 +15,17 @@ from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose
 from tracker.models.outbox import WAITING
 from tracker.services.reports import report_summary
 from tracker.services.sql import bulk
+
+LATE = timedelta(hours=1)  # the longest delay between an event and its row
+
+
+def recorded_between(first: datetime, told: datetime, now: datetime) -> models.QuerySet[Event]:
+    """Return the events for somebody who has been told of all until `told`, and of none before `first`.
+
+    By when we learned of something, not by when it was written: mail is read, and trees are walked, later. What was
+    learned while they were told may have been recorded after it: the last hour comes once more.
+    """
+    return Event.objects.filter(recorded_at__gt=max(first, told - LATE), recorded_at__lte=now)
 
 
 def event_row(report: Report, event: EventData, recorded_at: datetime, quote: str = "") -> Event:
