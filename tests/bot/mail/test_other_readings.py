@@ -97,6 +97,10 @@ def test_none_of_the_headers_of_a_body_is_kept_and_every_other_is(headers: bytes
     assert [" ".join(each.text.split()) for each in found] == ["<p>It is the lock.</p>"]
     assert (found[0].subject, found[0].message_id) == ("Re: the report", "a@dev.example")
     assert (found[0].author.name, found[0].author.email) == ("Dana", "dana@dev.example")
+    first, subject, rest = HEAD.partition(b"Subject: Re: the report\n")
+    below = first + rest + subject + headers + b"\n<p>It is the lock.</p>\n"
+    (other,) = other_readings(below, parse(below)) or ()
+    assert other.subject == "Re: the report"
 
 
 @pytest.mark.parametrize(

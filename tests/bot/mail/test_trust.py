@@ -201,6 +201,9 @@ STRANGER = b"Received: from x (x [192.0.2.9]) by stranger.example with SMTP\n"
             AR + b"dkim=fail ((x); dkim=pass header.d=dev.example (y)) header.d=evil.example\n" + OUTSIDE,
             AuthVerdict.NONE,
         ),
+        # A parenthesis that nothing opened closes no comment that comes later.
+        (AR + b"spf=none a); b (; dkim=pass header.d=dev.example )\n" + OUTSIDE, AuthVerdict.NONE),
+        (AR + b"spf=none a); dkim=pass header.d=dev.example\n" + OUTSIDE, AuthVerdict.PASS),
         (NAMELESS + GOOD + OUTSIDE, AuthVerdict.NONE),
         (NAMELESS.replace(b" ([192.0.2.7])", b"") + GOOD + OUTSIDE, AuthVerdict.NONE),
     ],
