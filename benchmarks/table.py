@@ -74,7 +74,10 @@ def machine() -> str:
 
 
 def commit() -> str:
-    return subprocess.check_output(["git", "-C", ROOT, "log", "-1", "--format=%h"], text=True).strip()
+    """Return what was measured: a commit, and whether the tree has changes beside it."""
+    head = subprocess.check_output(["git", "-C", ROOT, "log", "-1", "--format=%h"], text=True).strip()
+    changed = subprocess.check_output(["git", "-C", ROOT, "status", "--porcelain", "-uno"], text=True).strip()
+    return f"{head} with changes" if changed else head
 
 
 def table(title: str, figures: list[Figure]) -> str:

@@ -53,7 +53,20 @@ TEXT = st.one_of(
     st.lists(st.sampled_from(WORDS), max_size=50).map("".join),
 )
 BYTES = st.one_of(st.binary(max_size=300), TEXT.map(lambda text: text.encode("utf-8", "surrogatepass")))
-KEYS = ("version", "tests", "culprit", "format", "samples", "commit", "parent", "metrics", "builds", "kernel", "a")
+KEYS = (
+    "log",
+    "version",
+    "tests",
+    "culprit",
+    "format",
+    "samples",
+    "commit",
+    "parent",
+    "metrics",
+    "builds",
+    "kernel",
+    "a",
+)
 
 
 def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

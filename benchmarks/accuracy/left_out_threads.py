@@ -66,8 +66,8 @@ def left_out(folds: int, written: Sequence[training.Labelled], part: float = 1.0
         others = others[: round(len(others) * part)]
         model = training.train([*(each.training() for each in replies if each.thread in others), *made])
         found += judged((each for each in replies if each.thread in out), model)
-        print(f"\r{fold + 1} of {folds}", end="", file=sys.stderr, flush=True)
-    print("\r", end="", file=sys.stderr)
+        if sys.stderr.isatty():
+            print(f"\r{fold + 1} of {folds}", end="\r", file=sys.stderr, flush=True)
     return found
 
 

@@ -1,7 +1,6 @@
 """Detect the format of files, directories and streams by content, and yield their results one at a time.
 
-To add a format: write a module with FORMAT and `parse(payload, where) -> Result`, where the payload is a JSON value
-with everything needed; add it to ADAPTERS; and detect its files below.
+To add a format, see CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from bot.results.bisect_result import Result
 from bot.results.errors import RejectedInput
@@ -33,6 +32,8 @@ ADAPTERS: Mapping[str, Callable[[Any, str], Result]] = {
 _BOM = b"\xef\xbb\xbf"
 _JSON = (".json", ".jsonl", ".ndjson")
 _SUFFIXES = (*_JSON, ".log", ".txt", ".bisect", ".csv", "")
+READS = "JSON, LKP result roots, a git bisect log with its CSV, a CSV of measured commits"
+Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +95,7 @@ def _directory(top: Path) -> Iterator[Input]:
         found += 1
         yield each
     if not found:
-        yield _rejected(
-            str(top),
-            "expected JSON, LKP result roots, a git bisect log with its CSV or a CSV of measured commits, found none",
-        )
+        yield _rejected(str(top), f"expected one of {READS}; found none")
 
 
 def _files(top: Path, roots: set[Path]) -> Iterator[Path]:
@@ -122,7 +120,8 @@ def _holds_samples(path: Path, top: Path) -> bool:
 def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]:
     where = str(roots[0].parent)
     try:
-        yield Input(where, checked(lkp_roots.read_pair(roots, top, in_order=in_order), where))
+        result = _checked_parse(lambda: lkp_roots.read_pair(roots, top, in_order=in_order), where)
+        yield Input(where, checked(result, where))
     except RejectedInput as rejection:
         yield Input(where, None, rejection)
 
@@ -134,7 +133,8 @@ def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]
         if bisect_log.is_log(beginning) or bisect_log.is_samples(beginning):
             yield from _bisection(path, top)
         elif measured_commits.is_csv(beginning):
-            for value in measured_commits.parse(read_text(path, top, perf.MAX_BYTES), str(path)):
+            written = read_text(path, top, perf.MAX_BYTES)
+            for value in _checked_parse(lambda: measured_commits.parse(written, str(path)), str(path)):
                 yield from _value(value, f"{path}, {value['kernel'].get('sha') or value['kernel']['version']}")
         elif may_be_json:
             with path.open("rb") as stream:
@@ -157,7 +157,8 @@ def _bisection(path: Path, top: Path) -> Iterator[Input]:
         what = "samples (NAME.csv)" if samples is None else "git bisect log (NAME.log)"
         raise RejectedInput(str(path), f"expected its {what} beside it in {folder}, found none")
     texts = {"log": read_text(log, top, perf.MAX_BYTES), "samples": read_text(samples, top, perf.MAX_BYTES)}
-    yield Input(str(log), checked(bisect_log.parse(texts, str(log)), str(log)))
+    result = _checked_parse(lambda: bisect_log.parse(texts, str(log)), str(log))
+    yield Input(str(log), checked(result, str(log)))
 
 
 def partner_of(path: Path) -> Path | None:
@@ -252,14 +253,19 @@ def _bytes_of(value: Any) -> bytes:
 
 
 def _parsed(value: Any, where: str) -> Result | KernelResult | RejectedInput:
+    parse = perf_release_result.parse if perf_release_result.is_result(value) else perf.parse
     try:
-        if perf_release_result.is_result(value):
-            return perf_release_result.parse(value, where)
-        return perf.parse(value, where)
+        return _checked_parse(lambda: parse(value, where), where)
     except RejectedInput as rejection:
         return rejection
+
+
+def _checked_parse(parse: Callable[[], Parsed], where: str) -> Parsed:
+    """Return what an adapter makes of an input. Whatever it trips over rejects this input, and none after it."""
+    try:
+        return parse()
     except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
-        return RejectedInput(where, f"a bug, please report it: {str(error) or type(error).__name__}")
+        raise RejectedInput(where, f"a bug, please report it: {str(error) or type(error).__name__}") from error
 
 
 def _rejected(where: str, why: str) -> Input:

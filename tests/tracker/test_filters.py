@@ -9,8 +9,9 @@ from django.db.models import TextField
 from django.http import QueryDict
 
 from tests.tracker.lines import NOW, line
-from tracker.models import Report
+from tracker.models import Release, Report
 from tracker.models.reports import FILTER_COLUMNS
+from tracker.pages.triage.counts import COUNTED, counts, stamped
 from tracker.pages.triage.filters import TableFilters
 from tracker.pages.triage.query import InvalidQuery, TriageQuery
 from tracker.services.reports.report_summary import (
@@ -161,3 +162,18 @@ def test_every_column_that_is_filtered_by_is_written(db: None) -> None:
     """A row that a test sets by itself would pass, though nothing ever writes the column."""
     written = {*SUMMARY_COLUMNS, *FOLLOWING_COLUMNS, *STATE_COLUMNS}
     assert set(FILTER_COLUMNS) - written <= {"subsystem", "verdict"}, "these are given with the report"
+
+
+def test_each_value_that_a_filter_offers_shows_a_row(rows: None) -> None:
+    """What is counted, what is offered and what is filtered by are one thing."""
+    Report.objects.update(merged_release="v5.6")
+    release = stamped(Release.objects.filter(version="v5.6")).get()
+    offered = counts(release)
+    assert sorted(COUNTED) == sorted(name for name in COUNTED if offered[name])
+    for name in COUNTED:
+        for each in offered[name]:
+            query = QueryDict(mutable=True)
+            query.update({name: each.value, "improvements": "on"})
+            if name != "state":  # of several states under one word
+                assert len(shown(query.urlencode())) == each.number, (name, each)
+            assert shown(query.urlencode()), (name, each)

@@ -16,7 +16,7 @@ from tests.tracker.lines import line
 from tracker.domain.errors import InvalidInput
 from tracker.domain.search import query as search_query
 from tracker.models import Commit, Message, Metric, RawMessage, RelatedCommit, Report
-from tracker.pages.search.queries import matching, named
+from tracker.pages.search.queries import _CONDITIONS, matching, named
 from tracker.services import search_index
 
 MARCH = datetime(2026, 3, 10, tzinfo=UTC)
@@ -214,6 +214,10 @@ def test_typing_asks_one_query_once_the_names_are_known(
         offered(client, "slub p")
     with django_assert_num_queries(0):
         offered(client, "subsystem:mm")
+
+
+def test_each_field_has_its_condition() -> None:
+    assert set(_CONDITIONS) == set(search_query.FIELDS)
 
 
 def test_a_search_for_a_name_leads_to_its_page(reports: None, client: Client) -> None:

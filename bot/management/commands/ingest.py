@@ -20,16 +20,15 @@ from bot.outbox.composing.composer import compose_due
 from bot.progress import counting
 from bot.results import rejected_input
 from bot.results.intake import IntakeAnswer, take_in
-from bot.results.recognise import Input, read_paths, read_stream
+from bot.results.recognise import READS, Input, read_paths, read_stream
 from bot.results.storage.curve_building import extend_curves
 from tracker.domain.text.english import counted
 
 
 class Command(BaseCommand):
     help = (
-        "Read results: JSON (one, an array, JSON Lines), LKP result roots, a git bisect log with its CSV, a CSV of"
-        " measured commits, KCIDB v5; files, directories, or - for JSON on standard input. docs/results.md describes"
-        " each format."
+        f"Read results: {READS}. JSON is one result, an array, JSON Lines or KCIDB v5. From files, directories, or -"
+        " for JSON on standard input. docs/results.md describes each format."
     )
     requires_system_checks = ["perfwork"]
 

@@ -6,7 +6,7 @@ import contextlib
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import pytest
 from hypothesis import given
@@ -237,3 +237,16 @@ def test_any_text_is_a_result_or_a_refusal(log: str, samples: str) -> None:
     for pair in ((log, samples), (LOG, "sha,metric,value\n" + samples), (LOG, samples + CSV), (LOG + log, CSV)):
         with contextlib.suppress(RejectedInput):
             assert parsed(*pair).runs
+
+
+def test_a_bug_of_an_adapter_refuses_its_input_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(texts: object, where: str) -> Never:
+        raise ValueError("unexpected")
+
+    (tmp_path / "a.log").write_text(LOG)
+    (tmp_path / "a.csv").write_text(CSV)
+    (tmp_path / "b.json").write_text("[]")
+    monkeypatch.setattr(bisect_log, "parse", broken)
+    first, second = read_path(tmp_path)
+    assert "a bug, please report it: unexpected" in str(first.rejection)
+    assert "found an empty array" in str(second.rejection)

@@ -17,6 +17,7 @@ from django.db.models.functions import Cast, Coalesce
 
 from tracker.domain.events import OPEN, State
 from tracker.models import Release, Report
+from tracker.pages.triage.filters import FLAGS
 
 KEEP = 60.0  # seconds
 MOST = 40  # values that a filter offers; others can still be given in the URL
@@ -34,6 +35,9 @@ COUNTED: Mapping[str, str] = {
     "stable": "lacks_fix",
     "blocking": "blocks",
 }
+
+
+_NO = ("", "0", "false")  # as SQLite and PostgreSQL write it
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +101,9 @@ def _counted(version: str) -> Counts:
 
 def _offered(name: str, tally: Counter[str]) -> list[Count]:
     """Return the values of a filter as they are written in its URL."""
-    if name == "stable":
-        number = tally["true"] + tally["1"]  # as PostgreSQL and SQLite write it
-        return [Count("missing", number)] if number else []
-    if name == "blocking":
-        number = sum(many for value, many in tally.items() if value)
-        return [Count("yes", number)] if number else []
+    if name in FLAGS:
+        number = sum(many for value, many in tally.items() if value not in _NO)
+        return [Count(FLAGS[name], number)] if number else []
     if name == "assigned":
         tally["nobody"] = tally.pop("", 0)
     counted = [(value, many) for value, many in tally.items() if value and many]

@@ -168,7 +168,8 @@ class Flag(OneOf):
     """A single value such as `yes`: rows whose column is true, or not empty."""
 
     def condition(self, values: list[str]) -> Q:
-        return Q(**{self.field_name: True}) if self.field_name == "lacks_fix" else ~Q(**{self.field_name: ""})
+        is_boolean = Report._meta.get_field(self.field_name).get_internal_type() == "BooleanField"
+        return Q(**{self.field_name: True}) if is_boolean else ~Q(**{self.field_name: ""})
 
 
 class Assigned(AnyOf):
@@ -196,6 +197,7 @@ _POSITIVE: dict[str, Any] = {
     "closed_after": OnOrAfter(field_name="closed_at"),
     "q": ContainsWords(),
 }
+FLAGS = {name: each.extra["known"][0] for name, each in _POSITIVE.items() if isinstance(each, Flag)}
 NAMES = ("subsystem", "suite", "metric", "machine", "author")  # free text: checked for typos
 IMPROVEMENTS = "improvements"
 
