@@ -28,7 +28,7 @@ class Past:
 @dataclass(slots=True)
 class RecordTally:
     """Counts over some reports. `answers`: times from a regression's report to the author's or a maintainer's
-    first reply; a table that was imported gives its own date for both, so it says no time.
+    first reply, of those `replied` to; a table that was imported gives its own date for both, so it says no time.
     """
 
     name: str
@@ -39,6 +39,7 @@ class RecordTally:
     fixed: int = 0
     ended: int = 0
     false: int = 0
+    replied: int = 0
     answers: list[timedelta] = field(default_factory=list)
     noises: list[float] = field(default_factory=list)
 
@@ -52,8 +53,9 @@ class RecordTally:
         self.ended += past.verdict != Verdict.IMPROVEMENT and (past.state in CLOSED or past.state in FALSE)
         self.false += past.state in FALSE
         waited = past.responded_at - past.reported_at if past.reported_at and past.responded_at else None
-        if waited is not None and waited > timedelta(0) and past.verdict == Verdict.REGRESSION:
-            self.answers.append(waited)
+        if waited is not None and waited >= timedelta(0) and past.verdict == Verdict.REGRESSION:
+            self.replied += 1
+            self.answers += [waited] if waited else []
         if past.noise_pct is not None:
             self.noises.append(past.noise_pct)
 
