@@ -32,9 +32,7 @@ from bot.outbox.signing import DkimKey, PatattKey, Signing, Unsigned
 from bot.outbox.transports.choice import transport_of
 from bot.outbox.transports.port import Transport
 from bot.replies.rules import RULES
-from tracker.models import Tree
-from tracker.services.catalog import tree_for
-from tracker.services.reports.report_summary import refresh
+from bot.upstream.tracking.tree_rows import ConfiguredTree
 
 if TYPE_CHECKING:  # documents and their formats take 40 ms to import, which `read` and `send` do without
     from bot.outbox.composing.bulletins import BulletinConfig
@@ -218,29 +216,13 @@ def _aliases(path: str) -> Aliases:
 
 def tree_paths() -> list[Path]:
     """Return the paths of the existing clones of PERFWORK_TREES."""
-    paths = (Path(_path_and_branches(value)[0]) for value in settings.PERFWORK_TREES.values())
+    paths = (Path(each.path) for each in configured_trees())
     return [path for path in dict.fromkeys(paths) if is_repository(path)]
 
 
-def configured_trees(names: Collection[str] = ()) -> list[Tree]:
-    """Return the rows of the trees in PERFWORK_TREES, with path, branches and role updated from the settings."""
-    chosen = [name for name in settings.PERFWORK_TREES if not names or name in names]
-    return [_configured(name, settings.PERFWORK_TREES[name]) for name in chosen]
-
-
-def _path_and_branches(value: str) -> tuple[str, str]:
-    """Split a value like /srv/akpm.git#mm-* into path and branches."""
-    path, _, branches = value.partition("#")
-    return path, branches
-
-
-def _configured(name: str, value: str) -> Tree:
-    tree = tree_for(name)
-    assert tree
-    path, branches = _path_and_branches(value)
-    role = settings.PERFWORK_TREE_ROLES.get(name, tree.role)
-    if (tree.path, tree.branches, tree.role) != (path, branches, role):
-        tree.path, tree.branches, tree.role, tree.cursor = path, branches, role, ""
-        tree.save(update_fields=["path", "branches", "role", "cursor"])
-        refresh(tree.reports.values_list("pk", flat=True))  # the role decides the section of the release's table
-    return tree
+def configured_trees(names: Collection[str] = ()) -> list[ConfiguredTree]:
+    """Return the trees of PERFWORK_TREES, whose values are like /srv/akpm.git#mm-*; of `names` if there are any."""
+    roles = settings.PERFWORK_TREE_ROLES
+    values = {name: value.partition("#") for name, value in settings.PERFWORK_TREES.items()}
+    trees = [ConfiguredTree(name, path, branches, roles.get(name)) for name, (path, _, branches) in values.items()]
+    return [each for each in trees if not names or each.name in names]

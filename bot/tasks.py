@@ -43,6 +43,7 @@ from bot.results.drop_directory import take_dropped
 from bot.results.storage.curve_building import extend_curves
 from bot.runtime.leases import service_lease
 from bot.upstream.tracking.follow import Patience, follow
+from bot.upstream.tracking.tree_rows import store_trees
 from bot.webhooks import deliveries
 from tracker.services.clock import database_now
 from tracker.services.reports import closing, folding
@@ -177,7 +178,7 @@ def track_tree(name: str) -> None:
     interval = timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
     patience = Patience(settings.PERFWORK_FETCH_PATIENCE, _lease(), interval)
     try:
-        for tree in configured_trees([name]):
+        for tree in store_trees(configured_trees([name])):
             _, failure = follow(tree, bot_identity(), timezone.now(), patience, tree_paths())
             if failure:
                 log.error("%s", failure)

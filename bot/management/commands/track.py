@@ -14,6 +14,7 @@ from bot.config import bot_identity, configured_trees, tree_paths
 from bot.errors import Unreadable
 from bot.progress import counting
 from bot.upstream.tracking.follow import Patience, follow
+from bot.upstream.tracking.tree_rows import store_trees
 from tracker.domain.text.english import counted
 from tracker.models import Tree
 
@@ -55,7 +56,7 @@ class Command(BaseCommand):
         known = ", ".join(settings.PERFWORK_TREES) or "not set"
         if unknown := [name for name in names if name not in settings.PERFWORK_TREES]:
             raise CommandError(f"{', '.join(unknown)}: not in PERFWORK_TREES ({known})")
-        trees = configured_trees(names)
+        trees = store_trees(configured_trees(names))
         if not trees:
             raise CommandError(
                 "no tree to track: set PERFWORK_TREES to name=path pairs, for example linus=/srv/linux.git"
