@@ -40,6 +40,7 @@ class Recipient:
     address: Address
     why: str
     is_list: bool = False
+    is_maintainer: bool = False
 
     @property
     def email(self) -> str:
@@ -53,6 +54,14 @@ class Recipients:
     to: tuple[Recipient, ...]
     cc: tuple[Recipient, ...]
     left_out: tuple[Recipient, ...] = ()
+
+    @property
+    def lists(self) -> list[str]:
+        return [each.email for each in (*self.to, *self.cc) if each.is_list]
+
+    @property
+    def maintainers(self) -> list[str]:
+        return [each.email for each in (*self.to, *self.cc) if each.is_maintainer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +125,8 @@ def _names(commit: CommitPeople) -> Iterable[str]:
 
 
 def _responsible(commit: CommitPeople, duty: Duty) -> Iterator[Recipient]:
-    is_list = duty is Duty.LIST
-    return (Recipient(each.address, str(each), is_list) for each in commit.responsible if each.duty is duty)
+    duties = {"is_list": duty is Duty.LIST, "is_maintainer": duty is Duty.MAINTAINER}
+    return (Recipient(each.address, str(each), **duties) for each in commit.responsible if each.duty is duty)
 
 
 def _of_trailers(commit: CommitPeople) -> Iterator[Recipient]:

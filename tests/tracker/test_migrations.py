@@ -9,6 +9,8 @@ from django.apps import apps
 from django.db import connection
 
 from tests.tracker.lines import line
+from tests.world import World
+from tracker.models import OutgoingMail
 from tracker.services import search_index
 
 pytestmark = pytest.mark.django_db
@@ -53,3 +55,16 @@ def test_lost_triggers_are_made_again_and_the_index_with_them() -> None:
     assert sorted(search_index.reports_with(["zanzibar"]) or []) == [first.pk, second.pk]
     second.delete()
     assert search_index.reports_with(["zanzibar"]) == [first.pk]
+
+
+def test_who_is_a_maintainer_is_taken_from_the_reasons_of_mails_composed_before(world: World) -> None:
+    world.report()
+    mail = OutgoingMail.objects.get()
+    lee = ["lee@dev.example", "Lee Park", "Cc", "maintainer of MM"]
+    others = [
+        ["max@dev.example", "Max", "", "maintainer of MM"],  # left out
+        ["bo@dev.example", "Bo", "Cc", "reviewer of MM"],
+    ]
+    OutgoingMail.objects.filter(pk=mail.pk).update(people=[*mail.people, lee, *others])
+    import_module("tracker.migrations.0009_maintainers_of_mail").fill(apps, _Editor())
+    assert OutgoingMail.objects.get().maintainers == ["lee@dev.example"]

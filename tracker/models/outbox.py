@@ -77,6 +77,9 @@ class OutgoingMail(Lease):
         default=list, blank=True, help_text="the recipients that are done, if a server deferred others"
     )
     lists = models.JSONField(default=list, blank=True, help_text="which of the recipients are lists")
+    maintainers = models.JSONField(
+        default=list, blank=True, help_text="which of them MAINTAINERS calls a maintainer of the culprit's files"
+    )
     tries = models.PositiveIntegerField(default=0, help_text="temporary delivery failures since it was last approved")
     connection_attempts = models.PositiveIntegerField(
         default=0, help_text="times that no server was reachable since then"

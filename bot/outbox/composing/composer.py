@@ -101,8 +101,7 @@ class _Round:
         with transaction.atomic():
             if not writer.insert(report, mail, Purpose.REPORT, start, newest, held):
                 return False  # another worker was faster
-            people = (*mail.recipients.to, *mail.recipients.cc)
-            learn_maintainers(report.subsystem, [each.email for each in people if each.why.startswith("maintainer")])
+            learn_maintainers(report.subsystem, mail.recipients.maintainers)
             known = person_keys((*mail.to, *mail.cc))
             Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, recipients=known)
         return True

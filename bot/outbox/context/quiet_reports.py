@@ -204,9 +204,8 @@ def _person(
     culprit = row.about.culprit
     author = Address(culprit.author_name, culprit.author_email)
     if state.awaited is Awaited.MAINTAINER:
-        maintainers = [
-            Address(name, email) for email, name, header, why in row.people if header and why.startswith("maintainer")
-        ]
+        names = {email: name for email, name, *_ in row.people}
+        maintainers = [Address(names.get(each, ""), each) for each in row.maintainers]
         reachable = [each for each in maintainers if not aliases.of(each.email) & excluded.keys()]
         return next(iter(reachable or maintainers), Address("", ""))
     if state.state in (State.FIX_PROPOSED, State.FIX_CONFIRMED) and state.fix:

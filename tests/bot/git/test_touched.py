@@ -108,3 +108,5 @@ def test_a_report_goes_to_those_whom_the_tree_names(world: World, linux: Linux) 
     mail = OutgoingMail.objects.get()
     assert mail.recipients == ["dana@dev.example", "perf-reports@lists.example.org", MM[2], MM[0], MM[1]]
     assert ["andrea@dev.example", "Andrea Vale", "Cc", "maintainer of EXAMPLE MM"] in mail.people
+    assert mail.maintainers == ["andrea@dev.example"]
+    assert mail.lists == ["perf-reports@lists.example.org", "linux-mm@lists.example"]
