@@ -44,7 +44,7 @@ def append(rows: Iterable[Event]) -> set[int]:
     Returns the reports whose states may have changed: the caller must `refold` them.
     """
     rows = list(rows)
-    Event.objects.bulk_create(rows, ignore_conflicts=True)
+    bulk.insert_new(rows)
     return {row.report_id for row in rows}
 
 

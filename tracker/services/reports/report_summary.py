@@ -54,6 +54,7 @@ FOLLOWING_COLUMNS = (
     "urgency",
     "words",
 )
+_WRITTEN = (*STATE_COLUMNS, *FOLLOWING_COLUMNS)
 _NEWEST = "(SELECT COALESCE(MAX(e.id), 0) FROM tracker_event e WHERE e.report_id = tracker_report.id)"
 # The newest event's key, but always higher than before: an event with a lower key may be committed later.
 _REVISION = f"revision = CASE WHEN {_NEWEST} > revision THEN {_NEWEST} ELSE revision + 1 END"
@@ -180,10 +181,11 @@ def write_states(
     reports.
     """
     changed: list[Report] = []
+    columns: set[str] = set()
     moved: list[int] = []
     calendar = None
     for report in reports:
-        before, summary = ([getattr(report, name) for name in names] for names in (STATE_COLUMNS, FOLLOWING_COLUMNS))
+        before = {name: getattr(report, name) for name in _WRITTEN}
         timing = (report.reported_at, report.cycle)
         for name, value in state_columns(states[report.pk], followed).items():
             setattr(report, name, value)
@@ -192,12 +194,13 @@ def write_states(
         if timing_changed and calendar is None:
             calendar = ReleaseCalendar.load()
         set_columns(report, calendar if timing_changed else None)
-        has_moved = before != [getattr(report, name) for name in STATE_COLUMNS]
-        if has_moved:
+        different = {name for name, value in before.items() if value != getattr(report, name)}
+        if not different.isdisjoint(STATE_COLUMNS):
             moved.append(report.pk)
-        if has_moved or summary != [getattr(report, name) for name in FOLLOWING_COLUMNS]:
+        if different:
             changed.append(report)
-    bulk.update(changed, (*STATE_COLUMNS, *FOLLOWING_COLUMNS), _REVISION)
+            columns |= different
+    bulk.update(changed, sorted(columns), _REVISION)
     return moved
 
 

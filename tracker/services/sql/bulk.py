@@ -7,6 +7,7 @@ Rows are tuples of database values: keys, numbers, strings, and JSON as text. Al
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from django.db import connection, models
@@ -35,14 +36,30 @@ def insert(model: type[models.Model], fields: Sequence[str], rows: Rows) -> None
             cursor.executemany(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(fields))})", rows)
 
 
+def insert_new(rows: Sequence[models.Model]) -> None:
+    """Insert instances of one class, less those that break a unique constraint: they are stored already."""
+    if not rows:
+        return
+    fields = stored(type(rows[0]))
+    places = ", ".join(["%s"] * len(fields))
+    statement = f"INSERT INTO {_table(type(rows[0]), fields)} VALUES ({places}) ON CONFLICT DO NOTHING"
+    with connection.cursor() as cursor:
+        cursor.executemany(statement, [values(row) for row in rows])
+
+
 def stored(model: type[models.Model]) -> list[str]:
     """Return the names of the fields that a new row stores: all but the primary key and generated fields."""
-    return [field.name for field in model._meta.concrete_fields if not field.primary_key and not field.generated]
+    return [field.name for field in _stored(model)]
+
+
+@cache
+def _stored(model: type[models.Model]) -> tuple[models.Field[Any, Any], ...]:
+    return tuple(each for each in model._meta.concrete_fields if not each.primary_key and not each.generated)
 
 
 def values(row: models.Model) -> tuple[Any, ...]:
     """Return the database values of a new row, in the order of `stored`."""
-    fields = (_field(type(row), name) for name in stored(type(row)))
+    fields = _stored(type(row))
     return tuple([field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields])
 
 
