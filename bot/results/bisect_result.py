@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tracker.domain.statistics.samples import SampleSummary
@@ -106,3 +106,12 @@ class Result:
     def headline(self) -> MeasurementData:
         """The measurement that was bisected."""
         return next(each for each in self.runs[0].measurements if each.role == "headline")
+
+    def reversed(self) -> Result:
+        """Return the result with its sides swapped: culprit and parent, good and bad, and what was measured of both."""
+        runs = tuple(replace(run, measurements=tuple(map(_reversed, run.measurements))) for run in self.runs)
+        return replace(self, good=self.bad, bad=self.good, culprit=self.parent, parent=self.culprit, runs=runs)
+
+
+def _reversed(each: MeasurementData) -> MeasurementData:
+    return replace(each, old=each.new, new=each.old, old_samples=each.new_samples, new_samples=each.old_samples)

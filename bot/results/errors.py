@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+Parsed = TypeVar("Parsed")
 
 
 class RejectedInput(Exception):
@@ -34,3 +37,11 @@ def _one_line(text: str) -> str:
 
 class Conflict(RejectedInput):
     """A result whose key is known already, with different content."""
+
+
+def checked_parse(parse: Callable[[], Parsed], where: str) -> Parsed:
+    """Return what an adapter makes of an input. Whatever it trips over rejects this input, and none after it."""
+    try:
+        return parse()
+    except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
+        raise RejectedInput(where, f"a bug, please report it: {str(error) or type(error).__name__}") from error

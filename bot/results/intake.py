@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -87,14 +87,4 @@ def _parent_first(result: Result, seen: dict[str, CommitInspection]) -> Result:
     parent = seen.get(result.parent.sha)
     if parent is None or result.culprit.sha not in parent.parents:
         return result
-    runs = tuple(
-        replace(
-            run,
-            measurements=tuple(
-                replace(each, old=each.new, new=each.old, old_samples=each.new_samples, new_samples=each.old_samples)
-                for each in run.measurements
-            ),
-        )
-        for run in result.runs
-    )
-    return replace(result, good=result.bad, bad=result.good, culprit=result.parent, parent=result.culprit, runs=runs)
+    return result.reversed()

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 from bot.results.bisect_result import Result
-from bot.results.errors import RejectedInput
+from bot.results.errors import RejectedInput, checked_parse
 from bot.results.files import HEAD, head_of, read_text, reason_of, text
 from bot.results.formats import bisect_log, kcidb, lkp, lkp_roots, measured_commits, perf_release_result
 from bot.results.formats import perf_bisect_result as perf
@@ -33,7 +33,6 @@ _BOM = b"\xef\xbb\xbf"
 _JSON = (".json", ".jsonl", ".ndjson")
 _SUFFIXES = (*_JSON, ".log", ".txt", ".bisect", ".csv", "")
 READS = "JSON, LKP result roots, a git bisect log with its CSV, a CSV of measured commits"
-Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +48,15 @@ class Input:
     raw: bytes = b""
 
 
-def reread(format_name: str, payload: str, where: str) -> Result:
-    """Parse a stored payload with today's code. Raises RejectedInput if that does not know it any more."""
+def reread(format_name: str, payload: str, bad_sha: str, where: str) -> Result:
+    """Parse a stored payload with today's code. Raises RejectedInput if that does not know it any more.
+
+    `bad_sha`: the bad end by which it was stored; an adapter that only guesses the parent may guess the other one.
+    """
     if format_name not in ADAPTERS:
         raise RejectedInput(where, f"there is no format {format_name!r} any more")
-    return ADAPTERS[format_name](json.loads(payload), where)
+    result = checked_parse(lambda: ADAPTERS[format_name](json.loads(payload), where), where)
+    return result.reversed() if result.may_be_reversed and result.good.sha == bad_sha else result
 
 
 def read_paths(paths: Sequence[Path]) -> Iterator[Input]:
@@ -120,7 +123,7 @@ def _holds_samples(path: Path, top: Path) -> bool:
 def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]:
     where = str(roots[0].parent)
     try:
-        result = _checked_parse(lambda: lkp_roots.read_pair(roots, top, in_order=in_order), where)
+        result = checked_parse(lambda: lkp_roots.read_pair(roots, top, in_order=in_order), where)
         yield Input(where, checked(result, where))
     except RejectedInput as rejection:
         yield Input(where, None, rejection)
@@ -134,7 +137,7 @@ def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]
             yield from _bisection(path, top)
         elif measured_commits.is_csv(beginning):
             written = read_text(path, top, perf.MAX_BYTES)
-            for value in _checked_parse(lambda: measured_commits.parse(written, str(path)), str(path)):
+            for value in checked_parse(lambda: measured_commits.parse(written, str(path)), str(path)):
                 yield from _value(value, f"{path}, {value['kernel'].get('sha') or value['kernel']['version']}")
         elif may_be_json:
             with path.open("rb") as stream:
@@ -157,7 +160,7 @@ def _bisection(path: Path, top: Path) -> Iterator[Input]:
         what = "samples (NAME.csv)" if samples is None else "git bisect log (NAME.log)"
         raise RejectedInput(str(path), f"expected its {what} beside it in {folder}, found none")
     texts = {"log": read_text(log, top, perf.MAX_BYTES), "samples": read_text(samples, top, perf.MAX_BYTES)}
-    result = _checked_parse(lambda: bisect_log.parse(texts, str(log)), str(log))
+    result = checked_parse(lambda: bisect_log.parse(texts, str(log)), str(log))
     yield Input(str(log), checked(result, str(log)))
 
 
@@ -255,17 +258,9 @@ def _bytes_of(value: Any) -> bytes:
 def _parsed(value: Any, where: str) -> Result | KernelResult | RejectedInput:
     parse = perf_release_result.parse if perf_release_result.is_result(value) else perf.parse
     try:
-        return _checked_parse(lambda: parse(value, where), where)
+        return checked_parse(lambda: parse(value, where), where)
     except RejectedInput as rejection:
         return rejection
-
-
-def _checked_parse(parse: Callable[[], Parsed], where: str) -> Parsed:
-    """Return what an adapter makes of an input. Whatever it trips over rejects this input, and none after it."""
-    try:
-        return parse()
-    except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
-        raise RejectedInput(where, f"a bug, please report it: {str(error) or type(error).__name__}") from error
 
 
 def _rejected(where: str, why: str) -> Input:

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.results.bisect_result import MeasurementData
+from bot.results.bisect_result import MeasurementData, Result
 from bot.results.formats import lkp, perf_bisect_result
-from bot.results.recognise import reread
 from tracker.domain.keys import scenario_key
 
 BUILD = ("kconfig", "config_url", "compiler", "rootfs", "cmdline")
@@ -39,13 +38,10 @@ def details_of(format_name: str, payload: str) -> ResultDetails:
     return ResultDetails()
 
 
-def remeasured(
-    format_name: str, payload: str, sha: str, scenario: str, machine: str, metric: str
-) -> MeasurementData | None:
-    """Return the measurement of a metric on a machine, from a stored result whose bad commit or culprit is `sha`;
-    None if it was not measured there. `scenario`: its key.
+def remeasured(data: Result, sha: str, scenario: str, machine: str, metric: str) -> MeasurementData | None:
+    """Return the measurement of a metric on a machine, from a result whose bad commit or culprit is `sha`; None if it
+    was not measured there. `scenario`: its key.
     """
-    data = reread(format_name, payload, "the stored result")
     if sha not in (data.bad.sha, data.culprit.sha if data.culprit else ""):
         return None  # a recheck without numbers
     for run in data.runs:

@@ -14,6 +14,7 @@ from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.context.patch_mail import PatchMails
+from bot.results.recognise import reread
 from bot.results.stored_result import ResultDetails, details_of, remeasured
 from tracker.domain.events import Grade, Verdict
 from tracker.domain.statistics.significance import Compared, grade, overlap
@@ -153,7 +154,8 @@ def measured_again(report: Report, result: str, sha: str) -> FindingData | None:
         return None
     head = headline_of(report)
     where = (head.scenario.key, head.machine.name, head.metric.name)
-    found = remeasured(row.format, row.payload, sha, *where)
+    data = reread(row.format, row.payload, row.bad_sha, str(row))
+    found = remeasured(data, sha, *where)
     return remeasured_finding(found, head) if found else None
 
 

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import jsonschema
@@ -19,7 +20,7 @@ import kcidb_io
 
 from bot.mail.trailers import find_trailers
 from bot.results.bisect_result import CommitInfo, MachineInfo, MeasurementData, Result, TestRun
-from bot.results.errors import RejectedInput
+from bot.results.errors import RejectedInput, checked_parse
 from bot.results.formats import numbers
 from bot.results.formats.schema import canonical, pointer
 
@@ -39,7 +40,7 @@ def parse_all(value: Any, where: str) -> Iterator[Result | RejectedInput]:
     """Yield a result, or why it is rejected, for every pair of commits that a report compares."""
     try:
         _check(value, where)
-        pairs = list(_pairs(value, where))
+        pairs = checked_parse(lambda: list(_pairs(value, where)), where)
     except RejectedInput as error:
         yield error
         return
@@ -47,7 +48,7 @@ def parse_all(value: Any, where: str) -> Iterator[Result | RejectedInput]:
         yield RejectedInput(where, "expected tests with a number on two commits, found none that can be compared")
     for pair in pairs:
         try:
-            yield parse(pair, where)
+            yield checked_parse(partial(parse, pair, where), where)
         except RejectedInput as error:
             yield error
 

@@ -66,7 +66,7 @@ def _readable(row: Row, points_of: Callable[[Row], _Points]) -> list[tuple[_Name
 
 
 def _of_bisection(row: BisectResult) -> _Points:
-    result = reread(row.format, row.payload, str(row))
+    result = reread(row.format, row.payload, row.bad_sha, str(row))
     for run in result.runs:
         for each in run.measurements:
             name = (each.metric, scenario_key(run.suite, run.params), run.machine.id)

@@ -173,9 +173,10 @@ class _Batch:
         base = (result.parent.describe if result.parent else "") or result.good.describe
         clears_hold = bool(report.held) and not row.held and report.pk not in self.known.announced
         headline, repeated = _headline(measured), []
-        for each in measured:
-            if clears_hold:
+        if clears_hold:
+            for each in measured:
                 self._remove_finding(report, each)
+        for each in measured:
             if each.key in self.known.findings[report.pk]:
                 repeated.append(each.summary())
                 continue

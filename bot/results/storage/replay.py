@@ -9,7 +9,7 @@ from itertools import chain
 
 from django.db import transaction
 
-from bot.results.errors import RejectedInput
+from bot.results.errors import RejectedInput, checked_parse
 from bot.results.formats import perf_release_result
 from bot.results.recognise import reread
 from bot.results.storage.catalog import fetch_catalog
@@ -18,7 +18,7 @@ from bot.results.storage.grading import grade
 from bot.results.storage.kernel_results import store_measurements
 from tracker.domain.tool_output.kinds import kind_of
 from tracker.models import BisectResult, Finding, Measurement, ReleaseResult, ToolOutput
-from tracker.services.reports.regrading import regrade
+from tracker.services.reports.regrading import regrade, update_reports
 
 _COLUMNS = ("scenario__key", "machine__name", "metric__name", "role", "mean", "stddev", "runs")
 # What a payload says of a finding, and what follows from that and from the noise that is known.
@@ -59,15 +59,16 @@ def read_again() -> ReadAgain:
 
 def _findings(row: BisectResult) -> bool:
     """Measure the findings of a result again; return whether they changed. One that is as it was keeps its grade."""
-    result = reread(row.format, row.payload, str(row))
+    result = reread(row.format, row.payload, row.bad_sha, str(row))
     with transaction.atomic():
-        (measured,) = grade([result], fetch_catalog([result], {}))
-        again = {each.key: each for each in measured}
-        stored = Finding.objects.filter(result=row).select_related("metric")
+        catalog = fetch_catalog([result], {})
+        (measured,) = grade([result], catalog)
+        again = {each.key: each for each in reversed(measured)}  # the first counts, as at intake
+        stored = Finding.objects.filter(result=row).select_related("metric", "report")
         changed = [each for each in stored if _measured_again(each, row, again)]
         Finding.objects.bulk_update(changed, (*_MEASURED, *_SAMPLES, *_GRADED))
-        if changed:
-            regrade({each.metric for each in changed})
+        update_reports(changed)
+        regrade(catalog.changed_metrics)  # today's code may know a direction that nobody did
     return bool(changed)
 
 
@@ -88,7 +89,7 @@ def _measured_again(finding: Finding, row: BisectResult, again: dict[tuple[int, 
 
 def _measurements(row: ReleaseResult) -> bool:
     """Store the measurements of a result again; return whether they changed."""
-    result = perf_release_result.parse(json.loads(row.payload), str(row))
+    result = checked_parse(lambda: perf_release_result.parse(json.loads(row.payload), str(row)), str(row))
     stored = Measurement.objects.filter(result=row)
     with transaction.atomic():
         before = set(stored.values_list(*_COLUMNS))

@@ -197,7 +197,7 @@ def test_one_without_the_other_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_stored_payload_is_read_again() -> None:
-    assert reread(parsed().format, parsed().payload, "stored") == parsed()
+    assert reread(parsed().format, parsed().payload, parsed().bad.sha, "stored") == parsed()
 
 
 def test_what_git_itself_prints(tmp_path: Path) -> None:

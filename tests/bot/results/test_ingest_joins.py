@@ -16,6 +16,7 @@ from bot.outbox.composing.composer import compose_due
 from bot.results.intake import take_in
 from bot.results.recognise import read_path
 from bot.results.storage.curve_building import extend_curves
+from bot.results.storage.replay import ReadAgain, read_again
 from tests.world import World, state, status_text
 from tracker.domain.curves.points import CurvePoint
 from tracker.models import Commit, Event, Finding, OutgoingMail, Report
@@ -354,6 +355,9 @@ def test_a_tree_puts_a_guessed_pair_the_right_way_round(
     finding = report.findings.get(headline=True)
     assert finding.parent
     assert (finding.parent.sha, round(finding.change_pct or 0)) == (parent, -30)
+    before = list(Finding.objects.values())
+    assert read_again() == ReadAgain(results=1)
+    assert list(Finding.objects.values()) == before
 
 
 def test_what_was_sent_is_not_composed_again(world: World) -> None:

@@ -187,7 +187,7 @@ def test_three_commits_are_refused() -> None:
 
 def test_a_stored_payload_is_read_again() -> None:
     parsed = result(report())
-    assert reread(parsed.format, parsed.payload, "stored") == parsed
+    assert reread(parsed.format, parsed.payload, parsed.bad.sha, "stored") == parsed
 
 
 def test_reports_and_results_may_stand_in_one_file() -> None:

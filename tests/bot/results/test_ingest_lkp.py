@@ -235,7 +235,7 @@ def test_a_stored_payload_is_read_again(tmp_path: Path) -> None:
     write_root(tmp_path, CULPRIT, NEW)
     result = read(tmp_path).result
     assert result
-    assert reread(result.format, result.payload, "stored") == result
+    assert reread(result.format, result.payload, result.bad.sha, "stored") == result
     again = lkp.parse(json.loads(result.payload), "stored", in_order=True)
     assert (again.id, again.payload, again.uncertainty) == (result.id, result.payload, "")
 

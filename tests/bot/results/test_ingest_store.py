@@ -172,7 +172,7 @@ def test_every_stored_payload_is_understood_again(world: World) -> None:
     world.ingest(world.result("b" * 40, "mm: a"))
     row = BisectResult.objects.get()
     assert row.format in ADAPTERS
-    again = reread(row.format, row.payload, "stored")
+    again = reread(row.format, row.payload, row.bad_sha, "stored")
     assert (again.producer, again.id, again.payload) == (row.producer, row.external_id, row.payload)
 
 

@@ -7,7 +7,7 @@ import pytest
 from bot.outbox.composing.composer import compose_due
 from bot.results.storage.replay import ReadAgain, read_again
 from tests.world import World
-from tracker.models import BisectResult, Finding, OutgoingMail, Report
+from tracker.models import BisectResult, Finding, Metric, OutgoingMail, Report
 
 MEASURED = ("old_mean", "new_mean", "old_samples", "new_samples", "change_pct", "change_pct_raw", "verdict", "p_value")
 
@@ -56,3 +56,32 @@ def test_a_mail_that_waits_is_composed_again(results: None, world: World) -> Non
     Finding.objects.update(new_mean=2.0)
     read_again()
     assert set(OutgoingMail.objects.values_list("stale", flat=True)) == {True}
+
+
+def test_a_result_that_today_s_code_trips_over_ends_nothing(results: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def trips(value: object, where: str) -> object:
+        raise KeyError("runs")
+
+    monkeypatch.setattr("bot.results.recognise.ADAPTERS", dict.fromkeys(("perf-bisect-result/1",), trips))
+    assert read_again() == ReadAgain(results=2, rejected=2)
+
+
+def test_a_direction_that_today_s_code_knows_grades_what_is_stored(world: World) -> None:
+    world.ingest(world.result("b" * 40, "mm: a"))
+    before = (measured(), list(Report.objects.values_list("verdict", "held")))
+    Metric.objects.update(direction="unknown", direction_by="nobody")
+    Finding.objects.update(verdict="unknown")
+    Report.objects.update(verdict="unknown", held="the direction of vm-scan.ops_per_sec is unknown")
+    read_again()
+    assert measured() == before[0]
+    assert list(Report.objects.values_list("verdict", flat=True)) == [before[1][0][0]]
+
+
+def test_of_a_place_that_a_result_measures_twice_the_first_counts(world: World) -> None:
+    value = world.result("b" * 40, "mm: a")
+    slower = {**value["measurements"][0], "role": "kpi", "bad": {"samples": [500, 505, 495]}}
+    value["additional"] = [{"test": value["test"], "machine": value["machine"], "measurements": [slower]}]
+    world.ingest(value)
+    before = measured()
+    assert read_again().changed == 0
+    assert measured() == before

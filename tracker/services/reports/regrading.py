@@ -20,23 +20,33 @@ def regrade(metrics: Collection[Metric]) -> int:
 
     Findings from a robot's mail keep the robot's verdict. A report that was sent keeps its verdict, too.
     """
+    if not metrics:
+        return 0
     findings = Finding.objects.filter(metric__in=metrics, result__isnull=False).select_related("metric", "report")
     changed: list[Finding] = []
-    heads: list[Finding] = []
+    heads: list[Finding] = []  # of the others: a direction that is now known no longer holds their reports
     for finding in findings.defer("old_samples", "new_samples").iterator(chunk_size=1000):
         if _grade(finding):
             changed.append(finding)
-        if finding.headline:
+        elif finding.headline:
             heads.append(finding)
     Finding.objects.bulk_update(changed, _COLUMNS, batch_size=200)
+    update_reports([*changed, *heads])
+    return len(changed)
+
+
+@transaction.atomic
+def update_reports(findings: Collection[Finding]) -> None:
+    """Bring the reports of findings that were graded again up to date: their verdicts, states, tables and mails."""
+    reports = {finding.report_id for finding in findings}
+    heads = [finding for finding in findings if finding.headline]
     already_sent = sent_reports(finding.report_id for finding in heads)
     for finding in heads:
         if finding.report_id not in already_sent:
             set_verdict(finding.report, finding)
-    event_log.refold(finding.report_id for finding in heads)
-    report_summary.refresh(finding.report_id for finding in heads)
-    outdate({finding.report_id for finding in (*changed, *heads)})
-    return len(changed)
+    event_log.refold(reports)
+    report_summary.refresh(reports)
+    outdate(reports)
 
 
 def _grade(finding: Finding) -> bool:
