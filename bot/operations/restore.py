@@ -18,7 +18,8 @@ from pathlib import Path
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.loader import MigrationLoader
-from django.db.models import Q
+from django.db.models import Q, Value
+from django.db.models.functions import Concat
 
 from bot.operations.backup import DROPPED, sha256
 from bot.operations.database_copy import NAMES, copy_in, count_rows
@@ -129,14 +130,18 @@ def _settle(manifest: Manifest, now: datetime) -> None:
     columns = {"reason": doubt, "handed_over_at": manifest.made_at, "lease_until": None}
     mail_transitions.transition(may_have_left, S.IN_DOUBT, BY, now, doubt, **columns)
     held = f"composed before the backup of {made}; check in the archives that it was not sent since"
-    composed = OutgoingMail.objects.filter(Q(state=S.COMPOSED) | Q(state=S.HELD, not_before__isnull=False))
+    of_a_rule = Q(state=S.HELD) & (Q(decided_by_person=False) | Q(not_before__isnull=False))
+    composed = OutgoingMail.objects.filter(Q(state=S.COMPOSED) | of_a_rule)
     columns = {"reason": held, "decided_by_person": True, "not_before": None}
     mail_transitions.transition(composed, S.HELD, BY, now, held, **columns)
-    unmailed = Report.objects.filter(held="", results__isnull=False).exclude(outgoing__purpose="report").distinct()
-    keys = list(unmailed.values_list("pk", flat=True))
+    # A reason for which a report was held may have been cleared since, and its mail sent; no result clears this one.
+    unmailed = Report.objects.filter(results__isnull=False).exclude(outgoing__purpose="report").distinct()
+    keys = list(unmailed.exclude(held__endswith=FORGOTTEN).values_list("pk", flat=True))
     for start in range(0, len(keys), _AT_ONCE):
         some = keys[start : start + _AT_ONCE]
-        Report.objects.filter(pk__in=some).update(held=FORGOTTEN)  # which no other result clears
+        reports = Report.objects.filter(pk__in=some)
+        reports.exclude(held="").update(held=Concat("held", Value(f"\n{FORGOTTEN}")))
+        reports.filter(held="").update(held=FORGOTTEN)
         refresh(some)
 
 
