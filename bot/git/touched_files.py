@@ -34,13 +34,14 @@ def touched(repositories: Iterable[Path], sha: str) -> TouchedFiles:
     for repository in repositories:
         try:
             if full_sha := resolve(repository, [sha]).get(sha):
-                return _touched(repository, full_sha)
+                return touched_in(repository, full_sha)
         except (Unreadable, OSError, ValueError):
             continue
     return TouchedFiles()
 
 
-def _touched(repository: Path, sha: str) -> TouchedFiles:
+def touched_in(repository: Path, sha: str) -> TouchedFiles:
+    """Return the files of a commit of this tree. Raises Unreadable, OSError and ValueError."""
     names = _git(repository, "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--no-renames", "--name-only", sha)
     files = tuple(names.decode("utf-8", "replace").split("\0")[:-1][:MAX_FILES])
     maintainers_text = _file(repository, sha, "MAINTAINERS")

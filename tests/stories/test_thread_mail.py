@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import InternalError
 
 from bot.compose.policy.action import Action
 from bot.compose.policy.policy import Policy, PolicyRule
@@ -74,6 +75,36 @@ def test_a_worse_finding_is_told_in_the_thread_once(world: World) -> None:
     assert parsed.text.count("/report/") == 1
     assert further(world) == 0
     assert further(world, 24 * 30) == 0
+
+
+def interruption() -> InternalError:
+    """What a transaction ends with on PostgreSQL if its machine stood still for too long."""
+    cause = Exception("terminating connection due to idle-in-transaction timeout")
+    cause.sqlstate = "25P03"  # type: ignore[attr-defined]
+    error = InternalError(str(cause))
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize("where", ["_follow_up", "_mail"])
+def test_what_an_interruption_kept_from_being_composed_is_composed_in_the_next_round(
+    world: World, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    report = world.report()
+    world.later(24)
+    if where == "_follow_up":
+        world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
+    else:
+        still_there(world, report, "v9.1-rc5")
+    world.later(2)  # past those that may still be on their way
+
+    def interrupted(*arguments: object) -> None:
+        raise interruption()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module._Further, where, interrupted)
+        assert further(world) == 0
+    assert further(world) == 1
 
 
 def test_what_matters_little_is_not_mailed(world: World) -> None:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
-from django.db import OperationalError, transaction
+from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from bot.compose.follow_ups.findings_mail import compose_follow_up, matters
@@ -38,6 +38,7 @@ from tracker.models.outbox import WAITING
 from tracker.models.reports import NEWS
 from tracker.services import mail_transitions
 from tracker.services.reports import event_log
+from tracker.services.sql.interrupted import is_interruption
 
 APART = timedelta(days=7)  # between two follow-ups of one report
 FRESH = timedelta(days=7)  # older events are not mailed
@@ -79,9 +80,10 @@ class _Further:
                 Report.objects.select_for_update().filter(pk=sent.about.pk).first()
                 sent_row.update(**checked)  # first, so that a concurrent event marks it again
                 return compose(report_context(sent))
-        except OperationalError as busy:  # the next round tries again
-            log.error("%s: composing a further mail failed: %s", sent.about.culprit.sha10, busy)
-        except Exception:  # bad data from a lab, a tree or a mail
+        except Exception as error:  # bad data from a lab, a tree or a mail
+            if is_interruption(error):  # the next round tries again
+                log.error("%s: composing a further mail failed: %s", sent.about.culprit.sha10, error)
+                return 0
             log.exception("%s: composing a further mail failed", sent.about.culprit.sha10)
             sent_row.update(**checked)
         return 0
@@ -187,7 +189,9 @@ class _Further:
                     return 0
                 foreign = [event.title, event.tag, event.remark, context.text_of(event), mail.subject]
                 return self._insert(context, mail, purpose, self._decision(context, event.kind), foreign)
-        except Exception:  # as above
+        except Exception as error:
+            if is_interruption(error):
+                raise
             log.exception("%s: composing the mail about %s failed", context.report.culprit.sha10, event.kind)
             return 0
 

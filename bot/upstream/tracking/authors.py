@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.db.models import Q
 
+from bot.errors import Unreadable
 from bot.git.inspection import CommitInspection, inspect
 from bot.git.maintainers import Duty
 from bot.git.refs import resolve
-from bot.git.touched_files import touched
+from bot.git.touched_files import touched_in
 from bot.mail.addresses import Address
 from bot.mail.patches import bare_title
 from bot.mail.people.signers import MOST, signers
@@ -19,6 +21,7 @@ from bot.replies.which_report.report_lookup import person_keys
 from tracker.models import Commit, Report
 from tracker.services.reports.report_summary import refresh
 
+log = logging.getLogger(__name__)
 _MAX_LOOKED_UP = 5000  # culprits looked up in a tree at once, newest first
 _MAX_INSPECTED = 200  # of those found; the next walk goes on
 _MAX_MAINTAINERS = 50  # culprits whose files are looked up in MAINTAINERS in a walk, each in some 50 ms
@@ -43,14 +46,22 @@ def find(repository: Path) -> FoundCulprits:
     unlisted = [sha for sha in full_shas if rows[sha] is None][:_MAX_MAINTAINERS]
     return FoundCulprits(
         {sha: found[full_sha] for sha, full_sha in full_shas.items() if full_sha in found},
-        {sha: _maintainers(repository, full_shas[sha]) for sha in unlisted},
+        dict(_maintainers(repository, {sha: full_shas[sha] for sha in unlisted})),
     )
 
 
-def _maintainers(repository: Path, sha: str) -> list[Address]:
-    """Return the maintainers and reviewers of the files of a commit, by the MAINTAINERS of that commit."""
-    listed = touched([repository], sha).responsible
-    return [each.address for each in listed if each.duty is not Duty.LIST]
+def _maintainers(repository: Path, full_shas: Mapping[str, str]) -> Iterator[tuple[str, list[Address]]]:
+    """Yield the maintainers and reviewers of the files of each commit, by the MAINTAINERS of that commit.
+
+    A commit that can't be read now is left out, and so asked for again: "nobody" would be a wrong answer for ever.
+    """
+    for sha, full_sha in full_shas.items():
+        try:
+            listed = touched_in(repository, full_sha).responsible
+        except (Unreadable, OSError, ValueError) as error:
+            log.warning("who maintains %s can't be read: %s", sha[:10], error)
+            continue
+        yield sha, [each.address for each in listed if each.duty is not Duty.LIST]
 
 
 def store(culprits: FoundCulprits) -> None:

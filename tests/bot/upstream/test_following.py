@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.demo.story import DANA
-from bot.errors import Busy
+from bot.errors import Busy, Unreadable
 from bot.mail.addresses import Address
 from bot.upstream import walk
 from bot.upstream.tracking import authors
@@ -109,9 +110,25 @@ def test_a_tree_is_asked_for_maintainers_once_and_for_some_at_a_time(
     kernel.git.commit("another one")
     kernel.walk("linus")
     assert Commit.objects.filter(maintainers=[]).count() == 3
-    monkeypatch.setattr(authors, "touched", None)
+    monkeypatch.setattr(authors, "touched_in", None)
     kernel.git.commit("and one more")
     kernel.walk("linus")
+
+
+def test_a_culprit_that_can_not_be_read_now_is_asked_for_again(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel.report(kernel.git.commit("mm: a change"))
+
+    def unreadable(repository: Path, sha: str) -> object:
+        raise Unreadable("git took longer than 60 s")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(authors, "touched_in", unreadable)
+        kernel.walk("linus")
+    culprit = Commit.objects.get(report__isnull=False)
+    assert (culprit.author_email != "", culprit.maintainers) == (True, None)
+    kernel.git.commit("another one")
+    kernel.walk("linus")
+    assert Commit.objects.get(report__isnull=False).maintainers == []
 
 
 def test_in_next_since_a_day_then_in_the_mainline(kernel: Kernel) -> None:
