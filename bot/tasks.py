@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
 import bot.celery  # noqa: F401  # the app that these tasks belong to
-from bot.archives.mirrors import MirrorPatience, read_mirror
+from bot.archives.mirrors import MirrorPatience, forget_others, read_mirror
 from bot.archives.sources.mirror import CLONING, clone_following
 from bot.config import (
     bot_identity,
@@ -125,6 +126,7 @@ def open_lab_jobs() -> int:
 @shared_task(name="read_archives")
 def read_archives() -> None:
     """Enqueue a task for every archive, so that a hanging server blocks no other archive."""
+    forget_others(settings.PERFWORK_ARCHIVES)
     for index, _ in enumerate(settings.PERFWORK_ARCHIVES):
         _enqueue(read_archive, index)  # by number: a URL may hold a password, to be kept off the broker
 
@@ -208,7 +210,8 @@ def ask_second_opinions() -> int:
 def send_links() -> int:
     """Mail the sign-in links that somebody waits for at a page. Return how many; `send_mail` sends what is left."""
     try:
-        return mail_links(configured_transport(), bot_identity(), timezone.now(), send_config().signing)
+        with contextlib.closing(configured_transport()) as transport:
+            return mail_links(transport, bot_identity(), timezone.now(), send_config().signing)
     except ValueError as invalid:
         log.info("%s", invalid)
         return 0
@@ -224,7 +227,8 @@ def mail_faults() -> int:
     except ValueError as invalid:
         log.info("%s", invalid)
         return 0
-    return mail_operators(transport, bot_identity(), timezone.now(), send_config().signing)
+    with contextlib.closing(transport):
+        return mail_operators(transport, bot_identity(), timezone.now(), send_config().signing)
 
 
 @shared_task(name="send_mail", soft_time_limit=900, time_limit=960)

@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 
-from django.db import InterfaceError
+from django.db import InterfaceError, ProgrammingError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.defaults import server_error
@@ -16,16 +16,21 @@ from tracker.services.sql.interrupted import is_interruption
 RETRY = 10  # seconds
 _QUIET = 60.0  # seconds between two log lines of a process
 
+_LACKS_MIGRATIONS = "the database lacks migrations: run manage.py migrate"
 # Parts of the messages of SQLite and PostgreSQL, in lower case, and what they mean.
 _MEANINGS = (
     (("disk is full", "no space left", "disk full"), "the disk of the database is full"),
-    (("no such table", "no such column", "does not exist"), "the database lacks migrations: run manage.py migrate"),
+    (("no such table", "no such column"), _LACKS_MIGRATIONS),
+    (("does not exist",), "the database that DATABASE_URL names does not exist"),
     (("database is locked",), "the database is busy"),
 )
+_UNDEFINED = ("42P01", "42703")  # SQLSTATE undefined_table and undefined_column, which Django makes a ProgrammingError
 
 
 def reason_of(error: BaseException | None) -> str:
     """Return why the database can't be used, or "" if the error is about something else."""
+    if isinstance(error, ProgrammingError) and getattr(error.__cause__, "sqlstate", None) in _UNDEFINED:
+        return _LACKS_MIGRATIONS
     if not (is_interruption(error) or isinstance(error, InterfaceError)):
         return ""
     text = str(error).lower()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -77,6 +78,11 @@ def read_mirror(address: str, identity: BotIdentity, now: datetime, patience: Mi
         return done
     finally:
         release(mirror)
+
+
+def forget_others(addresses: Iterable[str]) -> None:
+    """Forget the archives that are not in PERFWORK_ARCHIVES any more, so that nobody is told that they stand still."""
+    Mirror.objects.exclude(path__in=[shown(each) for each in addresses]).delete()
 
 
 def _fetch_and_read(

@@ -21,11 +21,13 @@ from bot.outbox.transports.port import Envelope, SendStatus, Transport
 from tracker.domain.faults import Fault
 from tracker.domain.text.english import counted
 from tracker.models import FaultMail
+from tracker.services import mail_transitions
 from tracker.services.accounts.roles import SEND
 from tracker.services.faults import faults
 
 MOST = 50  # operators, and problems in a mail
 KEPT = timedelta(days=90)
+_UNSENT = frozenset({SendStatus.NO_SERVER, SendStatus.LATER, SendStatus.NOT_NOW})
 log = logging.getLogger(__name__)
 
 
@@ -33,8 +35,10 @@ def mail_operators(transport: Transport, identity: BotIdentity, now: datetime, s
     """Send today's mail to each operator who has not got it. Return how many a server accepted.
 
     It does not go through the outbox, which may be what stalls. A mail is noted before it is sent: whoever got none
-    because of a crash gets one tomorrow.
+    because of a crash gets one tomorrow. If all sending is stopped, it waits, too.
     """
+    if mail_transitions.stopped():
+        return 0
     FaultMail.objects.filter(at__lt=now - KEPT).delete()
     found = faults(now)
     accepted = 0
@@ -44,8 +48,10 @@ def mail_operators(transport: Transport, identity: BotIdentity, now: datetime, s
             continue
         status = _send(address, found, transport, identity, now, signing)
         accepted += status is SendStatus.SENT
-        if status in (SendStatus.NO_SERVER, SendStatus.LATER):
+        if status in _UNSENT:
             note.delete()  # nothing was sent: again in an hour
+        if status in (SendStatus.NO_SERVER, SendStatus.NOT_NOW):
+            break
     return accepted
 
 
@@ -63,7 +69,8 @@ def _send(
         log.error("no mail to operator %r: %s", address, error)
         return SendStatus.REFUSED
     signed = signing.sign(raw) if signing else raw
-    outcome = transport.send(Envelope(_id(address, identity, now), identity.address, [address], signed), lambda: True)
+    envelope = Envelope(_id(address, identity, now), identity.address, [address], signed)
+    outcome = transport.send(envelope, lambda: not mail_transitions.stopped())
     if outcome.status is not SendStatus.SENT:
         log.warning("the mail about problems was not sent: %s", outcome.reply)
     return outcome.status

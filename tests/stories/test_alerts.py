@@ -84,7 +84,7 @@ class Installation:
         self.folder, self.var = folder, var
         clean = clean_environment()
         self.env = {**clean, "PERFWORK_VAR": str(var), "PERFWORK_METRICS_KEY": KEY, "EMAIL_URL": "smtp://127.0.0.1:9"}
-        self.env |= {"PERFWORK_PAGE_CACHE": "off", "LOG_LEVEL": "CRITICAL"}
+        self.env |= {"PERFWORK_PAGE_CACHE": "off", "LOG_LEVEL": "CRITICAL", "PERFWORK_TREES": "alerting=/srv/git/x.git"}
         self.port, self.prometheus_port = free_port(), free_port()
         self.web: subprocess.Popen[bytes] | None = None
         self.prometheus: subprocess.Popen[bytes] | None = None

@@ -12,22 +12,30 @@ from typing import Any
 import pytest
 from celery import Celery
 from django.contrib.auth.models import Group, User
-from django.db import OperationalError
+from django.db import OperationalError, ProgrammingError
 from django.test import Client
 from kombu import Queue
 from prometheus_client.parser import text_string_to_metric_families
 
+from bot.archives.mirrors import forget_others
+from bot.archives.sources import shown
 from bot.mail.identity import BotIdentity
 from bot.management.commands.up import commands
+from bot.outbox.composing.composer import compose_due
 from bot.outbox.fault_mail import mail_operators
+from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus
 from bot.outbox.transports.smtp import Server, SmtpTransport
 from bot.runtime.recorded_task import RecordedTask
+from bot.upstream.tracking.follow import Patience, follow
 from bot.web.metrics import queue_lengths
+from tests.kernel import Kernel
 from tests.mail_server import Moody
+from tests.world import World
 from tracker.log_context import AddContext, bound, json_formatter
-from tracker.models import FaultMail, Mirror, TaskRun
-from tracker.services.faults import faults
-from tracker.unavailable import OncePerMinute
+from tracker.models import FaultMail, Mirror, OutgoingMail, OutgoingState, TaskRun, Tree
+from tracker.services import mail_transitions
+from tracker.services.faults import faults, snapshot
+from tracker.unavailable import OncePerMinute, reason_of
 
 pytestmark = pytest.mark.django_db
 NOW = datetime.now(UTC)
@@ -81,6 +89,75 @@ def test_a_server_that_is_away_loses_no_mail(hanging: Mirror, operator: User, id
     assert not FaultMail.objects.exists()
 
 
+def test_no_operator_is_mailed_while_all_sending_is_stopped(
+    hanging: Mirror, operator: User, moody: tuple[Moody, Server], identity: BotIdentity
+) -> None:
+    mail_transitions.stop_sending("kim", NOW)
+    assert mail_operators(SmtpTransport(moody[1]), identity, NOW) == 0
+    mail_transitions.resume_sending("kim", NOW)
+    assert mail_operators(SmtpTransport(moody[1]), identity, NOW) == 1
+
+
+def test_a_server_that_is_away_is_asked_once(hanging: Mirror, operator: User, identity: BotIdentity) -> None:
+    User.objects.create_superuser("lin", "lin@lab.example")
+    asked = []
+
+    class Away:
+        def send(self, envelope: Envelope, confirm: object) -> SendOutcome:
+            asked.append(envelope.recipients)
+            return SendOutcome(SendStatus.NO_SERVER, "no route to host")
+
+        def close(self) -> None:
+            pass
+
+    assert mail_operators(Away(), identity, NOW) == 0
+    assert len(asked) == 1
+    assert not FaultMail.objects.exists()
+
+
+def due() -> datetime | None:
+    return snapshot(NOW + timedelta(hours=3)).oldest_due
+
+
+def test_mail_that_waits_for_its_day_or_its_turn_does_not_stall(world: World) -> None:
+    world.ingest(world.result("b" * 40, "mm: a"))
+    compose_due(world.identity, NOW, approve_first=False)
+    assert due() == NOW
+    mail = OutgoingMail.objects.filter(state=OutgoingState.APPROVED)
+    mail.update(not_before=NOW + timedelta(days=1))  # the author has had today's five
+    assert due() is None
+    mail.update(not_before=NOW + timedelta(hours=2), turn_at=NOW + timedelta(hours=2))  # the domain's rate
+    assert due() == NOW + timedelta(hours=2)
+    [row] = mail_transitions.claim([mail.get().pk], NOW + timedelta(minutes=5), timedelta(minutes=5), "worker 1")
+    later = NOW + timedelta(minutes=6)
+    mail_transitions.retry_later(row, later, "no route to host", "worker 1", no_server=True)
+    mail.update(not_before=NOW + timedelta(hours=4), turn_at=None)
+    assert due() == NOW + timedelta(minutes=5), "it was tried, and put off"
+
+
+def test_what_is_not_configured_any_more_is_no_fault(kernel: Kernel, settings: Any) -> None:
+    Mirror.objects.create(path="/srv/old", tried_at=NOW - timedelta(days=9))
+    address = "imaps://kim:secret@list.example/INBOX"
+    Mirror.objects.create(path=shown(address), tried_at=NOW - timedelta(days=9))
+    forget_others([address])
+    assert [each.name for each in snapshot(NOW).archives] == [shown(address)]
+    kernel.walk("linus")
+    settings.PERFWORK_TREES = {"linus": "/srv/linux.git"}
+    assert [each.name for each in snapshot(NOW).trees] == ["linus"]
+    settings.PERFWORK_TREES = {}
+    assert snapshot(NOW).trees == []
+
+
+def test_a_tree_that_is_quiet_was_read_all_the_same(kernel: Kernel, settings: Any) -> None:
+    settings.PERFWORK_TREES = {"linus": "/srv/linux.git"}
+    kernel.git.commit("mm: a change")
+    kernel.walk("linus")
+    for hours in (1, 24):
+        now = NOW + timedelta(hours=hours)
+        follow(Tree.objects.get(name="linus"), kernel.world.identity, now, Patience(None, timedelta(minutes=5)))
+        assert [each.at for each in snapshot(now).trees] == [now]
+
+
 def test_probes(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     assert client.get("/healthz").content == b"ok\n"
     assert client.get("/readyz").status_code == 200
@@ -90,7 +167,7 @@ def test_probes(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("tracker.pages.health.views.MigrationExecutor", gone)
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.content) == (503, b"not ready: database: connection refused\n")
+    assert (answer.status_code, answer.content) == (503, b"not ready: the database can't be reached\n")
 
 
 def test_probes_are_answered_without_tls(client: Client, settings: Any) -> None:
@@ -132,6 +209,33 @@ def test_without_a_database_a_page_says_so_and_tries_again(monkeypatch: pytest.M
     assert (page.status_code, page["Retry-After"]) == (503, "10")
     assert "10.0.0.2" not in page.content.decode()
     assert '<meta http-equiv="refresh" content="10">' in page.content.decode()
+
+
+def undefined(sqlstate: str) -> ProgrammingError:
+    """What PostgreSQL says where a migration is missing."""
+    cause = Exception('relation "tracker_report" does not exist')
+    cause.sqlstate = sqlstate  # type: ignore[attr-defined]
+    error = ProgrammingError(str(cause))
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        (OperationalError("no such table: tracker_report"), "the database lacks migrations: run manage.py migrate"),
+        (undefined("42P01"), "the database lacks migrations: run manage.py migrate"),
+        (undefined("42601"), ""),  # a syntax error is ours
+        (
+            OperationalError('FATAL: database "perf" does not exist'),
+            "the database that DATABASE_URL names does not exist",
+        ),
+        (OperationalError("database is locked"), "the database is busy"),
+        (OperationalError("connection to server at 10.0.0.2 failed"), "the database can't be reached"),
+    ],
+)
+def test_what_the_errors_of_databases_mean(error: Exception, meaning: str) -> None:
+    assert reason_of(error) == meaning
 
 
 def test_an_error_of_the_program_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:

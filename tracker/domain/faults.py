@@ -83,6 +83,7 @@ class Snapshot:
     rejected: int = 0  # files in the folder of rejected input
     archives: Sequence[Followed] = ()
     trees: Sequence[Followed] = ()
+    interval: timedelta = timedelta(0)  # between two fetches of an archive or a tree
 
 
 def faults(snapshot: Snapshot, limits: Limits = Limits()) -> list[Fault]:
@@ -93,8 +94,8 @@ def faults(snapshot: Snapshot, limits: Limits = Limits()) -> list[Fault]:
         *_disk(snapshot, limits),
         *_mail(snapshot, limits),
         *_input(snapshot),
-        *_followed(FaultKind.ARCHIVE, snapshot.archives, snapshot.now, limits.archive),
-        *_followed(FaultKind.TREE, snapshot.trees, snapshot.now, limits.tree),
+        *_followed(FaultKind.ARCHIVE, snapshot.archives, snapshot.now, max(limits.archive, 2 * snapshot.interval)),
+        *_followed(FaultKind.TREE, snapshot.trees, snapshot.now, max(limits.tree, 2 * snapshot.interval)),
     ]
 
 

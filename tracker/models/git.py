@@ -98,7 +98,8 @@ class Tree(NamedLease):
         default=dict, blank=True, help_text="for a stable tree: each series and its newest release"
     )
     fetched_at = models.DateTimeField(null=True, blank=True, help_text="when its remote was last fetched")
-    walked_at = models.DateTimeField(null=True, blank=True)
+    walked_at = models.DateTimeField(null=True, blank=True, help_text="when a walk last found anything new")
+    looked_at = models.DateTimeField(null=True, blank=True, help_text="when a walk last came to its end")
 
     objects = NaturalManager["Tree"]()
 

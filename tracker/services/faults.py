@@ -52,6 +52,7 @@ def snapshot(now: datetime) -> Snapshot:
         rejected=_files(settings.PERFWORK_DROP / "refused"),
         archives=_archives(),
         trees=_trees(),
+        interval=timedelta(seconds=settings.PERFWORK_FETCH_EVERY),
     )
 
 
@@ -72,15 +73,35 @@ def _sends() -> bool:
 
 
 def _oldest_due(now: datetime) -> datetime | None:
-    """Return when the oldest mail that could be sent was approved. Further mails of a report wait for their report's,
-    and a mail with a later turn waits for the rate limits: both are meant to.
+    """Return since when the mail that waits longest could have been sent.
+
+    Further mails of a report wait for their report's, and a mail with a later turn or day waits for the rates or the
+    daily limits: all of these are meant to. A mail that was tried and put off is not.
     """
     first = Q(purpose=Purpose.REPORT) | Q(purpose__startswith=Purpose.ANSWER)
     turn = Q(turn_at=None) | Q(turn_at__lte=now)
-    oldest = OutgoingMail.objects.filter(first, turn, state=OutgoingState.APPROVED, stale=False).order_by("pk")[:MOST]
-    approvals = MailTransition.objects.filter(mail__in=list(oldest.values_list("pk", flat=True)))
-    approvals = approvals.filter(became=OutgoingState.APPROVED).exclude(was=OutgoingState.SENDING)
-    return approvals.order_by("at").values_list("at", flat=True).first()
+    tried = Q(tries__gt=0) | Q(connection_attempts__gt=0)
+    due = tried | Q(not_before=None) | Q(not_before__lte=now)
+    waiting = OutgoingMail.objects.filter(first, turn, due, state=OutgoingState.APPROVED, stale=False)
+    mails = list(waiting.only("turn_at", "not_before", "tries", "connection_attempts").order_by("pk")[:MOST])
+    states = (OutgoingState.APPROVED, OutgoingState.SENDING)
+    moves = MailTransition.objects.filter(mail__in=mails, became__in=states).order_by("at", "pk")
+    history: dict[int, list[MailTransition]] = {mail.pk: [] for mail in mails}
+    for move in moves.only("mail_id", "was", "became", "at"):
+        history[move.mail_id].append(move)
+    return min((since for mail in mails if (since := _due_since(mail, history[mail.pk]))), default=None)
+
+
+def _due_since(mail: OutgoingMail, moves: Sequence[MailTransition]) -> datetime | None:
+    """Return since when an approved mail could have been sent: its first attempt, or its approval, day and turn."""
+    approved, sending = OutgoingState.APPROVED, OutgoingState.SENDING
+    approvals = [move.at for move in moves if move.became == approved and move.was != sending]
+    if not approvals:
+        return None
+    attempts = [move.at for move in moves if move.became == sending and move.at >= approvals[-1]]
+    if attempts and (mail.tries or mail.connection_attempts):
+        return attempts[0]
+    return max(at for at in (approvals[-1], mail.turn_at, mail.not_before) if at)
 
 
 def _files(folder: Path) -> int:
@@ -102,5 +123,6 @@ def _archives() -> Sequence[Followed]:
 
 
 def _trees() -> Sequence[Followed]:
-    trees = Tree.objects.exclude(path="").defer("cursor").order_by("name")[:MOST]
-    return [Followed(each.name, each.walked_at, each.error) for each in trees]
+    """Return those that are configured: a tree that no longer is keeps its row, which reports refer to."""
+    trees = Tree.objects.filter(name__in=settings.PERFWORK_TREES).exclude(path="").defer("cursor").order_by("name")
+    return [Followed(each.name, each.looked_at, each.error) for each in trees[:MOST]]

@@ -61,6 +61,7 @@ def follow(
             fetch_error = f"{tree.name}: {error}; walked the commits fetched before"
         tally = track(tree, identity, now, others, report_progress, partial(extend, tree, lease_time))
         order_builds(tree, now)
+        Tree.objects.filter(pk=tree.pk).update(looked_at=now)
         _store_error(tree, fetch_error)
         return tally, fetch_error
     except Busy:

@@ -58,6 +58,7 @@ def test_each_fault_is_said_once_with_its_reason(snapshot: Snapshot, kind: Fault
         replace(WELL, sending=False, oldest_due=NOW - 2 * HOUR),  # nothing is to be sent
         replace(WELL, disk_free=1 << 30, disk_total=10 << 30),  # of a small disk, 5% are enough
         replace(WELL, archives=[Followed("new", None, "")]),  # not read yet
+        replace(WELL, trees=[Followed("t", NOW - 7 * HOUR, "")], interval=6 * HOUR),
     ],
 )
 def test_what_is_meant_to_be_is_no_fault(snapshot: Snapshot) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 
 from tracker.services.reports import folding
+from tracker.unavailable import reason_of
+
+log = logging.getLogger(__name__)
 
 
 @never_cache
@@ -22,8 +27,9 @@ def ready(request: HttpRequest) -> HttpResponse:
     try:
         executor = MigrationExecutor(connection)
         missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except DatabaseError as error:
-        return _not_ready(f"database: {' '.join(str(error).split())}")
+    except DatabaseError as error:  # whose words may name hosts and users: they are for the log
+        log.warning("not ready: %s", " ".join(str(error).split()))
+        return _not_ready(reason_of(error) or "the database reports an error, which the log shows")
     if missing:
         return _not_ready(f"migrations are missing ({len(missing)}): run manage.py migrate")
     if at := folding.progress():
