@@ -16,7 +16,7 @@ from bot.archives.filing import Filed, MailFiler
 from bot.archives.filing.known_reports import keys_in_database, keys_of_culprit
 from bot.archives.prefilter import Passes, Prefilter, key_of_message
 from bot.archives.sources.raw import RawMail
-from bot.archives.storage import add_pending_references, is_too_long, keep, keep_all
+from bot.archives.storage import add_pending_references, erased, is_too_long, keep, keep_all
 from bot.archives.tally import ReadTally
 from bot.mail.identity import BotIdentity
 from bot.replies.reading import Reading, understand
@@ -109,7 +109,8 @@ def store_pending(
     filed = set(
         Message.objects.filter(source__in=[row.pk for row in sources.values()]).values_list("source", flat=True)
     )
-    add_pending_references((sources[raw], keys) for raw, keys in named.items() if sources[raw].pk not in filed)
+    waiting = {raw: row for raw, row in sources.items() if row.pk not in filed and row.erased_at is None}
+    add_pending_references((row, named[raw]) for raw, row in waiting.items())
     tally.pending += made
     tally.kept += made
 
@@ -124,7 +125,9 @@ def _file(
     waits: bool,
 ) -> Iterator[str]:
     """Parse and file mails. Yields the keys that are tracked from now on. `waits`: whether unfiled mail is stored."""
-    reads = [each for each in (_parsed(one, archive, filer, tally) for one in passed) if each]
+    gone = erased(each.mail for each in passed)
+    parsed_now = (_parsed(each, archive, filer, tally) for each in passed if each.mail.raw not in gone)
+    reads = [each for each in parsed_now if each]
     if reads:
         filer.load_reports([each.reading for each in reads])
     unfiled: list[Passed] = []

@@ -207,7 +207,7 @@ class _Reading:
         for start in range(0, len(positions), AT_ONCE):
             chunk = positions[start : start + AT_ONCE]
             stored = RawMessage.objects.filter(archive=self.archive, position__in=chunk)
-            done = stored.filter(Q(message__isnull=False) | ~Q(error=""))  # filed, or quarantined
+            done = stored.filter(Q(message__isnull=False) | ~Q(error="") | ~Q(erased_at=None))  # or in quarantine
             known = set(done.values_list("position", flat=True))
             chunk = [each for each in chunk if each not in known]
             yield [Passed(mail, Passes.NAMED) for mail in self.source.at(chunk)]

@@ -18,6 +18,13 @@ def is_too_long(error: Exception) -> bool:
     return type(error.__cause__).__name__ == "ProgramLimitExceeded"  # PostgreSQL: no index holds more than 2,704 bytes
 
 
+def erased(mails: Iterable[RawMail]) -> set[bytes]:
+    """Return the bytes of those mails that were erased on request: the archives that they came from still have them."""
+    digests = {hashlib.sha256(mail.raw).hexdigest(): mail.raw for mail in mails}
+    rows = RawMessage.objects.filter(digest__in=digests, erased_at__isnull=False)
+    return {digests[digest] for digest in rows.values_list("digest", flat=True)}
+
+
 def keep(mail: RawMail, archive: Archive | None, now: datetime) -> RawMessage:
     """Store the bytes, once, and return the row; a quarantined one leaves quarantine."""
     row, made = RawMessage.objects.get_or_create(

@@ -6,7 +6,6 @@ address stays in one place, as one that gets no mail: to forget it would mean to
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,12 +13,15 @@ from datetime import datetime
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Exists, Model, OuterRef
+from django.db.models import Exists, Model, OuterRef, Q
 
 from bot.archives.sources.raw import head_of
+from bot.mail.addresses import Address
 from bot.mail.message import parse
+from bot.replies.which_report.report_lookup import person_keys
 from tracker.domain.events import EventKind
 from tracker.models import (
+    Commit,
     Correspondent,
     Event,
     FaultMail,
@@ -36,10 +38,12 @@ from tracker.models import (
     SignIn,
     Suggestion,
     TextRevision,
+    TokenBucket,
     ToolOutput,
 )
 from tracker.services.accounts.sessions import end_all
 from tracker.services.reports.folding import fold
+from tracker.services.reports.report_summary import refresh
 
 NOBODY = "erased@erased.invalid"
 NOTE = "erased on request"
@@ -69,14 +73,12 @@ def erase(address: str, now: datetime) -> Erased:
     """Erase whoever has this address, in one transaction. What their mail did to reports stays."""
     address = address.lower()
     mails = Message.objects.filter(author_email__iexact=address)
-    names = {address, *(name.lower() for name in mails.values_list("author_name", flat=True) if name)}
+    names = {address, *person_keys(Address(name, address) for name in set(mails.values_list("author_name", flat=True)))}
     ids = list(mails.values_list("message_id", flat=True))
     sources = [*mails.values_list("source", flat=True), *_unfiled(address)]
     reports = set(mails.values_list("report", flat=True))
-    for source in sources:
-        # A digest of its own: that of an empty mail would be the same for all.
-        digest = f"erased {hashlib.sha256(str(source).encode()).hexdigest()}"
-        RawMessage.objects.filter(pk=source).update(compressed=_EMPTY, digest=digest, error="", erased_at=now)
+    # The digest stays, by which the mail is known if an archive still has it.
+    RawMessage.objects.filter(pk__in=sources).update(compressed=_EMPTY, error="", erased_at=now)
     mails.update(author_name="", author_email=NOBODY, own_text="", subject="", signature="")
     Event.objects.filter(message_id__in=ids).update(quote="")
     Suggestion.objects.filter(message_id__in=ids).update(quote="", why="")
@@ -127,10 +129,18 @@ def _forget_names(address: str, names: Collection[str]) -> set[int]:
     SignIn.objects.filter(address__iexact=address).delete()
     Maintainer.objects.filter(address__iexact=address).delete()
     FaultMail.objects.filter(address__iexact=address).delete()
+    TokenBucket.objects.filter(key=address).delete()
+    # Whom a robot's mail was sent to counts as the author until git says who it is.
+    guessed = Commit.objects.filter(author_from_report=True, author_email__iexact=address)
+    guessed.update(author_name="", author_email="", author_from_report=False)
     touched = set()
-    for report in Report.objects.filter(recipients__icontains=address).only("pk", "recipients"):
-        kept = [each for each in report.recipients if str(each).lower() not in names]
-        if kept != report.recipients:
-            Report.objects.filter(pk=report.pk).update(recipients=kept)
+    known = Q(recipients__icontains=address) | Q(authors__icontains=address)
+    for report in Report.objects.filter(known).select_related("culprit").only("recipients", "authors", "culprit"):
+        recipients = [each for each in report.recipients if str(each).lower() not in names]
+        by_git = report.culprit.author_email == address
+        authors = report.authors if by_git else [each for each in report.authors if str(each).lower() not in names]
+        if (recipients, authors) != (report.recipients, report.authors):
+            Report.objects.filter(pk=report.pk).update(recipients=recipients, authors=authors)
             touched.add(report.pk)
+    refresh(touched)
     return touched

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from django.db import transaction
 from django.db.models import Exists, Model, OuterRef, QuerySet
 
 from tracker.models import (
@@ -25,6 +26,8 @@ from tracker.models import (
     WebhookDelivery,
 )
 from tracker.models.webhooks import DeliveryState
+from tracker.services.sql import locks
+from tracker.services.sql.locks import Lock
 
 _AT_ONCE = 500  # rows of one transaction
 _LINKS = timedelta(days=30)  # their counts limit how often somebody may ask; the longest limit is a day
@@ -81,8 +84,9 @@ def _count(rows: QuerySet[Model]) -> int:
 def _delete(rows: QuerySet[Model]) -> int:
     number = 0
     while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:_AT_ONCE]):
-        rows.model._default_manager.filter(pk__in=keys).delete()
-        number += len(keys)
+        with transaction.atomic():
+            locks.take(Lock.FILING)  # whatever is filed or quarantined meanwhile is needed again, …
+            number += rows.filter(pk__in=keys).delete()[1].get(rows.model._meta.label, 0)  # … and left out here
     return number
 
 

@@ -15,10 +15,12 @@ from django.test import Client
 from bot.archives.reader import read_source
 from bot.archives.replay import replay_all
 from bot.archives.sources import open_sources
+from bot.mail.addresses import Address
 from bot.operations.erase import NOBODY, erase
 from bot.operations.prune import Retention, prune
-from tests.world import DANA, World, message_id
+from tests.world import DANA, DIFF, World, message_id
 from tracker.models import (
+    Commit,
     Correspondent,
     Event,
     Mailing,
@@ -29,6 +31,7 @@ from tracker.models import (
     SavedView,
     SignIn,
     Suggestion,
+    TokenBucket,
 )
 
 pytestmark = pytest.mark.django_db
@@ -75,6 +78,17 @@ def test_only_what_nothing_rests_on_is_removed(world: World, tmp_path: Path, now
     assert old_file.exists()
     later = prune(drop, datetime.now(tz=now.tzinfo) + timedelta(days=400), Retention())
     assert {each.what: each.number for each in later}["imported files"] == 2
+
+
+def test_what_is_needed_again_while_it_is_chosen_stays(
+    world: World, tmp_path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = raw("a", now - timedelta(days=400))
+    monkeypatch.setattr(
+        "bot.operations.prune.locks.take", lambda lock: RawMessage.objects.filter(pk=row.pk).update(error="ValueError")
+    )
+    prune(tmp_path, now)
+    assert RawMessage.objects.filter(pk=row.pk).exists()
 
 
 def test_what_a_person_wrote_is_erased_and_the_facts_stay(world: World, now: datetime, client: Client) -> None:
@@ -128,6 +142,43 @@ def test_what_was_erased_does_not_come_back(world: World, now: datetime) -> None
     assert not Message.objects.filter(author_email=DANA.email).exists()
     assert not any(b"ready on Monday" in each.raw for each in RawMessage.objects.all())
     assert Event.objects.count() == events
+
+
+def test_what_waited_for_its_report_and_was_erased_does_not_come_back(
+    world: World, now: datetime, tmp_path: Path
+) -> None:
+    text = f'My secret plan.\n\nFixes: {"b" * 12} ("mm: a")\nSigned-off-by: {DANA}\n---\n{DIFF}'
+    mail = world.mail(DANA, text, subject="[PATCH] mm: mend")
+    mbox = tmp_path / "list.mbox"
+    mbox.write_bytes(b"From x@y.example Thu Jan  1 00:00:00 2026\n" + bytes(mail) + b"\n")
+    world.read(mbox)
+    [waiting] = RawMessage.objects.all()
+    assert b"secret plan" in waiting.raw
+    assert erase(DANA.email, now).mails == 1
+    world.report("mm: a", "b" * 40)  # which names what it waited for
+    for again in (False, True):
+        for source in open_sources(str(mbox)):
+            read_source(source, world.identity, now, again=again)
+    assert not any(b"secret plan" in each.raw for each in RawMessage.objects.all())
+    assert not Message.objects.filter(own_text__contains="secret").exists()
+    assert not Event.objects.filter(kind="fix_proposed").exists()
+
+
+def test_names_are_forgotten_as_they_are_stored_and_whom_a_robot_wrote_to_as_well(world: World, now: datetime) -> None:
+    report = world.report()
+    world.post(Address("J. R. Park", "jr@dev.example"), "I will look into it.", to=message_id(report))
+    world.read()
+    keys = ["jr@dev.example", "j r park", "lee@dev.example"]
+    Report.objects.update(recipients=keys, authors=keys)
+    Commit.objects.filter(pk=report.culprit_id).update(
+        author_name="J. R. Park", author_email="jr@dev.example", author_from_report=True
+    )
+    TokenBucket.objects.create(key="jr@dev.example", used_until=now)
+    erase("jr@dev.example", now)
+    report = Report.objects.select_related("culprit").get()
+    assert (report.recipients, report.authors) == (["lee@dev.example"], ["lee@dev.example"])
+    assert (report.culprit.author_name, report.culprit.author_email, report.author) == ("", "", "")
+    assert not TokenBucket.objects.exists()
 
 
 def test_erasing_asks_first() -> None:
