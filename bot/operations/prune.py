@@ -71,7 +71,7 @@ def _outdated(now: datetime, keep: Retention) -> Iterator[tuple[str, QuerySet[Mo
     yield "unrelated mails", unfiled.filter(~Exists(waits), received_at__lt=now - keep.unrelated)
     yield "sign-in links", SignIn.objects.filter(asked_at__lt=now - _LINKS)
     yield "sessions", Session.objects.filter(expire_date__lt=now)
-    yield "attempts of passwords", PasswordAttempt.objects.filter(at__lt=now - timedelta(days=1))
+    yield "password attempts", PasswordAttempt.objects.filter(at__lt=now - timedelta(days=1))
     yield "mails about problems", FaultMail.objects.filter(at__lt=now - timedelta(days=90))
     done = WebhookDelivery.objects.exclude(state=DeliveryState.WAITING)
     yield "deliveries of webhooks", done.filter(created_at__lt=now - timedelta(days=30))

@@ -94,7 +94,7 @@ def count(receiver: Receiver) -> dict[str, int]:
     """Compare what the receiver accepted with the records, and return the figures."""
     ids = dict(OutgoingMail.objects.values_list("pk", "message_id"))
     again = set(MailTransition.objects.filter(by__in=(THE_POLICY, PERSON)).values_list("mail", flat=True))
-    doubtful = set(
+    in_doubt = set(
         MailTransition.objects.filter(became=S.IN_DOUBT).exclude(was=S.IN_DOUBT).values_list("mail", flat=True)
     )
     found = set(MailTransition.objects.filter(was=S.IN_DOUBT, became=S.SENT).values_list("mail", flat=True))
@@ -104,7 +104,7 @@ def count(receiver: Receiver) -> dict[str, int]:
     return {
         "mails": len(ids),
         "lost": sum(not receiver.taken[message_id] for message_id in ids.values()),
-        "doubtful": len(doubtful),
+        "in_doubt": len(in_doubt),
         "found": len(found),
         "resent": len(set(MailTransition.objects.filter(by=THE_POLICY).values_list("mail", flat=True))),
         "left_to_a_person": len(person),

@@ -32,7 +32,7 @@ PATIENCE = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of a run. `doubtful`: mails that were in doubt at any time; each was then found in the archive,
+    """The figures of a run. `in_doubt`: mails that were in doubt at any time; each was then found in the archive,
     resent by the policy, or left to a person. `twice_unasked` must be 0.
     """
 
@@ -42,7 +42,7 @@ class Figures:
     kills: int
     seconds: int
     lost: int
-    doubtful: int
+    in_doubt: int
     found: int
     resent: int
     left_to_a_person: int

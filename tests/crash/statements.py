@@ -27,7 +27,7 @@ class Statements:
     killed: int
     mails: int
     lost: int
-    doubtful: int
+    in_doubt: int
     found: int
     resent: int
     left_to_a_person: int
@@ -83,7 +83,7 @@ def _count(database: str, killed: int, receiver: Any) -> Statements:
     from tests.crash.course import count
 
     figures = count(receiver)
-    named = ("mails", "lost", "doubtful", "found", "resent", "left_to_a_person", "twice", "unrecorded")
+    named = ("mails", "lost", "in_doubt", "found", "resent", "left_to_a_person", "twice", "unrecorded")
     return Statements(database, killed, **{name: figures[name] for name in named})
 
 

@@ -43,12 +43,12 @@ def test_three_workers_send_thousands_of_mails_once(postgres: str) -> None:
     figures = crash("tests.crash.several", "--mails", str(MAILS), "--database", postgres)
     assert figures["workers"] == 3
     assert figures["least"] > 100  # each had its share
-    assert [figures[name] for name in ("mails", "lost", "twice", "doubtful", "unrecorded")] == [MAILS, 0, 0, 0, 0]
+    assert [figures[name] for name in ("mails", "lost", "twice", "in_doubt", "unrecorded")] == [MAILS, 0, 0, 0, 0]
 
 
 @pytest.mark.long
 def test_killed_between_statements() -> None:
     figures = crash("tests.crash.statements", "--every", "23")
     assert figures["killed"] > 20
-    assert figures["doubtful"] >= 1  # some died between the last dot and the record
+    assert figures["in_doubt"] >= 1  # some died between the last dot and the record
     assert [figures[name] for name in ("lost", "left_to_a_person", "twice", "unrecorded")] == [0, 0, 0, 0]

@@ -32,7 +32,7 @@ ACTION_KEYS = (
     ActionKey("expected", "e", "Expected", EventKind.EXPECTED),
     ActionKey("invalid", "v", "Invalid", EventKind.INVALID),
     ActionKey("duplicate", "m", "Duplicate", EventKind.DUPLICATE, needs="the sha of the other report's culprit"),
-    ActionKey("gone", "g", "Gone", EventKind.DISAPPEARED, offers="the version: v6.12-rc4"),
+    ActionKey("gone", "g", "Disappeared", EventKind.DISAPPEARED, offers="the version: v6.12-rc4"),
     ActionKey("reopen", "o", "Reopen", EventKind.REOPENED),
     ActionKey("block", "b", "Blocks the release", EventKind.BLOCKS),
     ActionKey("unblock", "B", "No longer blocks", EventKind.UNBLOCKED),
