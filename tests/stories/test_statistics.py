@@ -46,7 +46,7 @@ def test_the_page_says_times_with_their_counts(reports: None, client: Client, dj
         page = client.get("/statistics/").content.decode()
     assert "9 of 12 (75%); of 9 whose time is known, half within 6 h and nine in ten within 11 h" in page
     assert "1 of 12; of 1 whose time is known, half within 2 d" in page
-    assert "1 of 2 that ended or are disputed (50%)" in page
+    assert "1 of 2 closed or disputed reports (50%)" in page
     assert "1 day: 9 · 3 days: 9" in page
     assert '<a href="/subsystem/mm/">mm</a>' in page
     with django_assert_num_queries(0):

@@ -149,7 +149,8 @@ def test_data_of_the_first_schema_is_there_after_all_migrations(
     assert "folding all reports after an upgrade: 0 of 1" in manage("triage").stderr
     assert manage("refold").stdout == "1 reports folded\n"
     done = manage("shell", "-v0", "-c", LOOK)
-    seen = ["[1, 1, 1, 1, 1]", "['vera@dev.example', 'holt vera']", "responded True", "200"]
+    # Nobody counts as a signer by what a lab stored: git tells, once the tree is walked.
+    seen = ["[1, 1, 1, 1, 1]", "[]", "responded True", "200"]
     assert done.stdout.splitlines()[-4:] == seen, done.stderr
     back = manage("migrate", "-v0", "tracker", "0005")
     assert back.returncode == 0, back.stderr

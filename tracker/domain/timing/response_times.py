@@ -65,7 +65,7 @@ class Group:
 
     @property
     def false_pct(self) -> float | None:
-        """Invalid or disputed reports, in per cent of those that ended or are disputed."""
+        """Invalid or disputed reports, in per cent of the closed or disputed ones."""
         return 100 * self.false / self.ended if self.ended else None
 
 
