@@ -60,8 +60,16 @@
     focusRow(lastRow);
     const values = Object.fromEntries(new FormData(form));
     form.elements.notify_thread.checked = false;
+    // What was typed comes back if it was not applied, unless something else has been typed meanwhile.
+    const giveBack = (event) => {
+      const refused = !event.detail.successful || event.detail.xhr.getResponseHeader("X-Not-Applied");
+      if (!refused || !argument || form.elements.argument.value) return;
+      form.elements.argument.value = argument;
+      form.elements.notify_thread.checked = Boolean(values.notify_thread);
+    };
     requests = requests.catch(() => {}).then(() => {
       const row = keys.map((key) => checkbox(rowByKey(key)).value);
+      form.addEventListener("htmx:afterRequest", giveBack, { once: true });
       return htmx.ajax("POST", form.getAttribute("action"), {
         source: form, target: "#feedback", swap: "afterbegin", values: { ...values, do: button.value, argument, row },
       }).then(() => stay && !focusedRow() && focusRow(rowByKey(stay)));

@@ -23,6 +23,7 @@ from tracker.domain.events import EventKind
 from tracker.models import (
     Commit,
     Correspondent,
+    DeliveryFailure,
     Event,
     FaultMail,
     Mailing,
@@ -84,8 +85,8 @@ def erase(address: str, now: datetime) -> Erased:
     Suggestion.objects.filter(message_id__in=ids).update(quote="", why="")
     SecondOpinion.objects.filter(message_id__in=ids).delete()
     PendingReference.objects.filter(source__in=sources).delete()
-    accounts = _close_accounts(address)
-    reports |= _forget_names(address, names)
+    accounts, assigned = _close_accounts(address)
+    reports |= assigned | _forget_names(address, names)
     Correspondent.objects.update_or_create(
         address=address, defaults={"mailing": Mailing.OPTED_OUT, "note": NOTE, "since": now}
     )
@@ -103,14 +104,19 @@ def _unfiled(address: str) -> Iterator[int]:
             yield row.pk
 
 
-def _close_accounts(address: str) -> int:
-    """Close accounts with this address; what they did is that of a number from now on."""
+def _close_accounts(address: str) -> tuple[int, set[int]]:
+    """Close accounts with this address; what they did is that of a number from now on. Return how many, and which
+    reports were ever assigned to them.
+    """
+    assigned: set[int] = set()
     users = list(get_user_model()._default_manager.filter(email__iexact=address))
     for user in users:
         name, new = user.get_username(), f"erased-{user.pk}"
         for model, column in _NAMED:
             model._default_manager.filter(**{column: name}).update(**{column: new})
-        Event.objects.filter(kind=EventKind.ASSIGNED, remark=name).update(remark=new)
+        assignments = Event.objects.filter(kind=EventKind.ASSIGNED, remark=name)
+        assigned |= set(assignments.values_list("report", flat=True))
+        assignments.update(remark=new)
         PasswordAttempt.objects.filter(account=name.lower()).delete()
         for related in ("views", "subscriptions", "webhooks", "api_keys"):
             getattr(user, related).all().delete()
@@ -119,7 +125,7 @@ def _close_accounts(address: str) -> int:
         user.is_active = user.is_staff = user.is_superuser = False
         user.set_unusable_password()
         user.save()
-    return len(users)
+    return len(users), assigned
 
 
 def _forget_names(address: str, names: Collection[str]) -> set[int]:
@@ -130,6 +136,7 @@ def _forget_names(address: str, names: Collection[str]) -> set[int]:
     Maintainer.objects.filter(address__iexact=address).delete()
     FaultMail.objects.filter(address__iexact=address).delete()
     TokenBucket.objects.filter(key=address).delete()
+    DeliveryFailure.objects.filter(address__iexact=address).delete()
     # Whom a robot's mail was sent to counts as the author until git says who it is.
     guessed = Commit.objects.filter(author_from_report=True, author_email__iexact=address)
     guessed.update(author_name="", author_email="", author_from_report=False)

@@ -150,7 +150,7 @@ def test_odd_requests_are_refused_in_a_line(world: World, operator: Client) -> N
 def test_what_is_about_to_be_composed_again_is_not_approved(world: World, operator: Client) -> None:
     (mail,) = compose(world)
     OutgoingMail.objects.update(stale=True)
-    assert "about to be recomposed" in ask(operator, "approve", mail)
+    assert "were or will be recomposed" in ask(operator, "approve", mail)
     assert "0 mails approved; 1 not changed" in act(operator, "approve", mail)
 
 

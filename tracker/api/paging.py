@@ -59,7 +59,7 @@ def page(
     cursor, limit = request.GET.get("cursor", ""), request.GET.get("limit", str(USUAL))
     if cursor and not is_key(cursor):
         raise InvalidInput(f"cursor: expected a cursor from a Link header; found {cursor[:40]!r}")
-    if not limit.isascii() or not limit.isdecimal() or not LEAST <= int(limit[:6]) <= MOST:
+    if not limit.isascii() or not limit.isdecimal() or len(limit) > 4 or not LEAST <= int(limit) <= MOST:
         raise InvalidInput(f"limit: expected a number from {LEAST} to {MOST}; found {limit[:40]!r}")
     fields = _fields(request.GET.get("fields", ""), names)
     rows = rows.filter(pk__gt=int(cursor)) if cursor else rows

@@ -330,8 +330,9 @@ def _filtered(request: HttpRequest) -> QuerySet[Report]:
 def _moment(text: str) -> datetime:
     try:
         moment = parse_datetime(text.replace(" ", "+"))  # an unescaped + is a space
+        moment = moment.astimezone(UTC) if moment and timezone.is_aware(moment) else moment
         day = parse_date(text) if moment is None else None
-    except ValueError:
+    except (ValueError, OverflowError):  # no date, or one beyond the calendar
         moment = day = None
     if day is not None:
         return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 from django.db import models
 
 from tracker.models.base import Lease, NamedLease
@@ -108,6 +110,11 @@ class OutgoingMail(Lease):
 
     def __str__(self) -> str:
         return f"{self.state}: {self.subject}"
+
+    @property
+    def version(self) -> str:
+        """Its key and when it was composed: an operator approves the text that they saw, not one composed since."""
+        return f"{self.pk}@{self.composed_at.astimezone(UTC):%Y%m%dT%H%M%S%f}"
 
     @property
     def about(self) -> Report:

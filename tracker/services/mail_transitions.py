@@ -91,15 +91,18 @@ def add_note(mail: OutgoingMail, by: str, at: datetime, note: str) -> None:
     )
 
 
-def apply_action(pk: int, action: str, person: str, now: datetime, note: str = "") -> bool:
-    """Approve, hold, cancel or resend. Returns False if the state does not allow it or the mail is to be recomposed.
+def apply_action(
+    pk: int, action: str, person: str, now: datetime, note: str = "", composed_at: datetime | None = None
+) -> bool:
+    """Approve, hold, cancel or resend. Returns False if the state does not allow it, or if the mail is to be recomposed
+    or was since `composed_at`.
 
     A mail that some recipients already have is not cancelled but marked sent: the others do not get it.
     """
     became, within = ACTIONS[action]
     rows = OutgoingMail.objects.filter(pk=pk, state__in=within)
     if action == "approve":  # a stale mail is to be recomposed: the user has not seen the new one
-        rows = rows.filter(stale=False)
+        rows = rows.filter(stale=False, **({"composed_at": composed_at} if composed_at else {}))
     note = note.replace("\0", "")
     freed = {"not_before": None, "handed_over_at": None, "lease_until": None, "tries": 0, "connection_attempts": 0}
     columns = {"reason": note[:MAX_NOTE_LENGTH], "decided_by_person": True, **freed}

@@ -25,6 +25,10 @@ from bot.demo.tree import DemoTree
 from bot.mail.message import ParsedMail, parse
 from bot.runtime.supervisor import Supervisor
 
+# What a process needs of its surroundings; everything else may be a setting.
+_KEPT = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "TMPDIR"})
+_KEPT_PREFIXES = ("LC_", "PYTHON", "COVERAGE_", "COV_CORE_", "SSL_CERT_")
+
 
 class Command(BaseCommand):
     help = "Run the demo in var/demo with the real commands, then serve its pages and keep processing input."
@@ -101,7 +105,7 @@ class Demo:
     def _test_patches(self) -> None:
         """Open the jobs, and let the example runner take them over the network, as a lab's own would."""
         self.manage("lab")
-        env = {**os.environ, "PERFWORK_ENV": str(self.env_file)}
+        env = self._own_environment()
         create = [sys.executable, "manage.py", "apikey", "create", "runner", "--scope", "jobs"]
         made = subprocess.run(create, cwd=settings.BASE_DIR, env=env, check=True, capture_output=True, text=True)
         port = free_port()
@@ -128,12 +132,14 @@ class Demo:
         shown = " ".join(arguments).replace(f"{settings.BASE_DIR}/", "")
         self.command.stdout.write(f"$ ./manage.py {shown}")
         self.command.stdout.flush()
-        env = {**os.environ, "PERFWORK_ENV": str(self.env_file)}
+        env = self._own_environment()
         subprocess.run([sys.executable, "manage.py", *arguments], cwd=settings.BASE_DIR, env=env, check=True)
 
     def serve(self, bind: str) -> None:
         """Run `up` on the demo's data until Ctrl-C or SIGTERM, which also stops it."""
-        os.environ["PERFWORK_ENV"] = str(self.env_file)
+        own = self._own_environment()
+        os.environ.clear()
+        os.environ.update(own)
         Supervisor({"up": [sys.executable, "manage.py", "up", "--bind", bind]}, patience=30.0).run()
 
     def _reports(self, culprits: dict[str, str]) -> dict[str, ParsedMail]:
@@ -145,6 +151,13 @@ class Demo:
         for number, each in enumerate(story.ANSWERS, start=1):
             self.inbox.add(story.answer(each, reports[each.culprit], datetime.now(UTC), number))
             self.command.stdout.write(f"  {each.author.name} replies about {each.culprit}")
+
+    def _own_environment(self) -> dict[str, str]:
+        """Return the environment of the demo's commands: none of this installation's settings, which would override the
+        demo's, and have it write to a real database and mail real people.
+        """
+        kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
+        return {**kept, "PERFWORK_ENV": str(self.env_file)}
 
     def _port(self) -> int:
         """Return the SMTP server's port: that of an earlier run, else a free one."""

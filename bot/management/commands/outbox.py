@@ -5,6 +5,8 @@ from __future__ import annotations
 import getpass
 import os
 from argparse import ArgumentParser
+from collections.abc import Mapping
+from datetime import datetime
 from email import message_from_bytes, policy
 from typing import Any
 
@@ -21,6 +23,7 @@ from bot.outbox.sender import send_due
 from bot.outbox.transports.port import SendStatus
 from tracker.domain.text.english import counted
 from tracker.models import OutgoingMail, OutgoingState
+from tracker.models.outbox import WAITING
 from tracker.services import mail_transitions
 
 ALL_DAY = 86_400.0
@@ -88,8 +91,9 @@ class Command(BaseCommand):
             self.stdout.write(f"{header or 'out':<6}{Address(name, email)}  {why}")
 
     def _approve(self, options: dict[str, Any]) -> None:
+        seen = dict(OutgoingMail.objects.filter(state__in=WAITING).values_list("pk", "composed_at"))
         self._refresh()
-        self._apply("approve", options)
+        self._apply("approve", options, seen)
 
     def _hold(self, options: dict[str, Any]) -> None:
         if options["ids"]:
@@ -134,18 +138,26 @@ class Command(BaseCommand):
         composer.refresh_unsent(bot_identity(), now, approve_first=approve_first, config=compose_config())
         compose_follow_ups(bot_identity(), now, approve_first=approve_first, config=compose_config())
 
-    def _apply(self, action: str, options: dict[str, Any]) -> None:
+    def _apply(self, action: str, options: dict[str, Any], seen: Mapping[int, datetime] | None = None) -> None:
+        """Carry out an action. `seen`: when each mail was composed that the person may have looked at."""
         ids, within = options["ids"], mail_transitions.ACTIONS[action][1]
         if ids == ["all"]:
             ids = [str(pk) for pk in OutgoingMail.objects.filter(state__in=within).values_list("pk", flat=True)]
-        stuck = [each for each in ids if not self._transition(each, action, options["reason"])]
+        stuck = [each for each in ids if not self._transition(each, action, options["reason"], seen or {})]
         done = len(ids) - len(stuck)
         self.stdout.write(f"{action}: {counted(done, 'mail')}")
+        if new := [each for each in stuck if self._is_recomposed(each, seen or {})]:
+            raise CommandError(f"{', '.join(new)}: recomposed, since more is known now: `outbox show`, then approve")
         if stuck:
             raise CommandError(f"{', '.join(stuck)}: can't {action}: must be {' or '.join(sorted(within))}")
 
-    def _transition(self, pk: str, action: str, reason: str) -> bool:
-        return mail_transitions.apply_action(self._one(pk).pk, action, _person(), timezone.now(), reason)
+    def _transition(self, pk: str, action: str, reason: str, seen: Mapping[int, datetime]) -> bool:
+        mail = self._one(pk)
+        return mail_transitions.apply_action(mail.pk, action, _person(), timezone.now(), reason, seen.get(mail.pk))
+
+    def _is_recomposed(self, pk: str, seen: Mapping[int, datetime]) -> bool:
+        mail = self._one(pk)
+        return mail.state in WAITING and mail.composed_at != seen.get(mail.pk, mail.composed_at)
 
     def _one(self, pk: str) -> OutgoingMail:
         row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdecimal() else None

@@ -18,6 +18,7 @@ AGES = {
     "done": "files of imported results",
     "rejected": "files of rejected results",
 }
+MOST = 36_500  # days: a century, which is never
 
 
 class Command(BaseCommand):
@@ -31,8 +32,8 @@ class Command(BaseCommand):
             parser.add_argument(f"--{name}", type=int, default=days, metavar="DAYS", help=f"{what}: {days} days")
 
     def handle(self, *, dry_run: bool, **options: Any) -> None:
-        if negative := next((name for name in AGES if options[name] < 0), ""):
-            raise CommandError(f"--{negative}: expected a number of days, found {options[negative]}")
+        if invalid := next((name for name in AGES if not 0 <= options[name] <= MOST), ""):
+            raise CommandError(f"--{invalid}: expected 0 to {MOST:,} days, found {options[invalid]}")
         keep = Retention(**{name: timedelta(days=options[name]) for name in AGES})
         for each in prune(settings.PERFWORK_DROP, timezone.now(), keep, dry_run=dry_run):
             self.stdout.write(f"{each.number:8,}  {each.what}")

@@ -14,7 +14,14 @@ from bot.compose.policy.policy_file import read_policy
 from bot.compose.policy.reminding import QuietReport, ReminderPolicy, batches, is_due
 from tracker.domain.events import Awaited, State, Verdict
 from tracker.domain.report_state.state import ReportState
-from tracker.domain.timing.deadlines import DeadlinePolicy, ReportClock, Stage, after_working_days, report_clock
+from tracker.domain.timing.deadlines import (
+    DeadlinePolicy,
+    ReportClock,
+    Stage,
+    after_working_days,
+    before_working_days,
+    report_clock,
+)
 
 FRIDAY = datetime(2026, 11, 20, 15, 30, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -82,6 +89,14 @@ def test_more_days_are_later_and_never_on_a_day_off(hours: int, days: int, more:
     assert early < late
     assert policy.is_working_day(early.date())
     assert early - since >= timedelta(days=days)
+
+
+@given(st.integers(0, 90_000), st.integers(-2000, 2000), st.integers(1, 20))
+def test_what_is_due_is_what_began_early_enough(hours: int, since_then: int, days: int) -> None:
+    """A table of what is late is a query, a reminder goes by a clock: both agree."""
+    since = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
+    until = since + timedelta(hours=since_then)
+    assert (after_working_days(since, days) <= until) == (since <= before_working_days(until, days))
 
 
 CLOCK = ReportClock(Stage.RESPONSE, Awaited.AUTHOR, FRIDAY, FRIDAY + 7 * DAY)

@@ -112,13 +112,17 @@ def after_working_days(since: datetime, days: int, policy: DeadlinePolicy = DEFA
 
 
 def before_working_days(until: datetime, days: int, policy: DeadlinePolicy = DEFAULT) -> datetime:
-    """Return the same time of day so many working days earlier, in UTC.
+    """Return the latest time that is so many working days and more before a moment, in UTC: what began then is due.
 
     >>> from datetime import UTC
     >>> before_working_days(datetime(2026, 11, 23, 15, tzinfo=UTC), 1)  # a Monday
     datetime.datetime(2026, 11, 20, 15, 0, tzinfo=datetime.timezone.utc)
     """
     at = until
+    if days > 0 and not policy.is_working_day(at.date()):  # nothing becomes due on a day off
+        while not policy.is_working_day(at.date()):
+            at -= DAY
+        at = at.replace(hour=23, minute=59, second=59, microsecond=999_999)
     while days > 0:
         at -= DAY
         days -= policy.is_working_day(at.date())

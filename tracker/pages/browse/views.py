@@ -39,7 +39,7 @@ def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     page = queries.page(kind, name, query, now)
     context = {"page": page, "query": query, "actions": ACTION_KEYS, "orders": ORDERS, "groups": GROUPS}
     context["forms"] = FORMS
-    context["controls"] = controls(query, page.counts)
+    context["controls"] = controls(query, page.counts, improvements_default=True)
     # A record of a person's replies is for that person and for operators: numbers rank work, not people.
     own = isinstance(request.user, User) and request.user.email.lower() == name.lower()
     context["shows_record"] = kind != "author" or own or request.user.has_perm(SEND)
@@ -56,5 +56,5 @@ def catalog_page_as(request: HttpRequest, kind: str, name: str, form: str) -> Ht
         return error_response(str(error))
     title, rows = queries.exported(kind, name, query, request.build_absolute_uri)
     content_type, render_as = FORMS[form]
-    page = request.build_absolute_uri(reverse("thing", args=[kind, name]))
+    page = request.build_absolute_uri(reverse("thing", args=[kind, name]) + query.url().rstrip("?"))
     return HttpResponse(render_as(f"{kind} {title}", {"reports": rows}, page), content_type=content_type)

@@ -101,5 +101,7 @@ def neighbours(kernel: Kernel) -> list[Kernel]:
     if others:
         return others
     ordered = [each for each in kernels() if not each.variant or each == kernel]
+    if kernel not in ordered:
+        return []  # one of the oldest: only the newest are offered
     at = ordered.index(kernel)
     return [*ordered[max(0, at - 2) : at], *ordered[at + 1 : at + 3]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
@@ -14,6 +14,7 @@ from tracker.models import CurveChange
 from tracker.pages.http import error_response, is_key
 from tracker.pages.measurements import bisect_request, queries
 
+LAST_YEAR = 9000  # beyond it, a day more is beyond the calendar
 MOST_CURVES = 4  # over one another
 
 
@@ -24,7 +25,7 @@ def curve(request: HttpRequest, pk: int) -> HttpResponse:
         since, until = _day(request, "since"), _day(request, "until")
     except InvalidInput as error:
         return error_response(str(error))
-    page = queries.curve_page(pk, since, until)
+    page = queries.curve_page(pk, since, until + timedelta(days=1) if until else None)
     if page is None:
         raise Http404(f"there is no curve {pk}")
     if request.GET.get("format") == "json":
@@ -55,7 +56,7 @@ def _day(request: HttpRequest, name: str) -> datetime | None:
         day = parse_date(text) if text else None
     except ValueError:
         day = None
-    if text and day is None:
+    if text and (day is None or day.year > LAST_YEAR):
         raise InvalidInput(f"{name}: expected a day like 2026-03-01; found {text[:40]!r}")
     return datetime(day.year, day.month, day.day, tzinfo=UTC) if day else None
 

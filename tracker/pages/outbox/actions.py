@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -28,9 +28,17 @@ class MailAction:
     excluded: Sequence[OutgoingMail]
 
     @classmethod
-    def for_mails(cls, action: str, mails: Sequence[OutgoingMail]) -> MailAction:
+    def for_mails(cls, action: str, mails: Sequence[OutgoingMail], seen: Collection[str] = ()) -> MailAction:
+        """`seen`: the versions that the operator saw; none for a mail that was chosen from a list."""
         allowed_states = mail_transitions.ACTIONS[action][1]
-        applicable = [mail for mail in mails if mail.state in allowed_states and not _must_wait(action, mail)]
+        versions = {version.partition("@")[0]: version for version in seen}
+        applicable = [
+            mail
+            for mail in mails
+            if mail.state in allowed_states
+            and not _must_wait(action, mail)
+            and (action != "approve" or versions.get(str(mail.pk), mail.version) == mail.version)
+        ]
         return cls(action, applicable, [mail for mail in mails if mail not in applicable])
 
     @property
@@ -46,14 +54,15 @@ class MailAction:
     def carry_out(self, username: str, now: datetime, reason: str) -> tuple[int, int]:
         """Carry it out; return how many mails changed state, and how many did not."""
         done = sum(
-            mail_transitions.apply_action(mail.pk, self.name, username, now, reason.strip()) for mail in self.mails
+            mail_transitions.apply_action(mail.pk, self.name, username, now, reason.strip(), mail.composed_at)
+            for mail in self.mails
         )
         return done, len(self.mails) - done + len(self.excluded)
 
     def summary(self, done: int, unchanged: int) -> str:
         """Return the outcome in a sentence."""
         mails = "1 mail" if done == 1 else f"{done} mails"
-        left = f"; {unchanged} not changed, because they are now in another state" if unchanged else ""
+        left = f"; {unchanged} not changed, because they are in another state or were recomposed" if unchanged else ""
         return f"{mails} {_DONE[self.name]}{left}."
 
 

@@ -63,7 +63,8 @@ def act(request: HttpRequest) -> HttpResponse:
         return error_response(f"verb: expected one of {', '.join(mail_transitions.ACTIONS)}; found {action[:40]!r}")
     if invalid := [each for each in ids if not is_key(each)]:
         return error_response(f"id: expected a number; found {invalid[0][:40]!r}")
-    mail_action = MailAction.for_mails(action, queries.chosen([int(each) for each in ids]))
+    chosen = queries.chosen([int(each) for each in ids])
+    mail_action = MailAction.for_mails(action, chosen, params.getlist("version"))
     if request.method != "POST":
         return render(request, "outbox/confirm.html", {"action": mail_action})
     done, unchanged = mail_action.carry_out(username(request), timezone.now(), params.get("reason", ""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required, permission_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -122,4 +122,7 @@ def _back(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = queries.SuggestionFilter(cleaned(request.GET, "kind", 60), cleaned(request.GET, "rule", 100))
     waiting = chosen.of(Suggestion.objects.filter(decision=Decision.OPEN)).values_list("pk", flat=True)
     following = waiting.filter(pk__lt=pk).order_by("-pk").first() or waiting.order_by("pk").first() or 0
-    return redirect(f"{reverse('inbox')}{chosen.url if chosen.url != '?' else ''}#s{following}")
+    query = QueryDict(chosen.url.removeprefix("?"), mutable=True)
+    if waiting.filter(pk__gt=following)[: queries.SUGGESTIONS].count() == queries.SUGGESTIONS:  # not on the first page
+        query["suggestions"] = str(following + 1)
+    return redirect(f"{reverse('inbox')}{'?' if query else ''}{query.urlencode()}#s{following}")

@@ -41,7 +41,8 @@ def named(text: str) -> Report | None:
         rows = rows or list(related.filter(pk__in=with_commit(text.lower()))[:2])
         return rows[0] if len(rows) == 1 else None
     if (link := _LORE.match(text)) or (link := _MESSAGE_ID.fullmatch(text)):
-        message = Message.objects.filter(message_id=unquote(link[1])[:1000]).select_related("report__culprit").first()
+        name = unquote(link[1]).replace("\0", "")[:1000]
+        message = Message.objects.filter(message_id=name).select_related("report__culprit").first()
         return message.report if message else None
     if " " in text:
         with_words = related.filter(pk__in=search_index.with_own_phrase(text))

@@ -46,24 +46,27 @@ class Controls:
     hidden: Sequence[tuple[str, str]]
     text: str
     improvements: bool
+    improvements_default: bool  # whether the page shows them unless told otherwise, so that the form must tell
     blocking: bool
     lacks_fix: bool
     numbers: dict[str, int]
 
 
-def controls(query: TriageQuery, counts: Counts) -> Controls:
+def controls(query: TriageQuery, counts: Counts, *, improvements_default: bool = False) -> Controls:
     """Return the filter form for a query."""
     active = query.active_filters
     lists = [_control(name, counts.get(name, ()), active.get(name, ())) for name in OFFERED]
     lists += [
         Control(name, [(span, f"over {span}") for span in SPANS], active.get(name, ())) for name in ("age", "silence")
     ]
+    fields = {*(each.name for each in lists), "q", IMPROVEMENTS, "blocking", "stable"}
     return Controls(
         lists=lists,
         chips=list(_chips(query)),
-        hidden=[(name, value) for name, values in active.items() for value in values if name.endswith(NOT)],
+        hidden=[(name, value) for name, values in active.items() if name not in fields for value in values],
         text=" ".join(active.get("q", ())),
-        improvements=IMPROVEMENTS in active,
+        improvements="on" in active.get(IMPROVEMENTS, ()),
+        improvements_default=improvements_default,
         blocking="blocking" in active,
         lacks_fix="stable" in active,
         numbers={name: sum(each.number for each in counts.get(name, ())) for name in ("blocking", "stable")}

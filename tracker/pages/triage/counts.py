@@ -15,7 +15,7 @@ from django.db.models import Count as Number
 from django.db.models import OuterRef, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast, Coalesce
 
-from tracker.domain.events import OPEN, State
+from tracker.domain.events import OPEN, Verdict
 from tracker.models import Release, Report
 from tracker.pages.triage.filters import FLAGS
 
@@ -40,6 +40,10 @@ COUNTED: Mapping[str, str] = {
 _NO = ("", "0", "false")  # as SQLite and PostgreSQL write it
 
 
+SECTIONS = (("merged", "merged_release"), ("shifted", "shift_left_release"))
+_LISTED = "listed"  # the states of what a table lists
+
+
 @dataclass(frozen=True, slots=True)
 class Count:
     """A filter value and the number of the release's reports that have it."""
@@ -57,16 +61,25 @@ def newest(column: str) -> Subquery:
     return Subquery(rows.values("revision")[:1])
 
 
+def _number(column: str) -> Subquery:
+    rows = Report.objects.filter(**{column: OuterRef("version")}).order_by()
+    return Subquery(rows.values(column).annotate(many=Number("pk")).values("many"))
+
+
 def stamped(releases: QuerySet[Release]) -> QuerySet[Release]:
-    """Annotate releases with a stamp that changes with every event of one of their reports."""
+    """Annotate releases with a stamp that changes with every event of one of their reports, and if one leaves."""
     return releases.annotate(
-        news=Coalesce(newest("merged_release"), 0), other_news=Coalesce(newest("shift_left_release"), 0)
+        news=Coalesce(newest("merged_release"), 0),
+        other_news=Coalesce(newest("shift_left_release"), 0),
+        many=Coalesce(_number("merged_release"), 0),
+        other_many=Coalesce(_number("shift_left_release"), 0),
     )
 
 
 def stamp(release: Release) -> str:
     """Return the stamp of a release that came from `stamped`."""
-    return f"{release.pk}:{release.news}:{release.other_news}"  # type: ignore[attr-defined]
+    values = vars(release)
+    return ":".join(str(values[name]) for name in ("id", "news", "other_news", "many", "other_many"))
 
 
 def counts(release: Release) -> Counts:
@@ -86,15 +99,24 @@ def _counted(version: str) -> Counts:
         .order_by()
         .values_list(Value(section), Value(name), Cast(counted, TextField()))
         .annotate(number=Number("pk"))
-        for section, column in (("merged", "merged_release"), ("shifted", "shift_left_release"))
+        for section, column in SECTIONS
         for name, counted in COUNTED.items()
     ]
     tallies: dict[str, Counter[str]] = {name: Counter() for name in COUNTED}
     sections: dict[str, Counter[str]] = {"merged": Counter(), "shifted": Counter()}
+    parts += [
+        Report.objects.filter(**{column: version})
+        .exclude(verdict=Verdict.IMPROVEMENT)  # which the table shows on request only
+        .order_by()
+        .values_list(Value(section), Value(_LISTED), Cast("state", TextField()))
+        .annotate(number=Number("pk"))
+        for section, column in SECTIONS
+    ]
     for section, name, value, number in parts[0].union(*parts[1:], all=True):
-        tallies[name][value] += number
-        if name == "state" and value != State.NO_ACTION:  # improvements, which the table shows on request only
+        if name == _LISTED:
             sections[section]["open" if value in OPEN else "closed"] += number
+        else:
+            tallies[name][value] += number
     by_section = {name: [Count(*each) for each in tally.items()] for name, tally in sections.items()}
     return {**{name: _offered(name, tally) for name, tally in tallies.items()}, **by_section}
 

@@ -207,6 +207,11 @@ def _negative(name: str) -> Any:
     return type(positive)(field_name=positive.field_name, exclude=True, **positive.extra)
 
 
+def _asks_for_improvements(values: Mapping[str, Any]) -> bool:
+    """Whether the state that is asked for is one that only improvements have."""
+    return State.NO_ACTION in (values["state"] or ())
+
+
 class TableFilters(django_filters.FilterSet):
     """All filters, each with its negation."""
 
@@ -216,13 +221,14 @@ class TableFilters(django_filters.FilterSet):
 
     @classmethod
     def get_filters(cls) -> dict[str, Any]:
-        switch = OneOf(known=["on"])
+        switch = OneOf(known=["on", "off"])  # "off" where a page shows them unless told otherwise
         return {**_POSITIVE, **{f"{name}{NOT}": _negative(name) for name in _POSITIVE}, IMPROVEMENTS: switch}
 
     def filter_queryset(self, queryset: QuerySet[Report]) -> QuerySet[Report]:
         """Return the matching rows. Improvements need no action, so they are included only on request."""
         values = dict(self.form.cleaned_data)
-        shown = values.pop(IMPROVEMENTS) or values["kind"] or values[f"kind{NOT}"]
+        asked = "on" in values.pop(IMPROVEMENTS) or _asks_for_improvements(values)
+        shown = asked or values["kind"] or values[f"kind{NOT}"]
         for name, value in values.items():
             queryset = self.filters[name].filter(queryset, value)
         return queryset if shown else queryset.exclude(verdict=Verdict.IMPROVEMENT)

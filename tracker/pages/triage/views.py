@@ -101,7 +101,7 @@ def triage_as(request: HttpRequest, version: str, form: str) -> HttpResponse:
         return error_response(str(error))
     if not Release.objects.filter(version=version).exists():
         return _no_release(version)
-    page = request.build_absolute_uri(reverse("triage", args=[version]))
+    page = request.build_absolute_uri(reverse("triage", args=[version]) + query.url().rstrip("?"))
     content = render_as(version, queries.exported(version, query, request.build_absolute_uri), page)
     return HttpResponse(content, content_type=content_type)
 
@@ -142,7 +142,10 @@ def change(request: HttpRequest) -> HttpResponse:
         return error_response(f"{action.label}: {error}")
     if report_action.notify_thread and outcome.changed:
         enqueue("take_results")
-    return _respond(request, outcome.summary(), list(revisions), report_action.batch, outcome.before)
+    response = _respond(request, outcome.summary(), list(revisions), report_action.batch, outcome.before)
+    if not outcome.changed:
+        response["X-Not-Applied"] = "1"  # so that the page gives back what was typed
+    return response
 
 
 def _report_action(request: HttpRequest, action: ActionKey) -> report_actions.ReportAction:

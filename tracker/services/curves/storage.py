@@ -102,14 +102,14 @@ def segments_of(curve: Curve, points: Sequence[CurvePoint]) -> Iterator[CurveSeg
 
 
 def load(curve: Curve, since: datetime | None = None, until: datetime | None = None) -> list[CurvePoint]:
-    """Return the points of a curve in order, of a range of time if one is given."""
+    """Return the points of a curve in order, of a range of time if one is given: from `since` to before `until`."""
     segments = curve.segments.order_by("first_at", "pk")
     if since:
         segments = segments.filter(last_at__gte=since)
     if until:
-        segments = segments.filter(first_at__lte=until)
+        segments = segments.filter(first_at__lt=until)
     points = (point for packed in segments.values_list("packed", flat=True) for point in unpack(bytes(packed)))
-    return [each for each in points if (not since or each.at >= since) and (not until or each.at <= until)]
+    return [each for each in points if (not since or each.at >= since) and (not until or each.at < until)]
 
 
 def recent(curve: Curve) -> list[CurvePoint]:
