@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from bot.mail.headers import decode
 from bot.mail.mime.parts import MimeAttachment
 
+MAX_SUBJECT = 4000  # letters that are read of a subject
 _DIFF = re.compile(r"^(?:diff --git \S|Index: \S|--- \S.{0,400}\n\+\+\+ \S)", re.M)
 _HUNK = re.compile(r"^@@+ -\d+(?:,\d+)? .{0,60}\+\d+(?:,\d+)? @@|^(?:rename from|new mode|GIT binary patch)\b", re.M)
 _FILE = re.compile(r"^--- \S.{0,400}\n\+\+\+ (?:b/)?([^\s]{1,300})", re.M)
@@ -107,7 +108,7 @@ def version_of(subject: str) -> int:
 
 def bare_title(subject: str) -> str:
     """Return a subject as a commit title: without Re: and bracketed tags, white space folded."""
-    title = " ".join(subject.split())
+    title = " ".join(subject[:MAX_SUBJECT].split())
     while match := _ANSWER.match(title) or _BRACKETS.match(title):
         if not match.end():
             break

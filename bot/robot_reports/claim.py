@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from bot.mail.quoting import holds_older_mail
 from bot.robot_reports.subject import ReportSubject
@@ -43,7 +44,7 @@ def find_claims(text: str) -> tuple[Claim, ...]:
     found: dict[int, Claim] = {}
     for noticed, _ in zip(_NOTICED.finditer(text), range(_MOST), strict=False):
         line = text.rfind("\n", 0, noticed.start()) + 1
-        if _QUOTED.match(text[line : noticed.start()]):
+        if _QUOTED.match(text[line : noticed.start()]) or not isfinite(float(noticed["percent"])):
             continue
         if not found and holds_older_mail(text[: noticed.start()]):
             return ()

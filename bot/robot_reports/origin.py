@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _REPOSITORY = re.compile(r"(?P<url>(?:https?|git)://\S{3,300})(?:\s+(?P<branch>\S{1,200}))?\s*\Z")
-_PATCH = re.compile(r"(?P<name>url|base|patch link|patch subject):\s*(?P<value>\S.*?)\s*\Z")
+_PATCH = re.compile(r"(?P<name>url|base|patch link|patch subject):\s*(?P<value>\S.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def find_origin(prose: Sequence[str]) -> Origin:
             break
         if (found := _REPOSITORY.match(line)) and "repo_url" not in fields:
             fields |= {"repo_url": found["url"], "repo_branch": found["branch"] or ""}
-        elif found := _PATCH.match(line):
+        elif found := _PATCH.match(line.rstrip()):
             url, *rest = found["value"].split(None, 1)
             branch = rest[0] if rest else ""
             match found["name"]:

@@ -22,7 +22,8 @@ _IN_BRACKETS = re.compile(r"^[ \t]{0,8}\[(.{1,300})\][ \t]*$", re.M)
 _RECHECK = re.compile(r"(?P<what>[A-Za-z][A-Za-z ]{2,40}?)\s+on\s+(?P<ref>\S.{0,80}?)\s+(?P<sha>[0-9a-f]{7,40})\s*")
 _COMMIT_ABOVE = re.compile(r"^[ \t]{0,8}commit:?[ \t]+([0-9a-f]{12,40})\b", re.M | re.I)
 _GREETING = re.compile(r"\s*(?:Greetings?|Hello|Hi)[,!.]?\s*\Z|\s*FYI,?\s*\Z")
-_PLOT_EDGE = re.compile(r"^[ \t]*[-\d.e+]{0,12}[ ]?[+|]-{30,}[-+|]*[ \t]*$", re.M)
+_PLOT_EDGE = re.compile(r"^[ \t]*[-\d.e+]{0,12}[ ]?[+|]-{30}[-+|]*[ \t]*$", re.M)
+_MAX_LINE = 1000  # letters; the longest line of a robot has 300 (seen in 2020-2025 reports)
 
 
 def find_report(mail: ParsedMail) -> RobotReport | None:
@@ -30,7 +31,7 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
 
     The sentence "noticed a N% regression of METRIC" must be unquoted, with a `commit:` line below it.
     """
-    text = mail.text
+    text = "\n".join([line[:_MAX_LINE] for line in mail.text.split("\n")])
     claims = find_claims(text)
     if not claims:
         return None

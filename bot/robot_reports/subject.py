@@ -32,7 +32,9 @@ class ReportSubject:
 
 def read_subject(subject: str) -> ReportSubject:
     """Parse a subject, with white space collapsed."""
-    found = _SUBJECT.match(_ANSWER.sub("", " ".join(subject.split()), count=1))
+    text = " ".join(subject.split())
+    answer = _ANSWER.match(text)  # at its start only: a tree's name may end in "re"
+    found = _SUBJECT.match(text[answer.end() :] if answer else text)
     if not found:
         return ReportSubject()
     prefix = ""

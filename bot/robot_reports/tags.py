@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 # "| Reported-by: kernel test robot <lkp@intel.com>", since 2023 with a bar before it
-_TAG = re.compile(r"^\|?[ \t]{0,20}(Reported-by|Closes|Link):[ \t]{1,10}(\S.*?)[ \t]*$", re.M | re.I)
+_TAG = re.compile(r"^\|?[ \t]{0,20}(Reported-by|Closes|Link):[ \t]{1,10}(\S.*)$", re.M | re.I)
 _REGZBOT = re.compile(r"^\|?[ \t]{0,10}#regzbot[ \t]+(\S.{0,400}?)[ \t]*$", re.M)
 _ARTIFACTS = re.compile(
     r"materials to reproduce (?:is|are) available at:\s{1,4}(https?://\S{5,300})|^(https://download\.01\.org/0day-ci/archive/\S+)",
@@ -29,7 +29,7 @@ def find_tags(text: str) -> Tags:
     """Return the first of each in the text from the commit on."""
     values: dict[str, str] = {}
     for found in _TAG.finditer(text):
-        values.setdefault(found[1].capitalize(), found[2])
+        values.setdefault(found[1].capitalize(), found[2].rstrip(" \t"))
     regzbot = _REGZBOT.search(text)
     artifacts = _ARTIFACTS.search(text)
     return Tags(

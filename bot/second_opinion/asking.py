@@ -101,7 +101,8 @@ def suggest_stored() -> int:
     )
     made = 0
     for opinion in missing:
-        event = Event.objects.get(report=opinion.report_id, message_id=opinion.message_id, kind=EventKind.REPLIED)
+        replied = Event.objects.filter(report=opinion.report_id, kind=EventKind.REPLIED).order_by("pk")
+        event = replied.filter(message_id=opinion.message_id)[0]
         _, new = Suggestion.objects.get_or_create(
             report_id=opinion.report_id,
             key=f"{opinion.kind}:{opinion.message_id}#{RULE}",

@@ -79,6 +79,23 @@ def test_her_mail_sent_again_into_another_thread_proves_nothing(world: World) ->
     assert (state(one), state(other)) == ("dropped", "responded")
 
 
+def test_who_proves_his_own_address_takes_nobody_elses_mail_away(world: World) -> None:
+    report = world.report()
+    world.identity = replace(world.identity, trust_policy="open")
+    world.post(DANA, "I will send a fix tomorrow.", to=message_id(report))
+    world.read()
+    hers = Message.objects.get(author_email=DANA.email)
+    mallory = Address("Mal", "mal@evil.example")
+    anchors = replace(world.identity.trust_anchors, key=lambda name: RECORD)
+    world.identity = replace(world.identity, trust_anchors=anchors)
+    raw = world.mail(mallory, "Never mind.", to=message_id(report))
+    own = next(line for line in raw.splitlines() if line.lower().startswith(b"message-id:"))
+    world.inbox.add(signed(raw.replace(own, f"Message-ID: <{hers.message_id}>".encode()), b"evil.example"))
+    world.read()
+    assert Message.objects.get(message_id=hers.message_id).author_email == DANA.email
+    assert state(report) == "working"
+
+
 def test_what_was_turned_down_stays_so_when_the_proof_comes_later(world: World) -> None:
     report = world.report()
     raw = signed(world.mail(DANA, "I've dropped this patch.", to=message_id(report)))

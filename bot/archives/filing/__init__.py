@@ -19,7 +19,7 @@ from bot.robot_reports.proof import is_proven
 from bot.robot_reports.report import find_report
 from bot.robot_reports.value import RobotReport
 from tracker.domain.events import EventKind
-from tracker.models import Message, RawMessage, Report
+from tracker.models import Event, Message, RawMessage, Report
 from tracker.services.reports import event_log, report_summary
 from tracker.services.reports.suggestions import UNVERIFIED_REPORT
 
@@ -133,8 +133,12 @@ class MailFiler:
         before = Message.objects.filter(message_id=name).exclude(source=keep()).select_related("report").first()
         if before is None:
             return False  # the very same mail, which `replay` reads again
+        author = reading.mail.author.email
+        if before.author_email != author and author not in self.identity.robots:
+            return False  # to prove one's own address takes nobody else's mail away
+        events = Event.objects.filter(message_id=name, actor="")
+        self._conclusions.touched |= {before.report_id, *events.values_list("report", flat=True)}
         event_log.forget_mail([name])
-        self._conclusions.touched.add(before.report_id)
         self.known.forget(name)
         before.delete()
         return True

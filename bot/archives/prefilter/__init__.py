@@ -13,6 +13,7 @@ from bot.archives.prefilter.key_set import KeySet
 from bot.mail.headers import decode, to_text
 from bot.mail.identity import BotIdentity
 from bot.mail.links import find_links
+from bot.mail.patches import MAX_SUBJECT
 from bot.mail.quoting import clean
 from bot.replies.which_report.answered_report import QUOTED_COMMIT, REPORT_SUBJECT
 from bot.robot_reports.recogniser import Recogniser
@@ -231,7 +232,7 @@ def key_of_title(title: str) -> bytes:
 
 
 def _key_of_title(subject: bytes) -> bytes:
-    title = subject
+    title = subject[:MAX_SUBJECT]
     while (marks := _MARKS.match(title)) and marks.end():
         title = title[marks.end() :]
     return b"title " + title.rstrip(b'"')

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 from urllib.parse import SplitResult, unquote
 
@@ -74,10 +74,8 @@ class ImapSource:
         large = {int(uid[1]) for each in lines if (uid := _UID.search(each)) and _size(each) > LIMIT}
         for is_large, group in groupby(uids, key=large.__contains__):
             part = f"BODY.PEEK[]<0.{LIMIT}>" if is_large else "BODY.PEEK[]"
-            mails: dict[int, bytes] = {}
-            for each in self._answer(server, "FETCH", ",".join(map(str, group)), f"(UID {part})"):
-                if isinstance(each, tuple) and (uid := _UID.search(each[0])):
-                    mails[int(uid[1])] = each[1]
+            wanted = list(group)
+            mails = _bodies(self._answer(server, "FETCH", ",".join(map(str, wanted)), f"(UID {part})"))
             for number in sorted(mails):
                 yield RawMail(mails[number].replace(b"\r\n", b"\n"), f"{validity}:{number}")
 
@@ -118,3 +116,14 @@ def _mailbox_number(server: imaplib.IMAP4, name: str) -> str:
 def _size(line: bytes) -> int:
     found = _SIZE.search(line)
     return int(found[1]) if found else 0
+
+
+def _bodies(response: list[Any]) -> dict[int, bytes]:
+    """Return the bodies by UID, which may stand before a body or after it (RFC 3501 section 7.4.2: in any order)."""
+    mails: dict[int, bytes] = {}
+    for each, following in pairwise([*response, b""]):
+        if isinstance(each, tuple):
+            after = following if isinstance(following, bytes) else b""
+            if uid := _UID.search(each[0]) or _UID.search(after):
+                mails[int(uid[1])] = each[1]
+    return mails

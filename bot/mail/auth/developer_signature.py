@@ -6,6 +6,7 @@ Only ed25519: for the other kinds patatt starts gpg or ssh-keygen, which hostile
 from __future__ import annotations
 
 import re
+from email import message_from_bytes
 
 import patatt
 
@@ -16,13 +17,19 @@ from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 # What patatt signs by default. With a signed Message-ID, a replayed mail is a duplicate and is not filed again.
 _MUST_SIGN = frozenset({"from", "subject", "message-id"})
 _SIGNED = re.compile(r"(?:\A|;)\s*h\s*=\s*([^;]{1,2000})")
-_ED25519 = re.compile(r"(?:\A|;)\s*a\s*=\s*ed25519")
+_ALGORITHM = re.compile(r"(?:\A|;)\s*a\s*=\s*([^;\s]*)")
+# git mailinfo, by which patatt reads a mail, takes these at the start of the body for the header's: what is signed is
+# not the header that we read then.
+_IN_BODY = re.compile(rb"\s*>?(?:from|subject|date)\s*:", re.I)
 
 
 def signed_by_developer(raw: bytes, headers: Headers, address: str, anchors: TrustAnchors) -> Trust:
     """Whether the writer's own key signed the mail. FAIL: their key is known, and the signature is invalid."""
     signatures = [value for name, value in headers if name == "x-developer-signature"]
-    if not anchors.keyring or len(signatures) != 1 or not _ED25519.search(signatures[0]):
+    if not anchors.keyring or len(signatures) != 1:
+        return UNPROVEN
+    algorithms = _ALGORITHM.findall(signatures[0])
+    if len(algorithms) != 1 or not algorithms[0].startswith("ed25519") or _IN_BODY.match(_body(raw)):
         return UNPROVEN
     found_names = _SIGNED.search(signatures[0])
     signed = frozenset(name.strip().lower() for name in (found_names[1] if found_names else "").split(":"))
@@ -40,3 +47,10 @@ def signed_by_developer(raw: bytes, headers: Headers, address: str, anchors: Tru
         if result == patatt.RES_BADSIG:
             return Trust(AuthVerdict.FAIL, f"patatt {algorithm} {address}")
     return UNPROVEN
+
+
+def _body(raw: bytes) -> bytes:
+    """Return the text that git mailinfo begins to read: that of the first part that has one."""
+    parts = (part for part in message_from_bytes(raw).walk() if part.get_content_maintype() == "text")
+    payload = next((part.get_payload(decode=True) for part in parts), b"")
+    return payload if isinstance(payload, bytes) else b""

@@ -63,22 +63,28 @@ def _headers(raw: bytes) -> list[tuple[str, str]]:
     head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
     if b"\r" in head or b"\0" in head:
         return []
-    found: list[tuple[str, str]] = []
+    found: list[tuple[str, list[str]]] = []
     for line in head.split(b"\n"):
         text = to_text(line.decode("ascii", "surrogateescape"))
         if line[:1] in (b" ", b"\t") and found:
-            found[-1] = (found[-1][0], f"{found[-1][1]} {text.strip()}")
+            found[-1][1].append(text.strip())
         elif _HEADER.match(line):
             name, _, value = text.partition(":")
-            found.append((name.lower(), value.strip()))
+            found.append((name.lower(), [value.strip()]))
         else:
             return []
-    return found
+    return [(name, " ".join(pieces)) for name, pieces in found]
+
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def _is_plain(headers: list[tuple[str, str]], address: str) -> bool:
     """Whether no header that matters is repeated, and From has exactly one address: the one that we parsed."""
     names = Counter(name for name, _ in headers)
-    authors = parse_addresses(next((value for name, value in headers if name == "from"), ""))
-    alone = len(authors) == 1 and authors[0].email == address
+    writer = next((value for name, value in headers if name == "from"), "")
+    authors = parse_addresses(writer)
+    # Whatever stands in angle brackets or comments, a second address could be the one that a server means.
+    bare = _QUOTED.sub("", writer)
+    alone = len(authors) == 1 and authors[0].email == address and bare.count("@") == 1 and '"' not in bare
     return names["from"] == 1 and alone and all(names[name] <= 1 for name in _ONCE)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.mail.auth.dkim import IDENTIFYING, Headers, signatures, signed_names
+from bot.mail.auth.dkim import MOST as MOST_SIGNATURES
 from bot.mail.auth.trust_anchors import TrustAnchors
 from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust, joined
 
@@ -60,12 +61,14 @@ def _came_from(result: _Result, address: str, anchors: TrustAnchors) -> bool:
 def _signed_by(signer: str, beginning: str, by: str, headers: Headers) -> Trust:
     """Return the proof of a signature that the server found valid; `beginning`: of the signature (RFC 6008), if given.
 
-    Of several that it may have meant, only what all of them cover counts.
+    Of several that it may have meant, only what all of them cover counts. Two that begin alike are no accident.
     """
+    if sum(name == "dkim-signature" for name, _ in headers) > MOST_SIGNATURES:
+        return Trust(AuthVerdict.PASS, by, ONLY_WRITER)  # the one that it means may not be among those that we read
     ones = [tags for tags in signatures(headers) if tags.get("d", "").lower() == signer]
     ones = [tags for tags in ones if tags.get("b", "").lower().startswith(beginning)]
-    if any("l" in tags for tags in ones):
-        return UNPROVEN  # of the body only the beginning is signed
+    if (beginning and len(ones) > 1) or any("l" in tags for tags in ones):
+        return UNPROVEN  # of the body only the beginning is signed, or somebody made up a second one
     names = [signed_names(tags) for tags in ones]
     signed = frozenset.intersection(*names) if names else frozenset()
     signature = ones[0].get("b", "")[:IDENTIFYING] if len(ones) == 1 else ""

@@ -13,7 +13,7 @@ def unflow(text: str, delsp: bool) -> str:
     """Return the text as its writer typed it. From the first line of a diff on it is left unchanged."""
     lines = text.split("\n")
     out: list[str] = []
-    depth, paragraph = 0, ""  # a paragraph whose last line ended in a soft break
+    depth, paragraph = 0, list[str]()  # a paragraph whose last line ended in a soft break
     for number, line in enumerate(lines):
         if _DIFF.match(line.removeprefix(" ")):
             return "\n".join([*out, *([_quoted(depth, paragraph)] if paragraph else []), *lines[number:]])
@@ -21,18 +21,20 @@ def unflow(text: str, delsp: bool) -> str:
         content = line[quotes:].removeprefix(" ")
         if paragraph and (quotes != depth or _BEGINS.match(content)):
             out.append(_quoted(depth, paragraph))
-            paragraph = ""
+            paragraph = []
         soft = content.endswith(" ") and content != "-- "
         if soft and delsp:
             content = content[:-1]
-        depth, paragraph = quotes, paragraph + content
+        depth = quotes
+        paragraph.append(content)
         if not soft:
             out.append(_quoted(depth, paragraph))
-            paragraph = ""
+            paragraph = []
     if paragraph:
         out.append(_quoted(depth, paragraph))
     return "\n".join(out)
 
 
-def _quoted(depth: int, content: str) -> str:
+def _quoted(depth: int, pieces: list[str]) -> str:
+    content = "".join(pieces)
     return f"{'>' * depth} {content}" if depth else content

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 # As `git mailinfo --scissors` knows it: what is below is a patch, up to a second line of this kind.
 _SCISSORS = re.compile(r"[-\s]*(?:-\s*(?:8<|>8|cut here)|(?:8<|>8)\s*-)[-\s8<>]*(?:cut here)?[-\s8<>]*\Z", re.I)
+_WIDEST = 200  # letters of a line of scissors
 _DIFF = re.compile(r"diff -|Index: \S")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d{1,6}))? \+\d+(?:,(\d{1,6}))? @@")
 _DIFF_HEADER = re.compile(
@@ -35,7 +36,7 @@ def _outside_blocks(lines: Sequence[str]) -> Iterator[str]:
     diff = _Diff()
     for number, line in enumerate(lines):
         fence = _FENCE.match(line)
-        mark = fence[1] if fence else "8<" if _SCISSORS.match(line) else ""
+        mark = fence[1] if fence else "8<" if len(line) <= _WIDEST and _SCISSORS.match(line) else ""
         if closing:
             closing = "" if mark == closing else closing
             yield ""

@@ -32,6 +32,7 @@ _CODE_ENDS = re.compile(r"(?:[;{}]|\*/|\\|\)\s?\{)\s*\Z|\s±|%\s{2,}|\s{4,}\S.{0
 _TRAILER = re.compile(r"[A-Z][A-Za-z-]{2,30}-(?:by|to):|(?:Fixes|Closes|Link|Cc|Message-ID|Subject|Date):\s", re.I)
 _WORD = re.compile(r"[A-Za-z][a-z']+")
 # Abbreviations, whose full stop ends no sentence: "e.g. ", "vs. ", "i.e. ".
+_NEXT = re.compile(r"\S")
 _SHORT = re.compile(r"(?:\b(?:e\.g|i\.e|vs|cf|etc|approx|resp|incl|aka|no|nr|fig|sec|min|max|avg)|\b[A-Z])\.\Z", re.I)
 _END = re.compile(r"[.!?]+[\"')\]]{0,3}(?=\s)")
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "…": "..."})
@@ -106,7 +107,8 @@ def _cut_below_quotes(lines: list[TextLine]) -> Iterator[list[TextLine]]:
 def _split(text: str) -> Iterator[str]:
     start = 0
     for end in _END.finditer(text):
-        if _SHORT.search(text[max(0, end.end() - 8) : end.end()]) and not text[end.end() :].lstrip()[:1].isupper():
+        following = _NEXT.search(text, end.end())
+        if _SHORT.search(text[max(0, end.end() - 8) : end.end()]) and not (following and following[0].isupper()):
             continue
         if sentence := text[start : end.end()].strip():
             yield sentence

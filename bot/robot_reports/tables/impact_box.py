@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
-_LINE = re.compile(r"\|\s?(.{1,40}?)\s*\|\s?(.*?)\s*\|?\s*\Z")
+_WIDEST = 40  # letters of the first cell
 _CHANGE = re.compile(
     r"(?:(?P<suite>[^:\s]{1,80}):\s+)?(?P<metric>\S{1,160})\s+(?P<percent>[-+]?\d+(?:\.\d+)?(?:e\+?\d+)?)%"
     r"\s+(?P<verdict>regression|improvement)"
@@ -32,13 +33,21 @@ def find_impacts(lines: Sequence[str]) -> tuple[tuple[Impact, ...], tuple[str, .
     for line in lines:
         if line.startswith("+--"):
             entries.append([])
-        elif found := _LINE.match(line):
-            entries[-1].append((found[1].strip(), found[2]))
+        elif cells := _cells(line):
+            entries[-1].append(cells)
     read = [(_impact(entry), entry) for entry in entries if entry and entry[0][0].startswith("testcase")]
     return (
         tuple(impact for impact, _ in read if impact),
         tuple(" ".join(value for _, value in entry) for impact, entry in read if not impact),
     )
+
+
+def _cells(line: str) -> tuple[str, str] | None:
+    """Return the two cells of a line of the box, the first one empty where an entry goes on; None for other lines."""
+    name, bar, value = line.removeprefix("|").partition("|")
+    if not line.startswith("|") or not bar or not name or len(name.strip()) > _WIDEST:
+        return None
+    return name.strip(), value.rstrip().removesuffix("|").strip()
 
 
 def _impact(entry: Sequence[tuple[str, str]]) -> Impact | None:
@@ -55,7 +64,7 @@ def _impact(entry: Sequence[tuple[str, str]]) -> Impact | None:
             parameter, _, setting = value.partition("=")
             parameters.append((parameter.strip(), setting.strip()))
     found = _CHANGE.match(change)
-    if not found:
+    if not found or not isfinite(float(found["percent"])):
         return None
     percent = abs(float(found["percent"]))
     return Impact(

@@ -18,6 +18,7 @@ from bot.archives.missing import missing_parents
 from bot.archives.patch_lookup import find_patch_mail
 from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
+from bot.archives.sources.imap import _bodies
 from bot.archives.sources.lore import read_thread
 from bot.demo.inbox import DemoInbox
 from bot.demo.story import DIFF
@@ -213,3 +214,11 @@ def test_a_bad_address_is_one_line_without_its_password(address: str) -> None:
         open_sources(address)
     assert "cr" not in str(error.value).replace("write", "")
     assert "\n" not in str(error.value)
+
+
+def test_a_uid_may_stand_behind_the_mail() -> None:
+    """RFC 3501 leaves the order of a FETCH response to the server."""
+    response = [
+        (b"1 (UID 7 BODY[] {3}", b"one"), b")", (b"2 (BODY[] {3}", b"two"), b" UID 8)", (b"3 (BODY[] {1}", b"x"), b")"
+    ]  # fmt: skip
+    assert _bodies(response) == {7: b"one", 8: b"two"}

@@ -221,6 +221,14 @@ def b_of(raw: bytes) -> bytes:
     return b"".join(raw.rpartition(b" b=")[2].split())[:8]
 
 
+def alike(raw: bytes) -> bytes:
+    """A signature that nobody made: it begins like another one, and claims to cover more."""
+    names = b"from:to:cc:date:subject:message-id:in-reply-to:references:content-type"
+    return (
+        b"DKIM-Signature: v=1; a=ed25519-sha256; d=dev.example; s=s1; h=" + names + b"; bh=x; b=" + b_of(raw) + b"x\n"
+    )
+
+
 ONLY_SUBJECT = signed(include_headers=[b"from", b"date", b"subject"])
 
 
@@ -241,6 +249,9 @@ ONLY_SUBJECT = signed(include_headers=[b"from", b"date", b"subject"])
         (NAMED.replace(b"@", b_of(ONLY_SUBJECT)) + OUTSIDE + ONLY_SUBJECT[: -len(PLAIN)] + signed(), "subject"),
         (NAMED.replace(b"@", b"other") + OUTSIDE + signed(), ""),
         (DMARC + OUTSIDE + PLAIN, ""),  # by a signature, or by where it came from
+        # Made up beside the genuine one, to cover more: five that hide it, or one that begins like it.
+        (NAMED.replace(b"@", b_of(ONLY_SUBJECT)) + OUTSIDE + 5 * alike(ONLY_SUBJECT) + ONLY_SUBJECT, ""),
+        (NAMED.replace(b"@", b_of(ONLY_SUBJECT)) + OUTSIDE + alike(ONLY_SUBJECT) + ONLY_SUBJECT, ""),
         (SPF + OUTSIDE + PLAIN, "subject to in-reply-to content-type"),
         (SPF.replace(b"mailfrom=dana@dev", b"mailfrom=x@evil") + OUTSIDE + PLAIN, ""),
     ],
@@ -348,6 +359,27 @@ def test_a_developers_key(tmp_path: Path) -> None:
     assert verdict(raw.replace(b"From: Dana Brook <dana@", b"From: Lee <lee@"), hers) is AuthVerdict.NONE
     assert verdict(raw, TrustAnchors(keyring=str(tmp_path / "none"))) is AuthVerdict.NONE
     assert verdict(raw.replace(b"a=ed25519", b"a=openpgp"), hers) is AuthVerdict.NONE  # would start another program
+    assert verdict(raw.replace(b"; a=ed25519", b"; a=openpgp-sha256; a=ed25519"), hers) is AuthVerdict.NONE
+    # git mailinfo takes a subject in the body for the header's: what she signed is not what we would read.
+    other = raw.replace(b"Subject: Re: the report", b"Subject: unsubscribe")
+    moved = other.replace(b"\n\nIt is", b"\n\nSubject: Re: the report\n\nIt is")
+    assert verdict(moved, hers) is AuthVerdict.NONE
+
+
+@pytest.mark.parametrize(
+    "writer",
+    [
+        b"A <attacker@dev.example> (<dana@dev.example>",
+        b"A <attacker@dev.example> <dana@dev.example>",
+        b"attacker@dev.example <dana@dev.example>",
+        b'"A <dana@dev.example>',
+    ],
+)
+def test_a_from_that_may_mean_two_people_is_proof_of_neither(writer: bytes) -> None:
+    raw = SPF + OUTSIDE + PLAIN.replace(b"Dana Brook <dana@dev.example>", writer)
+    assert verdict(raw, SERVER) is not AuthVerdict.PASS
+    named = SPF + OUTSIDE + PLAIN.replace(b"Dana Brook <", b'"Dana @ Work" <')
+    assert verdict(named, SERVER) is AuthVerdict.PASS
 
 
 PROVEN, CONTRADICTED = Trust(AuthVerdict.PASS, "dkim x"), Trust(AuthVerdict.FAIL, "dkim x")

@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.mail.mime.flowed import unflow
+from bot.mail.patches import bare_title
+from bot.mail.quoting import TextLine
 from bot.replies.commands.grammar import find_commands
 from bot.replies.commands.own_lines import without_foreign_lines
+from bot.replies.prose.sentences import own_sentences
 
 DIFF = """\
 diff --git a/docs/bot.txt b/docs/bot.txt
@@ -66,3 +70,17 @@ def test_junk_keeps_its_line_numbers(text: str) -> None:
     lines = text.split("\n")
     assert len(kept) == len(lines)
     assert all(each in ("", line) for each, line in zip(kept, lines, strict=True))
+
+
+@pytest.mark.parametrize("prefix", ["#lkp", "@lkp", "!perf", "perf"])
+def test_commands_may_begin_otherwise(prefix: str) -> None:
+    found = find_commands(f"{prefix} invalid\nand\n#regzbot dup: https://lore.kernel.org/r/a@b", prefix)
+    assert [each.word.value for each in found.good][:1] == ["invalid"]
+
+
+def test_long_lines_and_many_shortened_words_take_no_time() -> None:
+    """Each of these took seconds a line, and grew with the square of its length."""
+    assert without_foreign_lines("-" + " - " * 7_000 + "x") != ""
+    assert len(own_sentences([TextLine("so, e.g. " * 40_000)])) <= 1
+    assert bare_title("[a]" * 300_000 + "mm: a") != ""
+    assert unflow("a \n" * 200_000, delsp=False).startswith("a a a")

@@ -248,6 +248,11 @@ def test_any_line_is_a_row_or_none(line: str) -> None:
             subsystem="mm", sha="3b1f0c9d2e", percent="-5.0", verdict="regression")),
         ("3b1f0c9d2e: a.b% 5% improvement", ReportSubject(
             sha="3b1f0c9d2e", metric="a.b%", percent="5", verdict="improvement")),
+        ("[driver-core:driver-core-testing] [kernfs] 3b1f0c9d2e: a.b 5.0% regression", ReportSubject(
+            "", "driver-core:driver-core-testing", "driver-core", "driver-core-testing", "kernfs", "3b1f0c9d2e", "a.b",
+            "5.0", "regression")),
+        ("[core:x] [re: y] 3b1f0c9d2e: a.b 5.0% regression", ReportSubject(
+            "", "core:x", "core", "x", "re: y", "3b1f0c9d2e", "a.b", "5.0", "regression")),
         ("Re: [PATCH 1/2] mm: 5.0% regression", ReportSubject()),
         ("", ReportSubject()),
     ],
