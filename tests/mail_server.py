@@ -27,6 +27,7 @@ class Moody:
         self.options: list[list[str]] = []
         self.sessions = 0
         self.rcpt: dict[str, str] = {}  # answers for particular recipients; 250 for all others
+        self.mail = "250 fine"  # the answer to MAIL
         self.answer = "250 taken"  # the answer to the final dot
         self.vanish = False  # hang up after the final dot, without an answer
         self.stall = 0.0  # seconds before the final dot is answered
@@ -48,9 +49,10 @@ class Moody:
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         self.options.append(options)
-        envelope.mail_from = address
-        envelope.mail_options.extend(options)
-        return "250 fine"
+        if self.mail.startswith("250"):
+            envelope.mail_from = address
+            envelope.mail_options.extend(options)
+        return self.mail
 
     async def handle_RCPT(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]

@@ -16,18 +16,22 @@ from tracker.services.sql import locks
 from tracker.services.sql.locks import Lock
 
 UNLIMITED = Rates()
+MOST_ROUNDS = 1000  # that only give mails their turn
 
 
 def claim_due(now: datetime, length: timedelta, limit: int, by: str, rates: Rates = UNLIMITED) -> list[OutgoingMail]:
     """Claim up to `limit` due mails in a short transaction. Further mails wait until their report is sent.
 
-    Rows that another worker has locked are skipped, so that workers do not wait for each other.
+    Rows that another worker has locked are skipped, so that workers do not wait for each other. Mails that only get a
+    later turn by the rate limits keep no others from being claimed.
     """
-    with transaction.atomic():
-        due = _due(ready().select_for_update(of=("self",), skip_locked=True), now, limit)
-        if rates:
-            due = _within_rates(due, rates, now)
-        return mail_transitions.claim(due, now, length, by) if due else []
+    for _ in range(MOST_ROUNDS):
+        with transaction.atomic():
+            due = _due(ready().select_for_update(of=("self",), skip_locked=True), now, limit)
+            allowed = _within_rates(due, rates, now) if rates and due else due
+            if allowed or not due:
+                return mail_transitions.claim(allowed, now, length, by) if allowed else []
+    return []
 
 
 def ready() -> QuerySet[OutgoingMail]:

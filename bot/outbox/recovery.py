@@ -55,6 +55,9 @@ def resolve(policy: RecoveryPolicy, now: datetime) -> int:
         return 0
     rows = waiting.filter(handed_over_at__lt=read_at - policy.wait)
     rows = rows.exclude(pk__in=MailTransition.objects.filter(by=THE_POLICY, was=S.IN_DOUBT).values("mail"))
+    # Only of a mail that a list has not got yet can an archive have a copy.
+    listed = rows.only("recipients", "settled", "lists")
+    rows = rows.filter(pk__in=[each.pk for each in listed if set(each.lists) - set(each.settled)])
     reason = f"no copy found within {policy.wait}: sent again with the same Message-ID"
     columns = {"reason": reason, "not_before": None, "handed_over_at": None, "lease_until": None}
     return len(mail_transitions.transition(rows, S.APPROVED, THE_POLICY, now, reason, **columns))

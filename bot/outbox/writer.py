@@ -19,7 +19,7 @@ from bot.mail.identity import BotIdentity
 from bot.mail.sanitising import one_line
 from bot.outbox.context.compose_config import ComposeConfig
 from bot.outbox.context.policy_context import MailCalendar
-from tracker.models import OutgoingMail, OutgoingState, Report
+from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
 from tracker.services import mail_transitions
 from tracker.services.restorations import why_careful
 
@@ -49,16 +49,19 @@ class OutboxWriter:
         decision: PolicyDecision,
         data: ReportData | None = None,
         foreign: Collection[str] = (),
+        *,
+        counts: bool = True,
     ) -> Start:
         """Return the initial state: held if the mail has a fault or the policy says so; else approved for a day with
         room, or waiting for approval.
 
-        `foreign`: names and texts in a further mail that are not ours.
+        `foreign`: names and texts in a further mail that are not ours; `counts`: whether the daily limits apply.
         """
         if found := faults(mail, self.identity, self.config.conventions, self.now, data, foreign):
             return Start(OutgoingState.HELD, "; ".join(found)[:1000])
         state = _STATES[decision.action]
-        due = self._calendar.due(*self._limited(mail)) if state == OutgoingState.APPROVED else None
+        limited = counts and state == OutgoingState.APPROVED
+        due = self._calendar.due(*self._limited(mail)) if limited else None
         return Start(state, decision.reason, decision.until or due)
 
     def insert(
@@ -98,7 +101,8 @@ class OutboxWriter:
                     )
             except IntegrityError:
                 return False
-        self.count(mail, start)
+        if not purpose.startswith(Purpose.SUBSCRIPTION):
+            self.count(mail, start)
         return True
 
     @cached_property

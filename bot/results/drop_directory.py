@@ -34,6 +34,9 @@ def take_dropped(drop: Path, trees: Sequence[Path], now: datetime) -> int:
                 taken += _take_entry(entry, trees, now)
         except FileNotFoundError:  # another worker took it
             continue
+        except RejectedInput as rejection:
+            if entry.exists():  # else another worker took it
+                log.error("%s: %s", entry.name, rejection)
         except OSError as error:  # logged; the other entries are still imported
             log.error("%s: %s", entry.name, error)
     return taken
@@ -81,9 +84,9 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
     folder.mkdir(exist_ok=True)
     for each in (entry, *partners):
         target = rejected_input.free_name(folder, each.name, now)
+        each.rename(target)  # first: another worker may have moved it meanwhile
         if rejections and each is entry:
             rejected_input.write_reasons(target, rejections)
-        each.rename(target)
     return taken
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.template.loader import render_to_string
 
+from bot.compose.conventions import DEFAULT
 from bot.compose.mail import ComposedMail
 from bot.compose.message_id import message_id
 from bot.compose.recipients import Recipient, Recipients, exclusion_reason
@@ -78,17 +79,27 @@ def in_thread(
 def _recipients(
     thread: ThreadData, identity: BotIdentity, excluded: Mapping[str, str], first: Recipient | None
 ) -> Recipients:
-    """Return the report's recipients and `first`, without those who opted out or can't be reached."""
+    """Return the report's recipients and `first`, without those who opted out or can't be reached.
+
+    A person with several addresses gets one mail; if `first` is one too many, the last person of Cc is left out.
+    """
     recipients = [Recipient(each, "got the report") for each in (*thread.to, *thread.cc)]
     if first:
         recipients.insert(0, first)
     kept: dict[str, Recipient] = {}
     left_out: dict[str, Recipient] = {}
+    persons: set[str] = set()
     for each in recipients:
+        aliases = identity.aliases.of(each.email)
+        if aliases & persons:
+            continue
         if why := exclusion_reason(each.email, identity, excluded):
             left_out.setdefault(each.email, replace(each, why=why))
+        elif len(kept) >= DEFAULT.most_people:
+            left_out.setdefault(each.email, replace(each, why=f"more than {DEFAULT.most_people} recipients"))
         else:
             kept.setdefault(each.email, each)
+            persons |= aliases
     addressed = [first.email] if first and first.email in kept else [each.email for each in thread.to]
     to = tuple(each for each in kept.values() if each.email in addressed) or tuple(kept.values())[:1]
     return Recipients(to, tuple(each for each in kept.values() if each not in to), tuple(left_out.values()))

@@ -99,6 +99,8 @@ class _Round:
         decision = decide(data, writer.config.policy, policy_context(report), writer.now, self.otherwise)
         start = writer.decide_start(mail, decision, data)
         with transaction.atomic():
+            if not _is_as_read(report):
+                return False  # composed in the next round, from what is known by then
             if not writer.insert(report, mail, Purpose.REPORT, start, newest, held):
                 return False  # another worker was faster
             learn_maintainers(report.subsystem, mail.recipients.maintainers)
@@ -156,13 +158,15 @@ class _Round:
         )
 
     def _refreshed_columns(self, row: OutgoingMail) -> dict[str, Any]:
-        """Return the columns to change of an unsent mail; none if a person approved it or a server may have seen it."""
-        if row.attempts or (row.decided_by_person and row.state == OutgoingState.APPROVED):
+        """Return the columns to change of an unsent mail; none if a person approved it or somebody has got it. What a
+        server may have seen is not composed again.
+        """
+        if row.sent_at or (row.decided_by_person and row.state == OutgoingState.APPROVED):
             return {}
         manual = row.decided_by_person or (row.state == OutgoingState.HELD and not row.reason)
         if reason := _why_not(row.about):
             return {} if manual else {"state": OutgoingState.HELD, "reason": reason, "not_before": None}
-        return self._recomposed_columns(row, manual)
+        return {} if row.attempts else self._recomposed_columns(row, manual)
 
     def _recomposed_columns(self, row: OutgoingMail, manual: bool) -> dict[str, Any]:
         """Return the columns of a recomposed mail. What a person holds stays held; what waits for approval waits."""
@@ -185,6 +189,12 @@ class _Round:
 def newest_finding(report: Report) -> int:
     """Return the key of a report's newest finding, 0 for none: later ones are not in a mail that is composed now."""
     return report.findings.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def _is_as_read(report: Report) -> bool:
+    """Lock a report; return whether it is as it was when its mail was composed, which may be seconds ago."""
+    same = Report.objects.filter(revision=report.revision, held=report.held, verdict=report.verdict)
+    return same.select_for_update().filter(pk=report.pk).values_list("pk").first() is not None
 
 
 def _why_not(report: Report) -> str:

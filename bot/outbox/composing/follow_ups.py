@@ -267,8 +267,9 @@ def _purpose(event: EventData) -> str:
 
 def _deserves(context: ReportContext, event: EventData, now: datetime) -> bool:
     """Return whether the report's recipients should get a mail about an event."""
-    if context.sent.sent_at and event.occurred_at <= context.sent.sent_at:
-        return False  # the report itself covered it, or could have
+    covered = context.sent.sent_at and event.occurred_at <= context.sent.sent_at
+    if covered and event.kind is not EventKind.INVALID:
+        return False  # the report itself covered it, or could have; what was invalid then must not have left
     match event.kind:
         case EventKind.STILL_THERE:
             return needs_reminder(context, event, now)

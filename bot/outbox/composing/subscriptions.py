@@ -60,7 +60,8 @@ def _compose(row: Subscription, writer: OutboxWriter, decision: PolicyDecision, 
     mail = compose_subscription(news, writer.identity, writer.now, excluded)
     if not mail.to:
         return False  # bounces, or wants no mail
-    start = writer.decide_start(mail, decision, foreign=[news.text, news.subject, news.what, news.person.name])
+    foreign = [news.text, news.subject, news.what, news.person.name]
+    start = writer.decide_start(mail, decision, foreign=foreign, counts=False)
     return writer.insert(None, mail, news.purpose, start)
 
 

@@ -23,11 +23,14 @@ _REASONS = {Mailing.OPTED_OUT: "opted out", Mailing.BOUNCING: "bounces", Mailing
 
 
 def excluded_addresses(aliases: Aliases) -> dict[str, str]:
-    """Return the addresses that must get no mail, with all aliases of the same people, and the reason."""
+    """Return the addresses that must get no mail, and the reason: for whoever wants none, with all aliases of theirs; a
+    bounce is of one address.
+    """
     rows = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).values_list("address", "mailing", "note")
     excluded: dict[str, str] = {}
     for address, mailing, note in rows:
-        excluded |= dict.fromkeys(aliases.of(address), _REASONS[Mailing(mailing)] + (f": {note}" if note else ""))
+        addresses = [address] if mailing == Mailing.BOUNCING else aliases.of(address)
+        excluded |= dict.fromkeys(addresses, _REASONS[Mailing(mailing)] + (f": {note}" if note else ""))
     return excluded
 
 
@@ -82,7 +85,8 @@ class MailCalendar:
     def __init__(self, policy: Policy, now: datetime) -> None:
         self._policy, self._today = policy, now.astimezone(timezone.get_default_timezone()).date()
         self._sent: dict[date, Counter[str]] = {}
-        rows = OutgoingMail.objects.filter(state__in=_SENDABLE).exclude(purpose__startswith=Purpose.ANSWER)
+        own = Q(purpose__startswith=Purpose.ANSWER) | Q(purpose__startswith=Purpose.SUBSCRIPTION)  # asked for
+        rows = OutgoingMail.objects.filter(state__in=_SENDABLE).exclude(own)
         midnight = datetime.combine(self._today, time(), tzinfo=timezone.get_default_timezone())
         waits = Q(state__in=(OutgoingState.APPROVED, OutgoingState.SENDING), not_before=None)  # sent today
         dated = rows.annotate(day=Coalesce("not_before", "sent_at", "composed_at")).filter(waits | Q(day__gte=midnight))

@@ -14,6 +14,7 @@ from typing import IO
 from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, text_of
 
 _TRY_AGAIN = frozenset({os.EX_UNAVAILABLE})
+_SETTINGS = frozenset({os.EX_NOHOST, os.EX_NOPERM, os.EX_CONFIG})  # no mail would be taken (seen of msmtp)
 _UNSURE = frozenset({os.EX_TEMPFAIL, os.EX_OSERR, os.EX_IOERR})
 
 
@@ -61,4 +62,6 @@ class SendmailTransport:
         reason = f"{self.program} exited with {code}: {text_of(output)}"
         if code < 0 or code in _UNSURE:
             return SendOutcome(SendStatus.IN_DOUBT, reason)
+        if code in _SETTINGS:
+            return SendOutcome(SendStatus.NO_SERVER, reason)
         return SendOutcome(SendStatus.LATER if code in _TRY_AGAIN else SendStatus.REFUSED, reason)

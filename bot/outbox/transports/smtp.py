@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, text_of
 
 _DOTS = re.compile(rb"^\.", re.M)  # RFC 5321 section 4.5.2
+# RFC 4954 section 6 and RFC 3207 section 4: TLS or a login is missing, or is refused. No mail would be taken.
+_SETTINGS = frozenset({530, 534, 535, 538})
 _CLOSING = 421  # RFC 5321 section 3.8: the server ends the connection, whatever was asked
 
 
@@ -74,7 +76,7 @@ class SmtpTransport:
         ) as error:  # caused by the server or a setting, not by the mail
             self._drop()
             return SendOutcome(SendStatus.NO_SERVER, f"{self.server}: {_error_text(error)}")
-        if code == _CLOSING:
+        if code == _CLOSING or code in _SETTINGS:
             self._drop()
             return SendOutcome(SendStatus.NO_SERVER, f"{self.server}: {code} {text_of(reply)}")
         try:

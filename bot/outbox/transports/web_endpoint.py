@@ -73,6 +73,8 @@ def _read(answer: requests.Response) -> SendOutcome:
         return SendOutcome(SendStatus.SENT, text_of(str(payload.get("message", "success"))))
     if result == "error":  # b4's server reports this before it mails anything
         return SendOutcome(SendStatus.REFUSED, f"{answer.status_code} {text_of(str(payload.get('message', 'error')))}")
+    if answer.status_code in (401, 403, 404):  # a wrong key or address: no mail would be taken
+        return SendOutcome(SendStatus.NO_SERVER, f"{answer.status_code} {text_of(answer.reason or '')}")
     if answer.status_code in (429, 503):
         return SendOutcome(SendStatus.LATER, f"{answer.status_code} {text_of(answer.reason or '')}")
     if 300 <= answer.status_code < 500:

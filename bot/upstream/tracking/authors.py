@@ -22,6 +22,10 @@ from tracker.models import Commit, Report
 from tracker.services.reports.report_summary import refresh
 
 log = logging.getLogger(__name__)
+_KNOWN_TO_GIT = (
+    *("author_name", "author_email", "author_from_report", "title", "authored_at"),
+    *("trailers", "signers", "maintainers", "patch_id"),
+)
 _MAX_LOOKED_UP = 5000  # culprits looked up in a tree at once, newest first
 _MAX_INSPECTED = 200  # of those found; the next walk goes on
 _MAX_MAINTAINERS = 50  # culprits whose files are looked up in MAINTAINERS in a walk, each in some 50 ms
@@ -67,7 +71,8 @@ def _maintainers(repository: Path, full_shas: Mapping[str, str]) -> Iterator[tup
 def store(culprits: FoundCulprits) -> None:
     """Store whose these culprits are, and what else git knows of them and we don't."""
     found = culprits.commits
-    for report in Report.objects.filter(culprit__sha__in=found).select_related("culprit").order_by("pk"):
+    reports = Report.objects.filter(culprit__sha__in=found).select_related("culprit").order_by("pk")
+    for report in reports.select_for_update(of=("self", "culprit")):
         commit, seen = report.culprit, found[report.culprit.sha]
         commit.author_name, commit.author_email = seen.author_name[:300], seen.author_email.lower()[:300]
         commit.author_from_report = False
@@ -78,7 +83,7 @@ def store(culprits: FoundCulprits) -> None:
         if (listed := culprits.maintainers.get(commit.sha)) is not None:
             commit.maintainers = person_keys(listed[:MOST])
         commit.patch_id = commit.patch_id or seen.patch_id
-        commit.save()
+        commit.save(update_fields=_KNOWN_TO_GIT)
         author = Address(commit.author_name, commit.author_email)
         report.authors = sorted({*report.authors, *person_keys([author])})
         report.save(update_fields=["authors"])

@@ -448,7 +448,9 @@ def test_the_web_endpoint_takes_signed_mail(endpoint: Any, signed: Envelope) -> 
     [
         ((200, b'{"result": "error", "message": "no such key"}'), SendStatus.REFUSED),
         ((503, b"busy"), SendStatus.LATER),
-        ((404, b"what?"), SendStatus.REFUSED),
+        ((404, b"what?"), SendStatus.NO_SERVER),
+        ((401, b""), SendStatus.NO_SERVER),
+        ((400, b"what?"), SendStatus.REFUSED),
         ((302, b""), SendStatus.REFUSED),
         ((500, b"oops"), SendStatus.IN_DOUBT),
         ((200, b"<html>"), SendStatus.IN_DOUBT),

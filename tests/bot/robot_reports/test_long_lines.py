@@ -1,4 +1,4 @@
-"""Lines that no robot writes, in a mail that anybody may send in a robot's name: reading them takes no longer than others.
+"""Lines that no robot writes, in a mail that anybody may send in its name: reading them takes no longer than others.
 
 Before, one line of 20,000 blanks kept the reader busy for an hour, and with it all other mail.
 """
