@@ -132,7 +132,8 @@ def _explain_one(
         if report_id in input_reports:
             _add_events(input_reports[report_id], report_effects, mail, report_standpoint)
     if relations and not robot_report:
-        known_reports.file(mail.message_id, next(iter(relations)))
+        first, relation = next(iter(relations.items()))
+        known_reports.file(mail.message_id, first, known_reports.thread_for(reading, first, relation))
     if not relations and reading.notice and reading.kind is SenderKind.ROBOT:
         # About no known report: shown anyway, since it changes nothing.
         effects = effects_of(reading, standpoint, identity.trust_policy)

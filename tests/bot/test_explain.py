@@ -138,3 +138,14 @@ def test_tracked_reports_are_known(world: Any, tmp_path: Path) -> None:
 def test_a_missing_file_is_said() -> None:
     with pytest.raises(CommandError, match="there is no such file"):
         run("/nowhere.mbox")
+
+
+def test_a_reply_to_a_mail_that_only_links_is_about_nothing() -> None:
+    """As the tracker reads it: to stand beside a link is not to speak of the regression."""
+    links = REPLY.replace("r@dev.example", "agenda@dev.example").replace("In-Reply-To", "X-None")
+    links = links.replace("It is the lock.", "See https://lore.kernel.org/r/202603110412.3b1f0c9d-lkp@intel.com too.")
+    reply = REPLY.replace("202603110412.3b1f0c9d-lkp@intel.com", "agenda@dev.example")
+    reply = reply.replace("It is the lock.", "I will prepare a patch for the agenda page.")
+    report, _, answer = explained(INVENTED, links, reply)
+    assert report["state"] == "no_response"
+    assert answer["report_ids"] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from bot.mail.addresses import Address
 from bot.mail.auth.trust_anchors import TrustAnchors
 from bot.mail.identity import BotIdentity
 from tests.bot.mail.test_trust import DKIM, RECORD, signed
-from tests.world import DANA, World, message_id, state
-from tracker.models import Decision, Message, Report, Suggestion
+from tests.world import DANA, DIFF, World, message_id, state
+from tracker.models import Commit, Decision, Event, Message, Report, Suggestion
 from tracker.services.reports.suggestions import decide
 
 pytestmark = pytest.mark.django_db
@@ -115,3 +116,43 @@ def test_who_wrote_it_is_shown(world: World, client: object) -> None:
     culprit = Report.objects.get(pk=report.pk).culprit
     page = client.get(f"/report/{culprit.sha}/").content.decode()  # type: ignore[attr-defined]
     assert "verified by dkim dev.example" in page
+
+
+def test_a_notice_that_answers_a_fix_counts_as_much_when_it_is_proven(world: World) -> None:
+    report = world.report()
+    text = f"It was slow.\n\nCloses: https://lore.kernel.org/r/{message_id(report)}\nSigned-off-by: {DANA}\n---\n{DIFF}"
+    fix = world.mail(DANA, text, subject="[PATCH] mm: mend it")
+    world.inbox.add(signed(fix))
+    world.read()
+    fix_id = Message.objects.get(author_email=DANA.email).message_id
+    bot = Address("", "patchwork-bot+linux-mm@kernel.org")
+    notice = "Hello:\n\nThis patch was applied to linux-mm/linux.git (main)\nby Lee <lee@dev.example>:\n\n"
+    notice += "On Mon you wrote:\n> x\n\n"
+    notice += "Here is the summary with links:\n  - mm: mend it\n    https://git.kernel.org/linux-mm/c/0123456789ab\n"
+    anchors = replace(world.identity.trust_anchors, key=lambda name: RECORD)
+    world.identity = replace(world.identity, trust_anchors=anchors)
+    world.inbox.add(signed(world.mail(bot, notice, to=fix_id, subject="Re: [PATCH] mm: mend it"), b"kernel.org"))
+    world.read()
+    assert state(report) == "fix_queued"
+
+
+def test_an_unproven_report_rewrites_no_culprit(world: World) -> None:
+    world.report("mm: a", "3b1f0c9d2e" + "0" * 30)
+    Commit.objects.filter(sha="3b1f0c9d2e" + "0" * 30).update(sha="3b1f0c9d2e", title="")
+    body = f'kernel test robot noticed a -5.0% regression of a.b on:\n\ncommit: 3b1f0c9d2e{"f" * 30} ("evil: title")\n'
+    robot = Address("kernel test robot", "oliver.sang@intel.com")
+    world.identity = replace(world.identity, robots=frozenset({robot.email}))
+    world.post(robot, body, subject="[evil:b] [evil] 3b1f0c9d2e: a.b -5.0% regression")
+    world.read()
+    assert list(Commit.objects.filter(sha__startswith="3b1f").values_list("sha", "title")) == [("3b1f0c9d2e", "")]
+
+
+def test_a_mail_without_a_date_was_written_when_it_came_in_however_often_it_is_read(world: World) -> None:
+    report = world.report()
+    world.identity = replace(world.identity, trust_policy="open")
+    raw = world.mail(DANA, "I will send a fix tomorrow.", to=message_id(report))
+    world.inbox.add(b"".join(line for line in raw.splitlines(True) if not line.lower().startswith(b"date:")))
+    world.read()
+    before = list(Event.objects.values_list("kind", "occurred_at"))
+    replay_all(world.identity, world.now + timedelta(days=90))
+    assert list(Event.objects.values_list("kind", "occurred_at")) == before

@@ -33,7 +33,7 @@ _STABLE_BRANCH = re.compile(r"(?:linux-|stable-)\d+\.\d+(?:\.y)?")
 def commit_for(sha: str, **fields: object) -> Commit:
     """Find or create a commit by sha. New values only fill empty fields; a longer sha replaces a shorter one."""
     sha = sha.lower()
-    commit = Commit.objects.filter(sha=sha).first() or _abbreviated(sha)
+    commit = known_commit(sha)
     if commit is None:
         commit, made = Commit.objects.get_or_create(sha=sha, defaults=fields)
         if made:
@@ -48,6 +48,11 @@ def commit_for(sha: str, **fields: object) -> Commit:
         commit.save(update_fields=changed)
         refresh(Report.objects.filter(culprit=commit).values_list("pk", flat=True))
     return commit
+
+
+def known_commit(sha: str) -> Commit | None:
+    """Return the commit with this sha, whichever of the two is abbreviated; None if there is none."""
+    return Commit.objects.filter(sha=sha.lower()).first() or _abbreviated(sha.lower())
 
 
 def _abbreviated(sha: str) -> Commit | None:

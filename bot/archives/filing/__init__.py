@@ -205,7 +205,7 @@ class MailFiler:
             author_name=mail.author.name,
             author_email=mail.author.email,
             subject=mail.subject,
-            sent_at=mail.date or self.now,
+            sent_at=mail.date or source.received_at,
             kind=reading.kind,
             role=self.known.reports[report.tag].role_of(reading, self.identity) or "",
             relation=relation or "",
@@ -235,7 +235,7 @@ class MailFiler:
         Message.objects.filter(pk=message.pk).update(tables=report_import.packed(robot_report))
         if repeated and report.messages.exclude(tables=b"").order_by("-sent_at", "-message_id").first() != message:
             self._out_of_order.add(report.pk)
-        events = report_import.events_of(mail, robot_report, mail.date or self.now)
+        events = report_import.events_of(mail, robot_report, mail.date or source.received_at)
         if robot_report.unsure or not proven:
             rule = "unsure_report" if proven else UNVERIFIED_REPORT
             reasons = (*robot_report.unsure, *(() if proven else (report_import.UNVERIFIED,)))

@@ -30,6 +30,11 @@ class Conclusions:
         """Append events of one report."""
         self.touched |= event_log.append(event_log.event_row(report, each, self.now, quote) for each in events)
 
+    def _received_at(self, reading: Reading) -> datetime:
+        """Return when a mail without a date came in first, whenever it is read again."""
+        stored = Message.objects.filter(message_id=reading.mail.message_id).values_list("sent_at", flat=True).first()
+        return stored or self.now
+
     def apply(
         self, reading: Reading, tag: str, relation: Relation, known: KnownReports, rows: Mapping[str, Report]
     ) -> None:
@@ -38,7 +43,7 @@ class Conclusions:
         standpoint = known.standpoint(reading, tag, relation, self.identity)
         if standpoint.aimed and self._is_copy(reading):
             standpoint = replace(standpoint, aimed=False)
-        at = reading.mail.date or self.now
+        at = reading.mail.date or self._received_at(reading)
         effects = effects_of(reading, standpoint, self.identity.trust_policy)
         has_events = any(each.kind and each.mode is Mode.AUTO for each in effects)
         # What a person has rejected stays rejected, whatever is known since.

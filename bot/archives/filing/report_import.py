@@ -40,7 +40,9 @@ def report_for(
     numbers and its people.
     """
     mail = reading.mail
-    culprit = catalog.commit_for(robot_report.culprit, title=clean_title(robot_report))
+    culprit = None if proven else catalog.known_commit(robot_report.culprit)
+    if culprit is None:
+        culprit = catalog.commit_for(robot_report.culprit, title=clean_title(robot_report))
     before = Report.objects.filter(culprit=culprit).first()
     if before and not proven:
         return before, True, False

@@ -198,7 +198,9 @@ class KnownReports:
             return True
         answered = mail.in_reply_to if trust.covers("in-reply-to") else ()
         answered += mail.references if trust.covers("references") else ()
-        return {self.by_message[each] for each in answered if each in self.by_message} == {report_id}
+        known = {self.by_message[each] for each in answered if each in self.by_message}
+        known |= {self.around[each][0] for each in answered if each in self.around}  # a notice answers a fix
+        return known == {report_id}
 
     def _culprits(self, reading: Reading) -> Iterator[str]:
         """Yield the reports whose culprit the patch says it fixes or reverts."""
