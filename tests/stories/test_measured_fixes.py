@@ -32,6 +32,21 @@ def measure_fix(world: World, report: Report, with_fix: float, without: float = 
     return sha
 
 
+def test_a_range_that_merely_ends_in_a_fix_says_nothing_of_it(world: World) -> None:
+    """A tip that is the fix, compared with a version before the culprit: both are fast, since the fix cured it."""
+    report = world.report()
+    parent = world.commit("mm: before the fix")
+    sha = world.commit(FIX, f'Fixes: {report.culprit.sha[:12]} ("{TITLE}")\nReported-by: x@y.example')
+    world.track()
+    fix = {"sha": sha, "subject": FIX, "trailers": [{"tag": "Fixes", "value": report.culprit.sha[:12]}]}
+    result = measured(world, report, 1000, 1005, 995, id="tip", outcome="not-reproduced", bad=fix)
+    del result["first_bad"], result["parent"]
+    world.ingest(result)
+    assert not Event.objects.filter(kind__in=("fix_confirmed", "fix_without_effect")).exists()
+    world.ingest({**result, "id": "own", "good": {"sha": parent}})
+    assert Event.objects.filter(kind="fix_without_effect").exists(), "compared with its own parent"
+
+
 @pytest.mark.parametrize(
     ("with_fix", "outcome", "tested"),
     [

@@ -24,6 +24,7 @@ _TYPE = re.compile(r"\s*([\w.+-]{1,80}/[\w.+-]{1,80})")
 _CHARSET = re.compile(r"charset\s*=\s*\"?([^\s\";]{1,60})", re.I)
 _FLOWED = re.compile(r"format\s*=\s*\"?flowed", re.I)
 _DELSP = re.compile(r"delsp\s*=\s*\"?yes", re.I)
+_MAX_PARAMETERS = 4000  # letters of a header whose file name is looked for
 _FILENAME = re.compile(r"(?:file)?name\s*=\s*(?:\"([^\"]{1,300})\"|([^\s;]{1,300}))", re.I)
 _BINARY = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _URL_SAFE = str.maketrans("-_", "+/")
@@ -134,8 +135,10 @@ def _may_be_text(kind: str, name: str) -> bool:
 
 def _filename(part: Part) -> str:
     for header in ("Content-Disposition", "Content-Type"):
-        found = _FILENAME.search(str(part.get(header, "")))
-        if found:
+        value = str(part.get(header, ""))
+        if len(value) > _MAX_PARAMETERS:
+            return ""  # the library's own parser takes time with the square of it
+        if found := _FILENAME.search(value):
             return decode(found[1] or found[2])
     try:
         return decode(part.get_filename("") or "")  # RFC 2231: in several pieces, or with its own charset

@@ -135,7 +135,7 @@ class _Batch:
 
     def _record(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement]) -> None:
         """Record what a result shows: a measured fix, findings of a report, or a change that is gone."""
-        for fixed in self.known.fixed_by(result, measured):
+        for fixed in self.known.fixed_by(result, measured) if self._may_judge_a_fix(result) else ():
             shown = self._compared_with(fixed, measured)
             self._add_event(fixed, rechecks.fix_event(result, shown.graded.verdict, row.created_at), row)
         report = self.known.reports.get(self._owner(result).pk) if result.culprit else None
@@ -145,6 +145,13 @@ class _Batch:
             self._join(result, row, measured, report)
         else:
             row.measured = [each.summary() for each in measured]
+
+    def _may_judge_a_fix(self, result: Result) -> bool:
+        """Whether a commit was compared with its own parent, as far as a tree knows: a range that merely ends in a fix
+        says nothing of it.
+        """
+        seen = None if result.culprit else self.seen.get(result.bad.sha)
+        return seen is None or any(parent.startswith(result.good.sha) for parent in seen.parents)
 
     def _compared_with(self, fixed: Report, measured: Sequence[GradedMeasurement]) -> GradedMeasurement:
         """Return the measurement that judges a fix: at the report's headline, else the fix's own headline, else

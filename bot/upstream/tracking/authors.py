@@ -45,7 +45,10 @@ def find(repository: Path) -> FoundCulprits:
     untold = Q(author_email="") | Q(author_from_report=True) | Q(patch_id="")
     lacking = Commit.objects.filter(untold | Q(maintainers__isnull=True), report__isnull=False).order_by("-pk")
     rows = dict(lacking.values_list("sha", "maintainers")[:_MAX_LOOKED_UP])
-    full_shas = dict(list(resolve(repository, list(rows)).items())[:_MAX_INSPECTED]) if rows else {}
+    held = resolve(repository, list(rows)) if rows else {}
+    # Those of whom git has told nothing come first: merges, which are asked for in every walk, must not keep them out.
+    first = sorted((sha for sha in rows if sha in held), key=lambda sha: rows[sha] is not None)
+    full_shas = {sha: held[sha] for sha in first[:_MAX_INSPECTED]}
     found = inspect([repository], full_shas.values()) if full_shas else {}
     unlisted = [sha for sha in full_shas if rows[sha] is None][:_MAX_MAINTAINERS]
     return FoundCulprits(

@@ -13,6 +13,7 @@ from tracker.models import Commit, Finding
 from tracker.services.reports.report_summary import refresh
 
 _MAX_LOOKED_UP = 5000  # parents looked up in a tree at once, newest first
+_MAX_EXCLUDES = 100_000  # bytes, as good as
 _MAX_DESCRIBED = 50  # of those found, at up to a tenth of a second each; the next walk goes on
 
 
@@ -42,6 +43,8 @@ def describe(repository: Path, shas: Mapping[str, str], odd: Collection[str]) ->
     without one are left out.
     """
     excludes = "".join(f",exclude={name}" for name in odd if not set(name) & set(",()%"))
+    # One argument may have 128 KiB. A tree with more odd names gets fewer bases, since what is no version is left out.
+    excludes = excludes[:_MAX_EXCLUDES].rpartition(",")[0] if len(excludes) > _MAX_EXCLUDES else excludes
     form = f"%H %(describe:match=v[0-9]*{excludes},abbrev=0)"
     sha_lines = "".join(f"{sha}\n" for sha in shas.values()).encode("ascii")
     try:

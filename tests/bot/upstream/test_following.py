@@ -12,7 +12,7 @@ from bot.demo.story import DANA
 from bot.errors import Busy, Unreadable
 from bot.mail.addresses import Address
 from bot.upstream import walk
-from bot.upstream.tracking import authors
+from bot.upstream.tracking import authors, bases
 from bot.upstream.tracking.follow import Patience, follow
 from tests.kernel import ROBOT, TITLE, Kernel, closes
 from tests.world import message_id, state, status_text
@@ -113,6 +113,22 @@ def test_a_tree_is_asked_for_maintainers_once_and_for_some_at_a_time(
     monkeypatch.setattr(authors, "touched_in", None)
     kernel.git.commit("and one more")
     kernel.walk("linus")
+
+
+def test_merges_keep_nobody_out(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A merge has no patch-id, so that each walk asks for it again."""
+    monkeypatch.setattr(authors, "_MAX_INSPECTED", 1)
+    for number in range(8):
+        merge = kernel.report(kernel.git.commit(f"Merge {number}"))
+        Commit.objects.filter(report=merge).update(patch_id="", maintainers=[])
+    other = kernel.report(kernel.git.commit("mm: b"))
+    assert list(authors.find(kernel.git.path).commits) == [other.culprit.sha]
+
+
+def test_a_tree_of_thousands_of_odd_names_is_described(kernel: Kernel) -> None:
+    sha = kernel.git.commit("mm: a")
+    odd = [f"v4.19.7-rt7-rebase-{number:06}" for number in range(9000)]  # more than one argument may hold
+    assert bases.describe(kernel.git.path, {sha: sha}, odd).keys() <= {sha}
 
 
 def test_a_culprit_that_can_not_be_read_now_is_asked_for_again(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
