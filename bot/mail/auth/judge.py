@@ -76,6 +76,7 @@ def _headers(raw: bytes) -> list[tuple[str, str]]:
     return [(name, " ".join(pieces)) for name, pieces in found]
 
 
+_ADDRESS = re.compile(r"[^\s<>()\[\],;:@]+@[^\s<>()\[\],;:]*")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
@@ -86,5 +87,6 @@ def _is_plain(headers: list[tuple[str, str]], address: str) -> bool:
     authors = parse_addresses(writer)
     # Whatever stands in angle brackets or comments, a second address could be the one that a server means.
     bare = _QUOTED.sub("", writer)
-    alone = len(authors) == 1 and authors[0].email == address and bare.count("@") == 1 and '"' not in bare
+    alone = len(authors) == 1 and authors[0].email == address and '"' not in bare
+    alone = alone and {each.lower() for each in _ADDRESS.findall(bare)} == {address}
     return names["from"] == 1 and alone and all(names[name] <= 1 for name in _ONCE)
