@@ -59,6 +59,7 @@ def _row(report: Report, at: datetime, lines: int) -> OutgoingMail:
         raw=to_bytes(mail),
         sender=BOT.return_path(report.tag, mail.message_id),
         recipients=list(mail.envelope),
+        lists=mail.recipients.lists,
         subject=mail.subject,
         body=mail.body,
         state=OutgoingState.APPROVED,

@@ -37,15 +37,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--no-serve", action="store_true", help="exit after the triage table")
         parser.add_argument("--again", action="store_true", help="serve the existing demo without running it again")
+        parser.add_argument("--database", default="", metavar="URL", help="an empty database, by default a SQLite file")
         parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
 
-    def handle(self, *, no_serve: bool, again: bool, bind: str, **options: Any) -> None:
+    def handle(self, *, no_serve: bool, again: bool, bind: str, database: str, **options: Any) -> None:
         directory = settings.VAR / "demo"
         if again and not (directory / "env").exists():
             raise CommandError("no demo yet: run `make demo` first")
         if not again:
             shutil.rmtree(directory, ignore_errors=True)
-        demo = Demo(directory, bind, self)
+        demo = Demo(directory, bind, database or f"sqlite:///{directory / 'perfwork.sqlite3'}", self)
         catcher = serve(demo.inbox, demo.port)
         try:
             if not again:
@@ -64,7 +65,7 @@ class Command(BaseCommand):
 class Demo:
     """A directory with all files of the demo, and the real commands run on it."""
 
-    def __init__(self, directory: Path, bind: str, command: BaseCommand) -> None:
+    def __init__(self, directory: Path, bind: str, database: str, command: BaseCommand) -> None:
         self.directory, self.command = directory, command
         self.env_file = directory / "env"
         self.inbox = DemoInbox(directory / "inbox")
@@ -73,7 +74,7 @@ class Demo:
         (directory / "drop").mkdir(exist_ok=True)
         (directory / "policy.toml").write_text("# No limit: some demo authors get many mails.\nper_author_a_day = 0\n")
         if not self.env_file.exists():
-            self.env_file.write_text(self._environment(bind))
+            self.env_file.write_text(self._environment(bind, database))
 
     def play(self) -> None:
         """Run the story, step by step."""
@@ -166,12 +167,12 @@ class Demo:
             return int(line.rpartition(":")[2])
         return free_port()
 
-    def _environment(self, bind: str) -> str:
+    def _environment(self, bind: str, database: str) -> str:
         return "\n".join(
             [
                 "# The demo's settings. Trust is open and nothing needs approval: no mail leaves this machine.",
                 f"PERFWORK_VAR={self.directory}",
-                f"DATABASE_URL=sqlite:///{self.directory / 'perfwork.sqlite3'}",
+                f"DATABASE_URL={database}",
                 "CELERY_BROKER_URL=filesystem://",
                 f"EMAIL_URL=smtp://127.0.0.1:{self.port}",
                 f"PERFWORK_BASE_URL=http://{bind}",
