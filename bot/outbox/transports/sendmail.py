@@ -14,7 +14,7 @@ from typing import IO
 from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, text_of
 
 _TRY_AGAIN = frozenset({os.EX_UNAVAILABLE})
-_SETTINGS = frozenset({os.EX_NOHOST, os.EX_NOPERM, os.EX_CONFIG})  # no mail would be taken (seen of msmtp)
+_SETTINGS = frozenset({os.EX_NOPERM, os.EX_CONFIG})  # sysexits.h: the program is set wrongly, so no mail would be taken
 _UNSURE = frozenset({os.EX_TEMPFAIL, os.EX_OSERR, os.EX_IOERR})
 
 
