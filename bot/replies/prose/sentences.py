@@ -31,8 +31,8 @@ _LISTED = re.compile(r"\s{0,3}[-*] (?![0-9a-f]{7}|\W)\S+ \S+ \S")
 _CODE_ENDS = re.compile(r"(?:[;{}]|\*/|\\|\)\s?\{)\s*\Z|\s±|%\s{2,}|\s{4,}\S.{0,200}\s{3,}\S")
 _TRAILER = re.compile(r"[A-Z][A-Za-z-]{2,30}-(?:by|to):|(?:Fixes|Closes|Link|Cc|Message-ID|Subject|Date):\s", re.I)
 _WORD = re.compile(r"[A-Za-z][a-z']+")
-# Abbreviations, whose full stop ends no sentence: "e.g. ", "vs. ", "i.e. ".
 _NEXT = re.compile(r"\S")
+# Abbreviations, whose full stop ends no sentence: "e.g. ", "vs. ", "i.e. ".
 _SHORT = re.compile(r"(?:\b(?:e\.g|i\.e|vs|cf|etc|approx|resp|incl|aka|no|nr|fig|sec|min|max|avg)|\b[A-Z])\.\Z", re.I)
 _END = re.compile(r"[.!?]+[\"')\]]{0,3}(?=\s)")
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "…": "..."})

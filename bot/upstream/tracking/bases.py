@@ -13,7 +13,7 @@ from tracker.models import Commit, Finding
 from tracker.services.reports.report_summary import refresh
 
 _MAX_LOOKED_UP = 5000  # parents looked up in a tree at once, newest first
-_MAX_EXCLUDES = 100_000  # bytes, as good as
+_MAX_EXCLUDES = 100_000  # letters, most of which are a byte
 _MAX_DESCRIBED = 50  # of those found, at up to a tenth of a second each; the next walk goes on
 
 
