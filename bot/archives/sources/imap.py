@@ -74,8 +74,7 @@ class ImapSource:
         large = {int(uid[1]) for each in lines if (uid := _UID.search(each)) and _size(each) > LIMIT}
         for is_large, group in groupby(uids, key=large.__contains__):
             part = f"BODY.PEEK[]<0.{LIMIT}>" if is_large else "BODY.PEEK[]"
-            wanted = list(group)
-            mails = _bodies(self._answer(server, "FETCH", ",".join(map(str, wanted)), f"(UID {part})"))
+            mails = _bodies(self._answer(server, "FETCH", ",".join(map(str, group)), f"(UID {part})"))
             for number in sorted(mails):
                 yield RawMail(mails[number].replace(b"\r\n", b"\n"), f"{validity}:{number}")
 

@@ -67,11 +67,11 @@ class Commands:
 def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
     """Return the commands in an own text, in order. `prefix` is ours; `#regzbot` and `#syz` are always read."""
     ours = re.compile(rf"({re.escape(prefix)}|#regzbot|#syz)(?::?(?=\s|\Z)|:)[ \t]*(.*)", re.I)
-    firsts = {"#", "＃", *prefix[:1]}
+    firsts = {"#", "＃", prefix[:1].lower(), prefix[:1].upper()}
     good: list[Command] = []
     bad: list[BadCommand] = []
     for number, line in enumerate(own_text.split("\n"), start=1):
-        plain = line.translate(_WIDE) if line[:1].lower() in firsts or line[:1].upper() in firsts else ""
+        plain = line.translate(_WIDE) if line[:1] in firsts else ""
         found = ours.match(plain.rstrip())
         if not found:
             continue
