@@ -11,7 +11,7 @@ from bot.mail.identity import BotIdentity
 from bot.mail.message import ParsedMail
 from bot.replies.classifier.nearest import nearest
 from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
-from bot.replies.effects import effects_of, without_mere_reply
+from bot.replies.effects import MERE_RESPONSE, effects_of, settled
 from bot.replies.meaning import FoundIntent, intents_of
 from bot.replies.reading import Reading, understand
 from bot.replies.sender_kind import SenderKind
@@ -22,7 +22,7 @@ from bot.robot_reports.proof import is_proven
 from bot.robot_reports.report import clean_title, find_report
 from bot.robot_reports.subject import benchmark_in
 from bot.robot_reports.value import RobotReport
-from tracker.domain.events import EventData, EventKind, Verdict
+from tracker.domain.events import EventData, Verdict
 from tracker.domain.report_state.fold import fold
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -126,11 +126,11 @@ def _explain_one(
     standpoint = Standpoint(Relation.THREAD)
     for report_id, relation in relations.items():
         report_standpoint = known_reports.standpoint(reading, report_id, relation, identity)
-        report_effects = without_mere_reply(effects_of(reading, report_standpoint, identity.trust_policy))
+        report_effects = effects_of(reading, report_standpoint, identity.trust_policy)
         if not effects[0].kind:
             effects, standpoint = report_effects, report_standpoint
         if report_id in input_reports:
-            _add_events(input_reports[report_id], report_effects, mail, report_standpoint)
+            _add_events(input_reports[report_id], settled(report_effects), mail, report_standpoint)
     if relations and not robot_report:
         first, relation = next(iter(relations.items()))
         known_reports.file(mail.message_id, first, known_reports.thread_for(reading, first, relation))
@@ -169,7 +169,7 @@ def _as_json(
     why: bool,
 ) -> dict[str, Any]:
     mail = reading.mail
-    effects = tuple(each for each in effects if each.kind is not EventKind.REPLIED) or (NOTHING,)
+    effects = tuple(each for each in effects if each.rule != MERE_RESPONSE) or (NOTHING,)  # what the mail means
     return {
         "message_id": mail.message_id,
         "in_reply_to": list(mail.in_reply_to),

@@ -23,17 +23,20 @@ from benchmarks.accuracy.shares import KEPT, bounds, share  # noqa: E402
 from bot.replies.classifier import examples, training  # noqa: E402
 from bot.replies.classifier.model import Model, load  # noqa: E402
 from bot.replies.effect import Effect, Mode, name_of  # noqa: E402
-from bot.replies.effects import closes, content_effects  # noqa: E402
-from tracker.domain.events import EventKind  # noqa: E402
+from bot.replies.effects import MERE_RESPONSE, closes, content_effects, settled  # noqa: E402
 
 _READERS = "careful readers' labels, real threads"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A reply and its effects, as read by a model that did not see its thread."""
+    """A reply and its effects, as read by a model that did not see its thread.
+
+    `recorded`: what is recorded of it, which can be a mere response; `effects`: what it is read to mean.
+    """
 
     reply: LabelledReply
+    recorded: tuple[Effect, ...]
     effects: tuple[Effect, ...]
 
     @property
@@ -43,14 +46,23 @@ class Judged:
     @property
     def offered(self) -> set[str]:
         """The effects that act or are suggested; "none" if there is nothing else to do."""
-        return {name_of(each) for each in self.effects if each.kind not in (None, EventKind.REPLIED)} or {"none"}
+        return {name_of(each) for each in self.effects if each.kind} or {"none"}
+
+    @property
+    def is_mere_response(self) -> bool:
+        """Whether it is recorded that author or maintainer has responded, and nothing more."""
+        return any(each.rule == MERE_RESPONSE for each in self.recorded)
 
     def is_right(self, name: str) -> bool:
         return name in self.reply.acceptable
 
 
 def judged(replies: Iterable[LabelledReply], model: Model | None) -> list[Judged]:
-    return [Judged(each, tuple(content_effects(each.reading, each.standpoint, model))) for each in replies]
+    return [_judged(each, list(content_effects(each.reading, each.standpoint, model))) for each in replies]
+
+
+def _judged(reply: LabelledReply, effects: Sequence[Effect]) -> Judged:
+    return Judged(reply, settled(effects), tuple(each for each in effects if each.rule != MERE_RESPONSE))
 
 
 def left_out(folds: int, written: Sequence[training.Labelled], part: float = 1.0) -> list[Judged]:
@@ -100,6 +112,17 @@ def print_figures(name: str, found: Sequence[Judged]) -> None:
     print(f"  wanted automatically, and done {interval(done, len(wanted))}")
     print(f"  acted on or suggested          {interval(offered, len(found))}, at most {most} suggestions")
     print(f"  the same, by the one label     {interval(strictly, len(found))}")
+    print_mere_responses([each for each in found if each.is_mere_response], where, unseen=unseen)
+
+
+def print_mere_responses(mere: Sequence[Judged], where: str, *, unseen: bool) -> None:
+    """Print how often what is only recorded as a response is one; it is too thin where a reader finds more in it."""
+    exact = sum(each.is_right("responded") for each in mere)
+    true = sum(each.reply.acceptable != {"none"} for each in mere)
+    share(f"mere responses, where nothing else acts, {where}", exact, len(mere), _READERS, unseen=unseen)
+    share("the same, right or too thin", true, len(mere), _READERS, unseen=unseen)
+    print(f"  mere responses right           {interval(exact, len(mere))}")
+    print(f"  the same, right or too thin    {interval(true, len(mere))}")
 
 
 def print_by_effect(found: Sequence[Judged]) -> None:

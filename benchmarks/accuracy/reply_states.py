@@ -58,7 +58,7 @@ def _end(name: str, key: str, replies: list[Judged]) -> ThreadEnd:
 
 
 def _events(judged: Judged, at: datetime) -> Iterator[EventData]:
-    for number, effect in enumerate(judged.effects):
+    for number, effect in enumerate(judged.recorded):
         accepted = effect.mode is Mode.AUTO or (effect.mode is Mode.SUGGEST and judged.is_right(name_of(effect)))
         event = event_of(effect, judged.reply.reading.mail, judged.reply.standpoint.role, at, number)
         if accepted and event:

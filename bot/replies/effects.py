@@ -1,7 +1,7 @@
 """What a mail does to a report: automatic events, suggestions, or nothing (DESIGN rules 4 and 8).
 
 A patch and a robot's notice need no sentence. What sentences mean, rules and the classifier decide together
-(classifier/decide.py); where nothing acts, it is still recorded that author or maintainer has replied.
+(classifier/decide.py); where nothing acts, it is still recorded that author or maintainer has responded.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ _PATCH_RULES = {
     Relation.FIX_THREAD: "patch_in_fix_thread",
     Relation.PATCH_THREAD: "patch_in_patch_thread",
 }
+RESPONDED = EventKind.RESPONDED
+MERE_RESPONSE = "mere_response"
 _DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
 # The events that a rule can suggest for a third party's reply; others are for author and maintainers.
 _THIRD_PARTY_KINDS = frozenset(
@@ -68,13 +70,18 @@ def effects_of(reading: Reading, standpoint: Standpoint, policy: str = "verified
     return tuple(limited) or (NOTHING,)
 
 
-def without_mere_reply(effects: Sequence[Effect]) -> tuple[Effect, ...]:
-    """Leave out that somebody wrote where more is recorded of the mail; it is no suggestion either."""
-    says_more = any(each.mode is Mode.AUTO and name_of(each) != "none" for each in effects)
-    kept = (
-        each for each in effects if each.kind is not EventKind.REPLIED or (each.mode is Mode.AUTO and not says_more)
-    )
-    return tuple(kept) or (NOTHING,)
+def settled(effects: Sequence[Effect]) -> tuple[Effect, ...]:
+    """Return what is recorded of a mail: a mere response only where nothing else acts.
+
+    Where it does, nobody needs to decide whether it is a response; where it may not act, it is no suggestion either.
+    """
+    meanings = tuple(each for each in effects if each.rule != MERE_RESPONSE)
+    if any(each.mode is Mode.AUTO and name_of(each) != "none" for each in meanings):
+        return meanings
+    mere = tuple(each for each in effects if each.rule == MERE_RESPONSE and each.mode is Mode.AUTO)
+    if mere:
+        meanings = tuple(each for each in meanings if each.kind is not RESPONDED)
+    return (*meanings, *mere) or (NOTHING,)
 
 
 def _effects_as_written(reading: Reading, standpoint: Standpoint) -> list[Effect]:
@@ -186,8 +193,8 @@ def _learned_effects(reading: Reading, standpoint: Standpoint, model: Model | No
     opinion = (model or of_file(reading.classifier)).opinion(facts_of(reading, standpoint, found))
     decided = decide(found, opinion, may_act=not outsider)
     if decided and not outsider and reading.kind is SenderKind.PERSON:
-        decided.append(Effect(EventKind.REPLIED, Mode.AUTO, "replied", quote=_evidence_text(reading)))
-    yield from (each for each in decided if not outsider or each.kind is not EventKind.RESPONDED)
+        decided.append(Effect(RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=_evidence_text(reading)))
+    yield from (each for each in decided if not outsider or each.kind is not RESPONDED)
 
 
 def facts_of(reading: Reading, standpoint: Standpoint, found: Sequence[Effect]) -> ReplyFacts:
@@ -227,12 +234,12 @@ def _prose_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]
     found = tuple(each for each in found if not _names_culprit(each, standpoint.culprit))
     asides = {each.rule.name for each in found if each.rule and each.rule.aside}
     effects = sorted(_rule_effects(found), key=lambda effect: effect.rule in asides)  # the deciding effect first
-    answer = Effect(EventKind.RESPONDED, Mode.AUTO, "reply_of_author", quote=_evidence_text(reading))
+    answer = Effect(RESPONDED, Mode.AUTO, "reply_of_author", quote=_evidence_text(reading))
     deciding = effects[0] if effects and effects[0].rule not in asides else answer
     if deciding is answer:
         yield answer
     yield from effects
-    if deciding.kind is not EventKind.RESPONDED or deciding.mode is Mode.SUGGEST:
+    if deciding.kind is not RESPONDED or deciding.mode is Mode.SUGGEST:
         yield answer  # it is a response, whatever becomes of the rest
 
 

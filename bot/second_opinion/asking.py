@@ -1,4 +1,4 @@
-"""Ask for second opinions on replies that were only recorded as "replied", and suggest what the answers say.
+"""Ask for second opinions on replies that were only recorded as responses, and suggest what the answers say.
 
 Each mail of a report is asked about once: the answer is stored, so that a replay needs no second question.
 """
@@ -48,9 +48,14 @@ def ask_about_replies(endpoint: Endpoint, identity: BotIdentity, now: datetime, 
 
 
 def _unsure() -> QuerySet[Event]:
-    """Return the events of replies that were never asked about."""
+    """Return the events of responses that were never asked about."""
     known = SecondOpinion.objects.filter(report=OuterRef("report"), message_id=OuterRef("message_id"))
-    return Event.objects.filter(kind=EventKind.REPLIED, actor="").exclude(Exists(known))
+    return _responses().exclude(Exists(known))
+
+
+def _responses() -> QuerySet[Event]:
+    """Return the events of mails that nothing more telling is recorded of."""
+    return Event.objects.filter(kind=EventKind.RESPONDED, actor="").exclude(message_id="")
 
 
 def _ask(endpoint: Endpoint, identity: BotIdentity, event: Event, now: datetime) -> None:
@@ -94,15 +99,10 @@ def suggest_stored() -> int:
         report=OuterRef("report"), message_id=OuterRef("message_id"), kind=OuterRef("kind")
     )
     missing = SecondOpinion.objects.exclude(kind="").exclude(Exists(same))
-    missing = missing.filter(
-        Exists(
-            Event.objects.filter(report=OuterRef("report"), message_id=OuterRef("message_id"), kind=EventKind.REPLIED)
-        )
-    )
+    missing = missing.filter(Exists(_responses().filter(report=OuterRef("report"), message_id=OuterRef("message_id"))))
     made = 0
     for opinion in missing:
-        replied = Event.objects.filter(report=opinion.report_id, kind=EventKind.REPLIED).order_by("pk")
-        event = replied.filter(message_id=opinion.message_id)[0]
+        event = _responses().filter(report=opinion.report_id, message_id=opinion.message_id).order_by("pk")[0]
         _, new = Suggestion.objects.get_or_create(
             report_id=opinion.report_id,
             key=f"{opinion.kind}:{opinion.message_id}#{RULE}",

@@ -93,7 +93,6 @@ class EventKind(StrEnum):
     FIX_FAILED = "fix_failed"
     FIX_WITHDRAWN = "fix_withdrawn"
     FIX_WITHOUT_EFFECT = "fix_without_effect"
-    REPLIED = "replied"  # the author or a maintainer has written; what it means waits for a person
     RESPONDED = "responded"
     WORKING = "working"
     ASKED = "asked"

@@ -9,7 +9,7 @@ from datetime import datetime
 from bot.mail.identity import BotIdentity
 from bot.mail.links import find_links
 from bot.replies.effect import Effect, Mode, Relation
-from bot.replies.effects import effects_of, without_mere_reply
+from bot.replies.effects import effects_of, settled
 from bot.replies.reading import Reading
 from bot.replies.to_events import event_of
 from bot.replies.which_report.report_lookup import KnownReports
@@ -51,7 +51,7 @@ class Conclusions:
         events = [event_of(effect, reading.mail, standpoint.role, at, number) for number, effect in enumerate(effects)]
         given = [(effect, event) for effect, event in zip(effects, events, strict=True) if event]
         given = [each for each in given if each[0].mode is not Mode.AUTO or each[1].key not in rejected_keys]
-        kept = without_mere_reply([effect for effect, _ in given])
+        kept = settled([effect for effect, _ in given])
         for effect, event in given:
             if effect not in kept:
                 continue

@@ -29,8 +29,8 @@ tests), or one that a rule also finds, if its probability is at least 35 %. "Res
 careful readers would also call a response together reach 70 %. What the lab states about a candidate fix is applied,
 whatever the classifier thinks, if the lab's table of parent, culprit and candidate shows it, too. The classifier alone
 never closes a report and never says that a fix was applied. At most two others are suggested; a suggestion waits in the
-[review queue](/inbox/) for a click. If nothing is applied, it is only recorded that the author or a maintainer <a
-id="replied"></a>has replied, so that nobody reminds them. The evidence shown is the sentence that weighed most.
+[review queue](/inbox/) for a click. If nothing is applied, it is recorded as a <a id="mere_response"></a>mere response
+of the author or maintainer, so that nobody reminds them. The evidence shown is the sentence that weighed most.
 
 **Automatic without a matching sentence**: a patch that a person sends in a reply, or posts with `Closes:` or `Link:`
 to the report ("fix proposed"; a debug patch, a patch by the lab, or a patch elsewhere that only has `Fixes:` with the
@@ -56,7 +56,7 @@ words that weighed most. `./manage.py explain --why FILE` also shows the written
 
 **A <a id="second_opinion"></a>second opinion**, off by default: a language model of your own, behind an
 OpenAI-compatible endpoint (`PERFWORK_READER_URL`), is asked about replies of the last 60 days that were only recorded
-as "replied", once each. Its answer counts if it names one of the effects and a sentence that appears in the mail word
+as responses, once each. Its answer counts if it names one of the effects and a sentence that appears in the mail word
 for word; it is then suggested, never applied automatically. Answer and model are stored, so that a replay asks nothing
 again.
 

@@ -76,7 +76,7 @@ CHECKS: dict[str, Check] = {
     # It ends the silence, and nothing else by itself.
     "counts_as_response": lambda mail, reading, output: (
         [each["state"] for each in output["effects"] if each["mode"] == "auto"] in ([], ["responded"])
-        and bool({EventKind.REPLIED, EventKind.RESPONDED} & {each.kind for each in effects_of(reading, AUTHOR, "open")})
+        and EventKind.RESPONDED in {each.kind for each in effects_of(reading, AUTHOR, "open")}
     ),
 }
 

@@ -93,7 +93,7 @@ def unsure(world: World) -> Report:
     report = world.report()
     world.post(DANA, UNSURE, to=message_id(report))
     world.read()
-    assert Event.objects.filter(report=report, kind=EventKind.REPLIED).count() == 1
+    assert Event.objects.filter(report=report, kind=EventKind.RESPONDED).count() == 1
     Suggestion.objects.all().delete()
     return report
 

@@ -118,7 +118,7 @@ def test_what_an_event_adds(kind: EventKind, columns: dict[str, str], changes: d
 @pytest.mark.parametrize(
     ("kind", "role", "responded"),
     [
-        *((kind, Role.AUTHOR, True) for kind in (H.REPLIED, H.RESPONDED, H.WORKING, H.ASKED, H.DISPUTED)),
+        *((kind, Role.AUTHOR, True) for kind in (H.RESPONDED, H.WORKING, H.ASKED, H.DISPUTED)),
         (H.FIX_PROPOSED, Role.AUTHOR, True),
         *((H.RESPONDED, role, role is Role.MAINTAINER) for role in Role if role is not Role.AUTHOR),
         *((kind, Role.AUTHOR, False) for kind in (H.ANSWERED, H.FIX_QUEUED, H.NOTED, H.EXPECTED, H.REPORTED)),

@@ -9,8 +9,7 @@ from tracker.domain.events import EventData, EventKind, Role
 from tracker.domain.report_state.state import Fix, ReportState
 
 _ANSWERS = {
-    *(EventKind.REPLIED, EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.DISPUTED),
-    EventKind.FIX_PROPOSED,
+    *(EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.DISPUTED, EventKind.FIX_PROPOSED),
 }
 _OF_LANDINGS = frozenset({EventKind.IN_NEXT, EventKind.GONE, EventKind.MERGED, EventKind.LANDED})
 _OF_FIXES = frozenset(

@@ -26,7 +26,6 @@ BEFORE_FIX = TALK | {State.WORKING}
 UNSETTLED = OPEN | {State.NO_ACTION}
 
 STEPS: dict[EventKind, Step] = {
-    EventKind.REPLIED: Step(frozenset({State.NO_RESPONSE}), State.RESPONDED, Awaited.AUTHOR),
     EventKind.RESPONDED: Step(frozenset({State.NO_RESPONSE}), State.RESPONDED, Awaited.AUTHOR),
     EventKind.WORKING: Step(BEFORE_FIX, State.WORKING, Awaited.AUTHOR),
     EventKind.ASKED: Step(BEFORE_FIX, State.NEEDS_INFO, Awaited.REPORTER),

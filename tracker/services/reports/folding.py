@@ -17,7 +17,7 @@ from tracker.services.reports.report_summary import refresh
 
 # To be raised with every column of the report summary that is added, and with every change of what one means; the
 # migration that comes with it sets the row of a database without reports to it, as 0006 does.
-VERSION = 2
+VERSION = 3
 _AT_ONCE = 500  # reports
 _known_complete: set[int] = set()  # the versions that this process has seen complete: they stay so
 
