@@ -189,14 +189,13 @@ def _take(each: _Read, archive: Archive | None, filer: MailFiler) -> Filed:
 
 
 def _read_again(filer: MailFiler) -> None:
-    """Read the threads of reports with new recipients again: the roles of their writers may have changed."""
-    for pk in sorted(filer.new_recipients):
+    """Read the threads of changed reports again: the roles of their writers, or what they mean, may have changed."""
+    for pk in filer.changed_reports():
         sources = RawMessage.objects.filter(message__report=pk).order_by("pk")[:THREAD]
         for source in sources.iterator(chunk_size=20):
             reading = understand(source.raw, filer.identity)
             filer.load_reports([reading])
             filer.file_again(reading)
-    filer.new_recipients.clear()
 
 
 def _tracked(filed: Filed, prefilter: Prefilter) -> Iterator[str]:

@@ -18,8 +18,8 @@ from bot.second_opinion.endpoint import Endpoint
 from bot.second_opinion.question import messages, parse_answer
 from tracker.domain.events import EventKind, Role
 from tracker.models import Event, Message, SecondOpinion, Suggestion
+from tracker.services.reports.suggestions import SECOND_OPINION
 
-RULE = "second_opinion"
 DAY = timedelta(days=1)
 AT_ONCE = 20  # questions of one run
 _OLDEST = timedelta(days=60)  # nobody waits for the meaning of older mail
@@ -105,7 +105,7 @@ def suggest_stored() -> int:
         event = _responses().filter(report=opinion.report_id, message_id=opinion.message_id).order_by("pk")[0]
         _, new = Suggestion.objects.get_or_create(
             report_id=opinion.report_id,
-            key=f"{opinion.kind}:{opinion.message_id}#{RULE}",
+            key=f"{opinion.kind}:{opinion.message_id}#{SECOND_OPINION}",
             defaults={
                 "kind": opinion.kind,
                 "occurred_at": event.occurred_at,
@@ -113,7 +113,7 @@ def suggest_stored() -> int:
                 "message_id": opinion.message_id,
                 "in_reply_to": event.in_reply_to,
                 "quote": opinion.sentence,
-                "rule": RULE,
+                "rule": SECOND_OPINION,
                 "why": f"by {opinion.model[:80]}",
             },
         )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from tests.bot.mail.test_trust import DKIM, RECORD, signed
 from tests.bot.robot_reports.test_robot_reports import INVENTED
-from tests.world import World, state
-from tracker.models import Decision, Message, Report, Suggestion
+from tests.world import DANA, World, state
+from tracker.models import Decision, Event, Finding, Message, Report, Suggestion
 from tracker.services.accounts.roles import permit_of
 from tracker.services.reports.suggestions import decide
 
@@ -37,7 +39,8 @@ def report_mail(world: World, to: str, name: str) -> bytes:
     text = INVENTED.replace("From: kernel test robot <lkp@intel.com>", f"From: robot <{ROBOT}>")
     head, _, body = text.partition("\n\n")
     head = re.sub(r"(?m)^(?:To|Cc|Message-ID): .*\n", "", head + "\n")
-    return f"To: {to}\nMessage-ID: <{name}@lab.example>\n{head}\n{body}".encode()
+    date = "Wed, 11 Mar 2026 04:12:00 +0000"
+    return f"To: {to}\nMessage-ID: <{name}@lab.example>\nDate: {date}\n{head}\n{body}".encode()
 
 
 def real_report(world: World, signed_headers: list[bytes] = SIGNED) -> bytes:
@@ -126,3 +129,52 @@ def test_a_recipient_that_the_robot_did_not_sign_is_none(world: World) -> None:
     raw = real_report(world, [each for each in SIGNED if each != b"cc"])
     read(world, b"Cc: Mallory <mallory@evil.example>\n" + raw, "real")
     assert Report.objects.get().recipients == ["dana@dev.example"]
+
+
+def test_whichever_mail_comes_first_the_rows_are_the_same(world: World) -> None:
+    """A stranger's report under another name and tree, the robot's own two, and what is answered to them."""
+    forged = report_mail(world, "Dana <dana@dev.example>, Mallory <mallory@evil.example>", "forged")
+    forged = forged.replace(b"[linus:master] [mm/vmscan]", b"[evil:branch] [evil]").replace(b"walk cold", b"steal all")
+    later = (
+        report_mail(world, "Dana <dana@dev.example>", "later").replace(b"11 Mar", b"12 Mar").replace(b"12.4%", b"12.5%")
+    )
+    answer = world.mail(DANA, "I can reproduce it. The lock is to blame.", to="real@lab.example")
+    mails = {
+        "forged": forged,
+        "real": real_report(world),
+        "later": signed(later, b"lab.example", include_headers=SIGNED),
+        "dana": signed(answer, b"dev.example", include_headers=SIGNED),
+        "mallory": world.mail(MALLORY, "I will send a fix tomorrow.", to="forged@lab.example"),
+    }
+    seen = {order: _rows_after(world, mails, order) for order in list(permutations(mails))[::10]}
+    first = next(iter(seen.values()))
+    assert first["report"] == ["[linus:master] [mm/vmscan] 3b1f0c9d2e: vm-scan.ops_per_sec -12.4% regression"]
+    for order, rows in seen.items():
+        for name, of_table in rows.items():
+            assert of_table == first[name], f"{name}, read in the order {', '.join(order)}"
+
+
+def _rows_after(world: World, mails: dict[str, bytes], order: tuple[str, ...]) -> dict[str, list[object]]:
+    """Read mails in this order into an empty database, and return its rows, but for keys and clocks."""
+    with transaction.atomic():
+        for name in (*order, *order):  # what waits in an mbox for what it names comes once more
+            read(world, mails[name], "-".join(order) + name)
+        report = Report.objects.all()
+        columns = ("message_id", "kind", "role", "key", "quote")
+        rows: dict[str, list[object]] = {
+            "report": list(report.values_list("title", flat=True)),
+            "columns": list(
+                report.values_list(
+                    *("verdict", "subsystem", "tree__name", "branch", "authors", "recipients", "people_verified"),
+                    *("held", "state", "status", "culprit__title", "culprit__author_email"),
+                )
+            ),
+            "events": list(Event.objects.order_by("key").values_list(*columns)),
+            "suggestions": list(Suggestion.objects.order_by("key").values_list(*columns)),
+            "mails": list(
+                Message.objects.order_by("message_id").values_list("message_id", "role", "relation", "trust")
+            ),
+            "findings": list(Finding.objects.order_by("pk").values_list("metric__name", "change_pct", "headline")),
+        }
+        transaction.set_rollback(True)
+    return rows

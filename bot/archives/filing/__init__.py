@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.archives.filing import about_our_mail, report_import
-from bot.archives.filing.conclusions import Conclusions
+from bot.archives.filing.conclusions import Conclusions, Made
 from bot.archives.filing.known_reports import add_report, commit_keys, keys_of_culprit, load, names_in
 from bot.mail.identity import BotIdentity
 from bot.outbox.composing.command_answers import answer
@@ -46,8 +46,8 @@ class MailFiler:
         self.now = now
         self._conclusions = Conclusions(identity, now)
         self._with_new_mail: set[int] = set()  # reports with new mail
-        self.new_recipients: set[int] = set()  # reports with new recipients
-        self._out_of_order: set[int] = set()  # reports whose culprit was reported earlier, in a mail read later
+        self._changed: set[int] = set()  # reports of which something changed that a reply's meaning depends on
+        self._out_of_order: set[int] = set()  # reports whose headline is not the first mail that was read
         self.clear_cache()
 
     def clear_cache(self) -> None:
@@ -64,13 +64,25 @@ class MailFiler:
 
     def refold(self) -> None:
         """Update the cached states; called once per batch."""
-        for report in Report.objects.filter(pk__in=self._out_of_order).order_by("pk"):
-            self._reimport(report)
-        self._out_of_order.clear()
         event_log.refold(self._conclusions.touched)  # reports that were rolled back do not exist, and are not folded
         report_summary.refresh(self._conclusions.touched | self._with_new_mail)
         self._conclusions.touched.clear()
         self._with_new_mail.clear()
+
+    def changed_reports(self) -> list[int]:
+        """Choose the headlines of reports anew where that is needed. Return the reports whose replies must be read
+        again, since their people, their verdict or their title changed.
+        """
+        for report in Report.objects.filter(pk__in=self._out_of_order).select_related("culprit").order_by("pk"):
+            before = report_import.basis(report)
+            self._reimport(report)
+            if report_import.basis(report) != before:
+                self._changed.add(report.pk)
+                self._add_known(report)
+        self._out_of_order.clear()
+        changed = sorted(self._changed)
+        self._changed.clear()
+        return changed
 
     def missing_keys(self, reading: Reading) -> list[str]:
         """Return the keys that a mail names and we don't have: mails it answers or links to, what its patch fixes."""
@@ -176,8 +188,10 @@ class MailFiler:
         )
         self.known.file(reading.mail.message_id, report.tag, thread)
         self._with_new_mail.add(report.pk)
+        made: set[Made] = set()
         for tag, relation in relations.items():
-            self._conclusions.apply(reading, tag, relation, self.known, self._rows)
+            made |= self._conclusions.apply(reading, tag, relation, self.known, self._rows)
+        self._conclusions.withdraw_others(reading.mail.message_id, made)
 
     def _reimport(self, report: Report) -> None:
         """Let the earliest report of a culprit be its headline, whichever of them was read first."""
@@ -227,13 +241,15 @@ class MailFiler:
         """
         mail = reading.mail
         proven = is_proven(robot_report, reading, self.identity.trust_policy)
-        report, repeated, new_recipients = report_import.report_for(reading, robot_report, self.identity, proven=proven)
-        if repeated and new_recipients:
-            self.new_recipients.add(report.pk)
+        imported = report_import.report_for(reading, robot_report, self.identity, proven=proven)
+        report = imported.report
+        if imported.changed:
+            self._changed.add(report.pk)
         self._add_known(report)
         message = self._store(reading, report, source)
         Message.objects.filter(pk=message.pk).update(tables=report_import.packed(robot_report))
-        if repeated and report.messages.exclude(tables=b"").order_by("-sent_at", "-message_id").first() != message:
+        latest = report.messages.exclude(tables=b"").order_by("-sent_at", "-message_id").first()
+        if imported.released or (imported.repeated and latest != message):
             self._out_of_order.add(report.pk)
         events = report_import.events_of(mail, robot_report, mail.date or source.received_at)
         if robot_report.unsure or not proven:
@@ -244,4 +260,4 @@ class MailFiler:
                 self._conclusions.suggest(report, event, effect)
         else:
             self._conclusions.append(report, events, mail.subject)
-        return Filed(mail.message_id, is_report=True, is_repeated=repeated, report=report)
+        return Filed(mail.message_id, is_report=True, is_repeated=imported.repeated, report=report)

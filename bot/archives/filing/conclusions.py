@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+
+from django.db.models import QuerySet
 
 from bot.mail.identity import BotIdentity
 from bot.mail.links import find_links
@@ -14,8 +16,11 @@ from bot.replies.reading import Reading
 from bot.replies.to_events import event_of
 from bot.replies.which_report.report_lookup import KnownReports
 from tracker.domain.events import EventData, EventKind
-from tracker.models import Decision, Message, Report, Suggestion
+from tracker.models import Decision, Event, Message, Report, Suggestion
 from tracker.services.reports import event_log
+from tracker.services.reports.suggestions import SECOND_OPINION
+
+Made = tuple[int, str, bool]  # the report, the key, and whether it is an event or a suggestion
 
 
 class Conclusions:
@@ -37,8 +42,9 @@ class Conclusions:
 
     def apply(
         self, reading: Reading, tag: str, relation: Relation, known: KnownReports, rows: Mapping[str, Report]
-    ) -> None:
+    ) -> set[Made]:
         """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
+        made: set[Made] = set()
         report = rows[tag]
         standpoint = known.standpoint(reading, tag, relation, self.identity)
         if standpoint.aimed and self._is_copy(reading):
@@ -59,11 +65,23 @@ class Conclusions:
                 event = replace(event, key=f"{event.kind}:patch:{event.title[:300]}")
             if event.kind is EventKind.DUPLICATE:
                 event = replace(event, remark=self._sha10_of(event.remark, known, rows))
+            made.add((report.pk, event.key, effect.mode is Mode.AUTO))
             if effect.mode is not Mode.AUTO:
                 self.suggest(report, event, effect)
             else:
                 event_log.correct_role(report, event)
                 self.append(report, [event], effect.quote)
+        return made
+
+    def withdraw_others(self, message_id: str, made: Collection[Made]) -> None:
+        """Delete what was concluded from a mail before it was read again, and is no more. What people decided stays."""
+        events = Event.objects.filter(message_id=message_id, actor="")
+        stale = {pk: report for pk, report, key in _keys_of(events) if (report, key, True) not in made}
+        Event.objects.filter(pk__in=stale).delete()
+        self.touched.update(stale.values())
+        waiting = Suggestion.objects.filter(message_id=message_id, decision=Decision.OPEN).exclude(rule=SECOND_OPINION)
+        unmade = [pk for pk, report, key in _keys_of(waiting) if (report, key, False) not in made]
+        Suggestion.objects.filter(pk__in=unmade).delete()
 
     def _is_copy(self, reading: Reading) -> bool:
         """Whether the same signed mail was filed before under another Message-ID, which is not signed."""
@@ -78,8 +96,8 @@ class Conclusions:
         values = {name: getattr(event, name) for name in names}
         values |= {"quote": effect.quote[:2000], "rule": effect.rule, "why": effect.why}
         row, made = Suggestion.objects.get_or_create(report=report, key=event.key, defaults=values)
-        later = (event.occurred_at, event.message_id) > (row.occurred_at, row.message_id)
-        if not made and later and row.decision == Decision.OPEN:
+        earlier = (event.occurred_at, event.message_id) < (row.occurred_at, row.message_id)
+        if not made and not earlier and row.decision == Decision.OPEN:
             Suggestion.objects.filter(pk=row.pk).update(**values)
 
     def _sha10_of(self, argument: str, known: KnownReports, rows: Mapping[str, Report]) -> str:
@@ -89,3 +107,8 @@ class Conclusions:
             if tag in rows:
                 return rows[tag].culprit.sha10
         return argument[:200]
+
+
+def _keys_of(rows: QuerySet[Event] | QuerySet[Suggestion]) -> Iterator[tuple[int, int, str]]:
+    """Yield the primary key, the report and the key of these events or suggestions."""
+    yield from rows.values_list("pk", "report", "key")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from bot.mail.addresses import Address
@@ -30,26 +31,42 @@ _UNVERIFIED = "not verified: "
 UNVERIFIED = "nothing proves that the robot sent it"
 
 
-def report_for(
-    reading: Reading, robot_report: RobotReport, identity: BotIdentity, *, proven: bool
-) -> tuple[Report, bool, bool]:
-    """Return the culprit's report with this mail's findings, whether it existed, and whether it has new recipients.
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The report of a culprit after a robot's report was added to it."""
+
+    report: Report
+    repeated: bool  # its culprit was reported before
+    released: bool = False  # it was held for a doubtful report, which no longer counts
+    changed: bool = False  # what the replies to it mean may have changed
+
+
+def basis(report: Report) -> tuple[object, ...]:
+    """Return what the meaning of a reply depends on: whom its writer is among, and what the report is about."""
+    culprit = report.culprit
+    people = (report.authors, report.recipients, report.people_verified, culprit.author_email, culprit.author_name)
+    return (*people, report.verdict, report.title)
+
+
+def report_for(reading: Reading, robot_report: RobotReport, identity: BotIdentity, *, proven: bool) -> Imported:
+    """Return the culprit's report with this mail's findings.
 
     A mail with inconsistencies, or of a sender that is not verified, creates a held report, and adds nothing to an
     existing one: no people, no findings. A mail without any releases a report that was held for that, and replaces its
-    numbers and its people.
+    people; the caller lets `import_again` replace the rest.
     """
     mail = reading.mail
     culprit = None if proven else catalog.known_commit(robot_report.culprit)
     if culprit is None:
         culprit = catalog.commit_for(robot_report.culprit, title=clean_title(robot_report))
     before = Report.objects.filter(culprit=culprit).first()
+    known_basis = basis(before) if before else ()
     if before and not proven:
-        return before, True, False
-    known = (before.authors, before.recipients) if before else ([], [])
+        return Imported(before, repeated=True)
     if before and not before.people_verified:
         before.authors, before.recipients, before.people_verified = [], [], True
         before.save(update_fields=["authors", "recipients", "people_verified"])
+        _set_title(culprit, clean_title(robot_report))
     if before and not (before.messages.exists() or before.results.exists()):
         before = None  # a report without any mail or result
     sure = proven and not robot_report.unsure
@@ -71,13 +88,13 @@ def report_for(
         report.held = _DOUBTFUL + "; ".join(robot_report.unsure) if proven else _UNVERIFIED + UNVERIFIED
         report.people_verified = proven
         report.save(update_fields=["held", "people_verified"])
-    if sure and provisional:
-        report.findings.filter(result=None).delete()
-        report.held, report.verdict = "", robot_report.verdict
-        report.save(update_fields=["held", "verdict"])
+    released = sure and provisional
+    if released:
+        report.held = ""
+        report.save(update_fields=["held"])
     if sure or before is None:
         add_findings(report, robot_report)
-    return report, before is not None, known != (report.authors, report.recipients)
+    return Imported(report, before is not None, released, changed=before is not None and basis(report) != known_basis)
 
 
 def import_again(report: Report, reports: Sequence[tuple[RobotReport, bool, Reading]], identity: BotIdentity) -> None:
@@ -98,6 +115,13 @@ def import_again(report: Report, reports: Sequence[tuple[RobotReport, bool, Read
         report.save(update_fields=["verdict", "title", "subsystem", "tree", "branch"])
     for robot_report, *_ in chosen:
         add_findings(report, robot_report)
+
+
+def _set_title(culprit: Commit, title: str) -> None:
+    """Replace the title that an unproven report gave, unless git or a lab has told the commit itself."""
+    if title and culprit.title != title and culprit.authored_at is None:
+        culprit.title = title
+        culprit.save(update_fields=["title"])
 
 
 def _set_author(culprit: Commit, to: Sequence[Address]) -> None:

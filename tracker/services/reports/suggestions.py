@@ -34,6 +34,7 @@ OTHERS = (
 
 
 AT_ONCE = 100  # suggestions that are decided by one click
+SECOND_OPINION = "second_opinion"
 UNVERIFIED_REPORT = "unverified_report"  # accepted, its recipients are the people of the report
 _OF_A_FIX = frozenset({EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED})
 
