@@ -6,11 +6,11 @@ A bad mail affects no other (DESIGN rule 6): it is stored whole with its error, 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Model, Q
+from django.db.models import Model, Q, QuerySet
 
 from bot.archives.batch import Passed, claim_pending, parsed, take
 from bot.archives.filing import MailFiler
@@ -35,8 +35,8 @@ MOST = 500  # mails filed per transaction
 MOST_BYTES = 16 << 20  # of these mails
 WORTH_FILING = 16  # mails that are filed while the next ones are being unpacked
 AT_ONCE = 100  # mails that the index found, read together
-OVERLAP = 20  # rows
-NAMED: tuple[tuple[str, type[Model]], ...] = (("message", Message), ("report", Report), ("sent", OutgoingMail))
+WINDOW = 1000  # rows: more than transactions beside each other add
+NAMED: Mapping[str, type[Model]] = {"message": Message, "report": Report, "sent": OutgoingMail}
 
 
 def read_source(
@@ -96,7 +96,7 @@ def _read(
 
 def has_names_to_search(source: Source, archive: Archive) -> bool:
     """Whether something was filed since the index of an archive was last searched."""
-    return isinstance(source, EpochSource) and bool(archive.cursor) and archive.searched != _newest()
+    return isinstance(source, EpochSource) and bool(archive.cursor) and archive.searched != _newest_of_all()
 
 
 class _Reading:
@@ -109,7 +109,7 @@ class _Reading:
         self.prefilter = Prefilter(tracked_keys(), identity, awaited_keys())
         self.filer = MailFiler(identity, now)
         self.index: NameIndex | None = None
-        self.learnt = _newest()  # the rows whose keys the prefilter has
+        self.learnt = _newest_of_all()  # the rows whose keys the prefilter has
         if isinstance(source, EpochSource):
             self.index = _index_of(source, archive)
             self.learnt = archive.searched
@@ -191,12 +191,15 @@ class _Reading:
     def _take(self) -> ReadTally:
         """File what passed, and what the index finds by the names that matter now."""
         locks.take(Lock.FILING)
+        self.filer.clear_cache()  # others may have changed what it knows of reports
         learnt = self._learn()
         if self.index is None:
             return take(self.passed, self.archive, self.filer, self.prefilter)
         self.index.save()
         tally = take(self.passed, self.archive, self.filer, self.prefilter, self._search, learnt)
-        self.learnt = self.archive.searched = _newest()
+        # Of messages all that are new are its own: it has the lock. A report may be of others, and is searched again.
+        self.learnt["message"] = _newest("message")
+        self.archive.searched = self.learnt
         return tally
 
     def _search(self, keys: Sequence[str]) -> Iterator[list[Passed]]:
@@ -214,16 +217,15 @@ class _Reading:
 
     def _learn(self) -> list[str]:
         """Track what others have filed in the meantime. Returns its keys."""
-        newer = {
-            name: model._default_manager.filter(pk__gt=self.learnt.get(name, 0)).order_by("pk") for name, model in NAMED
-        }
+        newest = _newest_of_all()
+        newer = {name: _rows_since(name, self.learnt.get(name, 0)) for name in NAMED}
         keys = [key_of_message(each) for each in newer["message"].values_list("message_id", flat=True)]
         keys += [key_of_message(each) for each in newer["sent"].values_list("message_id", flat=True)]
         for sha, title in newer["report"].values_list("culprit__sha", "culprit__title"):
             keys += keys_of_culprit(sha, title)
         for key in keys:
             self.prefilter.tracked.add(key)
-        self.learnt = _newest()
+        self.learnt = newest
         return [key.decode("utf-8", "surrogateescape") for key in keys]
 
     def _save(self, tally: ReadTally) -> None:
@@ -251,13 +253,24 @@ def _index_of(source: EpochSource, archive: Archive) -> NameIndex:
     return index
 
 
-def _newest() -> dict[str, int]:
-    """Return how far the keys of what has names are known, by primary keys.
+def _newest_of_all() -> dict[str, list[int]]:
+    return {name: _newest(name) for name in NAMED}
 
-    A row of another transaction may appear after one with a higher key. Filing has a lock against that; of what others
-    write, the last few rows are looked at again.
+
+def _newest(name: str) -> list[int]:
+    """Return how far the rows of a table are known: the newest primary key, and how many of the WINDOW keys up to it
+    there are.
     """
-    last = {
-        name: model._default_manager.order_by("-pk").values_list("pk", flat=True).first() or 0 for name, model in NAMED
-    }
-    return {name: pk if name == "message" else max(0, pk - OVERLAP) for name, pk in last.items()}
+    rows = NAMED[name]._default_manager
+    newest = rows.order_by("-pk").values_list("pk", flat=True).first() or 0
+    return [newest, rows.filter(pk__gt=newest - WINDOW, pk__lte=newest).count()]
+
+
+def _rows_since(name: str, known: Sequence[int] | int) -> QuerySet[Model]:
+    """Return the rows of a table that are not known. One that is committed after another with a higher key is among
+    them: the number of rows up to that key tells that there is one.
+    """
+    newest, number = known if isinstance(known, Sequence) else (known, -1)  # as releases before 1.1 stored it
+    rows = NAMED[name]._default_manager.order_by("pk")
+    is_complete = number == rows.filter(pk__gt=newest - WINDOW, pk__lte=newest).count()
+    return rows.filter(pk__gt=newest if is_complete else newest - WINDOW)

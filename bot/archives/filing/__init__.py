@@ -48,6 +48,7 @@ class MailFiler:
         self._with_new_mail: set[int] = set()  # reports with new mail
         self._changed: set[int] = set()  # reports of which something changed that a reply's meaning depends on
         self._out_of_order: set[int] = set()  # reports whose headline is not the first mail that was read
+        self._filed_now: set[str] = set()  # Message-IDs that were not known before
         self.clear_cache()
 
     def clear_cache(self) -> None:
@@ -55,7 +56,6 @@ class MailFiler:
         self.known = KnownReports()
         self._rows: dict[str, Report] = {}
         self._filed: dict[str, str] = {}  # Message-IDs, with the trust of the mail that is filed
-        self._filed_now: set[str] = set()  # Message-IDs that were not known before
         self._bulletins: set[str] = set()  # our own mails that are about no report
 
     def load_reports(self, readings: Sequence[Reading]) -> None:
