@@ -15,7 +15,7 @@ from bot.replies.effects import MERE_RESPONSE, effects_of, settled
 from bot.replies.meaning import FoundIntent, intents_of
 from bot.replies.reading import Reading, understand
 from bot.replies.sender_kind import SenderKind
-from bot.replies.to_events import event_of, reported_event
+from bot.replies.to_events import events_of, reported_event
 from bot.replies.which_report.report_lookup import KnownReport, KnownReports, person_keys
 from bot.robot_reports.as_json import report_json
 from bot.robot_reports.proof import is_proven
@@ -151,11 +151,10 @@ def _explain_one(
 def _add_events(
     input_report: _InputReport, effects: Iterable[Effect], mail: ParsedMail, standpoint: Standpoint
 ) -> None:
-    for number, effect in enumerate(effects):
-        event = event_of(effect, mail, standpoint.role, mail.date or _EPOCH, number)
-        if event and effect.mode is Mode.AUTO:
+    for effect, event in events_of(effects, mail, standpoint.role, mail.date or _EPOCH):
+        if effect.mode is Mode.AUTO:
             input_report.acted.append(event)
-        if event and effect.mode is not Mode.NONE:
+        if effect.mode is not Mode.NONE:
             input_report.accepted.append(event)
 
 

@@ -15,7 +15,7 @@ from benchmarks.accuracy.labelled import SHARED
 from benchmarks.accuracy.left_out_threads import Judged
 from benchmarks.accuracy.replies import STATES
 from bot.replies.effect import Mode, name_of
-from bot.replies.to_events import event_of
+from bot.replies.to_events import events_of
 from tracker.domain.events import EventData, EventKind, Role, Verdict
 from tracker.domain.report_state.fold import fold
 
@@ -58,8 +58,8 @@ def _end(name: str, key: str, replies: list[Judged]) -> ThreadEnd:
 
 
 def _events(judged: Judged, at: datetime) -> Iterator[EventData]:
-    for number, effect in enumerate(judged.recorded):
+    reply = judged.reply
+    for effect, event in events_of(judged.recorded, reply.reading.mail, reply.standpoint.role, at):
         accepted = effect.mode is Mode.AUTO or (effect.mode is Mode.SUGGEST and judged.is_right(name_of(effect)))
-        event = event_of(effect, judged.reply.reading.mail, judged.reply.standpoint.role, at, number)
-        if accepted and event:
+        if accepted:
             yield event

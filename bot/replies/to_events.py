@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 
 from bot.mail.message import ParsedMail
@@ -9,14 +11,30 @@ from bot.replies.effect import Effect
 from tracker.domain.events import EventData, EventKind, Role
 
 
-def event_of(effect: Effect, mail: ParsedMail, role: Role | None, at: datetime, number: int = 0) -> EventData | None:
-    """Return the event of an effect, or None. `number` distinguishes several effects of one mail."""
-    if effect.kind is None:
-        return None
+def events_of(
+    effects: Iterable[Effect], mail: ParsedMail, role: Role | None, at: datetime
+) -> list[tuple[Effect, EventData]]:
+    """Return the effects of a mail that have an event, each with it.
+
+    The key of an event is its kind, and its number among those of its kind: so a decision on it is found again,
+    whatever else a later release reads in the mail.
+    """
+    found: list[tuple[Effect, EventData]] = []
+    numbers: Counter[EventKind] = Counter()
+    for effect in effects:
+        if effect.kind is not None:
+            found.append((effect, _event(effect, effect.kind, mail, role, at, numbers[effect.kind])))
+            numbers[effect.kind] += 1
+    return found
+
+
+def _event(
+    effect: Effect, kind: EventKind, mail: ParsedMail, role: Role | None, at: datetime, number: int
+) -> EventData:
     suffix = f"#{number}" if number else ""
     return EventData(
-        key=f"{effect.kind}:{mail.message_id}{suffix}",
-        kind=effect.kind,
+        key=f"{kind}:{mail.message_id}{suffix}",
+        kind=kind,
         occurred_at=at,
         role=role or Role.AUTHOR,  # if the report's people are unknown, any reply counts
         message_id=mail.message_id,

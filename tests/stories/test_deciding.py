@@ -11,12 +11,22 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.archives.filing import conclusions
+from bot.archives.replay import replay_all
 from bot.mail.identity import BotIdentity
+from bot.replies.effect import Effect, Mode
+from bot.replies.effects import MERE_RESPONSE
 from tests.world import DANA, World, message_id, state, status_text
-from tracker.models import Event, Report, RuleRecord, Suggestion
+from tracker.domain.events import EventKind
+from tracker.models import Decision, Event, Report, RuleRecord, Suggestion
 from tracker.pages.review.excerpt import excerpt
 
 pytestmark = pytest.mark.django_db
+# What the mail of these tests is read as: nothing sure, and that it may be expected.
+READ = (
+    Effect(EventKind.EXPECTED, Mode.SUGGEST, "expected", quote="This is expected."),
+    Effect(EventKind.RESPONDED, Mode.AUTO, MERE_RESPONSE, quote="I have looked at it."),
+)
 
 
 @pytest.fixture
@@ -230,3 +240,16 @@ def test_what_is_accepted_at_once_is_what_the_button_says(mira: Client, many: li
     ]
     Suggestion.objects.bulk_create(more)
     assert "Accept 100</button>" in mira.get("/inbox/").content.decode()
+
+
+def test_a_decision_stands_when_a_later_release_reads_more_or_less_in_the_mail(
+    world: World, mira: Client, report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert decide(mira, decision="reject") == 302
+    another = Effect(EventKind.DROPPED, Mode.SUGGEST, "classifier", quote="We do more now.")
+    for before, after in (((another,), ()), ((), (another,))):
+        changed = [*before, *READ, *after]
+        monkeypatch.setattr(conclusions, "effects_of", lambda *_, effects=changed: tuple(effects))
+        replay_all(world.identity, world.now)
+        assert list(Suggestion.objects.filter(decision=Decision.OPEN).values_list("kind", flat=True)) == ["dropped"]
+        assert Suggestion.objects.get(decision="rejected").kind == "expected"

@@ -13,7 +13,7 @@ from bot.mail.links import find_links
 from bot.replies.effect import Effect, Mode, Relation
 from bot.replies.effects import effects_of, settled
 from bot.replies.reading import Reading
-from bot.replies.to_events import event_of
+from bot.replies.to_events import events_of
 from bot.replies.which_report.report_lookup import KnownReports
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Decision, Event, Message, Report, Suggestion
@@ -54,8 +54,7 @@ class Conclusions:
         has_events = any(each.kind and each.mode is Mode.AUTO for each in effects)
         # What a person has rejected stays rejected, whatever is known since.
         rejected_keys = event_log.rejected_keys(report, reading.mail.message_id) if has_events else set()
-        events = [event_of(effect, reading.mail, standpoint.role, at, number) for number, effect in enumerate(effects)]
-        given = [(effect, event) for effect, event in zip(effects, events, strict=True) if event]
+        given = events_of(effects, reading.mail, standpoint.role, at)
         given = [each for each in given if each[0].mode is not Mode.AUTO or each[1].key not in rejected_keys]
         kept = settled([effect for effect, _ in given])
         for effect, event in given:
