@@ -68,7 +68,7 @@ def _without_comments(header: str) -> str:
 def _items(header: str) -> Iterator[str]:
     """Split the header at commas, and at the colon and semicolon of groups, outside closed quotes."""
     start = position = 0
-    unclosed = False
+    unclosed = in_address = False
     while position < len(header):
         char = header[position]
         if char == '"' and not unclosed:
@@ -76,10 +76,12 @@ def _items(header: str) -> Iterator[str]:
             quoted = _QUOTED.match(header, position)
             position = quoted.end() - 1 if quoted else position
             unclosed = quoted is None  # then no later quote is closed either
+        elif char in "<@":
+            in_address = True
         elif char in ",;":
             yield header[start:position]
-            start = position + 1
-        elif char == ":" and "<" not in header[start:position] and "@" not in header[start:position]:
+            start, in_address = position + 1, False
+        elif char == ":" and not in_address:
             start = position + 1  # the name of a group
         position += 1
     yield header[start:]
