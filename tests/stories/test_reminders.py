@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from bot.compose.conventions import Conventions
 from bot.compose.policy.action import Action
 from bot.compose.policy.policy import Policy
 from bot.compose.policy.reminding import ReminderPolicy
@@ -65,6 +67,13 @@ def test_a_silent_author_is_reminded_on_one_screen(world: World) -> None:
     assert '"#lkp remind off"' in parsed.text
     assert len(parsed.text.splitlines()) <= 30
     assert max(len(line) for line in parsed.text.splitlines() if not line.startswith("commit: ")) <= 78
+
+
+def test_the_labs_own_limit_of_recipients_holds_for_further_mail(world: World) -> None:
+    world.report()
+    assert remind(world, WEEK, replace(SEND, conventions=Conventions(most_people=1))) == 1
+    [mail] = reminders()
+    assert mail.recipients == [DANA.email]
 
 
 def test_two_in_a_life_and_none_in_between(world: World) -> None:

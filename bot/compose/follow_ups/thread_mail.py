@@ -21,7 +21,7 @@ from bot.mail.sanitising import one_line
 
 @dataclass(frozen=True, slots=True)
 class ThreadData:
-    """A report whose mail was sent: its culprit, and that mail."""
+    """A report whose mail was sent: its culprit, that mail, and how many people a mail goes to at most."""
 
     tag: str
     sha: str
@@ -32,6 +32,7 @@ class ThreadData:
     subject: str
     to: tuple[Address, ...]
     cc: tuple[Address, ...]
+    most_people: int = DEFAULT.most_people
 
 
 def in_thread(
@@ -95,8 +96,8 @@ def _recipients(
             continue
         if why := exclusion_reason(each.email, identity, excluded):
             left_out.setdefault(each.email, replace(each, why=why))
-        elif len(kept) >= DEFAULT.most_people:
-            left_out.setdefault(each.email, replace(each, why=f"more than {DEFAULT.most_people} recipients"))
+        elif len(kept) >= thread.most_people:
+            left_out.setdefault(each.email, replace(each, why=f"more than {thread.most_people} recipients"))
         else:
             kept.setdefault(each.email, each)
             persons |= aliases

@@ -79,7 +79,7 @@ class _Further:
             with transaction.atomic():
                 Report.objects.select_for_update().filter(pk=sent.about.pk).first()
                 sent_row.update(**checked)  # first, so that a concurrent event marks it again
-                return compose(report_context(sent))
+                return compose(report_context(sent, self.config.conventions))
         except Exception as error:  # bad data from a lab, a tree or a mail
             if is_interruption(error):  # the next round tries again
                 log.error("%s: composing a further mail failed: %s", sent.about.culprit.sha10, error)

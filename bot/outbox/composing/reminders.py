@@ -85,7 +85,7 @@ class _Round:
     def _compose(self, person: str, due: Sequence[Quiet]) -> bool:
         first, *others = due
         purpose = _next_purpose(first.report.key)
-        context = report_context(first.sent)
+        context = report_context(first.sent, self.config.conventions)
         data = reminder_data(first, others, context.headline)
         mail = compose_reminder(context.thread, data, purpose, self.identity, self.now, self.excluded)
         if first.person.email not in [each.email for each in mail.recipients.to]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 
+from bot.compose.conventions import Conventions
 from bot.compose.follow_ups.fix_mail import FixData
 from bot.compose.follow_ups.thread_mail import ThreadData
 from bot.compose.policy.reminding import REMINDERS
@@ -72,7 +73,7 @@ class ReportContext:
         return replace(self.thread, message_id=message_id, references=ancestors(message_id), subject=subject)
 
 
-def report_context(sent: OutgoingMail) -> ReportContext:
+def report_context(sent: OutgoingMail, conventions: Conventions) -> ReportContext:
     """Return the context of a report, from its sent mail."""
     report = sent.about
     mail = parse(bytes(sent.raw))
@@ -89,6 +90,7 @@ def report_context(sent: OutgoingMail) -> ReportContext:
             subject=sent.subject,
             to=mail.to,
             cc=mail.cc,
+            most_people=conventions.most_people,
         ),
         sent=sent,
         report_state=fold(Verdict(report.verdict), events),
