@@ -32,6 +32,7 @@ from tracker.models import (
     Message,
     PasswordAttempt,
     PendingReference,
+    RateCalendar,
     RawMessage,
     Report,
     SecondOpinion,
@@ -39,7 +40,6 @@ from tracker.models import (
     SignIn,
     Suggestion,
     TextRevision,
-    TokenBucket,
     ToolOutput,
 )
 from tracker.services.accounts.sessions import end_all
@@ -135,7 +135,7 @@ def _forget_names(address: str, names: Collection[str]) -> set[int]:
     SignIn.objects.filter(address__iexact=address).delete()
     Maintainer.objects.filter(address__iexact=address).delete()
     FaultMail.objects.filter(address__iexact=address).delete()
-    TokenBucket.objects.filter(key=address).delete()
+    RateCalendar.objects.filter(key=address).delete()
     DeliveryFailure.objects.filter(address__iexact=address).delete()
     # Whom a robot's mail was sent to counts as the author until git says who it is.
     guessed = Commit.objects.filter(author_from_report=True, author_email__iexact=address)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from bot.compose.policy.rates import Rates, reserve_slot
-from tracker.models import Message, OutgoingMail, OutgoingState, Purpose, TokenBucket
+from bot.compose.policy.rates import Rates, Slot, reserve_slot
+from tracker.models import Message, OutgoingMail, OutgoingState, Purpose, RateCalendar
 from tracker.models.mail import PEOPLE
 from tracker.models.outbox import WAITING
 from tracker.services import mail_transitions
@@ -86,16 +87,27 @@ def _within_rates(due: list[int], rates: Rates, now: datetime) -> list[int]:
     rows = list(OutgoingMail.objects.filter(pk__in=due).only("pk", "recipients", "settled", "not_before", "turn_at"))
     left = {row.pk: [each for each in row.recipients if each not in row.settled] for row in rows}
     keys = {key for row in rows for key, _ in rates.keys(left[row.pk])}
-    known = dict(TokenBucket.objects.filter(key__in=keys).values_list("key", "used_until"))
-    used = dict(known)
+    stored, taken = _calendars(keys)
     allowed = []
     for row in sorted(rows, key=lambda row: due.index(row.pk)):
         if row.turn_at and row.turn_at == row.not_before:  # its send time has come
             allowed.append(row.pk)
-        elif send_at := reserve_slot(left[row.pk], rates, used, now):
+        elif send_at := reserve_slot(left[row.pk], rates, taken, now):
             OutgoingMail.objects.filter(pk=row.pk).update(not_before=send_at, turn_at=send_at)
         else:
             allowed.append(row.pk)
-    changed = [TokenBucket(key=key, used_until=until) for key, until in used.items() if known.get(key) != until]
-    TokenBucket.objects.bulk_create(changed, update_conflicts=True, unique_fields=["key"], update_fields=["used_until"])
+    _save(stored, taken)
     return allowed
+
+
+def _calendars(keys: Iterable[str]) -> tuple[dict[str, list[list[str]]], dict[str, list[Slot]]]:
+    """Return what the limits with these keys have given away: as it is stored, and as slots."""
+    stored = dict(RateCalendar.objects.filter(key__in=keys).values_list("key", "taken"))
+    at = datetime.fromisoformat
+    return stored, {key: [(at(begin), at(end)) for begin, end in slots] for key, slots in stored.items()}
+
+
+def _save(stored: Mapping[str, list[list[str]]], taken: Mapping[str, list[Slot]]) -> None:
+    found = {key: [[begin.isoformat(), end.isoformat()] for begin, end in slots] for key, slots in taken.items()}
+    changed = [RateCalendar(key=key, taken=slots) for key, slots in found.items() if slots != stored.get(key)]
+    RateCalendar.objects.bulk_create(changed, update_conflicts=True, unique_fields=["key"], update_fields=["taken"])

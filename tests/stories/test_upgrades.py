@@ -102,6 +102,7 @@ def test_once_it_is_complete_it_costs_no_query(
 
 
 OLD_DATA = """
+import datetime
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
@@ -128,6 +129,8 @@ event("reversed:noted:g@h#3", kind="reversed", reverses="noted:g@h#3", actor="da
 row("Suggestion", report=report, key="working:g@h#2", kind="working", occurred_at=now, message_id="g@h",
     decision="rejected", decided_by="dana", decided_at=now)
 row("LabJob", report=report, event_key="test_asked:g@h#10", request="test", opened_at=now, due_at=now)
+row("TokenBucket", key="", used_until=now + datetime.timedelta(hours=1))
+row("TokenBucket", key="@dev.example", used_until=now - datetime.timedelta(hours=1))
 row("OutgoingMail", message_id="c@d", report=report, raw=b"", sender="", recipients=[], subject="s", composed_at=now)
 """
 # There was a kind of its own for replies of which nothing else was certain; of one mail, both may be there.
@@ -143,16 +146,19 @@ KEYS = [
     "test_asked test_asked:g@h",
     "reading_rejected reading_rejected=working:g@h!1",
     "reversed reversed:noted:g@h#1 noted:g@h#1",
+    "('all', 1)",  # what a rate limit has given away
     "working:g@h test_asked:g@h",
 ]
 LOOK = """
 from django.test import Client
-from tracker.models import Event, LabJob, Message, OutgoingMail, RawMessage, Report, Suggestion
+from tracker.models import Event, LabJob, Message, OutgoingMail, RateCalendar, RawMessage, Report
+from tracker.models import Suggestion
 from tracker.services import search_index
 print([model.objects.count() for model in (Event, Message, OutgoingMail, RawMessage, Report)])
 print(Report.objects.get().culprit.signers)
 for names in Event.objects.order_by("pk").values_list("kind", "key", "reverses"):
     print(*filter(None, names))
+print(*((each.key or "all", len(each.taken)) for each in RateCalendar.objects.all()))
 print(Suggestion.objects.get().key, LabJob.objects.get().event_key)
 print(Report.objects.get().state, search_index.reports_with(["zanzibar"]) == [Report.objects.get().pk])
 print(Client().get(f"/report/{Report.objects.get().culprit.sha}/", headers={"host": "127.0.0.1"}).status_code)

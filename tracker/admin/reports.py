@@ -244,9 +244,9 @@ class SendingStopAdmin(ReadOnly):
     list_display = ("at", "by", "reason", "ended_at", "ended_by")
 
 
-@admin.register(models.TokenBucket)
-class TokenBucketAdmin(ReadOnly):
-    list_display = ("key", "used_until")
+@admin.register(models.RateCalendar)
+class RateCalendarAdmin(ReadOnly):
+    list_display = ("key", "taken")
 
 
 @admin.register(models.LabJob)

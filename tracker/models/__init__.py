@@ -34,10 +34,10 @@ from tracker.models.outbox import (
     OutgoingMail,
     OutgoingState,
     Purpose,
+    RateCalendar,
     Reminder,
     SendingStop,
     ServiceLease,
-    TokenBucket,
 )
 from tracker.models.releases import Parameter, Release, ReleaseCandidate, ReportHighlight, Suite, TextRevision
 from tracker.models.reports import (
@@ -94,6 +94,7 @@ __all__ = [
     "PasswordAttempt",
     "PendingReference",
     "Purpose",
+    "RateCalendar",
     "RawMessage",
     "RelatedCommit",
     "Release",
@@ -121,7 +122,6 @@ __all__ = [
     "Suite",
     "TaskRun",
     "TextRevision",
-    "TokenBucket",
     "ToolOutput",
     "Tree",
     "Webhook",

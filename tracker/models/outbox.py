@@ -192,14 +192,14 @@ class DeliveryFailure(models.Model):
         return f"{self.address}: {self.words}"
 
 
-class TokenBucket(models.Model):
-    """One rate limit in use. `key`: "" for all mail, "@domain", or an address."""
+class RateCalendar(models.Model):
+    """The times that one rate limit has given to mails. `key`: "" for all mail, "@domain", or an address."""
 
     key = models.TextField(unique=True)
-    used_until = models.DateTimeField()
+    taken = models.JSONField(default=list, help_text="[[begin, end], …], joined where they touch")
 
     def __str__(self) -> str:
-        return f"{self.key or 'all'}: {self.used_until:%H:%M:%S}"
+        return f"{self.key or 'all'}: {len(self.taken)} times"
 
 
 class SendingStop(models.Model):

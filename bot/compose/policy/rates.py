@@ -1,16 +1,18 @@
 """Rate limits of outgoing mail: in total, per domain, per address. Pure.
 
 Each mail is given the first time at which all rates that apply have room, and keeps it: a long queue is scheduled
-once.
+once, and mails for a slow address delay no others.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 AHEAD = timedelta(seconds=2)  # the burst that may be sent at once
+Slot = tuple[datetime, datetime]  # the first time that is taken, and the first that is free again
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,40 @@ class Rates:
 
 
 def reserve_slot(
-    recipients: Sequence[str], rates: Rates, used_until: MutableMapping[str, datetime], now: datetime
+    recipients: Sequence[str], rates: Rates, taken: MutableMapping[str, list[Slot]], now: datetime
 ) -> datetime | None:
-    """Return when a mail may be sent, None for now. In both cases its slot is reserved in `used_until`."""
+    """Return when a mail may be sent, None for now. In both cases its slots are reserved in `taken`.
+
+    `taken`: by key, the reserved slots in order, joined where they touch. A mail that waits for a slow address takes a
+    slot of that time from the other limits, and none of those before it.
+    """
     keys = dict(rates.keys(recipients))
-    begin = max([now, *(used_until[key] for key in keys if key in used_until)])
+    begin, before = now, None
+    while begin != before:
+        before = begin
+        for key, apart in keys.items():
+            begin = _next_free(taken.get(key, ()), begin, apart)
     for key, apart in keys.items():
-        used_until[key] = begin + apart
+        taken[key] = _joined([slot for slot in taken.get(key, ()) if slot[1] > now], (begin, begin + apart))
     return None if begin <= now + AHEAD else begin
+
+
+def _next_free(taken: Sequence[Slot], begin: datetime, apart: timedelta) -> datetime:
+    """Return the first time, from `begin` on, after which nothing is reserved for `apart`."""
+    for slot in taken[bisect_right(taken, begin, key=lambda slot: slot[1]) :]:
+        if slot[0] >= begin + apart:
+            break
+        begin = slot[1]
+    return begin
+
+
+def _joined(taken: list[Slot], slot: Slot) -> list[Slot]:
+    """Return reserved slots with one more, which overlaps none of them."""
+    at = bisect_right(taken, slot)
+    begin, end = slot
+    before, after = taken[:at], taken[at:]
+    if before and before[-1][1] == begin:
+        begin = before.pop()[0]
+    if after and after[0][0] == end:
+        end = after.pop(0)[1]
+    return [*before, (begin, end), *after]

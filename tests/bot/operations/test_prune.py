@@ -26,12 +26,12 @@ from tracker.models import (
     Mailing,
     Message,
     PendingReference,
+    RateCalendar,
     RawMessage,
     Report,
     SavedView,
     SignIn,
     Suggestion,
-    TokenBucket,
 )
 
 pytestmark = pytest.mark.django_db
@@ -173,12 +173,12 @@ def test_names_are_forgotten_as_they_are_stored_and_whom_a_robot_wrote_to_as_wel
     Commit.objects.filter(pk=report.culprit_id).update(
         author_name="J. R. Park", author_email="jr@dev.example", author_from_report=True
     )
-    TokenBucket.objects.create(key="jr@dev.example", used_until=now)
+    RateCalendar.objects.create(key="jr@dev.example")
     erase("jr@dev.example", now)
     report = Report.objects.select_related("culprit").get()
     assert (report.recipients, report.authors) == (["lee@dev.example"], ["lee@dev.example"])
     assert (report.culprit.author_name, report.culprit.author_email, report.author) == ("", "", "")
-    assert not TokenBucket.objects.exists()
+    assert not RateCalendar.objects.exists()
 
 
 def test_erasing_asks_first() -> None:

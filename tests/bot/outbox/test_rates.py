@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.compose.policy.policy_file import read_policy
-from bot.compose.policy.rates import AHEAD, Rates, reserve_slot
+from bot.compose.policy.rates import AHEAD, Rates, Slot, reserve_slot
 from tests.conftest import NOW
 
 MM, LKML, DANA = "mm@kvack.example", "lkml@vger.example", "dana@dev.example"
@@ -33,13 +34,24 @@ def test_the_slowest_of_all_that_a_mail_falls_under_counts() -> None:
         LKML: 3,
         DANA: 3,
     }
-    used: dict[str, datetime] = {}
-    assert reserve_slot([MM, LKML], rates, used, NOW) is None
-    assert reserve_slot([LKML], rates, used, NOW) == NOW + timedelta(seconds=10)
-    assert reserve_slot([MM], rates, used, NOW) == NOW + timedelta(
-        seconds=11
-    )  # behind the one that goes to all at 10 s
-    assert reserve_slot([DANA], rates, used, NOW + timedelta(hours=1)) is None
+    taken: dict[str, list[Slot]] = {}
+    assert reserve_slot([MM, LKML], rates, taken, NOW) is None
+    assert reserve_slot([LKML], rates, taken, NOW) == NOW + timedelta(seconds=10)
+    assert reserve_slot([MM], rates, taken, NOW) == NOW + timedelta(seconds=5)
+    assert reserve_slot([DANA], rates, taken, NOW + timedelta(hours=1)) is None
+
+
+def test_mail_to_a_slow_address_delays_no_other() -> None:
+    rates = Rates(every=60, domain=60, own={MM: 1})
+    taken: dict[str, list[Slot]] = {}
+    slow = [reserve_slot([MM, LKML], rates, taken, NOW) or NOW for _ in range(100)]
+    assert slow == [NOW + timedelta(minutes=number) for number in range(100)]
+    others = [reserve_slot([DANA, LKML], rates, taken, NOW) or NOW for _ in range(70)]
+    free = [number for number in range(3, 73) if number != 60]  # at first three leave at once; slow ones have a second
+    assert others == [NOW, NOW, *(NOW + timedelta(seconds=number) for number in free[:68])]
+    assert len(taken[""]) == 99, "one long stretch, and the slow ones after it"
+    reserve_slot([DANA], rates, taken, NOW + timedelta(days=1))
+    assert len(taken[""]) == 1, "what is past is forgotten"
 
 
 MAILS = st.lists(st.sets(st.sampled_from([MM, LKML, DANA, "lee@dev.example"]), min_size=1), max_size=40)
@@ -48,8 +60,10 @@ MAILS = st.lists(st.sets(st.sampled_from([MM, LKML, DANA, "lee@dev.example"]), m
 @given(MAILS, st.integers(0, 100), st.integers(0, 100), st.integers(1, 100))
 def test_no_minute_holds_more_than_a_rate(mails: list[set[str]], every: int, domain: int, address: int) -> None:
     rates = Rates(every=every, domain=domain, address=address)
-    used: dict[str, datetime] = {}
-    gone: list[tuple[datetime, set[str]]] = [(reserve_slot(sorted(to), rates, used, NOW) or NOW, to) for to in mails]
+    taken: dict[str, list[Slot]] = {}
+    gone: list[tuple[datetime, set[str]]] = [(reserve_slot(sorted(to), rates, taken, NOW) or NOW, to) for to in mails]
+    for slots in taken.values():
+        assert all(one[1] < other[0] for one, other in pairwise(slots)), "in order, and joined where they touch"
     for begin, _ in gone:
         minute = [to for at, to in gone if begin <= at < begin + timedelta(minutes=1)]
         to_each = Counter(each for to in minute for each in to)
