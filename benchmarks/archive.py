@@ -153,10 +153,10 @@ def repeated(epoch: Path, target: Path, times: int = 5) -> None:
 
 def mark_read(var: Path, paths: list[str]) -> None:
     """Mark inboxes as read, without reading them."""
-    lines = ["import subprocess", "from bot.archives.reader import _newest", "from tracker.models import Archive"]
+    lines = ["import subprocess", "from bot.archives.reader import newest_names", "from tracker.models import Archive"]
     lines += [f"for place in {paths!r}:"]
     lines += ["    head = subprocess.check_output(['git', '-C', place, 'rev-parse', 'HEAD'], text=True).strip()"]
-    lines += ["    Archive.objects.create(path=place, cursor='1:' + head, searched=_newest())"]
+    lines += ["    Archive.objects.create(path=place, cursor='1:' + head, searched=newest_names())"]
     manage(var, "shell", stdin="\n".join(lines) + "\n\n")
 
 

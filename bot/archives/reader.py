@@ -96,7 +96,7 @@ def _read(
 
 def has_names_to_search(source: Source, archive: Archive) -> bool:
     """Whether something was filed since the index of an archive was last searched."""
-    return isinstance(source, EpochSource) and bool(archive.cursor) and archive.searched != _newest_of_all()
+    return isinstance(source, EpochSource) and bool(archive.cursor) and archive.searched != newest_names()
 
 
 class _Reading:
@@ -109,7 +109,7 @@ class _Reading:
         self.prefilter = Prefilter(tracked_keys(), identity, awaited_keys())
         self.filer = MailFiler(identity, now)
         self.index: NameIndex | None = None
-        self.learnt = _newest_of_all()  # the rows whose keys the prefilter has
+        self.learnt = newest_names()  # the rows whose keys the prefilter has
         if isinstance(source, EpochSource):
             self.index = _index_of(source, archive)
             self.learnt = archive.searched
@@ -217,7 +217,7 @@ class _Reading:
 
     def _learn(self) -> list[str]:
         """Track what others have filed in the meantime. Returns its keys."""
-        newest = _newest_of_all()
+        newest = newest_names()
         newer = {name: _rows_since(name, self.learnt.get(name, 0)) for name in NAMED}
         keys = [key_of_message(each) for each in newer["message"].values_list("message_id", flat=True)]
         keys += [key_of_message(each) for each in newer["sent"].values_list("message_id", flat=True)]
@@ -253,7 +253,8 @@ def _index_of(source: EpochSource, archive: Archive) -> NameIndex:
     return index
 
 
-def _newest_of_all() -> dict[str, list[int]]:
+def newest_names() -> dict[str, list[int]]:
+    """Return how far all that has names is known, as `Archive.searched` stores it."""
     return {name: _newest(name) for name in NAMED}
 
 
