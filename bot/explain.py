@@ -168,7 +168,7 @@ def _as_json(
     why: bool,
 ) -> dict[str, Any]:
     mail = reading.mail
-    effects = tuple(each for each in effects if each.rule != MERE_RESPONSE) or (NOTHING,)  # what the mail means
+    effects = tuple(each for each in effects if each.rule != MERE_RESPONSE) or (NOTHING,)
     return {
         "message_id": mail.message_id,
         "in_reply_to": list(mail.in_reply_to),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from billiard.exceptions import SoftTimeLimitExceeded  # what Celery raises, without Celery
 from django.db import transaction
+from django.db.models import Q
 
 from bot.archives.filing import Filed, MailFiler
 from bot.archives.filing.known_reports import keys_in_database, keys_of_culprit
@@ -20,7 +21,7 @@ from bot.archives.storage import add_pending_references, erased, is_too_long, ke
 from bot.archives.tally import ReadTally
 from bot.mail.identity import BotIdentity
 from bot.replies.reading import Reading, understand
-from tracker.models import Archive, Message, OutgoingMail, PendingReference, RawMessage
+from tracker.models import Archive, Event, Message, OutgoingMail, PendingReference, RawMessage, Suggestion
 from tracker.services.sql.interrupted import is_interruption
 
 ROUNDS = 1000  # a pending mail may wait for another one, as deep as threads go
@@ -191,7 +192,11 @@ def _take(each: _Read, archive: Archive | None, filer: MailFiler) -> Filed:
 def _read_again(filer: MailFiler) -> None:
     """Read the threads of changed reports again: the roles of their writers, or what they mean, may have changed."""
     for pk in filer.changed_reports():
-        sources = RawMessage.objects.filter(message__report=pk).order_by("pk")[:THREAD]
+        elsewhere = Event.objects.filter(report=pk, actor="").exclude(message_id="").values("message_id")
+        suggested = Suggestion.objects.filter(report=pk).exclude(message_id="").values("message_id")
+        about = Q(report=pk) | Q(message_id__in=elsewhere) | Q(message_id__in=suggested)
+        mails = Message.objects.filter(about).values("source")
+        sources = RawMessage.objects.filter(pk__in=mails).order_by("pk")[:THREAD]
         for source in sources.iterator(chunk_size=20):
             reading = understand(source.raw, filer.identity)
             filer.load_reports([reading])

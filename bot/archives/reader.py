@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Count, Model, Q, QuerySet, Sum
 
 from bot.archives.batch import Passed, claim_pending, parsed, take
 from bot.archives.filing import MailFiler
@@ -106,10 +106,10 @@ class _Reading:
         self, source: Source, archive: Archive, identity: BotIdentity, now: datetime, lease: timedelta | None
     ) -> None:
         self.source, self.archive, self.now, self.lease = source, archive, now, lease
+        self.learnt = newest_names()  # the rows whose keys the prefilter has, and perhaps newer ones
         self.prefilter = Prefilter(tracked_keys(), identity, awaited_keys())
         self.filer = MailFiler(identity, now)
         self.index: NameIndex | None = None
-        self.learnt = newest_names()  # the rows whose keys the prefilter has
         if isinstance(source, EpochSource):
             self.index = _index_of(source, archive)
             self.learnt = archive.searched
@@ -259,19 +259,24 @@ def newest_names() -> dict[str, list[int]]:
 
 
 def _newest(name: str) -> list[int]:
-    """Return how far the rows of a table are known: the newest primary key, and how many of the WINDOW keys up to it
-    there are.
+    """Return how far the rows of a table are known: the newest primary key, and the number and the sum of those of the
+    WINDOW keys up to it that there are.
     """
-    rows = NAMED[name]._default_manager
-    newest = rows.order_by("-pk").values_list("pk", flat=True).first() or 0
-    return [newest, rows.filter(pk__gt=newest - WINDOW, pk__lte=newest).count()]
+    newest = NAMED[name]._default_manager.order_by("-pk").values_list("pk", flat=True).first() or 0
+    return [newest, *_check(name, newest)]
+
+
+def _check(name: str, newest: int) -> tuple[int, int]:
+    rows = NAMED[name]._default_manager.filter(pk__gt=newest - WINDOW, pk__lte=newest)
+    found = rows.aggregate(number=Count("pk"), total=Sum("pk"))
+    return found["number"], int(found["total"] or 0)  # PostgreSQL sums up to a Decimal
 
 
 def _rows_since(name: str, known: Sequence[int] | int) -> QuerySet[Model]:
     """Return the rows of a table that are not known. One that is committed after another with a higher key is among
-    them: the number of rows up to that key tells that there is one.
+    them: the rows up to that key are others then.
     """
-    newest, number = known if isinstance(known, Sequence) else (known, -1)  # as releases before 1.1 stored it
+    newest, *check = known if isinstance(known, Sequence) else (known,)  # as releases before 1.1 stored it
+    is_complete = tuple(check) == _check(name, newest)
     rows = NAMED[name]._default_manager.order_by("pk")
-    is_complete = number == rows.filter(pk__gt=newest - WINDOW, pk__lte=newest).count()
     return rows.filter(pk__gt=newest if is_complete else newest - WINDOW)

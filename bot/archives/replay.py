@@ -20,6 +20,8 @@ from bot.replies.sender_kind import SenderKind
 from bot.second_opinion.asking import suggest_stored
 from tracker.models import Finding, Message, PendingReference, RawMessage, Report
 from tracker.services.reports import event_log, report_summary
+from tracker.services.sql import locks
+from tracker.services.sql.locks import Lock
 
 AT_ONCE = 200  # mails
 
@@ -46,6 +48,7 @@ def replay_quarantine(
 @transaction.atomic
 def replay_all(identity: BotIdentity, now: datetime, progress: Callable[[int], None] = lambda count: None) -> Replayed:
     """Delete what was read from mail, and read all mail again, in one transaction. What people decided stays."""
+    locks.take(Lock.FILING)
     before = _states()
     mails = Message.objects.exclude(kind=SenderKind.SELF).filter(source__erased_at=None)  # those can't be read again
     ids = mails.values("message_id")
@@ -70,6 +73,7 @@ def _read_again(
     for chunk in _slices(rows):
         passed = [Passed(RawMail(row.raw, row.position), Passes.REPORT, row) for row in chunk]
         with transaction.atomic():
+            locks.take(Lock.FILING)
             tally += take(passed, None, filer, prefilter)
         filer.clear_cache()
         count += len(chunk)

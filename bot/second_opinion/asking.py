@@ -54,8 +54,10 @@ def _unsure() -> QuerySet[Event]:
 
 
 def _responses() -> QuerySet[Event]:
-    """Return the events of mails that nothing more telling is recorded of."""
-    return Event.objects.filter(kind=EventKind.RESPONDED, actor="").exclude(message_id="")
+    """Return the events of mails of which nothing is recorded but that they are a response."""
+    others = Event.objects.filter(report=OuterRef("report"), message_id=OuterRef("message_id"), actor="")
+    found = Event.objects.filter(kind=EventKind.RESPONDED, actor="").exclude(message_id="")
+    return found.exclude(Exists(others.exclude(kind=EventKind.RESPONDED)))
 
 
 def _ask(endpoint: Endpoint, identity: BotIdentity, event: Event, now: datetime) -> None:
@@ -98,7 +100,7 @@ def suggest_stored() -> int:
     same = Suggestion.objects.filter(
         report=OuterRef("report"), message_id=OuterRef("message_id"), kind=OuterRef("kind")
     )
-    missing = SecondOpinion.objects.exclude(kind="").exclude(Exists(same))
+    missing = SecondOpinion.objects.exclude(kind__in=("", EventKind.RESPONDED)).exclude(Exists(same))
     missing = missing.filter(Exists(_responses().filter(report=OuterRef("report"), message_id=OuterRef("message_id"))))
     made = 0
     for opinion in missing:

@@ -6,11 +6,14 @@ import re
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from random import Random
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from bot.archives import filing
+from bot.archives.replay import replay_all
 from bot.mail.addresses import Address
 from bot.mail.identity import BotIdentity
 from tests.bot.mail.test_trust import DKIM, RECORD, signed
@@ -24,6 +27,7 @@ pytestmark = pytest.mark.django_db
 MALLORY = Address("Mallory", "mallory@evil.example")
 ROBOT = "robot@lab.example"
 SIGNED = [b"from", b"to", b"cc", b"date", b"subject", b"message-id", b"in-reply-to", b"references", b"content-type"]
+DIFF = "---\n--- a/mm/vmscan.c\n+++ b/mm/vmscan.c\n@@ -1,2 +1,2 @@\n-a\n+b\n"
 SIGNED += [b"content-transfer-encoding", b"mime-version"]
 
 
@@ -145,13 +149,55 @@ def test_whichever_mail_comes_first_the_rows_are_the_same(world: World) -> None:
         "later": signed(later, b"lab.example", include_headers=SIGNED),
         "dana": signed(answer, b"dev.example", include_headers=SIGNED),
         "mallory": world.mail(MALLORY, "I will send a fix tomorrow.", to="forged@lab.example"),
+        "revert": world.mail(
+            MALLORY, f"It is slow since then.\n{DIFF}", subject='[PATCH] Revert "mm/vmscan: steal all folios first"'
+        ),
     }
-    seen = {order: _rows_after(world, mails, order) for order in list(permutations(mails))[::10]}
+    seen = {order: _rows_after(world, mails, order) for order in Random(1).sample(list(permutations(mails)), 12)}
     first = next(iter(seen.values()))
     assert first["report"] == ["[linus:master] [mm/vmscan] 3b1f0c9d2e: vm-scan.ops_per_sec -12.4% regression"]
     for order, rows in seen.items():
         for name, of_table in rows.items():
             assert of_table == first[name], f"{name}, read in the order {', '.join(order)}"
+
+
+def test_many_forged_reports_of_before_do_not_keep_the_real_one_out(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filing, "MOST_REPORTS", 3)
+    read(world, real_report(world), "real")
+    columns = ("title", "subsystem", "verdict", "held", "findings__metric__name")
+    before = sorted(Report.objects.values_list(*columns))
+    for number in range(4):
+        forged = report_mail(world, str(MALLORY), f"forged{number}").replace(b"11 Mar", b"01 Mar")
+        read(world, forged.replace(b"[mm/vmscan]", b"[evil]").replace(b"regression", b"improvement"), f"forged{number}")
+    assert sorted(Report.objects.values_list(*columns)) == before
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+def test_a_replay_keeps_what_an_unproven_report_measured(world: World, accepted: bool) -> None:
+    read(world, report_mail(world, "Dana <dana@dev.example>", "old"), "old")
+    if accepted:
+        assert decide(Suggestion.objects.get(kind="reported"), Decision.ACCEPTED, "mira", world.now)
+    columns = ("metric__name", "change_pct", "headline", "report__held", "report__title")
+    before = list(Finding.objects.order_by("pk").values_list(*columns))
+    replay_all(world.identity, world.now)
+    assert list(Finding.objects.order_by("pk").values_list(*columns)) == before
+    assert len(before) == 2
+
+
+@pytest.mark.parametrize("order", list(permutations(("one", "two", "later"))))
+def test_of_unproven_reports_the_earliest_counts(world: World, order: tuple[str, ...]) -> None:
+    mails = {
+        "one": report_mail(world, "Dana <dana@dev.example>", "one"),
+        "two": report_mail(world, str(MALLORY), "two").replace(b"[mm/vmscan]", b"[evil]").replace(b"11 Mar", b"12 Mar"),
+        "later": report_mail(world, "Lee <lee@dev.example>", "later").replace(b"11 Mar", b"13 Mar"),
+    }
+    for name in order:
+        read(world, mails[name], "".join(order) + name)
+    report = Report.objects.get()
+    assert (report.subsystem, report.authors, report.people_verified) == ("mm/vmscan", ["dana@dev.example"], False)
+    assert report.held == "not verified: nothing proves that the robot sent it"
 
 
 def _rows_after(world: World, mails: dict[str, bytes], order: tuple[str, ...]) -> dict[str, list[object]]:

@@ -2,68 +2,35 @@
 
 from typing import Any
 
-from django.db import migrations, models
+from django.db import migrations
 
 OLD, NEW = "replied", "responded"
-KINDS = [
-    "reported",
-    "same_patch",
-    "in_next",
-    "gone",
-    "merged",
-    "landed",
-    "fix_gone",
-    "fix_failed",
-    "fix_withdrawn",
-    "fix_without_effect",
-    "responded",
-    "working",
-    "asked",
-    "answered",
-    "disputed",
-    "fix_proposed",
-    "fix_confirmed",
-    "fix_queued",
-    "fix_merged",
-    "fix_landed",
-    "still_there",
-    "dropped",
-    "fix_reverted",
-    "expected",
-    "invalid",
-    "duplicate",
-    "unduplicated",
-    "disappeared",
-    "reopened",
-    "noted",
-    "retitled",
-    "assigned",
-    "reminders_off",
-    "blocks",
-    "unblocked",
-    "test_asked",
-    "reading_rejected",
-    "reversed",
-]
-CHOICES = [(kind, kind) for kind in KINDS]
 
 
 def rename(apps: Any, editor: Any) -> None:
-    """Rename events and what reverses them. An event whose new key an earlier reading has taken keeps its own."""
+    """Rename events and what reverses them; where another reading of the mail has made the same, one is enough.
+
+    Nobody needs to decide any more whether such a mail is a response.
+    """
     events = apps.get_model("tracker", "Event").objects.using(editor.connection.alias)
-    for event in events.filter(kind=OLD).only("pk", "report_id", "key").iterator(chunk_size=500):
+    suggestions = apps.get_model("tracker", "Suggestion").objects.using(editor.connection.alias)
+    for event in events.filter(kind=OLD).only("pk", "report_id", "key", "message_id").iterator(chunk_size=500):
         key = NEW + event.key.removeprefix(OLD)
         same_report = events.filter(report_id=event.report_id)
-        if same_report.filter(key=key).exists():
-            key = event.key
         same_report.filter(reverses=event.key).update(reverses=key)
-        events.filter(pk=event.pk).update(kind=NEW, key=key)
+        if same_report.filter(key=key).exists():
+            events.filter(pk=event.pk).delete()
+        else:
+            events.filter(pk=event.pk).update(kind=NEW, key=key)
+        suggestions.filter(report_id=event.report_id, message_id=event.message_id, kind=NEW, decision="open").delete()
 
 
 def fold_again(apps: Any, editor: Any) -> None:
     """A response awaits its author also in later states; an empty database needs no folding."""
+    folding = apps.get_model("tracker", "Folding").objects.using(editor.connection.alias)
+    folding.update(folded_to=0)
     if not apps.get_model("tracker", "Report").objects.using(editor.connection.alias).exists():
-        apps.get_model("tracker", "Folding").objects.using(editor.connection.alias).update(version=3)
+        folding.update(version=3)
 
 
 class Migration(migrations.Migration):
@@ -74,11 +41,4 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunPython(rename, migrations.RunPython.noop),
         migrations.RunPython(fold_again, migrations.RunPython.noop),
-        migrations.RemoveConstraint(model_name="event", name="event_kind_is_known"),
-        migrations.AlterField(model_name="event", name="kind", field=models.TextField(choices=CHOICES)),
-        migrations.AlterField(model_name="suggestion", name="kind", field=models.TextField(choices=CHOICES)),
-        migrations.AddConstraint(
-            model_name="event",
-            constraint=models.CheckConstraint(condition=models.Q(("kind__in", KINDS)), name="event_kind_is_known"),
-        ),
     ]

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Case, When
+
 from bot.archives.filing import about_our_mail, report_import
 from bot.archives.filing.conclusions import Conclusions, Made
 from bot.archives.filing.known_reports import add_report, commit_keys, keys_of_culprit, load, names_in
+from bot.mail.auth.verdict import AuthVerdict
 from bot.mail.identity import BotIdentity
 from bot.outbox.composing.command_answers import answer
 from bot.replies.effect import Effect, Mode, Relation
@@ -176,7 +179,10 @@ class MailFiler:
         if self._report_in(reading):
             return
         relations = self.known.relations(reading)
-        if reading.kind is SenderKind.SELF or not relations:
+        if reading.kind is SenderKind.SELF:
+            return
+        if not relations:
+            self._unfile_patch(reading.mail.message_id)
             return
         first_tag, first_relation = next(iter(relations.items()))
         report = self._rows[first_tag]
@@ -193,10 +199,22 @@ class MailFiler:
             made |= self._conclusions.apply(reading, tag, relation, self.known, self._rows)
         self._conclusions.withdraw_others(reading.mail.message_id, made)
 
+    def _unfile_patch(self, message_id: str) -> None:
+        """Forget a patch that was filed for a culprit's title which turned out to be another one."""
+        patch = Message.objects.filter(message_id=message_id, relation=Relation.CULPRIT)
+        if patch.delete()[0]:
+            self._conclusions.withdraw(message_id)
+            self.known.forget(message_id)
+
     def _reimport(self, report: Report) -> None:
-        """Let the earliest report of a culprit be its headline, whichever of them was read first."""
-        mails = report.messages.exclude(tables=b"").select_related("source").order_by("sent_at", "message_id")
-        readings = [understand(mail.source.raw, self.identity) for mail in mails[:MOST_REPORTS]]
+        """Let the earliest report of a culprit be its headline, whichever of them was read first.
+
+        Proven ones go first, so that no number of forged ones keeps them out.
+        """
+        unproven = Case(When(trust=AuthVerdict.PASS, then=0), default=1)
+        mails = report.messages.exclude(tables=b"").select_related("source").order_by(unproven, "sent_at", "message_id")
+        chosen = sorted(mails[:MOST_REPORTS], key=lambda mail: (mail.sent_at, mail.message_id))
+        readings = [understand(mail.source.raw, self.identity) for mail in chosen]
         found = [(reading, self._report_in(reading)) for reading in readings]
         policy = self.identity.trust_policy
         report_import.import_again(
@@ -249,7 +267,7 @@ class MailFiler:
         message = self._store(reading, report, source)
         Message.objects.filter(pk=message.pk).update(tables=report_import.packed(robot_report))
         latest = report.messages.exclude(tables=b"").order_by("-sent_at", "-message_id").first()
-        if imported.released or (imported.repeated and latest != message):
+        if imported.released or (imported.repeated and (latest != message or report_import.is_provisional(report))):
             self._out_of_order.add(report.pk)
         events = report_import.events_of(mail, robot_report, mail.date or source.received_at)
         if robot_report.unsure or not proven:

@@ -20,6 +20,7 @@ from tracker.models import Decision, Event, Message, Report, Suggestion
 from tracker.services.reports import event_log
 from tracker.services.reports.suggestions import SECOND_OPINION
 
+OF_A_PATCH = ":patch:"  # in the key of what all versions of a patch suggest
 Made = tuple[int, str, bool]  # the report, the key, and whether it is an event or a suggestion
 
 
@@ -61,26 +62,35 @@ class Conclusions:
             if effect not in kept:
                 continue
             if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
-                event = replace(event, key=f"{event.kind}:patch:{event.title[:300]}")
+                event = replace(event, key=f"{event.kind}{OF_A_PATCH}{event.title[:300]}")
             if event.kind is EventKind.DUPLICATE:
                 event = replace(event, remark=self._sha10_of(event.remark, known, rows))
             made.add((report.pk, event.key, effect.mode is Mode.AUTO))
             if effect.mode is not Mode.AUTO:
                 self.suggest(report, event, effect)
             else:
-                event_log.correct_role(report, event)
                 self.append(report, [event], effect.quote)
+                event_log.correct(report, event, effect.quote)
         return made
 
     def withdraw_others(self, message_id: str, made: Collection[Made]) -> None:
-        """Delete what was concluded from a mail before it was read again, and is no more. What people decided stays."""
-        events = Event.objects.filter(message_id=message_id, actor="")
+        """Delete what was concluded from a mail before it was read again, and is no more.
+
+        What people decided stays, and so do suggestions that the versions of a patch share.
+        """
+        events = Event.objects.filter(message_id=message_id, actor="").exclude(kind=EventKind.REPORTED)
         stale = {pk: report for pk, report, key in _keys_of(events) if (report, key, True) not in made}
         Event.objects.filter(pk__in=stale).delete()
         self.touched.update(stale.values())
-        waiting = Suggestion.objects.filter(message_id=message_id, decision=Decision.OPEN).exclude(rule=SECOND_OPINION)
+        waiting = Suggestion.objects.filter(message_id=message_id, decision=Decision.OPEN)
+        waiting = waiting.exclude(rule=SECOND_OPINION).exclude(key__contains=OF_A_PATCH)
         unmade = [pk for pk, report, key in _keys_of(waiting) if (report, key, False) not in made]
-        Suggestion.objects.filter(pk__in=unmade).delete()
+        waiting.filter(pk__in=unmade).delete()  # waiting: somebody may have decided meanwhile
+
+    def withdraw(self, message_id: str) -> None:
+        """Delete all that was concluded from a mail which is about no report after all. What people decided stays."""
+        self.withdraw_others(message_id, ())
+        Suggestion.objects.filter(message_id=message_id, decision=Decision.OPEN).delete()
 
     def _is_copy(self, reading: Reading) -> bool:
         """Whether the same signed mail was filed before under another Message-ID, which is not signed."""
@@ -96,8 +106,9 @@ class Conclusions:
         values |= {"quote": effect.quote[:2000], "rule": effect.rule, "why": effect.why}
         row, made = Suggestion.objects.get_or_create(report=report, key=event.key, defaults=values)
         earlier = (event.occurred_at, event.message_id) < (row.occurred_at, row.message_id)
-        if not made and not earlier and row.decision == Decision.OPEN:
-            Suggestion.objects.filter(pk=row.pk).update(**values)
+        changed = any(getattr(row, name) != value for name, value in values.items())
+        if not made and not earlier and changed:
+            Suggestion.objects.filter(pk=row.pk, decision=Decision.OPEN).update(**values)
 
     def _sha10_of(self, argument: str, known: KnownReports, rows: Mapping[str, Report]) -> str:
         """Return the sha of the report's culprit that a `dup` links to; the argument itself if it is none of ours."""

@@ -18,8 +18,8 @@ from bot.robot_reports.report import clean_title
 from bot.robot_reports.tables.table import ReportTable, Value
 from bot.robot_reports.value import RobotReport
 from tracker.domain.comparison_tables import FailedRuns, KeptTable, TableRow, pack
-from tracker.domain.events import EventData, Verdict
-from tracker.models import Commit, Finding, Machine, Report, Scenario
+from tracker.domain.events import EventData, EventKind, Verdict
+from tracker.models import Commit, Decision, Finding, Machine, Report, Scenario, Suggestion
 from tracker.models.git import TreeRole
 from tracker.services import catalog
 from tracker.services.accounts.addresses import is_of_a_person
@@ -61,14 +61,17 @@ def report_for(reading: Reading, robot_report: RobotReport, identity: BotIdentit
         culprit = catalog.commit_for(robot_report.culprit, title=clean_title(robot_report))
     before = Report.objects.filter(culprit=culprit).first()
     known_basis = basis(before) if before else ()
+    is_empty = before is not None and not (before.messages.exists() or before.results.exists())
     if before and not proven:
-        return Imported(before, repeated=True)
+        if is_empty and (is_provisional(before) or _is_accepted(before, mail)):  # in the middle of a replay
+            add_findings(before, robot_report)
+        return Imported(before, repeated=not is_empty)
     if before and not before.people_verified:
         before.authors, before.recipients, before.people_verified = [], [], True
         before.save(update_fields=["authors", "recipients", "people_verified"])
         _set_title(culprit, clean_title(robot_report))
-    if before and not (before.messages.exists() or before.results.exists()):
-        before = None  # a report without any mail or result
+    if is_empty:
+        before = None
     sure = proven and not robot_report.unsure
     authors, people = _people(reading, identity)
     report = catalog.report_for(
@@ -83,12 +86,11 @@ def report_for(reading: Reading, robot_report: RobotReport, identity: BotIdentit
     )
     if proven and not culprit.author_email:
         _set_author(culprit, authors)
-    provisional = report.held.startswith((_DOUBTFUL, _UNVERIFIED))
+    released = sure and is_provisional(report)
     if not sure and before is None:
-        report.held = _DOUBTFUL + "; ".join(robot_report.unsure) if proven else _UNVERIFIED + UNVERIFIED
+        report.held = _reason(robot_report, proven=proven)
         report.people_verified = proven
         report.save(update_fields=["held", "people_verified"])
-    released = sure and provisional
     if released:
         report.held = ""
         report.save(update_fields=["held"])
@@ -99,13 +101,16 @@ def report_for(reading: Reading, robot_report: RobotReport, identity: BotIdentit
 
 def import_again(report: Report, reports: Sequence[tuple[RobotReport, bool, Reading]], identity: BotIdentity) -> None:
     """Replace what a culprit's report has from mail by what these robot reports say, each with its mail and whether it
-    is proven. The first one that is proven and has no inconsistencies gives the headline, else the first; the first one
-    that is proven names the author.
+    is proven. The first one that is proven and has no inconsistencies gives the headline, else the first that is
+    proven, else the first; the first one that is proven names the author. While none is sure, the report is held.
     """
-    for reading in [reading for _, proven, reading in reports if proven][:1]:
-        _set_author(report.culprit, _people(reading, identity)[0])
-    sure = [each for each in reports if each[1] and not each[0].unsure]
-    chosen = sure or list(reports[:1])
+    proven = [each for each in reports if each[1]]
+    if proven:
+        _set_author(report.culprit, _people(proven[0][2], identity)[0])
+    sure = [each for each in proven if not each[0].unsure]
+    chosen = sure or proven[:1] or list(reports[:1])
+    if chosen and not sure and is_provisional(report):
+        _hold(report, *chosen[0], identity)
     report.findings.filter(result=None).delete()
     if chosen and not report.results.exists():
         robot_report, _, reading = chosen[0]
@@ -115,6 +120,31 @@ def import_again(report: Report, reports: Sequence[tuple[RobotReport, bool, Read
         report.save(update_fields=["verdict", "title", "subsystem", "tree", "branch"])
     for robot_report, *_ in chosen:
         add_findings(report, robot_report)
+
+
+def is_provisional(report: Report) -> bool:
+    """Whether a report is held since no robot's report about its culprit is sure."""
+    return report.held.startswith((_DOUBTFUL, _UNVERIFIED))
+
+
+def _reason(robot_report: RobotReport, *, proven: bool) -> str:
+    return _DOUBTFUL + "; ".join(robot_report.unsure) if proven else _UNVERIFIED + UNVERIFIED
+
+
+def _hold(report: Report, robot_report: RobotReport, proven: bool, reading: Reading, identity: BotIdentity) -> None:
+    """Hold a report for one that is not sure; unproven, its people are those that this one names."""
+    report.held = _reason(robot_report, proven=proven)
+    if not proven:
+        authors, people = _people(reading, identity)
+        report.authors, report.recipients = sorted(set(person_keys(authors))), sorted(set(person_keys(people)))
+    report.save(update_fields=["held", "authors", "recipients"])
+    _set_title(report.culprit, clean_title(robot_report))
+
+
+def _is_accepted(report: Report, mail: ParsedMail) -> bool:
+    """Whether a person has accepted that the robot sent this mail."""
+    accepted = Suggestion.objects.filter(report=report, message_id=mail.message_id, decision=Decision.ACCEPTED)
+    return accepted.filter(kind=EventKind.REPORTED).exists()
 
 
 def _set_title(culprit: Commit, title: str) -> None:

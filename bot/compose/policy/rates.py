@@ -56,7 +56,7 @@ def reserve_slot(
         for key, apart in keys.items():
             begin = _next_free(taken.get(key, ()), begin, apart)
     for key, apart in keys.items():
-        taken[key] = _joined([slot for slot in taken.get(key, ()) if slot[1] > now], (begin, begin + apart))
+        _reserve(taken.setdefault(key, []), (begin, begin + apart), now)
     return None if begin <= now + AHEAD else begin
 
 
@@ -69,13 +69,14 @@ def _next_free(taken: Sequence[Slot], begin: datetime, apart: timedelta) -> date
     return begin
 
 
-def _joined(taken: list[Slot], slot: Slot) -> list[Slot]:
-    """Return reserved slots with one more, which overlaps none of them."""
+def _reserve(taken: list[Slot], slot: Slot, now: datetime) -> None:
+    """Add a slot, which overlaps none that is reserved; forget those that are past."""
+    del taken[: bisect_right(taken, now, key=lambda slot: slot[1])]
     at = bisect_right(taken, slot)
     begin, end = slot
-    before, after = taken[:at], taken[at:]
-    if before and before[-1][1] == begin:
-        begin = before.pop()[0]
-    if after and after[0][0] == end:
-        end = after.pop(0)[1]
-    return [*before, (begin, end), *after]
+    if at < len(taken) and taken[at][0] == end:
+        end = taken.pop(at)[1]
+    if at and taken[at - 1][1] == begin:
+        at -= 1
+        begin = taken.pop(at)[0]
+    taken.insert(at, (begin, end))

@@ -1,4 +1,4 @@
-"""What is recorded of a reply: what it means, or that it is a mere response, and never both."""
+"""What is recorded of a reply: what it means; where none of that acts, that it is a response."""
 
 from __future__ import annotations
 

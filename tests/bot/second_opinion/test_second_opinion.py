@@ -102,6 +102,13 @@ def ask(world: World, url: str, **changes: Any) -> int:
     return ask_about_replies(Endpoint(url, "tiny-1", **changes), world.identity, world.now, 50)
 
 
+def test_that_it_is_a_response_is_known_already(world: World, unsure: Report, reader: ReaderServer, url: str) -> None:
+    reader.answer = lambda asked: says("responded", SENTENCE)
+    assert ask(world, url) == 1
+    assert not Suggestion.objects.exists()
+    assert ask(world, url) == 0
+
+
 def test_an_answer_is_suggested_with_its_evidence_and_asked_for_once(
     world: World, unsure: Report, reader: ReaderServer, url: str, client: Client
 ) -> None:

@@ -48,9 +48,11 @@ def append(rows: Iterable[Event]) -> set[int]:
     return {row.report_id for row in rows}
 
 
-def correct_role(report: Report, event: EventData) -> None:
-    """Correct who caused an event, where that is known better than when its mail was first read."""
-    Event.objects.filter(report=report, key=event.key, actor="").exclude(role=event.role).update(role=event.role)
+def correct(report: Report, event: EventData, quote: str) -> None:
+    """Correct what a mail's event says, where that is known better than when the mail was first read."""
+    columns = ("role", "title", "commit", "tree", "remark", "in_reply_to")
+    said = {name: getattr(event, name) for name in columns} | {"quote": quote[:2000]}
+    Event.objects.filter(report=report, key=event.key, actor="").exclude(**said).update(**said)
 
 
 def rejected_keys(report: Report, message_id: str) -> set[str]:

@@ -30,7 +30,7 @@ def renumber(apps: Any, editor: Any) -> None:
                 ("Suggestion", "key"),
                 ("LabJob", "event_key"),
             ):
-                _rename(of_report[table].filter(**{f"{column}__contains": old}), column, old, new)
+                _rename(of_report[table], column, old, new)
 
 
 def _renamed(keys: dict[str, str]) -> dict[str, str]:
@@ -55,16 +55,18 @@ def _key(kind: str, message_id: str, number: int) -> str:
 
 
 def _rename(rows: Any, column: str, old: str, new: str) -> None:
-    """Rename a key, also where it is part of another one: "reversed:…", "expected=…", "…!1"."""
+    """Rename a key, also where it is part of another one: "reversed:…", "expected=…", "…!1"; none that is taken."""
     whole = re.compile(rf"(?:^|(?<=[=:])){re.escape(old)}(?=!|$)")
-    for pk, value in rows.values_list("pk", column):
-        if (changed := whole.sub(lambda _: new, value)) != value:
+    for pk, value in list(rows.filter(**{f"{column}__contains": old}).values_list("pk", column)):
+        changed = whole.sub(lambda _: new, value)
+        taken = column != "reverses" and rows.filter(**{column: changed}).exists()
+        if changed != value and not taken:
             rows.filter(pk=pk).update(**{column: changed})
 
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("tracker", "0011_mere_responses"),
+        ("tracker", "0012_event_kinds"),
     ]
 
     operations = [

@@ -22,7 +22,7 @@ def forget(apps: Any, editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("tracker", "0012_keys_by_kind"),
+        ("tracker", "0013_keys_by_kind"),
     ]
 
     operations = [
