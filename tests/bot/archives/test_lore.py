@@ -34,7 +34,7 @@ class Lore(BaseHTTPRequestHandler):
 @pytest.fixture
 def lore() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Lore)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/all"
     server.shutdown()
     server.server_close()

