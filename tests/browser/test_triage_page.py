@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -11,6 +13,18 @@ from tests.browser.site import Site
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("the_triage_page")]  # one browser for all
 
 OPEN = "/v5.6/?state=no_response&section=shifted"
+PAGES = (
+    *("/", "/v5.6/", "/v5.6/?group=machine&order=effect&state!=fixed", "/report/8019ad13ef/", "/inbox/", "/outbox/"),
+    *("/machine/", "/machine/lkp-csl-2sp5/", "/subsystem/", "/metric/", "/author/", "/results/", "/sign-in/"),
+    *("/search/", "/search/?q=subsystem:mm", "/search/?q=worse:x", "/escalations/", "/statistics/", "/lab/"),
+    *("/changes/", "/changes/?all=on", "/curve/1/", "/curves/?of=1&of=2", "/help/measurements/"),
+    *("/help/answering/", f"/report/{'f' * 40}/", "/report/f04628387e/", "/sign-in/nonsense/"),
+    *("/v5.6/report/", "/studies/", "/study/direct-map/", "/study/oltp/", "/study/hostile/", "/compare/"),
+    *("/compare/?of=v5.10/1G&of=v5.10/4K", "/index/", "/index/v9.2/", "/index/v5.6/", "/index/basket/"),
+    *("/webhooks/", "/mine/", "/subscriptions/?q=subsystem:mm", "/unsubscribe/x/", "/help/lab/"),
+    *("/evidence/1/", "/evidence/beside/?old=3&new=6", "/kernel/v5.6/", "/kernel/v2.6.24.2/", "/help/comparisons/"),
+    *("/help/", "/help/operating/", "/help/commands/", "/help/states/", "/help/contributing/"),
+)
 
 
 def state_of(page: Page, row: int) -> str:
@@ -184,17 +198,20 @@ def test_rows_are_two_lines_or_three(visit: Open) -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "scheme"),
+    ("pages", "width", "scheme"),
     [
-        (1280, "light"),
-        *(pytest.param(*each, marks=pytest.mark.long) for each in [(1280, "dark"), (390, "light"), (390, "dark")]),
+        pytest.param(PAGES[::2], 1280, "light", id="half"),
+        pytest.param(PAGES[1::2], 1280, "light", marks=pytest.mark.long, id="the others"),
+        pytest.param(PAGES, 1280, "dark", marks=pytest.mark.long, id="1280-dark"),
+        pytest.param(PAGES, 390, "light", marks=pytest.mark.long, id="390-light"),
+        pytest.param(PAGES, 390, "dark", marks=pytest.mark.long, id="390-dark"),
     ],
 )
-def test_axe_finds_nothing(visit: Open, site: Site, width: int, scheme: str) -> None:
+def test_axe_finds_nothing(visit: Open, site: Site, pages: Sequence[str], width: int, scheme: str) -> None:
     page = visit("/", "kim", width=width, color_scheme=scheme, expects_errors=True)  # about the expired link
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(21, 23, 26)") == (scheme == "dark")
-    found = {path: faults for path in PAGES if (faults := _faults(page, f"{site.url}{path}", width))}
+    found = {path: faults for path in pages if (faults := _faults(page, f"{site.url}{path}", width))}
     assert found == {}
 
 
@@ -216,20 +233,6 @@ def test_single_lines_by_choice_on_a_wide_screen(visit: Open, site: Site) -> Non
     page.get_by_label("Single lines").uncheck()
     page.set_viewport_size({"width": 1280, "height": 900})
     expect(page.get_by_label("Single lines")).to_be_hidden()
-
-
-PAGES = (
-    *("/", "/v5.6/", "/v5.6/?group=machine&order=effect&state!=fixed", "/report/8019ad13ef/", "/inbox/", "/outbox/"),
-    *("/machine/", "/machine/lkp-csl-2sp5/", "/subsystem/", "/metric/", "/author/", "/results/", "/sign-in/"),
-    *("/search/", "/search/?q=subsystem:mm", "/search/?q=worse:x", "/escalations/", "/statistics/", "/lab/"),
-    *("/changes/", "/changes/?all=on", "/curve/1/", "/curves/?of=1&of=2", "/help/measurements/"),
-    *("/help/answering/", f"/report/{'f' * 40}/", "/report/f04628387e/", "/sign-in/nonsense/"),
-    *("/v5.6/report/", "/studies/", "/study/direct-map/", "/study/oltp/", "/study/hostile/", "/compare/"),
-    *("/compare/?of=v5.10/1G&of=v5.10/4K", "/index/", "/index/v9.2/", "/index/v5.6/", "/index/basket/"),
-    *("/webhooks/", "/mine/", "/subscriptions/?q=subsystem:mm", "/unsubscribe/x/", "/help/lab/"),
-    *("/evidence/1/", "/evidence/beside/?old=3&new=6", "/kernel/v5.6/", "/kernel/v2.6.24.2/", "/help/comparisons/"),
-    *("/help/", "/help/operating/", "/help/commands/", "/help/states/", "/help/contributing/"),
-)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ BOXES = ("threads-dev.mbox", "threads-dev-2.mbox", "reports-dev.mbox")
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_not_one_reminder(shared: Path, lkp: BotIdentity, db: None, tmp_path: Path) -> None:
     epoch = tmp_path / "cgroups" / "git" / "0.git"
     subprocess.run(

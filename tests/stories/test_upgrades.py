@@ -171,7 +171,7 @@ print(Client().get(f"/report/{Report.objects.get().culprit.sha}/", headers={"hos
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("database", [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"])
 def test_data_of_the_first_schema_is_there_after_all_migrations(
     request: pytest.FixtureRequest, tmp_path: Path, database: str
 ) -> None:
