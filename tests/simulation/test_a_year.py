@@ -270,7 +270,7 @@ def test_a_year_without_nagging(db: None, identity: BotIdentity, days: int, repo
     )
     assert len(year.scripts) == reports
     assert counts["reminders"] > reports / 6
-    assert counts["gathered"] > reports / 200
+    assert counts["gathered"] > reports / 120
     for wrong in (
         "not their turn",
         "too early",
