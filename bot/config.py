@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-from zipfile import BadZipFile
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -76,7 +75,6 @@ def _identity(keys: KeyCache | None) -> BotIdentity:
         aliases=_aliases(settings.PERFWORK_MAILMAP),
         secret=settings.SECRET_KEY.encode(),
         rules_off=_rules_off(settings.PERFWORK_RULES_OFF),
-        classifier=_classifier(settings.PERFWORK_CLASSIFIER),
     )
 
 
@@ -182,18 +180,6 @@ def _policy(path: str) -> Policy:
         raise ImproperlyConfigured(f"PERFWORK_POLICY: {path} can't be read: {error.strerror}") from None
     except ValueError as error:
         raise ImproperlyConfigured(f"PERFWORK_POLICY: {path}: {error}") from None
-
-
-def _classifier(path: str) -> str:
-    """Return the path of an adapted classifier; ImproperlyConfigured if it is none."""
-    if path:
-        from bot.replies.classifier.model import load
-
-        try:
-            load(Path(path))
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-            raise ImproperlyConfigured(f"PERFWORK_CLASSIFIER: {path}: {error}") from None
-    return path
 
 
 def _rules_off(names: Iterable[str]) -> frozenset[str]:

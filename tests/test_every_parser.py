@@ -101,7 +101,6 @@ EXEMPT = {
     "bot.mail.auth.dkim.verified_by_dkim": "called by judge",
     "bot.mail.auth.dkim.is_signed_for": "called by judge",
     "bot.mail.auth.dkimpy.verify": "called by judge; dkimpy raises what judge catches",
-    "bot.replies.classifier.model.of_file": "a path of the operator's",
     "bot.replies.effect.kind_of": "a word of ours",
     "bot.replies.rules.phrases.expression": "phrases of ours; refuses others by ValueError",
     "bot.replies.trust_policy.may_act": "a setting of ours",

@@ -62,7 +62,6 @@ PERFWORK_SIGNERS: dict[str, frozenset[str]] = {
 PERFWORK_KEYRING: str = env.str("PERFWORK_KEYRING", default="")
 PERFWORK_DNS: bool = flag("PERFWORK_DNS", False)
 PERFWORK_RULES_OFF: list[str] = env.list("PERFWORK_RULES_OFF", default=[])
-PERFWORK_CLASSIFIER: str = env.str("PERFWORK_CLASSIFIER", default="")
 PERFWORK_MAILMAP: str = env.str("PERFWORK_MAILMAP", default="")
 PERFWORK_READER_URL: str = env.str("PERFWORK_READER_URL", default="").rstrip("/")
 PERFWORK_READER_MODEL: str = env.str("PERFWORK_READER_MODEL", default="default")

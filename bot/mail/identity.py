@@ -29,7 +29,6 @@ class BotIdentity:
     aliases: Aliases = field(default_factory=Aliases)
     secret: bytes = field(default=b"", repr=False)
     rules_off: frozenset[str] = frozenset()  # names of rules for plain English
-    classifier: str = ""  # the file of an adapted classifier; "" for the project's own
 
     def tagged(self, tag: str) -> str:
         """Return the address of a report: perfbot+7d3e91c0a45b28f6@bot.example.org."""

@@ -14,7 +14,7 @@ from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
 from bot.mail.patches import bare_title, version_of
 from bot.replies.classifier.decide import decide
 from bot.replies.classifier.features import ReplyFacts
-from bot.replies.classifier.model import Model, of_file
+from bot.replies.classifier.model import Model, load
 from bot.replies.commands.effects import COMMAND, effect_of
 from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
 from bot.replies.fix_mentions import named_commit
@@ -190,7 +190,7 @@ def _learned_effects(reading: Reading, standpoint: Standpoint, model: Model | No
     if not reading.sentences or not (outsider or _has_substance(reading)):
         yield from found
         return
-    opinion = (model or of_file(reading.classifier)).opinion(facts_of(reading, standpoint, found))
+    opinion = (model or load()).opinion(facts_of(reading, standpoint, found))
     decided = decide(found, opinion, may_act=not outsider)
     if decided and not outsider and reading.kind is SenderKind.PERSON:
         decided.append(Effect(RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=_evidence_text(reading)))

@@ -44,7 +44,6 @@ class Reading:
     problems: tuple[str, ...]
     trust: Trust = UNPROVEN
     rules_off: frozenset[str] = frozenset()
-    classifier: str = ""  # the file of a classifier that the lab has adapted; "" for the project's own
     signed_tags: frozenset[str] = frozenset()  # those in To and Cc, as far as its writer signed them
     bounce: Bounce = field(default_factory=Bounce)  # empty if it is not a bounce
     answered_culprit: str = ""  # of the report that it answers, by its subject or by what it quotes
@@ -124,6 +123,5 @@ def read(mail: ParsedMail, identity: BotIdentity, trust: Trust = UNPROVEN) -> Re
         trust=trust,
         signed_tags=frozenset(identity.tag_in(address.email) for address in signed) - {""},
         rules_off=identity.rules_off,
-        classifier=identity.classifier,
         answered_culprit=answered_culprit(mail),
     )

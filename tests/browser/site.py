@@ -33,7 +33,7 @@ class Site:
             "PERFWORK_BASE_URL": self.url,
             "DJANGO_SETTINGS_MODULE": "tracker.settings",
             "LOG_LEVEL": "WARNING",
-            "EMAIL_URL": f"maildir://{directory}/mail",
+            "EMAIL_URL": "sendmail:///bin/true",
         }
         self._server: subprocess.Popen[bytes] | None = None
 

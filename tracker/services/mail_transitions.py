@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, QuerySet
 
 from tracker.models import FailureSource, MailTransition, OutgoingMail, OutgoingState, Purpose, SendingStop
 from tracker.models.outbox import WAITING
-from tracker.services.outgoing import delivery_failures, hot_path, record_sent
+from tracker.services.outgoing import delivery_failures, record_sent
 
 S = OutgoingState
 # User actions: the state that each leads to, and the states in which it is allowed.
@@ -156,7 +156,9 @@ def claim(found: Sequence[int], now: datetime, lease: timedelta, by: str) -> lis
         if mine.update(**taken) != len(found):
             transaction.set_rollback(True)  # on databases without row locks: another worker was faster
             return []
-        hot_path.record_claims(found, now, by)
+        MailTransition.objects.bulk_create(
+            MailTransition(mail_id=pk, was=S.APPROVED, became=S.SENDING, at=now, by=by) for pk in found
+        )
     return list(OutgoingMail.objects.filter(pk__in=found, state=S.SENDING).only(*_NEEDED).order_by("pk"))
 
 
@@ -179,7 +181,9 @@ def begin_data(mail: OutgoingMail, now: datetime) -> bool:
 
     Return False if it must not be sent: the lease was lost to another worker, or all sending was stopped.
     """
-    return hot_path.begin_data(mail, now)
+    ready = _claimed(mail).filter(pk=mail.pk, state=S.SENDING, handed_over_at=None)
+    stops = SendingStop.objects.filter(ended_at=None)
+    return ready.exclude(Exists(stops)).update(handed_over_at=now) == 1
 
 
 def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
@@ -188,13 +192,16 @@ def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> N
     """
     unrecorded = mail.purpose == Purpose.REPORT and mail.sent_at is None
     if not outcome.refused and not outcome.deferred:
-        if not hot_path.sent(mail, mail.sent_at or now, unrecorded, now, by, outcome.reply):
+        columns: dict[str, Any] = {**FREED, "reason": "", "not_before": None, "sent_at": mail.sent_at or now}
+        if unrecorded:
+            columns["unrecorded"] = True
+        if not transition_one(_claimed(mail), mail.pk, S.SENDING, S.SENT, by, now, outcome.reply, **columns):
             _set_sent(mail, now, now, by, f"after its lease expired: {outcome.reply}")
         return
     again = bool(outcome.deferred) and mail.tries + 1 < MOST_TRIES
     refused = dict(outcome.refused) if again else {**outcome.refused, **outcome.deferred}
     note = _failure_note(refused, outcome.deferred if again else {})
-    columns: dict[str, Any] = {
+    columns = {
         **FREED,
         "reason": note[:MAX_NOTE_LENGTH],
         "sent_at": mail.sent_at or now,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import environ
 
-from bot.outbox.transports.maildir import MaildirTransport
 from bot.outbox.transports.port import Transport
 from bot.outbox.transports.sendmail import SendmailTransport
 from bot.outbox.transports.smtp import Server, SmtpTransport
 
 _SMTP = ("smtp", "smtp+tls", "smtp+ssl")
-EXPECTED = "smtp://, smtp+tls://, smtp+ssl://, sendmail://, maildir:// or b4+https://"
+EXPECTED = "smtp://, smtp+tls://, smtp+ssl:// or sendmail://"
 
 
 def transport_of(url: str, *, ehlo: str = "", timeout: float = 60.0, patience: float = 300.0) -> Transport:
@@ -28,13 +26,6 @@ def transport_of(url: str, *, ehlo: str = "", timeout: float = 60.0, patience: f
         return SmtpTransport(_server(url, ehlo, timeout, patience))
     if scheme == "sendmail":
         return SendmailTransport(_path(url) or "/usr/sbin/sendmail", timeout)
-    if scheme == "maildir" and _path(url):
-        return MaildirTransport(Path(_path(url)))
-    if scheme in ("b4+https", "b4+http") and urlsplit(url).hostname:
-        # Here, since `requests` takes 30 ms to import, in every command and for every mail that is piped in.
-        from bot.outbox.transports.web_endpoint import WebTransport
-
-        return WebTransport(url.removeprefix("b4+"), timeout)
     raise ValueError(f"EMAIL_URL: expected {EXPECTED}")
 
 

@@ -106,11 +106,6 @@ def load(file: Path = FILE) -> Model:
     return Model(tuple(head["effects"]), rows, weights, intercepts, head["trained_on"])
 
 
-def of_file(path: str) -> Model:
-    """Return the model in a file, or the project's own for ""."""
-    return load(Path(path)) if path else load()
-
-
 def save(model: Model, file: Path = FILE) -> None:
     """Write a model; the same model makes the same bytes but for the dates in the archive."""
     import numpy as np

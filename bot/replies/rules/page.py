@@ -60,11 +60,6 @@ as responses, once each. Its answer counts if it names one of the effects and a 
 for word; it is then suggested, never applied automatically. Answer and model are stored, so that a replay asks nothing
 again.
 
-**To adapt it to your lab**, decide in the review queue. `./manage.py learn FILE.npz` moves the weights towards your
-decisions, tests the result on held-out reports, and writes it only if it reads those better;
-`PERFWORK_CLASSIFIER=FILE.npz` uses it, and unsetting it undoes that. `learn --export FILE.jsonl` writes the decisions
-as examples.
-
 **To teach it** for everybody, add replies of your own writing to `fixtures/replies` and run `make model`; the README
 there says how.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import socketserver
 import ssl
@@ -13,20 +11,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiosmtpd.smtp import AuthResult
 
-from bot.outbox.signing import PatattKey
 from bot.outbox.transports.choice import transport_of
-from bot.outbox.transports.maildir import MaildirTransport
 from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, Transport
 from bot.outbox.transports.sendmail import SendmailTransport
 from bot.outbox.transports.smtp import Server, SmtpTransport
-from bot.outbox.transports.web_endpoint import WebTransport
 from tests.mail_server import Moody, free_port, mail_server
 from tests.needs import need
 
@@ -371,110 +365,7 @@ def test_sendmail_that_is_not_there_and_mail_that_must_not_go(tmp_path: Path) ->
     assert not (tmp_path / "mail").exists()
 
 
-# --- Maildir ---
-
-
-def test_a_maildir_holds_a_mail_once(tmp_path: Path) -> None:
-    transport = MaildirTransport(tmp_path / "box")
-    assert sent_by(transport, confirm=lambda: False).status is SendStatus.NOT_NOW
-    assert [sent_by(transport).status for _ in range(2)] == [SendStatus.SENT] * 2
-    (mail,) = [each for each in (tmp_path / "box").rglob("*") if each.is_file()]
-    assert mail.parent.name == "new"
-    head, _, body = mail.read_bytes().partition(b"\n\n")
-    assert head.splitlines()[:3] == [
-        b"Return-Path: <perfbot+1@bot.example.org>",
-        b"Delivered-To: dana@dev.example",
-        b"Delivered-To: lee@dev.example",
-    ]
-    assert body == b"It is slower.\n.a line with a dot\n"
-
-
-def test_a_maildir_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "box").write_text("a file")
-    assert sent_by(MaildirTransport(tmp_path / "box")).status is SendStatus.NO_SERVER
-
-
-# --- b4's web endpoint ---
-
-
-class Endpoint(BaseHTTPRequestHandler):
-    """What b4's server does with a submission, as far as a client sees it."""
-
-    def do_POST(self) -> None:
-        server: Any = self.server
-        server.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        if server.answer is None:
-            self.connection.close()
-            return
-        code, body = server.answer
-        self.send_response(code)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *words: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def endpoint() -> Iterator[Any]:
-    server: Any = HTTPServer(("127.0.0.1", 0), Endpoint)
-    server.requests, server.answer = [], (200, b'{"result": "success", "message": "Sent 1 message"}')
-    server.url = f"b4+http://127.0.0.1:{server.server_address[1]}/submit"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture
-def signed() -> Envelope:
-    seed = base64.b64encode(bytes(range(32))).decode()
-    return Envelope(
-        ENVELOPE.message_id, ENVELOPE.sender, ENVELOPE.recipients, PatattKey("a@b.example", "", seed).sign(RAW)
-    )
-
-
-def test_the_web_endpoint_takes_signed_mail(endpoint: Any, signed: Envelope) -> None:
-    assert sent_by(transport_of(endpoint.url), signed) == SendOutcome(SendStatus.SENT, "Sent 1 message")
-    (request,) = endpoint.requests
-    assert request["action"] == "receive"
-    (mail,) = request["messages"]
-    assert "X-Developer-Signature: v=1; a=ed25519-sha256" in mail
-    assert "\r" not in mail
-
-
-@pytest.mark.parametrize(
-    ("answer", "status"),
-    [
-        ((200, b'{"result": "error", "message": "no such key"}'), SendStatus.REFUSED),
-        ((503, b"busy"), SendStatus.LATER),
-        ((404, b"what?"), SendStatus.NO_SERVER),
-        ((401, b""), SendStatus.NO_SERVER),
-        ((400, b"what?"), SendStatus.REFUSED),
-        ((302, b""), SendStatus.REFUSED),
-        ((500, b"oops"), SendStatus.IN_DOUBT),
-        ((200, b"<html>"), SendStatus.IN_DOUBT),
-        ((200, b"[1]"), SendStatus.IN_DOUBT),
-        (None, SendStatus.IN_DOUBT),
-    ],
-)
-def test_the_web_endpoint_answers_otherwise(endpoint: Any, signed: Envelope, answer: Any, status: SendStatus) -> None:
-    endpoint.answer = answer
-    assert sent_by(transport_of(endpoint.url), signed).status is status
-
-
-def test_what_the_web_endpoint_cannot_do_is_said_before_it_is_asked(endpoint: Any, signed: Envelope) -> None:
-    assert "signed mail only" in sent_by(transport_of(endpoint.url)).reply
-    fewer = Envelope(signed.message_id, signed.sender, (DANA,), signed.raw)
-    assert "lee@dev.example must not get it" in sent_by(transport_of(endpoint.url), fewer).reply
-    assert sent_by(transport_of(endpoint.url), signed, lambda: False).status is SendStatus.NOT_NOW
-    assert not endpoint.requests
-    assert sent_by(WebTransport(f"http://127.0.0.1:{free_port()}/"), signed).status is SendStatus.NO_SERVER
-
-
-def test_urls_name_transports(tmp_path: Path) -> None:
+def test_urls_name_transports() -> None:
     assert transport_of("sendmail://") == SendmailTransport("/usr/sbin/sendmail")
     assert transport_of("sendmail:///opt/msmtp", timeout=5) == SendmailTransport("/opt/msmtp", 5)
-    assert transport_of(f"maildir://{tmp_path}") == MaildirTransport(tmp_path)
-    assert isinstance(transport_of("b4+https://lkml.kernel.org/_b4_submit"), WebTransport)
     assert os.EX_TEMPFAIL == 75  # what sendmail programs say for "later"
