@@ -213,8 +213,6 @@ TEMPLATES = [
             "builtins": ["tracker.templatetags.words"],
         },
     },
-    # Table rows, a hundred per page with forty values each: Jinja renders them faster.
-    {"BACKEND": "django.template.backends.jinja2.Jinja2", "NAME": "fast", "DIRS": [BASE_DIR / "templates" / "fast"]},
 ]
 
 

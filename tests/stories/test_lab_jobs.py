@@ -256,7 +256,7 @@ def test_who_is_not_proven_is_left_to_bold_runners_and_gets_no_mail(world: World
         ("claim", {"machines": [1]}, "machines"),
         ("claim", {"runner": ""}, "runner: expected a name"),
         ("claim", {"unproven": 1}, "unproven: expected true or false"),
-        ("{pk}/result", {}, "'schema' is a required property"),
+        ("{pk}/result", {}, 'schema\\" is a required property'),
         ("{pk}/result", {"schema": "perf-job-result/1", "lease": "x", "outcome": "burnt"}, "/outcome"),
         ("{pk}/result", {"schema": "perf-job-result/1", "lease": "x", "outcome": "measured"}, "measurements"),
         ("{pk}/result", {**MEASURED, "measurements": [{"metric": "m", "without": [1, 2], "with": [1, 2]}]}, "expected"),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import nh3
 from django import template
-from django.template import engines
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -21,9 +20,6 @@ from tracker.domain.search.completion import field_value
 from tracker.domain.text import formats
 from tracker.models import Finding
 from tracker.pages.reports.headline import headline
-from tracker.pages.triage.controls import Controls
-from tracker.pages.triage.query import TriageQuery
-from tracker.pages.triage.rows import TriageRow
 from tracker.services.reports.report_summary import spark
 
 register = template.Library()
@@ -92,20 +88,6 @@ def age(value: datetime | None) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return "now"
-
-
-@register.simple_tag
-def triage_rows(rows: Sequence[TriageRow], may_change: bool = False, swap: bool = False) -> SafeString:
-    """Render triage rows, with checkboxes if `may_change`; with `swap`, as htmx out-of-band replacements."""
-    context = {"rows": rows, "may_change": may_change, "swap": swap}
-    return mark_safe(engines["fast"].get_template("triage_rows.html").render(context))
-
-
-@register.simple_tag
-def filter_form(controls: Controls, query: TriageQuery, orders: Iterable[str], groups: Iterable[str]) -> SafeString:
-    """Render the filter form above a table."""
-    context = {"controls": controls, "query": query, "orders": orders, "groups": groups}
-    return mark_safe(engines["fast"].get_template("controls.html").render(context))
 
 
 @register.filter

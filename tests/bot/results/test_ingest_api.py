@@ -83,7 +83,7 @@ def test_every_fault_is_told_with_its_pointer(world: World, client: Client, tmp_
     assert [fault["pointer"] for fault in answer.json()["faults"]] == ["", "/machine/cpus", "/machine/id"]
     (kept,) = (tmp_path / "drop" / "refused").glob("*.json")
     assert json.loads(kept.read_bytes()) == result
-    assert "'tree' is a required property" in kept.with_name(kept.name + ".reason").read_text()
+    assert '"tree" is a required property' in kept.with_name(kept.name + ".reason").read_text()
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff\xfe", b"[" * 5000, b'{"a": NaN}', b"null", b'"\\ud800"'])
