@@ -69,7 +69,7 @@ $(VENV)/dev.stamp: requirements-dev.txt requirements-optional.txt $(VENV)/run.st
 
 # The documentation, which the site shows under /help/.
 WRITTEN_FROM = $(wildcard docs/*.md *.md bot/documentation/*.py templates/documentation/* bot/management/commands/*.py tracker/api/*.py \
- tracker/domain/*.py tracker/domain/report_state/*.py) tracker/pages/triage/action_keys.py properdocs.yml static/perfwork.css
+ tracker/domain/*.py tracker/domain/report_state/*.py) tracker/services/report_actions.py properdocs.yml static/perfwork.css
 build/help/index.html: $(WRITTEN_FROM) $(VENV)/run.stamp
 	@echo "== building the documentation"
 	@$(RUN) manage.py documentation >/dev/null

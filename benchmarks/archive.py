@@ -18,12 +18,12 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.budgets import figure  # noqa: E402
-from benchmarks.make_epoch import make  # noqa: E402
-from benchmarks.timing import timed  # noqa: E402
-from bot.archives.prefilter import Prefilter, key_of_commit, key_of_title  # noqa: E402
-from bot.archives.sources.public_inbox import read_epoch  # noqa: E402
-from bot.mail.identity import BotIdentity  # noqa: E402
+from benchmarks.budgets import figure
+from benchmarks.make_epoch import make
+from benchmarks.timing import timed
+from bot.archives.prefilter import Prefilter, key_of_commit, key_of_title
+from bot.archives.public_inbox import read_epoch
+from bot.mail.settings import BotIdentity
 
 BUNDLE = ROOT.parent / "shared" / "data" / "lore" / "linux-nfs.0.bundle"
 DENSE = BUNDLE.with_name("cgroups.0.bundle")  # a list where robots post

@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.budgets import figure  # noqa: E402
+from benchmarks.budgets import figure
 
 BODY = b"{}" * (8 << 20)
 PAGE = "/v5.6/"

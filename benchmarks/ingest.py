@@ -22,7 +22,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.budgets import figure  # noqa: E402
+from benchmarks.budgets import figure
 
 RESULTS, MEASUREMENTS = 10_000, 20
 BUDGETS = {"SQLite": 500, "PostgreSQL": 300}  # results per second
@@ -97,7 +97,7 @@ def take(file: Path) -> None:
     from django.db import connection
 
     from bot import config  # noqa: F401  # what a process imports once is not a result's cost
-    from tracker.domain.statistics.significance import _student_cdf
+    from tracker.domain.statistics import _student_cdf
     from tracker.models import BisectResult, Finding
 
     _student_cdf()

@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.budgets import figure  # noqa: E402
+from benchmarks.budgets import figure
 
 READERS = 50
 BUDGET = 300.0  # ms
@@ -32,7 +32,7 @@ import time
 from django.utils import timezone
 from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import Report
-from tracker.services.reports import event_log
+from tracker.services import event_log
 keys = list(Report.objects.values_list("pk", flat=True)[:100000])
 number = 0
 while True:
@@ -48,7 +48,7 @@ while True:
 def pages_of(version: str) -> Iterator[tuple[str, str]]:
     """Yield the pages that readers choose from, each with its kind."""
     from tracker.models import Release, Report
-    from tracker.pages.triage.query import GROUPS, ORDERS
+    from tracker.pages.triage.filters import GROUPS, ORDERS
 
     releases = list(Release.objects.order_by("-number").values_list("version", flat=True)[:30])
     filters = ["", "?state=working", "?state=open", "?kind=improvement"]

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.budgets import figure
 from bot.git.maintainers import Maintainers
-from bot.mail.people.mailmap import read_mailmap
+from bot.mail.settings import read_mailmap
 from tests.debian_kernel import DebianKernel
 from tests.needs import kernel_source
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from bot.archives.sources.public_inbox import read_epoch  # noqa: E402
+from bot.archives.public_inbox import read_epoch
 
 _AT = re.compile(rb"(?<=[^\s<])@(?=\w)")  # in ids and addresses, anywhere
 

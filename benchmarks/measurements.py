@@ -20,7 +20,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.budgets import figure  # noqa: E402
+from benchmarks.budgets import figure
 
 RUNS, LONG, SHORT, EACH, CURVES = 7, 5000, 200, 5, 10_000
 START = datetime(2020, 1, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ START = datetime(2020, 1, 1, tzinfo=UTC)
 
 def points(count: int, seed: int, level: float = 1000.0) -> list["CurvePoint"]:  # type: ignore[name-defined]  # noqa: F821, UP037
     """A build an hour, five runs each, with a step in the middle."""
-    from tracker.domain.curves.points import CurvePoint
+    from tracker.domain.curves import CurvePoint
 
     rng = random.Random(seed)
     return [
@@ -70,8 +70,8 @@ def taken_in(samples: int) -> Any:
     from django.db.models.functions import Length
 
     from tracker.models import Curve, CurveSegment, Machine, Metric, Scenario
-    from tracker.services.curves import storage
-    from tracker.services.curves.refresh import refresh_stale
+    from tracker.services import curves
+    from tracker.services.curve_changes import refresh_stale
 
     metric = Metric.objects.create(name="made.ops", direction="higher")
     scenario = Scenario.objects.create(key="made|", suite="made")
@@ -80,7 +80,7 @@ def taken_in(samples: int) -> Any:
     machines = Machine.objects.bulk_create(Machine(name=f"m{n}") for n in range(count))
     started = time.perf_counter()
     for machine in machines:
-        storage.add({(metric.pk, scenario.pk, machine.pk): made})
+        curves.add({(metric.pk, scenario.pk, machine.pk): made})
     spent = time.perf_counter() - started
     stored = CurveSegment.objects.aggregate(bytes=Sum(Length("packed")))["bytes"]
     total = count * LONG * EACH
@@ -89,7 +89,7 @@ def taken_in(samples: int) -> Any:
     started = time.perf_counter()
     for n in range(10):  # as the worker does: the results of some minutes together
         later = [type(made[0])(START + timedelta(days=900, hours=n), f"{n:040x}", made[n].samples, f"new {n}")]
-        storage.add({(metric.pk, scenario.pk, machine.pk): later for machine in machines})
+        curves.add({(metric.pk, scenario.pk, machine.pk): later for machine in machines})
     rate = 10 * count * EACH / (time.perf_counter() - started)
     figure("samples a second, a build on each curve", rate, "", 1000, at_least=True)
     refresh_stale(datetime.now(UTC))
@@ -102,7 +102,7 @@ def shown(curve: Any) -> None:
     from django.test import Client
 
     from bot.web.server import OBJECTS_BETWEEN_COLLECTIONS
-    from tracker.domain.curves.points import unpack
+    from tracker.domain.curves import unpack
 
     gc.collect()
     gc.freeze()  # as the web server does
@@ -125,8 +125,8 @@ def shown(curve: Any) -> None:
 
 def changes_found() -> None:
     """Time the search for changes in short curves."""
-    from tracker.domain.curves.builds import builds_of
-    from tracker.domain.statistics.change_points import change_points
+    from tracker.domain.change_points import change_points
+    from tracker.domain.curves import builds_of
 
     short = [[each.level for each in builds_of(points(SHORT, seed))] for seed in range(50)]
     each_ms = timed(lambda: [change_points(levels) for levels in short]) / len(short)

@@ -93,7 +93,7 @@ def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
     """Return a report with its summary columns, its headline finding, and its REPORTED event."""
     from tracker import models
     from tracker.domain.events import EventKind, State
-    from tracker.services.reports import report_summary
+    from tracker.services import report_summary
 
     index = 0 if dice.random() < SHARE else dice.randrange(1, RELEASES)
     version = known.versions[index]
@@ -137,18 +137,18 @@ def _mails(reports: int, messages: int, text: Callable[[int], str]) -> None:
     import zlib
 
     from tracker import models
-    from tracker.services.sql import bulk
+    from tracker.services import database
 
     now, body = datetime(2026, 1, 1, tzinfo=UTC), zlib.compress(b"From: a@dev.example\n\nwords\n" * 20)
     for start in range(0, messages, 50_000):
         numbers = range(start, min(messages, start + 50_000))
-        stored = str(now) if bulk.connection.vendor == "sqlite" else now
-        bulk.insert(models.RawMessage, ["id", "digest", "position", "compressed", "error", "received_at"],
+        stored = str(now) if database.connection.vendor == "sqlite" else now
+        database.insert(models.RawMessage, ["id", "digest", "position", "compressed", "error", "received_at"],
                     [(n + 1000, f"d{n}", "", body, "", stored) for n in numbers])  # fmt: skip
         columns = ["message_id", "report", "source", "in_reply_to", "author_name", "author_email", "subject", "sent_at",
                    "kind", "role", "relation", "thread", "trust", "trust_by", "signature", "tables",
                    "own_text"]  # fmt: skip
-        bulk.insert(models.Message, columns, [
+        database.insert(models.Message, columns, [
             (f"m{n}@x", 1000 if n < LONG else 1000 + n % reports, n + 1000, "", "A. Author", "a@dev.example",
              "Re: the report", stored, "person", "author", "thread", "report", "pass", "dev.example", "", b"", text(n))
             for n in numbers
@@ -157,7 +157,7 @@ def _mails(reports: int, messages: int, text: Callable[[int], str]) -> None:
 
 def questions(version: str) -> dict[str, str]:
     """Return the queries to test: every filter, order and group, and the first and last page."""
-    from tracker.pages.triage.query import GROUPS, ORDERS
+    from tracker.pages.triage.filters import GROUPS, ORDERS
 
     filters = ["state=working", "state=open", "state!=fixed", "kind=improvement", "awaiting=author", "subsystem=area/7",
                "suite=suite-3", "metric=suite-3.ops_3", "machine=lab-01-2sp1", "machine!=lab-01-2sp1",

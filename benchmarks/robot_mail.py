@@ -13,15 +13,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.archive import BUNDLE  # noqa: E402
-from benchmarks.budgets import figure  # noqa: E402
-from benchmarks.timing import timed  # noqa: E402
-from bot.archives.sources.mbox import read_mbox  # noqa: E402
-from bot.archives.sources.public_inbox import read_epoch  # noqa: E402
-from bot.archives.sources.raw import head_of  # noqa: E402
-from bot.mail.message import parse  # noqa: E402
-from bot.robot_reports.recogniser import Recogniser  # noqa: E402
-from bot.robot_reports.report import find_report  # noqa: E402
+from benchmarks.archive import BUNDLE
+from benchmarks.budgets import figure
+from benchmarks.timing import timed
+from bot.archives.files import head_of, read_mbox
+from bot.archives.public_inbox import read_epoch
+from bot.mail.message import parse
+from bot.robot_reports.report import Recogniser, find_report
 
 SHARED = ROOT.parent / "shared" / "data"
 ROBOTS = ("rong.a.chen@intel.com", "oliver.sang@intel.com", "yujie.liu@intel.com", "lkp@intel.com")

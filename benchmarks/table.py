@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.budgets import KEPT, Figure  # noqa: E402
+from benchmarks.budgets import KEPT, Figure
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 SCRIPTS = {

@@ -17,11 +17,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.budgets import figure  # noqa: E402
-from benchmarks.make_tree import make_tree  # noqa: E402
-from bot.git.graph import Graph  # noqa: E402
-from bot.git.log import read_log  # noqa: E402
-from bot.git.refs import read_refs  # noqa: E402
+from benchmarks.budgets import figure
+from benchmarks.make_tree import make_tree
+from bot.git.history import Graph, read_log
+from bot.git.repository import read_refs
 
 COMMITS, TAGS, REPORTS, DESCRIBED = 1_000_000, 900, 4000, 1000
 LATER = 1000
@@ -45,8 +44,8 @@ Report.objects.update(reported_at=datetime(2005, 1, 1, tzinfo=UTC))
 WALK = """
 import resource, time
 from datetime import datetime, UTC
-from bot.mail.identity import BotIdentity
-from bot.upstream.tracking.track import track
+from bot.mail.settings import BotIdentity
+from bot.upstream.tracking import track
 from tracker.models import Landing, Tree
 tree, _ = Tree.objects.update_or_create(name="linus", defaults={{"path": {path!r}, "role": "mainline"}})
 start = time.perf_counter()

@@ -1,12 +1,177 @@
-"""The Celery app: periodic tasks, each of which finds its work in the database (DESIGN rule 7)."""
+"""The broker of an installation without servers: kombu's file-system queue, safe for several processes."""
 
 from __future__ import annotations
 
+import fcntl
+import logging
 import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from queue import Empty
+from time import monotonic_ns
+from typing import Any
 
-from celery import Celery
+from celery import Celery, Task
+from celery.beat import PersistentScheduler
 from django.conf import settings
+from django.db import DatabaseError, close_old_connections
+from django.utils import timezone
 from kombu import Queue
+from kombu.transport import filesystem
+from kombu.utils.json import dumps, loads
+
+from bot.errors import Busy
+from bot.leases import acquire, extend, release
+from tracker.logs import bound
+from tracker.models import ServiceLease, TaskRun
+
+# --- The broker of an installation without servers: kombu's file-system queue, safe for several processes ---
+
+
+class Channel(filesystem.Channel):
+    """A channel whose files appear whole.
+
+    kombu opens a message's file, then locks and fills it, and takes one without asking for the lock: a second process
+    may take it while it is empty, and its worker ends with a JSONDecodeError. The tables of exchanges have the same
+    gap, and stay empty for good when their writer is killed in it. kombu takes a message by moving it to the folder for
+    temporary files; where that is on another file system, the move is a copy, and two processes make it at once.
+    """
+
+    def _put(self, queue: str, payload: dict[str, Any], **kwargs: Any) -> None:  # type: ignore[override]  # as kombu does
+        folder, name = Path(self.data_folder_out), f"{monotonic_ns() // 1_000_000}_{uuid.uuid4()}"
+        part = folder / f"{name}.part"  # a name that no queue has
+        part.write_text(dumps(payload))
+        part.replace(folder / f"{name}.{queue}.msg")
+
+    def _get(self, queue: str, timeout: float | None = None) -> Any:
+        for file in sorted(Path(self.data_folder_in).iterdir()):
+            if file.name.partition(".")[2] != f"{queue}.msg":
+                continue
+            try:
+                message = file.read_text()
+                file.unlink()  # succeeds in one process only, and the message is its own
+            except FileNotFoundError:
+                continue
+            return loads(message)
+        raise Empty
+
+    def get_table(self, exchange: str) -> Any:
+        return self._whole(exchange, super().get_table)
+
+    def _queue_bind(self, exchange: str, *args: Any) -> None:
+        self._whole(exchange, super()._queue_bind, *args)
+
+    def _delete(self, queue: str, exchange: str, *args: Any, **kwargs: Any) -> None:
+        self._whole(exchange, lambda _: super(Channel, self)._delete(queue, exchange, *args, **kwargs))
+
+    def _whole(self, exchange: str, call: Callable[..., Any], *args: Any) -> Any:
+        """Call with the table of the exchange to ourselves, and without one that a killed process left half written."""
+        with self._locked():
+            file: Path = self._exchange_file(exchange)  # type: ignore[attr-defined]  # not in the stubs
+            try:
+                loads(file.read_text())
+            except FileNotFoundError:
+                pass
+            except ValueError:
+                file.unlink()
+            return call(exchange, *args)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self.control_folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the file, also when the process is killed
+            yield
+
+
+class Transport(filesystem.Transport):
+    """kombu's file-system transport over our channel (the setting `CELERY_BROKER_TRANSPORT`)."""
+
+    Channel = Channel
+
+
+# --- A Celery task that notes when it last ran, how long it took and what it raised, and names itself in log lines
+# ---
+
+log = logging.getLogger(__name__)
+
+
+class RecordedTask(Task):  # type: ignore[type-arg]  # generic in the stubs only
+    """Called by a worker only: a direct call, as in tests, records nothing."""
+
+    _began = 0.0  # a worker process runs one task at a time
+    _context: AbstractContextManager[None] | None = None
+
+    def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:
+        self._began = time.monotonic()
+        self._context = bound(task=self.name, task_id=task_id, **({"of": args[0]} if args else {}))
+        self._context.__enter__()
+
+    def after_return(self, status: str, retval: Any, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
+        """Record the run. An error here must not fail a task that succeeded."""
+        error = f"{type(retval).__name__}: {' '.join(str(retval).split())}"[:500] if status == "FAILURE" else ""
+        values = {"at": timezone.now(), "seconds": time.monotonic() - self._began, "error": error}
+        try:
+            TaskRun.objects.update_or_create(task=self.name, defaults=values)
+        except DatabaseError as failure:
+            log.error("the run could not be recorded: %s", " ".join(str(failure).split()))
+        if self._context:
+            self._context.__exit__(None, None, None)
+            self._context = None
+
+
+# --- The scheduler of periodic tasks: one is at work, a second one waits, and takes over when the first has ended ---
+
+LEASE = timedelta(seconds=60)
+WAIT = 5  # seconds between two attempts to take over; the lease is renewed as often
+
+
+class LeasedScheduler(PersistentScheduler):
+    """Celery's own scheduler, while it holds the lease."""
+
+    leads = False
+    waits = False
+    max_interval = WAIT
+
+    def tick(self, *arguments: Any, **options: Any) -> float:
+        """Enqueue what is due, if this is the scheduler; return the seconds until the next tick."""
+        if not self._holds_lease():
+            return WAIT
+        return min(WAIT, float(super().tick(*arguments, **options)))
+
+    def close(self) -> None:
+        """Give the lease back, so that another scheduler need not wait for it to expire."""
+        super().close()
+        if not self.leads:
+            return
+        try:
+            release(ServiceLease.objects.get(name="scheduler"))
+        except (DatabaseError, ServiceLease.DoesNotExist):
+            pass  # it expires
+
+    def _holds_lease(self) -> bool:
+        close_old_connections()
+        try:
+            row, _ = ServiceLease.objects.get_or_create(name="scheduler")
+            extend(row, LEASE) if self.leads else acquire(row, LEASE)
+        except Busy:
+            if self.leads or not self.waits:
+                log.warning("another scheduler is running; this one waits, and takes over if that one ends")
+            self.leads, self.waits = False, True
+        except DatabaseError as error:
+            log.error("the scheduler could not reach the database: %s", " ".join(str(error).split()))
+            self.leads = False
+        else:
+            if not self.leads and self.waits:
+                log.warning("this scheduler took over")
+            self.leads, self.waits = True, False
+        return self.leads
+
+
+# --- The Celery app: periodic tasks, each of which finds its work in the database (DESIGN rule 7) ---
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
 
@@ -31,7 +196,7 @@ ROUTES = {
     "ask_second_opinions": "opinions",  # a language model may take a minute for each answer
 }
 
-app = Celery("perfwork", task_cls="bot.runtime.recorded_task:RecordedTask")
+app = Celery("perfwork", task_cls="bot.celery:RecordedTask")
 app.set_default()  # for every thread of a web server: the pages enqueue through Celery's current app
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.update(
@@ -56,7 +221,7 @@ app.conf.update(
 app.autodiscover_tasks(["bot"])
 
 # A lost task is enqueued again at the next beat, so that one older than a beat can expire.
-app.conf.beat_scheduler = "bot.scheduler:LeasedScheduler"
+app.conf.beat_scheduler = "bot.celery:LeasedScheduler"
 app.conf.beat_schedule = {
     name: {
         "task": name,

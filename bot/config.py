@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,29 +15,97 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from bot.archives.patch_lookup import find_patch_mail
-from bot.archives.sources import open_sources
+from bot.archives.sources import find_patch_mail, open_sources
 from bot.compose.conventions import Attached, Conventions, SubjectForm
-from bot.compose.policy.policy import Policy
-from bot.compose.policy.policy_file import read_policy
-from bot.dkim_keys import KeyCache
+from bot.compose.policy import Policy, read_policy
 from bot.git.repository import is_repository
-from bot.mail.auth.trust_anchors import TrustAnchors
-from bot.mail.identity import BotIdentity
-from bot.mail.people.mailmap import Aliases, read_mailmap
-from bot.outbox.context.compose_config import ComposeConfig
-from bot.outbox.recovery import RecoveryPolicy
-from bot.outbox.sender import SendConfig
-from bot.outbox.sent_folder import SentFolder
-from bot.outbox.signing import DkimKey, PatattKey, Signing, Unsigned
-from bot.outbox.transports.choice import transport_of
-from bot.outbox.transports.port import Transport
+from bot.mail.settings import Aliases, BotIdentity, TrustAnchors, read_mailmap
+from bot.outbox.drafts import ComposeConfig
+from bot.outbox.reconcile import RecoveryPolicy
+from bot.outbox.sender import SendConfig, SentFolder
+from bot.outbox.transports import DkimKey, PatattKey, Signing, Transport, Unsigned, transport_of
 from bot.replies.rules import RULES
-from bot.upstream.tracking.tree_rows import ConfiguredTree
+from bot.upstream.tracking import ConfiguredTree
+from tracker.models import SigningKey
+
+# --- DKIM keys of mail domains: cached in the database, looked up in DNS only if that is switched on ---
+
+MOST = 100_000  # keys
+AT_ONCE = 50  # DNS queries per batch
+SECONDS = 3.0  # timeout of a query
+STALE = timedelta(days=30)  # after which a name that had no key is looked up again
+_SIGNATURE = re.compile(rb"^DKIM-Signature:(.{1,8000}?)(?=\n[^ \t])", re.I | re.M | re.S)
+_TAG = re.compile(rb"(?:\A|;)\s*([ds])\s*=\s*([\w.-]{1,250})")
+log = logging.getLogger(__name__)
+
+
+class KeyCache:
+    """The records by name, in memory; loaded once per run."""
+
+    def __init__(self, *, ask_dns: bool = False) -> None:
+        self.ask_dns = ask_dns
+        rows = SigningKey.objects.order_by("pk").values_list("name", "record", "fetched_at")[:MOST]
+        old = datetime.now(UTC) - STALE
+        self._records = {name.lower(): record for name, record, at in rows if record or at > old}
+        self._domains = {name.partition("._domainkey.")[2] for name, record in self._records.items() if record}
+
+    def key(self, name: str) -> str | None:
+        """Return the record of a name, "" if there is none, None if that is unknown."""
+        return self._records.get(name)
+
+    def signs(self, domain: str) -> bool:
+        """Whether we have a key of exactly this domain."""
+        return domain in self._domains
+
+    def warm(self, raws: Iterable[bytes], now: datetime) -> int:
+        """Look up unknown keys of these mails' signatures in DNS. To be called outside of any transaction.
+
+        Returns the number of lookups. Failed ones are tried again another time.
+        """
+        if not self.ask_dns:
+            return 0
+        unknown = [name for name in dict.fromkeys(_names(raws)) if name not in self._records][:AT_ONCE]
+        for name in unknown:
+            record = _record(name)
+            if record is None:
+                continue
+            self._records[name] = record
+            if record:
+                self._domains.add(name.partition("._domainkey.")[2])
+            SigningKey.objects.update_or_create(name=name, defaults={"record": record, "fetched_at": now})
+        return len(unknown)
+
+
+def _names(raws: Iterable[bytes]) -> Iterable[str]:
+    """Yield the names of the keys that sign these mails."""
+    for raw in raws:
+        head = raw[:100_000].replace(b"\r\n", b"\n").partition(b"\n\n")[0] + b"\n."
+        for signature in list(_SIGNATURE.finditer(head))[:5]:
+            tags = {tag: value.decode("ascii", "replace").lower() for tag, value in _TAG.findall(signature[1])}
+            if b"d" in tags and b"s" in tags:
+                yield f"{tags[b's']}._domainkey.{tags[b'd']}"
+
+
+def _record(name: str) -> str | None:
+    """Return the TXT record of a name, "" if there is none, None if DNS did not answer."""
+    import dns.exception
+    import dns.resolver
+
+    try:
+        answers = dns.resolver.resolve(name, "TXT", lifetime=SECONDS)
+        return b"".join(next(iter(answers)).strings).decode("ascii", "replace")[:10_000]
+    except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer, StopIteration):
+        return ""
+    except (dns.exception.DNSException, OSError, ValueError) as error:
+        log.warning("DNS lookup of the key %s failed: %s", name, error)
+        return None
+
+
+# --- Turn the settings into values: bot identity, trust anchors, compose config, send config, transport and trees ---
 
 if TYPE_CHECKING:  # documents and their formats take 40 ms to import, which `read` and `send` do without
-    from bot.outbox.composing.bulletins import BulletinConfig
-    from bot.second_opinion.endpoint import Endpoint
+    from bot.notifications.digest import BulletinConfig
+    from bot.second_opinion import Endpoint
 
 TRIAL = b"From: a@example.org\r\nSubject: a key is tried\r\nMessage-ID: <a@example.org>\r\n\r\nA mail.\r\n"
 TREE_LISTS = {"next": ("linux-next@vger.kernel.org",)}  # by a tree's name or role
@@ -101,7 +171,7 @@ def second_reader() -> Endpoint | None:
     """Return the endpoint that is asked for second opinions; None if there is none."""
     if not settings.PERFWORK_READER_URL:
         return None
-    from bot.second_opinion.endpoint import Endpoint
+    from bot.second_opinion import Endpoint
 
     return Endpoint(
         settings.PERFWORK_READER_URL,
@@ -114,7 +184,7 @@ def second_reader() -> Endpoint | None:
 def bulletin_config() -> BulletinConfig:
     """Return the bulletin config: identity, compose config and lists (by default, our own list)."""
     lists = settings.PERFWORK_BULLETINS or [each for each in [settings.PERFWORK_LIST_ADDRESS] if each]
-    from bot.outbox.composing.bulletins import BulletinConfig
+    from bot.notifications.digest import BulletinConfig
 
     return BulletinConfig(bot_identity(), compose_config(), tuple(address.lower() for address in lists))
 

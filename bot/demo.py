@@ -5,16 +5,177 @@ The commits up to v9.1-rc2 have fixed dates and so fixed shas, which fixtures/re
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
-from email.policy import SMTP
+from email.policy import SMTP as SMTP_POLICY
 from email.utils import format_datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from bot.demo.tree import DemoTree
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from bot.archives.public_inbox import read_epoch
+from bot.git import repository
 from bot.mail.addresses import Address
-from bot.mail.message import ParsedMail
+from bot.mail.message import ParsedMail, parse
+
+# --- A small git tree, built commit by commit; equal commits always get equal shas ---
+
+
+class DemoTree:
+    """A bare repository with `master` and other branches, created on first use; each commit changes `last-change`, and
+    the files that it is given.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not repository.is_repository(path):
+            path.mkdir(parents=True, exist_ok=True)
+            self._git("init", "--quiet", "--bare", "--initial-branch=master")
+
+    def commit(
+        self,
+        title: str,
+        author: Address,
+        at: datetime,
+        body: str = "",
+        branch: str = "master",
+        files: Mapping[str, str] | None = None,
+    ) -> str:
+        """Add a commit to a branch and return its sha; a new branch starts at master. `files`: their new texts."""
+        parent = self._head(branch) or self._head("master")
+        tree = self._tree(parent, {"last-change": f"{title}\n", **(files or {})})
+        who = {
+            "GIT_AUTHOR_NAME": author.name,
+            "GIT_AUTHOR_EMAIL": author.email,
+            "GIT_COMMITTER_NAME": "Tree Keeper",
+            "GIT_COMMITTER_EMAIL": "keeper@dev.example",
+            "GIT_AUTHOR_DATE": f"{int(at.timestamp())} +0000",
+            "GIT_COMMITTER_DATE": f"{int(at.timestamp())} +0000",
+        }
+        message = f"{title}\n\n{body}".rstrip() + "\n"
+        parents = ("-p", parent) if parent else ()
+        sha = self._git("commit-tree", tree, *parents, stdin=message.encode(), extra=who)
+        self._git("update-ref", f"refs/heads/{branch}", sha)
+        return sha
+
+    def tag(self, name: str, at: datetime | None = None, branch: str = "master") -> None:
+        """Create an annotated tag on the head of a branch."""
+        at = at or datetime.now(UTC)
+        who = {
+            "GIT_COMMITTER_NAME": "Tree Keeper",
+            "GIT_COMMITTER_EMAIL": "keeper@dev.example",
+            "GIT_COMMITTER_DATE": f"{int(at.timestamp())} +0000",
+        }
+        self._git("tag", "-a", "-m", f"Linux {name}", name, branch, extra=who)
+
+    def _tree(self, parent: str, files: Mapping[str, str]) -> str:
+        """Return the sha of a tree: that of the parent with some files changed."""
+        with TemporaryDirectory() as folder:
+            index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+            if parent:
+                self._git("read-tree", parent, extra=index)
+            for path, text in files.items():
+                blob = self._git("hash-object", "-w", "--stdin", stdin=text.encode())
+                self._git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", extra=index)
+            return self._git("write-tree", extra=index)
+
+    def _head(self, branch: str) -> str:
+        return self._git("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")
+
+    def _git(self, *arguments: str, stdin: bytes = b"", extra: dict[str, str] | None = None) -> str:
+        done = subprocess.run(
+            repository.command(self.path, *arguments),
+            input=stdin,
+            capture_output=True,
+            env={**repository.ENVIRONMENT, "HOME": os.devnull, **(extra or {})},
+            check=True,
+        )
+        return done.stdout.decode().strip()
+
+
+# --- A list archive in public-inbox v2 format, written mail by mail like a list server does ---
+
+
+class DemoInbox:
+    """Files mail in `path`/git/0.git; like public-inbox, it files each Message-ID once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.epoch = path / "git" / "0.git"
+        self._lock = threading.Lock()
+        if not repository.is_repository(self.epoch):
+            self.epoch.mkdir(parents=True)
+            self._git("init", "--quiet", "--bare", "--initial-branch=master")
+        self._known = {parse(raw).message_id for raw in self._mails()}
+
+    def add(self, raw: bytes) -> bool:
+        """File one mail; return False if its Message-ID is already there."""
+        mail = parse(raw)
+        with self._lock:
+            if mail.message_id and mail.message_id in self._known:
+                return False
+            self._known.add(mail.message_id)
+            self._commit(raw, mail.subject or "(no subject)", "m")
+        return True
+
+    def _commit(self, raw: bytes, subject: str, name: str) -> None:
+        blob = self._git("hash-object", "-w", "--stdin", stdin=raw)
+        tree = self._git("mktree", stdin=f"100644 blob {blob}\t{name}\n".encode())
+        head = self._git("for-each-ref", "--format=%(objectname)", "refs/heads/master")
+        commit = self._git("commit-tree", tree, *(("-p", head) if head else ()), stdin=subject.encode())
+        self._git("update-ref", "refs/heads/master", commit)
+
+    def _mails(self) -> list[bytes]:
+        head = self._git("for-each-ref", "--format=%(objectname)", "refs/heads/master")
+        return [mail.raw for mail in read_epoch(self.epoch)] if head else []
+
+    def _git(self, *arguments: str, stdin: bytes = b"") -> str:
+        who = {"GIT_AUTHOR_NAME": "list", "GIT_AUTHOR_EMAIL": "list@lists.example"}
+        who |= {"GIT_COMMITTER_NAME": "list", "GIT_COMMITTER_EMAIL": "list@lists.example"}
+        who |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "1600000000 +0000")  # the same in every run
+        done = subprocess.run(
+            repository.command(self.epoch, *arguments),
+            input=stdin,
+            capture_output=True,
+            env={**repository.ENVIRONMENT, **who},
+            check=True,
+        )
+        return done.stdout.decode().strip()
+
+
+# --- An SMTP server on loopback that files received mail in a list archive and relays nothing ---
+
+
+class Catcher:
+    """The aiosmtpd handler."""
+
+    def __init__(self, inbox: DemoInbox) -> None:
+        self.inbox = inbox
+        self.received: list[bytes] = []
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
+        raw = envelope.original_content or b""
+        self.received.append(raw)
+        self.inbox.add(raw.replace(b"\r\n", b"\n"))
+        return "250 filed"
+
+
+def serve(inbox: DemoInbox, port: int) -> Controller:
+    """Start a server on 127.0.0.1 and return it; `stop()` ends it. Port 0: any free port."""
+    controller = Controller(Catcher(inbox), hostname="127.0.0.1", port=port)
+    controller.start()
+    return controller
+
+
+# --- The script of the demo: who wrote which commit, what the lab measured, and how people reply ---
+# The commits up to v9.1-rc2 have fixed dates and so fixed shas, which fixtures/results/ refers to.
 
 DANA = Address("Dana Brook", "dana@dev.example")
 LEE = Address("Lee Park", "lee@dev.example")
@@ -223,7 +384,7 @@ ANSWERS: list[DemoAnswer] = [
 
 def answer(each: DemoAnswer, report: ParsedMail, at: datetime, number: int) -> bytes:
     """Return a reply as the mail that the list receives."""
-    message = EmailMessage(policy=SMTP.clone(max_line_length=998))
+    message = EmailMessage(policy=SMTP_POLICY.clone(max_line_length=998))
     message["From"] = str(each.author)
     message["To"] = str(report.author)
     message["Subject"] = each.subject or f"Re: {report.subject}"
@@ -234,4 +395,4 @@ def answer(each: DemoAnswer, report: ParsedMail, at: datetime, number: int) -> b
     quoted = "\n".join(f"> {line}" for line in report.text.splitlines()[:6])
     intro = "" if each.subject else f"On {report.date:%a, %d %b %Y}, {report.author.name} wrote:\n{quoted}\n\n"
     message.set_content(intro + each.text(report.message_id), charset="utf-8", cte="8bit")
-    return message.as_bytes(policy=SMTP.clone(linesep="\n"))
+    return message.as_bytes(policy=SMTP_POLICY.clone(linesep="\n"))

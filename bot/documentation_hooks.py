@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 # ProperDocs loads this file by its path, before Django is there.
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
@@ -43,7 +43,7 @@ def on_files(files: Files, config: ProperDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Put the reference in place of its marks. Raises PluginError for a mark that names none."""
-    from bot.documentation.reference import PARTS  # when Django is there
+    from bot.documentation import PARTS  # when Django is there
 
     for name in _MARK.findall(markdown):
         if name not in PARTS:

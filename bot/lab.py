@@ -2,24 +2,258 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 
-from bot.git import applying
-from bot.lab.recording import record_outcome
-from bot.lab.requested_patch import NONE, RequestedPatch, requested_patch
-from bot.mail.auth.verdict import AuthVerdict
-from bot.mail.identity import BotIdentity
-from tracker.domain.events import EventData, EventKind
-from tracker.domain.lab.debts import Debt, Request
-from tracker.domain.lab.jobs import UNFINISHED, JobOutcome
-from tracker.domain.report_state.fold import effective_events
-from tracker.models import LabJob, Message, Report
-from tracker.services import lab_jobs
+from bot.git import inspection
+from bot.mail.authentication import AuthVerdict
+from bot.mail.message import ParsedMail, is_message_id
+from bot.mail.message import parse as message_parse
+from bot.mail.patches import find_diffs, find_links, find_patches, posted_title
+from bot.mail.quoting import own_text, unquoted_lines
+from bot.mail.settings import BotIdentity
+from bot.results.formats.checks import Schema
+from bot.results.values import RejectedInput
+from tracker.domain.events import Awaited, EventData, EventKind, Grade, Verdict
+from tracker.domain.lab_jobs import (
+    SENTENCES,
+    UNFINISHED,
+    Debt,
+    JobOutcome,
+    MeasuredMetric,
+    Request,
+    measured_metrics,
+    metrics_of,
+)
+from tracker.domain.report_state import effective_events, fold
+from tracker.domain.statistics import grade
+from tracker.models import Finding, LabJob, Message, Report
+from tracker.models.reports import NEWS
+from tracker.services import event_log, lab_jobs
+
+# --- The result of a job, as a runner hands it in: perf-job-result/1. Pure ---
+
+_SCHEMA = Schema("perf-job-result-1")
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """`base`: the kernel that was patched, as people name it; `detail`: what went wrong, a line."""
+
+    lease: str
+    outcome: JobOutcome
+    base: str
+    detail: str
+    measurements: tuple[MeasuredMetric, ...]
+
+    def of_metric(self, name: str) -> MeasuredMetric | None:
+        return next((each for each in self.measurements if each.name == name), None)
+
+
+def parse(payload: Any) -> JobResult:
+    """Return a result. Raises RejectedInput with the pointer of each fault."""
+    _SCHEMA.check(payload, "result")
+    base = payload.get("base", {})
+    return JobResult(
+        lease=payload["lease"],
+        outcome=JobOutcome(payload["outcome"]),
+        base=base.get("describe") or str(base.get("sha", ""))[:12],
+        detail=" ".join(payload.get("detail", "").split()),
+        measurements=metrics_of(payload),
+    )
+
+
+def stored(payload: str) -> JobResult:
+    """Return the result that a job keeps."""
+    return parse(json.loads(payload))
+
+
+# --- Which patch a request is about: in the mail that asks, linked or named there, in the mail above, or the
+# candidate ---
+# Reads stored mail only; what is not stored is named, so that a runner can fetch it with b4.
+
+_BASE = re.compile(r"^base-commit: ([0-9a-f]{40})\s*$", re.M)
+_SERIES = re.compile(r"\[[^\]]{0,80}?\b0*(\d{1,3})/0*(\d{1,3})\]")
+_BRANCH = re.compile(r"(?:^|\s)((?:git|https)://[\w.:/~+-]{4,200}?(?:\.git|/linux))/?[ \t]+([\w][\w./-]{0,120})", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedPatch:
+    """A patch: its text, "" if it is not stored here; the mail that has it, its title, the commit that it names as its
+    base, and whether it is one of a series. Or else a branch: "https://git.example.org/linux.git topic".
+    """
+
+    text: str = ""
+    message_id: str = ""
+    title: str = ""
+    base: str = ""
+    in_series: bool = False
+    branch: str = ""
+
+
+NONE = RequestedPatch()
+
+
+def requested_patch(message_id: str, candidate: str = "") -> RequestedPatch:
+    """Return the patch that a mail asks to test. `candidate`: the mail with the newest candidate fix of the report."""
+    asking = _stored(message_id)
+    found = next(_candidates(asking, message_id), NONE) if asking else NONE
+    if found is NONE and candidate and candidate != message_id:
+        posting = _stored(candidate)
+        found = patch_of(posting) if posting else RequestedPatch(message_id=candidate)
+    return found
+
+
+def patch_of(mail: ParsedMail) -> RequestedPatch:
+    """Return the patch in a mail, to the letter; NONE without one. Of alternatives in one mail, the first."""
+    texts = [mail.text, *(each.text for each in mail.attachments)]
+    diffs = [diff for text in texts for diff in find_diffs(text)]
+    if not diffs:
+        return NONE
+    base = next((found[1] for text in texts if (found := _BASE.search(text))), "")
+    named = find_patches(unquoted_lines(mail.text), mail.subject, mail.attachments)
+    title = posted_title(mail.subject) or next((each.title for each in named if each.title), "")
+    return RequestedPatch(_applied_together(diffs), mail.message_id, title, base, _is_in_series(mail.subject))
+
+
+def stored_patch(message_id: str) -> RequestedPatch:
+    """Return the patch in a mail that is stored here; NONE without one."""
+    mail = _stored(message_id) if message_id else None
+    return patch_of(mail) if mail else NONE
+
+
+def _candidates(mail: ParsedMail, message_id: str) -> Iterator[RequestedPatch]:
+    """Yield what a mail may mean by "this patch", the likeliest first."""
+    if (own := patch_of(mail)) is not NONE:
+        yield own
+    text = own_text(mail.text)
+    links = [each.message_id for each in find_links(text) if each.message_id and is_message_id(each.message_id)]
+    for message_id in links:
+        if (patch := stored_patch(message_id)) is not NONE:
+            yield patch
+    if branch := _BRANCH.search(text):
+        yield RequestedPatch(branch=f"{branch[1]} {branch[2].rstrip('.')}")
+    for parent in mail.in_reply_to[:1]:
+        if (patch := stored_patch(parent)) is not NONE:
+            yield patch
+    for message_id in links:
+        if not Message.objects.filter(message_id=message_id).exists():
+            yield RequestedPatch(message_id=message_id)
+
+
+def _stored(message_id: str) -> ParsedMail | None:
+    row = Message.objects.filter(message_id=message_id).select_related("source").defer("tables", "own_text").first()
+    return message_parse(row.source.raw) if row else None
+
+
+def _applied_together(diffs: list[str]) -> str:
+    """Return the diffs that are one change: a second one for the same file is another proposal."""
+    files: set[str] = set()
+    together = []
+    for diff in diffs:
+        own = set(re.findall(r"^(?:\+\+\+|---) (?:[ab]/)?(\S+)", diff, re.M)) - {"/dev/null"}
+        if own & files:
+            break
+        files |= own
+        together.append(diff)
+    return "".join(together)
+
+
+def _is_in_series(subject: str) -> bool:
+    found = _SERIES.search(subject)
+    return bool(found) and int(found[2]) > 1 if found else False
+
+
+# --- Record how a job ended: the result as received, and the event by which the report's state follows ---
+
+_MEASURED = {
+    Grade.IMPROVEMENT: EventKind.FIX_CONFIRMED,
+    Grade.NOT_SIGNIFICANT: EventKind.FIX_WITHOUT_EFFECT,
+    Grade.REGRESSION: EventKind.FIX_WITHOUT_EFFECT,
+}
+
+
+def record_result(job: LabJob, result: JobResult, payload: str, now: datetime) -> bool:
+    """Record what a runner handed in; False if its lease is lost. Raises RejectedInput if the metric is missing."""
+    kind = EventKind.FIX_FAILED
+    if result.outcome is JobOutcome.MEASURED:
+        kind = _MEASURED.get(_grade(job, result), EventKind.ANSWERED)
+    with transaction.atomic():
+        if not lab_jobs.finish(job, result.outcome, result.detail, now, payload, result.lease):
+            return False
+        _record(job, kind, result.base, now)
+    return True
+
+
+def record_outcome(job: LabJob, outcome: JobOutcome, detail: str, now: datetime) -> bool:
+    """Record that a job ended without a runner."""
+    with transaction.atomic():
+        if not lab_jobs.finish(job, outcome, detail, now):
+            return False
+        _record(job, EventKind.FIX_FAILED, "", now)
+    return True
+
+
+def _grade(job: LabJob, result: JobResult) -> Grade:
+    head = headline(job)
+    measured = result.of_metric(head.metric.name)
+    if measured is None:
+        raise RejectedInput("result, /measurements", f"expected the metric {head.metric.name!r} among them")
+    return grade(measured, head.metric.direction).verdict
+
+
+def headline(job: LabJob) -> Finding:
+    """Return the finding that a job measures again. Raises RejectedInput if the report has none."""
+    found = _headline(job)
+    if found is None:
+        raise RejectedInput("result", "the report has no findings to compare it with")
+    return found
+
+
+def _headline(job: LabJob) -> Finding | None:
+    rows = job.report.findings.select_related("metric", "scenario", "machine")
+    return rows.order_by("-headline", "pk").first()
+
+
+def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
+    """Add the event; where it would leave the report waiting for the lab, the lab has at least answered."""
+    report, remark = job.report, ""
+    if sentence := SENTENCES.get(JobOutcome(job.outcome)):
+        remark = sentence.format(base=base or job.base[:12] or "the culprit")
+    events = [each.value() for each in report.events.all()]
+
+    def made(as_kind: EventKind) -> EventData:
+        key = f"{as_kind}:{job.name}"
+        return EventData(
+            # A job that was opened again has an event of that key already, which somebody undid.
+            key=f"{key}:{now:%Y%m%dT%H%M%S%f}" if any(each.key == key for each in events) else key,
+            kind=as_kind,
+            occurred_at=now,
+            result=job.name,
+            title=job.title,
+            remark=remark,
+            in_reply_to=job.patch_mail,
+        )
+
+    event = made(kind)
+    if fold(Verdict(report.verdict), [*events, event]).awaited is Awaited.REPORTER:
+        event = made(EventKind.ANSWERED)
+    named = head.metric.name if (head := _headline(job)) else ""
+    numbers = next((str(each) for each in measured_metrics(job.payload) if each.name == named), "")
+    row = event_log.event_row(report, event, now, numbers or job.detail)
+    row.notify_thread = event.kind not in NEWS  # those are mailed anyway
+    event_log.record([row])
+
+
+# --- Open a job for each request that the lab owes, with its patch and base; withdraw those that nobody waits for ---
 
 MOST = 500  # reports in a round, those that have waited longest
 _WITH_PATCH = (Request.TEST, Request.MEASURE)
@@ -70,15 +304,17 @@ def _try_open(
         return False
 
 
-def _checked(patch: RequestedPatch, report: Report, trees: Sequence[Path]) -> applying.ApplyCheck:
+def _checked(patch: RequestedPatch, report: Report, trees: Sequence[Path]) -> inspection.ApplyCheck:
     """Return where a patch applies: at the commit that it names, at the culprit, or at the head of the tree."""
     bases = [each for each in (patch.base, report.culprit.sha) if each]
     if not patch.text or patch.in_series:  # the other patches of a series come first
-        return applying.ApplyCheck()
-    return applying.check(trees, bases, patch.text)
+        return inspection.ApplyCheck()
+    return inspection.check(trees, bases, patch.text)
 
 
-def _columns(patch: RequestedPatch, found: applying.ApplyCheck, event: EventData, *, proven: bool) -> dict[str, object]:
+def _columns(
+    patch: RequestedPatch, found: inspection.ApplyCheck, event: EventData, *, proven: bool
+) -> dict[str, object]:
     return {
         "asked_in": event.message_id,
         "proven": proven,

@@ -10,10 +10,10 @@ from datetime import timedelta
 from django.db.models import F, Q, QuerySet
 
 from bot.errors import Busy
-from bot.runtime.processes import has_died, process_name
+from bot.processes import has_died, process_name
 from tracker.models import ServiceLease
 from tracker.models.base import NamedLease
-from tracker.services.clock import database_now
+from tracker.services.database import database_now
 
 
 def acquire(row: NamedLease, length: timedelta) -> None:

@@ -14,8 +14,9 @@ from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
 import bot.celery  # noqa: F401  # the app that these tasks belong to
-from bot.archives.mirrors import MirrorPatience, forget_others, read_mirror
-from bot.archives.sources.mirror import CLONING, clone_following
+from bot import webhooks
+from bot.archives.public_inbox import CLONING, clone_following
+from bot.archives.reader import MirrorPatience, forget_others, read_mirror
 from bot.config import (
     bot_identity,
     bulletin_config,
@@ -28,26 +29,23 @@ from bot.config import (
     tree_paths,
 )
 from bot.errors import Busy, Unreadable
-from bot.lab.open_jobs import open_jobs
-from bot.outbox import recovery
-from bot.outbox.composing import reminders
-from bot.outbox.composing.bulletins import compose_week
-from bot.outbox.composing.command_answers import approve_answers
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.composing.follow_ups import compose_follow_ups
-from bot.outbox.composing.subscriptions import compose_subscriptions
-from bot.outbox.due_mail import has_due, is_busy
-from bot.outbox.fault_mail import mail_operators
-from bot.outbox.sender import ENDS_A_ROUND, send_due
-from bot.outbox.sign_in_mail import mail_links
-from bot.results.drop_directory import take_dropped
-from bot.results.storage.curve_building import extend_curves
-from bot.runtime.leases import service_lease
-from bot.upstream.tracking.follow import Patience, follow
-from bot.upstream.tracking.tree_rows import store_trees
-from bot.webhooks import deliveries
-from tracker.services.clock import database_now
-from tracker.services.reports import closing, folding
+from bot.lab import open_jobs
+from bot.leases import service_lease
+from bot.notifications import reminder
+from bot.notifications.command_answer import approve_answers
+from bot.notifications.digest import compose_week
+from bot.notifications.faults import mail_operators
+from bot.notifications.follow_ups import compose_follow_ups
+from bot.notifications.report import compose_due
+from bot.notifications.sign_in import mail_links
+from bot.notifications.subscription import compose_subscriptions
+from bot.outbox import reconcile
+from bot.outbox.sender import ENDS_A_ROUND, has_due, is_busy, send_due
+from bot.results.curves import extend_curves
+from bot.results.intake import take_dropped
+from bot.upstream.tracking import Patience, follow, store_trees
+from tracker.services import event_log
+from tracker.services.database import database_now
 
 CALLING = timedelta(seconds=20)  # per run of one webhook
 SENDING = 10.0  # seconds per run, so that a worker can stop soon when asked to
@@ -74,13 +72,13 @@ def compose_mail() -> None:
 @shared_task(name="compose_reminders")
 def compose_reminders() -> int:
     """Compose reminders that are due, and cancel those that are not any more. Return how many were composed."""
-    return reminders.compose_reminders(bot_identity(), timezone.now(), compose_config())
+    return reminder.compose_reminders(bot_identity(), timezone.now(), compose_config())
 
 
 @shared_task(name="suggest_closings")
 def suggest_closings() -> int:
     """Suggest to close what may be closed by now. Return how many suggestions are new."""
-    return closing.suggest_closings(timezone.now())
+    return event_log.suggest_closings(timezone.now())
 
 
 @shared_task(name="take_results")
@@ -102,11 +100,11 @@ def take_results() -> int:
 @shared_task(name="fold_reports")
 def fold_reports() -> int:
     """Fold all reports again after an upgrade, unless another worker does. Return how many were folded."""
-    if folding.progress() is None:
+    if event_log.progress() is None:
         return 0
     try:
         with service_lease("folding", timedelta(minutes=30)):
-            return folding.fold_all(lambda at: log.info("%s", at))
+            return event_log.fold_all(lambda at: log.info("%s", at))
     except Busy as busy:
         log.info("%s", busy)
         return 0
@@ -196,7 +194,7 @@ def ask_second_opinions() -> int:
     reader = second_reader()
     if reader is None:
         return 0
-    from bot.second_opinion.asking import ask_about_replies
+    from bot.second_opinion import ask_about_replies
 
     try:
         with service_lease("second opinions", timedelta(minutes=30)):
@@ -235,8 +233,8 @@ def mail_faults() -> int:
 def send_mail() -> int:
     """Send approved mail that is due for SENDING seconds; enqueue itself again if more is due. Return how many."""
     now = database_now()
-    recovery.sweep(now)
-    recovery.resolve(recovery_policy(), now)
+    reconcile.sweep(now)
+    reconcile.resolve(recovery_policy(), now)
     if not settings.PERFWORK_SENDING:
         log.info("PERFWORK_SENDING is off: mail stays in the outbox")
         return 0
@@ -262,7 +260,7 @@ def call_webhooks() -> int:
     """Queue new events for webhooks, and enqueue a task for each that has some. Return how many."""
     try:
         with service_lease("webhooks", timedelta(minutes=30)):
-            ready = deliveries.queue_events(settings.PERFWORK_BASE_URL, timezone.now())
+            ready = webhooks.queue_events(settings.PERFWORK_BASE_URL, timezone.now())
     except Busy as busy:
         log.info("%s", busy)
         return 0
@@ -277,7 +275,7 @@ def call_webhook(pk: int) -> int:
     try:
         with service_lease(f"webhook {pk}", timedelta(minutes=5)):
             private, until = settings.PERFWORK_WEBHOOKS_PRIVATE, timezone.now() + CALLING
-            return deliveries.deliver(pk, timezone.now, private=private, until=until)
+            return webhooks.deliver(pk, timezone.now, private=private, until=until)
     except Busy as busy:
         log.info("%s", busy)
         return 0

@@ -3,15 +3,20 @@
 from django.urls import include, path
 
 import bot.celery  # noqa: F401  # the pages enqueue tasks through Celery's current app
+from bot.web import lab_jobs, results
 from bot.web.metrics import metrics
-from bot.web.requested_patch import requested_patch
 
 urlpatterns = [
     path("", include("tracker.urls")),
-    path("api/v1/", include("bot.web.urls")),
+    path("api/v1/results", results.take_results, name="take-results"),
+    path("api/v1/evidence", results.take_evidence, name="take-evidence"),
+    path("api/v1/jobs/claim", lab_jobs.claim, name="claim-job"),
+    path("api/v1/jobs/<int:pk>/extend", lab_jobs.extend, name="extend-job"),
+    path("api/v1/jobs/<int:pk>/release", lab_jobs.release, name="release-job"),
+    path("api/v1/jobs/<int:pk>/result", lab_jobs.take_result, name="take-job-result"),
+    path("lab/patch/<int:pk>", lab_jobs.requested_patch, name="requested-patch"),
     path("metrics", metrics, name="metrics"),
-    path("lab/patch/<int:pk>", requested_patch, name="requested-patch"),
 ]
 
 handler500 = "tracker.unavailable.failed"
-handler404 = "tracker.api.missing.not_found"
+handler404 = "tracker.api.requests.not_found"

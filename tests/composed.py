@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.compose.conventions import Attached, Conventions, SubjectForm
-from bot.compose.report.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
+from bot.compose.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
 from bot.git.maintainers import Maintainers
 from bot.mail.addresses import Address
 from tests.report_data import BOT, FINDING, REPORT, SLOWER
@@ -204,7 +204,7 @@ REPORTS: Mapping[str, tuple[ReportData, Conventions]] = {
 def composed(name: str) -> bytes:
     """Return the mail about one of REPORTS, as bytes."""
     from bot.compose.mail import to_bytes
-    from bot.compose.report.report_mail import compose
+    from bot.compose.report_mail import compose
 
     report, conventions = REPORTS[name]
     return to_bytes(compose(report, BOT, AT, "", conventions))

@@ -23,9 +23,9 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.db import transaction
 
-from bot.documentation.build import build
-from bot.mail.identity import BotIdentity
-from bot.outbox.transports.smtp import Server
+from bot.documentation import build
+from bot.mail.settings import BotIdentity
+from bot.outbox.transports import Server
 from tests.kernel import ROBOT, Kernel
 from tests.mail_server import Moody, mail_server
 from tests.needs import need, redis_server
@@ -34,8 +34,7 @@ from tests.rabbit import rabbit
 from tests.timers import Timers
 from tests.world import World
 from tracker.models import Report
-from tracker.services import enqueue
-from tracker.services.reports import folding
+from tracker.services import enqueue, event_log
 
 # The same examples in every run, so that CI never fails by chance; `make fuzz` generates many new ones.
 _slow = [hypothesis.HealthCheck.too_slow]
@@ -109,7 +108,7 @@ def empty_cache() -> None:
 @pytest.fixture(autouse=True)
 def folded(monkeypatch: pytest.MonkeyPatch) -> None:
     """All reports count as folded by this version, as in every installation but one that was just upgraded."""
-    monkeypatch.setattr(folding, "_known_complete", {folding.VERSION})
+    monkeypatch.setattr(event_log, "_known_complete", {event_log.VERSION})
 
 
 @pytest.fixture(autouse=True)

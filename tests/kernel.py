@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.upstream.tracking.track import TrackTally, track
+from bot.upstream.tracking import TrackTally, track
 from tests.linux import Linux
 from tests.world import World, message_id
 from tracker.models import Report, Tree

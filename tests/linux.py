@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from bot.git import repository as git
+from bot.git import repository
 from bot.mail.addresses import Address
 from tests.world import DANA, START
 
@@ -32,10 +32,10 @@ class Linux:
 
     def __call__(self, *arguments: str, stdin: bytes = b"", **extra: str) -> str:
         done = subprocess.run(
-            git.command(self.path, *arguments),
+            repository.command(self.path, *arguments),
             input=stdin,
             capture_output=True,
-            env={**git.ENVIRONMENT, "HOME": os.devnull, **self._who(), **extra},
+            env={**repository.ENVIRONMENT, "HOME": os.devnull, **self._who(), **extra},
             check=True,
         )
         return done.stdout.decode("utf-8", "replace").strip()
@@ -122,7 +122,7 @@ class Linux:
     def files(self, commit: str) -> dict[str, bytes]:
         if commit not in self._trees:  # a tag, or a commit that a test wrote by itself
             entries = (line.split("\t") for line in self("ls-tree", "-r", commit).splitlines())
-            blobs = {name: git.run(self.path, "cat-file", "blob", entry.split()[2]) for entry, name in entries}
+            blobs = {name: repository.run(self.path, "cat-file", "blob", entry.split()[2]) for entry, name in entries}
             self._trees[commit] = blobs
         return self._trees[commit]
 
@@ -159,7 +159,9 @@ class Linux:
 
     def mirror(self, directory: Path) -> Path:
         """Clone a mirror of this repository into `directory`."""
-        subprocess.run(["git", "clone", "--quiet", "--mirror", self.path, directory], check=True, env=git.ENVIRONMENT)
+        subprocess.run(
+            ["git", "clone", "--quiet", "--mirror", self.path, directory], check=True, env=repository.ENVIRONMENT
+        )
         return directory
 
 
@@ -169,7 +171,7 @@ def _empty_repository() -> Path:
     path = Path(mkdtemp(prefix="perfwork-empty-")) / "empty.git"
     atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
     command = ["git", "init", "--quiet", "--bare", "--template=", "--initial-branch=master", path]
-    subprocess.run(command, check=True, env=git.ENVIRONMENT)
+    subprocess.run(command, check=True, env=repository.ENVIRONMENT)
     return path
 
 

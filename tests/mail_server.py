@@ -13,7 +13,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from bot.mail.message import parse
-from bot.outbox.transports.smtp import Server
+from bot.outbox.transports import Server
 
 
 class Moody:
@@ -37,7 +37,7 @@ class Moody:
         """How often each Message-ID was accepted."""
         return Counter(parse(raw).message_id for raw in self.taken)
 
-    async def handle_EHLO(  # noqa: N802
+    async def handle_EHLO(
         self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
     ) -> list[str]:
         self.sessions += 1
@@ -45,7 +45,7 @@ class Moody:
         session.host_name = hostname
         return responses
 
-    async def handle_MAIL(  # noqa: N802
+    async def handle_MAIL(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         self.options.append(options)
@@ -54,7 +54,7 @@ class Moody:
             envelope.mail_options.extend(options)
         return self.mail
 
-    async def handle_RCPT(  # noqa: N802
+    async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         reply = self.rcpt.get(address, "250 fine")
@@ -62,7 +62,7 @@ class Moody:
             envelope.rcpt_tos.append(address)
         return reply
 
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         await asyncio.sleep(self.stall)
         if self.answer.startswith("250"):
             self.taken.append(envelope.original_content or b"")

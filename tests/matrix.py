@@ -21,9 +21,9 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
 django.setup()
 
-from tests.conftest import ROOT  # noqa: E402
-from tests.needs import NEEDS, redis_server  # noqa: E402
-from tests.rabbit import rabbit  # noqa: E402
+from tests.conftest import ROOT
+from tests.needs import NEEDS, redis_server
+from tests.rabbit import rabbit
 
 ON_THE_DATABASE = ("tests/tracker", "tests/bot", "tests/stories")
 CRASH = ("--mails", "300", "--kills", "60")

@@ -8,9 +8,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from bot.outbox import due_mail, sender
-from bot.outbox.transports.port import SendStatus
-from bot.outbox.transports.smtp import Server, SmtpTransport
+from bot.outbox import sender
+from bot.outbox.transports import SendStatus, Server, SmtpTransport
 from tracker.models import MailTransition, OutgoingMail, OutgoingState
 from tracker.services import mail_transitions
 
@@ -24,7 +23,7 @@ def send(server: Server, **options: Any) -> Counter[SendStatus]:
 
 def claim(now: datetime | None = None, by: str = "worker", limit: int = 50) -> list[OutgoingMail]:
     """Claim the mails that a worker would take now."""
-    return due_mail.claim_due(now or timezone.now(), LEASE, limit, by)
+    return sender.claim_due(now or timezone.now(), LEASE, limit, by)
 
 
 def act(mail: OutgoingMail, action: str, reason: str = "") -> bool:

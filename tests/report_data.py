@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.compose.report.report_data import BuildInfo, FindingData, ReportData
+from bot.compose.report_data import BuildInfo, FindingData, ReportData
 from bot.mail.addresses import Address
-from bot.mail.identity import BotIdentity
+from bot.mail.settings import BotIdentity
 from tracker.domain.events import Grade, Verdict
 
 LIST = "perf-reports@lists.example.org"

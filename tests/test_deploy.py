@@ -148,7 +148,7 @@ def known_metrics() -> set[str]:
 
 
 def test_alerts_and_board_ask_for_metrics_that_exist_and_every_kind_of_problem_has_an_alert() -> None:
-    from tracker.domain.faults import FaultKind
+    from tracker.services.faults import FaultKind
 
     rules = yaml.safe_load((DEPLOY / "prometheus" / "alerts.yaml").read_text())["groups"][0]["rules"]
     board = json.loads((DEPLOY / "grafana" / "perfwork.json").read_text())

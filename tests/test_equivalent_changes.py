@@ -11,10 +11,10 @@ from tests.mutation import PARTS
 
 def test_a_change_is_known_by_its_function_and_its_line() -> None:
     line = "-    return tag if new < old else known\n+    return tag if new <= old else known"
-    assert reason_of("tracker.domain.report_state.remember.x__earlier__mutmut_18", line) == "the same value again"
-    assert reason_of("tracker.domain.report_state.remember.x__later__mutmut_18", line) == ""
-    assert reason_of("tracker.domain.report_state.remember.x__earlier__mutmut_3", "-    a\n+    b") == ""
-    method = "bot.mail.auth.trust_anchors.xǁTrustAnchorsǁaligned__mutmut_7"
+    assert reason_of("tracker.domain.report_state.x__earlier__mutmut_18", line) == "the same value again"
+    assert reason_of("tracker.domain.report_state.x__later__mutmut_18", line) == ""
+    assert reason_of("tracker.domain.report_state.x__earlier__mutmut_3", "-    a\n+    b") == ""
+    method = "bot.mail.settings.xǁTrustAnchorsǁaligned__mutmut_7"
     assert reason_of(method, "+    own = domain.rstrip(None)")
     assert not reason_of(method, "-    own = domain.rstrip(None)\n+    own = None")
 

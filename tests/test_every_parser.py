@@ -20,13 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.archives.prefilter import Prefilter
-from bot.mail.auth.trust_anchors import TrustAnchors
-from bot.mail.identity import BotIdentity
 from bot.mail.message import parse as parse_mail
 from bot.mail.quoting import lines_in_context
-from bot.results.errors import RejectedInput
-from tracker.domain.errors import InvalidInput
-from tracker.pages.triage.query import InvalidQuery, TriageQuery
+from bot.mail.settings import BotIdentity, TrustAnchors
+from bot.results.values import RejectedInput
+from tracker.domain.events import InvalidInput
+from tracker.pages.triage.filters import InvalidQuery, TriageQuery
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = (
@@ -97,24 +96,24 @@ BY_ANNOTATION: dict[str, st.SearchStrategy[Any]] = {
     "Headers": BYTES.map(lambda raw: parse_mail(raw).headers) if hasattr(parse_mail(b""), "headers") else st.nothing(),
 }
 EXEMPT = {
-    "bot.mail.auth.developer_signature.signed_by_developer": "called by judge, which is here",
-    "bot.mail.auth.dkim.verified_by_dkim": "called by judge",
-    "bot.mail.auth.dkim.is_signed_for": "called by judge",
-    "bot.mail.auth.dkimpy.verify": "called by judge; dkimpy raises what judge catches",
-    "bot.replies.effect.kind_of": "a word of ours",
-    "bot.replies.rules.phrases.expression": "phrases of ours; refuses others by ValueError",
-    "bot.replies.trust_policy.may_act": "a setting of ours",
-    "bot.replies.rules.rule.words": "phrases of ours",
-    "bot.results.formats.schema.pointer": "a path inside parsed JSON, made by jsonschema",
-    "bot.results.formats.schema.canonical": "JSON that was parsed before",
+    "bot.mail.authentication.signed_by_developer": "called by judge, which is here",
+    "bot.mail.authentication.verified_by_dkim": "called by judge",
+    "bot.mail.authentication.is_signed_for": "called by judge",
+    "bot.mail.authentication.verify": "called by judge; dkimpy raises what judge catches",
+    "bot.replies.rules.notation.kind_of": "a word of ours",
+    "bot.replies.rules.notation.expression": "phrases of ours; refuses others by ValueError",
+    "bot.replies.effects.may_act": "a setting of ours",
+    "bot.replies.rules.notation.words": "phrases of ours",
+    "bot.results.formats.checks.pointer": "a path inside parsed JSON, made by jsonschema",
+    "bot.results.formats.checks.canonical": "JSON that was parsed before",
     "tracker.domain.comparison_tables.unpack": "bytes that we packed",
-    "tracker.domain.lab.jobs.measured_metrics": "a result that was checked against its schema",
-    "tracker.domain.curves.points.unpack": "bytes that we packed",
-    "tracker.domain.keys.tag_of": "a sha that was checked before",
-    "tracker.domain.release_cycle.points": "a version that we parsed before",
-    "tracker.domain.release_cycle.upcoming": "a version that we parsed before",
-    "tracker.domain.timing.response_times.group": "a name to print; tests/stories/test_statistics.py has any courses",
-    "tracker.domain.tool_output.kinds.read": "a kind of ours; its parsers are here",
+    "tracker.domain.lab_jobs.measured_metrics": "a result that was checked against its schema",
+    "tracker.domain.curves.unpack": "bytes that we packed",
+    "tracker.domain.text.tag_of": "a sha that was checked before",
+    "tracker.domain.versions.points": "a version that we parsed before",
+    "tracker.domain.versions.upcoming": "a version that we parsed before",
+    "tracker.domain.track_record.group": "a name to print; tests/stories/test_statistics.py has any courses",
+    "tracker.domain.tool_output.read": "a kind of ours; its parsers are here",
 }
 
 

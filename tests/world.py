@@ -10,19 +10,17 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
+from bot.archives.batch import ReadTally
 from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
-from bot.archives.tally import ReadTally
-from bot.demo.inbox import DemoInbox
-from bot.demo.story import DANA, DIFF, LEE
-from bot.demo.tree import DemoTree
+from bot.demo import DANA, DIFF, LEE, DemoInbox, DemoTree
 from bot.mail.addresses import Address
-from bot.mail.identity import BotIdentity
-from bot.outbox.composing.composer import compose_due
+from bot.mail.settings import BotIdentity
+from bot.notifications.report import compose_due
 from bot.results.intake import take_in
 from bot.results.recognise import read_path
-from bot.results.storage.bisect_results import Receipt
-from bot.upstream.tracking.track import TrackTally, track
+from bot.results.storage import Receipt
+from bot.upstream.tracking import TrackTally, track
 from tracker.models import OutgoingMail, Report, Tree
 from tracker.models.git import TreeRole
 from tracker.services import mail_transitions

@@ -3,13 +3,112 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, pstdev
+from statistics import fmean, median, pstdev
 from typing import Any
 
-from tracker.domain.scale import Scale, scale
-from tracker.domain.text.formats import number
+from tracker.domain.curves import Build
+from tracker.domain.kernel_comparison import ComparisonLine
+from tracker.domain.performance_index import IndexPoint
+from tracker.domain.text import Scale, number, scale
+from tracker.domain.versions import CycleStep
+
+# --- A test as a bar chart, the first kernel as 100: SVG coordinates, and plain text for a terminal. Pure ---
+
+_BARS_WIDTH, _BARS_LEFT, _STEP, _THICK = 460, 96, 20, 12
+_VALUE = 60  # room for the number beside a bar
+_LETTERS = 36
+_BARS_LABEL = 24  # characters of a kernel's name
+_LESS = "(lower is better)"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The bar of one kernel: its position and its end, and the ends of its interval if there is one."""
+
+    label: str
+    value: str
+    y: int
+    end: int
+    low: int | None = None
+    high: int | None = None
+
+    @property
+    def middle(self) -> int:
+        return self.y + _THICK // 2
+
+    @property
+    def width(self) -> int:
+        return self.end - _BARS_LEFT
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """The whole chart; `description`: for screen readers, `hundred`: where 100 is."""
+
+    bars: Sequence[Bar]
+    width: int
+    height: int
+    left: int
+    thick: int
+    hundred: int
+    description: str
+    note: str = ""
+
+
+def bars(line: ComparisonLine, labels: Sequence[str]) -> Bars | None:
+    """Return the chart; None if fewer than two kernels can be compared."""
+    values = line.relative
+    known = [each for each in values if each is not None and each >= 0]
+    if len(known) < 2:
+        return None
+    ends = [_interval(line, index) for index in range(len(values))]
+    top = max(100.0, *known, *(high for pair in ends if pair for high in pair))
+    x = Scale(0, top, _BARS_LEFT, _BARS_WIDTH - _VALUE)
+    drawn = []
+    for index, (label, value, pair) in enumerate(zip(labels, values, ends, strict=True)):
+        if value is None or value < 0:
+            drawn.append(Bar(label, "not measured", 4 + index * _STEP, _BARS_LEFT))
+        else:
+            low, high = (x(max(0.0, pair[0])), x(max(0.0, pair[1]))) if pair else (None, None)
+            drawn.append(Bar(label, f"{value:.1f}", 4 + index * _STEP, x(value), low, high))
+    described = ", ".join(f"{bar.label} {bar.value}" for bar in drawn)
+    note = _LESS if line.test.direction == "lower" else ""
+    description = " ".join(filter(None, (f"{line.test.metric}, {labels[0]} as 100: {described}", note)))
+    return Bars(
+        drawn, _BARS_WIDTH, 8 + _STEP * (len(values) + bool(note)), _BARS_LEFT, _THICK, x(100), description, note
+    )
+
+
+def _interval(line: ComparisonLine, index: int) -> tuple[float, float] | None:
+    """Return the interval of a kernel's value, with the first kernel as 100."""
+    change = line.changes[index]
+    if change is None or change.low is None or change.high is None:
+        return None
+    return 100 + change.low, 100 + change.high
+
+
+def letters(line: ComparisonLine, labels: Sequence[str]) -> list[str]:
+    """Return the chart as lines of text: "v5.6   91.3  #################"."""
+    values = line.relative
+    known = [each for each in values if each is not None and each >= 0]
+    if len(known) < 2:
+        return []
+    labels = [label[:_BARS_LABEL] for label in labels]
+    longest = max(map(len, labels))
+    room = min(_LETTERS, 64 - longest)
+    drawn = []
+    for label, value in zip(labels, values, strict=True):
+        if value is None or value < 0:
+            drawn.append(f"{label:<{longest}}  not measured")
+        else:
+            drawn.append(f"{label:<{longest}}  {value:>7.1f}  {'#' * round(room * value / max(known))}".rstrip())
+    return [*drawn, _LESS] if line.test.direction == "lower" else drawn
+
+
+# --- The bisection chart: each sample of every measured commit as a dot, with means, in git's order. Pure ---
 
 MOST_GROUPS = 24
 MOST_DOTS = 40  # per group
@@ -143,3 +242,299 @@ def _column(group: Group, x: int, y: Scale, unit: str) -> Column:
     spread = f" ± {number(pstdev(group.samples))}" if many > 1 else ""
     description = f"{group.name} ({group.verdict}): {number(mean)}{spread}{f' {unit}' if unit else ''}, n = {many}"
     return Column(group, x, dots, y(mean), x - 18, x + 18, description)
+
+
+# --- A curve over builds as an SVG: samples as dots, means with their intervals, changes and releases as lines. Pure
+# ---
+
+_CURVE_LEFT, _RIGHT, _CURVE_TOP, _CURVE_HEIGHT, _CURVE_WIDTH = 64, 12, 26, 260, 1120
+CURVE_MOST_DOTS = 3000  # samples that are drawn one by one
+MOST_COLUMNS = 520  # of two pixels; beyond them, neighbouring builds share one
+_LABEL = 90  # pixels between two labels
+
+
+@dataclass(frozen=True, slots=True)
+class CurveMark:
+    """A build that a line marks: a change, a report's culprit, its fix, or a release. `href` may be empty."""
+
+    build: str
+    kind: str
+    label: str
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkLine:
+    """A marked build as drawn; `y` is the height of its label, so that neighbours do not lie on each other."""
+
+    mark: CurveMark
+    x: int
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
+class CurveChart:
+    """The numbers of the SVG: paths of the samples, the means and the band of intervals; `ticks`: x with its date."""
+
+    width: int
+    height: int
+    dots: str
+    line: str
+    band: str
+    marks: Sequence[MarkLine]
+    grid: Sequence[tuple[int, str]]
+    ticks: Sequence[tuple[int, str]]
+    left: int = _CURVE_LEFT
+    top: int = _CURVE_TOP
+    bottom: int = _CURVE_TOP + _CURVE_HEIGHT
+
+
+def curve_chart(builds: Sequence[Build], marks: Sequence[CurveMark] = ()) -> CurveChart | None:
+    """Return the chart; None for fewer than two builds. Builds stand at equal distances, in their order."""
+    if len(builds) < 2:
+        return None
+    shows_samples = sum(len(build.samples) for build in builds) <= CURVE_MOST_DOTS
+    values = [value for build in builds for value in (build.samples if shows_samples else (build.low, build.high))]
+    values += [each for build in builds for each in (build.low, build.high)]
+    across, step = Scale(0, len(builds) - 1, _CURVE_LEFT, _CURVE_WIDTH - _RIGHT), math.ceil(len(builds) / MOST_COLUMNS)
+    up = Scale(min(values), max(values), _CURVE_TOP + _CURVE_HEIGHT, _CURVE_TOP)
+    columns = [(across(start), builds[start : start + step]) for start in range(0, len(builds), step)]
+    upper = [f"{x} {up(max([build.high for build in part]))}" for x, part in columns]
+    lower = [f"{x} {up(min([build.low for build in part]))}" for x, part in reversed(columns)]
+    means = [f"{x} {up(sum([build.mean for build in part]) / len(part))}" for x, part in columns]
+    dots = ""
+    if shows_samples:
+        dots = "".join(
+            f"M{across(place)} {up(value)}h0" for place, build in enumerate(builds) for value in build.samples
+        )
+    return CurveChart(
+        width=_CURVE_WIDTH,
+        height=_CURVE_TOP + _CURVE_HEIGHT + 24,
+        dots=dots,
+        line="M" + "L".join(means),
+        band="M" + "L".join(upper + lower) + "z",
+        marks=_lines({build.name: place for place, build in enumerate(builds)}, across, marks),
+        grid=up.grid(number),
+        ticks=_ticks(builds, across),
+    )
+
+
+def _lines(places: Mapping[str, int], across: Scale, marks: Sequence[CurveMark]) -> list[MarkLine]:
+    lines: list[MarkLine] = []
+    for mark in sorted((each for each in marks if each.build in places), key=lambda each: places[each.build]):
+        x = across(places[mark.build])
+        taken = {line.y for line in lines if x - line.x < _LABEL}
+        lines.append(MarkLine(mark, x, 10 if 10 not in taken else 21))
+    return lines
+
+
+def _ticks(builds: Sequence[Build], across: Scale) -> list[tuple[int, str]]:
+    """Return some builds with their dates, from the first to the last."""
+    every = max(1, len(builds) // 8)
+    last = len(builds) - 1
+    return [(across(place), f"{builds[place].at:%Y-%m-%d}") for place in [*range(0, last - every // 2, every), last]]
+
+
+def outline(heights: str, width: int = 220, height: int = 36) -> str:
+    """Return a small chart as an SVG path, from heights between 0 and 100: "0,50,100"; "" without any."""
+    values = [int(each) for each in heights.split(",")] if heights else []
+    if len(values) < 2:
+        return ""
+    x, y = Scale(0, len(values) - 1, 2, width - 2), Scale(0, 100, height - 3, 3)
+    return "M" + "L".join(f"{x(place)} {y(value)}" for place, value in enumerate(values))
+
+
+# --- The burn-down of a release cycle: the open regressions at each release candidate. Pure ---
+
+_CYCLE_WIDTH, _CYCLE_HEIGHT, _SIDE, _CYCLE_TOP, _BOTTOM = 420, 96, 20, 18, 22
+
+
+@dataclass(frozen=True, slots=True)
+class CycleChart:
+    """A burn-down as SVG coordinates: the line, its points, and a description."""
+
+    width: int
+    height: int
+    line: str
+    dots: Sequence[tuple[int, int, str, int]]  # x, y, version, open
+    description: str
+
+
+def cycle_chart(burn_down: Sequence[CycleStep]) -> CycleChart | None:
+    """Return the chart of open regressions; None for fewer than two points."""
+    if len(burn_down) < 2:
+        return None
+    x = Scale(0, len(burn_down) - 1, _SIDE, _CYCLE_WIDTH - _SIDE)
+    y = Scale(0, max(step.open for step in burn_down) or 1, _CYCLE_HEIGHT - _BOTTOM, _CYCLE_TOP)
+    dots = [
+        (x(index), y(step.open), step.point.version.rpartition("-")[2], step.open)
+        for index, step in enumerate(burn_down)
+    ]
+    summary = ", ".join(f"{step.open} at {step.point.version}" for step in burn_down)
+    line = " ".join(f"{left},{top}" for left, top, _, _ in dots)
+    return CycleChart(_CYCLE_WIDTH, _CYCLE_HEIGHT, line, dots, f"Open regressions: {summary}")
+
+
+# --- The index over releases, as coordinates of an SVG whose points are links. Pure ---
+
+_INDEX_LEFT, _INDEX_RIGHT, _INDEX_TOP, _INDEX_HEIGHT = 48, 24, 18, 190
+_INDEX_STEP, _LEAST = 64, 560
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One point: its position, the ends of its interval, and its description."""
+
+    name: str
+    x: int
+    y: int
+    low: int
+    high: int
+    value: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChart:
+    """`lines`: the points of each stretch without a gap; `grid`: heights with their values."""
+
+    width: int
+    height: int
+    lines: Sequence[str]
+    dots: Sequence[Dot]
+    grid: Sequence[tuple[int, str]]
+    description: str
+
+
+def index_chart(points: Sequence[IndexPoint]) -> IndexChart | None:
+    """Return the chart; None for fewer than two points."""
+    known = [point for point in points if point.value is not None]
+    if len(known) < 2:
+        return None
+    low = min(point.low for point in known if point.low is not None)
+    high = max(point.high for point in known if point.high is not None)
+    width = max(_LEAST, _INDEX_LEFT + _INDEX_RIGHT + _INDEX_STEP * (len(points) - 1))
+    across = Scale(0, len(points) - 1, _INDEX_LEFT, width - _INDEX_RIGHT)
+    y = Scale(
+        min(low, high - 1), high, _INDEX_TOP + _INDEX_HEIGHT, _INDEX_TOP
+    )  # no difference of a point fills less than the height
+    dots: list[Dot] = []
+    lines: list[list[str]] = [[]]
+    for index, point in enumerate(points):
+        if point.value is None or point.low is None or point.high is None:
+            lines.append([])
+            continue
+        x = across(index)
+        dots.append(
+            Dot(point.name, x, y(point.value), y(point.low), y(point.high), f"{point.value:.1f}", describe(point))
+        )
+        lines[-1].append(f"{x},{y(point.value)}")
+    grid = y.grid(lambda value: f"{value:.0f}" if high - low > 4 else f"{value:.1f}")
+    described = ", ".join(f"{point.name} {point.value:.1f}" for point in known)
+    stretches = [" ".join(line) for line in lines if len(line) > 1]
+    return IndexChart(width, _INDEX_TOP + _INDEX_HEIGHT + 34, stretches, dots, grid, f"Performance index: {described}")
+
+
+def describe(point: IndexPoint) -> str:
+    """ "v5.6: 104.2, 95% CI 103.1 to 105.0, 18 of 20 benchmarks"."""
+    if point.value is None:
+        return f"{point.name}: no index, 0 of {point.total} benchmarks"
+    text = f"{point.name}: {point.value:.1f}"
+    if point.low != point.high:
+        text += f", 95% CI {point.low:.1f} to {point.high:.1f}"
+    return f"{text}, {point.matched} of {point.total} benchmarks"
+
+
+# --- Two curves over time as one SVG, each in per cent of its own first level, so that their scales don't matter.
+# Pure ---
+
+_OVERLAY_LEFT, _OVERLAY_RIGHT, _OVERLAY_TOP, _OVERLAY_HEIGHT, _OVERLAY_WIDTH = 64, 12, 12, 260, 1120
+_FIRST = 5  # builds whose median is 100
+MOST = 500  # points of a line
+
+
+@dataclass(frozen=True, slots=True)
+class CurveOverlay:
+    """The paths of the lines, in the order of the curves; "" of a curve that can't be drawn. `ticks`: x with a date."""
+
+    width: int
+    height: int
+    lines: Sequence[str]
+    grid: Sequence[tuple[int, str]]
+    ticks: Sequence[tuple[int, str]]
+    left: int = _OVERLAY_LEFT
+
+
+def overlay(curves: Sequence[Sequence[Build]]) -> CurveOverlay | None:
+    """Return the chart; None if no curve has two builds. A curve that begins at zero has no line."""
+    relative = [_relative(builds) for builds in curves]
+    times = [moment for points in relative for moment, _ in points]
+    up = scale([value for points in relative for _, value in points], _OVERLAY_TOP + _OVERLAY_HEIGHT, _OVERLAY_TOP)
+    if up is None or min(times) == max(times):
+        return None
+    across = Scale(min(times), max(times), _OVERLAY_LEFT, _OVERLAY_WIDTH - _OVERLAY_RIGHT)
+    lines = ["L".join(f"{across(moment)} {up(value)}" for moment, value in points) for points in relative]
+    ends = {build.at.timestamp(): f"{build.at:%Y-%m-%d}" for builds in curves for build in builds}
+    return CurveOverlay(
+        width=_OVERLAY_WIDTH,
+        height=_OVERLAY_TOP + _OVERLAY_HEIGHT + 24,
+        lines=[f"M{line}" if line else "" for line in lines],
+        grid=up.grid(lambda value: f"{value:.0f}%"),
+        ticks=[(across(moment), ends[moment]) for moment in (min(times), max(times))],
+    )
+
+
+def _relative(builds: Sequence[Build]) -> list[tuple[float, float]]:
+    """Return times with levels in per cent of the first ones; every so many builds of a long curve."""
+    first = median([build.level for build in builds[:_FIRST]]) if builds else 0.0
+    if len(builds) < 2 or not first:
+        return []
+    step = -(-len(builds) // MOST)
+    return [(build.at.timestamp(), 100 * build.level / first) for build in builds[::step]]
+
+
+# --- The sparkline of a triage row: the samples of both sides as dots, from the heights that its report caches. Pure
+# ---
+
+_SPARKLINE_STEP, _DOT = 3, 2  # one sample every 3 units, the first 2 from the edge
+
+
+def paths(spark: str) -> tuple[str, str, int]:
+    """Return the two sides of a sparkline as SVG paths of dots, and its width; empty without samples.
+
+    >>> paths("17,18|3")
+    ('M2 19h0M5 20h0', 'M11 5h0', 12)
+    """
+    if not spark:
+        return "", "", 0
+    old, new = (side.split(",") for side in spark.split("|"))
+    good = "".join(f"M{_DOT + _SPARKLINE_STEP * number} {int(each) + _DOT}h0" for number, each in enumerate(old))
+    start = _DOT + _SPARKLINE_STEP * (len(old) + 1)
+    bad = "".join(f"M{start + _SPARKLINE_STEP * number} {int(each) + _DOT}h0" for number, each in enumerate(new))
+    return good, bad, start + _SPARKLINE_STEP * len(new) - _DOT
+
+
+def described(spark: str) -> str:
+    """Return the sparkline's text alternative."""
+    if not spark:
+        return ""
+    old, new = (side.count(",") + 1 for side in spark.split("|"))
+    return f"{old} before, {new} after"
+
+
+_SPARKLINE_LETTERS = "▁▂▃▄▅▆▇█"
+
+
+def in_letters(heights: str, most: int = 24) -> str:
+    """Return heights between 0 and 100 as a line of letters, the last `most` of them; "" for fewer than two.
+
+    >>> in_letters("0,50,100")
+    '▁▄█'
+    """
+    values = [int(each) for each in heights.split(",")[-most:]] if heights else []
+    if len(values) < 2:
+        return ""
+    return "".join(
+        _SPARKLINE_LETTERS[min(len(_SPARKLINE_LETTERS) - 1, max(0, value) * len(_SPARKLINE_LETTERS) // 101)]
+        for value in values
+    )

@@ -12,8 +12,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from prometheus_client import Histogram
 
-from tracker.log_context import bound
-from tracker.services.reports import folding
+from tracker.logs import bound
+from tracker.services import event_log
 from tracker.unavailable import unavailable
 
 REQUEST_TIMES = Histogram(
@@ -56,7 +56,7 @@ class FoldedReports:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method not in ("GET", "HEAD") or request.path.startswith(_ALWAYS_SHOWN):
             return self.get_response(request)
-        if at := folding.progress():
+        if at := event_log.progress():
             return unavailable(request, str(at))
         return self.get_response(request)
 

@@ -6,12 +6,131 @@ docs/settings.md lists every name.
 
 from __future__ import annotations
 
+import os
+import re
 import secrets
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
+import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from tracker.environment import address, database, env, flag, pairs, positive_int, postgresql_options, seconds
+# --- Typed settings from the environment: a bad value is rejected in one line that names the setting ---
+
+env = environ.Env()
+T = TypeVar("T")
+_SWITCH_VALUES = {
+    "on": True,
+    "true": True,
+    "yes": True,
+    "1": True,
+    "off": False,
+    "false": False,
+    "no": False,
+    "0": False,
+}
+_ADDRESS = re.compile(r"[\w.!#$%&'*/=?^`{|}~-]+@[\w.-]+", re.ASCII)
+
+
+def parse_setting(name: str, expected: str, read: Callable[[], T]) -> T:
+    """Return `read()`. Raises ImproperlyConfigured, which says what was expected and what was found."""
+    try:
+        return read()
+    except (ValueError, KeyError, TypeError, ImproperlyConfigured):
+        # A URL may hold a password, which must not be logged.
+        found = "" if name.endswith("_URL") else f", found {os.environ.get(name, '')[:80]!r}"
+        raise ImproperlyConfigured(f"{name}: expected {expected}{found}") from None
+
+
+def flag(name: str, default: bool) -> bool:
+    """Return a switch. A word that is neither on nor off is rejected: a typo must not let mail go out."""
+    return parse_setting(
+        name, "on or off", lambda: _SWITCH_VALUES[env.str(name, default="on" if default else "off").strip().lower()]
+    )
+
+
+def seconds(name: str, default: float) -> float:
+    """Return a time span in seconds, above 0 and below 10**7 (some months)."""
+
+    def read() -> float:
+        span = float(env.str(name, default=str(default)))
+        if not 0 < span < 10**7:
+            raise ValueError
+        return span
+
+    return parse_setting(name, "a number of seconds", read)
+
+
+def positive_int(name: str, default: int) -> int:
+    """Return a whole number above 0 and below one million."""
+
+    def read() -> int:
+        number = int(env.str(name, default=str(default)))
+        if not 0 < number < 10**6:
+            raise ValueError
+        return number
+
+    return parse_setting(name, "a whole number from 1 to 999999", read)
+
+
+def pairs(name: str, expected: str = "comma-separated name=path pairs", key: str = r".+") -> dict[str, str]:
+    """Return comma-separated name=value pairs as a dict; `key`: the pattern that a name must match."""
+
+    def read() -> dict[str, str]:
+        found = dict(pair.split("=", 1) for pair in env.list(name, default=[]))
+        if not all(re.fullmatch(key, own) and value for own, value in found.items()):
+            raise ValueError
+        return found
+
+    return parse_setting(name, expected, read)
+
+
+def address(name: str, default: str) -> str:
+    """Return an email address in ASCII, without a +tag."""
+
+    def read() -> str:
+        found: str = env.str(name, default=default)
+        if not _ADDRESS.fullmatch(found):
+            raise ValueError
+        return found
+
+    return parse_setting(name, "an address like perfbot@bot.example.org", read)
+
+
+def database(name: str, default: str) -> dict[str, Any]:
+    """Return Django's database settings from a URL."""
+
+    def read() -> dict[str, Any]:
+        if not env.str(name, default=default).startswith(("sqlite:", "postgres:", "postgresql:")):
+            raise ValueError
+        return dict(env.db_url(name, default=default))
+
+    return parse_setting(name, "sqlite:///path or postgres://user:password@host/name", read)
+
+
+def postgresql_options(period: float, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how to connect to PostgreSQL so that a machine that vanishes holds up no other; `given` has precedence.
+
+    `period`: seconds after which the server ends an idle transaction, and frees its locks; at least 5. A process
+    notices within half a minute that the server's machine is gone; TCP alone takes up to two hours.
+    """
+    ours = {
+        "options": f"-c idle_in_transaction_session_timeout={int(1000 * max(5.0, period))}",
+        "connect_timeout": 10,
+        "keepalives_idle": 15,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 30_000,
+    }
+    if "options" in given:  # the later of two wins
+        given = {**given, "options": f"{ours['options']} {given['options']}"}
+    return {**ours, **given}
+
+
+# --- Settings, read once from the environment, with defaults that are safe on a fresh machine ---
+# `PERFWORK_ENV=FILE` adds settings from an env file, which never override the real environment.
+# docs/settings.md lists every name.
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -237,14 +356,14 @@ else:  # connecting to PostgreSQL takes 10 ms, more than all queries of a page
     DATABASES["default"]["OPTIONS"] = postgresql_options(PERFWORK_PERIOD, DATABASES["default"].get("OPTIONS", {}))
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "releases"
-AUTHENTICATION_BACKENDS = ["tracker.services.accounts.passwords.LimitedPasswords"]
+AUTHENTICATION_BACKENDS = ["tracker.services.accounts.LimitedPasswords"]
 # Scrypt takes 60 ms and 16 MB for a password, which a stolen database makes as dear; PBKDF2, the default, takes 500 ms.
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.ScryptPasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",  # of accounts from before
 ]
 # On the server, so that a sign-out ends them. Readers who never signed in have none, and cost no query.
-SESSION_ENGINE = "tracker.services.accounts.sessions"
+SESSION_ENGINE = "tracker.services.sessions"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 # Only our own files: inline scripts and styles are blocked.
 CONTENT_SECURITY_POLICY = {
@@ -283,7 +402,7 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
     _queue = VAR / "queue"
     _queue.mkdir(exist_ok=True)
     (_queue / "control").mkdir(exist_ok=True)
-    CELERY_BROKER_TRANSPORT = "bot.runtime.file_broker:Transport"
+    CELERY_BROKER_TRANSPORT = "bot.celery:Transport"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(_queue),
         "data_folder_out": str(_queue),
@@ -303,13 +422,13 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        "context": {"()": "tracker.log_context.AddContext"},
+        "context": {"()": "tracker.logs.AddContext"},
         "database": {"()": "tracker.unavailable.OncePerMinute"},
     },
     # Only the one that is used: each is made at every start, and the JSON one imports 60 ms of code.
     "formatters": {
         LOG_FORMAT: (
-            {"()": "tracker.log_context.json_formatter"}
+            {"()": "tracker.logs.json_formatter"}
             if LOG_FORMAT == "json"
             else {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s%(context)s"}
         )

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.defaults import server_error
 
-from tracker.services.sql.interrupted import is_interruption
+from tracker.services.database import is_interruption
 
 RETRY = 10  # seconds
 _QUIET = 60.0  # seconds between two log lines of a process

@@ -14,14 +14,14 @@ from functools import cache
 from typing import Any
 
 from benchmarks.accuracy.replies import LKP, SHARED
-from bot.archives.sources.mbox import read_mbox
+from bot.archives.files import read_mbox
 from bot.explain import track
-from bot.mail.identity import BotIdentity
-from bot.replies.classifier.training import REAL, Labelled
-from bot.replies.effect import Relation, Standpoint
+from bot.mail.settings import BotIdentity
 from bot.replies.effects import effects_by_rules, facts_of
 from bot.replies.reading import Reading, understand
-from bot.replies.which_report.report_lookup import KnownReport, KnownReports
+from bot.replies.rules.notation import Relation, Standpoint
+from bot.replies.training import REAL, Labelled
+from bot.replies.which_report import KnownReport, KnownReports
 from bot.robot_reports.report import find_report
 
 OTHER_LAB_PEOPLE = frozenset(

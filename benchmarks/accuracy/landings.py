@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.accuracy.shares import share  # noqa: E402
+from benchmarks.accuracy.shares import share
 
 COMMITS, ASKED = 600, 200
 

@@ -17,13 +17,13 @@ from random import Random
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.accuracy import labelled  # noqa: E402
-from benchmarks.accuracy.labelled import LabelledReply  # noqa: E402
-from benchmarks.accuracy.shares import KEPT, bounds, share  # noqa: E402
-from bot.replies.classifier import examples, training  # noqa: E402
-from bot.replies.classifier.model import Model, load  # noqa: E402
-from bot.replies.effect import Effect, Mode, name_of  # noqa: E402
-from bot.replies.effects import MERE_RESPONSE, closes, content_effects, settled  # noqa: E402
+from benchmarks.accuracy import labelled
+from benchmarks.accuracy.labelled import LabelledReply
+from benchmarks.accuracy.shares import KEPT, bounds, share
+from bot.replies import training
+from bot.replies.classifier import Model, load
+from bot.replies.effects import MERE_RESPONSE, closes, content_effects, settled
+from bot.replies.rules.notation import Effect, Mode, name_of
 
 _READERS = "careful readers' labels, real threads"
 
@@ -127,7 +127,7 @@ def print_mere_responses(mere: Sequence[Judged], where: str, *, unseen: bool) ->
 
 def print_by_effect(found: Sequence[Judged]) -> None:
     print(f"\n{'effect':18}{'labelled':>9}{'offered':>9}{'acted':>7}{'right':>7}")
-    for name in examples.EFFECTS:
+    for name in training.EFFECTS:
         of = [each for each in found if each.reply.label["status_effect"] == name]
         acted = [each for each in found if name in each.acting]
         offered = sum(bool(each.offered & each.reply.acceptable) for each in of)
@@ -174,7 +174,7 @@ def main() -> None:
         print_states(found)
         return
     folds = next((int(each) for each in sys.argv[1:] if each.isdigit()), 10)
-    written = training.labelled(examples.load())
+    written = training.labelled(training.load())
     found = left_out(folds, written)
     by_set(found, print_figures)
     print_by_effect(found)

@@ -9,10 +9,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.accuracy import labelled, left_out_threads  # noqa: E402
-from benchmarks.accuracy.replies import intent_counts, rule_counts, threads  # noqa: E402
-from bot.replies.classifier import examples, training  # noqa: E402
-from bot.replies.rules.page import MEASURED, page  # noqa: E402
+from benchmarks.accuracy import labelled, left_out_threads
+from benchmarks.accuracy.replies import intent_counts, rule_counts, threads
+from bot.documentation import MEASURED, page
+from bot.replies import training
 
 
 def accuracy() -> dict[str, Any]:
@@ -27,7 +27,7 @@ def accuracy() -> dict[str, Any]:
 
 def left_out_summary(folds: int = 10) -> dict[str, str]:
     """Return how replies are read by a classifier that has not learned from their threads."""
-    judged = left_out_threads.left_out(folds, training.labelled(examples.load()))
+    judged = left_out_threads.left_out(folds, training.labelled(training.load()))
     acts = [(each, name) for each in judged for name in each.acting]
     right = sum(each.is_right(name) for each, name in acts)
     offered = sum(any(map(each.is_right, each.offered)) for each in judged)

@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.accuracy.shares import share  # noqa: E402
-from bot.git.maintainers import Maintainers  # noqa: E402
-from bot.mail.people.mailmap import read_mailmap  # noqa: E402
-from tests.debian_kernel import DebianKernel  # noqa: E402
-from tests.needs import kernel_source  # noqa: E402
+from benchmarks.accuracy.shares import share
+from bot.git.maintainers import Maintainers
+from bot.mail.settings import read_mailmap
+from tests.debian_kernel import DebianKernel
+from tests.needs import kernel_source
 
 TESTED = 200  # the first commits are those of `make maintainers`
 LKML = {"linux-kernel@vger.kernel.org"}  # the script names it for every file, and a report goes there anyway

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bot.archives.sources.mbox import read_mbox
+from bot.archives.files import read_mbox
 from bot.explain import explain
-from bot.mail.identity import BotIdentity
+from bot.mail.settings import BotIdentity
 
 SHARED = Path(__file__).resolve().parent.parent.parent.parent / "shared" / "data"
 LAB = "oliver.sang@intel.com,rong.a.chen@intel.com,yujie.liu@intel.com"

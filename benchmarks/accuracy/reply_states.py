@@ -14,10 +14,10 @@ from datetime import UTC, datetime, timedelta
 from benchmarks.accuracy.labelled import SHARED
 from benchmarks.accuracy.left_out_threads import Judged
 from benchmarks.accuracy.replies import STATES
-from bot.replies.effect import Mode, name_of
-from bot.replies.to_events import events_of
+from bot.replies.effects import events_of
+from bot.replies.rules.notation import Mode, name_of
 from tracker.domain.events import EventData, EventKind, Role, Verdict
-from tracker.domain.report_state.fold import fold
+from tracker.domain.report_state import fold
 
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 

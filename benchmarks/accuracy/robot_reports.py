@@ -13,12 +13,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.accuracy import replies  # noqa: E402
-from benchmarks.accuracy.shares import share  # noqa: E402
-from bot.archives.sources.mbox import read_mbox  # noqa: E402
-from bot.mail.message import parse  # noqa: E402
-from bot.robot_reports.as_json import report_json  # noqa: E402
-from bot.robot_reports.report import find_report  # noqa: E402
+from benchmarks.accuracy import replies
+from benchmarks.accuracy.shares import share
+from bot.archives.files import read_mbox
+from bot.explain import report_json
+from bot.mail.message import parse
+from bot.robot_reports.report import find_report
 
 SHARED = ROOT.parent / "shared" / "data"
 DATASETS = ("reports-dev", "reports-in-patch-threads-dev")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.accuracy.shares import KEPT, Share  # noqa: E402
-from benchmarks.table import commit  # noqa: E402
+from benchmarks.accuracy.shares import KEPT, Share
+from benchmarks.table import commit
 
 PAGE = ROOT / "docs" / "accuracy.md"
 SCRIPTS = {

@@ -17,8 +17,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.accuracy.shares import share  # noqa: E402
-from benchmarks.archive import manage  # noqa: E402
+from benchmarks.accuracy.shares import share
+from benchmarks.archive import manage
 
 SHARED = ROOT.parent / "shared" / "data"
 BUNDLE = SHARED / "lore" / "cgroups.0.bundle"

@@ -5,24 +5,136 @@ A mail that seems to be about an unknown report becomes a pending reference; it 
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from billiard.exceptions import SoftTimeLimitExceeded  # what Celery raises, without Celery
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
+from bot.archives.files import RawMail
 from bot.archives.filing import Filed, MailFiler
-from bot.archives.filing.known_reports import keys_in_database, keys_of_culprit
+from bot.archives.known_reports import awaited_keys, keys_in_database, keys_of_culprit, tracked_keys
 from bot.archives.prefilter import Passes, Prefilter, key_of_message
-from bot.archives.sources.raw import RawMail
-from bot.archives.storage import add_pending_references, erased, is_too_long, keep, keep_all
-from bot.archives.tally import ReadTally
-from bot.mail.identity import BotIdentity
+from bot.mail.settings import BotIdentity
 from bot.replies.reading import Reading, understand
-from tracker.models import Archive, Event, Message, OutgoingMail, PendingReference, RawMessage, Suggestion
-from tracker.services.sql.interrupted import is_interruption
+from bot.replies.sender_kind import SenderKind
+from bot.second_opinion import suggest_stored
+from tracker.models import (
+    Archive,
+    Event,
+    Finding,
+    Message,
+    OutgoingMail,
+    PendingReference,
+    RawMessage,
+    Report,
+    Suggestion,
+)
+from tracker.services import database, event_log, report_summary
+from tracker.services.database import Lock, is_interruption
+
+# --- Counts of what a reading did. Pure ---
+
+
+@dataclass(slots=True)
+class ReadTally:
+    """Mails seen, and of those: report mails (and how many repeat a culprit), replies, already known, pending,
+    quarantined.
+    """
+
+    seen: int = 0
+    reports: int = 0
+    repeated: int = 0
+    replies: int = 0
+    known: int = 0
+    pending: int = 0
+    quarantined: int = 0
+    kept: int = 0  # newly stored
+
+    def __iadd__(self, other: ReadTally) -> ReadTally:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        return self
+
+
+# --- Store the bytes of mails that concern us: once, as received, before they are read (DESIGN rule 1) ---
+
+MOST_KEYS = 60  # per pending mail
+
+
+def is_too_long(error: Exception) -> bool:
+    """Whether the database rejects a mail because a name in it is too long, which is the mail's fault."""
+    return type(error.__cause__).__name__ == "ProgramLimitExceeded"  # PostgreSQL: no index holds more than 2,704 bytes
+
+
+def erased(mails: Iterable[RawMail]) -> set[bytes]:
+    """Return the bytes of those mails that were erased on request: the archives that they came from still have them."""
+    digests = {hashlib.sha256(mail.raw).hexdigest(): mail.raw for mail in mails}
+    rows = RawMessage.objects.filter(digest__in=digests, erased_at__isnull=False)
+    return {digests[digest] for digest in rows.values_list("digest", flat=True)}
+
+
+def keep(mail: RawMail, archive: Archive | None, now: datetime) -> RawMessage:
+    """Store the bytes, once, and return the row; a quarantined one leaves quarantine."""
+    row, made = RawMessage.objects.get_or_create(
+        digest=hashlib.sha256(mail.raw).hexdigest(),
+        defaults={
+            "archive": archive,
+            "position": mail.position,
+            "compressed": zlib.compress(mail.raw),
+            "received_at": now,
+        },
+    )
+    if not made and row.error:
+        row.error = ""  # it can be read now
+        row.save(update_fields=["error"])
+    return row
+
+
+def keep_all(mails: Sequence[RawMail], archive: Archive | None, now: datetime) -> tuple[dict[bytes, RawMessage], int]:
+    """Store many at once. Returns the rows by their bytes, and how many of them are new."""
+    by_digest = {hashlib.sha256(mail.raw).hexdigest(): mail for mail in mails}
+    known = RawMessage.objects.filter(digest__in=by_digest).values_list("digest", flat=True)
+    new = by_digest.keys() - set(known)
+    RawMessage.objects.bulk_create(
+        (
+            RawMessage(
+                digest=digest,
+                archive=archive,
+                position=mail.position,
+                compressed=zlib.compress(mail.raw),
+                received_at=now,
+            )
+            for digest, mail in by_digest.items()
+            if digest in new
+        ),
+        ignore_conflicts=True,
+    )
+    rows = RawMessage.objects.filter(digest__in=by_digest).defer("compressed")
+    return {by_digest[row.digest].raw: row for row in rows}, len(new)
+
+
+def add_pending_references(waiting: Iterable[tuple[RawMessage, Mapping[str, bool]]]) -> None:
+    """Add pending references: a mail is read again once one of its keys is tracked. Each key maps to whether it is the
+    mail's own, which means that the mail is not filed yet.
+    """
+    PendingReference.objects.bulk_create(
+        (
+            PendingReference(key=key, source=source, own=own)
+            for source, keys in waiting
+            for key, own in list(keys.items())[:MOST_KEYS]
+        ),
+        ignore_conflicts=True,
+    )
+
+
+# --- Stage two: parse the mails of a batch that passed stage one, and file them one by one ---
+# A mail that seems to be about an unknown report becomes a pending reference; it is filed once what it names is.
 
 ROUNDS = 1000  # a pending mail may wait for another one, as deep as threads go
 AT_ONCE = 500
@@ -263,3 +375,79 @@ def _count(filed: Filed, tally: ReadTally, passed: Passed, filer: MailFiler) -> 
     tally.replies += filed.is_reply
     tally.known += filed.was_known and not filer.has_just_filed(filed.message_id)
     tally.kept += bool(filed.message_id and not filed.was_known and not passed.source)
+
+
+# --- Read stored mail again with the current code: the quarantined mail, or all of it (DESIGN rule 1) ---
+
+REPLAY_AT_ONCE = 200  # mails
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The number of mails that were read again, the tally, and the culprits of reports whose state changed."""
+
+    mails: int
+    tally: ReadTally
+    changed: tuple[str, ...]
+
+
+def replay_quarantine(
+    identity: BotIdentity, now: datetime, progress: Callable[[int], None] = lambda count: None
+) -> Replayed:
+    """Read quarantined mail again. Each slice is a transaction."""
+    before = _states()
+    rows = RawMessage.objects.exclude(error="")
+    tally, mails = _replay_read_again(rows, identity, now, progress)
+    return Replayed(mails, tally, _changed(before))
+
+
+@transaction.atomic
+def replay_all(identity: BotIdentity, now: datetime, progress: Callable[[int], None] = lambda count: None) -> Replayed:
+    """Delete what was read from mail, and read all mail again, in one transaction. What people decided stays."""
+    database.take(Lock.FILING)
+    before = _states()
+    mails = Message.objects.exclude(kind=SenderKind.SELF).filter(source__erased_at=None)  # those can't be read again
+    ids = mails.values("message_id")
+    reported = mails.filter(author_email__in=identity.robots).values("report")
+    Finding.objects.filter(result=None, report__in=reported).delete()  # findings from results stay
+    event_log.forget_mail(ids)
+    PendingReference.objects.all().delete()
+    mails.delete()
+    rows = RawMessage.objects.exclude(message__kind=SenderKind.SELF).filter(erased_at=None)
+    tally, count = _replay_read_again(rows, identity, now, progress)
+    suggest_stored()
+    event_log.refold(Report.objects.values_list("pk", flat=True))
+    report_summary.refresh(Report.objects.values_list("pk", flat=True))
+    return Replayed(count, tally, _changed(before))
+
+
+def _replay_read_again(
+    rows: QuerySet[RawMessage], identity: BotIdentity, now: datetime, progress: Callable[[int], None]
+) -> tuple[ReadTally, int]:
+    prefilter, filer = Prefilter(tracked_keys(), identity, awaited_keys()), MailFiler(identity, now)
+    tally, count = ReadTally(), 0
+    for chunk in _slices(rows):
+        passed = [Passed(RawMail(row.raw, row.position), Passes.REPORT, row) for row in chunk]
+        with transaction.atomic():
+            database.take(Lock.FILING)
+            tally += take(passed, None, filer, prefilter)
+        filer.clear_cache()
+        count += len(chunk)
+        progress(count)
+    return tally, count
+
+
+def _slices(rows: QuerySet[RawMessage]) -> Iterator[list[RawMessage]]:
+    """Yield rows in the order of arrival, a slice at a time; a mail that is quarantined again is not read twice."""
+    last = 0
+    while chunk := list(rows.filter(pk__gt=last).order_by("pk")[:REPLAY_AT_ONCE]):
+        last = chunk[-1].pk
+        yield chunk
+
+
+def _states() -> dict[str, str]:
+    return dict(Report.objects.values_list("culprit__sha", "status"))
+
+
+def _changed(before: dict[str, str]) -> tuple[str, ...]:
+    return tuple(sorted(sha for sha, status in _states().items() if before.get(sha) != status))

@@ -2,29 +2,166 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db.models import Case, When
+from django.db.models import Case, QuerySet, When
 
-from bot.archives.filing import about_our_mail, report_import
-from bot.archives.filing.conclusions import Conclusions, Made
-from bot.archives.filing.known_reports import add_report, commit_keys, keys_of_culprit, load, names_in
-from bot.mail.auth.verdict import AuthVerdict
-from bot.mail.identity import BotIdentity
-from bot.outbox.composing.command_answers import answer
-from bot.replies.effect import Effect, Mode, Relation
-from bot.replies.reading import Reading, understand
+from bot.archives import report_import
+from bot.archives.known_reports import add_report, commit_keys, keys_of_culprit, load, names_in
+from bot.mail.authentication import AuthVerdict
+from bot.mail.patches import find_links
+from bot.mail.settings import BotIdentity
+from bot.notifications.command_answer import answer
+from bot.outbox import reconcile
+from bot.outbox.reconcile import process_bounce, process_wish
+from bot.replies.effects import effects_of, events_of, settled
+from bot.replies.reading import Reading, understand, wish_of
+from bot.replies.rules.notation import Effect, Mode, Relation
 from bot.replies.sender_kind import SenderKind
-from bot.replies.which_report.report_lookup import KnownReports, Thread
-from bot.robot_reports.proof import is_proven
-from bot.robot_reports.report import find_report
-from bot.robot_reports.value import RobotReport
-from tracker.domain.events import EventKind
-from tracker.models import Event, Message, RawMessage, Report
-from tracker.services.reports import event_log, report_summary
-from tracker.services.reports.suggestions import UNVERIFIED_REPORT
+from bot.replies.which_report import KnownReports, Thread
+from bot.robot_reports.report import RobotReport, find_report, is_proven
+from tracker.domain.events import EventData, EventKind
+from tracker.models import Decision, Event, Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
+from tracker.services import event_log, report_summary
+from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT
+
+# --- What a mail says about mail of ours: it was delivered, it bounced, or someone wants no more of it ---
+
+
+def record_delivery(reading: Reading, identity: BotIdentity, now: datetime) -> bool:
+    """Record a mail in our name as delivery evidence; False if it is another mail under the same Message-ID."""
+    unsent = OutgoingMail.objects.filter(message_id=reading.mail.message_id).exclude(state=OutgoingState.SENT)
+    mail = unsent.first()
+    return mail is None or reconcile.evaluate(mail, reading, identity, now)
+
+
+def process_reply(reading: Reading, identity: BotIdentity, now: datetime) -> None:
+    """Take what a mail in a report's thread says about mail to its sender: a bounce, or an opt-out."""
+    if reading.kind is SenderKind.BOUNCE:
+        process_bounce(reading, identity, now)
+    elif reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
+        process_wish(reading, identity, now)
+
+
+def process_other(reading: Reading, identity: BotIdentity, now: datetime) -> bool:
+    """Take a mail that is about no report; False if it is not about our mail either."""
+    if reading.kind is SenderKind.BOUNCE and process_bounce(reading, identity, now):
+        return True  # of a bulletin, which belongs to no report
+    if not wish_of(reading, identity):
+        return False
+    process_wish(reading, identity, now)
+    return True
+
+
+# --- What a mail says, to events and suggestions of one report ---
+
+OF_A_PATCH = ":patch:"  # in the key of what all versions of a patch suggest
+Made = tuple[int, str, bool]  # the report, the key, and whether it is an event or a suggestion
+
+
+class Conclusions:
+    """Applies the effects of mails to reports; `touched`: the reports with new events, which are to be folded."""
+
+    def __init__(self, identity: BotIdentity, now: datetime) -> None:
+        self.identity = identity
+        self.now = now
+        self.touched: set[int] = set()
+
+    def append(self, report: Report, events: Iterable[EventData], quote: str) -> None:
+        """Append events of one report."""
+        self.touched |= event_log.append(event_log.event_row(report, each, self.now, quote) for each in events)
+
+    def _received_at(self, reading: Reading) -> datetime:
+        """Return when a mail without a date came in first, whenever it is read again."""
+        stored = Message.objects.filter(message_id=reading.mail.message_id).values_list("sent_at", flat=True).first()
+        return stored or self.now
+
+    def apply(
+        self, reading: Reading, tag: str, relation: Relation, known: KnownReports, rows: Mapping[str, Report]
+    ) -> set[Made]:
+        """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
+        made: set[Made] = set()
+        report = rows[tag]
+        standpoint = known.standpoint(reading, tag, relation, self.identity)
+        if standpoint.aimed and self._is_copy(reading):
+            standpoint = replace(standpoint, aimed=False)
+        at = reading.mail.date or self._received_at(reading)
+        effects = effects_of(reading, standpoint, self.identity.trust_policy)
+        has_events = any(each.kind and each.mode is Mode.AUTO for each in effects)
+        # What a person has rejected stays rejected, whatever is known since.
+        rejected_keys = event_log.rejected_keys(report, reading.mail.message_id) if has_events else set()
+        given = events_of(effects, reading.mail, standpoint.role, at)
+        given = [each for each in given if each[0].mode is not Mode.AUTO or each[1].key not in rejected_keys]
+        kept = settled([effect for effect, _ in given])
+        for effect, event in given:
+            if effect not in kept:
+                continue
+            if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
+                event = replace(event, key=f"{event.kind}{OF_A_PATCH}{event.title[:300]}")
+            if event.kind is EventKind.DUPLICATE:
+                event = replace(event, remark=self._sha10_of(event.remark, known, rows))
+            made.add((report.pk, event.key, effect.mode is Mode.AUTO))
+            if effect.mode is not Mode.AUTO:
+                self.suggest(report, event, effect)
+            else:
+                self.append(report, [event], effect.quote)
+                event_log.correct(report, event, effect.quote)
+        return made
+
+    def withdraw_others(self, message_id: str, made: Collection[Made]) -> None:
+        """Delete what was concluded from a mail before it was read again, and is no more.
+
+        What people decided stays, and so do suggestions that the versions of a patch share.
+        """
+        events = Event.objects.filter(message_id=message_id, actor="").exclude(kind=EventKind.REPORTED)
+        stale = {pk: report for pk, report, key in _keys_of(events) if (report, key, True) not in made}
+        Event.objects.filter(pk__in=stale).delete()
+        self.touched.update(stale.values())
+        waiting = Suggestion.objects.filter(message_id=message_id, decision=Decision.OPEN)
+        waiting = waiting.exclude(rule=SECOND_OPINION).exclude(key__contains=OF_A_PATCH)
+        unmade = [pk for pk, report, key in _keys_of(waiting) if (report, key, False) not in made]
+        waiting.filter(pk__in=unmade).delete()  # waiting: somebody may have decided meanwhile
+
+    def withdraw(self, message_id: str) -> None:
+        """Delete all that was concluded from a mail which is about no report after all. What people decided stays."""
+        self.withdraw_others(message_id, ())
+        Suggestion.objects.filter(message_id=message_id, decision=Decision.OPEN).delete()
+
+    def _is_copy(self, reading: Reading) -> bool:
+        """Whether the same signed mail was filed before under another Message-ID, which is not signed."""
+        if not reading.trust.signature or reading.trust.covers("message-id"):
+            return False
+        same = Message.objects.filter(signature=reading.trust.signature).order_by("pk")
+        return same.values_list("message_id", flat=True).first() not in (None, reading.mail.message_id)
+
+    def suggest(self, report: Report, event: EventData, effect: Effect) -> None:
+        """Store an event as a suggestion, once; of the versions of a patch the last one, until somebody has decided."""
+        names = ("kind", "occurred_at", "role", "message_id", "commit", "title", "tree", "in_reply_to", "remark")
+        values = {name: getattr(event, name) for name in names}
+        values |= {"quote": effect.quote[:2000], "rule": effect.rule, "why": effect.why}
+        row, made = Suggestion.objects.get_or_create(report=report, key=event.key, defaults=values)
+        earlier = (event.occurred_at, event.message_id) < (row.occurred_at, row.message_id)
+        changed = any(getattr(row, name) != value for name, value in values.items())
+        if not made and not earlier and changed:
+            Suggestion.objects.filter(pk=row.pk, decision=Decision.OPEN).update(**values)
+
+    def _sha10_of(self, argument: str, known: KnownReports, rows: Mapping[str, Report]) -> str:
+        """Return the sha of the report's culprit that a `dup` links to; the argument itself if it is none of ours."""
+        for link in find_links(argument, self.identity.base_url):
+            tag = known.by_message.get(link.message_id, "")
+            if tag in rows:
+                return rows[tag].culprit.sha10
+        return argument[:200]
+
+
+def _keys_of(rows: QuerySet[Event] | QuerySet[Suggestion]) -> Iterator[tuple[int, int, str]]:
+    """Yield the primary key, the report and the key of these events or suggestions."""
+    yield from rows.values_list("pk", "report", "key")
+
+
+# --- File one mail in the database, as message and events: our own, a robot's report, or a reply ---
 
 MOST_REPORTS = 50  # of one culprit, that are compared
 
@@ -109,7 +246,7 @@ class MailFiler:
     def file(self, reading: Reading, keep: Callable[[], RawMessage]) -> Filed:
         """File one mail after `load_reports`. `keep` stores its bytes, and is called first."""
         mail = reading.mail
-        if reading.kind is SenderKind.SELF and not about_our_mail.record_delivery(reading, self.identity, self.now):
+        if reading.kind is SenderKind.SELF and not record_delivery(reading, self.identity, self.now):
             return Filed()  # so that the real one, which may come later, is not a duplicate
         if reading.kind is SenderKind.SELF and mail.message_id in self._bulletins:
             return Filed()  # it names many reports and belongs to none, and so do replies to it
@@ -119,7 +256,7 @@ class MailFiler:
             filed = self._file_report(reading, robot_report, keep())
         elif relations := self.known.relations(reading):
             filed = self._file_reply(reading, relations, keep())
-        elif about_our_mail.process_other(reading, self.identity, self.now):
+        elif process_other(reading, self.identity, self.now):
             keep()
             filed = Filed(mail.message_id)
         else:
@@ -165,7 +302,7 @@ class MailFiler:
         self._store(reading, self._rows[first_tag], source, first_relation)
         if reading.kind is SenderKind.SELF:
             return Filed(mail.message_id)  # its delivery evidence is recorded already
-        about_our_mail.process_reply(reading, self.identity, self.now)
+        process_reply(reading, self.identity, self.now)
         for tag, relation in relations.items():
             self._conclusions.apply(reading, tag, relation, self.known, self._rows)
         answer(reading, self._rows[next(iter(relations))], self.identity, self.now)

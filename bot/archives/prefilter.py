@@ -2,21 +2,210 @@
 
 from __future__ import annotations
 
+import binascii
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from bot.archives.prefilter import patterns
-from bot.archives.prefilter.decode_body import decode_body
-from bot.archives.prefilter.key_set import KeySet
+import hyperscan
+import numpy as np
+
 from bot.mail.headers import decode, to_text
-from bot.mail.identity import BotIdentity
-from bot.mail.links import find_links
-from bot.mail.patches import MAX_SUBJECT
+from bot.mail.patches import MAX_SUBJECT, find_links
 from bot.mail.quoting import clean
-from bot.replies.which_report.answered_report import QUOTED_COMMIT, REPORT_SUBJECT
-from bot.robot_reports.recogniser import Recogniser
+from bot.mail.settings import BotIdentity
+from bot.replies.reading import QUOTED_COMMIT, REPORT_SUBJECT
+from bot.robot_reports.report import Recogniser
+
+# --- The patterns that the prefilter looks for, all found in one pass over the bytes of a mail ---
+# Hyperscan reads some gigabytes per second, whatever the number of patterns; `bytes.find` does so for one.
+
+# What may occur in a mail, as plain numbers, since they are looked up a million times. The first five are header
+# fields, which occur in bodies, too: the position tells which it is.
+FROM, SUBJECT, MESSAGE_ID, IN_REPLY_TO, REFERENCES = range(5)
+HEAD_END = 5  # the first empty line
+BASE64 = 6
+QUOTED_PRINTABLE = 7
+DELSP = 8  # RFC 3676: lines are joined without their final space
+HTML = 9
+OWN = 10  # our own address, with or without a tag
+PAGE = 11  # the page of a report
+LINK = 12  # a link to an archive, up to its path
+FIXES = 13
+ROBOT = 14
+REPORTED = 15
+NOTICED = 16  # from the opening sentence of a report, quoted or not
+COMMAND = 17
+
+_FIELDS = {
+    FROM: b"from:",
+    SUBJECT: b"subject:",
+    MESSAGE_ID: b"message-id:",
+    IN_REPLY_TO: b"in-reply-to:",
+    REFERENCES: b"references:",
+}
+_EACH = hyperscan.HS_FLAG_CASELESS
+_ONCE = hyperscan.HS_FLAG_CASELESS | hyperscan.HS_FLAG_SINGLEMATCH
+Found = dict[int, list[int]]  # pattern → the offset of the end of each match
+
+
+class Patterns:
+    """The patterns for one bot identity, compiled once. Each is little more than a fixed string, which is fastest."""
+
+    def __init__(self, identity: BotIdentity) -> None:
+        local, _, domain = identity.address.partition("@")
+        patterns: list[tuple[int, bytes, int]] = [
+            *((sign, rb"\n" + name, _EACH) for sign, name in _FIELDS.items()),
+            (HEAD_END, rb"\n\r?\n", hyperscan.HS_FLAG_SINGLEMATCH),
+            (BASE64, rb"base64", _ONCE),
+            (QUOTED_PRINTABLE, rb"quoted-printable", _ONCE),
+            (DELSP, rb"delsp", _ONCE),
+            (HTML, rb"text/html", _ONCE),
+            (OWN, rb"%s[+@]" % _quoted(local), _EACH),
+            (PAGE, rb"%s/report/" % _quoted(identity.base_url.partition("://")[2]), _ONCE),
+            (LINK, rb"kernel\.org/", _EACH),
+            (LINK, rb"msgid\.link/", _EACH),
+            (FIXES, rb"fixes:", _EACH),
+            *((ROBOT, _quoted(robot), _EACH) for robot in sorted(identity.robots)),
+            (REPORTED, rb"reported-by:", _ONCE),
+            (NOTICED, rb"noticed a", _EACH),
+            *((COMMAND, rb"\n" + _quoted(word), _ONCE) for word in {identity.prefix, "#regzbot", "#syz"}),
+        ]
+        self._own = re.compile(
+            rb"(?:[0-9a-f]{4,64}(?:\.[0-9a-f]{1,64})?)?@?" + re.escape(domain.encode()) + rb"\b", re.I
+        )
+        self._database = hyperscan.Database()
+        self._database.compile(
+            expressions=[pattern for _, pattern, _ in patterns],
+            ids=[sign for sign, _, _ in patterns],
+            flags=[flags for _, _, flags in patterns],
+            elements=len(patterns),
+        )
+
+    def of(self, raw: bytes) -> Found:
+        """Return all matches in a mail, by pattern."""
+        found: Found = {}
+        self._database.scan(raw, match_event_handler=_note, context=found)
+        start = raw[:12].lower()
+        for sign, name in _FIELDS.items():  # a field on the first line
+            if start.startswith(name):
+                found.setdefault(sign, []).insert(0, len(name))
+        # "perfbot@" at another domain is not ours.
+        if OWN in found and not any(self._own.match(raw, end) for end in found[OWN]):
+            del found[OWN]
+        return found
+
+
+def _note(number: int, start: int, end: int, flags: int, found: object) -> None:
+    assert isinstance(found, dict)
+    found.setdefault(number, []).append(end)
+
+
+def _quoted(text: str) -> bytes:
+    """Return a text as a pattern: each byte by its number, so that none is special."""
+    return b"".join(b"\\x%02x" % byte for byte in text.encode())
+
+
+# --- A set of a million keys in 25 MB, with a dozen lookups per mail that cost the same for any number of keys ---
+# A byte table answers nearly every lookup alone; what it can't rule out is looked up exactly, by 64-bit hash.
+
+_MIN_SLOTS = 1 << 16  # slots
+_SLOTS_PER_KEY = 16  # slots per key: one in sixteen unknown keys is looked up in vain
+_MAX_UNSORTED = 4096  # new keys that are held unsorted
+
+
+class KeySet:
+    """Holds hashes only: keys can't be listed. Keys with the same hash count as one, which costs a parse at worst."""
+
+    def __init__(self, keys: Iterable[bytes] = ()) -> None:
+        self._sorted = np.empty(0, np.int64)
+        self._unsorted: set[int] = set()
+        self._slots = bytearray(_MIN_SLOTS)
+        self._mask = _MIN_SLOTS - 1
+        self.update(keys)
+
+    def __len__(self) -> int:
+        return len(self._sorted) + len(self._unsorted)
+
+    def __contains__(self, key: bytes) -> bool:
+        return self.holds_any((key,))
+
+    def holds_any(self, keys: Iterable[bytes]) -> bool:
+        """Whether any of the keys is in the set."""
+        slots, mask = self._slots, self._mask
+        for key in keys:
+            number = hash(key)
+            if slots[number & mask] and self._holds(number):
+                return True
+        return False
+
+    def _holds(self, number: int) -> bool:
+        if number in self._unsorted:
+            return True
+        index = int(np.searchsorted(self._sorted, number))
+        return index < len(self._sorted) and int(self._sorted[index]) == number
+
+    def add(self, key: bytes) -> None:
+        number = hash(key)
+        self._unsorted.add(number)
+        self._slots[number & self._mask] = 1
+        if len(self._unsorted) > _MAX_UNSORTED:
+            self._sort_in(np.fromiter(self._unsorted, np.int64, len(self._unsorted)))
+            self._unsorted.clear()
+
+    def update(self, keys: Iterable[bytes]) -> None:
+        """Add many at once; they are hashed as they come, and not held in memory."""
+        self._sort_in(np.fromiter(map(hash, keys), np.int64))
+
+    def _sort_in(self, numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        if len(numbers):
+            self._sorted = np.union1d(self._sorted, numbers)
+        size = (
+            max(_MIN_SLOTS, 1 << (len(self._sorted) * _SLOTS_PER_KEY - 1).bit_length())
+            if len(self._sorted)
+            else _MIN_SLOTS
+        )
+        if size != len(self._slots):
+            self._mask = size - 1
+            self._slots = bytearray(size)
+            numbers = self._sorted
+            for number in self._unsorted:
+                self._slots[number & self._mask] = 1
+        np.frombuffer(self._slots, np.uint8)[numbers & self._mask] = 1
+
+
+# --- Decode the transfer encodings in the body of a mail, without splitting it into parts. Pure ---
+# For searching only: what separates the parts stays in it. RFC 2045, RFC 3676.
+
+_UTF16 = ("utf-16-le", "utf-16-be")
+_BASE64 = re.compile(rb"(?:^[ \t]*[A-Za-z0-9+/]+={0,2}[ \t]*(?:\n|\Z))+", re.M)
+
+
+def decode_body(body: bytes, *, quoted: bool, base64: bool, delsp: bool) -> bytes:
+    """Return the body, followed by its decoded forms. `delsp`: flowed lines are joined without a space."""
+    clear = body
+    if quoted:
+        clear += b"\n" + binascii.a2b_qp(body)
+    if base64:
+        clear += b"".join(map(_decoded, _BASE64.findall(body)))
+    if b"\0" in clear:  # UTF-16, or UTF-32
+        clear = clear.replace(b"\0", b"")
+    if delsp:
+        clear += b"\n" + clear.replace(b" \n", b"")
+    return clear
+
+
+def _decoded(block: bytes) -> bytes:
+    letters = b"".join(block.split()).replace(b"=", b"")
+    letters = letters[:-1] if len(letters) % 4 == 1 else letters
+    raw = binascii.a2b_base64(letters + b"=" * (-len(letters) % 4))
+    if b"\0" in raw:  # UTF-16: one of the two byte orders is right
+        raw += b"".join(b"\n" + raw.decode(name, "ignore").encode("utf-8", "ignore") for name in _UTF16)
+    return b"\n" + raw
+
+
+# --- Stage one, the prefilter: does a raw mail concern us? It looks at bytes only, and misses nothing relevant ---
 
 _ID = re.compile(rb"<([^<>]{1,900})>")
 _BARE_ID = re.compile(rb"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
@@ -31,8 +220,8 @@ _ANSWER = re.compile(rb"\s*(?:re|aw|sv|fwd?|wg)\s*:", re.I)
 _MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT.encode(), re.I)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT.encode(), re.M | re.I)
-_ANSWERING = (patterns.IN_REPLY_TO, patterns.REFERENCES)
-_WRAPPED = (patterns.BASE64, patterns.QUOTED_PRINTABLE, patterns.DELSP)  # encodings that may hide words in a body
+_ANSWERING = (IN_REPLY_TO, REFERENCES)
+_WRAPPED = (BASE64, QUOTED_PRINTABLE, DELSP)  # encodings that may hide words in a body
 _HOSTS = (b"lore.kernel.org/", b"lkml.kernel.org/", b"msgid.link/")
 _LONGEST_HOST = 20  # bytes
 _SPACE = re.compile(rb"[ \t\n]")
@@ -77,7 +266,7 @@ class Prefilter:
         """
         self.tracked = KeySet(tracked)
         self.awaited = KeySet(awaited)
-        self._signs = patterns.Patterns(identity)
+        self._signs = Patterns(identity)
         self._reports = Recogniser(identity.robots)
 
     def passes(self, raw: bytes) -> Passes:
@@ -106,7 +295,7 @@ class Prefilter:
         names = [*answered, *_names_in_body(body, in_body), *_answered_culprit(subject, answered, body)]
         if b'Revert "' in subject and not _ANSWER.match(subject):
             names.append(_key_of_title(subject))
-        ours = patterns.OWN in found or patterns.OWN in in_body or patterns.PAGE in in_body
+        ours = OWN in found or OWN in in_body or PAGE in in_body
         return Look(names, _own_ids(raw, found, end), ours=ours, may_be_report=self._may_be_report(raw, found, end))
 
     def judge(self, look: Look) -> Passes:
@@ -119,16 +308,16 @@ class Prefilter:
             self.tracked.add(look.own[0])
         return why
 
-    def _may_be_report(self, raw: bytes, found: patterns.Found, end: int) -> bool:
-        if patterns.ROBOT not in found or found[patterns.ROBOT][0] >= end:
+    def _may_be_report(self, raw: bytes, found: Found, end: int) -> bool:
+        if ROBOT not in found or found[ROBOT][0] >= end:
             return False
-        return self._reports.may_be_report(b"".join(_values(raw, found, patterns.FROM, end)), raw)
+        return self._reports.may_be_report(b"".join(_values(raw, found, FROM, end)), raw)
 
-    def _scanned(self, raw: bytes) -> tuple[bytes, patterns.Found, int]:
+    def _scanned(self, raw: bytes) -> tuple[bytes, Found, int]:
         """Return the mail with LF line ends, the patterns in it, and where its header ends."""
         raw = _with_lf_ends(raw)
         found = self._signs.of(raw)
-        return raw, found, found[patterns.HEAD_END][0] if patterns.HEAD_END in found else len(raw)
+        return raw, found, found[HEAD_END][0] if HEAD_END in found else len(raw)
 
     def names(self, raw: bytes) -> dict[str, bool]:
         """Return the keys that a mail names, and whether each is its own id: the mails it answers and links to, the
@@ -148,23 +337,23 @@ class Prefilter:
         named = {key: is_own for key, is_own in named.items() if len(key) <= _LONGEST and "\0" not in key}
         return named if own and len(named) > 1 else {}
 
-    def _why(self, raw: bytes, found: patterns.Found, end: int, own: list[bytes]) -> Passes:
+    def _why(self, raw: bytes, found: Found, end: int, own: list[bytes]) -> Passes:
         answered = _answered_ids(raw, found, end)
         ids = [*own, *answered]
-        if self.tracked.holds_any(ids) or patterns.OWN in found:
+        if self.tracked.holds_any(ids) or OWN in found:
             return Passes.TRACKED
         subject = _subject(raw, found, end)
         if b'Revert "' in subject and not _ANSWER.match(subject) and _key_of_title(subject) in self.tracked:
             return Passes.NAMED
         suspicious = self.awaited.holds_any(ids) or (b"% " in subject and _CHANGED.search(subject) is not None)
-        if patterns.ROBOT in found and found[patterns.ROBOT][0] < end:
+        if ROBOT in found and found[ROBOT][0] < end:
             if self._may_be_report(raw, found, end):
                 return Passes.REPORT
-            sender = b"".join(_values(raw, found, patterns.FROM, end))
+            sender = b"".join(_values(raw, found, FROM, end))
             # A reply to something that a robot sent or received; but robots reply, too, to patches.
-            answers = patterns.IN_REPLY_TO in found and _ANSWER.match(subject) is not None
+            answers = IN_REPLY_TO in found and _ANSWER.match(subject) is not None
             suspicious = suspicious or (answers and not self._reports.is_robot(sender))
-        if patterns.HTML in found and b"text/plain" not in raw:  # it may contain words that its bytes do not show
+        if HTML in found and b"text/plain" not in raw:  # it may contain words that its bytes do not show
             return Passes.REPORT if suspicious else Passes.NAMED
         body, in_body = raw, found
         if b"\0" in raw or not found.keys().isdisjoint(_WRAPPED):
@@ -175,35 +364,35 @@ class Prefilter:
             return Passes.NAMED
         return self._of_body(body, in_body, suspicious or bool(culprits))
 
-    def _decoded_body(self, raw: bytes, found: patterns.Found, end: int) -> bytes:
-        quoted, base64 = patterns.QUOTED_PRINTABLE in found, patterns.BASE64 in found
-        return decode_body(b"\n" + raw[end:], quoted=quoted, base64=base64, delsp=patterns.DELSP in found)
+    def _decoded_body(self, raw: bytes, found: Found, end: int) -> bytes:
+        quoted, base64 = QUOTED_PRINTABLE in found, BASE64 in found
+        return decode_body(b"\n" + raw[end:], quoted=quoted, base64=base64, delsp=DELSP in found)
 
-    def _of_body(self, body: bytes, found: patterns.Found, suspicious: bool) -> Passes:
+    def _of_body(self, body: bytes, found: Found, suspicious: bool) -> Passes:
         """Return the result for a decoded body."""
-        if patterns.OWN in found or patterns.PAGE in found:
+        if OWN in found or PAGE in found:
             return Passes.TRACKED
         named = Passes.NOT
-        for end in found.get(patterns.FIXES, ()):
+        for end in found.get(FIXES, ()):
             if (sha := _SHA.match(body, end)) and key_of_commit(sha[1]) in self.tracked:
                 named = Passes.NAMED
-        for end in found.get(patterns.LINK, ())[:_LINKS]:
+        for end in found.get(LINK, ())[:_LINKS]:
             if self.tracked.holds_any(_linked(body, end)):
                 return Passes.TRACKED
         if named is Passes.NAMED:
             return named
-        if suspicious or (patterns.REPORTED in found and patterns.ROBOT in found and _closes_something(body, found)):
+        if suspicious or (REPORTED in found and ROBOT in found and _closes_something(body, found)):
             return Passes.MAYBE
-        if any(_PERCENT.match(body, end) for end in found.get(patterns.NOTICED, ())):
+        if any(_PERCENT.match(body, end) for end in found.get(NOTICED, ())):
             return Passes.MAYBE
-        return Passes.MAYBE if patterns.COMMAND in found else Passes.NOT
+        return Passes.MAYBE if COMMAND in found else Passes.NOT
 
 
-def _names_in_body(body: bytes, found: patterns.Found) -> Iterator[bytes]:
+def _names_in_body(body: bytes, found: Found) -> Iterator[bytes]:
     """Yield the mails that a body links to, and the commits that it says it fixes."""
-    for end in found.get(patterns.LINK, ())[:_LINKS]:
+    for end in found.get(LINK, ())[:_LINKS]:
         yield from _linked(body, end)
-    for end in found.get(patterns.FIXES, ()):
+    for end in found.get(FIXES, ()):
         if sha := _SHA.match(body, end):
             yield key_of_commit(sha[1])
 
@@ -238,7 +427,7 @@ def _key_of_title(subject: bytes) -> bytes:
     return b"title " + title.rstrip(b'"')
 
 
-def _values(raw: bytes, found: patterns.Found, sign: int, end: int) -> list[bytes]:
+def _values(raw: bytes, found: Found, sign: int, end: int) -> list[bytes]:
     """Return the values of a header field, still folded."""
     return [_value(raw, start, end) for start in found[sign] if start < end] if sign in found else []
 
@@ -251,12 +440,12 @@ def _value(raw: bytes, start: int, end: int) -> bytes:
     return raw[start : stop if stop >= 0 else end]
 
 
-def _own_ids(raw: bytes, found: patterns.Found, end: int) -> list[bytes]:
+def _own_ids(raw: bytes, found: Found, end: int) -> list[bytes]:
     """Return the Message-ID of a mail; hostile mail may have several, of which the first counts."""
-    return [each for value in _values(raw, found, patterns.MESSAGE_ID, end) for each in _ids_in(value)]
+    return [each for value in _values(raw, found, MESSAGE_ID, end) for each in _ids_in(value)]
 
 
-def _answered_ids(raw: bytes, found: patterns.Found, end: int) -> list[bytes]:
+def _answered_ids(raw: bytes, found: Found, end: int) -> list[bytes]:
     """Return the Message-IDs of the mails that it answers, each once."""
     ids: list[bytes] = []
     for sign in _ANSWERING:
@@ -274,17 +463,17 @@ def _ids_in(value: bytes) -> list[bytes]:
     return ids if value.isascii() else [to_text(each.decode("utf-8", "surrogateescape")).encode() for each in ids]
 
 
-def _subject(raw: bytes, found: patterns.Found, end: int) -> bytes:
-    start = found[patterns.SUBJECT][0] if patterns.SUBJECT in found else end
+def _subject(raw: bytes, found: Found, end: int) -> bytes:
+    start = found[SUBJECT][0] if SUBJECT in found else end
     value = _value(raw, start, end) if start < end else b""
     if b"=?" in value or not value.isascii():
         return decode(value.decode("utf-8", "surrogateescape")).encode()
     return b" ".join(value.split())
 
 
-def _closes_something(body: bytes, found: patterns.Found) -> bool:
+def _closes_something(body: bytes, found: Found) -> bool:
     """Whether a trailer links to a mail that is not a build report; those have lists of their own (oe-kbuild-all)."""
-    for offset in found.get(patterns.LINK, ())[:_LINKS]:
+    for offset in found.get(LINK, ())[:_LINKS]:
         line = body.rfind(b"\n", 0, offset) + 1
         if _CLOSES.match(body, line) and b"kbuild" not in body[offset : offset + 60]:
             return True

@@ -9,20 +9,72 @@ from __future__ import annotations
 
 import fcntl
 import re
+import shutil
 import subprocess
 import tempfile
 import threading
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import IO
 
-from bot.archives.checkpoint import ReadCheckpoint
-from bot.archives.sources.raw import LIMIT, RawMail
-from bot.errors import Unreadable
-from bot.git import repository as git
-from tracker.domain.text.english import counted
+from bot.archives.files import LIMIT, RawMail
+from bot.errors import Busy, Unreadable
+from bot.git import repository
+from tracker.domain.text import counted
+
+# --- A checkpoint: the commits up to which an epoch was read, sparser into the past, as history may change. Pure ---
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCheckpoint:
+    """(number of mails read, commit), newest first. A thousand mails leave about ten marks."""
+
+    marks: tuple[tuple[int, str], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> ReadCheckpoint:
+        """Parse the output of `str`; a bare commit is valid, too, and invalid words are ignored."""
+        marks = []
+        for word in text.split():
+            count, colon, commit = word.rpartition(":")
+            if not colon or count.isdecimal():
+                marks.append((int(count or 0), commit))
+        return cls(tuple(marks))
+
+    def __str__(self) -> str:
+        return " ".join(f"{count}:{commit}" for count, commit in self.marks)
+
+    @property
+    def newest(self) -> str:
+        return self.marks[0][1] if self.marks else ""
+
+    @property
+    def count(self) -> int:
+        return self.marks[0][0] if self.marks else 0
+
+    def to(self, commit: str, more: int) -> ReadCheckpoint:
+        """Return the checkpoint after `more` mails, at `commit`. One older mark is kept per doubled distance."""
+        count = self.count + more
+        kept: dict[int, tuple[int, str]] = {}
+        for mark in self.marks:
+            kept[(count - mark[0]).bit_length()] = mark  # the oldest of its distance
+        return ReadCheckpoint(((count, commit), *(mark for mark in kept.values() if mark[1] != commit)))
+
+    def back_to(self, commit: str) -> ReadCheckpoint:
+        """Return the checkpoint as it was at one of its commits; an empty one for any other commit."""
+        for number, mark in enumerate(self.marks):
+            if mark[1] == commit:
+                return ReadCheckpoint(self.marks[number:])
+        return ReadCheckpoint()
+
+
+# --- public-inbox epochs: git repositories in which each commit adds one mail ---
+# public-inbox-v2-format(5): the mail is the file `m`, a removal the file `d`. public-inbox-v1-format(5): the mail is a
+# file named by a digest of its Message-ID. One `git log` names the mails, one `git cat-file --batch` unpacks them
+# in parallel with us. A second unpacker was measured, and is slower on two cores.
 
 _SLICE = 256  # mails named to the unpacker at once
 _PIPE = 1 << 20  # bytes of pipe buffer between two processes; the kernel may give less
@@ -34,7 +86,7 @@ _Named = tuple[str, str]  # a commit, and the blob of its mail
 
 def epochs(path: Path) -> list[Path]:
     """Return the epochs of an inbox directory (git/0.git, git/1.git, …) in order, or `path` if it is one."""
-    if git.is_repository(path):
+    if repository.is_repository(path):
         return [path]
     numbered = [each for each in (path / "git").glob("*.git") if each.stem.isdecimal()]
     return sorted(numbered, key=lambda each: int(each.stem))
@@ -84,12 +136,12 @@ class EpochSource:
 
 def head(epoch: Path) -> str:
     """Return the newest commit; "" if there is none yet. Raises Unreadable for a broken repository."""
-    if not git.is_repository(epoch):
+    if not repository.is_repository(epoch):
         raise Unreadable(f"{epoch}: not a git repository; clone the epoch again")
     try:
-        return git.run(epoch, "rev-parse", "--verify", "--quiet", "HEAD").decode("ascii").strip()
+        return repository.run(epoch, "rev-parse", "--verify", "--quiet", "HEAD").decode("ascii").strip()
     except Unreadable:
-        if git.run(epoch, "for-each-ref", "--count=1"):
+        if repository.run(epoch, "for-each-ref", "--count=1"):
             raise Unreadable(f"{epoch}: HEAD names a branch that does not exist; see `git symbolic-ref HEAD`") from None
         return ""
 
@@ -98,9 +150,11 @@ def last_common(epoch: Path, checkpoint: ReadCheckpoint) -> str:
     """Return the newest commit of a checkpoint that is still in the history, which a purge may have rewritten."""
     for _, commit in checkpoint.marks:
         try:
-            git.run(epoch, "merge-base", "--is-ancestor", commit, "HEAD")
+            repository.run(epoch, "merge-base", "--is-ancestor", commit, "HEAD")
         except Unreadable:
-            git.run(epoch, "cat-file", "-e", "HEAD^{commit}")  # raises if the repository is broken, not rewritten
+            repository.run(
+                epoch, "cat-file", "-e", "HEAD^{commit}"
+            )  # raises if the repository is broken, not rewritten
             continue
         return commit
     return ""
@@ -133,7 +187,7 @@ class _Reading:
     def __init__(self, epoch: Path, since: str = "", until: str = "", commits: Sequence[str] = ()) -> None:
         self.epoch, self.since = epoch, since
         # A file, since a pipe that is not read would fill up and block git.
-        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `end`
+        self.errors = tempfile.TemporaryFile()  # closed by `end`  # noqa: SIM115
         span = ["--reverse", until, f"^{since}"] if since else ["--reverse", until]
         span = ["--no-walk=unsorted", *commits] if commits else span
         form = ("--raw", "--no-abbrev", "--no-renames", "--format=%H")
@@ -146,7 +200,7 @@ class _Reading:
         self.feeder.start()
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        return git.start(self.epoch, *arguments, stderr=self.errors, bufsize=1 << 18)
+        return repository.start(self.epoch, *arguments, stderr=self.errors, bufsize=1 << 18)
 
     def _feed(self) -> None:
         """Pass the names on in slices, until all are named or the unpacker has ended."""
@@ -223,7 +277,7 @@ class _Reading:
     def _again(self, blob: str) -> bytes | None:
         """Try once more to read a missing mail, whose pack may have been replaced in the meantime."""
         try:
-            return git.run(self.epoch, "cat-file", "blob", blob)[:LIMIT]
+            return repository.run(self.epoch, "cat-file", "blob", blob)[:LIMIT]
         except Unreadable:
             return None
 
@@ -231,7 +285,7 @@ class _Reading:
         """Return git's error message."""
         self.unpacker.wait(timeout=10)
         self.errors.seek(0)
-        return git.error_line(self.errors.read(100_000))
+        return repository.error_line(self.errors.read(100_000))
 
     def end(self) -> None:
         """Kill the processes that still run, and close all pipes."""
@@ -260,3 +314,101 @@ def widen(pipe: int) -> None:
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe
     return pipe
+
+
+# --- Update mirrors of public-inbox archives: `git fetch` the newest epoch, and clone the epochs that follow it ---
+
+_NUMBERED = re.compile(r"(?P<base>.*/)(?P<number>\d{1,4})(?P<end>(?:\.git)?)/?\Z")
+_MOST_NEW = 100  # epochs at once
+_LOW_SPEED_LIMIT = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60")  # gives up on a server that hangs
+FETCHING = 3600.0  # seconds, where nothing else waits
+CLONING = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class NextEpoch:
+    """An epoch that the remote has and we have not."""
+
+    url: str
+    target: Path
+
+
+def is_mirror(path: Path) -> bool:
+    """Whether a path is an inbox or an epoch, which can be fetched."""
+    return _is_inbox(path) or repository.is_repository(path)
+
+
+def refresh(path: Path) -> None:
+    """Fetch what is new in an inbox or an epoch, and clone new epochs, however long it takes.
+
+    Raises Unreadable with the epoch that could not be fetched; what is there can still be read.
+    """
+    fetch(path, FETCHING)
+    clone_following(path)
+
+
+def fetch(path: Path, timeout: float) -> None:
+    """Fetch what is new in the epochs that are there, within `timeout` seconds each; without a remote they stay.
+
+    Raises Unreadable with the epoch that could not be fetched.
+    """
+    known = epochs(path)
+    for epoch in known[-1:] if _is_inbox(path) else known:  # older epochs of an inbox are complete
+        if _remote(epoch):
+            repository.run(epoch, *_LOW_SPEED_LIMIT, "fetch", "--quiet", "origin", timeout=timeout)
+
+
+def next_epoch(path: Path, timeout: float = 120.0) -> NextEpoch | None:
+    """Return the epoch after the newest of an inbox, if its remote has one. `timeout`: seconds for the server."""
+    known = epochs(path) if _is_inbox(path) else []
+    found = _NUMBERED.fullmatch(_remote(known[-1])) if known else None
+    if not found or int(found["number"]) != int(known[-1].stem):
+        return None
+    number = int(known[-1].stem) + 1
+    url = f"{found['base']}{number}{found['end']}"
+    try:
+        repository.run(known[-1], *_LOW_SPEED_LIMIT, "ls-remote", "--quiet", "--heads", "--", url, timeout=timeout)
+    except Unreadable:
+        return None
+    return NextEpoch(url, path / "git" / f"{number}.git")
+
+
+def clone_following(path: Path) -> int:
+    """Clone the epochs that follow the newest one, which may take hours. Return how many.
+
+    An epoch appears under its name when it is complete. Raises Busy while another process clones it, Unreadable if it
+    can't be cloned.
+    """
+    for number in range(_MOST_NEW):
+        following = next_epoch(path)
+        if following is None:
+            return number
+        with _alone(following.target.with_suffix(".lock")):
+            part = following.target.with_suffix(".part")  # no epoch: its name ends in .git
+            shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
+            options = ("clone", "--quiet", "--mirror", "--", following.url, str(part))
+            repository.run(epochs(path)[-1], *_LOW_SPEED_LIMIT, *options, timeout=CLONING)
+            part.rename(following.target)
+    return _MOST_NEW
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """Hold a lock that ends with this process, however it ends."""
+    with file.open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Busy(f"{file.with_suffix('.git')}: another process is cloning it") from None
+        yield
+
+
+def _is_inbox(path: Path) -> bool:
+    return (path / "git").is_dir()
+
+
+def _remote(epoch: Path) -> str:
+    try:
+        return repository.run(epoch, "config", "--get", "remote.origin.url").decode("utf-8", "replace").strip()
+    except Unreadable:
+        return ""

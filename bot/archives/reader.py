@@ -5,30 +5,184 @@ A bad mail affects no other (DESIGN rule 6): it is stored whole with its error, 
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any
 
-from django.db import transaction
-from django.db.models import Count, Model, Q, QuerySet, Sum
+from billiard.exceptions import SoftTimeLimitExceeded  # what Celery raises, without Celery
+from django.db import OperationalError, transaction
+from django.db.models import Count, F, Model, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
 
-from bot.archives.batch import Passed, claim_pending, parsed, take
+from bot.archives.batch import Passed, ReadTally, claim_pending, parsed, take
+from bot.archives.files import RawMail, head_of
 from bot.archives.filing import MailFiler
-from bot.archives.filing.known_reports import awaited_keys, keys_of_culprit, tracked_keys
-from bot.archives.looking_ahead import Looked, looked_at
-from bot.archives.name_index import NameIndex
-from bot.archives.prefilter import Passes, Prefilter, key_of_message
-from bot.archives.sources import Source
-from bot.archives.sources.public_inbox import EpochSource
-from bot.archives.sources.raw import RawMail, head_of
-from bot.archives.tally import ReadTally
-from bot.errors import Unreadable
-from bot.mail.identity import BotIdentity
+from bot.archives.known_reports import NameIndex, awaited_keys, keys_of_culprit, tracked_keys
+from bot.archives.prefilter import Look, Passes, Prefilter, key_of_message
+from bot.archives.public_inbox import EpochSource, fetch, is_mirror, next_epoch, widen
+from bot.archives.sources import Source, open_sources, shown
+from bot.errors import Busy, Unreadable
+from bot.leases import acquire, extend, release
 from bot.mail.message import parse
-from bot.runtime.leases import acquire, extend, release
-from tracker.models import Archive, Message, OutgoingMail, RawMessage, Report
-from tracker.services.sql import locks
-from tracker.services.sql.locks import Lock
+from bot.mail.settings import BotIdentity
+from bot.processes import fork, kill
+from tracker.models import Archive, Message, Mirror, OutgoingMail, RawMessage, Report
+from tracker.services import database
+from tracker.services.database import Lock
+
+# --- The first look at an epoch's mails: the first ones here, the rest in a process of its own, ahead of the filing
+# ---
+# git unpacks on one core. Looking at the bytes takes about as long again, and so does filing where robots post: done by
+# one process they would wait for each other. What is found does not depend on who looks, since what is tracked is asked
+# only here, mail by mail, in the order of the archive (`Prefilter.judge`).
+
+FEW = 500  # mails that are looked at here: a process costs more
+_AT_ONCE = 250  # mails sent at once
+_MOST_BYTES = 1 << 20  # of these mails
+_MOST_HELD = 16 << 20  # with those that are not sent
+_AHEAD = 32  # slices that wait here at most
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A mail of an epoch, and what the prefilter sees in it.
+
+    `raw` is None where the other process, which doesn't learn what is filed meanwhile, saw no reason to send it: if
+    there is one, it is read again from git. The last mail is always sent. `size`: its length in bytes.
+    """
+
+    position: str
+    read_to: str | None
+    size: int
+    raw: bytes | None
+    look: Look
+
+
+_Sent = list[tuple[Any, ...]]  # the fields of `Looked`, and of its look
+
+
+def looked_at(source: EpochSource, cursor: str, goal: str, prefilter: Prefilter) -> Iterator[Looked | None]:
+    """Yield the mails after `cursor` up to `goal`, oldest first, each with what the prefilter sees in it.
+
+    Yields None while it has to wait for more: the time to file what passed. Raises Unreadable as the source does, and
+    if the other process was killed.
+    """
+    last = None
+    with closing(source.mails(cursor, goal)) as mails:
+        for mail in islice(mails, FEW):
+            yield _looked(mail, prefilter)
+            last = mail
+        # Where a mail could not be read, only the end of the pass says so.
+        if last is None or last.read_to != last.position or _is_alone():
+            yield from (_looked(mail, prefilter) for mail in mails)
+            return
+        if next(mails, None) is None:
+            return
+    yield from _from_process(source, last.position, goal, prefilter)
+
+
+def _looked(mail: RawMail, prefilter: Prefilter) -> Looked:
+    return Looked(mail.position, mail.read_to, len(mail.raw), mail.raw, prefilter.look(mail.raw))
+
+
+def _is_alone() -> bool:
+    """Whether there is one core only, on which a second process would just be in the way."""
+    return len(os.sched_getaffinity(0)) < 2
+
+
+def _from_process(source: EpochSource, since: str, goal: str, prefilter: Prefilter) -> Iterator[Looked | None]:
+    """Yield what a forked process reads and looks at; it ends with this one, and when the reader stops."""
+    receiver, sender = Pipe(duplex=False)
+
+    def work() -> None:
+        receiver.close()  # so that the end of the reader is the end of the pipe
+        _send(sender, source, since, goal, prefilter)
+
+    pid = fork(work)  # which has all code loaded, and the patterns compiled
+    sender.close()  # so that the end of the process is the end of the pipe
+    arrived: Queue[_Sent | Exception | None] = Queue(_AHEAD)
+    receiving = Thread(target=_receive, args=(receiver, arrived), daemon=True)  # while this one files
+    receiving.start()
+    try:
+        while True:
+            if arrived.empty():
+                yield None
+            sent = arrived.get()
+            if isinstance(sent, EOFError):
+                raise Unreadable(f"{source.epoch}: the process that read it was killed; the next run resumes")
+            if isinstance(sent, Exception):
+                raise sent
+            if sent is None:
+                return
+            for position, read_to, size, raw, names, own, ours, may_be_report in sent:
+                yield Looked(position, read_to, size, raw, Look(names, own, ours, may_be_report))
+    finally:
+        kill(pid)
+        while receiving.is_alive():
+            with suppress(Empty):
+                arrived.get(timeout=0.01)
+        receiver.close()
+
+
+def _receive(receiver: Connection, arrived: Queue[_Sent | Exception | None]) -> None:
+    """Take slices from the pipe until the last one, an error, or the end of the process that sends them."""
+    sent: _Sent | Exception | None = []
+    while isinstance(sent, list):
+        try:
+            sent = receiver.recv()
+        except (EOFError, OSError):
+            sent = EOFError()
+        arrived.put(sent)
+
+
+def _send(sender: Connection, source: EpochSource, since: str, goal: str, prefilter: Prefilter) -> None:
+    """Look at the mails, and send them in slices, then None, or the error that ended it. Uses no database."""
+    widen(sender.fileno())
+    end: Exception | None = None
+    mails: list[Looked] = []
+    passed: list[bool] = []
+    size = held = 0  # bytes to send, and in memory
+    try:
+        for mail in source.mails_after(since, goal):
+            mails.append(_looked(mail, prefilter))
+            passed.append(prefilter.judge(mails[-1].look) is not Passes.NOT)
+            size += len(mail.raw) if passed[-1] else 0
+            held += len(mail.raw)
+            if len(mails) >= _AT_ONCE or size >= _MOST_BYTES or held >= _MOST_HELD:
+                sender.send(_to_send(mails, passed))
+                mails, passed, size, held = [], [], 0, 0
+    except (Unreadable, OSError) as error:
+        end = error
+    sender.send(_to_send(mails, passed))  # what was read before an error, too
+    sender.send(end)
+
+
+def _to_send(mails: Sequence[Looked], passed: Sequence[bool]) -> _Sent:
+    """Return the fields of mails, without the bytes of those that did not pass, but for the last one."""
+    passed = [*passed[:-1], *(True for _ in mails[-1:])]
+    return [
+        (each.position, each.read_to, each.size, each.raw if sent else None, *_fields(each.look))
+        for each, sent in zip(mails, passed, strict=True)
+    ]
+
+
+def _fields(look: Look) -> tuple[list[bytes], list[bytes], bool, bool]:
+    return look.names, look.own, look.ours, look.may_be_report
+
+
+# --- Read a source into the database: stage one looks at bytes only, stage two files what passed, many per
+# transaction ---
+# A bad mail affects no other (DESIGN rule 6): it is stored whole with its error, and the cursor moves on.
 
 EVERY = 2.0  # seconds of reading that a crash may lose
 MOST = 500  # mails filed per transaction
@@ -190,7 +344,7 @@ class _Reading:
 
     def _take(self) -> ReadTally:
         """File what passed, and what the index finds by the names that matter now."""
-        locks.take(Lock.FILING)
+        database.take(Lock.FILING)
         self.filer.clear_cache()  # others may have changed what it knows of reports
         learnt = self._learn()
         if self.index is None:
@@ -280,3 +434,103 @@ def _rows_since(name: str, known: Sequence[int] | int) -> QuerySet[Model]:
     is_complete = tuple(check) == _check(name, newest)
     rows = NAMED[name]._default_manager.order_by("pk")
     return rows.filter(pk__gt=newest if is_complete else newest - WINDOW)
+
+
+# --- One pass over a configured archive: lease, fetch, read, release. Whatever fails is stored, and shown on
+# `/inbox/` ---
+
+_MOST_DOUBLED = 5  # times
+_REMOTE_EPOCH = 30.0  # seconds for asking whether there is a new epoch
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorPatience:
+    """`fetch`: seconds for a fetch, None for no fetch; `lease`: how long a worker that has died keeps others away.
+
+    `interval`: between two fetches, and between two attempts at an archive that fails. Both double with every failure:
+    a large fetch gets its time, and a server that hangs takes ever less of the workers'. `longest`: of a fetch.
+    """
+
+    fetch: float | None
+    lease: timedelta
+    interval: timedelta
+    longest: float = 900.0
+
+    def fetching(self, failures: int) -> float:
+        """Return the seconds for the fetch after so many failures."""
+        first = self.fetch or 0.0
+        return min(first * (1 << min(failures, _MOST_DOUBLED)), max(self.longest, first))
+
+    def waiting(self, failures: int) -> timedelta:
+        """Return the time until the next attempt."""
+        return self.interval * (1 << min(max(0, failures - 1), _MOST_DOUBLED))
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorPass:
+    """What was read; `has_next`: whether a new epoch waits to be cloned; `error`: why it is not complete, or ""."""
+
+    tally: ReadTally = field(default_factory=ReadTally)
+    has_next: bool = False
+    error: str = ""
+
+
+def read_mirror(address: str, identity: BotIdentity, now: datetime, patience: MirrorPatience) -> MirrorPass:
+    """Fetch and read one configured archive, if it is due. `address`: as in PERFWORK_ARCHIVES.
+
+    Raises Busy if another worker has it. No other error of the archive is raised: each is stored on its row.
+    """
+    mirror, _ = Mirror.objects.get_or_create(path=shown(address))
+    fetches = patience.fetch is not None and "://" not in address and is_mirror(Path(address))
+    waits = fetches or mirror.error
+    if waits and mirror.tried_at and now - mirror.tried_at < patience.waiting(mirror.failures):
+        return MirrorPass()
+    acquire(mirror, patience.lease + timedelta(seconds=patience.fetching(mirror.failures)))
+    try:
+        Mirror.objects.filter(pk=mirror.pk).update(tried_at=now)
+        try:
+            done = _fetch_and_read(mirror, address, identity, now, patience, fetches=fetches)
+        except SoftTimeLimitExceeded:
+            done = MirrorPass(error=f"{mirror}: not finished within the time limit; it continues at the next attempt")
+        _store(mirror, done.error, now)
+        return done
+    finally:
+        release(mirror)
+
+
+def forget_others(addresses: Iterable[str]) -> None:
+    """Forget the archives that are not in PERFWORK_ARCHIVES any more, so that nobody is told that they stand still."""
+    Mirror.objects.exclude(path__in=[shown(each) for each in addresses]).delete()
+
+
+def _fetch_and_read(
+    mirror: Mirror, address: str, identity: BotIdentity, now: datetime, patience: MirrorPatience, *, fetches: bool
+) -> MirrorPass:
+    tally, errors = ReadTally(), []
+    try:
+        if fetches:
+            # A stale archive does not count as read: it may lack a copy that resolves a doubt.
+            fetch(Path(address), patience.fetching(mirror.failures))
+        sources = open_sources(address)
+    except (Unreadable, OSError) as error:
+        return MirrorPass(error=str(error))
+    for source in sources:
+        extend(mirror, patience.lease)
+        try:
+            tally += read_source(source, identity, now, lease=patience.lease)
+        except Busy:
+            continue  # `read` is at it
+        except (Unreadable, OSError, OperationalError) as error:
+            errors.append(str(error))
+    has_next = fetches and next_epoch(Path(address), min(_REMOTE_EPOCH, patience.fetch or 0)) is not None
+    return MirrorPass(tally, has_next, "; ".join(errors))
+
+
+def _store(mirror: Mirror, error: str, now: datetime) -> None:
+    """Store the error, and since when there has been one; nothing is written while all is well."""
+    error = " ".join(error.split())[:1000]
+    row = Mirror.objects.filter(pk=mirror.pk)
+    if error:
+        row.update(error=error, failing_since=Coalesce("failing_since", now), failures=F("failures") + 1)
+    else:
+        row.exclude(error="").update(error="", failing_since=None, failures=0)

@@ -8,22 +8,21 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.mail.addresses import Address
-from bot.mail.identity import BotIdentity
 from bot.mail.message import ParsedMail
+from bot.mail.settings import BotIdentity
+from bot.replies.effects import in_mainline_event, reported_event
 from bot.replies.reading import Reading
-from bot.replies.to_events import in_mainline_event, reported_event
-from bot.replies.which_report.report_lookup import person_keys
-from bot.robot_reports.machine import machine_parts
-from bot.robot_reports.report import clean_title
-from bot.robot_reports.tables.table import ReportTable, Value
-from bot.robot_reports.value import RobotReport
+from bot.replies.which_report import person_keys
+from bot.robot_reports.fields import machine_parts
+from bot.robot_reports.report import RobotReport, clean_title
+from bot.robot_reports.tables import ReportTable, Value
 from tracker.domain.comparison_tables import FailedRuns, KeptTable, TableRow, pack
 from tracker.domain.events import EventData, EventKind, Verdict
 from tracker.models import Commit, Decision, Finding, Machine, Report, Scenario, Suggestion
 from tracker.models.git import TreeRole
 from tracker.services import catalog
-from tracker.services.accounts.addresses import is_of_a_person
-from tracker.services.reports.report_summary import clipped
+from tracker.services.accounts import is_of_a_person
+from tracker.services.report_summary import clipped
 
 _LONGEST = 400  # characters of a name
 _DOUBTFUL = "the robot's report is doubtful: "

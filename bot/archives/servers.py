@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import imaplib
+import logging
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import SplitResult, unquote
 
-from bot.archives.sources.raw import LIMIT, RawMail
+from bot.archives.files import LIMIT, RawMail, SnapshotSource, read_mbox
 from bot.errors import Unreadable
+
+# --- A folder on an IMAP server (RFC 3501), for lists without a mirror: `imaps://user:password@host/folder` ---
 
 _TIMEOUT = 60.0
 _PORTS = {"imap": 143, "imaps": 993}
@@ -126,3 +132,123 @@ def _bodies(response: list[Any]) -> dict[int, bytes]:
             if uid := _UID.search(each[0]) or _UID.search(after):
                 mails[int(uid[1])] = each[1]
     return mails
+
+
+# --- A group on a news server, for lists without a mirror: `nntp://host/group`,
+# `nntps://user:password@host:563/group` ---
+
+with warnings.catch_warnings():  # the stdlib's until Python 3.12; from 3.13 on the same module from PyPI
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import nntplib
+
+nntplib._MAXLINE = LIMIT  # type: ignore[attr-defined]  # mails have longer lines than its 2,048 bytes
+log = logging.getLogger(__name__)
+
+_NNTP_PORTS = {"nntp": 119, "nntps": 563}
+_NO_SUCH_ARTICLE = ("423", "430")
+
+
+@dataclass(frozen=True, slots=True)
+class NntpSource:
+    """One group. Its cursor is the number of the last article that was read."""
+
+    url: SplitResult
+    resumes: bool = True
+    exclusive: bool = True
+
+    @property
+    def group(self) -> str:
+        return unquote(self.url.path.strip("/"))
+
+    @property
+    def address(self) -> str:
+        return self.url.geturl()
+
+    @property
+    def name(self) -> str:
+        return f"{self.url.scheme}://{self.url.hostname}:{self.url.port or _NNTP_PORTS[self.url.scheme]}/{self.group}"
+
+    def goal(self) -> str:
+        with self._server() as server:
+            return str(server.group(self.group)[3])
+
+    def is_done(self, cursor: str, goal: str) -> bool:
+        return cursor == goal
+
+    def resume(self, cursor: str) -> str:
+        """Return the cursor, or "" if the group was recreated and its numbers start over."""
+        return cursor if cursor and int(cursor) <= int(self.goal()) else ""
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        number = int(cursor or 0) + 1
+        while number <= int(goal):
+            with self._server() as server:
+                number = max(number, int(server.group(self.group)[2]))
+                while number <= int(goal):
+                    number += 1
+                    try:
+                        article = server.article(number - 1)[1]
+                    except nntplib.NNTPTemporaryError as gone:
+                        if str(gone)[:3] not in _NO_SUCH_ARTICLE:
+                            raise
+                        continue
+                    except nntplib.NNTPDataError:
+                        log.warning("%s: article %d has a line that is too long; it is skipped", self.name, number - 1)
+                        break  # the rest of it is still coming in: only a new connection gets past it
+                    yield RawMail((b"\n".join(article.lines) + b"\n")[:LIMIT], str(number - 1))
+
+    def after(self, cursor: str, position: str, seen: int) -> str:
+        return position
+
+    @contextmanager
+    def _server(self) -> Iterator[nntplib.NNTP]:
+        connect = nntplib.NNTP_SSL if self.url.scheme == "nntps" else nntplib.NNTP
+        user, password = unquote(self.url.username or "") or None, unquote(self.url.password or "") or None
+        port = self.url.port or _NNTP_PORTS[self.url.scheme]
+        try:
+            with connect(self.url.hostname or "", port, user, password, timeout=_TIMEOUT) as server:
+                yield server
+        except (nntplib.NNTPError, OSError, EOFError, ValueError) as error:
+            raise Unreadable(f"{self.name}: {' '.join(str(error).split())[:200] or 'connection closed'}") from error
+
+
+# --- Fetch a thread by Message-ID from a lore server, with the library that b4 uses ---
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSource(SnapshotSource):
+    """One thread on one server."""
+
+    server: str
+    message_id: str
+    exclusive: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.server} {self.message_id}"
+
+    @property
+    def address(self) -> str:
+        return self.name
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        return read_thread(self.server, self.message_id)
+
+
+def read_thread(server: str, message_id: str) -> Iterator[RawMail]:
+    """Yield the mails of the thread with `message_id`. `server` comes from our settings, never from mail."""
+    import liblore
+
+    node = liblore.LoreNode(server, follow_upstream=False, request_timeout=(5.0, 60.0))
+    try:
+        mbox = node.get_mbox_by_msgid(message_id.strip("<> "))
+    except (liblore.LibloreError, LookupError, OSError) as error:
+        raise Unreadable(f"{server}: {message_id}: {' '.join(str(error).split())[:300]}") from error
+    finally:
+        node.close()
+    if not mbox:
+        raise Unreadable(f"{server}: there is no thread with {message_id}")
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "thread.mbox"
+        file.write_bytes(mbox)
+        yield from read_mbox(file)

@@ -7,21 +7,25 @@ tests/bot/archives/test_archives.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from bot.archives.sources.imap import ImapSource
-from bot.archives.sources.lore import ThreadSource
-from bot.archives.sources.maildir import MaildirSource, is_maildir
-from bot.archives.sources.mbox import FileSource
-from bot.archives.sources.nntp import NntpSource
-from bot.archives.sources.pipe import PipeSource
-from bot.archives.sources.public_inbox import EpochSource, epochs
-from bot.archives.sources.raw import RawMail
+from bot.archives.files import FileSource, MaildirSource, PipeSource, RawMail, is_maildir, read_mbox
+from bot.archives.public_inbox import EpochSource, epochs
+from bot.archives.servers import ImapSource, NntpSource, ThreadSource
 from bot.errors import Unreadable
-from bot.git import repository as git
+from bot.git import repository
+from bot.mail.message import ParsedMail, parse
+from bot.mail.patches import PatchMail, bare_title, is_answer
+
+# --- Open archives: detect the format of a path or URL, and return sources of raw mail, each with a cursor ---
+# To add a format: a file with a class like `Source`, a line in `open_sources`, a test in
+# tests/bot/archives/test_archives.py.
 
 _NO_ADDRESS = "not a valid URL; in a password write # / ? [ @ : as %23 %2F %3F %5B %40 %3A"
 
@@ -94,7 +98,7 @@ def open_sources(name: str) -> list[Source]:
         return [MaildirSource(path, printable(path))]
     if found := epochs(path):
         for epoch in found:
-            if not git.is_repository(epoch):
+            if not repository.is_repository(epoch):
                 raise Unreadable(f"{epoch}: not a git repository; clone the epoch again")
         return [EpochSource(epoch, printable(epoch)) for epoch in found]
     raise Unreadable(
@@ -125,3 +129,53 @@ def thread_source(server: str, message_id: str) -> Source:
     if not server.startswith(("http://", "https://")):
         raise Unreadable("no lore server is set; for example PERFWORK_LORE=https://lore.kernel.org/all")
     return ThreadSource(server, message_id)
+
+
+# --- Find the mail that posted a commit as a patch, by its patch-id on a lore server, like `b4 dig` ---
+
+MOST = 50  # postings of one patch
+_PATCH_ID = re.compile(r"[0-9a-f]{40}\Z")
+
+
+def find_patch_mail(server: str, patch_id: str, title: str) -> PatchMail | None:
+    """Return the last posting of this change under this title, or None if the server has none.
+
+    `server` comes from our settings; its public-inbox must index more than `basic`. Raises Unreadable if the query
+    fails.
+    """
+    if not _PATCH_ID.match(patch_id):
+        return None
+    import liblore
+
+    node = liblore.LoreNode(server, follow_upstream=False, request_timeout=(5.0, 30.0))
+    try:
+        found = node.get_mbox_by_query(f"patchid:{patch_id}")
+    except (liblore.LibloreError, LookupError, OSError) as error:
+        if isinstance(error, liblore.RemoteError) and "404" in str(error):
+            return None
+        raise Unreadable(f"{server}: patch-id {patch_id[:12]}: {' '.join(str(error).split())[:300]}") from error
+    finally:
+        node.close()
+    return chosen(_mails(found), title)
+
+
+def chosen(mails: Sequence[ParsedMail], title: str) -> PatchMail | None:
+    """Return the latest posting with this title, or None; replies may quote a whole patch, and so have its id too."""
+    posted = [mail for mail in mails if not is_answer(mail.subject) and bare_title(mail.subject) == title]
+    dated = [mail for mail in posted if mail.date and mail.message_id]
+    last = max(dated, key=_moment, default=None)
+    return PatchMail(last.message_id, last.ancestors[::-1]) if last else None
+
+
+def _moment(mail: ParsedMail) -> datetime:
+    assert mail.date
+    return mail.date
+
+
+def _mails(mbox: bytes) -> list[ParsedMail]:
+    if not mbox:
+        return []
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "found.mbox"
+        file.write_bytes(mbox)
+        return [parse(each.raw) for each, _ in zip(read_mbox(file), range(MOST), strict=False)]

@@ -1,11 +1,19 @@
-"""The conventions of our mail, from the settings: subject form, lists and limits. Pure."""
+"""Thread our mail: as a reply to a patch, as a reply to our own report, or as a new thread. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
+
+from bot.mail.message import is_message_id
+from bot.mail.patches import find_links
+from bot.mail.settings import BotIdentity
+
+# --- The conventions of our mail, from the settings: subject form, lists and limits. Pure ---
 
 WIDTH = 78  # columns of our text: fits an 80-column terminal when quoted once
 
@@ -45,3 +53,79 @@ class Conventions:
 
 
 DEFAULT = Conventions()
+
+
+# --- Our Message-IDs: fixed when a mail is composed, readable and unique ---
+
+
+def message_id(at: datetime, tag: str, identity: BotIdentity, purpose: str = "") -> str:
+    """Return an id like 202603110412.7d3e91c0-perfbot@bot.example.org: when, about which report, from whom.
+
+    `purpose`: what the mail is about, if it is not the report itself; mails composed in the same minute still get
+    different ids.
+    """
+    local, _, domain = identity.address.partition("@")
+    mark = f"a{hashlib.sha256(purpose.encode('utf-8', 'replace')).hexdigest()[:12]}." if purpose else ""
+    return f"{at:%Y%m%d%H%M}.{mark}{tag[:8]}-{local}@{domain}"
+
+
+# --- Thread our mail: as a reply to a patch, as a reply to our own report, or as a new thread. Pure ---
+
+MOST = 30  # ids in References: the first one and the last others (RFC 5322 section 3.6.4 sets no limit)
+_PATCH_LINK = re.compile(r"https?://patch\.msgid\.link/", re.I)
+_ABOUT = ("closes", "reported-by", "bug")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadPosition:
+    """The Message-ID that a mail replies to, "" for none, and its References, which end with it."""
+
+    in_reply_to: str = ""
+    references: tuple[str, ...] = ()
+
+
+def reply_position(message_id: str, references: Iterable[str] = ()) -> ThreadPosition:
+    """Return the threading of a reply to a mail, which has these References itself."""
+    if not is_message_id(message_id):
+        return ThreadPosition()
+    above = tuple(dict.fromkeys(each for each in references if is_message_id(each) and each != message_id))
+    if len(above) >= MOST:
+        above = (above[0], *above[-(MOST - 2) :])
+    return ThreadPosition(message_id, (*above, message_id))
+
+
+def patch_mail(trailers: Iterable[tuple[str, str]]) -> str:
+    """Return the Message-ID of the patch that became a commit, from its `Link:`; "" if there is none.
+
+    Maintainers' tools add it as the last Link when they apply a patch (Documentation/maintainer/configure-git.rst). A
+    Link right after `Reported-by:` or `Closes:` points to a bug report, and one with "[1]" to a reference of the text.
+    """
+    found = ""
+    before = ""
+    for tag, value in trailers:
+        if tag.strip().lower() == "link":
+            ids = [link.message_id for link in find_links(value) if link.message_id]
+            if ids and _PATCH_LINK.match(value.strip()):
+                return ids[0]
+            if ids and before not in _ABOUT and not re.search(r"[\[#]\s*\d", value.partition(" ")[2]):
+                found = ids[0]
+        before = tag.strip().lower()
+    return found
+
+
+# --- Escape foreign text that programs would act on: trailers, commands, commit lines. Pure ---
+# b4 collects `Tested-by:` from replies, regzbot reads `#regzbot`, other robots `commit:`; all at the start of a line.
+
+_OBEYED = re.compile(
+    r"#\w|[a-z][a-z-]{0,40}-by\s*:|(?:closes|link|fixes|cc|bug|message-id|reverts|commit|from|subject|date)\s*:", re.I
+)
+
+
+def is_obeyed(line: str) -> bool:
+    """Return whether a program may act on the line."""
+    return _OBEYED.match(line) is not None
+
+
+def guarded(body: str, own: Collection[str]) -> str:
+    """Return the body with a space before every line that programs act on, except for our `own` lines."""
+    return "\n".join(f" {line}" if is_obeyed(line) and line not in own else line for line in body.split("\n"))

@@ -12,9 +12,9 @@ from email.utils import format_datetime
 from typing import Any
 
 from bot.compose.recipients import Recipients
-from bot.compose.report.attachments import Attachment
+from bot.compose.report_data import Attachment
 from bot.mail.addresses import Address
-from bot.mail.sanitising import for_header
+from bot.mail.message import for_header
 
 _NARROW = email.policy.SMTP.clone(cte_type="8bit")
 

@@ -5,16 +5,187 @@ docs/mail.md has an example; policy_file.py reads it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+import tomllib
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime, timedelta
+from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import Any
 
-from bot.compose.policy.action import Action
-from bot.compose.policy.rates import Rates
-from bot.compose.policy.reminding import ReminderPolicy
-from bot.compose.report.report_data import ReportData
-from bot.mail.subsystem import subsystem_of
+from bot.compose.report_data import ReportData
+from bot.mail.patches import subsystem_of
+from tracker.domain.deadlines import DEFAULT, DeadlinePolicy, ReportClock
+from tracker.domain.events import State, Verdict
+
+# --- What happens to a mail once it is composed. Pure ---
+
+
+class Action(StrEnum):
+    """What happens to a mail."""
+
+    SEND = "send"
+    APPROVE = "approve"  # a person must approve it first
+    HOLD = "hold"
+
+
+# --- Rate limits of outgoing mail: in total, per domain, per address. Pure ---
+# Each mail is given the first time at which all rates that apply have room, and keeps it: a long queue is scheduled
+# once, and mails for a slow address delay no others.
+
+AHEAD = timedelta(seconds=2)  # the burst that may be sent at once
+Slot = tuple[datetime, datetime]  # the first time that is taken, and the first that is free again
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Mails per minute; 0: no limit. `own`: overrides for a domain ("@kernel.org") or an address."""
+
+    every: int = 0
+    domain: int = 0
+    address: int = 0
+    own: Mapping[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.every or self.domain or self.address or self.own)
+
+    def keys(self, recipients: Sequence[str]) -> Iterator[tuple[str, timedelta]]:
+        """Yield the rate limits that apply to a mail, as (key, time between two mails); the total's key is ""."""
+        domains = dict.fromkeys("@" + each.lower().rpartition("@")[2] for each in recipients)
+        addresses = dict.fromkeys(each.lower() for each in recipients)
+        limits = {
+            "": self.every,
+            **{each: self.own.get(each, self.domain) for each in domains},
+            **{each: self.own.get(each, self.address) for each in addresses},
+        }
+        for key, rate in limits.items():
+            if rate:
+                yield key, timedelta(minutes=1) / rate
+
+
+def reserve_slot(
+    recipients: Sequence[str], rates: Rates, taken: MutableMapping[str, list[Slot]], now: datetime
+) -> datetime | None:
+    """Return when a mail may be sent, None for now. In both cases its slots are reserved in `taken`.
+
+    `taken`: by key, the reserved slots in order, joined where they touch. A mail that waits for a slow address takes a
+    slot of that time from the other limits, and none of those before it.
+    """
+    keys = dict(rates.keys(recipients))
+    begin, before = now, None
+    while begin != before:
+        before = begin
+        for key, apart in keys.items():
+            begin = _next_free(taken.get(key, ()), begin, apart)
+    for key, apart in keys.items():
+        _reserve(taken.setdefault(key, []), (begin, begin + apart), now)
+    return None if begin <= now + AHEAD else begin
+
+
+def _next_free(taken: Sequence[Slot], begin: datetime, apart: timedelta) -> datetime:
+    """Return the first time, from `begin` on, after which nothing is reserved for `apart`."""
+    for slot in taken[bisect_right(taken, begin, key=lambda slot: slot[1]) :]:
+        if slot[0] >= begin + apart:
+            break
+        begin = slot[1]
+    return begin
+
+
+def _reserve(taken: list[Slot], slot: Slot, now: datetime) -> None:
+    """Add a slot, which overlaps none that is reserved; forget those that are past."""
+    del taken[: bisect_right(taken, now, key=lambda slot: slot[1])]
+    at = bisect_right(taken, slot)
+    begin, end = slot
+    if at < len(taken) and taken[at][0] == end:
+        end = taken.pop(at)[1]
+    if at and taken[at - 1][1] == begin:
+        at -= 1
+        begin = taken.pop(at)[0]
+    taken.insert(at, (begin, end))
+
+
+# --- Decide who is reminded of which reports, and when: gently, only on real silence, and rarely. Pure ---
+# A person gets one reminder a week at most, over all reports, and a report is in two at most. A reminder names all
+# reports of its person that are due; it is sent in the thread of the most urgent one.
+
+# Where a reminder would be wrong: who doubts a report or has asked is waiting for the lab.
+_NEVER = frozenset({State.DISPUTED, State.NEEDS_INFO, State.EXPECTED})
+
+
+@dataclass(frozen=True, slots=True)
+class ReminderPolicy:
+    """`action`: what happens to reminders; HOLD: none are composed. `at_least_pct`: of smaller changes nobody is
+    reminded. `most`: reminders in a report's life; `apart`: between two of one report, and between two to one person.
+    """
+
+    action: Action = Action.APPROVE
+    deadlines: DeadlinePolicy = DEFAULT
+    at_least_pct: float = 5.0
+    serious_pct: float = 30.0
+    most: int = 2
+    apart: timedelta = timedelta(days=14)
+    per_person: timedelta = timedelta(days=7)
+    oldest: timedelta = timedelta(days=180)  # reports that were mailed longer ago are left in peace
+
+
+REMINDERS = ReminderPolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class QuietReport:
+    """What decides about a report. `person`: who is awaited; `reminded`: when it was in a reminder before; `silenced`:
+    why there must be none ("" if nothing is known).
+    """
+
+    key: int
+    person: str
+    state: State
+    clock: ReportClock | None
+    change_pct: float | None
+    urgency: int
+    reminded: tuple[datetime, ...] = ()
+    silenced: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReminderBatch:
+    """One mail to one person: the most urgent report first, in whose thread it is sent."""
+
+    person: str
+    reports: Sequence[QuietReport]
+
+
+def is_due(report: QuietReport, policy: ReminderPolicy, now: datetime) -> bool:
+    """Return whether its person may be reminded of a report now."""
+    if report.silenced or not report.person or report.state in _NEVER or report.clock is None:
+        return False
+    if report.change_pct is not None and abs(report.change_pct) < policy.at_least_pct:
+        return False
+    last = max(report.reminded, default=None)
+    rested = last is None or now - last >= policy.apart
+    return len(report.reminded) < policy.most and rested and report.clock.is_overdue(now)
+
+
+def batches(
+    reports: Iterable[QuietReport], last_reminded: Mapping[str, datetime], policy: ReminderPolicy, now: datetime
+) -> list[ReminderBatch]:
+    """Return the reminders that are due, those of the most urgent reports first. `last_reminded`: by person."""
+    of_person: dict[str, list[QuietReport]] = defaultdict(list)
+    for each in reports:
+        last = last_reminded.get(each.person)
+        if is_due(each, policy, now) and (last is None or now - last >= policy.per_person):
+            of_person[each.person].append(each)
+    found = [
+        ReminderBatch(person, sorted(due, key=lambda each: (-each.urgency, each.key)))
+        for person, due in of_person.items()
+    ]
+    return sorted(found, key=lambda batch: (-batch.reports[0].urgency, batch.person))
+
+
+# --- Decide whether a mail is sent automatically, needs approval or is held: the lab's rules and limits. Pure ---
+# docs/mail.md has an example; policy_file.py reads it.
 
 MOST_DAYS = 366  # the longest that a mail waits for a day with room
 
@@ -141,3 +312,99 @@ def first_day(
 
 def _any(patterns: tuple[str, ...], text: str) -> bool:
     return not patterns or any(fnmatchcase(text.lower(), each.lower()) for each in patterns)
+
+
+# --- Parse the policy from its TOML file; docs/mail.md has an example. Pure ---
+
+_LIMITS = {"per_author_a_day": "per_author", "per_list_a_day": "per_list", "a_day": "a_day"}
+_STAGES = ("response_days", "fix_days", "landing_days", "serious_days")
+_YEAR = 250  # working days
+_SIZES = ("at_least_pct", "serious_pct")
+_RATES = {"all": "every", "domain": "domain", "address": "address"}
+_KINDS: dict[str, tuple[type, ...]] = {
+    "direction": (str,),
+    "at_least_pct": (int, float),
+    "below_pct": (int, float),
+    "opted_in": (bool,),
+}
+
+
+def read_policy(text: str) -> Policy:
+    """Return the policy of a file; ValueError with one line on what is wrong. A typo must not let mail out."""
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ValueError(f"invalid TOML: {error}") from None
+    limits: dict[str, Any] = {own: _whole_number(table, name) for name, own in _LIMITS.items() if name in table}
+    if "quiet_days_after_fix" in table:
+        limits["quiet_after_fix"] = timedelta(days=_whole_number(table, "quiet_days_after_fix"))
+    if "rate" in table:
+        limits["rates"] = _rates(table["rate"])
+    if unknown := sorted(table.keys() - _LIMITS.keys() - {"quiet_days_after_fix", "rate", "rule", "reminders"}):
+        raise ValueError(f"{unknown[0]}: unknown setting")
+    if "reminders" in table:
+        limits["reminders"] = _reminders(table["reminders"])
+    rules = table.get("rule", [])
+    if not isinstance(rules, list) or not all(isinstance(each, dict) for each in rules):
+        raise ValueError("rule: expected [[rule]] above each rule")
+    read = tuple(_rule(each, f"rule {number}") for number, each in enumerate(rules, 1))
+    return replace(Policy(rules=read), **limits)
+
+
+def _rates(table: Any) -> Rates:
+    """Return the rates, in mails per minute: `all`, per `domain`, per `address`, and those of named ones."""
+    if not isinstance(table, dict):
+        raise ValueError("rate: expected a [rate] table")
+    numbers = {name.lower(): _whole_number(table, name) for name in table}
+    general = {own: numbers.pop(name) for name, own in _RATES.items() if name in numbers}
+    if invalid := sorted(name for name in numbers if "@" not in name):
+        raise ValueError(f'rate: {invalid[0]}: expected all, domain, address, "@a.domain" or "an@address"')
+    return Rates(**general, own=numbers)
+
+
+def _reminders(table: Any) -> ReminderPolicy:
+    """Return who is reminded when: `action`, the working days of each stage, and from which changes on."""
+    if not isinstance(table, dict):
+        raise ValueError("reminders: expected a [reminders] table")
+    if unknown := sorted(table.keys() - {"action", *_STAGES, *_SIZES}):
+        raise ValueError(f"reminders: {unknown[0]}: unknown setting")
+    if table.get("action", "approve") not in list(Action):
+        raise ValueError(f"reminders: action: expected send, approve or hold, found {table['action']!r}")
+    try:
+        days: dict[str, Any] = {name: _whole_number(table, name) for name in _STAGES if name in table}
+        sizes: dict[str, Any] = {name: float(_whole_number(table, name)) for name in _SIZES if name in table}
+    except ValueError as error:
+        raise ValueError(f"reminders: {error}") from None
+    if wrong := [name for name, number in days.items() if not 1 <= number <= _YEAR]:
+        raise ValueError(f"reminders: {wrong[0]}: expected 1 to {_YEAR} working days, found {days[wrong[0]]}")
+    action = Action(table.get("action", "approve"))
+    return ReminderPolicy(action, deadlines=DeadlinePolicy(**days), **sizes)
+
+
+def _whole_number(table: Mapping[str, Any], name: str) -> int:
+    value = table[name]
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10**6:
+        raise ValueError(f"{name}: expected a whole number, found {value!r}")
+    return value
+
+
+def _rule(table: Mapping[str, Any], where: str) -> PolicyRule:
+    known = {field.name for field in fields(PolicyRule)}
+    if unknown := sorted(table.keys() - known):
+        raise ValueError(f"{where}: {unknown[0]}: unknown condition")
+    if table.get("action") not in list(Action):
+        raise ValueError(f"{where}: action: expected send, approve or hold, found {table.get('action')!r}")
+    if table.get("direction", "") not in ("", Verdict.REGRESSION, Verdict.IMPROVEMENT):
+        raise ValueError(f"{where}: direction: expected regression or improvement, found {table['direction']!r}")
+    values: dict[str, Any] = {"action": Action(table["action"])}
+    for name in table.keys() - {"action"}:
+        value = table[name]
+        kinds = _KINDS.get(name)
+        if kinds is None:
+            if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+                raise ValueError(f"{where}: {name}: expected a list of patterns, found {value!r}")
+            value = tuple(value)
+        elif not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise ValueError(f"{where}: {name}: expected {kinds[-1].__name__}, found {value!r}")
+        values[name] = value
+    return PolicyRule(**values)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from bot.compose.conventions import DEFAULT, Conventions
 from bot.git.maintainers import Duty, Responsible
 from bot.mail.addresses import Address, parse_addresses
-from bot.mail.identity import BotIdentity
-from bot.mail.sanitising import is_address
+from bot.mail.message import is_address
+from bot.mail.settings import BotIdentity
 
 MOST_LISTS = 20
 UNREACHABLE = ("invalid address", "must never get a report", "bounces")  # how the reasons for an exclusion begin

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import re
+import shlex
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import yaml
+
+from bot.compose.conventions import Attached, Conventions, ThreadPosition
 from bot.compose.recipients import CommitPeople
-from bot.compose.threading import ThreadPosition
 from bot.git.maintainers import Responsible
 from bot.mail.addresses import Address
+from bot.mail.message import one_line
 from tracker.domain.events import Grade, Verdict
+from tracker.domain.text import p_value
+
+# --- The content of a report mail: a report with its findings, as values ---
 
 PROFILE = "perf-profile."
 
@@ -153,3 +163,167 @@ def worst(findings: Iterable[FindingData]) -> list[FindingData]:
             -abs(each.change_pct) if each.change_pct is not None else float("-inf"),
         ),
     )
+
+
+# --- Format numbers and table rows as the LKP robot does ---
+
+DIGITS = 5  # significant digits; no benchmark is more precise
+_LEAST_SPREAD = 2  # per cent; tables omit a smaller one
+
+
+def value(number: float) -> str:
+    """Format a value in at most ten columns: five significant digits, at most two trailing zeros."""
+    size = abs(number)
+    if number == 0:
+        return "0.00"
+    if size >= 1e9 or size < 1e-3:
+        return f"{number:.4e}"
+    if size >= 1e3 and number == int(number):
+        return f"{number:.0f}"
+    decimals = min(8, max(0, DIGITS - 1 - math.floor(math.log10(size))))
+    integer, point, rest = f"{number:.{decimals}f}".partition(".")
+    return integer + point + rest[:2] + rest[2:].rstrip("0")
+
+
+def spread(percent: float | None) -> str:
+    """Format a spread as "±  3%" in six columns, blank below 2 %."""
+    if percent is None or percent < _LEAST_SPREAD:
+        return " " * 6
+    return f" ±{percent:3.0f}%" if percent < 1e4 else f" ±{percent:.0e}%"
+
+
+def moved(finding: FindingData) -> str:
+    """Format a change: "-12.4%", "+0.7" for a share, "+inf%" from zero."""
+    change = finding.moved
+    if change is None:
+        return "-inf%" if finding.new_mean < finding.old_mean else "+inf%"
+    unit = "" if finding.in_points else "%"
+    return f"{change:+.1f}{unit}" if abs(change) < 1e7 else f"{change:+.1e}{unit}"
+
+
+def row(finding: FindingData, name: str) -> str:
+    """Return one row of the comparison table: 10 + 6 + 12 + 10 + 6 + 2 columns, then the name."""
+    old, new = value(finding.old_mean), value(finding.new_mean)
+    return (
+        f"{old:>10}{spread(finding.old_stddev_pct):6}{moved(finding):>12}"
+        f"{new:>10}{spread(finding.new_stddev_pct):6}  {name}"
+    )
+
+
+def percent(number: float) -> str:
+    """Format a percentage without its sign: "12.4", "0.4", "0.03"."""
+    size = abs(number)
+    return f"{size:.1f}" if size >= 0.05 else f"{size:.2g}"
+
+
+def listed(finding: FindingData, name: str, columns: int) -> str:
+    """Return "   -31.0%  fsmark.files_per_sec on lab7-m2", the name cut to fit the columns."""
+    change, name = f"{moved(finding):>9}  ", one_line(name)
+    room = columns - len(change)
+    return change + (name if len(name) <= room else f"{name[: room - 3]}...")
+
+
+def sides(finding: FindingData) -> str:
+    """Return "18.39 ± 10% -> 24.37 us (+32.5%)"."""
+    means = ((finding.old_mean, finding.old_stddev_pct), (finding.new_mean, finding.new_stddev_pct))
+    text = " -> ".join(value(mean) + spread(percent).rstrip() for mean, percent in means)
+    unit = f" {one_line(finding.unit, 20)}" if finding.unit else ""
+    return f"{text}{unit} ({moved(finding)})"
+
+
+def evidence(finding: FindingData) -> list[str]:
+    """Return the evidence for a change as phrases: runs, spread, p-value."""
+    parts = []
+    if finding.old_runs and finding.new_runs:
+        parts.append(f"{finding.old_runs} + {finding.new_runs} runs")
+    if len(finding.spreads) == 2:
+        parts.append("spread " + " and ".join(f"{percent(each)}%" for each in finding.spreads))
+    if finding.p_value is not None:
+        parts.append(p_value(finding.p_value))
+    return parts
+
+
+# --- The command that reproduces a measurement, or where to find what is needed. Pure ---
+
+_SCRIPT = re.compile(r"(?:.*[/._-])?(?:reproduce?|repro|run)(?:[._-][\w.-]*)?\Z", re.I)
+_JOB = re.compile(r"(?:.*/)?job(?:[\w.-]*)\.ya?ml\Z", re.I)
+COLUMNS = 67  # of a line of the first screen, after its label
+_LINES = 2
+_FIELD = re.compile(r"\{(suite|params|machine|sha)\}")
+_PLAIN_URL = re.compile(r"https?://[\w.~:/?#@!$&'()*+,;=%-]{3,300}\Z")
+
+
+def reproduce(report: ReportData, template: str = "") -> str:
+    """Return the command: from the lab's template if set, else from the result's own script or job file."""
+    if template:
+        return _filled(report, template)
+    links = [(name, url) for name, url in report.artifacts if _PLAIN_URL.match(url)]
+    for pattern, run in ((_SCRIPT, "sh"), (_JOB, "lkp run")):
+        if url := next((url for name, url in links if pattern.match(name)), ""):
+            return f"curl -sO {shlex.quote(url)} && {run} {shlex.quote(url.rpartition('/')[2])}"
+    return "no script was provided; see the parameters below"
+
+
+def in_lines(command: str) -> tuple[str, ...]:
+    """Return a command as lines of the first screen, continued with backslashes.
+
+    Empty where it must be printed whole further down: it is too long, or has a quoted string that must not be split.
+    """
+    if len(command) <= COLUMNS:
+        return (command,)
+    lines = textwrap.wrap(command, COLUMNS - 2, break_long_words=False, break_on_hyphens=False)
+    if "'" in command or len(lines) > _LINES or max(map(len, lines)) > COLUMNS - 2:
+        return ()
+    return (*(f"{line} \\" for line in lines[:-1]), lines[-1])
+
+
+def _filled(report: ReportData, template: str) -> str:
+    """Return the template filled in, with each value quoted for a shell."""
+    headline = report.headline
+    values = {
+        "suite": shlex.quote(one_line(headline.suite, 80)),
+        "machine": shlex.quote(one_line(headline.machine, 80)),
+        "sha": report.sha,
+        "params": " ".join(
+            shlex.quote(one_line(f"{name}={value}", 160)) for name, value in sorted(headline.params.items())
+        ),
+    }
+    return _FIELD.sub(lambda found: values[found[1]], template)
+
+
+# --- Small text attachments of a report, for labs that want them: the job, and a script that reproduces it. Pure ---
+
+MAX_BYTES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A text file."""
+
+    name: str
+    text: str
+
+
+def attachments(report: ReportData, conventions: Conventions) -> tuple[Attachment, ...]:
+    """Return the attachments that the conventions ask for; those above MAX_BYTES are left out, the page has them."""
+    files = {Attached.JOB: Attachment("job.yaml", _job(report)), Attached.SCRIPT: Attachment("reproduce.sh", "")}
+    if Attached.SCRIPT in conventions.attach and conventions.reproduce:
+        files[Attached.SCRIPT] = Attachment("reproduce.sh", f"#!/bin/sh\n{reproduce(report, conventions.reproduce)}\n")
+    selected = (files[each] for each in Attached if each in conventions.attach)
+    return tuple(each for each in selected if each.text and len(each.text.encode()) <= MAX_BYTES)
+
+
+def _job(report: ReportData) -> str:
+    headline = report.headline
+    job = {
+        "suite": headline.suite,
+        "parameters": dict(headline.params),
+        "machine": headline.machine,
+        "commit": report.sha,
+        "parent": report.parent_sha,
+        "kconfig": report.build.kconfig,
+        "compiler": report.build.compiler,
+        "rootfs": report.build.rootfs,
+        "cmdline": report.build.cmdline,
+    }
+    return yaml.safe_dump({name: value for name, value in job.items() if value}, sort_keys=False, allow_unicode=False)

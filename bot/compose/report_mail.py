@@ -5,20 +5,254 @@ What changed, by how much, where, since which commit, the evidence, what else ch
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from bot.compose import numbers
-from bot.compose.conventions import WIDTH
-from bot.compose.report.report_data import FindingData, ReportData, worst
-from bot.compose.report.reproduce import in_lines, reproduce
-from bot.mail.identity import BotIdentity
-from bot.mail.sanitising import one_line
+from django.template.loader import render_to_string
+
+from bot.compose import report_data
+from bot.compose.conventions import DEFAULT, WIDTH, Conventions, SubjectForm, guarded, message_id
+from bot.compose.mail import ComposedMail
+from bot.compose.recipients import recipients_of
+from bot.compose.report_data import FindingData, ReportData, attachments, in_lines, percent, reproduce, worst
+from bot.mail.addresses import Address
+from bot.mail.message import lore_link, one_line
+from bot.mail.patches import subsystem_of
+from bot.mail.settings import BotIdentity
 from tracker.domain.events import Grade, Verdict
-from tracker.domain.metrics.glossary import in_words
-from tracker.domain.text.english import counted
-from tracker.domain.text.formats import interval, signed_pct
+from tracker.domain.metrics import in_words
+from tracker.domain.text import article, counted, interval, prose_pct, signed_pct
+
+# --- The subject of a report: "[LKP] [mm/vmscan] 3b1f0c9d2e: -12.4% regression", and the other forms in use ---
+
+
+def report_subject(
+    title: str,
+    sha: str,
+    change_pct: float | None,
+    verdict: Verdict,
+    form: SubjectForm = SubjectForm.SEED,
+    metric: str = "",
+    tree: str = "",
+    branch: str = "",
+) -> str:
+    """Return the subject of a report. The seed form is that of the 0-Day report of v5.6.
+
+    `change_pct`: the metric's own change; a minus is printed and a plus is not, as on the lists until 2024.
+    """
+    subsystem = one_line(subsystem_of(title), 60)
+    front = _tree(tree, branch) if form is SubjectForm.TREE else ""
+    marks = f"[{front}] " if front else "[LKP] "
+    marks += f"[{subsystem}] " if subsystem else ""
+    what = "" if form is SubjectForm.SEED else f"{_word(metric)} " if metric else ""
+    if change_pct is None:  # from zero: a percentage would be meaningless
+        return f"{marks}{sha[:10]}: {what}{verdict}"
+    return f"{marks}{sha[:10]}: {what}{prose_pct(change_pct)} {verdict}"
+
+
+def _tree(tree: str, branch: str) -> str:
+    names = [_word(each).replace("[", "").replace("]", "") for each in (tree, branch) if each]
+    return ":".join(names)
+
+
+def _word(text: str) -> str:
+    """Return a name as one word."""
+    return one_line(text, 120).replace(" ", "_")
+
+
+# --- The comparison tables, one for each scenario and machine, and the box of changes in other tests. Pure ---
+# Both have the format of the 0-Day robot's reports since 2019, so that scripts that parse those can parse ours.
+
+MOST_BOXES = 20
+_LEFT, _RIGHT = 18, 55
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The two commits as every table names them: short shas, titles and column heads."""
+
+    old: str
+    old_title: str
+    new: str
+    new_title: str
+    heads: str
+    rule: str = "=" * 89
+    stars: str = "*" * 89
+
+
+def sides(sha: str, title: str, parent_sha: str, parent_title: str, base: str = "") -> Sides:
+    """Return the parent, or the tag that stands in for it, and the culprit."""
+    head = parent_sha[:16] or one_line(base, 16) or "parent"
+    return Sides(
+        old=parent_sha[:10] or one_line(base, 26) or "?",
+        old_title=one_line(parent_title, 200) or "its parent",
+        new=sha[:10],
+        new_title=one_line(title, 200),
+        heads=f"{head:<16} {sha[:27]}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonTable:
+    """The findings of one scenario on one machine. `machine`: its description, "" for the first table."""
+
+    axes: str
+    values: str
+    machine: str
+    rows: tuple[str, ...]
+
+
+def tables(findings: Sequence[FindingData]) -> Iterator[ComparisonTable]:
+    """Yield the tables in the order of their first findings; rows sorted by name, profile rows last."""
+    for number, group in enumerate(_groups(findings)):
+        first = group[0]
+        axes = {
+            **{_name(name): one_line(value, 80) for name, value in first.params.items()},
+            "tbox_group": _name(first.machine),
+            "testcase": _name(first.suite),
+        }
+        names = sorted(axes)
+        machine = f"{one_line(first.machine, 80)}: {one_line(first.machine_text, 200)}" if number else ""
+        rows = tuple(report_data.row(each, one_line(each.metric, 300)) for each in sorted(group, key=_order))
+        yield ComparisonTable("/".join(names), "/".join(axes[name] for name in names), machine, rows)
+
+
+def _order(finding: FindingData) -> tuple[bool, float, str]:
+    return (finding.is_profile, -abs(finding.moved or 0.0) if finding.is_profile else 0.0, finding.metric)
+
+
+def _name(name: str) -> str:
+    return one_line(name, 80).replace("/", "_")
+
+
+def _groups(findings: Iterable[FindingData]) -> list[list[FindingData]]:
+    groups: dict[tuple[str, str, str], list[FindingData]] = {}
+    for each in findings:
+        groups.setdefault(each.table_key, []).append(each)
+    return list(groups.values())
+
+
+def impacts(report: ReportData) -> tuple[str, ...]:
+    """Return the lines of the box of other tests, with the worst change of each; empty if there are none."""
+    elsewhere = [each for each in report.findings if each.table_key != report.headline.table_key and each.is_graded]
+    shown = [worst(group)[0] for group in _groups(each for each in elsewhere if each.change_pct is not None)]
+    if not shown:
+        return ()
+    edge = f"+{'-' * _LEFT}+{'-' * _RIGHT}+"
+    lines = [edge]
+    for each in worst(shown)[:MOST_BOXES]:
+        change = each.change_pct or 0.0
+        lines += _cell("testcase: change", f"{_suite(each)}{one_line(each.metric, 150)} {change:.1f}% {each.verdict}")
+        lines += _cell("test machine", one_line(each.machine_text, 200) or one_line(each.machine, 80))
+        for number, (name, value) in enumerate(sorted(each.params.items())):
+            lines += _cell("" if number else "test parameters", f"{one_line(name, 80)}={one_line(value, 80)}")
+        lines.append(edge)
+    return tuple(lines)
+
+
+def _suite(finding: FindingData) -> str:
+    return f"{one_line(finding.suite, 80).replace(' ', '_').replace(':', '_')}: "
+
+
+def _cell(name: str, text: str) -> Iterator[str]:
+    """Yield one row of the box, wrapped to its width."""
+    wrapped = textwrap.wrap(text, _RIGHT - 2, break_on_hyphens=False, break_long_words=False) or [""]
+    for number, line in enumerate(wrapped):
+        yield f"| {'' if number else name:<{_LEFT - 2}} | {line:<{_RIGHT - 2}} |"
+
+
+def profile(findings: Sequence[FindingData], most: int = 5) -> tuple[str, ...]:
+    """Return the functions whose share of CPU time changed most, in percentage points; empty without a profile."""
+    headline = findings[0]
+    shares = [each for each in findings if each.is_profile and each.table_key == headline.table_key]
+    shares = [each for each in shares if abs(each.moved or 0.0) >= 0.1]
+    shares.sort(key=lambda each: -abs(each.moved or 0.0))
+    return tuple(map(_share, shares[:most]))
+
+
+def _share(finding: FindingData) -> str:
+    """Return "    +7.3   12.1 ->  19.4  clear_page_erms (self)" for "perf-profile.self.cycles-pp.clear_page_erms"."""
+    moved = f"  {report_data.moved(finding):>6}  {finding.old_mean:5.1f} -> {finding.new_mean:5.1f}  "
+    kind, _, name = one_line(finding.metric, 200).removeprefix("perf-profile.").partition(".")
+    name = name.partition(".")[2] if name.startswith("cycles") and "." in name else name
+    room = max(8, WIDTH - len(moved) - len(f" ({kind[:20]})"))
+    return f"{moved}{name if len(name) <= room else f'{name[: room - 3]}...'} ({kind[:20]})"
+
+
+# --- Caveats about a report's numbers: noise, weak evidence, a debug config, mixed results. Pure ---
+# To add one: write a generator that takes a report and yields sentences, and name it in `warnings_of`.
+
+NOISY_PCT = 5.0  # of the mean, from run to run: more than most benchmarks reported on the lists
+SMALL_PCT = 10.0  # code alignment alone has caused changes up to this
+_PROFILE_POINTS = 1.0
+# Parts of a config's name or a kernel's command line, and what they enable; each has a high and uneven cost.
+_FALSIFIES = {
+    r"kasan|kcsan|kmsan|ubsan|kfence": "a sanitizer",
+    r"lockdep|prove[-_]?locking|lock[-_]?stat": "lock debugging",
+    r"kmemleak|debug[-_]?(?:pagealloc|slab|objects|vm|list)|slub[-_]?debug|page[-_]?poison": "memory debugging",
+    r"kcov|gcov|fault[-_]?inj\w*": "instrumentation",
+    r"(?<![a-z0-9])debug(?![a-z0-9]|[-_]?info)|dbg(?![a-z0-9])": "debug options",
+}
+_OFF = re.compile(r"=(?:0|off|n|no|-|debug)\Z", re.I)  # "debug" alone and "=debug" are log levels
+_COMPILER = {r"(?<!\S)-O[0g](?!\S)": "built without optimisation"}
+
+
+def warnings_of(report: ReportData) -> tuple[str, ...]:
+    """Return the caveats as sentences, the most serious first."""
+    checks = (_config(report), _noise(report.headline), _chance(report.headline), _alignment(report), _mixed(report))
+    return tuple(sentence for sentences in checks for sentence in sentences)
+
+
+def _config(report: ReportData) -> Iterator[str]:
+    build = report.build
+    switched_on = " ".join(word for word in build.cmdline.split() if not _OFF.search(word) and word != "debug")
+    for name, text in (("config", build.kconfig), ("kernel's command line", switched_on)):
+        for pattern, what in _FALSIFIES.items():
+            if found := re.search(pattern, text, re.I):
+                yield f"the {name} enables {what} ({found[0]}); results may differ without it"
+    for pattern, what in _COMPILER.items():
+        if re.search(pattern, build.compiler):
+            yield f"the kernel was {what}"
+
+
+def _noise(headline: FindingData) -> Iterator[str]:
+    if headline.noise_pct is not None and headline.noise_pct >= NOISY_PCT:
+        yield f"this metric is known to be noisy on this machine: {percent(headline.noise_pct)}% between builds"
+    elif max(headline.spreads, default=0.0) >= NOISY_PCT:
+        yield f"the runs vary a lot ({percent(max(headline.spreads))}%)"
+
+
+def _chance(headline: FindingData) -> Iterator[str]:
+    if headline.overlap:
+        yield "the ranges of the two sides overlap"
+    if headline.verdict is Grade.NOT_TESTABLE:
+        yield "not tested for significance: only one run per side, or no spread given"
+    elif headline.verdict is Grade.NOT_SIGNIFICANT:
+        yield "this difference may be due to chance"
+
+
+def _alignment(report: ReportData) -> Iterator[str]:
+    """Where the profile shows no change, a shift of code or data addresses may be the whole effect."""
+    change = report.headline.change_pct
+    profile = [each for each in report.findings if each.is_profile and each.table_key == report.headline.table_key]
+    unchanged = all(abs(each.moved or 0.0) < _PROFILE_POINTS for each in profile)
+    if profile and unchanged and change is not None and abs(change) < SMALL_PCT:
+        yield "no function's share changed much in the profile; this may be an effect of code or data alignment"
+
+
+def _mixed(report: ReportData) -> Iterator[str]:
+    graded = [each for each in report.findings if each.is_graded]
+    worse = sum(each.verdict is Grade.REGRESSION for each in graded)
+    better = len(graded) - worse
+    if worse and better and min(worse, better) * 2 >= max(worse, better):
+        yield f"the results are mixed: {counted(worse, 'regression')}, {counted(better, 'improvement')}"
+
+
+# --- The first screen of a report mail: the facts that readers ask for, in 24 lines of 78 columns. Pure ---
+# What changed, by how much, where, since which commit, the evidence, what else changed, how to reproduce and to reply.
 
 LINES = 24
 _NAME = 11  # columns of a fact's label
@@ -89,8 +323,8 @@ def _fact(name: str, text: str, most: int) -> Fact:
 
 def _measurement(headline: FindingData) -> Iterator[Fact]:
     unit = f" {headline.unit}" if headline.unit else ""
-    sides = f"{numbers.value(headline.old_mean)} -> {numbers.value(headline.new_mean)}{unit}"
-    points = f", {numbers.moved(headline)} points" if headline.in_points else ""
+    sides = f"{report_data.value(headline.old_mean)} -> {report_data.value(headline.new_mean)}{unit}"
+    points = f", {report_data.moved(headline)} points" if headline.in_points else ""
     change = f"{points}, {signed_pct(headline.change_pct)}" if headline.change_pct is not None else ""
     if change and headline.low_pct is not None and headline.high_pct is not None:
         change += f" ({interval(headline.low_pct, headline.high_pct)})"
@@ -120,11 +354,11 @@ def _baseline(report: ReportData) -> Iterator[Fact]:
 
 def _evidence(headline: FindingData) -> str:
     """Return the number of runs, spread, p-value and usual noise."""
-    parts = numbers.evidence(headline)
+    parts = report_data.evidence(headline)
     if headline.noise_pct and headline.change_pct is not None:
         times = abs(headline.change_pct) / headline.noise_pct
         known = f", from {headline.noise_runs} runs" if headline.noise_runs else ""
-        parts.append(f"{times:.1f}x the usual noise here ({numbers.percent(headline.noise_pct)}%{known})")
+        parts.append(f"{times:.1f}x the usual noise here ({report_data.percent(headline.noise_pct)}%{known})")
     return "; ".join(parts) or "number of runs and spread unknown"
 
 
@@ -167,9 +401,156 @@ def _other_changes(report: ReportData, room: int) -> Iterator[Fact]:
 def _other(finding: FindingData, headline: FindingData) -> str:
     """ "  -31.0%  fsmark.files_per_sec on lab7-m2"."""
     where = "" if finding.machine == headline.machine else f" on {finding.machine}"
-    return numbers.listed(finding, finding.metric + where, WIDTH - _NAME)
+    return report_data.listed(finding, finding.metric + where, WIDTH - _NAME)
 
 
 def height(lines: Sequence[str]) -> int:
     """Return how many screen lines these take, with long ones wrapped."""
     return sum(max(1, -(-len(line) // WIDTH)) for line in lines)
+
+
+# --- The report mail: what changed, by how much, where, since which commit, the evidence, and how to reply ---
+
+MOST_FILES = 10  # links in one mail
+_PLAIN_NAME = re.compile(r"[\w.:-]+\Z")
+_REPOSITORY = re.compile(r"(?:https?|git|ssh)://[^\s<>\"]+\Z")
+
+
+def compose(
+    report: ReportData,
+    identity: BotIdentity,
+    now: datetime,
+    own_id: str = "",
+    conventions: Conventions = DEFAULT,
+    excluded: Mapping[str, str] | None = None,
+) -> ComposedMail:
+    """Return the complete mail about a report. Pure: equal values give equal mails.
+
+    `own_id`: its Message-ID, if it is composed again. `excluded`: addresses that must get no mail from us, with the
+    reason.
+    """
+    if report.verdict is not Verdict.REGRESSION:
+        conventions = replace(conventions, regzbot="")  # regzbot tracks no improvements
+    own_id = own_id or message_id(now, report.tag, identity)
+    headline = report.headline
+    return ComposedMail(
+        message_id=own_id,
+        sender=Address(identity.name, identity.address),
+        reply_to=Address(identity.name, identity.tagged(report.tag)),
+        recipients=recipients_of(report.commit, identity, conventions, excluded),
+        subject=report_subject(
+            report.title,
+            report.sha,
+            headline.change_pct,
+            report.verdict,
+            conventions.subject,
+            headline.metric,
+            report.tree,
+            report.branch,
+        ),
+        date=now.replace(microsecond=0),
+        body=_body(report, own_id, identity, conventions),
+        report_tag=report.tag,
+        in_reply_to=report.patch.in_reply_to,
+        references=report.patch.references,
+        attachments=attachments(report, conventions),
+    )
+
+
+def noticed(verdict: Verdict, headline: FindingData) -> str:
+    """Return "a -8.8% regression of vm-scan.ops_per_sec", the form that parsers of LKP reports expect."""
+    metric = one_line(headline.metric, 200).replace(" ", "_")
+    if headline.change_pct is None:  # from zero: a percentage would be meaningless
+        return f"{article(verdict)} {verdict} of {metric}"
+    change = prose_pct(headline.change_pct)
+    return f"{article(change)} {change} {verdict} of {metric}"
+
+
+def finished(text: str, own: Collection[str]) -> str:
+    """Return a rendered template as a body: no trailing spaces, except in the signature delimiter. `own`: the lines
+    that programs should act on.
+    """
+    kept = [line.rstrip() for line in text.strip("\n").split("\n")]
+    return guarded("\n".join("-- " if line == "--" else line for line in kept) + "\n", ("commit:", *own))
+
+
+def commit_line(sha: str, title: str) -> str:
+    """Return the line from which parsers of LKP reports take the culprit."""
+    return f'commit: {sha} ("{one_line(title, 200)}")'.rstrip()
+
+
+def tags(tag: str, own_id: str, identity: BotIdentity) -> tuple[str, ...]:
+    """Return the trailers that let us detect in git when a fix is merged."""
+    return (
+        f"Reported-by: {one_line(identity.name)} <{identity.tagged(tag)}>",
+        f"Closes: {lore_link(own_id)}",
+    )
+
+
+def _body(report: ReportData, own_id: str, identity: BotIdentity, conventions: Conventions) -> str:
+    headline = report.headline
+    regression = report.verdict is Verdict.REGRESSION
+    title = one_line(report.title, 200)
+    sentence = f"{one_line(identity.name, 60)} noticed {noticed(report.verdict, headline)} on:"
+    first, *notes = warnings_of(report) or ("",)
+    opening = ["Hello,", "", sentence, "", commit_line(report.sha, report.title), _origin(report), ""]
+    context = {
+        "bot": one_line(identity.name, 60),
+        "report": report,
+        "title": title,
+        "sentence": sentence,
+        "commit": commit_line(report.sha, report.title),
+        "origin": _origin(report),
+        "facts": first_screen(report, identity, conventions.reproduce, LINES - height(opening), first),
+        "notes": [_wrapped(f"Please note: {sentence}.") for sentence in notes],
+        "tags": tags(report.tag, own_id, identity) if regression else (),
+        "suite": one_line(headline.suite, 100),
+        "kconfig": one_line(report.build.kconfig, 200),
+        "compiler": one_line(report.build.compiler, 200),
+        "machine": one_line(headline.machine_text or headline.machine, 300),
+        "params": _parameters(headline.params),
+        "more": list(_more(report, conventions)) if regression else (),
+        "impacts": impacts(report),
+        "profile": profile(report.findings) if regression else (),
+        "tables": list(tables(report.findings)),
+        "sides": sides(report.sha, report.title, report.parent_sha, report.parent_title, report.base),
+        "raw": report.raw,
+        "page": identity.page(report.sha[:12]),
+        "help": identity.help("answering"),
+        "regzbot": conventions.regzbot,
+    }
+    own = (commit_line(report.sha, report.title), f"#regzbot introduced: {report.sha}")
+    return finished(render_to_string("mail/report.txt", context), own)
+
+
+def _origin(report: ReportData) -> str:
+    """Return the repository and the branch, in one line."""
+    if _REPOSITORY.match(report.tree_url):
+        return one_line(f"{report.tree_url} {report.branch}", 300)
+    return one_line(f"in tree {report.tree} {report.branch}", 200) if report.tree else "in an unnamed tree"
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(one_line(text, 600), WIDTH, break_on_hyphens=False))
+
+
+def _parameters(params: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+    """Return the parameters, with names that parsers can split from values: no colon in a name with spaces."""
+    pairs = ((one_line(name, 80), one_line(value, 300)) for name, value in params.items())
+    return [(name if _PLAIN_NAME.match(name) else name.replace(":", "_"), value) for name, value in pairs]
+
+
+def _more(report: ReportData, conventions: Conventions) -> Sequence[str]:
+    """Return what else is known about the test and the build, one line each."""
+    build = report.build
+    command = reproduce(report, conventions.reproduce)
+    lines = (
+        ("to reproduce", "" if in_lines(command) else command),
+        ("test-description", report.test_text),
+        ("test-url", report.test_url),
+        ("config-url", build.config_url),
+        ("command line", build.cmdline),
+        ("rootfs", build.rootfs),
+    )
+    files = [f"artifact: {one_line(url, 300)} ({one_line(name, 80)})" for name, url in report.artifacts[:MOST_FILES]]
+    return [*(f"{name}: {one_line(text, 500)}" for name, text in lines if text), *files]

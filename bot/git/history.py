@@ -5,10 +5,25 @@ A million commits take some 250 MB: each sha is stored once, as the key of its n
 
 from __future__ import annotations
 
+import fcntl
+import os
+import tempfile
+import threading
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import IO
 
-from bot.git.commits import Tag, clamped_seconds
+from bot.errors import Unreadable
+from bot.git import repository as git
+from bot.git.repository import LogCommit, Tag, clamped_seconds, parse_timestamp
+
+# --- The commit graph of a walk: the first tag that holds each commit, and the merge that brought it into a branch.
+# Pure ---
+# A million commits take some 250 MB: each sha is stored once, as the key of its number, and all else in arrays.
 
 _NONE = -1
 
@@ -109,3 +124,184 @@ class Graph:
         if len(self._names) != len(self._number):
             self._names = list(self._number)
         return self._names[number].decode("ascii")
+
+
+# --- The log of a tree as a stream: builds the graph and yields only the commits that pass a prefilter ---
+
+_FORMAT = "--format=%ct %H %P%n%at %ae%n%an%n%B"
+_PROGRESS_EVERY = 2000
+_CHUNK = 1 << 20
+_MAX_RECORD = 8 << 20  # bytes of one commit; the rest of a longer one is ignored
+_ENVIRONMENT = {**git.ENVIRONMENT, "GIT_FLUSH": "0"}  # else git flushes after every commit
+TIMEOUT = 3600.0  # seconds for one walk
+
+
+Prefilter = Callable[[bytes, bytes], bool]
+
+
+def read_log(
+    repository: Path,
+    tips: Collection[str],
+    without: Collection[str],
+    graph: Graph,
+    passes: Prefilter,
+    progress: Callable[[int], None] = lambda count: None,
+) -> Iterator[LogCommit]:
+    """Yield the commits reachable from `tips` but not from `without` that pass the prefilter.
+
+    `passes` gets the author line ("seconds address") and the message of each. All commits are added to `graph`.
+    `progress` is called now and then with the number of commits read.
+
+    Memory does not grow with messages. Raise Unreadable if git can't read the tree to its end.
+    """
+    if not tips:
+        return
+    for count, record in enumerate(_records(repository, tips, without), start=1):
+        if not count % _PROGRESS_EVERY:
+            progress(count)
+        head, author, name, message = record.split(b"\n", 3)
+        graph.add(head)
+        if passes(author, message):
+            yield _commit(head, author, name, message)
+
+
+def _commit(head: bytes, author: bytes, name: bytes, message: bytes) -> LogCommit:
+    committed, sha, *parents = head.decode("ascii").split(" ")
+    authored, _, email = author.decode("utf-8", "replace").partition(" ")
+    text = message.decode("utf-8", "replace")
+    return LogCommit(
+        sha=sha,
+        parents=tuple(filter(None, parents)),
+        at=parse_timestamp(committed),
+        authored_at=parse_timestamp(authored),
+        author_email=email.lower(),
+        author_name=name.decode("utf-8", "replace"),
+        title=" ".join(text.lstrip("\n").partition("\n\n")[0].split()),
+        message=text,
+    )
+
+
+def _records(repository: Path, tips: Collection[str], without: Collection[str]) -> Iterator[bytes]:
+    """Yield git's output, split at the NULs that end each commit; no message can contain one."""
+    revisions = "".join((*(f"{sha}\n" for sha in tips), *(f"^{sha}\n" for sha in without))).encode("ascii")
+    arguments = ("log", "-z", "--no-color", "--no-notes", _FORMAT, "--stdin")
+    with (
+        tempfile.TemporaryFile() as stderr,  # an unread pipe would block git once it is full
+        git.start(repository, *arguments, stderr=stderr, env=_ENVIRONMENT) as running,
+    ):
+        timer = threading.Timer(TIMEOUT, running.kill)
+        timer.start()
+        try:
+            assert running.stdin
+            assert running.stdout
+            _widen(running.stdout.fileno())
+            _write_stdin(running.stdin, revisions)
+            yield from _cut(_chunks(running.stdout.fileno()))
+            if running.wait():
+                stderr.seek(0)
+                raise Unreadable(f"{repository}: git log: {git.error_line(stderr.read(1 << 20))}")
+        finally:
+            timer.cancel()
+            running.kill()
+
+
+def _widen(pipe: int) -> None:
+    """Enlarge the pipe, if the system can, so that git may run ahead."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with suppress(OSError):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _CHUNK)
+
+
+def _chunks(pipe: int) -> Iterator[bytes]:
+    while chunk := os.read(pipe, _CHUNK):
+        yield chunk
+
+
+def _write_stdin(stdin: IO[bytes], revisions: bytes) -> None:
+    """Write the request to git. If git has ended already, its stderr says why."""
+    with suppress(BrokenPipeError):
+        stdin.write(revisions)
+        stdin.close()
+
+
+def _cut(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    rest: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        *complete, last = chunk.split(b"\0")
+        if complete:
+            yield b"".join((*rest, complete[0]))
+            yield from complete[1:]
+            rest, size = [], 0
+        if size < _MAX_RECORD:
+            rest.append(last)
+        size += len(last)
+
+
+# --- The order in which a branch got its commits, as points in time ---
+# A commit of the first-parent line stands at its date. The commits that a merge brought stand right before the merge,
+# parents before children, however long ago they were written: no build before the merge holds them.
+
+STEP = timedelta(milliseconds=1)  # between neighbours, which is how exactly curves keep times
+_BEFORE = 7 * 86_400  # seconds that a commit's clock may run ahead of its merge's
+
+
+def git_order(repository: Path, tip: str, shas: Collection[str]) -> dict[str, datetime]:
+    """Return the place in the history of `tip` of those commits that it holds, given by their full shas.
+
+    The order of places is topological; a longer history gives the same places, unless clocks of its line went wrong.
+    Raise Unreadable.
+    """
+    if not shas:
+        return {}
+    start = _start(repository, tip, shas)
+    limits = [tip, *([f"^{start}"] if start else [])]
+    heads = git.run(repository, "rev-list", "--topo-order", "--timestamp", "--parents", *limits).splitlines()
+    return places(heads, frozenset(shas))
+
+
+def places(heads: Sequence[bytes], wanted: Collection[str]) -> dict[str, datetime]:
+    """Return the places of wanted commits. `heads`: time in seconds, sha and parents of each commit, a tip first and
+    children before parents.
+
+    A date of the first-parent line that is later than the tip's, or earlier than that of the commit before it, is
+    taken for wrong. Pure.
+    """
+    graph = Graph()
+    for head in heads:
+        graph.add(head)
+    shas = [head.split(b" ", 2)[1].decode("ascii") for head in heads]
+    graph.mark_merges(shas[:1])
+    brought: Counter[str] = Counter()  # commits seen so far, by the one of the line that brought them
+    line: list[tuple[str, datetime]] = []
+    behind: dict[str, tuple[str, int]] = {}  # by wanted commit: what brought it, and how far it stands before that
+    for sha in shas:
+        merge = graph.merge_of(sha)
+        if merge is None:
+            continue
+        if merge[0] == sha:
+            line.append((sha, parse_timestamp(merge[1])))
+        if sha in wanted:
+            behind[sha] = merge[0], brought[merge[0]]
+        brought[merge[0]] += 1
+    at = _in_line(line, brought)
+    return {sha: at[merge] - steps * STEP for sha, (merge, steps) in behind.items()}
+
+
+def _in_line(line: Sequence[tuple[str, datetime]], brought: Counter[str]) -> dict[str, datetime]:
+    """Return the times of the first-parent line, given tip first, with room before each for what it brought."""
+    found: dict[str, datetime] = {}
+    last: datetime | None = None
+    for sha, dated in reversed(line):
+        at = min(dated, line[0][1])
+        last = found[sha] = at if last is None else max(at, last + brought[sha] * STEP)
+    return found
+
+
+def _start(repository: Path, tip: str, shas: Collection[str]) -> str:
+    """Return a commit of the first-parent line that is older than all of these; "" if there is none."""
+    names = "".join(f"{sha}\n" for sha in shas).encode("ascii")
+    dates = git.run(repository, "log", "--no-walk", "--stdin", "--format=%ct", stdin=names)
+    before = min(map(clamped_seconds, dates.split())) - _BEFORE
+    found = git.run(repository, "rev-list", "--first-parent", "-1", f"--min-age={before}", tip) if before > 0 else b""
+    return found.decode("ascii").strip()

@@ -3,16 +3,70 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO
 
 from bot.errors import Unreadable
-from bot.runtime.processes import start_child
+from bot.processes import start_child
+from tracker.domain import versions
+
+# --- Values read from git: tags, commits of the log, times. Pure ---
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag that names a kernel version or a day of linux-next, its commit, and when it was made."""
+
+    name: str
+    commit: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LogCommit:
+    """A commit of the log. `at` is the commit time; `title` is on one line, `message` is complete."""
+
+    sha: str
+    parents: tuple[str, ...]
+    at: datetime
+    authored_at: datetime
+    author_email: str
+    author_name: str
+    title: str
+    message: str = ""
+
+    @property
+    def authored(self) -> tuple[int, str]:
+        """What a rebase keeps: the author time in seconds, and the author's address."""
+        return int(self.authored_at.timestamp()), self.author_email
+
+
+def parse_timestamp(seconds: str | bytes | int) -> datetime:
+    """Return a time from git; the epoch if it is out of range."""
+    try:
+        return datetime.fromtimestamp(int(seconds or 0), UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+def clamped_seconds(seconds: bytes) -> int:
+    """Return a time from git, limited to 41 bits for an array of integers; 0 if it is not a number."""
+    try:
+        return max(0, min(int(seconds), 1 << 40))
+    except ValueError:
+        return 0
+
+
+# --- Run git as a subprocess: without user configuration or prompts, and with one-line errors ---
 
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
@@ -151,3 +205,164 @@ def error_line(stderr: bytes) -> str:
 def is_repository(path: Path) -> bool:
     """Whether the directory is a git repository, bare or with a work tree."""
     return any((top / "HEAD").is_file() and (top / "objects").is_dir() for top in (path, path / ".git"))
+
+
+# --- `git fetch` of a mirror before it is walked, if a remote is set ---
+
+# Give up on a silent server before our own timeout, never ask for a password, and write the commit-graph file, which
+# makes every later walk faster.
+_FETCH_SETTINGS = (
+    *("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60", "-c", "core.sshCommand=ssh -o BatchMode=yes"),
+    *("-c", "protocol.ext.allow=never", "-c", "fetch.writeCommitGraph=true", "-c", "gc.autoDetach=false"),
+)
+_FETCH_REMOTE = re.compile(r"remote\..+\.url")
+_MIRROR_REFSPECS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+
+
+def fetch(repository: Path, timeout: float) -> bool:
+    """Fetch from `origin`, or from the only remote, including forced pushes and deletions. Return False if there is no
+    such remote. Takes at most `timeout` seconds.
+
+    In a clone with a work tree only remote-tracking branches move, and no local tag is deleted.
+    """
+    config = _config(repository)
+    remotes = [name.split(".", 1)[1].removesuffix(".url") for name in config if _FETCH_REMOTE.fullmatch(name)]
+    remote = "origin" if "origin" in remotes else (remotes[0] if len(remotes) == 1 else "")
+    if not remote:
+        return False
+    options = (
+        "fetch",
+        "--quiet",
+        "--upload-pack=git-upload-pack",
+        "--no-recurse-submodules",
+        "--no-write-fetch-head",
+        "--prune",
+        "--force",
+    )
+    bare = config.get("core.bare") == "true"
+    refspecs = _MIRROR_REFSPECS if bare and f"remote.{remote}.fetch" not in config else ()
+    tags = () if bare else ("--tags",)
+    run(repository, *_FETCH_SETTINGS, *options, *tags, "--", remote, *refspecs, timeout=timeout)
+    return True
+
+
+def _config(repository: Path) -> dict[str, str]:
+    """Return the repository's own settings that a fetch depends on."""
+    try:
+        out = run(repository, "config", "--local", "--null", "--list").decode("utf-8", "replace")
+    except Unreadable:
+        return {}
+    pairs = (entry.partition("\n") for entry in out.split("\0") if entry)
+    return {name: value for name, _, value in pairs}
+
+
+# --- The refs of a tree: its followed branches, and its tags in order ---
+
+_FIELDS = (
+    *("%(refname)", "%(objectname)", "%(objecttype)", "%(*objectname)", "%(*objecttype)"),
+    *("%(creatordate:unix)", "%(HEAD)", "%(symref)"),
+)
+_NEXT = re.compile(r"next-(\d{8})\Z")  # the day tags of linux-next
+_LIKE_A_VERSION = re.compile(r"v\d")
+_MAIN = ("master", "main")
+
+
+@dataclass(frozen=True, slots=True)
+class Refs:
+    """The branches by name, the one that HEAD or the remote's HEAD points to ("" for none), and the tags in order."""
+
+    branches: Mapping[str, str]
+    main: str
+    versions: tuple[Tag, ...]
+    days: tuple[Tag, ...]
+    odd: tuple[str, ...] = ()  # tags that look like versions but aren't
+
+    def followed(self, pattern: str, *, every: bool) -> dict[str, str]:
+        """Return the branches that match a pattern like `linux-6.*`; without one, all of them or only the main one."""
+        if pattern:
+            return {name: sha for name, sha in self.branches.items() if fnmatchcase(_short(name), pattern)}
+        if every:
+            return dict(self.branches)
+        return {self.main: self.branches[self.main]} if self.main else {}
+
+
+def _short(ref: str) -> str:
+    """Return the name of a branch without its ref prefix: for-next of refs/remotes/origin/for-next."""
+    kind, _, rest = ref.removeprefix("refs/").partition("/")
+    return rest.partition("/")[2] if kind == "remotes" else rest
+
+
+def read_refs(repository: Path) -> Refs:
+    """Read all refs with one git call. In a clone with a remote only the remote's branches count, since local work is
+    not published.
+
+    Raise Unreadable if the repository is shallow or broken.
+    """
+    if (repository / "shallow").exists() or (repository / ".git" / "shallow").exists():
+        raise Unreadable(f"{repository}: a shallow clone lacks the history: run `git fetch --unshallow` in it")
+    out = run(repository, "for-each-ref", f"--format={'%01'.join(_FIELDS)}", "refs/heads", "refs/remotes", "refs/tags")
+    local: dict[str, str] = {}
+    remote: dict[str, str] = {}
+    marked = {"local": "", "remote": ""}
+    tags: list[Tag] = []
+    odd: list[str] = []
+    for line in out.decode("utf-8", "replace").splitlines():
+        name, own, kind, peeled, peeled_kind, at, head, symref = line.split("\x01")
+        if name.startswith("refs/tags/"):
+            name = name.removeprefix("refs/tags/")
+            tag = _tag(repository, name, (own, kind), (peeled, peeled_kind), at)
+            tags += [tag] if tag else []
+            odd += [name] if not tag and _LIKE_A_VERSION.match(name) else []
+        elif symref:
+            marked["remote"] = symref if name == "refs/remotes/origin/HEAD" else marked["remote"]
+        elif name.startswith("refs/heads/"):
+            local[name] = own
+            marked["local"] = name if head == "*" else marked["local"]
+        else:
+            remote[name] = own
+    branches, main = (remote, marked["remote"]) if remote else (local, marked["local"])
+    return Refs(
+        branches, main if main in branches else _default_branch(branches), _versions(tags), _days(tags), tuple(odd)
+    )
+
+
+def _tag(repository: Path, name: str, own: tuple[str, str], peeled: tuple[str, str], at: str) -> Tag | None:
+    """Return a tag that points to a commit and names a version or a day; None for any other."""
+    if not (versions.parse(name) or _NEXT.match(name)):
+        return None
+    commit, kind = peeled if peeled[0] else own
+    if kind == "tag":  # a tag of a tag: git peels only one
+        commit, kind = resolve(repository, [own[0]]).get(own[0], ""), "commit"
+    return Tag(name, commit, parse_timestamp(at)) if commit and kind == "commit" else None
+
+
+def _versions(tags: Collection[Tag]) -> tuple[Tag, ...]:
+    known = [(version, tag) for tag in tags if (version := versions.parse(tag.name))]
+    return tuple(tag for _, tag in sorted(known, key=lambda pair: pair[0]))
+
+
+def _days(tags: Collection[Tag]) -> tuple[Tag, ...]:
+    return tuple(sorted((tag for tag in tags if _NEXT.match(tag.name)), key=lambda tag: tag.name))
+
+
+def _default_branch(branches: Collection[str]) -> str:
+    """Return the main branch of a clone whose HEAD points nowhere."""
+    ends = [name for usual in _MAIN for name in branches if name.rpartition("/")[2] == usual]
+    return (ends or sorted(branches) or [""])[0]
+
+
+def resolve(repository: Path, shas: Collection[str]) -> dict[str, str]:
+    """Return the full sha for each sha or abbreviation that the repository holds as a commit."""
+    requested = sorted(shas)
+    out = run(
+        repository,
+        "cat-file",
+        "--batch-check=%(objectname) %(objecttype)",
+        stdin="".join(f"{sha}^{{commit}}\n" for sha in requested).encode("ascii"),
+    )
+    found: dict[str, str] = {}
+    for sha, line in zip(requested, out.decode("ascii", "replace").splitlines(), strict=True):
+        name, _, kind = line.partition(" ")
+        if kind == "commit":
+            found[sha] = name
+    return found

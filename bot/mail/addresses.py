@@ -6,8 +6,11 @@ The grammar is RFC 5322 section 3.4; a broken address does not affect the others
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+# --- Parse the addresses of a header: groups, comments, quotes and typos. Never raises ---
+# The grammar is RFC 5322 section 3.4; a broken address does not affect the others.
 
 _MAX = 2000  # addresses per header, far more than real mail has
 # What has another "@" beside it is a part of something else: a quoted local part may hold somebody's address.
@@ -106,3 +109,17 @@ def _plain_spec(spec: str) -> str:
     if spec[0] == spec[-1] == "'":
         spec = spec[1:-1]
     return spec.lower().rstrip(".")
+
+
+# --- Who signed, reviewed or tested a commit, from its trailers: they speak for it as a maintainer does ---
+# Those whom a commit only thanks or copies (Reported-by, Suggested-by, Cc) are left out: they need not know it.
+
+_TAGS = frozenset({"signed-off-by", "co-developed-by", "reviewed-by", "acked-by", "tested-by"})
+MOST = 100  # in one commit; a longer list is no list of people
+
+
+def signers(trailers: Iterable[tuple[str, str]]) -> Iterator[Address]:
+    """Yield the people, in the order of the trailers (Documentation/process/submitting-patches.rst)."""
+    values = [value for tag, value in trailers if tag.strip().lower() in _TAGS]
+    for value in values[:MOST]:
+        yield from parse_addresses(value)[:1]

@@ -8,15 +8,218 @@ smtp.subspace.kernel.org does, in the mail of 2024 to 2026).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email import message_from_bytes
+from enum import StrEnum
+from typing import Any
 
-from bot.mail.auth.dkim import IDENTIFYING, Headers, signatures, signed_names
-from bot.mail.auth.dkim import MOST as MOST_SIGNATURES
-from bot.mail.auth.trust_anchors import TrustAnchors
-from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust, joined
+import dkim
+import patatt
 
-MOST = 200  # headers
+from bot.mail.addresses import parse_addresses
+from bot.mail.headers import to_text
+from bot.mail.message import MAX_BYTES, ParsedMail, parse, without_frame
+from bot.mail.settings import TrustAnchors
+
+# --- The result of verifying who wrote a mail, and which of its headers the proof covers ---
+
+# The headers that decide how the body is read (RFC 2045): as text or as markup, and in which encoding.
+BODY_HEADERS = frozenset({"content-type", "content-transfer-encoding", "mime-version"})
+
+
+class AuthVerdict(StrEnum):
+    """Verified; failed; or neither, as for most old mail."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """The verdict, and its basis: "dkim gmail.com".
+
+    `signed`: the names of the headers that the proof covers, in lower case; None: the whole mail, as its own server
+    handed it over. `signature` identifies the signature: two mails that have the same one are copies of one mail.
+    """
+
+    verdict: AuthVerdict = AuthVerdict.NONE
+    by: str = ""
+    signed: frozenset[str] | None = None
+    signature: str = ""
+
+    @property
+    def proven(self) -> bool:
+        return self.verdict is AuthVerdict.PASS
+
+    def covers(self, *names: str) -> bool:
+        """Whether the writer is proven, and so are these headers, even that one of them is missing."""
+        return self.proven and (self.signed is None or self.signed.issuperset(names))
+
+    @property
+    def covers_body(self) -> bool:
+        """Whether nobody else can have changed how the body is read."""
+        return self.covers(*BODY_HEADERS)
+
+
+UNPROVEN = Trust()
+
+
+def joined(proofs: Iterable[Trust]) -> Trust:
+    """Return what several proofs of one writer cover together, named after the first; UNPROVEN without any."""
+    every = [each for each in proofs if each.proven]
+    if not every:
+        return UNPROVEN
+    signed = [each.signed for each in every if each.signed is not None]
+    whole = len(signed) < len(every)
+    signature = next((each.signature for each in every if each.signature), "")
+    return replace(every[0], signed=None if whole else frozenset().union(*signed), signature=signature)
+
+
+# --- dkimpy with a clock of ours. A module of its own, as dkimpy imports a resolver that we never ask ---
+
+
+class _Clock:
+    """The clock of dkimpy, which calls `time.time()` to see whether a signature has expired: the time of the mail,
+    since archives hold signatures that were valid when they were made.
+    """
+
+    at: ContextVar[float | None] = ContextVar("at", default=None)
+
+    def time(self) -> float:
+        return self.at.get() or time.time()
+
+
+CLOCK = _Clock()
+dkim.time = CLOCK
+
+
+def verify(raw: bytes, number: int, record: str, at: float) -> bool:
+    """Return whether the signature of this number was valid with this key at this time (seconds since 1970)."""
+
+    def answer(name: bytes, **options: Any) -> bytes:
+        return record.encode("ascii", "replace")
+
+    token = CLOCK.at.set(at)
+    try:
+        return bool(dkim.DKIM(raw, minkey=1024).verify(idx=number, dnsfunc=answer))
+    except Exception:  # dkimpy may raise anything on hostile tags, keys and headers: not valid
+        return False
+    finally:
+        CLOCK.at.reset(token)
+
+
+# --- Verify DKIM signatures (RFC 6376) with keys that we already have, without asking DNS ---
+
+Headers = Sequence[tuple[str, str]]  # names in lower case, from top to bottom
+IDENTIFYING = 64  # characters of a signature
+MOST = 5  # signatures per mail; lists and forwarders add their own
+_TAG = re.compile(r"(?:\A|;)\s*([a-z]+)\s*=\s*([^;]*)")
+# Without these a signature proves nothing. What else it covers limits what the mail may do: a report is found by signed
+# headers only (replies/report_lookup.py), and a copy under another Message-ID is known by its signature, since
+# kernel.org does not sign the Message-ID.
+MUST_SIGN = frozenset({"from", "date"})
+
+
+def verified_by_dkim(raw: bytes, headers: Headers, address: str, at: float, anchors: TrustAnchors) -> Trust:
+    """Return PASS for the first valid signature of the writer's domain; FAIL if its key is known but none is valid."""
+    failed = UNPROVEN
+    for number, tags in enumerate(signatures(headers)):
+        domain, selector = tags.get("d", "").lower(), tags.get("s", "").lower()
+        if not domain or not selector or not anchors.aligned(address, domain):
+            continue
+        record = anchors.key(f"{selector}._domainkey.{domain}")
+        if not record:
+            continue
+        signed = signed_names(tags)
+        if not signed:
+            continue  # only a part of it is signed
+        if _is_valid(raw, number, record, at):
+            return Trust(AuthVerdict.PASS, f"dkim {domain}", signed, tags.get("b", "")[:IDENTIFYING])
+        failed = Trust(AuthVerdict.FAIL, f"dkim {domain}")
+    return failed
+
+
+def is_signed_for(address: str, headers: Headers, anchors: TrustAnchors) -> bool:
+    """Whether any signature claims to be of the writer's own domain, whether or not its key is known."""
+    return any(anchors.aligned(address, tags.get("d", "")) for tags in signatures(headers))
+
+
+def signatures(headers: Headers) -> list[dict[str, str]]:
+    """Return the tags of each signature, in the order in which dkimpy numbers them."""
+    values = [value for name, value in headers if name == "dkim-signature"]
+    return [{tag: "".join(text.split()) for tag, text in _TAG.findall(value[:8000])} for value in values[:MOST]]
+
+
+def signed_names(tags: Mapping[str, str]) -> frozenset[str]:
+    """Return the names of the headers that a signature covers; empty if these, or the body, are too few to count."""
+    names = frozenset(name.lower() for name in tags.get("h", "").split(":"))
+    return names if names >= MUST_SIGN and "l" not in tags else frozenset()
+
+
+def _is_valid(raw: bytes, number: int, record: str, at: float) -> bool:
+    # it takes 70 ms to import, and few mails have a key that we know
+
+    return verify(raw, number, record, at)
+
+
+# --- Developer signatures: X-Developer-Signature as patatt makes them, checked against a keyring of the installation
+# ---
+# Only ed25519: for the other kinds patatt starts gpg or ssh-keygen, which hostile mail must not trigger.
+
+# What patatt signs by default. With a signed Message-ID, a replayed mail is a duplicate and is not filed again.
+_MUST_SIGN = frozenset({"from", "subject", "message-id"})
+_SIGNED = re.compile(r"(?:\A|;)\s*h\s*=\s*([^;]{1,2000})")
+_ALGORITHM = re.compile(r"(?:\A|;)\s*a\s*=\s*([^;\s]*)")
+# git mailinfo, by which patatt reads a mail, takes these at the start of the body for the header's: what is signed is
+# not the header that we read then.
+_IN_BODY = re.compile(rb"\s*>?(?:from|subject|date)\s*:", re.I)
+
+
+def signed_by_developer(raw: bytes, headers: Headers, address: str, anchors: TrustAnchors) -> Trust:
+    """Whether the writer's own key signed the mail. FAIL: their key is known, and the signature is invalid."""
+    signatures = [value for name, value in headers if name == "x-developer-signature"]
+    if not anchors.keyring or len(signatures) != 1:
+        return UNPROVEN
+    algorithms = _ALGORITHM.findall(signatures[0])
+    if len(algorithms) != 1 or not algorithms[0].startswith("ed25519") or _IN_BODY.match(_body(raw)):
+        return UNPROVEN
+    found_names = _SIGNED.search(signatures[0])
+    signed = frozenset(name.strip().lower() for name in (found_names[1] if found_names else "").split(":"))
+    if not signed >= _MUST_SIGN:
+        return UNPROVEN
+    try:
+        found = patatt.validate_message(raw, [anchors.keyring])
+    except Exception:  # patatt may raise anything on hostile mail, which proves nothing
+        return UNPROVEN
+    for result, identity, _, _, algorithm, _ in found:
+        if (identity or "").lower() != address.lower():
+            continue
+        if result == patatt.RES_VALID:
+            return Trust(AuthVerdict.PASS, f"patatt {algorithm} {address}", signed)
+        if result == patatt.RES_BADSIG:
+            return Trust(AuthVerdict.FAIL, f"patatt {algorithm} {address}")
+    return UNPROVEN
+
+
+def _body(raw: bytes) -> bytes:
+    """Return the text that git mailinfo begins to read: that of the first part that has one."""
+    parts = (part for part in message_from_bytes(raw).walk() if part.get_content_maintype() == "text")
+    payload = next((part.get_payload(decode=True) for part in parts), b"")
+    return payload if isinstance(payload, bytes) else b""
+
+
+# --- Authentication-Results headers (RFC 8601) that only a server that we trust can have added ---
+# Anyone can write such a header into their own mail. It counts only above the Received line with which the trusted
+# server accepted the mail from outside: what is above that line was added later, by trusted servers (as
+# smtp.subspace.kernel.org does, in the mail of 2024 to 2026).
+
+SERVER_RESULTS_MOST = 200  # headers
 ONLY_WRITER = frozenset({"from"})  # what every valid signature covers (RFC 6376 section 5.4)
 _BY = re.compile(r"\bby\s+([\w.-]{1,250})", re.I)
 # "from <HELO name> (<DNS name> [<IP address>])"; from a program on the same host: "… by x with LMTP".
@@ -63,7 +266,7 @@ def _signed_by(signer: str, beginning: str, by: str, headers: Headers) -> Trust:
 
     Of several that it may have meant, only what all of them cover counts. Two that begin alike are no accident.
     """
-    if sum(name == "dkim-signature" for name, _ in headers) > MOST_SIGNATURES:
+    if sum(name == "dkim-signature" for name, _ in headers) > MOST:
         return Trust(AuthVerdict.PASS, by, ONLY_WRITER)  # the one that it means may not be among those that we read
     ones = [tags for tags in signatures(headers) if tags.get("d", "").lower() == signer]
     ones = [tags for tags in ones if tags.get("b", "").lower().startswith(beginning)]
@@ -88,7 +291,7 @@ class _Result:
 def _results(headers: Sequence[tuple[str, str]], anchors: TrustAnchors) -> list[_Result]:
     """Return the results of trusted servers, down to where the mail came in from outside; [] if that is not shown."""
     found: list[_Result] = []
-    for name, value in headers[:MOST]:
+    for name, value in headers[:SERVER_RESULTS_MOST]:
         if name == "authentication-results":
             found.extend(each for each in _read(value) if each.server in anchors.servers)
         elif name == "received":
@@ -134,3 +337,148 @@ def _is_trusted(host: str, anchors: TrustAnchors) -> bool:
     """Whether a host is one of the trusted servers, or below an entry that begins with a dot: ".kernel.org"."""
     host = host.lower()
     return host in anchors.servers or any(each[0] == "." and host.endswith(each) for each in anchors.servers if each)
+
+
+# --- The other ways to read a body whose Content- headers nobody signed: whoever resends a mail can change them ---
+# A signature covers the bytes of the body. Read as HTML, as flowed text or from another encoding, the same bytes may
+# say something else: a quoted line becomes a line of the writer. Only the readings that the bytes make plausible are
+# tried; among them is the one that the writer meant. Flowed text is read as plain: it has no more lines than that.
+
+_BODY_HEADER = re.compile(rb"(?:content-[!-9;-~]*|mime-version)[ \t]*:", re.I)
+_HTML = re.compile(rb"\s*<[!a-z]", re.I)  # as every program begins it
+# Charsets in which ASCII is ASCII; of any other (UTF-7, UTF-16) a line of the writer could be made.
+_LIKE_ASCII = re.compile(r"us-ascii|utf-?8|iso-8859-\d+|windows-125\d|koi8-[ru]", re.I)
+_BASE64 = re.compile(rb"\s*(?:[A-Za-z0-9+/]{4,76}\n)*[A-Za-z0-9+/]{2,76}={0,2}\s*\Z")
+_ESCAPED = re.compile(rb"=(?:[0-9A-F]{2}|[ \t]*\n)", re.I)
+# The first delimiter of a multipart, below nothing but what mail programs write there for others to read.
+_DELIMITER = re.compile(
+    rb"\s*(?:This is a (?:multi-part message in MIME format|cryptographically signed message in MIME format)\.?\s*|"
+    rb"This is an OpenPGP/MIME signed message \(RFC 4880 and 3156\)\s*)?--([^\s\"]{1,70})[ \t]*\n"
+    rb"(?:\n|(?:content-[!-9;-~]*|[ \t]+\S))",
+    re.I,
+)
+_CODINGS = (b"", b"Content-Transfer-Encoding: quoted-printable\n", b"Content-Transfer-Encoding: base64\n")
+_LONGEST = 78  # characters of an encoded line, a line break included
+_MOST = 1_000_000  # bytes of a mail that is read several times; commands and answers are shorter
+
+
+def other_readings(raw: bytes, mail: ParsedMail) -> tuple[ParsedMail, ...] | None:
+    """Return the mail as others may read it, without readings of the same text; None if it is too long to try."""
+    raw = without_frame(raw).replace(b"\r\n", b"\n")
+    if len(raw) > _MOST:
+        return None
+    head, _, body = raw.partition(b"\n\n")
+    kept = _without_body_headers(head)
+    charset = mail.charset if _LIKE_ASCII.fullmatch(mail.charset) else "utf-8"
+    read = (parse(kept + b"\n" + headers + b"\n" + body) for headers in _plausible_headers(body, charset.encode()))
+    return tuple({each.text: each for each in read if each.text != mail.text}.values())
+
+
+def _plausible_headers(body: bytes, charset: bytes) -> Iterator[bytes]:
+    """Yield the Content- headers under which the bytes of this body make sense."""
+    text = b"Content-Type: text/%s; charset=" + charset
+    if (found := _DELIMITER.match(body)) and b"\n--" + found[1] + b"--" in body:
+        for kind in (b"mixed", b"alternative"):
+            yield b'Content-Type: multipart/%s; boundary="%s"\n' % (kind, found[1])
+        return
+    plain, quoted, base64 = _CODINGS
+    codings = [plain]
+    codings += [quoted] if _is_quoted_printable(body) else []
+    codings += [base64] if _BASE64.match(body) else []
+    for coding in codings:
+        yield coding + text % b"plain" + b"\n"
+        if _HTML.match(body):
+            yield coding + text % b"html" + b"\n"
+
+
+def _is_quoted_printable(body: bytes) -> bool:
+    """Whether a program can have written it so: only ASCII, and short lines (RFC 2045 section 6.7)."""
+    return body.isascii() and bool(_ESCAPED.search(body)) and max(map(len, body.split(b"\n"))) <= _LONGEST
+
+
+def _without_body_headers(head: bytes) -> bytes:
+    kept: list[bytes] = []
+    inside = False
+    for line in head.split(b"\n"):
+        inside = bool(_BODY_HEADER.match(line)) or (inside and line[:1] in (b" ", b"\t"))
+        if not inside:
+            kept.append(line)
+    return b"\n".join(kept)
+
+
+# --- The verdict on who wrote a mail, from all proofs together ---
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def judge(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
+    """Return whether the author of a mail is verified. Never raises.
+
+    Any proof that passes counts, for the headers that it covers. Without one: FAIL if a proof fails, or if the domain
+    is known to sign and the mail has no signature. Headers that parsers may read differently prove nothing.
+    """
+    address = mail.author.email
+    if not address or len(raw) > MAX_BYTES:
+        return UNPROVEN
+    raw = without_frame(raw)
+    headers = _headers(raw)
+    if not _is_plain(headers, address):
+        return UNPROVEN
+    at = (mail.date or _EPOCH).timestamp()
+    found = (
+        signed_by_developer(raw, headers, address, anchors),
+        verified_by_dkim(raw, headers, address, at, anchors),
+        verified_by_server(headers, address, anchors),
+    )
+    if (proven := joined(found)).proven:
+        return proven
+    if failed := next((each for each in found if each.verdict is AuthVerdict.FAIL), None):
+        return failed
+    domain = address.rpartition("@")[2]
+    if anchors.signs(domain) and not is_signed_for(address, headers, anchors):
+        return Trust(AuthVerdict.FAIL, f"unsigned, though {domain} signs its mail")
+    return UNPROVEN
+
+
+# If repeated, parsers may use different ones; and one can be added above the headers of a signed mail.
+_ONCE = frozenset(
+    {"from", "sender", "reply-to", "to", "cc", "date", "subject", "message-id", "in-reply-to", "references"}
+    | {"content-type", "content-transfer-encoding", "mime-version"}
+)
+_HEADER = re.compile(rb"[!-9;-~]{1,200}:")
+
+
+def _headers(raw: bytes) -> list[tuple[str, str]]:
+    """Return names in lower case and unfolded values, from top to bottom; [] if any line of the head is irregular.
+
+    Parsed once more here, and strictly: what the stdlib, dkimpy and we may read differently proves nothing.
+    """
+    head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    if b"\r" in head or b"\0" in head:
+        return []
+    found: list[tuple[str, list[str]]] = []
+    for line in head.split(b"\n"):
+        text = to_text(line.decode("ascii", "surrogateescape"))
+        if line[:1] in (b" ", b"\t") and found:
+            found[-1][1].append(text.strip())
+        elif _HEADER.match(line):
+            name, _, value = text.partition(":")
+            found.append((name.lower(), [value.strip()]))
+        else:
+            return []
+    return [(name, " ".join(pieces)) for name, pieces in found]
+
+
+_ADDRESS = re.compile(r"[^\s<>()\[\],;:@]+@[^\s<>()\[\],;:]*")
+
+
+def _is_plain(headers: list[tuple[str, str]], address: str) -> bool:
+    """Whether no header that matters is repeated, and From has exactly one address: the one that we parsed."""
+    names = Counter(name for name, _ in headers)
+    writer = next((value for name, value in headers if name == "from"), "")
+    authors = parse_addresses(writer)
+    # Whatever stands in angle brackets or comments, a second address could be the one that a server means.
+    bare = _QUOTED.sub("", writer)
+    alone = len(authors) == 1 and authors[0].email == address and '"' not in bare
+    alone = alone and {each.lower() for each in _ADDRESS.findall(bare)} == {address}
+    return names["from"] == 1 and alone and all(names[name] <= 1 for name in _ONCE)

@@ -13,10 +13,167 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from email.message import Message as Part
 
-from bot.mail.headers import decode
-from bot.mail.mime.charsets import decode_bytes
-from bot.mail.mime.flowed import unflow
-from bot.mail.mime.html import as_text
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from bot.mail.headers import decode, decode_bytes
+
+# --- Decode format=flowed (RFC 3676): join soft line breaks, undo space-stuffing, keep quotes ---
+
+# Lines that are never joined to the line above: a command, a signature, a trailer.
+_BEGINS = re.compile(r"#|-- \Z|[A-Z][\w-]{2,30}-by: |(?:Fixes|Closes|Link|Cc): ")
+_DIFF = re.compile(r"^(?:diff --git |--- \S|Index: \S|@@ -)")
+
+
+def unflow(text: str, delsp: bool) -> str:
+    """Return the text as its writer typed it. From the first line of a diff on it is left unchanged."""
+    lines = text.split("\n")
+    out: list[str] = []
+    depth, paragraph = 0, list[str]()  # a paragraph whose last line ended in a soft break
+    for number, line in enumerate(lines):
+        if _DIFF.match(line.removeprefix(" ")):
+            return "\n".join([*out, *([_quoted(depth, paragraph)] if paragraph else []), *lines[number:]])
+        quotes = len(line) - len(line.lstrip(">"))
+        content = line[quotes:].removeprefix(" ")
+        if paragraph and (quotes != depth or _BEGINS.match(content)):
+            out.append(_quoted(depth, paragraph))
+            paragraph = []
+        soft = content.endswith(" ") and content != "-- "
+        if soft and delsp:
+            content = content[:-1]
+        depth = quotes
+        paragraph.append(content)
+        if not soft:
+            out.append(_quoted(depth, paragraph))
+            paragraph = []
+    if paragraph:
+        out.append(_quoted(depth, paragraph))
+    return "\n".join(out)
+
+
+def _quoted(depth: int, pieces: list[str]) -> str:
+    content = "".join(pieces)
+    return f"{'>' * depth} {content}" if depth else content
+
+
+# --- HTML to the plain text that its reader sees: nothing in it is executed, and quotes stay quotes ---
+# Lexbor parses it, as a browser would; what is hidden is left out.
+
+MAX = 2_000_000  # characters
+_BLOCKS = frozenset(
+    "br p div tr li ul ol table h1 h2 h3 h4 h5 h6 blockquote pre hr section article header footer".split()  # noqa: SIM905
+)
+_UNSEEN = frozenset("script style head template noscript title textarea select svg math iframe object".split())  # noqa: SIM905
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+# An HTML parser looks through all open elements at each of these, which takes square time when they are never closed.
+_NESTING = re.compile(
+    r"<(/?)(?:div|blockquote|ul|ol|dl|section|article|aside|nav|main|header|footer|center|fieldset|details|figure|address"
+    r"|dir|menu|summary|pre|listing)\b",
+    re.I,
+)
+_DEEPEST = 5000
+_LINK = re.compile(r"https?://[^\s\"'<>]{3,500}", re.I)
+_MOST_QUOTES = 20
+
+
+class _Page:
+    """The text so far: finished lines, the current line, and the depth of quotes and of preformatted text."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.line: list[str] = []
+        self.depth = 0
+        self.pre = 0
+
+    def write(self, text: str) -> None:
+        if not self.pre:
+            self.line.append(re.sub(r"[ \t\r\n\f]+", " ", text))
+            return
+        first, *rest = text.split("\n")
+        self.line.append(first)
+        for each in rest:
+            self.end_line()
+            self.line.append(each)
+
+    def end_line(self) -> None:
+        text = "".join(self.line)
+        self.lines.append("> " * min(self.depth, _MOST_QUOTES) + (text.rstrip() if self.pre else text.strip()))
+        self.line = []
+
+    def open(self, node: LexborNode, name: str) -> None:
+        """An element begins."""
+        if name in _BLOCKS:
+            self._end_block(name)
+            self.depth += name == "blockquote"
+            self.pre += name == "pre"
+        elif name in ("td", "th"):
+            self.line.append(" ")
+        elif name == "a" and (link := _LINK.match((node.attributes.get("href") or "").strip())):
+            self.line.append(f"<{link[0]}> ")
+
+    def close(self, name: str) -> None:
+        """An element ends."""
+        if name in _BLOCKS and name not in ("br", "hr"):
+            self._end_block(name)
+            self.depth -= name == "blockquote"
+            self.pre -= name == "pre"
+
+    def _end_block(self, name: str) -> None:
+        if name == "br" or any(each.strip() for each in self.line):
+            self.end_line()
+        self.line.clear()
+
+
+def as_text(markup: str) -> str:
+    """Return plain text: one line per block, `> ` before the lines of a blockquote, and links in angle brackets."""
+    page = _Page()
+    root = LexborHTMLParser(_cut(markup[:MAX])).root
+    if root is not None:
+        _walk(root, page)
+    page.end_line()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(page.lines)).strip("\n")
+
+
+def _cut(markup: str) -> str:
+    """Return the markup up to where it is nested too deeply."""
+    depth = 0
+    for tag in _NESTING.finditer(markup):
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        if depth > _DEEPEST:
+            return markup[: tag.start()]
+    return markup
+
+
+def _walk(root: LexborNode, page: _Page) -> None:
+    """Visit all nodes in document order, without recursion: a mail may nest as deeply as it likes."""
+    node: LexborNode | None = root
+    while node is not None:
+        name = node.tag or ""
+        if name == "-text":
+            page.write(node.text_content or "")
+        seen = not name.startswith(("-", "_", "!")) and name not in _UNSEEN and not _is_hidden(node)
+        if seen:
+            page.open(node, name)
+            if node.child is not None:
+                node = node.child
+                continue
+            page.close(name)
+        while node.next is None:
+            parent = node.parent
+            if parent is None or parent.mem_id == root.mem_id:
+                return
+            page.close(parent.tag or "")
+            node = parent
+        node = node.next
+
+
+def _is_hidden(node: LexborNode) -> bool:
+    """Return whether an element hides its content: by style, or by the attribute of that name."""
+    attributes = node.attributes
+    return "hidden" in attributes or bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
+
+
+# --- Decode the MIME parts of a mail: the text of the body, and the attachments ---
+# RFC 2045 to 2049, and common violations of them. If in doubt, a part is shown rather than lost.
 
 MAX_PARTS = 100
 MAX_DEPTH = 20

@@ -6,14 +6,77 @@ import codecs
 import email
 import email.policy
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from email.message import Message as Part
+from urllib.parse import quote
 
+from bot.mail import body as parts
 from bot.mail import headers
 from bot.mail.addresses import Address, parse_addresses
-from bot.mail.mime import parts
-from bot.mail.people.rewritten_from import behind_list
+
+# --- The writer behind a From that a mailing list has rewritten: "Dana via list <list@host>" (DMARC munging by
+# Mailman and Google Groups). Nothing proves such a mail, since its From is not the writer's ---
+
+_VIA = re.compile(r"['\"]?(.{1,200}?)['\"]?\s+via\s+.{1,200}", re.I)
+_ORIGINAL = ("x-original-from", "x-mailman-original-from", "x-original-sender")
+
+
+def behind_list(author: Address, all_of: Callable[[str], str]) -> Address:
+    """Return the writer, from the headers that lists leave; the author as given if From is not rewritten.
+
+    `all_of` returns the values of a header by its lowercase name. Of Reply-To, which may name the list as well, the
+    address counts that is not From's and not the list's.
+    """
+    via = _VIA.fullmatch(headers.decode(author.name))
+    if not via:
+        return author
+    own = {author.email, *(each.email for each in parse_addresses(all_of("list-post").replace("mailto:", "")))}
+    for name in (*_ORIGINAL, "reply-to"):
+        found = [each for each in parse_addresses(all_of(name)) if each.email not in own]
+        if found:
+            return Address(headers.decode(found[0].name) or via[1], found[0].email)
+    return author
+
+
+# --- Make foreign text, addresses and ids safe for a line, a header or an envelope. Pure ---
+
+# C0 and C1 controls, line and paragraph separators, text direction marks and zero-width characters.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]+")
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+# RFC 5321 section 4.1.2, ASCII only, without quoted local parts, which no list has.
+_EMAIL = re.compile(rf"(?=.{{3,254}}\Z)(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*\Z")
+_MESSAGE_ID = re.compile(r"[!-;=?-~]{1,400}@[!-;=?A-~]{1,400}\Z")
+
+
+def one_line(text: str, limit: int = 300) -> str:
+    """Return foreign text as one line without control characters, at most `limit` characters."""
+    return " ".join(_UNSAFE.sub(" ", text).encode("utf-8", "replace").decode("utf-8").split())[:limit]
+
+
+def for_header(text: str, limit: int = 300) -> str:
+    """Return text as `one_line` does, with anything that would be decoded as an encoded word (RFC 2047) broken up."""
+    return one_line(text, limit).replace("=?", "= ?")
+
+
+def is_address(email: str) -> bool:
+    """Return whether an address is valid in our headers: ASCII, one local part, one domain."""
+    return bool(_EMAIL.match(email))
+
+
+def is_message_id(text: str) -> bool:
+    """Return whether a foreign Message-ID, without brackets, is safe in our headers unchanged."""
+    return bool(_MESSAGE_ID.match(text))
+
+
+def lore_link(message_id: str) -> str:
+    """Return the link to a mail on lore."""
+    return f"https://lore.kernel.org/r/{quote(message_id, safe='@+-._=', errors='replace')}"
+
+
+# --- Parse the bytes of a mail into a frozen Mail, whatever the bytes are ---
 
 MAX_BYTES = 10_000_000  # the rest of a larger mail is not parsed
 # Of its text that much is read. The longest text among the real threads and reports of the tests, a robot's report, has

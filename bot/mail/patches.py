@@ -4,11 +4,203 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 
+from bot.mail.body import MimeAttachment
 from bot.mail.headers import decode
-from bot.mail.mime.parts import MimeAttachment
+
+# --- Links to mail (lore and lkml URLs) and to our own report pages ---
+
+# https://lore.kernel.org/<list>/<id>/, /r/<id>, lkml.kernel.org/r/<id>, (patch.)msgid.link/<id>; the id may be
+# percent-encoded, and its own slashes are part of it.
+_LORE = re.compile(
+    r"(?<![\w/=])(?:https?://)?(?:(?:www\.)?lore\.kernel\.org/(?:[\w.+-]{1,80}/)|lkml\.kernel\.org/r/|(?:patch\.)?msgid\.link/"
+    r"|lkml\.kernel\.org/|lore\.kernel\.org/)(<?[^\s<>\"'\])}）`，。]{3,400})",
+    re.I,
+)
+_VIEW = re.compile(r"/(?:raw|t\.mbox\.gz|t\.atom|t|T)?/?\Z")
+_AFTER = ".,;:!*。，、_`"
+MAX_LINKS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class MailLink:
+    """A link as written, and its target: a Message-ID, or the sha or tag of a report page."""
+
+    url: str
+    message_id: str = ""
+    page: str = ""
+
+
+def find_links(text: str, base_url: str = "") -> tuple[MailLink, ...]:
+    """Return the links in a text that lead to a mail or a report page; other links are ignored."""
+    found = [MailLink(match[0].rstrip(_AFTER), message_id=message_id) for match, message_id in _mails(text)]
+    if base_url:
+        bare = re.escape(base_url.partition("://")[2])
+        pages = re.finditer(rf"(?<![\w/])https?://{bare}/report/([0-9a-f]{{7,64}})/?(?![\w/])", text, re.I)
+        found.extend(MailLink(match[0], page=match[1].lower()) for match in pages)
+    return tuple(dict.fromkeys(found))[:MAX_LINKS]
+
+
+def _mails(text: str) -> Iterable[tuple[re.Match[str], str]]:
+    for match in _LORE.finditer(text):
+        path = re.split(r"[?#]", match[1], maxsplit=1)[0]
+        message_id = _VIEW.sub("", unquote(path).rstrip(_AFTER)).strip("<>/ ")
+        if "@" in message_id and " " not in message_id:
+            yield match, message_id
+
+
+# --- Trailers: `Closes:`, `Link:`, `Fixes:` and others (Documentation/process/submitting-patches.rst) ---
+
+_KEYS = """
+Acked-by Bisected-by Bug Cc Closes Co-developed-by Fixes Link Message-ID
+Reported-by Reported-and-bisected-by Reported-and-tested-by
+Reviewed-by Signed-off-by Suggested-by Tested-by
+"""
+KNOWN = {name.lower(): name for name in _KEYS.split()}
+_TRAILER = re.compile(r"([A-Za-z][A-Za-z-]{1,30})[ \t]{0,3}[:：][ \t]*(.*)")
+_FIXES = re.compile(r"(?:commit )?([0-9a-f]{7,40})\b", re.I)
+MAX_TRAILERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Trailer:
+    """A known key in its usual spelling, and the value with wrapped lines joined."""
+
+    key: str
+    value: str
+
+
+def find_trailers(lines: Sequence[str]) -> tuple[Trailer, ...]:
+    """Return the trailers in unquoted lines, up to a patch's `---` or its first diff line."""
+    found: list[Trailer] = []
+    for number, line in enumerate(lines):
+        if (line.rstrip() in ("---", "--") and not _heads_a_patch(lines, number)) or line.startswith("diff --git "):
+            break  # notes, a signature or the patch itself
+        match = _TRAILER.match(line)
+        key = KNOWN.get(match[1].lower()) if match else None
+        if match and key and (value := _joined(match[2], lines[number + 1 : number + 4])):
+            found.append(Trailer(key, value))
+        if len(found) >= MAX_TRAILERS:
+            break
+    return tuple(found)
+
+
+def _heads_a_patch(lines: Sequence[str], number: int) -> bool:
+    """Whether a row of dashes stands above the head of a patch, rather than below its commit message."""
+    below = lines[number + 1] if number + 1 < len(lines) else ""
+    return below.startswith(("From ", "From:", "Subject:"))
+
+
+# A link that a mail program wrapped before the id; an address or a title on its own line.
+_CUT = re.compile(r"https?://\S{1,200}/\Z")
+_WRAPPED = re.compile(r"\s+(?:<?[^\s@]{1,100}@|\(\")")
+
+
+def _is_trailer(line: str) -> bool:
+    found = _TRAILER.match(line)
+    return found is not None and found[1].lower() in KNOWN
+
+
+def _joined(value: str, below: Sequence[str]) -> str:
+    """Return the value joined with its continuation lines, wrapped in a parenthesis or right after the colon."""
+    value = value.rstrip()
+    for line in below:
+        open_end = value.count('("') > value.count('")') or bool(_CUT.search(value))
+        wrapped = open_end or (line[:1] in " \t" and (not value or _WRAPPED.match(line)))
+        if not line.strip() or not wrapped or _is_trailer(line):
+            break
+        value = f"{value}{'' if _CUT.search(value) else ' '}{line.strip()}".strip()
+    return value
+
+
+def fixed_commits(trailers: Sequence[Trailer]) -> tuple[str, ...]:
+    """Return the shas in `Fixes:` trailers, in the length given there, in lower case."""
+    matches = (_FIXES.match(each.value) for each in trailers if each.key == "Fixes")
+    return tuple(match[1].lower() for match in matches if match)
+
+
+# --- Unified diffs in a text, byte for byte as they were posted, for `git apply`; prose around them is left out ---
+# A hunk says itself how many lines it has (git-diff(1), "Generating patch text"), so nothing is guessed from quote
+# marks, trailing white space or signatures.
+
+MOST_LINES = 200_000
+_DIFFS_FILE = re.compile(r"(?:diff --git|Index:) \S")
+_OLD_NAME = re.compile(r"--- \S")
+_NEW_NAME = re.compile(r"\+\+\+ \S")
+_DIFFS_HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,6}))? \+\d{1,9}(?:,(\d{1,6}))? @@")
+_HEADER = re.compile(
+    r"index [0-9a-f]+\.\.|(?:old|new) mode \d|(?:new|deleted) file mode \d|(?:dis)?similarity index |"
+    r"(?:rename|copy) (?:from|to) |={20,}\s*\Z|Binary files "
+)
+_BINARY = re.compile(r"GIT binary patch\s*\Z|(?:literal|delta) \d+\s*\Z")
+
+
+def find_diffs(text: str) -> tuple[str, ...]:
+    """Return the diffs of a text in order; file after file without anything in between is one diff.
+
+    A hunk that ends too early, as where a mail program wrapped its lines, is returned as it stands: git refuses it.
+    """
+    lines = text.split("\n")[:MOST_LINES]
+    found, at = [], 0
+    while at < len(lines):
+        end, is_diff = _end_of_diff(lines, at)
+        if is_diff:
+            found.append("\n".join(lines[at:end]) + "\n")
+        at = max(end, at + 1)
+    return tuple(found)
+
+
+def _end_of_diff(lines: Sequence[str], start: int) -> tuple[int, bool]:
+    """Return the line after what looks like a diff from here on, and whether it is one, with hunks."""
+    at, hunks = start, 0
+    while at < len(lines):
+        if _starts_file(lines, at):
+            at += 1
+        elif at == start:
+            return start, False
+        elif match := _DIFFS_HUNK.match(lines[at]):
+            at, hunks = _end_of_hunk(lines, at + 1, int(match[1] or 1), int(match[2] or 1)), hunks + 1
+        elif _BINARY.match(lines[at]):
+            at, hunks = _end_of_binary(lines, at + 1), hunks + 1
+        elif _HEADER.match(lines[at]) or _NEW_NAME.match(lines[at]):
+            hunks += lines[at].startswith(("rename to", "new mode", "copy to"))
+            at += 1
+        else:
+            break
+    return at, hunks > 0
+
+
+def _starts_file(lines: Sequence[str], at: int) -> bool:
+    if _DIFFS_FILE.match(lines[at]):
+        return True
+    return bool(_OLD_NAME.match(lines[at])) and at + 1 < len(lines) and bool(_NEW_NAME.match(lines[at + 1]))
+
+
+def _end_of_hunk(lines: Sequence[str], at: int, old: int, new: int) -> int:
+    """Return the line after a hunk with so many old and new lines; white space at the end of lines may be lost."""
+    while at < len(lines) and (old > 0 or new > 0):
+        mark = lines[at][:1] or " "
+        if mark not in " +-\\" or (not lines[at] and at + 1 == len(lines)):
+            break
+        old -= mark in " -"
+        new -= mark in " +"
+        at += 1
+    while at < len(lines) and lines[at].startswith("\\ "):
+        at += 1
+    return at
+
+
+def _end_of_binary(lines: Sequence[str], at: int) -> int:
+    """Return the line after a block of base85, and after the empty line that ends it."""
+    while at < len(lines) and lines[at].strip():
+        at += 1
+    return min(at + 1, len(lines))
+
+
+# --- Patches in a mail: unified diffs in the body or an attachment, with their titles ---
 
 MAX_SUBJECT = 4000  # letters that are read of a subject
 _DIFF = re.compile(r"^(?:diff --git \S|Index: \S|--- \S.{0,400}\n\+\+\+ \S)", re.M)
@@ -114,3 +306,18 @@ def bare_title(subject: str) -> str:
             break
         title = title[match.end() :]
     return title
+
+
+# --- The subsystem that a commit's title names: "mm/vmscan" of "mm/vmscan: stop rescanning". Pure ---
+
+_REVERT = re.compile(r'(?:Revert|Reapply)\s+"(.*?)"?\Z')
+_PREFIX = re.compile(r"([A-Za-z0-9][\w./,+&*-]{0,60}(?: [\w./-]{1,20})?):\s")
+
+
+def subsystem_of(title: str) -> str:
+    """Return the first prefix of a title, or of the title that a revert quotes; "" if there is none."""
+    title = bare_title(title)
+    while found := _REVERT.match(title):
+        title = found[1]
+    prefix = _PREFIX.match(title)
+    return prefix[1] if prefix else ""

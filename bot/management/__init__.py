@@ -1,0 +1,53 @@
+"""Show the progress of long work: a live line on a terminal, nothing in a pipe or log."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from bot.notifications import digest
+from bot.notifications.digest import Bulletin, BulletinConfig
+from tracker.domain.events import InvalidInput
+from tracker.services.event_log import progress
+
+# --- Show the progress of long work: a live line on a terminal, nothing in a pipe or log ---
+
+
+@contextmanager
+def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
+    """Yield a function to call with the count so far."""
+    if not sys.stderr.isatty():
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed:,.0f}"), TextColumn(unit))
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda count: bar.update(task, completed=count)
+
+
+# --- Put a bulletin into the outbox from a management command ---
+
+
+def hold_bulletin(bulletin: Bulletin, config: BulletinConfig) -> str:
+    """Hold the bulletin and return one line about the result; CommandError if it can't be sent."""
+    try:
+        row = digest.hold(bulletin, config, timezone.now())
+    except InvalidInput as error:
+        raise CommandError(str(error)) from None
+    return f"mail {row.pk} to {', '.join(row.recipients)} is {row.state}: {row.reason}"
+
+
+# --- For commands that print reports: none is printed until all are folded after an upgrade ---
+
+
+def require_folded() -> None:
+    """Raise CommandError while reports are being folded."""
+    if at := progress():
+        raise CommandError(f"{at}; wait for a worker, or run manage.py refold")

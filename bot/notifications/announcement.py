@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.compose.follow_ups.thread_mail import ThreadData, in_thread
 from bot.compose.mail import ComposedMail
-from bot.mail.identity import BotIdentity
-from bot.mail.sanitising import one_line
+from bot.mail.message import one_line
+from bot.mail.settings import BotIdentity
+from bot.notifications.thread import ReportContext, ThreadData, in_thread
+from tracker.domain.events import EventData, Role
+
+# --- The mail about an action that a person took on a report's page and chose to announce in its thread ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +46,21 @@ def compose_status(
 
 def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, 74, break_on_hyphens=False)
+
+
+# --- The withdrawal mail: a report was wrong, and its recipients are informed ---
+
+
+def withdrawal_is_due(context: ReportContext, event: EventData) -> bool:
+    """Return whether the lab decided that the report is wrong, and no mail from the lab in the thread says so yet."""
+    decided = bool(event.actor) and not (event.message_id and event.role is Role.REPORTER)
+    return decided and context.report_state.decided_by == event.key
+
+
+def compose_withdrawal(
+    thread: ThreadData, reason: str, purpose: str, identity: BotIdentity, now: datetime, excluded: Mapping[str, str]
+) -> ComposedMail:
+    """Return the withdrawal mail. `reason`: the text that the decision relied on, or ""."""
+    quoted = f'Reason: "{one_line(reason, 600)}"' if reason else ""
+    lines = textwrap.wrap(quoted, 74, break_on_hyphens=False)
+    return in_thread(thread, purpose, "withdrawal", {"reason": lines}, identity, now, excluded)

@@ -3,26 +3,77 @@
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from bot.compose.bulletin_mail import Bulletin, compose_bulletin
+from django.template.loader import render_to_string
+
+from bot.compose.conventions import message_id
 from bot.compose.lint import faults
 from bot.compose.mail import ComposedMail
-from bot.compose.policy.action import Action
-from bot.compose.policy.policy import PolicyDecision
-from bot.mail.identity import BotIdentity
-from bot.outbox.context.compose_config import ComposeConfig
-from bot.outbox.context.policy_context import excluded_addresses
-from bot.outbox.writer import COMPOSER, OutboxWriter, Start
-from tracker.documents import text
+from bot.compose.policy import Action, PolicyDecision
+from bot.compose.recipients import Recipient, Recipients, exclusion_reason
+from bot.compose.report_mail import finished
+from bot.mail.addresses import Address
+from bot.mail.message import one_line
+from bot.mail.settings import BotIdentity
+from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, Start, excluded_addresses
+from tracker.documents import blocks, digest
 from tracker.documents.blocks import Document
-from tracker.documents.digest import queries as digest
-from tracker.documents.digest.compose import compose as compose_digest
-from tracker.domain.errors import InvalidInput
+from tracker.documents.digest import compose as compose_digest
+from tracker.domain.events import InvalidInput
+from tracker.domain.text import tag_of
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Study
 from tracker.services import mail_transitions
+
+# --- Mail about no single report: a release report, the weekly digest, a study. Its text is made elsewhere ---
+
+_MARK = re.compile(r"^-- ?$", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Bulletin:
+    """`purpose` identifies it permanently; `page`: the path of its web page."""
+
+    purpose: str
+    subject: str
+    text: str
+    page: str
+
+
+def compose_bulletin(
+    bulletin: Bulletin, lists: Iterable[str], identity: BotIdentity, now: datetime, excluded: Mapping[str, str]
+) -> ComposedMail:
+    """Return the mail to these lists; those in `excluded` are left out."""
+    tag = tag_of(bulletin.purpose)
+    recipients = [Recipient(Address("", each), "gets release mail", is_list=True) for each in dict.fromkeys(lists)]
+    reasons = {each.email: why for each in recipients if (why := exclusion_reason(each.email, identity, excluded))}
+    kept = tuple(each for each in recipients if each.email not in reasons)
+    left_out = tuple(Recipient(Address("", email), why, is_list=True) for email, why in reasons.items())
+    page = f"{identity.base_url}{bulletin.page}"
+    context = {"text": guarded_signature(bulletin.text), "page": page, "bot": one_line(identity.name, 60)}
+    return ComposedMail(
+        message_id=message_id(now, tag, identity, bulletin.purpose),
+        sender=Address(identity.name, identity.address),
+        reply_to=Address(identity.name, identity.tagged(tag)),
+        recipients=Recipients(kept[:1], kept[1:], left_out),
+        subject=one_line(bulletin.subject, 200),
+        date=now.replace(microsecond=0),
+        body=finished(render_to_string("mail/bulletin.txt", context), ()),
+        report_tag=tag,
+        page=page,
+    )
+
+
+def guarded_signature(text: str) -> str:
+    """Return a text of ours without lines that programs take for the start of the signature."""
+    return _MARK.sub(r" \g<0>", text.strip("\n"))
+
+
+# --- Put bulletins into the outbox: each once, and composed again until it is approved ---
 
 NEEDS_APPROVAL = "needs approval"
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -40,13 +91,13 @@ class BulletinConfig:
 
 def of_release(version: str, document: Document, config: BulletinConfig) -> Bulletin:
     """Return the report of a release as a bulletin."""
-    body = text.render(document, config.identity.base_url)
+    body = blocks.render(document, config.identity.base_url)
     return Bulletin(f"{Purpose.BULLETIN}release {version}", document.title, body, f"/{version}/report/")
 
 
 def of_study(study: Study, document: Document, config: BulletinConfig) -> Bulletin:
     """Return a study as a bulletin."""
-    body = text.render(document, config.identity.base_url)
+    body = blocks.render(document, config.identity.base_url)
     return Bulletin(f"{Purpose.BULLETIN}study {study.slug}", document.title, body, f"/study/{study.slug}/")
 
 
@@ -56,7 +107,7 @@ def of_week(version: str, config: BulletinConfig, now: datetime) -> Bulletin | N
     if not content:
         return None
     document = compose_digest(version, content, now)
-    body = text.render(document, config.identity.base_url)
+    body = blocks.render(document, config.identity.base_url)
     return Bulletin(_digest(version, now), document.title, body, f"/{version}/?state=open")
 
 

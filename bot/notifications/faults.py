@@ -14,16 +14,14 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from bot.compose.mail import POLICY
-from bot.mail.identity import BotIdentity
-from bot.mail.sanitising import for_header, one_line
-from bot.outbox.signing import Signing
-from bot.outbox.transports.port import Envelope, SendStatus, Transport
-from tracker.domain.faults import Fault
-from tracker.domain.text.english import counted
+from bot.mail.message import for_header, one_line
+from bot.mail.settings import BotIdentity
+from bot.outbox.transports import Envelope, SendStatus, Signing, Transport
+from tracker.domain.text import counted
 from tracker.models import FaultMail
 from tracker.services import mail_transitions
-from tracker.services.accounts.roles import SEND
-from tracker.services.faults import faults
+from tracker.services.accounts import SEND
+from tracker.services.faults import Fault, faults
 
 MOST = 50  # operators, and problems in a mail
 KEPT = timedelta(days=90)

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from bot.compose import numbers
+from django.db.models import Q
+from django.db.models.functions import Coalesce
+
+from bot.compose import report_data
 from bot.compose.conventions import WIDTH
-from bot.compose.follow_ups.thread_mail import ThreadData, in_thread
 from bot.compose.mail import ComposedMail
-from bot.compose.report.report_data import FindingData, worst
-from bot.compose.report.tables import sides, tables
-from bot.mail.identity import BotIdentity
-from tracker.domain.events import Grade
-from tracker.domain.text.english import counted
+from bot.compose.policy import REMINDERS
+from bot.compose.report_data import FindingData, worst
+from bot.compose.report_mail import sides, tables
+from bot.mail.message import one_line
+from bot.mail.settings import BotIdentity
+from bot.notifications.thread import ReportContext, ThreadData, in_thread
+from tracker.domain import versions
+from tracker.domain.events import EventData, EventKind, Grade, State
+from tracker.domain.text import counted
+from tracker.models import OutgoingState, Reminder
+
+# --- The follow-up mail: findings about a culprit since its report was sent, where they matter ---
 
 LEAST_PCT = 5.0  # the smallest change that is worth a mail
 _SHOWN = 5
@@ -45,10 +55,80 @@ def compose_follow_up(
     context = {
         "counts": counted(worse, "regression") + (f", {counted(better, 'improvement')}" if better else ""),
         "rows": [
-            numbers.listed(each, f"{each.metric} on {each.machine}", WIDTH)
+            report_data.listed(each, f"{each.metric} on {each.machine}", WIDTH)
             for each in worst(graded)[: min(worse, _SHOWN)]  # `worst` puts regressions first
         ],
         "tables": list(tables(new)),
         "sides": sides(thread.sha, thread.title, *parent),
     }
     return in_thread(thread, purpose, "follow_up", context, identity, now, excluded)
+
+
+# --- The recheck mail: a regression is still present in a later version, and a reply from the author or lab is
+# missing ---
+
+
+# No reply yet, or a question to the lab is open. An author who has replied gets no reminders.
+MOST_REMINDERS = 2  # in the life of a report, "still there" in a later version among them
+_WAITS = frozenset({State.NO_RESPONSE, State.DISPUTED, State.NEEDS_INFO})
+
+
+@dataclass(frozen=True, slots=True)
+class StillThere:
+    """Where it was measured again: "v9.1-rc5", its commit, and the new numbers if known. `question_open`: someone
+    disputes the report or asked the lab a question, so that the lab must answer.
+    """
+
+    ref: str
+    sha: str
+    measured: FindingData | None = None
+    question_open: bool = False
+
+
+def still_there_is_due(context: ReportContext, event: EventData, now: datetime) -> bool:
+    """Return whether to mail "still there": the event is the latest measured version, a reply is missing, and nobody
+    was reminded lately.
+    """
+    later = [
+        each for each in context.events if each.kind is EventKind.STILL_THERE and each.occurred_at > event.occurred_at
+    ]
+    waits = context.report_state.state in _WAITS and context.report_state.reminders
+    if not waits or later or versions.parse(event.tag) is None:
+        return False
+    return _reminders(context, event) < MOST_REMINDERS and not _reminded_lately(context, now)
+
+
+def _reminders(context: ReportContext, event: EventData) -> int:
+    """Return how many mails the report's people got, or will get, unasked after the report, but for this event."""
+    again = context.report.outgoing.filter(purpose__startswith=f"{EventKind.STILL_THERE} ")
+    again = again.exclude(purpose=f"{EventKind.STILL_THERE} {event.tag}").exclude(state=OutgoingState.CANCELLED)
+    return again.count() + context.report.reminders.count()
+
+
+def _reminded_lately(context: ReportContext, now: datetime) -> bool:
+    """Return whether a reminder is about this report, or went to its first recipient, not long ago."""
+    to = [each.email for each in context.thread.to]
+    rows = Reminder.objects.annotate(at=Coalesce("mail__sent_at", "composed_at"))
+    about = Q(report=context.report, at__gt=now - REMINDERS.apart)
+    return rows.filter(about | Q(person__in=to, at__gt=now - REMINDERS.per_person)).exists()
+
+
+def compose_recheck(
+    thread: ThreadData,
+    still_there: StillThere,
+    headline: FindingData,
+    purpose: str,
+    identity: BotIdentity,
+    now: datetime,
+    excluded: Mapping[str, str],
+) -> ComposedMail:
+    context = {
+        "ref": one_line(still_there.ref, 40),
+        "ref10": still_there.sha[:10],
+        "metric": one_line(headline.metric, 120),
+        "where": one_line(headline.where, 120),
+        "reported": report_data.sides(headline),
+        "remeasured": report_data.sides(still_there.measured) if still_there.measured else "",
+        "question_open": still_there.question_open,
+    }
+    return in_thread(thread, purpose, "recheck", context, identity, now, excluded)

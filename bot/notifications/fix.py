@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.compose import numbers
-from bot.compose.follow_ups.thread_mail import ThreadData, in_thread
+from bot.compose import report_data
 from bot.compose.mail import ComposedMail
 from bot.compose.recipients import Recipient
-from bot.compose.report.report_data import FindingData
+from bot.compose.report_data import FindingData
+from bot.lab import headline, stored
 from bot.mail.addresses import Address
-from bot.mail.identity import BotIdentity
-from bot.mail.sanitising import one_line
-from tracker.domain.events import Grade
+from bot.mail.authentication import AuthVerdict
+from bot.mail.message import one_line
+from bot.mail.patches import bare_title
+from bot.mail.settings import BotIdentity
+from bot.notifications.report import ancestors, remeasured_finding
+from bot.notifications.thread import ReportContext, ThreadData, in_thread
+from tracker.domain.events import EventData, Grade
+from tracker.domain.lab_jobs import SENTENCES, JobOutcome
+from tracker.domain.statistics import change_pct
+from tracker.domain.text import signed_pct
+from tracker.models import Commit, LabJob, Message
+
+# --- The mail about a fix that the lab measured: how much it recovers. `Tested-by:` only where it passed ---
 
 TESTED_BY_SHARE = 0.9  # share of the loss that a fix must recover to get a Tested-by
 _LEAST_SHARE = 0.005
@@ -64,13 +74,20 @@ def compose_fix(
         "outcome": outcome_text(fix, headline),
         "metric": one_line(headline.metric, 120),
         "where": one_line(headline.where, 120),
-        "reported": numbers.sides(headline),
-        "remeasured": numbers.sides(fix.measured),
-        "evidence": "; ".join(numbers.evidence(fix.measured)),
+        "reported": report_data.sides(headline),
+        "remeasured": report_data.sides(fix.measured),
+        "evidence": "; ".join(report_data.evidence(fix.measured)),
         "tested": f"Tested-by: {one_line(identity.name)} <{identity.tagged(thread.tag)}>" if passes else "",
     }
     first = Recipient(fix.author, "author of the measured fix") if fix.author.email else None
     return in_thread(thread, purpose, "fix", context, identity, now, excluded, first, str(context["tested"]))
+
+
+def fix_of(event: EventData, measured: FindingData) -> FixData:
+    """Return a measured fix, with its author if known."""
+    commit = Commit.objects.filter(sha=event.commit).first()
+    author = Address(commit.author_name, commit.author_email) if commit else Address("", "")
+    return FixData(event.commit, bare_title(event.title or (commit.title if commit else "")), author, measured)
 
 
 def outcome_text(fix: FixData, headline: FindingData) -> str:
@@ -86,3 +103,117 @@ def outcome_text(fix: FixData, headline: FindingData) -> str:
         return "helps, but does not recover the regression"
     more = " (and more)" if share > 1.05 else ""
     return f"recovers {min(100, round(100 * share))}%{more} of the regression"
+
+
+# --- The answer to who asked for a test of a patch: the numbers without and with it, or in one line why there are
+# none ---
+
+_ADVICE = "Please say which commit it is for, or send a version for the culprit."
+
+
+@dataclass(frozen=True, slots=True)
+class TestedPatch:
+    """`measured`: the report's headline metric without and with the patch, None if it could not be tested; `why`: the
+    end of the sentence that says so, `detail`: a line of git, make or the test. `asked_by`: whoever asked.
+    """
+
+    title: str
+    base: str
+    asked_by: Address | None
+    measured: FindingData | None
+    why: str = ""
+    detail: str = ""
+    applies: bool = True
+
+
+def compose_tested(
+    thread: ThreadData,
+    tested: TestedPatch,
+    headline: FindingData,
+    purpose: str,
+    identity: BotIdentity,
+    now: datetime,
+    excluded: Mapping[str, str],
+) -> ComposedMail:
+    """Return the answer, in reply to the mail that asked."""
+    context: dict[str, object] = {
+        "patch": one_line(tested.title, 200),
+        "base": one_line(tested.base, 66),
+        "why": one_line(tested.why, 200),
+        "detail": one_line(tested.detail, 200),
+        "advice": "" if tested.applies else _ADVICE,
+        "tested": "",
+    }
+    if tested.measured:
+        context |= _measured(tested, tested.measured, headline, identity, thread.tag)
+    first = Recipient(tested.asked_by, "asked for the test") if tested.asked_by else None
+    return in_thread(thread, purpose, "tested", context, identity, now, excluded, first, str(context["tested"]))
+
+
+def _measured(
+    tested: TestedPatch, measured: FindingData, headline: FindingData, identity: BotIdentity, tag: str
+) -> dict[str, object]:
+    fix = FixData("", tested.title, tested.asked_by or Address("", ""), measured)
+    before, after = (change_pct(headline.old_mean, mean) for mean in (measured.old_mean, measured.new_mean))
+    runs = f"{measured.old_runs} + {measured.new_runs} runs"
+    return {
+        "outcome": outcome_text(fix, headline),
+        "compared": f"{_signed(before)} -> {_signed(after)}, {runs}",
+        "metric": one_line(headline.metric, 66),
+        "where": one_line(headline.where, 66),
+        "remeasured": report_data.sides(measured),
+        "evidence": "; ".join(report_data.evidence(measured)),
+        "tested": f"Tested-by: {one_line(identity.name)} <{identity.tagged(tag)}>" if fix.passes(headline) else "",
+    }
+
+
+def _signed(change: float | None) -> str:
+    return "unknown" if change is None else signed_pct(change)
+
+
+# --- A finished job as input for the answer to who asked for it ---
+
+_PREFIX = "job/"
+
+
+def tested_patch(context: ReportContext, event: EventData) -> tuple[ThreadData, TestedPatch] | None:
+    """Return the thread of the mail that asked, and what came of it; None if the event is of no job."""
+    number = event.result.removeprefix(_PREFIX)
+    if not event.result.startswith(_PREFIX) or not number.isdecimal():
+        return None
+    job = LabJob.objects.select_related("report").filter(pk=number, report=context.report).first()
+    if job is None:
+        return None
+    asking = Message.objects.filter(message_id=job.asked_in).defer("tables", "own_text", "source").first()
+    result = stored(job.payload) if job.payload else None
+    head = headline(job)
+    measured = result.of_metric(head.metric.name) if result else None
+    base = (result.base if result else "") or job.base[:12]
+    why = SENTENCES.get(JobOutcome(job.outcome), "").format(base=base or "the culprit")
+    tested = TestedPatch(
+        title=job.title,
+        base=base,
+        asked_by=_person(context, asking),
+        measured=remeasured_finding(measured, head) if measured else None,
+        why=why,
+        detail=job.detail,
+        applies=job.outcome != JobOutcome.NOT_APPLIED,
+    )
+    return _thread(context.thread, asking), tested
+
+
+def _thread(thread: ThreadData, asking: Message | None) -> ThreadData:
+    if asking is None:
+        return thread
+    above = ancestors(asking.message_id)
+    subject = asking.subject.removeprefix("Re: ")
+    return replace(thread, message_id=asking.message_id, references=above, subject=subject)
+
+
+def _person(context: ReportContext, asking: Message | None) -> Address | None:
+    """Return who asked; None if nothing proves it and we never wrote to them."""
+    if asking is None:
+        return None
+    known = context.report.verified_authors | context.report.verified_recipients
+    proven = asking.trust == AuthVerdict.PASS or asking.author_email in known
+    return Address(asking.author_name, asking.author_email) if proven else None

@@ -9,36 +9,21 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from bot.compose.follow_ups.findings_mail import compose_follow_up, matters
-from bot.compose.follow_ups.fix_mail import compose_fix
-from bot.compose.follow_ups.recheck_mail import StillThere, compose_recheck
-from bot.compose.follow_ups.status_mail import StatusChange, compose_status
-from bot.compose.follow_ups.tested_mail import compose_tested
-from bot.compose.follow_ups.withdrawal_mail import compose_withdrawal
 from bot.compose.mail import ComposedMail
-from bot.compose.policy.action import Action
-from bot.compose.policy.policy import PolicyDecision, decide
-from bot.mail.identity import BotIdentity
-from bot.outbox.context.compose_config import ComposeConfig
-from bot.outbox.context.patch_mail import PatchMails
-from bot.outbox.context.policy_context import basic_context, excluded_addresses
-from bot.outbox.context.report_context import (
-    ReportContext,
-    fix_of,
-    needs_reminder,
-    needs_withdrawal,
-    report_context,
-)
-from bot.outbox.context.report_loader import findings_of, measured_again, report_data, values_of, withheld
-from bot.outbox.context.tested_patch import tested_patch
-from bot.outbox.writer import COMPOSER, OutboxWriter
+from bot.compose.policy import Action, PolicyDecision, decide
+from bot.mail.settings import BotIdentity
+from bot.notifications.announcement import StatusChange, compose_status, compose_withdrawal, withdrawal_is_due
+from bot.notifications.findings import StillThere, compose_follow_up, compose_recheck, matters, still_there_is_due
+from bot.notifications.fix import compose_fix, compose_tested, fix_of, tested_patch
+from bot.notifications.report import PatchMails, findings_of, measured_again, report_data, values_of, withheld
+from bot.notifications.thread import ReportContext, report_context
+from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, basic_context, excluded_addresses
 from tracker.domain.events import OPEN, EventData, EventKind, State
 from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.models.outbox import WAITING
 from tracker.models.reports import NEWS
-from tracker.services import mail_transitions
-from tracker.services.reports import event_log
-from tracker.services.sql.interrupted import is_interruption
+from tracker.services import event_log, mail_transitions
+from tracker.services.database import is_interruption
 
 APART = timedelta(days=7)  # between two follow-ups of one report
 FRESH = timedelta(days=7)  # older events are not mailed
@@ -272,9 +257,9 @@ def _deserves(context: ReportContext, event: EventData, now: datetime) -> bool:
         return False  # the report itself covered it, or could have; what was invalid then must not have left
     match event.kind:
         case EventKind.STILL_THERE:
-            return needs_reminder(context, event, now)
+            return still_there_is_due(context, event, now)
         case EventKind.FIX_CONFIRMED | EventKind.FIX_WITHOUT_EFFECT:
             return bool(event.result)
         case EventKind.INVALID:
-            return needs_withdrawal(context, event)
+            return withdrawal_is_due(context, event)
     return False

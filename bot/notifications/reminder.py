@@ -2,26 +2,137 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import count
+from textwrap import wrap
 
+from django.db import OperationalError, transaction
 from django.db.models import Q, QuerySet
 
-from bot.compose.follow_ups.reminder_mail import MOST_OTHERS, OtherReport, ReminderData, last_word
-from bot.compose.policy.reminding import QuietReport, ReminderPolicy
-from bot.compose.report.report_data import FindingData
+from bot.compose import report_data
+from bot.compose.mail import ComposedMail
+from bot.compose.policy import Action, PolicyDecision, QuietReport, ReminderBatch, ReminderPolicy, batches, is_due
+from bot.compose.recipients import Recipient
+from bot.compose.report_data import FindingData
 from bot.mail.addresses import Address
-from bot.mail.auth.verdict import AuthVerdict
-from bot.mail.identity import BotIdentity
-from bot.mail.people.mailmap import Aliases
+from bot.mail.authentication import AuthVerdict
+from bot.mail.message import lore_link, one_line
+from bot.mail.settings import Aliases, BotIdentity
+from bot.notifications.thread import ReportContext, ThreadData, in_thread, report_context
+from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, excluded_addresses
+from bot.outbox.sender import overtaken_reminders
 from bot.replies.sender_kind import SenderKind
+from tracker.domain.deadlines import Stage, report_clock
 from tracker.domain.events import OPEN, Awaited, EventData, EventKind, State, Verdict
-from tracker.domain.report_state.fold import effective_events, fold
-from tracker.domain.report_state.state import ReportState
-from tracker.domain.timing.deadlines import report_clock
-from tracker.models import Event, Message, OutgoingMail, OutgoingState, Purpose, ReleaseCandidate, Reminder
+from tracker.domain.report_state import ReportState, effective_events, fold
+from tracker.models import Event, Message, OutgoingMail, OutgoingState, Purpose, ReleaseCandidate, Reminder, Report
+from tracker.models.outbox import WAITING
+from tracker.services import database, mail_transitions
+from tracker.services.database import Lock
+
+# --- The reminder: a report is open, and nothing was heard of it for longer than is usual. One screen, in its thread
+# ---
+
+MOST_LINES, WIDTH = 4, 74  # of the last word that is quoted
+MOST_OTHERS = 8  # reports that are named beside the first
+_CLOSES = {
+    Stage.RESPONSE: "A short reply in plain words is enough: that you are looking at it, that the\n"
+    "change is expected, or that a fix exists.",
+    Stage.FIX: "A fix that names this report closes it. If none is planned, please say so in\na reply, and why.\n\n"
+    "fix with: Closes: {link}",
+    Stage.LANDING: "It is closed once the fix is in a mainline version. If the fix is queued or\n"
+    'was replaced, a reply with "{prefix} fix: <title>" says so.',
+}
+_QUEUED = (
+    "The fix is queued, and the release that has this regression comes nearer. If the\n"
+    "fix will reach mainline only after that release, please say so in a reply."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LastWord:
+    """What a person wrote last in the thread."""
+
+    author: str
+    date: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherReport:
+    """Another report of the same person that is due as well."""
+
+    message_id: str
+    subject: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReminderData:
+    """`person`: who is awaited; `stage`: for what; `since`: the last word; `state`: the report's state in words;
+    `queued`: whether a fix is on its way.
+    """
+
+    person: Address
+    stage: Stage
+    since: datetime
+    state: str
+    headline: FindingData
+    last_word: LastWord | None = None
+    others: Sequence[OtherReport] = ()
+    queued: bool = False
+
+
+def last_word(author: str, at: datetime, own_text: str) -> LastWord | None:
+    """Return the beginning of what a mail says, in a few lines; None if it says nothing."""
+    words = " ".join(own_text.split())
+    lines = wrap(one_line(words, 1000), WIDTH, break_long_words=True, break_on_hyphens=False)
+    if not lines:
+        return None
+    shown = [*lines[: MOST_LINES - 1], f"{lines[MOST_LINES - 1]} …"] if len(lines) > MOST_LINES else lines
+    return LastWord(one_line(author, 60), f"{at:%Y-%m-%d}", shown)
+
+
+def compose_reminder(
+    thread: ThreadData,
+    reminder: ReminderData,
+    purpose: str,
+    identity: BotIdentity,
+    now: datetime,
+    excluded: Mapping[str, str],
+) -> ComposedMail:
+    """Return the reminder, to the person in the thread of their most urgent report."""
+    link = lore_link(thread.message_id)
+    closes = _QUEUED if reminder.queued else _CLOSES[reminder.stage]
+    others = [
+        {"link": lore_link(each.message_id), "subject": one_line(each.subject, 74), "state": one_line(each.state, 74)}
+        for each in reminder.others[:MOST_OTHERS]
+    ]
+    context = {
+        "name": _greeted(one_line(reminder.person.name, 60)),
+        "since": f"{reminder.since:%Y-%m-%d}",
+        "state": one_line(reminder.state, 66),
+        "metric": one_line(reminder.headline.metric, 66),
+        "where": one_line(reminder.headline.where, 66),
+        "reported": report_data.sides(reminder.headline),
+        "last_word": reminder.last_word,
+        "closes": closes.format(link=link, prefix=identity.prefix),
+        "others": others,
+    }
+    first = Recipient(reminder.person, f"awaited: {reminder.stage}")
+    return in_thread(thread, purpose, "reminder", context, identity, now, excluded, first)
+
+
+def _greeted(name: str) -> str:
+    """Return the first name; the whole name if it is written with a comma, which puts the last name first."""
+    return name if "," in name else name.split(" ")[0]
+
+
+# --- The reports that may be reminded of, as values: what each waits for, from whom, and since when ---
 
 AWAY = timedelta(days=21)  # for so long after an automatic reply nobody is reminded
 LATE_CANDIDATE = 5  # from this -rc on, a release is near
@@ -223,3 +334,139 @@ def _silenced(state: ReportState, in_development: bool) -> str:
     if state.state is State.FIX_QUEUED and not in_development:
         return "its fix is queued, and the release in development does not need it"
     return ""
+
+
+# --- Compose reminders, each once, and cancel those that something has overtaken ---
+
+_ON_THEIR_WAY = (OutgoingState.COMPOSED, OutgoingState.APPROVED, OutgoingState.SENDING)
+log = logging.getLogger(__name__)
+
+
+def compose_reminders(identity: BotIdentity, now: datetime, config: ComposeConfig) -> int:
+    """Cancel reminders that are no longer due, and compose those that are. Return how many were composed."""
+    this_round = _Round(identity, now, config, excluded_addresses(identity.aliases))
+    this_round.cancel_outdated()
+    if config.policy.reminders.action is Action.HOLD:
+        return 0
+    due = batches((each.report for each in this_round.quiet()), _last_reminded(now), config.policy.reminders, now)
+    return sum(this_round.try_compose(batch) for batch in due)
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """One round of composing. `excluded`: who gets no mail, and why."""
+
+    identity: BotIdentity
+    now: datetime
+    config: ComposeConfig
+    excluded: Mapping[str, str]
+
+    @property
+    def policy(self) -> ReminderPolicy:
+        return self.config.policy.reminders
+
+    def quiet(self, reports: Iterable[int] | None = None, without: Sequence[int] = ()) -> list[Quiet]:
+        """Return the reports that may be reminded of, or those of `reports` that may."""
+        sent = sent_reports(self.now - self.policy.oldest)
+        sent = sent if reports is None else sent.filter(report__in=reports)
+        return quiet_reports(sent, self.identity, self.policy, self.excluded, self.now, without)
+
+    def try_compose(self, batch: ReminderBatch) -> bool:
+        """Compose one reminder. An error keeps no other from being composed."""
+        keys = [each.key for each in batch.reports]
+        try:
+            with transaction.atomic():
+                database.take(Lock.REMINDERS)
+                # Whatever happens to them from here on finds the reminder, and marks it as outdated.
+                list(Report.objects.select_for_update().filter(pk__in=keys).order_by("pk").values_list("pk"))
+                by_key = {each.report.key: each for each in self.quiet(keys)}
+                still = batches(
+                    (each.report for each in by_key.values()), _last_reminded(self.now), self.policy, self.now
+                )
+                same = [each for each in still if each.person == batch.person]
+                return bool(same) and self._compose(batch.person, [by_key[each.key] for each in same[0].reports])
+        except OperationalError as busy:  # the next round tries again
+            log.error("%s: composing a reminder failed: %s", batch.person, busy)
+        except Exception:  # bad data from a lab, a tree or a mail
+            log.exception("%s: composing a reminder failed", batch.person)
+        return False
+
+    def _compose(self, person: str, due: Sequence[Quiet]) -> bool:
+        first, *others = due
+        purpose = _next_purpose(first.report.key)
+        context = report_context(first.sent, self.config.conventions)
+        data = reminder_data(first, others, context.headline)
+        mail = compose_reminder(context.thread, data, purpose, self.identity, self.now, self.excluded)
+        if first.person.email not in [each.email for each in mail.recipients.to]:
+            return False  # whoever is awaited gets no mail from us
+        writer = OutboxWriter(self.identity, self.config, self.now)
+        start = writer.decide_start(mail, PolicyDecision(self.policy.action), foreign=_foreign(context, data))
+        if not writer.insert(context.report, mail, purpose, start):
+            return False
+        row = OutgoingMail.objects.get(report=context.report, purpose=purpose)
+        Reminder.objects.bulk_create(
+            Reminder(report_id=each.report.key, mail=row, person=person, composed_at=self.now) for each in due
+        )
+        return True
+
+    def cancel_outdated(self) -> None:
+        """Cancel unsent reminders about which something has come in, or that somebody else is due for by now."""
+        rows = list(_unsent())
+        named: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        for mail, report, person in Reminder.objects.filter(mail__in=rows).values_list("mail", "report", "person"):
+            named[mail].append((report, person))
+        reports = {report for each in named.values() for report, _ in each}
+        found = self.quiet(reports, without=[row.pk for row in rows]) if rows else []
+        due = {each.report.key: each.report.person for each in found if is_due(each.report, self.policy, self.now)}
+        overtaken = set(overtaken_reminders().values_list("pk", flat=True)) if rows else set()
+        for row in rows:
+            as_then = bool(named[row.pk]) and all(due.get(report) == person for report, person in named[row.pk])
+            if row.stale or not as_then or row.pk in overtaken or self.policy.action is Action.HOLD:
+                _cancel(row, self.now)
+
+
+def _foreign(context: ReportContext, data: ReminderData) -> list[str]:
+    """Return the texts in a reminder that are not ours, which the lint looks at."""
+    head = context.headline
+    names = [context.thread.title, head.metric, head.suite, head.machine, head.unit, data.state, data.person.name]
+    quoted = [data.last_word.author, *data.last_word.lines] if data.last_word else []
+    return [*names, *quoted, *(text for each in data.others for text in (each.subject, each.state))]
+
+
+def _next_purpose(report: int) -> str:
+    """Return the purpose of a report's next reminder; one that we cancelled before it left is composed again."""
+    mails = OutgoingMail.objects.filter(report=report, purpose__startswith=Purpose.REMINDER)
+    unused = Q(state=OutgoingState.CANCELLED, decided_by_person=False, attempts=0)
+    used = set(mails.exclude(unused).values_list("purpose", flat=True))
+    return next(name for number in count(1) if (name := f"{Purpose.REMINDER}{number}") not in used)
+
+
+def _cancel(row: OutgoingMail, now: datetime) -> None:
+    """Cancel a reminder that has not left. It names no report any more, unless an operator had decided on it."""
+    reason = f"no longer due: {row.about.status}"[:1000]
+    with transaction.atomic():
+        waiting = OutgoingMail.objects.filter(pk=row.pk, state__in=WAITING, sent_at=None)
+        columns = {"reason": reason, "stale": False, "not_before": None, "decided_by_person": _held_by_person(row)}
+        done = mail_transitions.transition(waiting, OutgoingState.CANCELLED, COMPOSER, now, reason, **columns)
+        if done and not _held_by_person(row):
+            Reminder.objects.filter(mail=row).delete()
+
+
+def _held_by_person(row: OutgoingMail) -> bool:
+    return row.state == OutgoingState.HELD and row.decided_by_person
+
+
+def _unsent() -> QuerySet[OutgoingMail]:
+    """Return the reminders that no server has accepted for anybody."""
+    rows = OutgoingMail.objects.filter(purpose__startswith=Purpose.REMINDER, state__in=WAITING, sent_at=None)
+    return rows.select_related("report__culprit").order_by("pk")
+
+
+def _last_reminded(now: datetime) -> dict[str, datetime]:
+    """Return when each person was last reminded: now, if a mail to them is on its way."""
+    rows = Reminder.objects.values_list("person", "mail__state", "mail__sent_at", "composed_at")
+    found: dict[str, datetime] = {}
+    for person, state, sent_at, composed_at in rows.distinct():
+        at = now if state in _ON_THEIR_WAY else sent_at or composed_at
+        found[person] = max(found.get(person, at), at)
+    return found

@@ -11,13 +11,11 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from bot.compose.mail import POLICY
-from bot.mail.identity import BotIdentity
-from bot.mail.sanitising import for_header
-from bot.outbox.signing import Signing
-from bot.outbox.transports.port import Envelope, SendStatus, Transport
+from bot.mail.message import for_header
+from bot.mail.settings import BotIdentity
+from bot.outbox.transports import Envelope, SendStatus, Signing, Transport
 from tracker.models import SignIn
-from tracker.services import mail_transitions
-from tracker.services.accounts import opt_out_links, sign_in_links
+from tracker.services import accounts, mail_transitions
 
 AT_ONCE = 50
 FRESH = timedelta(minutes=10)  # older requests are not mailed
@@ -33,7 +31,7 @@ def mail_links(transport: Transport, identity: BotIdentity, now: datetime, signi
     for link in waiting.order_by("pk")[:AT_ONCE]:
         if not SignIn.objects.filter(pk=link.pk, mailed_at__isnull=True).update(mailed_at=now):
             continue  # another worker has it
-        if not (link.for_opt_out or sign_in_links.is_known(link.address)):
+        if not (link.for_opt_out or accounts.is_known(link.address)):
             continue
         try:
             raw = compose(link, identity, now)
@@ -69,11 +67,15 @@ def compose(link: SignIn, identity: BotIdentity, now: datetime) -> bytes:
 
 def _text(link: SignIn, identity: BotIdentity) -> str:
     if link.for_opt_out:
-        path = reverse("confirm-opt-out", args=[opt_out_links.token(link)])
-        context = {"bot": identity.name, "link": f"{identity.base_url}{path}", "days": opt_out_links.GOOD_FOR.days}
+        path = reverse("confirm-opt-out", args=[accounts.opt_out_links_token(link)])
+        context = {
+            "bot": identity.name,
+            "link": f"{identity.base_url}{path}",
+            "days": accounts.OPT_OUT_LINKS_GOOD_FOR.days,
+        }
         return render_to_string("mail/opt_out.txt", context)
-    path = reverse("sign-in-by-link", args=[sign_in_links.token(link)])
-    minutes = int(sign_in_links.GOOD_FOR.total_seconds() // 60)
+    path = reverse("sign-in-by-link", args=[accounts.token(link)])
+    minutes = int(accounts.GOOD_FOR.total_seconds() // 60)
     context = {"bot": identity.name, "link": f"{identity.base_url}{path}", "minutes": minutes}
     return render_to_string("mail/sign_in.txt", context)
 

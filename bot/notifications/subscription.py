@@ -3,31 +3,85 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef
+from django.template.loader import render_to_string
 from django.urls import reverse
 
-from bot.compose.policy.action import Action
-from bot.compose.policy.policy import PolicyDecision
-from bot.compose.subscription_mail import SubscriptionNews, compose_subscription
+from bot.compose.conventions import message_id
+from bot.compose.mail import ComposedMail
+from bot.compose.policy import Action, PolicyDecision
+from bot.compose.recipients import Recipient, Recipients, exclusion_reason
+from bot.compose.report_mail import finished
 from bot.mail.addresses import Address
-from bot.mail.identity import BotIdentity
-from bot.outbox.context.compose_config import ComposeConfig
-from bot.outbox.context.policy_context import excluded_addresses
-from bot.outbox.writer import OutboxWriter
-from tracker.domain.search.query import parse
-from tracker.domain.text.english import counted
+from bot.mail.message import one_line
+from bot.mail.settings import BotIdentity
+from bot.notifications.digest import guarded_signature
+from bot.outbox.drafts import ComposeConfig, OutboxWriter, excluded_addresses
+from tracker.domain.search import parse
+from tracker.domain.text import counted, tag_of
 from tracker.models import Often, Purpose, Subscription
-from tracker.pages.escalations.queries import escalations
+from tracker.pages import subscriptions
+from tracker.pages.escalations import load_escalations
 from tracker.pages.report_json import directions, report_json
-from tracker.pages.search.queries import matching
+from tracker.pages.search import matching
 from tracker.pages.triage.exports import reports_text
-from tracker.services import subscriptions
-from tracker.services.reports import event_log
+from tracker.services import event_log
+
+# --- The mail of a subscription: what has changed, to the one person who asked for it. Its text is made elsewhere ---
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionNews:
+    """`purpose` identifies the mail permanently; `what`: what was subscribed to; `page`, `ends`: paths on our site, of
+    the page that shows it and of the one that ends the subscription.
+    """
+
+    purpose: str
+    subject: str
+    text: str
+    what: str
+    page: str
+    ends: str
+    person: Address
+
+
+def compose_subscription(
+    news: SubscriptionNews, identity: BotIdentity, now: datetime, excluded: Mapping[str, str]
+) -> ComposedMail:
+    """Return the mail; without recipients if the person gets no mail any more."""
+    tag = tag_of(news.purpose)
+    recipient = Recipient(news.person, "subscribed")
+    reason = exclusion_reason(recipient.email, identity, excluded)
+    ends = f"{identity.base_url}{news.ends}"
+    context = {
+        "text": guarded_signature(news.text),
+        "page": f"{identity.base_url}{news.page}",
+        "bot": one_line(identity.name, 60),
+        "what": one_line(news.what, 60),
+        "ends": ends,
+    }
+    return ComposedMail(
+        message_id=message_id(now, tag, identity, news.purpose),
+        sender=Address(identity.name, identity.address),
+        reply_to=Address(identity.name, identity.tagged(tag)),
+        recipients=Recipients(() if reason else (recipient,), (), (recipient,) if reason else ()),
+        subject=one_line(news.subject, 200),
+        date=now.replace(microsecond=0),
+        body=finished(render_to_string("mail/subscription.txt", context), ()),
+        report_tag=tag,
+        page=str(context["page"]),
+        unsubscribe=ends,
+    )
+
+
+# --- Compose the mails of subscriptions: what has changed since the last one, only to who asked for it ---
 
 AT_ONCE = 200  # subscriptions in a round
 MOST = 50  # reports in one mail; the page has all
@@ -85,7 +139,7 @@ def _changed(row: Subscription, writer: OutboxWriter) -> SubscriptionNews | None
 
 def _escalated(row: Subscription, now: datetime) -> SubscriptionNews | None:
     """Return what needs attention; None if nothing does."""
-    found = escalations(now).escalations
+    found = load_escalations(now).escalations
     if not found:
         return None
     parts = []

@@ -2,32 +2,118 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db.models import Q
-from django.db.models.functions import Coalesce
+from django.template.loader import render_to_string
 
-from bot.compose.conventions import Conventions
-from bot.compose.follow_ups.fix_mail import FixData
-from bot.compose.follow_ups.thread_mail import ThreadData
-from bot.compose.policy.reminding import REMINDERS
-from bot.compose.report.report_data import FindingData
-from bot.compose.threading import patch_mail
+from bot.compose.conventions import DEFAULT, Conventions, message_id, patch_mail, reply_position
+from bot.compose.mail import ComposedMail
+from bot.compose.recipients import Recipient, Recipients, exclusion_reason
+from bot.compose.report_data import FindingData
+from bot.compose.report_mail import commit_line, finished
 from bot.mail.addresses import Address
-from bot.mail.message import parse
+from bot.mail.message import one_line, parse
 from bot.mail.patches import bare_title
-from bot.outbox.context.patch_mail import ancestors
-from bot.outbox.context.report_loader import headline_of, values_of
-from tracker.domain import versions
-from tracker.domain.events import EventData, EventKind, Role, State, Verdict
-from tracker.domain.report_state.fold import effective_events, fold
-from tracker.domain.report_state.state import ReportState
-from tracker.models import Commit, Message, OutgoingMail, OutgoingState, Reminder, Report
+from bot.mail.settings import BotIdentity
+from bot.notifications.report import ancestors, headline_of, values_of
+from tracker.domain.events import EventData, EventKind, Verdict
+from tracker.domain.report_state import ReportState, effective_events, fold
+from tracker.models import Commit, Message, OutgoingMail, Report
 
-# No reply yet, or a question to the lab is open. An author who has replied gets no reminders.
-MOST_REMINDERS = 2  # in the life of a report, "still there" in a later version among them
-_WAITS = frozenset({State.NO_RESPONSE, State.DISPUTED, State.NEEDS_INFO})
+# --- What all further mails about a report share: sent in its thread, to its recipients. Each kind has its own module
+# ---
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadData:
+    """A report whose mail was sent: its culprit, that mail, and how many people a mail goes to at most."""
+
+    tag: str
+    sha: str
+    title: str
+    verdict: str
+    message_id: str
+    references: tuple[str, ...]
+    subject: str
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...]
+    most_people: int = DEFAULT.most_people
+
+
+def in_thread(
+    thread: ThreadData,
+    purpose: str,
+    template: str,
+    context: Mapping[str, object],
+    identity: BotIdentity,
+    now: datetime,
+    excluded: Mapping[str, str],
+    first: Recipient | None = None,
+    trailer: str = "",
+) -> ComposedMail:
+    """Return a mail in the report's thread.
+
+    `purpose` identifies its content and determines its Message-ID; `first`: whom to put in To, where possible;
+    `trailer`: a trailer line for tools to collect.
+    """
+    own = (commit_line(thread.sha, thread.title), trailer)
+    position = reply_position(thread.message_id, thread.references)
+    common = {
+        "bot": one_line(identity.name, 60),
+        "sha": thread.sha,
+        "commit": commit_line(thread.sha, thread.title),
+        "title": one_line(thread.title, 200),
+        "verdict": thread.verdict,
+        "prefix": identity.prefix,
+        "page": identity.page(thread.sha[:12]),
+        "help": identity.help("answering"),
+    }
+    return ComposedMail(
+        message_id=message_id(now, thread.tag, identity, purpose),
+        sender=Address(identity.name, identity.address),
+        reply_to=Address(identity.name, identity.tagged(thread.tag)),
+        recipients=_recipients(thread, identity, excluded, first),
+        subject=f"Re: {thread.subject}",
+        date=now.replace(microsecond=0),
+        body=finished(render_to_string(f"mail/{template}.txt", {**common, **context}), own),
+        report_tag=thread.tag,
+        in_reply_to=position.in_reply_to,
+        references=position.references,
+    )
+
+
+def _recipients(
+    thread: ThreadData, identity: BotIdentity, excluded: Mapping[str, str], first: Recipient | None
+) -> Recipients:
+    """Return the report's recipients and `first`, without those who opted out or can't be reached.
+
+    A person with several addresses gets one mail; if `first` is one too many, the last person of Cc is left out.
+    """
+    recipients = [Recipient(each, "got the report") for each in (*thread.to, *thread.cc)]
+    if first:
+        recipients.insert(0, first)
+    kept: dict[str, Recipient] = {}
+    left_out: dict[str, Recipient] = {}
+    persons: set[str] = set()
+    for each in recipients:
+        aliases = identity.aliases.of(each.email)
+        if aliases & persons:
+            continue
+        if why := exclusion_reason(each.email, identity, excluded):
+            left_out.setdefault(each.email, replace(each, why=why))
+        elif len(kept) >= thread.most_people:
+            left_out.setdefault(each.email, replace(each, why=f"more than {thread.most_people} recipients"))
+        else:
+            kept.setdefault(each.email, each)
+            persons |= aliases
+    addressed = [first.email] if first and first.email in kept else [each.email for each in thread.to]
+    to = tuple(each for each in kept.values() if each.email in addressed) or tuple(kept.values())[:1]
+    return Recipients(to, tuple(each for each in kept.values() if each not in to), tuple(left_out.values()))
+
+
+# --- A report whose mail was sent, as input for its further mails: thread, report state and measurements ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,44 +182,3 @@ def report_context(sent: OutgoingMail, conventions: Conventions) -> ReportContex
         report_state=fold(Verdict(report.verdict), events),
         events=tuple(effective_events(events)),
     )
-
-
-def fix_of(event: EventData, measured: FindingData) -> FixData:
-    """Return a measured fix, with its author if known."""
-    commit = Commit.objects.filter(sha=event.commit).first()
-    author = Address(commit.author_name, commit.author_email) if commit else Address("", "")
-    return FixData(event.commit, bare_title(event.title or (commit.title if commit else "")), author, measured)
-
-
-def needs_reminder(context: ReportContext, event: EventData, now: datetime) -> bool:
-    """Return whether to mail "still there": the event is the latest measured version, a reply is missing, and nobody
-    was reminded lately.
-    """
-    later = [
-        each for each in context.events if each.kind is EventKind.STILL_THERE and each.occurred_at > event.occurred_at
-    ]
-    waits = context.report_state.state in _WAITS and context.report_state.reminders
-    if not waits or later or versions.parse(event.tag) is None:
-        return False
-    return _reminders(context, event) < MOST_REMINDERS and not _reminded_lately(context, now)
-
-
-def _reminders(context: ReportContext, event: EventData) -> int:
-    """Return how many mails the report's people got, or will get, unasked after the report, but for this event."""
-    again = context.report.outgoing.filter(purpose__startswith=f"{EventKind.STILL_THERE} ")
-    again = again.exclude(purpose=f"{EventKind.STILL_THERE} {event.tag}").exclude(state=OutgoingState.CANCELLED)
-    return again.count() + context.report.reminders.count()
-
-
-def _reminded_lately(context: ReportContext, now: datetime) -> bool:
-    """Return whether a reminder is about this report, or went to its first recipient, not long ago."""
-    to = [each.email for each in context.thread.to]
-    rows = Reminder.objects.annotate(at=Coalesce("mail__sent_at", "composed_at"))
-    about = Q(report=context.report, at__gt=now - REMINDERS.apart)
-    return rows.filter(about | Q(person__in=to, at__gt=now - REMINDERS.per_person)).exists()
-
-
-def needs_withdrawal(context: ReportContext, event: EventData) -> bool:
-    """Return whether the lab decided that the report is wrong, and no mail from the lab in the thread says so yet."""
-    decided = bool(event.actor) and not (event.message_id and event.role is Role.REPORTER)
-    return decided and context.report_state.decided_by == event.key

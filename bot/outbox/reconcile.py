@@ -2,19 +2,111 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Q
 
-from bot.mail.auth.verdict import AuthVerdict
-from bot.mail.identity import BotIdentity
-from bot.replies.opt_out import MailWish, wish_of
-from bot.replies.reading import Reading
-from tracker.models import Correspondent, FailureSource, Mailing, OutgoingMail
-from tracker.services import mail_transitions
-from tracker.services.accounts import opt_out_links
-from tracker.services.accounts.addresses import is_of_a_person
-from tracker.services.outgoing import delivery_failures
+from bot.mail.authentication import AuthVerdict
+from bot.mail.message import ParsedMail, parse
+from bot.mail.settings import BotIdentity
+from bot.replies.reading import MailWish, Reading, wish_of
+from tracker.models import Correspondent, FailureSource, Mailing, MailTransition, OutgoingMail, OutgoingState
+from tracker.models.outbox import WAITING
+from tracker.services import accounts, mail_transitions
+from tracker.services.accounts import is_of_a_person
+from tracker.services.mail_transitions import archives_with_copies
+
+# --- Mails in doubt, which may or may not have been sent: find and resolve them (DESIGN rule 5) ---
+
+S = OutgoingState
+THE_POLICY = "the policy"
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryPolicy:
+    """What happens to a mail in doubt without delivery evidence: after `wait`, a person decides, or with `resend` it is
+    sent once more under the same Message-ID, which archives and mail clients treat as a duplicate.
+    """
+
+    wait: timedelta = timedelta(hours=6)
+    resend: bool = False
+    sent_folder: str = ""  # its archive path: a missing copy there proves nothing
+
+
+def sweep(now: datetime) -> tuple[int, int]:
+    """Recover mails whose worker died: before the last step they return to the queue, after it they are in doubt.
+
+    Return how many went back to the queue, and how many are now in doubt.
+    """
+    expired = OutgoingMail.objects.filter(state=S.SENDING, lease_until__lt=now)
+    died = "its worker died"
+    freed = {"lease_until": None}
+    requeued = mail_transitions.transition(
+        expired.filter(handed_over_at=None), S.APPROVED, "sweep", now, f"{died} before sending began", **freed
+    )
+    reason = f"{died} while sending; it counts as sent if a copy is found in an archive"
+    in_doubt = mail_transitions.transition(
+        expired.filter(handed_over_at__isnull=False), S.IN_DOUBT, "sweep", now, reason, reason=reason, **freed
+    )
+    return len(requeued), len(in_doubt)
+
+
+def resolve(policy: RecoveryPolicy, now: datetime) -> int:
+    """Queue mails in doubt again where the policy allows it: once, if archives that were read since have no copy after
+    `wait`. Return how many.
+    """
+    if not policy.resend:
+        return 0
+    waiting = OutgoingMail.objects.filter(state=S.IN_DOUBT, handed_over_at__lt=now - policy.wait)
+    archives = [each for each in archives_with_copies() if each.path != policy.sent_folder] if waiting.exists() else []
+    read_at = min((each.read_at for each in archives if each.read_at), default=None)
+    if read_at is None:  # no archive could have shown a copy
+        return 0
+    rows = waiting.filter(handed_over_at__lt=read_at - policy.wait)
+    rows = rows.exclude(pk__in=MailTransition.objects.filter(by=THE_POLICY, was=S.IN_DOUBT).values("mail"))
+    # Only of a mail that a list has not got yet can an archive have a copy.
+    listed = rows.only("recipients", "settled", "lists")
+    rows = rows.filter(pk__in=[each.pk for each in listed if set(each.lists) - set(each.settled)])
+    reason = f"no copy found within {policy.wait}: sent again with the same Message-ID"
+    columns = {"reason": reason, "not_before": None, "handed_over_at": None, "lease_until": None}
+    return len(mail_transitions.transition(rows, S.APPROVED, THE_POLICY, now, reason, **columns))
+
+
+# --- Delivery evidence from archives: tell a copy of our mail from another mail with the same Message-ID ---
+
+BY = "archive"
+MAY_HAVE_LEFT = frozenset({S.SENDING, S.IN_DOUBT})
+
+
+def evaluate(mail: OutgoingMail, reading: Reading, identity: BotIdentity, now: datetime) -> bool:
+    """Evaluate an archived mail as evidence for a mail that is not known to be sent; return False if it is no copy.
+
+    If our mail may have been sent, a copy is proof. If it still waits, as after a restored backup, the copy must be
+    authenticated as ours (DESIGN rule 8); else the mail is held, so that a person checks before it is sent twice.
+    """
+    if not is_copy(mail, reading.mail):
+        mail_transitions.add_note(mail, BY, now, "an archived mail has the same Message-ID, but it is not a copy")
+        return False
+    proven = reading.trust.verdict is AuthVerdict.PASS or identity.trust_policy == "open"
+    if mail.state in MAY_HAVE_LEFT or proven:
+        mail_transitions.mark_sent(mail.message_id, reading.mail.date or now, now, BY, "a copy was found")
+    elif mail.state in WAITING and not mail.settled:
+        reason = "an archive has an unauthenticated copy, though this mail was not sent from here: check before sending"
+        waiting = OutgoingMail.objects.filter(pk=mail.pk, state__in=WAITING)
+        mail_transitions.transition(
+            waiting, S.HELD, BY, now, reason, reason=reason, decided_by_person=True, not_before=None
+        )
+    return True
+
+
+def is_copy(mail: OutgoingMail, found: ParsedMail) -> bool:
+    """Return whether a mail is a copy of ours: the same date, and our text inside whatever a list added."""
+    ours = parse(bytes(mail.raw))
+    return ours.date == found.date and " ".join(ours.text.split()) in " ".join(found.text.split())
+
+
+# --- Learn from people's mail whether they want ours: opt-outs, opt-ins, and addresses that work again ---
 
 UNPROVEN = "not proven"
 LATELY = 1000  # mails
@@ -30,7 +122,7 @@ def process_wish(reading: Reading, identity: BotIdentity, now: datetime) -> None
     if wish and _is_list(author, identity):  # a list can't opt in or out
         return
     if wish is None:
-        delivery_failures.clear_bounce(author, at)
+        mail_transitions.clear_bounce(author, at)
         return
     proven = reading.trust.proven and _is_wished_in_every_reading(wish, reading, identity)
     if wish is MailWish.COME_BACK and not (proven or identity.trust_policy == "open"):
@@ -39,7 +131,7 @@ def process_wish(reading: Reading, identity: BotIdentity, now: datetime) -> None
         return
     if wish is MailWish.LEAVE and not (proven or identity.trust_policy == "open"):
         if now - at < FRESH and is_of_a_person(author) and _got_mail_lately(author):
-            opt_out_links.request_link(author, now)
+            accounts.opt_out_links_request_link(author, now)
         return
     proof = f"proven by {reading.trust.by}" if proven else UNPROVEN
     mailing = Mailing.OPTED_OUT if wish is MailWish.LEAVE else Mailing.OPTED_IN
@@ -83,6 +175,6 @@ def process_bounce(reading: Reading, identity: BotIdentity, now: datetime) -> bo
         )
         ours = {each.lower() for each in mail.recipients}
         failed = {each: reply for each, reply in reading.bounce.failed.items() if each in ours}
-        delivery_failures.record(mail, failed, FailureSource.BOUNCE, at)
+        mail_transitions.record(mail, failed, FailureSource.BOUNCE, at)
         return True
     return False

@@ -2,35 +2,195 @@
 
 from __future__ import annotations
 
+import imaplib
 import logging
 import os
 import socket
+import ssl
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
+from urllib.parse import SplitResult, unquote
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from bot.compose.policy.rates import Rates
-from bot.mail.people.mailmap import Aliases
-from bot.outbox import recovery
-from bot.outbox.context.policy_context import excluded_addresses
-from bot.outbox.due_mail import claim_due, next_due
-from bot.outbox.sent_folder import SentFolder
-from bot.outbox.signing import Signing
-from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, Transport
-from tracker.models import OutgoingMail
-from tracker.services import mail_transitions
-from tracker.services.clock import database_now
-from tracker.services.outgoing import record_sent
+from bot.compose.policy import Rates, Slot, reserve_slot
+from bot.mail.settings import Aliases
+from bot.outbox import reconcile
+from bot.outbox.drafts import excluded_addresses
+from bot.outbox.transports import Envelope, SendOutcome, SendStatus, Signing, Transport
+from tracker.models import Message, OutgoingMail, OutgoingState, Purpose, RateCalendar
+from tracker.models.mail import PEOPLE
+from tracker.models.outbox import WAITING
+from tracker.services import database, mail_transitions
+from tracker.services.database import Lock, database_now
+
+# --- The queue of due mails: workers claim small batches, oldest first, within the rate limits ---
+
+UNLIMITED = Rates()
+MOST_ROUNDS = 1000  # that only give mails their turn
+
+
+def claim_due(now: datetime, length: timedelta, limit: int, by: str, rates: Rates = UNLIMITED) -> list[OutgoingMail]:
+    """Claim up to `limit` due mails in a short transaction. Further mails wait until their report is sent.
+
+    Rows that another worker has locked are skipped, so that workers do not wait for each other. Mails that only get a
+    later turn by the rate limits keep no others from being claimed.
+    """
+    for _ in range(MOST_ROUNDS):
+        with transaction.atomic():
+            due = _due(ready().select_for_update(of=("self",), skip_locked=True), now, limit)
+            allowed = _within_rates(due, rates, now) if rates and due else due
+            if allowed or not due:
+                return mail_transitions.claim(allowed, now, length, by) if allowed else []
+    return []
+
+
+def ready() -> QuerySet[OutgoingMail]:
+    """Return the mails that are approved, up to date, and not waiting for their report."""
+    report_mails = OutgoingMail.objects.filter(report=OuterRef("report"), purpose=Purpose.REPORT)
+    ahead = Exists(report_mails.exclude(state=OutgoingState.SENT))
+    first = Q(purpose=Purpose.REPORT) | Q(purpose__startswith=Purpose.ANSWER)
+    approved = OutgoingMail.objects.filter(first | ~ahead, state=OutgoingState.APPROVED, stale=False)
+    return approved.exclude(_overtaken())
+
+
+def overtaken_reminders() -> QuerySet[OutgoingMail]:
+    """Return the waiting reminders about whose reports somebody's mail came in since, whenever it was written."""
+    return OutgoingMail.objects.filter(_overtaken(), state__in=WAITING)
+
+
+def _overtaken() -> Q:
+    words = Message.objects.filter(
+        report__reminders__mail=OuterRef("pk"), kind__in=PEOPLE, source__received_at__gte=OuterRef("composed_at")
+    )
+    return Q(purpose__startswith=Purpose.REMINDER) & Q(Exists(words))
+
+
+def has_due(now: datetime) -> bool:
+    """Return whether any mail is due."""
+    return bool(_due(ready(), now, 1))
+
+
+def is_busy() -> bool:
+    """Return whether a worker is sending: it continues by itself, so no task need be enqueued."""
+    return OutgoingMail.objects.filter(state=OutgoingState.SENDING).exists()
+
+
+def next_due(now: datetime) -> datetime | None:
+    """Return when the next mail becomes due, None if there is none."""
+    return ready().filter(not_before__gt=now).order_by("not_before").values_list("not_before", flat=True).first()
+
+
+def _due(rows: QuerySet[OutgoingMail], now: datetime, limit: int) -> list[int]:
+    """Return the keys of due mails: first those that had a start time, then the others. Each query uses an index,
+    however long the queue is.
+    """
+    waited = rows.filter(not_before__lte=now).order_by("not_before", "pk").values_list("pk", flat=True)
+    fresh = rows.filter(not_before__isnull=True).order_by("pk").values_list("pk", flat=True)
+    found = list(waited[:limit])
+    return found + list(fresh[: limit - len(found)]) if len(found) < limit else found
+
+
+def _within_rates(due: list[int], rates: Rates, now: datetime) -> list[int]:
+    """Return the mails that the rate limits allow now. Each other mail is given its send time, once."""
+    database.take(Lock.RATE_LIMITS)
+    rows = list(OutgoingMail.objects.filter(pk__in=due).only("pk", "recipients", "settled", "not_before", "turn_at"))
+    left = {row.pk: [each for each in row.recipients if each not in row.settled] for row in rows}
+    keys = {key for row in rows for key, _ in rates.keys(left[row.pk])}
+    stored, taken = _calendars(keys)
+    allowed = []
+    for row in sorted(rows, key=lambda row: due.index(row.pk)):
+        if row.turn_at and row.turn_at == row.not_before:  # its send time has come
+            allowed.append(row.pk)
+        elif send_at := reserve_slot(left[row.pk], rates, taken, now):
+            OutgoingMail.objects.filter(pk=row.pk).update(not_before=send_at, turn_at=send_at)
+        else:
+            allowed.append(row.pk)
+    _save(stored, taken)
+    return allowed
+
+
+def _calendars(keys: Iterable[str]) -> tuple[dict[str, list[list[str]]], dict[str, list[Slot]]]:
+    """Return what the limits with these keys have given away: as it is stored, and as slots."""
+    stored = dict(RateCalendar.objects.filter(key__in=keys).values_list("key", "taken"))
+    at = datetime.fromisoformat
+    return stored, {key: [(at(begin), at(end)) for begin, end in slots] for key, slots in stored.items()}
+
+
+def _save(stored: Mapping[str, list[list[str]]], taken: Mapping[str, list[Slot]]) -> None:
+    found = {key: [[begin.isoformat(), end.isoformat()] for begin, end in slots] for key, slots in taken.items()}
+    changed = [RateCalendar(key=key, taken=slots) for key, slots in found.items() if slots != stored.get(key)]
+    RateCalendar.objects.bulk_create(changed, update_conflicts=True, unique_fields=["key"], update_fields=["taken"])
+
+
+# --- The Sent folder of a mailbox (IMAP APPEND, RFC 3501): copies of sent mail, for people and as delivery evidence
+# ---
+# The folder is read like any archive: a mail found there counts as sent, also after a backup was restored.
+
+TIMEOUT = 30.0
+log = logging.getLogger(__name__)
+
+
+class SentFolder:
+    """`imaps://user:password@host/Sent`, opened at the first copy. Its errors affect no mail: that is sent already."""
+
+    def __init__(self, url: SplitResult) -> None:
+        self._url = url
+        self._server: imaplib.IMAP4 | None = None
+        self._unreachable = False
+
+    def keep(self, raw: bytes, at: datetime) -> bool:
+        """File a copy, marked as read; on failure, log the error and return False."""
+        if self._unreachable:
+            return False
+        folder = unquote(self._url.path.strip("/")) or "Sent"
+        quoted = '"' + folder.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        try:
+            server = self._open()
+            answer, reply = server.append(quoted, "(\\Seen)", imaplib.Time2Internaldate(at), raw)
+        except (OSError, imaplib.IMAP4.error, UnicodeError) as error:
+            self.close()
+            self._unreachable = True  # until the next round, so that not every mail waits for it
+            log.error("%s: could not store a copy: %s", self._url.hostname, error)
+            return False
+        if answer != "OK":
+            log.error("%s: could not store a copy in %s: %s", self._url.hostname, folder, reply)
+        return answer == "OK"
+
+    def close(self) -> None:
+        """Log out; errors of a dead connection are ignored."""
+        server, self._server, self._unreachable = self._server, None, False
+        if server:
+            try:
+                server.logout()
+            except (OSError, imaplib.IMAP4.error):
+                pass
+
+    def _open(self) -> imaplib.IMAP4:
+        if self._server is None:
+            url = self._url
+            host = url.hostname or "localhost"
+            if url.scheme == "imaps":
+                context = ssl.create_default_context()
+                server: imaplib.IMAP4 = imaplib.IMAP4_SSL(host, url.port or 993, ssl_context=context, timeout=TIMEOUT)
+            else:
+                server = imaplib.IMAP4(host, url.port or 143, timeout=TIMEOUT)
+            server.login(unquote(url.username or ""), unquote(url.password or ""))
+            self._server = server
+        return self._server
+
+
+# --- Send approved mail that is due: claim a batch, talk SMTP outside any transaction, record each outcome ---
 
 BATCH = 100
 RECORD_EVERY = 500  # record events after this many mails: batches halve the cost
 LINGER = 5.0  # seconds that a call waits for the next due mail
-log = logging.getLogger(__name__)
+
 ENDS_A_ROUND = frozenset({SendStatus.NO_SERVER, SendStatus.NOT_NOW})
 
 
@@ -60,7 +220,7 @@ def send_due(transport: Transport, config: SendConfig) -> Counter[SendStatus]:
     until, by = time.monotonic() + config.run, worker()
     statuses: Counter[SendStatus] = Counter()
     recorded = 0
-    recovery.sweep(database_now())
+    reconcile.sweep(database_now())
     try:
         while not mail_transitions.stopped():
             limit = BATCH if statuses or not config.run else 1  # one mail first, to find out whether the server is up
@@ -68,11 +228,11 @@ def send_due(transport: Transport, config: SendConfig) -> Counter[SendStatus]:
             outcome = _send(batch, transport, config, until, by)
             statuses += outcome
             if statuses.total() - recorded >= RECORD_EVERY:
-                record_sent.record_sent(timezone.now())
+                mail_transitions.record_sent(timezone.now())
                 recorded = statuses.total()
             if ENDS_A_ROUND & outcome.keys() or time.monotonic() > until or not (batch or _wait_for_due(until)):
                 break
-        record_sent.record_sent(timezone.now())
+        mail_transitions.record_sent(timezone.now())
     finally:
         try:
             transport.close()

@@ -2,16 +2,158 @@
 
 from __future__ import annotations
 
+import os
 import re
 import select
+import shutil
+import signal
 import smtplib
 import socket
 import ssl
+import subprocess
+import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import IO, Protocol
+from urllib.parse import unquote, urlsplit
 
-from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, text_of
+import environ
+import patatt
+
+# --- The interface of a transport: it takes an envelope and returns an outcome ---
+
+
+class SendStatus(StrEnum):
+    """What is known of a mail after an attempt."""
+
+    SENT = "sent"
+    LATER = "later"  # nobody has it; this mail is tried again, later each time, and the round goes on
+    REFUSED = "refused"  # nobody has it, and nobody will: it fails for good
+    IN_DOUBT = "doubt"  # someone may have it: it is looked for in the archives, and never sent again by itself
+    NO_SERVER = "no_server"  # nobody has it, and no other mail would be taken either: the round ends
+    NOT_NOW = "not_now"  # `confirm` said no
+
+
+@dataclass(frozen=True, slots=True)
+class SendOutcome:
+    """The status, and the server's response. For a sent mail: the recipients that were rejected (`refused`) and those
+    to retry (`deferred`), each with the response.
+    """
+
+    status: SendStatus
+    reply: str = ""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    deferred: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """An envelope and its content: return path, recipients, and the bytes with CRLF line ends."""
+
+    message_id: str
+    sender: str
+    recipients: Sequence[str]
+    raw: bytes
+
+
+class Transport(Protocol):
+    """Sends one envelope after the other."""
+
+    def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
+        """Send one envelope. `confirm` is called right before the step that commits it; if it returns False, nothing is
+        sent (NOT_NOW). An error before that step leaves no doubt; an error after it does.
+        """
+
+    def close(self) -> None:
+        """Close the connection. May be called twice."""
+
+
+def text_of(reply: bytes | str) -> str:
+    """Return a server's response as one line of at most 500 characters."""
+    text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply
+    return " ".join(text.replace("\0", "").split())[:500]
+
+
+# --- Sign outgoing mail: DKIM (RFC 6376) for our domain, and a developer signature (patatt) ---
+# Mail is signed when it is sent, so that mail which waited gets a signature of the current key.
+
+# Headers that lists change or replace (List-*, Sender) are not signed.
+_SIGNED = (
+    *("from", "reply-to", "to", "cc", "subject", "date", "message-id", "in-reply-to", "references"),
+    *("mime-version", "content-type", "content-transfer-encoding", "auto-submitted", "x-perfwork-report"),
+)
+
+
+class Unsigned(Exception):  # noqa: N818
+    """A mail could not be signed; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class DkimKey:
+    """A private key: PEM (RSA) or a base64 Ed25519 seed, as written by `dknewkey` of dkimpy."""
+
+    domain: str
+    selector: str
+    private: bytes
+
+    @property
+    def algorithm(self) -> bytes:
+        return b"rsa-sha256" if self.private.lstrip().startswith(b"-----BEGIN") else b"ed25519-sha256"
+
+    def sign(self, raw: bytes) -> bytes:
+        import dkim  # with its resolver it takes 70 ms to import, and few commands sign
+
+        present = {line.partition(b":")[0].strip().lower() for line in raw.partition(b"\r\n\r\n")[0].split(b"\r\n")}
+        headers = [name.encode() for name in _SIGNED if name.encode() in present]
+        signature = dkim.sign(
+            raw,
+            self.selector.encode(),
+            self.domain.encode(),
+            self.private.strip(),
+            canonicalize=(b"relaxed", b"relaxed"),
+            signature_algorithm=self.algorithm,
+            include_headers=headers,
+        )
+        return bytes(signature) + raw
+
+
+@dataclass(frozen=True, slots=True)
+class PatattKey:
+    """A private key as written by `patatt genkey`: a base64 Ed25519 seed."""
+
+    identity: str
+    selector: str
+    private: str
+
+    def sign(self, raw: bytes) -> bytes:
+        message = patatt.PatattMessage(raw)
+        message.sign("ed25519", self.private, identity=self.identity, selector=self.selector or None)
+        return bytes(message.as_bytes())
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """The configured keys. The developer signature is made first, since DKIM is normally added by the mail server."""
+
+    dkim: DkimKey | None = None
+    patatt: PatattKey | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.dkim or self.patatt)
+
+    def sign(self, raw: bytes) -> bytes:
+        """Return the mail with its signatures on top; raise Unsigned if a key does not work."""
+        try:
+            for key in (self.patatt, self.dkim):
+                raw = key.sign(raw) if key else raw
+        except Exception as error:  # the libraries raise all sorts of errors for an invalid key
+            raise Unsigned(f"could not be signed: {type(error).__name__}: {error}") from error
+        return raw
+
+
+# --- SMTP (RFC 5321): one connection for many mails, with an outcome for each ---
 
 _DOTS = re.compile(rb"^\.", re.M)  # RFC 5321 section 4.5.2
 # RFC 4954 section 6 and RFC 3207 section 4: TLS or a login is missing, or is refused. No mail would be taken.
@@ -203,3 +345,110 @@ def _error_text(error: Exception) -> str:
 def _by_code(code: int, reply: bytes | str) -> SendOutcome:
     """Return the outcome for a response code: 4yz is temporary, 5yz permanent (RFC 5321 section 4.2.1)."""
     return SendOutcome(SendStatus.LATER if 400 <= code < 500 else SendStatus.REFUSED, f"{code} {text_of(reply)}")
+
+
+# --- A local sendmail program, as installed by Postfix, Exim, msmtp and others: `sendmail:///usr/sbin/sendmail` ---
+
+_TRY_AGAIN = frozenset({os.EX_UNAVAILABLE})
+_SENDMAIL_SETTINGS = frozenset(
+    {os.EX_NOPERM, os.EX_CONFIG}
+)  # sysexits.h: the program is set wrongly, so no mail would be taken
+_UNSURE = frozenset({os.EX_TEMPFAIL, os.EX_OSERR, os.EX_IOERR})
+
+
+@dataclass(frozen=True, slots=True)
+class SendmailTransport:
+    """`timeout`: seconds that the program may take per mail."""
+
+    program: str
+    timeout: float = 60.0
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
+        """See `port.Transport`. The last step is to start the program."""
+        if shutil.which(self.program) is None:
+            return SendOutcome(SendStatus.NO_SERVER, f"{self.program}: no such program")
+        with tempfile.TemporaryFile() as content:  # so that it reads the whole mail even if we die
+            content.write(envelope.raw.replace(b"\r\n", b"\n"))
+            content.seek(0)
+            return self._run(content, envelope) if confirm() else SendOutcome(SendStatus.NOT_NOW)
+
+    def _run(self, content: IO[bytes], envelope: Envelope) -> SendOutcome:
+        command = [self.program, "-oi", "-f", envelope.sender, "--", *envelope.recipients]
+        with tempfile.TemporaryFile() as output:
+            try:
+                process = subprocess.Popen(
+                    command, stdin=content, stdout=subprocess.DEVNULL, stderr=output, start_new_session=True
+                )
+            except OSError as error:
+                return SendOutcome(SendStatus.NO_SERVER, f"{self.program}: {error.strerror}")
+            try:
+                process.wait(self.timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                return SendOutcome(SendStatus.IN_DOUBT, f"{self.program} did not finish within {self.timeout:.0f} s")
+            output.seek(0)
+            return self._outcome(process.returncode, output.read(4000))
+
+    def _outcome(self, code: int, output: bytes) -> SendOutcome:
+        """Map an exit code of sysexits.h. sendmail(8) also returns 75 for queued mail, so that 75 leaves doubt."""
+        if code == 0:
+            return SendOutcome(SendStatus.SENT, text_of(output))
+        reason = f"{self.program} exited with {code}: {text_of(output)}"
+        if code < 0 or code in _UNSURE:
+            return SendOutcome(SendStatus.IN_DOUBT, reason)
+        if code in _SENDMAIL_SETTINGS:
+            return SendOutcome(SendStatus.NO_SERVER, reason)
+        return SendOutcome(SendStatus.LATER if code in _TRY_AGAIN else SendStatus.REFUSED, reason)
+
+
+# --- Choose the transport from EMAIL_URL ---
+
+_SMTP = ("smtp", "smtp+tls", "smtp+ssl")
+EXPECTED = "smtp://, smtp+tls://, smtp+ssl:// or sendmail://"
+
+
+def transport_of(url: str, *, ehlo: str = "", timeout: float = 60.0, patience: float = 300.0) -> Transport:
+    """Return the transport for a URL; nothing is opened yet. ValueError says what is wrong, without the password.
+
+    `ehlo`, `timeout`, `patience`: see `smtp.Server`.
+    """
+    if not url:
+        raise ValueError("EMAIL_URL is not set: mail stays in the outbox")
+    scheme = url.partition("://")[0]
+    if scheme in _SMTP:
+        return SmtpTransport(_server(url, ehlo, timeout, patience))
+    if scheme == "sendmail":
+        return SendmailTransport(_path(url) or "/usr/sbin/sendmail", timeout)
+    raise ValueError(f"EMAIL_URL: expected {EXPECTED}")
+
+
+def _server(url: str, ehlo: str, timeout: float, patience: float) -> Server:
+    try:
+        values = environ.Env.email_url_config(url)
+        server = Server(
+            host=values["EMAIL_HOST"] or "localhost",
+            port=int(values["EMAIL_PORT"] or 25),
+            user=values["EMAIL_HOST_USER"] or "",
+            password=values["EMAIL_HOST_PASSWORD"] or "",
+            starttls=bool(values.get("EMAIL_USE_TLS")),
+            tls=bool(values.get("EMAIL_USE_SSL")),
+            timeout=timeout,
+            patience=patience,
+            ehlo=ehlo,
+        )
+    except (ValueError, KeyError, TypeError):
+        raise ValueError("EMAIL_URL: expected smtp://user:password@host:port") from None
+    encrypted = server.tls or server.starttls
+    if server.user and not encrypted and server.host not in ("localhost", "127.0.0.1", "::1"):
+        raise ValueError("EMAIL_URL: a password needs encryption: use smtp+tls:// or smtp+ssl://")
+    return server
+
+
+def _path(url: str) -> str:
+    """Return the path of sendmail:///usr/sbin/sendmail; "" if the URL has a host, which is a mistake."""
+    parts = urlsplit(url)
+    return "" if parts.netloc else unquote(parts.path)

@@ -3,14 +3,122 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.replies.classifier.features import MOST_SENTENCES, ReplyFacts, features, grams, readable
-from bot.replies.prose.courtesy import has_content, is_salutation
+from bot.mail.patches import bare_title
+from bot.replies.rules.notation import Effect, Mode, kind_of, name_of
+from bot.replies.sentences import Sentence, has_content, is_salutation
+from tracker.domain.events import EventKind, Role
+
+# --- The commit that a sentence names as a fix: its title in quotes, its sha, or both: 3b1f0c9d2e44 ("mm: a title")
+# ---
+
+_TITLE = re.compile(r"\(?\"\s?((?:\[[^\]\"]{1,40}\] ?)?[^\s\":][^\"]{0,40}: [^\"]{4,200})\"")
+_SHA = re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
+
+
+def named_commit(sentence: str) -> tuple[str, str]:
+    """Return title and sha, each "" if not named. A title has a subsystem before its colon; a sha has a letter and a
+    digit, so that no number or word is taken for one.
+    """
+    title, sha = _TITLE.search(sentence), _SHA.search(sentence)
+    return (title[1].strip() if title else "", sha[0] if sha else "")
+
+
+# --- A reply as numbers: word n-grams of its sentences and of what they answer, who wrote it, and what the rules
+# found ---
+
+MOST_SENTENCES = 60
+_LONGEST_QUOTE = 12  # words
+_WORDS, _QUOTE, _FLAG = 6.0, 0.3, 2.0  # weights of the groups of features
+# What differs from mail to mail becomes one word each, so that "-12.8%" and "-9%" are the same.
+_PLACEHOLDERS = (
+    (re.compile(r"https?://\S{0,200}lore\.\S{1,500}"), " _lore_ "),
+    (re.compile(r"https?://\S{1,500}"), " _url_ "),
+    (re.compile(r"\b(?=[a-f]{0,40}\d)[0-9a-f]{7,40}\b"), " _sha_ "),
+    (re.compile(r"[-+]?\d{1,20}(?:\.\d{1,20})?\s?%"), " _percent_ "),
+    (re.compile(r"\b\w{1,100}(?:_\w{1,100}){1,20}(?:\(\))?|\b\w{1,100}\(\)|\b\w{1,100}->\w{1,100}"), " _name_ "),
+    (re.compile(r"\bv\d{1,5}(?:\.\d{1,5}){0,3}(?:-rc\d{1,3})?\b"), " _version_ "),
+    (re.compile(r"\b\d{1,20}(?:\.\d{1,20})?\w?\b"), " _number_ "),
+)
+_PLACEHOLDER = re.compile("_[a-z]+_")
+_TOKEN = re.compile(r"[a-z_']+|[?!]")
+_WRITERS: Mapping[Role | None, str] = {Role.REPORTER: "lab", Role.THIRD_PARTY: "third party", Role.MACHINE: "machine"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFacts:
+    """What the classifier looks at in a reply. `found`: the names of rules that matched, and the effects they give."""
+
+    sentences: tuple[Sentence, ...]
+    role: Role | None
+    improvement: bool
+    has_patch: bool
+    has_table: bool
+    found: tuple[str, ...]
+
+
+def features(facts: ReplyFacts) -> dict[str, float]:
+    """Return the features of a reply: those of its words have length _WORDS in all, whatever its length."""
+    sentences = facts.sentences[:MOST_SENTENCES]
+    counts = Counter(gram for each in sentences for gram in grams(each.text))
+    weights = {gram: 1 + math.log(count) for gram, count in counts.items()}
+    length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
+    found = {gram: _WORDS * weight / length for gram, weight in weights.items()}
+    found |= {gram: _QUOTE for each in sentences for gram in _quoted_grams(each.below)}
+    writer = _WRITERS.get(facts.role, "developer")
+    flags = {
+        f"writer: {writer}": True,
+        "patch": facts.has_patch,
+        "table": facts.has_table,
+        f"patch of {writer}": facts.has_patch,
+        f"table of {writer}": facts.has_table,
+        "improvement": facts.improvement,
+    }
+    found |= {name: _FLAG for name, holds in flags.items() if holds}
+    found |= {f"found: {name}": 1.0 for name in facts.found}
+    found[f"length: {min(5, int(math.log2(len(facts.sentences) + 1)))}"] = 0.7
+    found["questions"] = min(3, sum(each.asks for each in sentences)) * 0.5
+    found["below a question"] = float(any(each.below.rstrip().endswith("?") for each in sentences))
+    return {name: value for name, value in found.items() if value}
+
+
+def grams(text: str) -> Iterator[str]:
+    """Yield the word n-grams of a sentence, n = 1 to 3, with its beginning and its end as words."""
+    return _of(["^", *_tokens(text), "$"], 3)
+
+
+def readable(gram: str) -> str:
+    """Return an n-gram as people write it: "^ see _sha_ $" is "see SHA"."""
+    words = (each.strip("_").upper() if _PLACEHOLDER.fullmatch(each) else each for each in gram.split())
+    return " ".join(word for word in words if word not in ("^", "$"))
+
+
+def _quoted_grams(text: str) -> Iterable[str]:
+    return (f"> {gram}" for gram in _of(_tokens(text)[-_LONGEST_QUOTE:], 2))
+
+
+def _of(words: Sequence[str], longest: int) -> Iterator[str]:
+    for size in range(1, longest + 1):
+        for start in range(len(words) - size + 1):
+            yield " ".join(words[start : start + size])
+
+
+def _tokens(text: str) -> list[str]:
+    text = text.lower()
+    for pattern, name in _PLACEHOLDERS:
+        text = pattern.sub(name, text)
+    return [word[:30] for word in _TOKEN.findall(text)]
+
+
+# --- The learned weights: a linear model over the features, loaded when the first reply is read ---
 
 FILE = Path(__file__).with_name("model.npz")
 SCALE = 256.0  # weights are stored as 16-bit integers, in units of 1/SCALE
@@ -119,3 +227,90 @@ def save(model: Model, file: Path = FILE) -> None:
         weights=np.clip(np.round(model.weights * SCALE), -32768, 32767).astype(np.int16),
         intercepts=model.intercepts.astype(np.float32),
     )
+
+
+# --- When a learned reading acts: what the rules found and what the model thinks, to automatic effects and
+# suggestions ---
+
+RULE = "classifier"
+# Chosen by cross-validation over the labelled threads (make accuracy; docs/reading.md has its figures). The threads put
+# aside had no part in the choice.
+ACTS = 0.75  # the probability above which an effect acts by itself
+SURER = {"disputed": 0.85, "fix_failed": 0.85}  # the same for those that were wrong most often
+AGREES = 0.35  # the same for one that a rule finds, too
+AGREES_MILDLY = {"info_provided": 0.25}  # the same where little is at stake: the lab has answered something
+AGREES_TO_CLOSE = 0.5  # and that closes the report; its writer must be proven, too
+ENGAGED = 0.70  # the probability, of all effects that are also a response, above which it is recorded as a response
+ENGAGED_FIRST = 0.60  # the same where a mere response is the likeliest of all
+SUGGESTED = 0.10  # below this nothing is suggested
+MEANINGLESS = 0.5  # the probability of "none" from which nothing is suggested
+MOST_SUGGESTIONS = 2
+# The classifier alone closes nothing (DESIGN rule 4), and that a fix was applied is for git to say.
+CLOSING = frozenset({"dropped", "wontfix", "invalid", "duplicate", "improvement_ack"})
+# How often careful readers would also accept "responded", by the effect that they name first (labelled threads).
+ALSO_RESPONDED: Mapping[str, float] = {
+    "responded": 1.0,
+    "none": 0.3,
+    "disputed": 0.4,
+    "needs_info": 0.3,
+    "wontfix": 0.5,
+    "working": 0.4,
+    "fix_queued": 0.3,
+    "improvement_ack": 0.5,
+    "dropped": 0.1,
+}
+_FIXES = (EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_CONFIRMED)
+
+
+def decide(found: Sequence[Effect], opinion: Opinion, *, may_act: bool = True) -> list[Effect]:
+    """Return the effects of a reply, the one that acts first: at most one of them, and at most two suggestions.
+
+    `found`: the effects by rules. What they find that names no state, such as a request for a test, is kept as it is.
+    """
+    by_rule = {name_of(each): each for each in reversed(found)}
+    likely = list(opinion.probabilities)
+    acting = _acting(by_rule, opinion) if may_act else ""
+    if not acting and likely[0] == "none" and opinion.probabilities["none"] >= MEANINGLESS:
+        return _beside(found)
+    names = [acting] if acting else []
+    names += [each for each in likely[:MOST_SUGGESTIONS] if _is_suggested(each, acting, opinion)]
+    modes = [Mode.AUTO if name == acting else Mode.SUGGEST for name in names]
+    chosen = [_effect(name, by_rule.get(name), opinion, mode) for name, mode in zip(names, modes, strict=True)]
+    return [*chosen, *_beside(found)]
+
+
+def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:
+    """Return the name of the effect that acts by itself, "" for none."""
+    likely = opinion.probabilities
+    first = next(iter(likely))
+    if first not in CLOSING | {"none", "responded", "fix_queued"} and likely[first] >= SURER.get(first, ACTS):
+        return first
+    for name in (first, *by_rule):
+        rule = by_rule.get(name)
+        known = rule is not None and rule.mode is Mode.AUTO and name not in ("none", "responded")
+        agrees = AGREES_TO_CLOSE if name in CLOSING else AGREES_MILDLY.get(name, AGREES)
+        if known and likely.get(name, 0.0) >= agrees:
+            return name
+    engaged = sum(probability * ALSO_RESPONDED.get(name, 0.0) for name, probability in likely.items())
+    enough = ENGAGED_FIRST if first == "responded" else ENGAGED
+    return "responded" if engaged >= enough and first != "none" else ""
+
+
+def _is_suggested(name: str, acting: str, opinion: Opinion) -> bool:
+    return name not in ("none", acting) and opinion.probabilities[name] >= SUGGESTED
+
+
+def _effect(name: str, rule: Effect | None, opinion: Opinion, mode: Mode) -> Effect:
+    """Return the effect of this name as the rule found it, else with the sentence that decides."""
+    if rule:
+        return replace(rule, mode=mode, why=opinion.why(name))
+    quote = opinion.sentences.get(name, "")
+    kind = kind_of(name)
+    title, sha = named_commit(quote) if kind in _FIXES else ("", "")
+    rule_name = name if name == "improvement_ack" else RULE
+    return Effect(kind, mode, rule_name, quote=quote, title=bare_title(title), remark=sha, why=opinion.why(name))
+
+
+def _beside(found: Iterable[Effect]) -> list[Effect]:
+    """Return what the rules found that is no state of the report."""
+    return [each for each in found if each.kind and name_of(each) == "none"]

@@ -7,28 +7,209 @@ A patch and a robot's notice need no sentence. What sentences mean, rules and th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust
+from bot.mail.authentication import UNPROVEN, AuthVerdict, Trust
+from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title, version_of
-from bot.replies.classifier.decide import decide
-from bot.replies.classifier.features import ReplyFacts
-from bot.replies.classifier.model import Model, load
-from bot.replies.commands.effects import COMMAND, effect_of
-from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
-from bot.replies.fix_mentions import named_commit
-from bot.replies.intents import Intent
-from bot.replies.lab_answers import candidate_helps, first_answer, first_statement, holds_table
-from bot.replies.meaning import FoundIntent, intents_of
-from bot.replies.prose.courtesy import has_content
+from bot.replies.classifier import Model, ReplyFacts, decide, load, named_commit
+from bot.replies.commands import Command, Word
 from bot.replies.reading import Reading
-from bot.replies.rules import UNMEASURED
+from bot.replies.rules import RULES, UNMEASURED, By, Rule
+from bot.replies.rules.notation import NOTHING, Effect, Intent, Mode, Relation, Standpoint, name_of
 from bot.replies.sender_kind import SenderKind
-from bot.replies.trust_policy import may_act
-from bot.replies.which_report.aboutness import CONTEXT, is_candidate_fix, speaks_to
-from tracker.domain.events import CLOSED, EventKind, Role
-from tracker.domain.report_state.steps import STEPS
+from bot.replies.sentences import Sentence, has_content, is_greeting, is_polite
+from bot.replies.which_report import CONTEXT, is_candidate_fix, speaks_to
+from tracker.domain.events import CLOSED, EventData, EventKind, Role
+from tracker.domain.report_state import STEPS
+
+# --- The event that each command makes ---
+
+COMMANDED: dict[Word, EventKind] = {
+    Word.FIX: EventKind.FIX_PROPOSED,
+    Word.DUP: EventKind.DUPLICATE,
+    Word.INVALID: EventKind.INVALID,
+    Word.EXPECTED: EventKind.EXPECTED,
+    Word.NOTE: EventKind.NOTED,
+    Word.TITLE: EventKind.RETITLED,
+    Word.TEST: EventKind.TEST_ASKED,
+    Word.UNFIX: EventKind.FIX_WITHDRAWN,
+    Word.UNDUP: EventKind.UNDUPLICATED,
+    Word.REOPEN: EventKind.REOPENED,
+    Word.ASSIGN: EventKind.ASSIGNED,
+    Word.REMIND_OFF: EventKind.REMINDERS_OFF,
+}
+COMMAND = "command_"  # what the rules of commands begin with
+_IN_TITLE = frozenset({Word.FIX, Word.TITLE})
+_IN_QUOTES = re.compile(r"""["“”„«»]\s?([^"“”„«»]{3,})\s?["“”„«»][.,]?|['‘‚](.{3,})['’‘][.,]?""")
+
+
+def without_quotes(title: str) -> str:
+    """Return a title that somebody put into quotes, typographic ones too, without them.
+
+    >>> without_quotes("“mm: take the lock”")
+    'mm: take the lock'
+    """
+    found = _IN_QUOTES.fullmatch(title)
+    return (found[1] or found[2]).strip() if found else title
+
+
+def effect_of(command: Command) -> Effect:
+    """Return the effect of a command, assuming that its writer is verified."""
+    text = command.argument
+    return Effect(
+        COMMANDED[command.word],
+        Mode.AUTO,
+        COMMAND + command.word.replace(" ", "_"),
+        quote=f"{command.word} {text}".strip(),
+        title=without_quotes(text) if command.word in _IN_TITLE else "",
+        remark="" if command.word in _IN_TITLE else text,
+    )
+
+
+# --- What a lab's reply provides: a comparison table, or an answer below a quoted question ---
+
+# The head of the robot's tables, or a row of one: mean, change, mean, metric.
+_SPREAD = r"(?: {1,8}± {0,3}\d{1,3}%)?"
+_TABLE = re.compile(
+    rf"%stddev {{1,20}}%change|^ {{0,20}}[\d.e+]{{1,20}}{_SPREAD} {{1,20}}[+-]\d[\d.]{{0,8}}%?"
+    r" {1,20}[\d.e+]{1,20}(?: |$)",
+    re.M,
+)
+# A row of a comparison of three or more kernels: mean, the culprit's change, its mean, the changes of others, and the
+# last one's.
+_PERCENT = r"[+-]\d{1,6}(?:\.\d{1,3})?"
+_MEAN = rf" {{1,20}}[\d.e+]{{1,20}}{_SPREAD}"
+_CANDIDATE_ROW = re.compile(
+    rf"^{_MEAN.replace('1,20', '0,20', 1)} {{1,20}}({_PERCENT})%(?:{_MEAN} {{1,20}}{_PERCENT}%){{0,6}}"
+    rf"{_MEAN} {{1,20}}({_PERCENT})%{_MEAN} {{1,20}}"
+    r"(?!perf|proc-vmstat|sched)([\w-]+)\.",
+    re.M,
+)
+# The test's parameters above a table: their names, then their values, "gcc-12/thread/100%/fallocate1/will-it-scale".
+_PARAMETERS = re.compile(r"^\S{0,300}\btestcase\b\S{0,300}:\n {0,8}(\S{1,1000})$", re.M)
+MOST_LEFT = 0.25  # share of the culprit's change that may remain for a candidate to count as good
+
+
+def candidate_helps(own_text: str) -> bool | None:
+    """Whether the candidate in the last column of a comparison is near the parent again, or on its other side, in the
+    row that the culprit changed most: of the rows of the benchmark that the tables are said to be of, if there are any.
+    None if there is no comparison of parent, culprit and candidate.
+    """
+    text = own_text[:200_000]
+    found = _CANDIDATE_ROW.findall(text)
+    benchmarks = {name for values in _PARAMETERS.findall(text) for name in values.split("/")}
+    rows = [row for row in found if row[2] in benchmarks] or found
+    culprit, candidate = max(((float(row[0]), float(row[1])) for row in rows), key=_size_of_first, default=(0.0, 0.0))
+    return candidate / culprit <= MOST_LEFT if culprit else None
+
+
+def _size_of_first(changes: tuple[float, float]) -> float:
+    return abs(changes[0])
+
+
+def holds_table(own_text: str) -> bool:
+    """Whether the mail shows a comparison of measurements."""
+    return bool(_TABLE.search(own_text[:200_000]))
+
+
+def first_statement(sentences: tuple[Sentence, ...]) -> Sentence | None:
+    """Return the first sentence that states something beyond courtesy, or None."""
+    stated = (each for each in sentences if not each.asks and len(each.text) > 30)
+    return next((each for each in stated if not is_polite(each)), None)
+
+
+def first_answer(sentences: tuple[Sentence, ...]) -> Sentence | None:
+    """Return the first sentence below a quoted question that is neither a greeting nor a question, or None."""
+    below = (each for each in sentences if each.below.endswith("?") and not each.asks)
+    return next((each for each in below if not is_greeting(each)), None)
+
+
+# --- Match the rules against the sentences of a mail: every rule on every sentence, in order of the table ---
+
+
+@dataclass(frozen=True, slots=True)
+class FoundIntent:
+    """An intent, the text it was read from, and the rule: None where no sentence is needed, such as for a patch."""
+
+    intent: Intent
+    evidence: str
+    rule: Rule | None = None
+
+
+def intents_of(reading: Reading, *, improvement: bool = False) -> tuple[FoundIntent, ...]:
+    """Return all intents of a mail in order of the rules; each rule once, with the first sentence that matched."""
+    found = (*_facts(reading), *_read(reading, improvement))
+    if reading.kind is SenderKind.PERSON and reading.sentences and all(each.intent is Intent.THANKS for each in found):
+        statement = next((each.text for each in reading.sentences if len(each.text) > 30), "")
+        found += (FoundIntent(Intent.DISCUSSION, statement),) if statement else ()
+    return found
+
+
+def _facts(reading: Reading) -> Iterator[FoundIntent]:
+    """Yield the intents that need no sentence."""
+    for patch in reading.patches:
+        intent = Intent.PATCH_INLINE if patch.source == "inline" else Intent.PATCH_ATTACHED
+        yield FoundIntent(intent, patch.title or ", ".join(patch.files[:3]))
+    for command in reading.commands.good:
+        yield FoundIntent(Intent.TRACKER_COMMAND, f"{command.word} {command.argument}".strip())
+    if reading.notice:
+        yield FoundIntent(Intent.MERGE_NOTIFICATION, reading.notice.quote)
+
+
+def _read(reading: Reading, improvement: bool) -> Iterator[FoundIntent]:
+    if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
+        return
+    who = By.OPERATOR if reading.kind is SenderKind.BOT_OPERATOR else By.DEVELOPER
+    if who is By.OPERATOR and (info := _provided_info(reading)):
+        yield FoundIntent(Intent.BOT_PROVIDES_INFO, info)
+    for rule in RULES:
+        if rule.by not in (who, By.ANYONE) or rule.improvement not in (None, improvement):
+            continue
+        if rule.name in reading.rules_off:
+            continue
+        sentence = next((each for each in reading.sentences if _matches(rule, each, reading)), None)
+        if sentence:
+            yield FoundIntent(rule.intent, sentence.text, rule)
+
+
+def _provided_info(reading: Reading) -> str:
+    """Return what a lab's reply provides: a comparison, or an answer below a question; "" for neither."""
+    if holds_table(reading.own_text):
+        return "a comparison of measurements"
+    answer = first_answer(reading.sentences)
+    return answer.text if answer else ""
+
+
+def _matches(rule: Rule, sentence: Sentence, reading: Reading) -> bool:
+    return rule.matches(sentence) and (not rule.to_reporter or reading.audience.is_reporter(sentence))
+
+
+# --- Which effects of a mail may be automatic, given the proof of who wrote it (DESIGN rule 8) ---
+
+
+def may_act(policy: str, trust: Trust, role: Role | None, *, needs_proof: bool, by_address: bool = True) -> bool:
+    """Whether an effect of a mail needs no click. `needs_proof`: it is a command, or would close the report.
+    `by_address`: the writer is known by the verified address, not only by name.
+
+    `open`: all mail acts. `verified`: unverified mail may move a report between open states; closing it, and
+    commands, need proof; mail whose proof fails does not act. `maintainers`: only verified mail from author and
+    maintainers acts.
+    """
+    if policy == "open":
+        return True
+    proven = trust.proven and by_address and role is not Role.THIRD_PARTY
+    if policy == "maintainers":
+        return proven and role in (Role.AUTHOR, Role.MAINTAINER)
+    return proven or (trust.verdict is not AuthVerdict.FAIL and not needs_proof)
+
+
+# --- What a mail does to a report: automatic events, suggestions, or nothing (DESIGN rules 4 and 8) ---
+# A patch and a robot's notice need no sentence. What sentences mean, rules and the classifier decide together
+# (classifier/decide.py); where nothing acts, it is still recorded that author or maintainer has responded.
 
 _PATCH_RULES = {
     Relation.CLOSES: "patch_closes_report",
@@ -361,3 +542,53 @@ def _evidence_text(reading: Reading) -> str:
 def _names_in(reading: Reading) -> set[str]:
     """Return the names of people on the thread, which a greeting holds beside courtesy."""
     return {*reading.mail.author.name.split()[:6], *reading.audience.reporters, *reading.audience.others}
+
+
+# --- Turn effects into events of a report, with the mail as evidence ---
+
+
+def events_of(
+    effects: Iterable[Effect], mail: ParsedMail, role: Role | None, at: datetime
+) -> list[tuple[Effect, EventData]]:
+    """Return the effects of a mail that have an event, each with it.
+
+    The key of an event is its kind, and its number among those of its kind: so a decision on it is found again,
+    whatever else a later release reads in the mail.
+    """
+    found: list[tuple[Effect, EventData]] = []
+    numbers: Counter[EventKind] = Counter()
+    for effect in effects:
+        if effect.kind is not None:
+            found.append((effect, _event(effect, effect.kind, mail, role, at, numbers[effect.kind])))
+            numbers[effect.kind] += 1
+    return found
+
+
+def _event(
+    effect: Effect, kind: EventKind, mail: ParsedMail, role: Role | None, at: datetime, number: int
+) -> EventData:
+    suffix = f"#{number}" if number else ""
+    return EventData(
+        key=f"{kind}:{mail.message_id}{suffix}",
+        kind=kind,
+        occurred_at=at,
+        role=role or Role.AUTHOR,  # if the report's people are unknown, any reply counts
+        message_id=mail.message_id,
+        commit=effect.commit,
+        title=effect.title,
+        tree=effect.tree,
+        remark=effect.remark,
+        in_reply_to=mail.parent,
+    )
+
+
+def reported_event(mail: ParsedMail, at: datetime, tree: str = "") -> EventData:
+    """Return the event of the report mail itself. A culprit reported twice has two; the first one counts."""
+    key = f"{EventKind.REPORTED}:{mail.message_id}"
+    return EventData(key, EventKind.REPORTED, at, Role.REPORTER, message_id=mail.message_id, tree=tree)
+
+
+def in_mainline_event(mail: ParsedMail, at: datetime) -> EventData:
+    """Return a landing: a report against mainline proves that the culprit is there, but not since which version."""
+    key = f"{EventKind.LANDED}:{mail.message_id}"
+    return EventData(key, EventKind.LANDED, at, Role.MACHINE, message_id=mail.message_id)

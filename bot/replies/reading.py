@@ -4,24 +4,122 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from bot.mail import quoting
-from bot.mail.auth.judge import judge
-from bot.mail.auth.other_readings import other_readings
-from bot.mail.auth.verdict import UNPROVEN, Trust
+from bot.mail.authentication import UNPROVEN, Trust, judge, other_readings
 from bot.mail.bounces import Bounce, read_bounce
-from bot.mail.identity import BotIdentity
-from bot.mail.links import MailLink, find_links
 from bot.mail.message import ParsedMail, parse
-from bot.mail.patches import Patch, find_patches, posted_title
-from bot.mail.trailers import Trailer, find_trailers, fixed_commits
-from bot.replies.commands.grammar import Commands, find_commands, refused
-from bot.replies.commands.own_lines import without_foreign_lines
-from bot.replies.notices import Notice, find_notice
-from bot.replies.prose.audience import Audience, audience_of
-from bot.replies.prose.sentences import Sentence, own_sentences
+from bot.mail.patches import (
+    MailLink,
+    Patch,
+    Trailer,
+    find_links,
+    find_patches,
+    find_trailers,
+    fixed_commits,
+    is_answer,
+    posted_title,
+)
+from bot.mail.settings import BotIdentity
+from bot.replies.commands import Commands, find_commands, refused, without_foreign_lines
 from bot.replies.sender_kind import SenderKind, kind_of
-from bot.replies.which_report.answered_report import answered_culprit
+from bot.replies.sentences import Sentence, own_sentences
+
+# --- Which report a mail answers by its words, where its Message-IDs lead nowhere ---
+# Some mail programs send no In-Reply-To, or it names a mail that no archive has. The subject of a report names its
+# culprit, and so do the opening lines, which an answer quotes.
+
+# "3b1f0c9d2e:  vm-scan.throughput -12.8% regression"
+REPORT_SUBJECT = r"\b([0-9a-f]{10,40})\s*:\s+(?:\S{1,200}\s+)?[-+]?\d+(?:\.\d+)?%\s+(?:regression|improvement)\b"
+QUOTED_COMMIT = r"^[ \t]{0,8}>[> \t]{0,20}commit:?[ \t]+([0-9a-f]{12,40})\b"
+_REPORT_SUBJECT = re.compile(REPORT_SUBJECT, re.I | re.A)
+_QUOTED_COMMIT = re.compile(QUOTED_COMMIT, re.M | re.I | re.A)
+_FIRST_LINES = 20_000  # characters
+
+
+def answered_culprit(mail: ParsedMail) -> str:
+    """Return the sha, perhaps abbreviated, of the culprit whose report this mail answers; "" if it doesn't say."""
+    if not is_answer(mail.subject):
+        return ""
+    found = _REPORT_SUBJECT.search(" ".join(mail.subject.split()))
+    if not found and not mail.ancestors:
+        found = _QUOTED_COMMIT.search(mail.text[:_FIRST_LINES])
+    return found[1].lower() if found else ""
+
+
+# --- Robots' notices that a patch was applied: patchwork-bot's "was applied to", tip-bot's "has been merged into" ---
+
+# patchwork-bot+netdevbpf: "This patch was applied to netdev/net.git (main)\nby …:" and a link to each commit.
+_PATCHWORK = re.compile(r"(?:patch|series)\s+(?:was|were)\s+applied\s+to\s+(\S{3,120})\s+\(([^)\s]{1,120})\)", re.I)
+_COMMIT_LINK = re.compile(r"https?://\S{5,200}/c/([0-9a-f]{8,40})\b")
+# tip-bot2: "The following commit has been merged into the x86/urgent branch of tip:" and a Commit-ID line.
+_TIP = re.compile(r"has\s+been\s+merged\s+into\s+the\s+(\S{1,120})\s+branch\s+of (\w{2,40})\b")
+_COMMIT_ID = re.compile(r"^Commit-ID:\s+([0-9a-f]{8,40})\b", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A commit in a branch of a maintainer's tree."""
+
+    tree: str
+    branch: str
+    sha: str
+    quote: str
+
+
+def find_notice(own_text: str) -> Notice | None:
+    """Return the notice in a mail, or None. The caller checks that a robot sent it."""
+    if found := _PATCHWORK.search(own_text):
+        commit = _COMMIT_LINK.search(own_text)
+        return Notice(found[1], found[2], commit[1] if commit else "", " ".join(found[0].split()))
+    if found := _TIP.search(own_text):
+        commit = _COMMIT_ID.search(own_text)
+        return Notice(found[2], found[1], commit[1] if commit else "", " ".join(found[0].split()))
+    return None
+
+
+# --- Whom a sentence addresses: the reporter, or someone else on the thread ---
+# The To: of a reply names whom it answers; others are addressed by name: "Oliver, can you rerun this?".
+
+_CALLED = re.compile(r"(?:(?:hi|hello|hey|dear|so|and|but|also)[ ,]+)?([A-Z][\w'-]{1,30})\s?(?:,|:| -)\s")
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Whom a mail addresses by default, and the first names on both sides, in lower case."""
+
+    to_reporter: bool
+    reporters: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+    def is_reporter(self, sentence: Sentence) -> bool:
+        """Whether the sentence addresses the reporter: by name, otherwise by the To: of the mail."""
+        found = _CALLED.match(sentence.text)
+        name = found[1].lower() if found else ""
+        if name in self.reporters:
+            return True
+        return self.to_reporter and name not in self.others
+
+
+def audience_of(mail: ParsedMail, identity: BotIdentity) -> Audience:
+    """Return whom the mail addresses."""
+    ours = {each for each in mail.recipients if identity.speaks_for_lab(each.email)}
+    return Audience(
+        to_reporter=any(each in ours for each in mail.to),
+        reporters=frozenset(_first_name(each.name) for each in ours) - {""},
+        others=frozenset(_first_name(each.name) for each in mail.recipients if each not in ours) - {""},
+    )
+
+
+def _first_name(name: str) -> str:
+    """Return the first name in lower case; in "Brook, Dana" it follows the comma."""
+    last, comma, first = name.partition(",")
+    names = (first if comma else last).split()
+    return names[0].lower() if names else ""
+
+
+# --- Mail to Reading: everything that a mail says, before it is matched to reports ---
 
 _REVERT = re.compile(r'Revert "(.{1,400})"')
 
@@ -125,3 +223,33 @@ def read(mail: ParsedMail, identity: BotIdentity, trust: Trust = UNPROVEN) -> Re
         rules_off=identity.rules_off,
         answered_culprit=answered_culprit(mail),
     )
+
+
+# --- Requests to get no more mail, or mail again: `unsubscribe` or `subscribe` as subject or first line ---
+
+
+class MailWish(StrEnum):
+    """What the sender asks for."""
+
+    LEAVE = "unsubscribe"
+    COME_BACK = "subscribe"
+
+
+_WISH = re.compile(r"(?:please )?(un-?)?subscribe(?: me)?(?: please)?[\s.!]*", re.I)
+
+
+def wish_of(reading: Reading, identity: BotIdentity) -> MailWish | None:
+    """Return the request of a person who wrote to our address, or None; mail only to a list is about that list."""
+    to_us = any(identity.is_own(each.email) for each in (*reading.mail.recipients, *reading.mail.delivered_to))
+    if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not to_us or not reading.mail.author.email:
+        return None
+    lines = [line.strip() for line in reading.own_text.splitlines() if line.strip()]
+    commanded = [line[len(identity.prefix) :].lstrip(": ") for line in lines if _is_command(line, identity.prefix)]
+    for text in (reading.mail.subject.strip(), *lines[:1], *commanded[:1]):
+        if found := _WISH.fullmatch(text):
+            return MailWish.LEAVE if found[1] else MailWish.COME_BACK
+    return None
+
+
+def _is_command(line: str, prefix: str) -> bool:
+    return line.lower().startswith(prefix.lower())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from bot.mail.identity import BotIdentity
-from bot.mail.languages import AWAY, any_of
 from bot.mail.message import AUTO_REPLY_MARKS, ParsedMail
 from bot.mail.patches import is_answer
+from bot.mail.quoting import AWAY, any_of
+from bot.mail.settings import BotIdentity
 
 
 class SenderKind(StrEnum):

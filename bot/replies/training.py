@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from bot.mail.identity import BotIdentity
-from bot.replies.effect import Relation, Standpoint
-from bot.replies.intents import Intent
+import numpy as np
+
+from bot.mail.settings import BotIdentity
+from bot.replies.classifier import Model, ReplyFacts, features, grams
+from bot.replies.effects import effects_by_rules, facts_of
 from bot.replies.reading import Reading, understand
+from bot.replies.rules.notation import Intent, Relation, Standpoint
 from tracker.domain.events import Role
 
-FOLDER = Path(__file__).resolve().parents[3] / "fixtures" / "replies"
+# --- The written examples (fixtures/replies): invented replies with their meaning, as the mails that they stand for
+# ---
+
+FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "replies"
 LAB = "lab@robots.example"
 IDENTITY = BotIdentity(address="bot@perf.example", operators=frozenset({LAB}), trust_policy="open")
 EFFECTS = (
@@ -129,5 +139,118 @@ def _fault_of(given: Mapping[str, object]) -> str:
     if unknown := [each for each in named if each not in EFFECTS]:
         return f"effect {unknown[0]!r}: must be one of {', '.join(EFFECTS)}"
     if unknown := [each for each in given["intents"] if each not in _INTENTS]:
-        return f"intent {unknown[0]!r}: must be one of those in bot/replies/intents.py"
+        return f"intent {unknown[0]!r}: must be one of those in bot/replies/rules/notation.py"
     return "" if given["evidence"] in given["text"] else "the evidence is not in the text"
+
+
+# --- Learn the model from labelled replies: multinomial logistic regression by scikit-learn, which only this needs
+# ---
+
+FEWEST = 3  # threads that must have an n-gram; a sentence of one mail can't be read out of the model
+REAL = 3.0  # the weight of a real reply, where a written one has 1
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A reply and its effect. `thread`: replies of one thread are never on both sides of a cross-validation."""
+
+    thread: str
+    facts: ReplyFacts
+    effect: str
+    weight: float = 1.0
+
+
+def labelled(examples: Iterable[Example]) -> list[Labelled]:
+    """Return written examples as training data, each a thread of its own."""
+    found = []
+    for each in examples:
+        reading, standpoint = each.reading(), each.standpoint()
+        by_rules = list(effects_by_rules(reading, standpoint))
+        found.append(Labelled(each.name, facts_of(reading, standpoint, by_rules), each.effect))
+    return found
+
+
+def train(replies: Sequence[Labelled]) -> Model:
+    """Return the model; the same replies in the same order give the same one."""
+    from scipy.sparse import csr_matrix
+    from sklearn.linear_model import LogisticRegression
+
+    described = [features(each.facts) for each in replies]
+    threads = defaultdict(set)
+    for each, found in zip(replies, described, strict=True):
+        for name in found:
+            threads[name].add(each.thread)
+    names = sorted(name for name, of in threads.items() if len(of) >= FEWEST)
+    rows = {name: number for number, name in enumerate(names)}
+    kept = [[(rows[name], value) for name, value in found.items() if name in rows] for found in described]
+    ends = np.cumsum([0, *map(len, kept)])
+    columns = [column for each in kept for column, _ in each]
+    values = [value for each in kept for _, value in each]
+    matrix = csr_matrix((values, columns, ends), shape=(len(replies), len(rows)))
+    learner = LogisticRegression(C=1.0, max_iter=400)
+    learner.fit(matrix, [each.effect for each in replies], sample_weight=[each.weight for each in replies])
+    return Model(
+        effects=tuple(map(str, learner.classes_)),
+        rows=rows,
+        weights=learner.coef_.T.astype(np.float32),
+        intercepts=learner.intercept_.astype(np.float32),
+        trained_on=digest(replies),
+    )
+
+
+def digest(replies: Sequence[Labelled]) -> str:
+    """Return the hash of training data: what the learner sees, in order."""
+    lines = (f"{each.effect} {each.weight} {sorted(features(each.facts).items())}\n" for each in replies)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+# --- The written examples nearest to a sentence: by the n-grams they share, rare ones first. For people who ask why
+# ---
+
+_LEAST = 0.05  # what shares less is not shown
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """An example, and how near it is: the cosine of weighed n-grams, 0 to 1."""
+
+    example: Example
+    nearness: float
+
+
+class _Index:
+    """The deciding sentences of examples, by n-gram; an n-gram weighs the more, the fewer sentences have it."""
+
+    def __init__(self, known: Iterable[Example]) -> None:
+        self.examples = list(known)
+        self.holders: dict[str, list[int]] = defaultdict(list)
+        described = [set(grams(each.evidence)) for each in self.examples]
+        for number, found in enumerate(described):
+            for gram in found:
+                self.holders[gram].append(number)
+        self.lengths = [math.sqrt(sum(self.weight(gram) ** 2 for gram in found)) or 1.0 for found in described]
+
+    def weight(self, gram: str) -> float:
+        return math.log(1 + len(self.examples) / (1 + len(self.holders.get(gram, ()))))
+
+    def nearest(self, sentence: str, most: int) -> list[Neighbour]:
+        found = set(grams(sentence))
+        length = math.sqrt(sum(self.weight(gram) ** 2 for gram in found)) or 1.0
+        shared: dict[int, float] = defaultdict(float)
+        for gram in sorted(found & self.holders.keys()):
+            for number in self.holders[gram]:
+                shared[number] += self.weight(gram) ** 2
+        near = {number: total / (length * self.lengths[number]) for number, total in shared.items()}
+        near = {number: share for number, share in near.items() if share >= _LEAST}
+        order = sorted(near, key=lambda number: (-near[number], number))[:most]
+        return [Neighbour(self.examples[number], near[number]) for number in order]
+
+
+def nearest(sentence: str, most: int = 3) -> list[Neighbour]:
+    """Return the examples whose deciding sentence is most like this one, the nearest first."""
+    return _index().nearest(sentence, most)
+
+
+@cache
+def _index() -> _Index:
+    return _Index(load())

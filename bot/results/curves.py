@@ -4,23 +4,79 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from django.db import transaction
 from django.db.models import QuerySet
 
-from bot.results import curve_points
-from bot.results.formats import perf_release_result
+from bot.results.formats import perf_bisect_result, perf_release_result
 from bot.results.recognise import reread
-from tracker.domain.curves.points import CurvePoint
-from tracker.domain.keys import scenario_key
+from bot.results.values import CommitInfo, KernelMeasurement, KernelResult, MeasurementData, Result
+from tracker.domain.curves import CurvePoint
+from tracker.domain.text import scenario_key
 from tracker.models import BisectResult, Finding, Machine, Metric, ReleaseResult, Scenario
-from tracker.services.curves import storage
-from tracker.services.curves.refresh import refresh_stale
-from tracker.services.sql import locks
-from tracker.services.sql.locks import Lock
+from tracker.services import curves, database
+from tracker.services.curve_changes import refresh_stale
+from tracker.services.database import Lock
+
+# --- What a result adds to curves: the samples of every commit or kernel that it measured. Pure ---
+# A commit stands at its date, until its place in the mainline is known (tracker/services/curves.py). A bisect
+# step, whose date nobody gives, stands beside the parent if it was good and beside the culprit if it was bad, which is
+# where it lies in the history.
+
+MONITOR = "monitor"  # what a machine did meanwhile has a role of its own, and no curve
+_BESIDE = timedelta(seconds=1)
+
+
+def of_bisection(result: Result, measurement: MeasurementData, at: datetime, source: str) -> Iterator[CurvePoint]:
+    """Yield the points of one measurement of a result. `at`: for commits without a date."""
+    good, bad = result.parent or result.good, result.culprit or result.bad
+    good_at, bad_at = _dates(good, bad, at)
+    if measurement.old_samples:
+        yield CurvePoint(good_at, good.sha, measurement.old_samples, source)
+    if measurement.new_samples:
+        yield CurvePoint(bad_at, bad.sha, measurement.new_samples, source)
+    if measurement is result.headline:
+        for sha, verdict, samples in _steps(result):
+            if sha not in (good.sha, bad.sha):
+                yield CurvePoint(good_at - _BESIDE if verdict == "good" else bad_at + _BESIDE, sha, samples, source)
+
+
+def _dates(good: CommitInfo, bad: CommitInfo, at: datetime) -> tuple[datetime, datetime]:
+    """Return the places of the two ends; the good one is before the bad one, whatever their clocks say."""
+    bad_at = bad.date or at
+    return min(good.date or bad_at, bad_at) - _BESIDE, bad_at
+
+
+def _steps(result: Result) -> Iterator[tuple[str, str, tuple[float, ...]]]:
+    """Yield sha, verdict and samples of the steps, which only our own format has."""
+    if result.format != perf_bisect_result.FORMAT:
+        return
+    payload: Mapping[str, Any] = json.loads(result.payload)
+    for step in payload.get("bisect", {}).get("steps", ()):
+        if step["verdict"] in ("good", "bad") and step.get("samples"):
+            yield step["sha"], step["verdict"], tuple(map(float, step["samples"]))
+
+
+def of_mail(old: tuple[str, float], new: tuple[str, float], at: datetime, source: str) -> Iterator[CurvePoint]:
+    """Yield the points of a finding that a mailed report printed: sha and mean of both sides, each as one sample."""
+    yield CurvePoint(at - _BESIDE, old[0], (old[1],), source)
+    yield CurvePoint(at, new[0], (new[1],), source)
+
+
+def of_kernel(result: KernelResult, measurement: KernelMeasurement, source: str) -> CurvePoint | None:
+    """Return the point of one measurement of a kernel; a bare mean counts as one sample."""
+    if measurement.role == MONITOR:
+        return None
+    kernel = result.kernel
+    name = f"{kernel.name}/{kernel.variant}" if kernel.variant else kernel.name
+    samples = measurement.samples or (measurement.side.mean,)
+    return CurvePoint(kernel.committed_at or result.created_at, name, samples, source)
+
+
+# --- Put stored results on curves, after their intake, which is not slowed down by it; and it can be done again ---
 
 MOST = 200  # results per transaction
 Row = TypeVar("Row", BisectResult, ReleaseResult, Finding)
@@ -46,12 +102,12 @@ def extend_curves(now: datetime, most: int = 10_000) -> int:
 
 @transaction.atomic
 def _extend(rows: QuerySet[Row], points_of: Callable[[Row], _Points]) -> int:
-    locks.take(Lock.CURVES)  # before the rows are chosen: what another process is adding is not added again
+    database.take(Lock.CURVES)  # before the rows are chosen: what another process is adding is not added again
     waiting = list(rows.filter(on_curves=False).order_by("pk")[:MOST])
     if not waiting:
         return 0
     found = [point for row in waiting for point in _readable(row, points_of)]
-    storage.add(_by_curve(found))
+    curves.add(_by_curve(found))
     type(waiting[0])._default_manager.filter(pk__in=[row.pk for row in waiting]).update(on_curves=True)
     return len(waiting)
 
@@ -70,8 +126,8 @@ def _of_bisection(row: BisectResult) -> _Points:
     for run in result.runs:
         for each in run.measurements:
             name = (each.metric, scenario_key(run.suite, run.params), run.machine.id)
-            if each.role != curve_points.MONITOR:
-                for point in curve_points.of_bisection(result, each, row.created_at, f"result {row.pk}"):
+            if each.role != MONITOR:
+                for point in of_bisection(result, each, row.created_at, f"result {row.pk}"):
                     yield name, point
 
 
@@ -79,7 +135,7 @@ def _of_kernel(row: ReleaseResult) -> _Points:
     result = perf_release_result.parse(json.loads(row.payload), str(row))
     for test in result.tests:
         for each in test.measured:
-            if point := curve_points.of_kernel(result, each, f"release result {row.pk}"):
+            if point := of_kernel(result, each, f"release result {row.pk}"):
                 yield (each.metric, scenario_key(test.suite, test.params), test.machine.id), point
 
 
@@ -88,17 +144,17 @@ def _of_mail(row: Finding) -> _Points:
     culprit, at = row.report.culprit, row.report.culprit.authored_at or row.report.reported_at
     if at and row.parent and row.old_mean is not None and row.new_mean is not None:
         sides = (row.parent.sha, row.old_mean), (culprit.sha, row.new_mean)
-        for point in curve_points.of_mail(*sides, at, f"report {culprit.sha10}"):
+        for point in of_mail(*sides, at, f"report {culprit.sha10}"):
             yield name, point
 
 
-def _by_curve(found: Sequence[tuple[_Name, CurvePoint]]) -> dict[storage.CurveKey, list[CurvePoint]]:
+def _by_curve(found: Sequence[tuple[_Name, CurvePoint]]) -> dict[curves.CurveKey, list[CurvePoint]]:
     """Return the points by the ids of what they name, which the intake has stored."""
     names = {name for name, _ in found}
     metrics = dict(Metric.objects.filter(name__in={each[0] for each in names}).values_list("name", "pk"))
     scenarios = dict(Scenario.objects.filter(key__in={each[1] for each in names}).values_list("key", "pk"))
     machines = dict(Machine.objects.filter(name__in={each[2] for each in names}).values_list("name", "pk"))
-    grouped: dict[storage.CurveKey, list[CurvePoint]] = {}
+    grouped: dict[curves.CurveKey, list[CurvePoint]] = {}
     for (metric, scenario, machine), point in found:
         if metric in metrics and scenario in scenarios and machine in machines:
             grouped.setdefault((metrics[metric], scenarios[scenario], machines[machine]), []).append(point)

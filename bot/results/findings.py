@@ -3,30 +3,178 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+
+from django.db.models import Q
 
 from bot.git.inspection import CommitInspection
 from bot.mail.addresses import Address
-from bot.mail.subsystem import subsystem_of
-from bot.replies.which_report.report_lookup import person_keys
-from bot.results import rechecks
-from bot.results.bisect_result import Result
-from bot.results.review_reasons import LASTING, may_be_forgotten, why_held
-from bot.results.storage.catalog import ResultCatalog, fetch_catalog
-from bot.results.storage.graded import FIELDS, GradedMeasurement, NewFinding
-from bot.results.storage.grading import grade
-from bot.results.storage.report_lookup import KnownResults, are_entangled, fetch_known, is_about_a_culprit
-from tracker.domain.events import EventData, Grade, Verdict
-from tracker.domain.keys import tag_of
-from tracker.domain.report_state.fold import fold
-from tracker.domain.report_state.text import status_text
-from tracker.domain.statistics.change import verdict_of
+from bot.mail.patches import subsystem_of
+from bot.replies.which_report import person_keys
+from bot.results import grading
+from bot.results.grading import (
+    FIELDS,
+    LASTING,
+    GradedMeasurement,
+    MeasurementKey,
+    NewFinding,
+    ResultCatalog,
+    fetch_catalog,
+    grade,
+    may_be_forgotten,
+    why_held,
+    with_trailers,
+)
+from bot.results.values import CommitInfo, Result
+from tracker.domain.events import EventData, EventKind, Grade, Verdict
+from tracker.domain.report_state import fold, status_text
+from tracker.domain.statistics import verdict_of
+from tracker.domain.text import tag_of
 from tracker.models import BisectResult, Commit, Event, Finding, Report, Restoration
 from tracker.models.results import Outcome
-from tracker.services.reports import event_log, report_summary
-from tracker.services.reports.regrading import outdate, regrade
-from tracker.services.sql import bulk
+from tracker.services import database, event_log, report_summary
+from tracker.services.regrading import outdate, regrade, sent_reports
+
+# --- What is known of the reports that results belong to: their findings, whether mail was sent, and their fixes ---
+
+
+@dataclass(frozen=True, slots=True)
+class KnownResults:
+    """The reports by the ids of their culprits; grows while results join them.
+
+    `findings`: the findings of each report, by key; `headlines`: its headline; `announced`: reports whose mail can't be
+    recalled; `fixed`: by the sha of a commit, the reports that it fixes.
+    """
+
+    reports: dict[int, Report]
+    findings: dict[int, dict[MeasurementKey, Finding | NewFinding]]
+    headlines: dict[int, Finding | NewFinding]
+    announced: Collection[int]
+    fixed: Mapping[str, Sequence[Report]]
+
+    def add(self, reports: Mapping[int, Report]) -> None:
+        """Add reports that were just created, by the ids of their culprits."""
+        self.reports.update(reports)
+        self.findings.update({report.pk: {} for report in reports.values()})
+
+    def fixed_by(self, result: Result, measured: Iterable[GradedMeasurement]) -> list[Report]:
+        """Return the reports that the result's commit fixes and that were measured in one of the same places."""
+        keys = {each.key for each in measured if each.data.role != "monitor"}
+        return [report for report in self.fixed.get(subject(result).sha, ()) if keys & self.findings[report.pk].keys()]
+
+
+def subject(result: Result) -> CommitInfo:
+    """Return the commit that a result is about: the culprit, or the one that was compared with the good one."""
+    return result.culprit or result.bad
+
+
+def is_about_a_culprit(result: Result) -> bool:
+    return result.outcome == Outcome.CONCLUSIVE and result.culprit is not None
+
+
+def fetch_known(
+    results: Sequence[Result], catalog: ResultCatalog, seen: Mapping[str, CommitInspection]
+) -> KnownResults:
+    """Load the reports of these culprits, of the same patches in other trees, and those that these commits fix."""
+    _join_same_patches(results, catalog)
+    owners = [commit.same_patch_as_id or commit.pk for commit in catalog.commits.values()]
+    locked = Report.objects.select_for_update(of=("self",)).order_by("pk")  # so that none is released or sent meanwhile
+    mine = list(locked.filter(culprit__in=owners).select_related("culprit"))
+    fixed = _fixed(results, catalog, seen)
+    pks = {report.pk for report in (*mine, *(each for reports in fixed.values() for each in reports))}
+    known = KnownResults(
+        reports={report.culprit_id: report for report in mine},
+        findings={pk: {} for pk in pks},
+        headlines={},
+        announced=sent_reports(pks) if pks else (),
+        fixed=fixed,
+    )
+    findings = Finding.objects.filter(report__in=pks).select_related("result", "metric")
+    for finding in findings.defer("old_samples", "new_samples", "result__payload") if pks else ():
+        known.findings[finding.report_id][finding.metric_id, finding.scenario_id, finding.machine_id] = finding
+        if finding.headline:
+            known.headlines[finding.report_id] = finding
+    return known
+
+
+def _join_same_patches(results: Sequence[Result], catalog: ResultCatalog) -> None:
+    """Link a culprit to the known one with the same title and patch-id (or patch mail)."""
+    reported_culprits = (result.culprit for result in results if is_about_a_culprit(result))
+    culprits = [catalog.commits[each.sha] for each in reported_culprits if each]
+    ids = {each.patch_id for each in culprits} - {""}
+    mails = {each.patch_message_id for each in culprits} - {""}
+    if not ids and not mails:
+        return
+    same = Q(patch_id__in=ids) | Q(patch_message_id__in=mails)
+    joined = Q(report__isnull=False) | Q(same_patch_as__isnull=False)
+    reported = list(Commit.objects.filter(same, joined).select_related("same_patch_as").order_by("pk"))
+    own = {commit.pk for commit in reported}
+    first: dict[tuple[str, str], Commit] = {}
+    for commit in (*reported, *culprits):
+        names = [(commit.title, each) for each in (commit.patch_id, commit.patch_message_id) if each]
+        owner = next((first[name] for name in names if name in first), commit.same_patch_as or commit)
+        for name in names:
+            first.setdefault(name, owner)
+        if owner.pk != commit.pk and commit.pk not in own and commit.same_patch_as_id is None:
+            commit.same_patch_as = owner
+            Commit.objects.filter(pk=commit.pk).update(same_patch_as=owner)
+
+
+_FIXES = (
+    *(EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_LANDED),
+    *(EventKind.FIX_CONFIRMED, EventKind.FIX_WITHOUT_EFFECT),
+)
+
+
+def _fixed(
+    results: Sequence[Result], catalog: ResultCatalog, seen: Mapping[str, CommitInspection]
+) -> dict[str, list[Report]]:
+    """Return the reports that each commit fixes, according to git or mail, by sha."""
+    subjects = {subject(result).sha: subject(result) for result in results}
+    events = Event.objects.filter(commit__in=list(subjects), kind__in=_FIXES).select_related("report__culprit")
+    fixed: dict[str, dict[int, Report]] = {}
+    for event in events:
+        fixed.setdefault(event.commit, {})[event.report_id] = event.report
+    for sha, commit in subjects.items():
+        if names := named_by(commit, catalog, seen):
+            fixed.setdefault(sha, {}).update({report.pk: report for report in _reports_of(names)})
+    return {sha: list(reports.values()) for sha, reports in fixed.items()}
+
+
+def named_by(commit: CommitInfo, catalog: ResultCatalog, seen: Mapping[str, CommitInspection]) -> tuple[str, ...]:
+    """Return the abbreviated shas that a commit says it fixes, by this result, other results or a tree."""
+    info = with_trailers(commit, seen.get(commit.sha))
+    row = catalog.commits.get(commit.sha)
+    stored = tuple((tag, value) for tag, value in row.trailers) if row else ()
+    return grading.fixes_named(replace(info, trailers=(*info.trailers, *stored)))
+
+
+def are_entangled(
+    results: Sequence[Result], catalog: ResultCatalog, known: KnownResults, seen: Mapping[str, CommitInspection]
+) -> bool:
+    """Whether one result measures a fix for the culprit of another one, so that their order matters."""
+    culprits = {result.culprit.sha for result in results if result.culprit}
+    joined = {catalog.commits[sha].same_patch_as_id or catalog.commits[sha].pk for sha in culprits}
+    for result in results:
+        commit = subject(result)
+        if any(report.culprit_id in joined for report in known.fixed.get(commit.sha, ())):
+            return True
+        if any(sha.startswith(name) for name in named_by(commit, catalog, seen) for sha in culprits):
+            return True
+    return False
+
+
+def _reports_of(names: Collection[str]) -> list[Report]:
+    """Return the reports whose culprits have these abbreviated shas."""
+    condition = Q()
+    for name in names:
+        condition |= Q(culprit__sha__gte=name, culprit__sha__lt=name + "g")
+    return list(Report.objects.filter(condition).select_related("culprit"))
+
+
+# --- Store new results: their findings, new reports, and events on existing reports ---
 
 
 def store_new(
@@ -72,12 +220,12 @@ class _Batch:
         self._open_reports(results, measured)
         for result, row, each in zip(results, rows, measured, strict=True):
             self._record(result, row, each)
-        bulk.create(rows, "producer", "external_id")
+        database.create(rows, "producer", "external_id")
         if self._replaced:
             Finding.objects.filter(pk__in=self._replaced).delete()
         if self._former_headlines:
             Finding.objects.filter(pk__in=self._former_headlines).update(headline=False)
-        bulk.insert(Finding, FIELDS, [each.values() for each in self._findings])
+        database.insert(Finding, FIELDS, [each.values() for each in self._findings])
         Report.objects.bulk_update(self._changed.values(), ["verdict", "held"])
         event_log.record(self._events)
         event_log.refold(self._changed)
@@ -98,7 +246,7 @@ class _Batch:
             if self.known.fixed_by(result, each) and _headline(each).graded.verdict is not Grade.REGRESSION:
                 continue
             fresh[owner.pk] = self._report(result, owner, _headline(each))
-        bulk.create(list(fresh.values()), "culprit_id")
+        database.create(list(fresh.values()), "culprit_id")
         self.known.add(fresh)
 
     def _report(self, result: Result, owner: Commit, headline: GradedMeasurement) -> Report:
@@ -137,7 +285,7 @@ class _Batch:
         """Record what a result shows: a measured fix, findings of a report, or a change that is gone."""
         for fixed in self.known.fixed_by(result, measured) if self._may_judge_a_fix(result) else ():
             shown = self._compared_with(fixed, measured)
-            self._add_event(fixed, rechecks.fix_event(result, shown.graded.verdict, row.created_at), row)
+            self._add_event(fixed, grading.fix_event(result, shown.graded.verdict, row.created_at), row)
         report = self.known.reports.get(self._owner(result).pk) if result.culprit else None
         if report is not None:
             self._measured_again(result, row, _headline(measured), report)
@@ -168,13 +316,13 @@ class _Batch:
         if first is None or result.outcome == Outcome.INCONCLUSIVE:
             return
         if result.bad.sha != first.bad_sha and row.created_at > first.created_at:
-            self._add_event(report, rechecks.later_event(result, row.created_at), row)
+            self._add_event(report, grading.later_event(result, row.created_at), row)
 
     def _join(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement], report: Report) -> None:
         """Add the findings of a result to a report, one per place, and choose the headline."""
         row.report = report
         row.held = self._why_held(result, _headline(measured))
-        for event in rechecks.recheck_events(result, row.created_at):
+        for event in grading.recheck_events(result, row.created_at):
             self._add_event(report, event, row)
         parent = self.catalog.commits[result.parent.sha] if result.parent else None
         base = (result.parent.describe if result.parent else "") or result.good.describe

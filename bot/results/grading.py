@@ -4,15 +4,143 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import orjson
 
 from bot.git.inspection import CommitInspection
-from bot.mail.patches import bare_title
-from bot.mail.people.signers import signers
-from bot.replies.which_report.report_lookup import person_keys
-from bot.results.bisect_result import CommitInfo, MachineInfo, MeasurementData, Result
-from tracker.domain.keys import scenario_key
-from tracker.models import Commit, Machine, Metric, Scenario, Tree
+from bot.mail.addresses import signers
+from bot.mail.patches import Trailer, bare_title, fixed_commits
+from bot.replies.which_report import person_keys
+from bot.results.values import CommitInfo, MachineInfo, MeasurementData, RecheckData, Result
+from tracker.domain import statistics, versions
+from tracker.domain.curves import CurveNoise
+from tracker.domain.events import EventData, EventKind, Grade
+from tracker.domain.statistics import CONTRADICTION, NO_DIRECTION, Graded, effect, overlap
+from tracker.domain.text import scenario_key
+from tracker.models import BisectResult, Commit, Machine, Metric, Scenario, Tree
 from tracker.services import catalog
+from tracker.services.curve_changes import noise_at
+
+# --- Events that a result adds to existing reports: a fix was measured, the change is still there, or gone. Pure ---
+
+
+def commit_name(commit: CommitInfo) -> str:
+    """Return the `git describe` name of a commit, or the first ten digits of its sha."""
+    return commit.describe or commit.sha[:10]
+
+
+def recheck_events(result: Result, at: datetime) -> Iterator[EventData]:
+    """Yield events for the report of the result's own culprit, from the lab's rechecks on other commits."""
+    kinds = {"still-bad": EventKind.STILL_THERE, "good": EventKind.DISAPPEARED}
+    for number, recheck in enumerate(_in_order(result.rechecks)):
+        if kind := kinds.get(recheck.state):
+            moment = at + timedelta(microseconds=number)  # distinct times, so that the last one decides
+            yield _event(result, kind, moment, recheck.sha, recheck.ref, f"recheck-{recheck.ref}-{recheck.sha}")
+
+
+def _in_order(rechecks: Sequence[RecheckData]) -> list[RecheckData]:
+    """Sort by version if every ref names one, else keep the lab's order."""
+    ranked = [(versions.parse(each.ref), each) for each in rechecks]
+    if any(version is None for version, _ in ranked):
+        return list(rechecks)
+    return [each for _, each in sorted(ranked, key=lambda pair: pair[0])]  # type: ignore[arg-type, return-value]
+
+
+def later_event(result: Result, at: datetime) -> EventData:
+    """Return the event for an existing report whose place was measured again up to a later commit."""
+    kind = EventKind.STILL_THERE if result.outcome == "conclusive" else EventKind.DISAPPEARED
+    return _event(result, kind, at, result.bad.sha, commit_name(result.bad))
+
+
+def fix_event(result: Result, grade: Grade, at: datetime) -> EventData | None:
+    """Return the event for a report whose fix was compared with the fix's parent; None if the grade says nothing."""
+    fix = result.culprit or result.bad
+    kind = {
+        Grade.IMPROVEMENT: EventKind.FIX_CONFIRMED,
+        Grade.NOT_SIGNIFICANT: EventKind.FIX_WITHOUT_EFFECT,
+        Grade.REGRESSION: EventKind.FIX_WITHOUT_EFFECT,
+    }.get(grade)
+    return _event(result, kind, at, fix.sha, title=fix.title) if kind else None
+
+
+def fixes_named(commit: CommitInfo) -> tuple[str, ...]:
+    """Return the abbreviated shas in its `Fixes:` trailers (Documentation/process/submitting-patches.rst)."""
+    trailers = [Trailer("Fixes", value) for tag, value in commit.trailers if tag.lower() == "fixes"]
+    return tuple(sha for sha in fixed_commits(trailers) if len(sha) >= 10)
+
+
+def _event(
+    result: Result, kind: EventKind, at: datetime, sha: str, tag: str = "", part: str = "", title: str = ""
+) -> EventData:
+    evidence = "/".join(result.key)
+    name = "/".join(quote(each, safe=" ") for each in result.key)  # escaped, so that no two results share a key
+    key = ":".join(each for each in (kind.value, name, part) if each)
+    return EventData(key=key, kind=kind, occurred_at=at, commit=sha, result=evidence, tag=tag, title=title)
+
+
+# --- Why an operator must check a result before any mail is sent. Pure ---
+
+MERGE = "the culprit is a merge commit"
+NO_CODE = "the culprit changes comments or documentation only"
+UNDATED = timedelta(days=30)
+FORGOTTEN = "made before the database was restored from an older backup: check in the archives that no mail was sent"
+# Other results about the same culprit don't clear these.
+LASTING = frozenset({MERGE, NO_CODE, FORGOTTEN})
+
+
+def why_held(
+    result: Result, graded: Graded, direction: str, author: str, seen: CommitInspection | None
+) -> Iterator[str]:
+    """Yield the reasons, one line each; none if no check is needed.
+
+    `direction` (of the headline's metric) and `author` (of the culprit) are as known by now; `seen` is the culprit as
+    a git tree has it.
+    """
+    yield from _about_commit(result, author, seen)
+    yield from _about_numbers(result.headline, graded, direction)
+
+
+def _about_commit(result: Result, author: str, seen: CommitInspection | None) -> Iterator[str]:
+    culprit = result.culprit
+    assert culprit
+    if culprit.is_merge or (seen and len(seen.parents) > 1):
+        yield MERGE
+    if seen and seen.no_op:
+        yield NO_CODE
+    if not author:
+        yield "the culprit's author is not known"
+    if not result.parent_is_stated and seen and result.parent and result.parent.sha not in seen.parents:
+        yield f"{result.parent.sha[:10]} is not a parent of the culprit in git"
+    if result.uncertainty and not (seen and result.parent and result.parent.sha in seen.parents):
+        yield result.uncertainty
+
+
+def _about_numbers(headline: MeasurementData, graded: Graded, direction: str) -> Iterator[str]:
+    if graded.verdict is Grade.NOT_TESTABLE:
+        yield "the change can't be tested: one run per side, or no standard deviation"
+    elif graded.verdict is Grade.NOT_SIGNIFICANT:
+        yield f"the change is not significant (p = {graded.p_value:.2g})"
+    if headline.old_samples and headline.new_samples and overlap(headline.old_samples, headline.new_samples):
+        yield "the samples of both sides overlap"
+    if direction == "unknown":
+        yield NO_DIRECTION.format(metric=headline.metric)
+    elif headline.direction not in ("unknown", direction):
+        yield CONTRADICTION.format(stated=headline.direction, metric=headline.metric, known=direction)
+
+
+def may_be_forgotten(created_at: datetime | None, restored: Sequence[datetime], now: datetime) -> Iterator[str]:
+    """Yield a reason if a result was made before the database was restored from a backup, at one of these times: it may
+    have been here already, and a mail about it sent. One without a date counts as made before for a month.
+    """
+    if any(created_at <= at if created_at else now - at < UNDATED for at in restored):
+        yield FORGOTTEN
+
+
+# --- Catalog rows that results refer to: machines, scenarios, metrics, trees and commits, found or created in bulk
+# ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +227,106 @@ def machine_row(machine: MachineInfo) -> Machine:
         codename=machine.codename,
         memory_bytes=machine.memory_bytes,
     )
+
+
+# --- A graded measurement and the finding it becomes, as values before they are stored ---
+
+MeasurementKey = tuple[
+    int, int, int
+]  # ids of metric, scenario and machine; findings are compared only under the same key
+
+
+@dataclass(frozen=True, slots=True)
+class GradedMeasurement:
+    """A measurement with its grade and the rows it refers to."""
+
+    data: MeasurementData
+    metric: Metric
+    key: MeasurementKey
+    graded: Graded
+    noise: CurveNoise | None
+
+    @property
+    def effect(self) -> float | None:
+        """The change in multiples of the usual noise; None if that is unknown."""
+        return effect(self.graded.change_pct, self.noise.pct if self.noise else None)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what is displayed of a measurement that doesn't become a finding."""
+        return {
+            "metric": self.data.metric,
+            "old": self.data.old.mean,
+            "new": self.data.new.mean,
+            "change_pct": self.graded.change_pct,
+            "verdict": self.graded.verdict.value,
+        }
+
+
+# The columns of a finding, in the order of `NewFinding.values`.
+FIELDS = (
+    *("report", "metric", "scenario", "machine", "parent", "base", "headline", "verdict"),
+    *("change_pct", "change_pct_raw", "old_mean", "old_stddev_pct", "new_mean", "new_stddev_pct"),
+    *("old_runs", "new_runs", "old_samples", "new_samples", "p_value", "low_pct", "high_pct"),
+    *("effect", "noise_runs", "result"),
+)
+
+
+@dataclass(slots=True, eq=False)
+class NewFinding:
+    """A finding that is not stored yet. `row` gets its primary key before the findings are stored."""
+
+    measured: GradedMeasurement
+    report: int
+    row: BisectResult
+    parent: int | None
+    base: str
+    headline: bool = False
+
+    @property
+    def change_pct(self) -> float | None:
+        return self.measured.graded.better_pct
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the values of FIELDS as stored in the database."""
+        data, graded = self.measured.data, self.measured.graded
+        return (
+            self.report,
+            *self.measured.key,
+            self.parent,
+            self.base,
+            self.headline,
+            graded.verdict.value,
+            graded.better_pct,
+            graded.change_pct,
+            data.old.mean,
+            data.old.stddev_pct,
+            data.new.mean,
+            data.new.stddev_pct,
+            data.old.n,
+            data.new.n,
+            orjson.dumps(data.old_samples).decode(),
+            orjson.dumps(data.new_samples).decode(),
+            graded.p_value,
+            graded.low_pct,
+            graded.high_pct,
+            self.measured.effect,
+            self.measured.noise.runs if self.measured.noise and self.measured.effect is not None else None,
+            self.row.id,
+        )
+
+
+# --- Grade the measurements of many results at once, each against the noise that is known where it was measured ---
+
+
+def grade(results: Sequence[Result], catalog: ResultCatalog) -> list[list[GradedMeasurement]]:
+    """Return the graded measurements of each result, in order."""
+    flat = [(*item[:2], (item[1].id, item[2].id, item[3].id)) for one in results for item in catalog.measurements(one)]
+    graded = statistics.grade_all([item[0] for item in flat], [item[1].direction for item in flat])
+    noise = noise_at({place for *_, place in flat})
+    answers = iter(
+        [
+            GradedMeasurement(measurement, metric, place, grade, noise.get(place))
+            for (measurement, metric, place), grade in zip(flat, graded, strict=True)
+        ]
+    )
+    return [[next(answers) for run in result.runs for _ in run.measurements] for result in results]

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import io
 import json
+import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
-from bot.results.bisect_result import Result
-from bot.results.errors import RejectedInput, checked_parse
-from bot.results.files import HEAD, head_of, read_text, reason_of, text
-from bot.results.formats import bisect_log, kcidb, lkp, lkp_roots, measured_commits, perf_release_result
+from bot.results.formats import bisect_log, kcidb, lkp, perf_bisect_result, perf_release_result
 from bot.results.formats import perf_bisect_result as perf
-from bot.results.formats.limits import checked, checked_release
-from bot.results.formats.schema import canonical
-from bot.results.kernel_result import KernelResult
+from bot.results.formats.checks import canonical, checked, checked_release
+from bot.results.formats.files import HEAD, head_of, read_text, reason_of, text
+from bot.results.values import KernelResult, MeasurementData, RejectedInput, Result, checked_parse
+from tracker.domain.text import scenario_key
+
+# --- Detect the format of files, directories and streams by content, and yield their results one at a time ---
+# To add a format, see CONTRIBUTING.md.
 
 # By the format name that is stored with a payload.
 ADAPTERS: Mapping[str, Callable[[Any, str], Result]] = {
@@ -74,7 +78,7 @@ def read_paths(paths: Sequence[Path]) -> Iterator[Input]:
 
 def _is_root(path: Path) -> bool:
     try:
-        return path.is_dir() and lkp_roots.is_root(path.resolve())
+        return path.is_dir() and lkp.is_root(path.resolve())
     except (OSError, RuntimeError):  # reported when the path is read
         return False
 
@@ -88,7 +92,7 @@ def read_path(path: Path) -> Iterator[Input]:
 
 
 def _directory(top: Path) -> Iterator[Input]:
-    pairs = list(lkp_roots.roots_below(top.resolve()))
+    pairs = list(lkp.roots_below(top.resolve()))
     files = list(_files(top, {root for pair in pairs for root in pair}))
     found = 0
     for each in chain(
@@ -123,7 +127,7 @@ def _holds_samples(path: Path, top: Path) -> bool:
 def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]:
     where = str(roots[0].parent)
     try:
-        result = checked_parse(lambda: lkp_roots.read_pair(roots, top, in_order=in_order), where)
+        result = checked_parse(lambda: lkp.read_pair(roots, top, in_order=in_order), where)
         yield Input(where, checked(result, where))
     except RejectedInput as rejection:
         yield Input(where, None, rejection)
@@ -135,9 +139,11 @@ def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]
         beginning = head_of(path, top)
         if bisect_log.is_log(beginning) or bisect_log.is_samples(beginning):
             yield from _bisection(path, top)
-        elif measured_commits.is_csv(beginning):
+        elif perf_release_result.is_csv(beginning):
             written = read_text(path, top, perf.MAX_BYTES)
-            for value in checked_parse(lambda: measured_commits.parse(written, str(path)), str(path)):
+            for value in checked_parse(
+                lambda: perf_release_result.measured_commits_parse(written, str(path)), str(path)
+            ):
                 yield from _value(value, f"{path}, {value['kernel'].get('sha') or value['kernel']['version']}")
         elif may_be_json:
             with path.open("rb") as stream:
@@ -186,7 +192,7 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
             raise RejectedInput(
                 name, "a git bisect log needs its samples: pass the file NAME.log, with NAME.csv beside it"
             )
-        if measured_commits.is_csv(head):
+        if perf_release_result.is_csv(head):
             raise RejectedInput(name, "a CSV of measured commits is read from a file: pass its name")
         value = perf.decode(text(raw, name), name)
     except RejectedInput as rejection:
@@ -265,3 +271,110 @@ def _parsed(value: Any, where: str) -> Result | KernelResult | RejectedInput:
 
 def _rejected(where: str, why: str) -> Input:
     return Input(where, None, RejectedInput(where, why))
+
+
+# --- The refused/ folder: rejected input as received, with the reason beside it ---
+
+log = logging.getLogger(__name__)
+_MOST = 2_000  # files; no more are kept until an operator removes some (DESIGN rule 10)
+_MOST_BYTES = 1 << 30
+
+
+def keep(raw: bytes, rejection: RejectedInput, drop: Path, now: datetime) -> Path | None:
+    """Keep the bytes of rejected input that has no other copy. Return the path, or None if the folder is full."""
+    folder = drop / "refused"
+    folder.mkdir(parents=True, exist_ok=True)
+    sizes = [each.lstat().st_size for each in folder.iterdir()]
+    if len(sizes) >= _MOST or sum(sizes) + len(raw) > _MOST_BYTES:
+        log.error("%s is full: check and remove files in it; rejected and not kept: %s", folder, rejection)
+        return None
+    name = re.sub(r"[^\w.-]+", "-", rejection.where)[:60].strip("-.") or "input"
+    target = free_name(folder, f"{name}.json", now)
+    target.write_bytes(raw)
+    write_reasons(target, [rejection])
+    return target
+
+
+def write_reasons(target: Path, rejections: list[RejectedInput]) -> None:
+    """Write the reasons beside a rejected file."""
+    reason = "".join(f"{rejection}\n" for rejection in rejections).encode("utf-8", "backslashreplace")
+    target.with_name(target.name + ".reason").write_bytes(reason)
+
+
+def free_name(folder: Path, name: str, now: datetime) -> Path:
+    """Return an unused path in a folder: the name itself, else with a timestamp and a number before it."""
+    name = name.encode("utf-8", "replace")[-150:].decode("utf-8", "ignore").lstrip(".") or "input"
+    stamp = f"{now:%Y%m%dT%H%M%S%f}"
+    candidates = (name, f"{stamp}-{name}", *(f"{stamp}-{number}-{name}" for number in range(2, 2 * _MOST)))
+    return next(
+        folder / each for each in candidates if not (folder / each).exists() and not (folder / each).is_symlink()
+    )
+
+
+# --- What a stored result says beside its findings, for its mail: the range, the rechecks, the build. Pure ---
+
+BUILD = ("kconfig", "config_url", "compiler", "rootfs", "cmdline")
+LKP_BUILD = ("kconfig", "compiler", "rootfs")  # a job's other fields mean other things
+
+
+@dataclass(frozen=True, slots=True)
+class ResultDetails:
+    """Empty where a format has no such field. `good`, `bad`: the ends of the bisected range, as git describes them."""
+
+    good: str = ""
+    bad: str = ""
+    bisect_steps: int = 0
+    rechecks: tuple[tuple[str, str], ...] = ()  # (ref, state)
+    test_text: str = ""
+    test_url: str = ""
+    artifacts: tuple[tuple[str, str], ...] = ()  # (name, URL)
+    build: Mapping[str, str] = field(default_factory=dict)  # by the names in BUILD
+
+
+def details_of(format_name: str, payload: str) -> ResultDetails:
+    """Return the details of a stored payload; only our own format and LKP's have any."""
+    if format_name == perf_bisect_result.FORMAT:
+        return _own(json.loads(payload))
+    if format_name == lkp.FORMAT:
+        return ResultDetails(build=_build(_part(_part(json.loads(payload), "culprit"), "job"), LKP_BUILD))
+    return ResultDetails()
+
+
+def remeasured(data: Result, sha: str, scenario: str, machine: str, metric: str) -> MeasurementData | None:
+    """Return the measurement of a metric on a machine, from a result whose bad commit or culprit is `sha`; None if it
+    was not measured there. `scenario`: its key.
+    """
+    if sha not in (data.bad.sha, data.culprit.sha if data.culprit else ""):
+        return None  # a recheck without numbers
+    for run in data.runs:
+        if (scenario_key(run.suite, run.params), run.machine.id) == (scenario, machine):
+            return next((each for each in run.measurements if each.metric == metric), None)
+    return None
+
+
+def _own(payload: Mapping[str, Any]) -> ResultDetails:
+    bisect, test = _part(payload, "bisect"), _part(payload, "test")
+    return ResultDetails(
+        good=_name_of(payload.get("good")),
+        bad=_name_of(payload.get("bad")),
+        bisect_steps=len(bisect.get("steps", ())),
+        rechecks=tuple((each["ref"], each["state"]) for each in bisect.get("rechecks", ())),
+        test_text=test.get("description", ""),
+        test_url=test.get("url", ""),
+        artifacts=tuple((each["name"], each["url"]) for each in payload.get("artifacts", ()) if "url" in each),
+        build=_build(_part(payload, "build"), BUILD),
+    )
+
+
+def _part(payload: Any, name: str) -> dict[str, Any]:
+    part = payload.get(name) if isinstance(payload, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+def _build(fields: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
+    return {name: fields[name] for name in names if isinstance(fields.get(name), str)}
+
+
+def _name_of(commit: Any) -> str:
+    fields = commit if isinstance(commit, dict) else {}
+    return str(fields.get("describe") or str(fields.get("sha", ""))[:10])

@@ -12,16 +12,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
+from itertools import chain
 
 from django.db import DataError, IntegrityError, OperationalError, transaction
 
 from bot.git.inspection import CommitInspection
-from bot.results.bisect_result import Result
-from bot.results.errors import Conflict, RejectedInput
-from bot.results.storage.new_results import store_new
-from tracker.models import BisectResult, Report
-from tracker.services.sql import locks
-from tracker.services.sql.locks import Lock
+from bot.results.findings import store_new
+from bot.results.formats import perf_release_result
+from bot.results.grading import FIELDS, GradedMeasurement, NewFinding, fetch_catalog, grade, machine_row
+from bot.results.recognise import reread
+from bot.results.values import Conflict, KernelResult, RejectedInput, Result, checked_parse
+from tracker.domain.events import InvalidInput
+from tracker.domain.text import scenario_key
+from tracker.domain.tool_output import kind_of
+from tracker.models import (
+    BisectResult,
+    Finding,
+    Kernel,
+    Machine,
+    Measurement,
+    ReleaseResult,
+    Report,
+    Scenario,
+    ToolOutput,
+)
+from tracker.services import catalog, database, tool_output
+from tracker.services.database import Lock
+from tracker.services.regrading import regrade, update_reports
+
+# --- Bisect results into the database: each stored once, whole, with its findings, its report and its events ---
+# Many results share a few queries; new_results.py stores what belongs to the new ones.
 
 log = logging.getLogger(__name__)
 _TRIES = 4
@@ -95,7 +116,7 @@ def take_all(
 def _take(
     results: Sequence[Result], now: datetime, seen: Mapping[str, CommitInspection]
 ) -> list[Receipt | RejectedInput]:
-    locks.take(Lock.RESULT_INTAKE)  # two batches at once would wait for each other's rows
+    database.take(Lock.RESULT_INTAKE)  # two batches at once would wait for each other's rows
     digests = [hashlib.sha256(result.payload.encode()).hexdigest() for result in results]
     known = _known(results)
     fresh: dict[tuple[str, str], tuple[Result, BisectResult]] = {}
@@ -176,3 +197,191 @@ def changed_paths(old: object, new: object, at: str = "", depth: int = 0) -> lis
 def _escaped(key: str) -> str:
     """Escape a key for use in a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
+
+
+# --- Release results into the database: each stored once, whole, with its measurements and its evidence ---
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseReceipt:
+    """The outcome for a release result: its row."""
+
+    taken: Taken
+    row: ReleaseResult
+    left_out: tuple[str, ...] = ()  # evidence files not kept, each with the reason
+
+    @property
+    def summary(self) -> str:
+        return "; ".join([f"{self.row.kernel}, measured", *self.left_out])
+
+
+def kernel_results_take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
+    """Store one result. The same content again is a duplicate; other content under its key is a Conflict."""
+    for attempt in range(_TRIES):
+        try:
+            with transaction.atomic():
+                return _kernel_results_take(result, now)
+        except (DataError, ArithmeticError, ValueError) as error:
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            return RejectedInput("", f"the database can't store it: {reason}")
+        except (IntegrityError, OperationalError) as error:  # another worker created the same machine
+            log.info("attempt %d failed: %s", attempt + 1, error)
+            if attempt == _TRIES - 1:
+                return RejectedInput("", f"the database can't store it: {str(error).splitlines()[0]}")
+    raise AssertionError("never reached")
+
+
+def _kernel_results_take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
+    digest = hashlib.sha256(result.payload.encode()).hexdigest()
+    known = ReleaseResult.objects.filter(producer=result.producer, external_id=result.id)
+    if row := known.select_related("kernel").first():
+        paths = changed_paths(json.loads(row.payload), json.loads(result.payload)) if row.digest != digest else []
+        if paths:
+            return Conflict("", conflict_reason(str(row), paths), [(path, "differs") for path in paths])
+        return ReleaseReceipt(Taken.DUPLICATE, row)
+    row = ReleaseResult.objects.create(
+        producer=result.producer,
+        external_id=result.id,
+        digest=digest,
+        payload=result.payload,
+        kernel=_kernel(result),
+        created_at=result.created_at,
+        received_at=now,
+    )
+    store_measurements(result, row)
+    machine_and_scenario = _machine_and_scenario(result)
+    left_out = []
+    for each in result.evidence:
+        try:
+            tool_output.attach_to_kernel(
+                row.kernel, each.name, each.text, result.producer, now, row, *machine_and_scenario
+            )
+        except InvalidInput as error:  # the measurements are kept all the same
+            left_out.append(str(error))
+    return ReleaseReceipt(Taken.NEW, row, tuple(left_out))
+
+
+def _kernel(result: KernelResult) -> Kernel:
+    kernel = result.kernel
+    first = {"measured_at": result.created_at, "describe": kernel.describe}
+    return Kernel.objects.get_or_create(name=kernel.name, variant=kernel.variant, defaults=first)[0]
+
+
+def _machine_and_scenario(result: KernelResult) -> tuple[Machine, Scenario]:
+    """Return the machine and scenario of the first test, where the evidence was taken."""
+    first = result.tests[0]
+    key = scenario_key(first.suite, first.params)
+    return Machine.objects.get(name=first.machine.id), Scenario.objects.get(key=key)
+
+
+def store_measurements(result: KernelResult, row: ReleaseResult) -> None:
+    """Store the measurements of a result whose row exists."""
+    machines = catalog.machines(machine_row(test.machine) for test in result.tests)
+    scenarios = catalog.scenarios(
+        Scenario(key=scenario_key(test.suite, test.params), suite=test.suite, params=dict(test.params))
+        for test in result.tests
+    )
+    metrics, changed_metrics = catalog.metrics(
+        catalog.new_metric(each.metric, each.unit, each.direction, test.suite)
+        for test in result.tests
+        for each in test.measured
+    )
+    if changed_metrics:
+        regrade(changed_metrics)
+    rows = [
+        Measurement(
+            kernel=row.kernel,
+            scenario=scenarios[scenario_key(test.suite, test.params)],
+            machine=machines[test.machine.id],
+            metric=metrics[each.metric],
+            result=row,
+            role=each.role,
+            mean=each.side.mean,
+            stddev=each.side.stddev,
+            runs=each.side.n,
+            samples=list(each.samples),
+        )
+        for test in result.tests
+        for each in test.measured
+    ]
+    database.insert(Measurement, database.stored(Measurement), [database.values(each) for each in rows])
+
+
+# --- Read stored results and tool output again with today's code (DESIGN rule 1) ---
+
+_COLUMNS = ("scenario__key", "machine__name", "metric__name", "role", "mean", "stddev", "runs")
+# What a payload says of a finding, and what follows from that and from the noise that is known.
+_MEASURED = ("old_mean", "old_stddev_pct", "new_mean", "new_stddev_pct", "old_runs", "new_runs")
+_SAMPLES = ("old_samples", "new_samples")
+_GRADED = ("verdict", "change_pct", "change_pct_raw", "p_value", "low_pct", "high_pct", "effect", "noise_runs")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAgain:
+    """How many results and files were read again, how many of them changed, and how many are now rejected."""
+
+    results: int = 0
+    files: int = 0
+    changed: int = 0
+    rejected: int = 0
+
+
+def read_again() -> ReadAgain:
+    """Read every result and file again, each in its own transaction. What is now rejected stays as it was."""
+    results = files = changed = rejected = 0
+    bisected = BisectResult.objects.order_by("pk").iterator(chunk_size=100)
+    released = ReleaseResult.objects.select_related("kernel").order_by("pk").iterator(chunk_size=100)
+    for again in chain(
+        (partial(_findings, row) for row in bisected), (partial(_measurements, row) for row in released)
+    ):
+        results += 1
+        try:
+            changed += again()
+        except RejectedInput:
+            rejected += 1
+    for file in ToolOutput.objects.order_by("pk").iterator(chunk_size=20):
+        files += 1
+        if (kind := kind_of(file.text)) != file.kind:
+            changed += ToolOutput.objects.filter(pk=file.pk).update(kind=kind)
+    return ReadAgain(results, files, changed, rejected)
+
+
+def _findings(row: BisectResult) -> bool:
+    """Measure the findings of a result again; return whether they changed. One that is as it was keeps its grade."""
+    result = reread(row.format, row.payload, row.bad_sha, str(row))
+    with transaction.atomic():
+        catalog = fetch_catalog([result], {})
+        (measured,) = grade([result], catalog)
+        again = {each.key: each for each in reversed(measured)}  # the first counts, as at intake
+        stored = Finding.objects.filter(result=row).select_related("metric", "report")
+        changed = [each for each in stored if _measured_again(each, row, again)]
+        Finding.objects.bulk_update(changed, (*_MEASURED, *_SAMPLES, *_GRADED))
+        update_reports(changed)
+        regrade(catalog.changed_metrics)  # today's code may know a direction that nobody did
+    return bool(changed)
+
+
+def _measured_again(finding: Finding, row: BisectResult, again: dict[tuple[int, int, int], GradedMeasurement]) -> bool:
+    """Give a finding the values that its result has today; return whether they are others than it had."""
+    measured = again.get((finding.metric_id, finding.scenario_id, finding.machine_id))
+    if measured is None:
+        return False
+    values = NewFinding(measured, finding.report_id, row, finding.parent_id, finding.base).values()
+    samples = (list(measured.data.old_samples), list(measured.data.new_samples))
+    now = {**dict(zip(FIELDS, values, strict=True)), **dict(zip(_SAMPLES, samples, strict=True))}
+    if all(getattr(finding, name) == now[name] for name in (*_MEASURED, *_SAMPLES)):
+        return False
+    for name in (*_MEASURED, *_SAMPLES, *_GRADED):
+        setattr(finding, name, now[name])
+    return True
+
+
+def _measurements(row: ReleaseResult) -> bool:
+    """Store the measurements of a result again; return whether they changed."""
+    result = checked_parse(lambda: perf_release_result.parse(json.loads(row.payload), str(row)), str(row))
+    stored = Measurement.objects.filter(result=row)
+    with transaction.atomic():
+        before = set(stored.values_list(*_COLUMNS))
+        stored.delete()
+        store_measurements(result, row)
+        return set(stored.values_list(*_COLUMNS)) != before

@@ -2,11 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 
-from tracker.domain.statistics.samples import SampleSummary
+from tracker.domain.statistics import SampleSummary
+
+# --- Why an input is rejected: where it is wrong, what was expected and what was found ---
+
+Parsed = TypeVar("Parsed")
+
+
+class RejectedInput(Exception):
+    """An input was rejected. `where`: a file with a line or a JSON pointer; `why`: one sentence.
+
+    `faults`: every fault as (JSON pointer, why); by default the one fault, if `where` ends in a pointer.
+    """
+
+    def __init__(self, where: str, why: str, faults: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(where, why)
+        self.where = _one_line(where)
+        self.why = _one_line(why)
+        _, comma, pointer = where.rpartition(", /")
+        self.faults = tuple(faults) or (((f"/{pointer}", why),) if comma else ())
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.why}" if self.where else self.why
+
+    def at(self, where: str) -> RejectedInput:
+        """Return the same error with `where` set, unless it has one already."""
+        return self if self.where else type(self)(where, self.why, self.faults)
+
+
+def _one_line(text: str) -> str:
+    """Return untrusted text as one line of bounded length, with control characters escaped."""
+    text = text if len(text) <= 600 else f"{text[:400]} … {text[-150:]}"
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+class Conflict(RejectedInput):
+    """A result whose key is known already, with different content."""
+
+
+def checked_parse(parse: Callable[[], Parsed], where: str) -> Parsed:
+    """Return what an adapter makes of an input. Whatever it trips over rejects this input, and none after it."""
+    try:
+        return parse()
+    except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
+        raise RejectedInput(where, f"a bug, please report it: {str(error) or type(error).__name__}") from error
+
+
+# --- A bisect result as a value: what every adapter returns and what is stored ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +162,63 @@ class Result:
 
 def _reversed(each: MeasurementData) -> MeasurementData:
     return replace(each, old=each.new, new=each.old, old_samples=each.new_samples, new_samples=each.old_samples)
+
+
+# --- A release result as a value: the measurements of one kernel, without another one to compare with ---
+
+
+@dataclass(frozen=True, slots=True)
+class KernelInfo:
+    """A kernel. `name`: "v5.6", or a sha of 40 digits; `variant`: how it was configured."""
+
+    name: str
+    variant: str = ""
+    describe: str = ""
+    committed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMeasurement:
+    """One metric. `direction`: higher, lower or unknown. `samples` is empty if only a summary is given."""
+
+    metric: str
+    unit: str
+    direction: str
+    role: str
+    side: SampleSummary
+    samples: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioInfo:
+    """One scenario on one machine, with its measurements."""
+
+    suite: str
+    params: Mapping[str, str]
+    machine: MachineInfo
+    measured: tuple[KernelMeasurement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutputInfo:
+    """A file written by a tool while the first test ran."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResult:
+    """A lab's result for one kernel. `payload` is its canonical JSON; (producer, id) is its key."""
+
+    producer: str
+    id: str
+    created_at: datetime
+    kernel: KernelInfo
+    tests: tuple[ScenarioInfo, ...]
+    evidence: tuple[ToolOutputInfo, ...]
+    payload: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.producer, self.id)

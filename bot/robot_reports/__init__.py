@@ -5,6 +5,6 @@ the claim (claim.py) to the table rows (table.py); inconsistencies.py checks the
 is that of the reports of 2019 to 2026. To parse one more line: add it to the file of its part, to as_json.py, and to
 the fields of a report in tests/mail/reports.
 
-The text is decoded with the mail's charset, else UTF-8, else windows-1252, else latin-1 (bot/mail/mime/charsets.py):
+The text is decoded with the mail's charset, else UTF-8, else windows-1252, else latin-1 (bot/mail/headers.py):
 most reports declare iso-8859-1, and their ± is the byte B1.
 """

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+# --- The subject of a report: `[list-tag]? [tree:branch]? [subsystem]? sha10: metric N.N% (regression|improvement)`
+# ---
 
 _SUBJECT = re.compile(
     r"(?P<brackets>(?:\[[^\]]{1,120}\]\s*)*)(?P<sha>[0-9a-f]{7,40})?\s*:\s"
@@ -64,3 +68,169 @@ def read_subject(subject: str) -> ReportSubject:
 def benchmark_in(subject: str) -> str:
     """Return the benchmark that a report's subject names, "will-it-scale" of "will-it-scale.per_thread_ops"."""
     return read_subject(subject).metric.partition(".")[0]
+
+
+# --- The tag block of a report (Reported-by, Closes, Link, #regzbot) and the link to its artifacts ---
+
+# "| Reported-by: kernel test robot <lkp@intel.com>", since 2023 with a bar before it
+_TAG = re.compile(r"^\|?[ \t]{0,20}(Reported-by|Closes|Link):[ \t]{1,10}(\S.*)$", re.M | re.I)
+_REGZBOT = re.compile(r"^\|?[ \t]{0,10}#regzbot[ \t]+(\S.{0,400}?)[ \t]*$", re.M)
+_ARTIFACTS = re.compile(
+    r"materials to reproduce (?:is|are) available at:\s{1,4}(https?://\S{5,300})|^(https://download\.01\.org/0day-ci/archive/\S+)",
+    re.M,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """The values as written, "" if missing."""
+
+    reported_by: str = ""
+    closes: str = ""
+    link: str = ""
+    regzbot: str = ""  # a command to regzbot
+    artifacts_url: str = ""
+
+
+def find_tags(text: str) -> Tags:
+    """Return the first of each in the text from the commit on."""
+    values: dict[str, str] = {}
+    for found in _TAG.finditer(text):
+        values.setdefault(found[1].capitalize(), found[2].rstrip(" \t"))
+    regzbot = _REGZBOT.search(text)
+    artifacts = _ARTIFACTS.search(text)
+    return Tags(
+        reported_by=values.get("Reported-by", ""),
+        closes=values.get("Closes", ""),
+        link=values.get("Link", ""),
+        regzbot=regzbot[1] if regzbot else "",
+        artifacts_url=(artifacts[1] or artifacts[2]) if artifacts else "",
+    )
+
+
+# --- Where a report's commit comes from: a repository and branch, or a patch series applied by the robot ---
+
+_REPOSITORY = re.compile(r"(?P<url>(?:https?|git)://\S{3,300})(?:\s+(?P<branch>\S{1,200}))?\s*\Z")
+_PATCH = re.compile(r"(?P<name>url|base|patch link|patch subject):\s*(?P<value>\S.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """`repo_url` and `repo_branch` of a tree; or, for a patch, its series (`patch_url`), its base, its mail
+    (`patch_link`) and that mail's subject. Missing values are "".
+    """
+
+    repo_url: str = ""
+    repo_branch: str = ""
+    patch_url: str = ""
+    base_url: str = ""
+    base_branch: str = ""
+    patch_link: str = ""
+    patch_subject: str = ""
+
+
+def find_origin(prose: Sequence[str]) -> Origin:
+    """Parse the lines below `commit:`, up to the first one about the test."""
+    fields: dict[str, str] = {}
+    for line in prose[:30]:
+        if line.startswith(("in testcase", "testcase")):
+            break
+        if (found := _REPOSITORY.match(line)) and "repo_url" not in fields:
+            fields |= {"repo_url": found["url"], "repo_branch": found["branch"] or ""}
+        elif found := _PATCH.match(line.rstrip()):
+            url, *rest = found["value"].split(None, 1)
+            branch = rest[0] if rest else ""
+            match found["name"]:
+                case "url":
+                    fields["patch_url"] = url
+                case "base":
+                    fields |= {"base_url": url, "base_branch": branch.strip()}
+                case "patch link":
+                    fields["patch_link"] = url
+                case "patch subject":
+                    fields["patch_subject"] = found["value"]
+    return Origin(**fields)
+
+
+# --- Parse a machine description: "128 threads 2 sockets Intel(R) … @ 2.60GHz (Ice Lake) with 128G memory". Pure ---
+
+_PARTS = re.compile(
+    r"(?:(?P<threads>\d{1,6}) threads?,?\s+)?(?:(?P<sockets>\d{1,4}) sockets?,?\s+)?(?P<cpu>.*?)"
+    r"(?:(?:^|(?<=\s))\((?P<codename>[^()]{1,60})\))?(?:\s+with (?P<memory>\d[\d.]{0,8}\s?[KMGT]i?B?) memory)?\s*\Z"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineParts:
+    """The parts of a description; missing ones are None or "". `memory` is as written: "256G"."""
+
+    threads: int | None = None
+    sockets: int | None = None
+    cpu: str = ""
+    codename: str = ""
+    memory: str = ""
+
+
+def machine_parts(text: str) -> MachineParts:
+    """Return the parts, with white space collapsed; text that doesn't match is all `cpu`."""
+    found = _PARTS.match(" ".join(text[:500].split()))
+    if not found:
+        return MachineParts()
+    cpu = found["cpu"].strip()
+    is_name = not found["codename"] and re.fullmatch(r"[A-Z][a-z]+(?: [A-Z][a-z]+)*(?:-[A-Z]+)?", cpu) is not None
+    return MachineParts(
+        threads=int(found["threads"]) if found["threads"] else None,
+        sockets=int(found["sockets"]) if found["sockets"] else None,
+        cpu="" if is_name else cpu,
+        codename=cpu if is_name else found["codename"] or "",
+        memory=found["memory"] or "",
+    )
+
+
+# --- How a report's numbers were measured: the testcase and its parameters, machine, config and compiler ---
+
+# Until 2022 "in testcase: x", "on test machine: y", "with following parameters:".
+_FIELD = re.compile(
+    r"^(?:in |on |with following )?(?P<name>testcase|config|compiler|test machine|parameters|test-url):\s*(?P<value>.*)"
+)
+_PARAMETER = re.compile(r"\s+(?:([\w.:-]{1,80})|([^\s:][^:\n]{0,80})):(?:\s(.*)|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class Testing:
+    """The fields as written, "" if missing."""
+
+    testcase: str = ""
+    config: str = ""
+    compiler: str = ""
+    machine: str = ""
+    test_url: str = ""
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+def find_testing(prose: Sequence[str]) -> Testing:
+    """Parse the lines below `commit:`: the first of each field; parameters are the indented lines below their head."""
+    fields = dict.fromkeys(("testcase", "config", "compiler", "test machine", "test-url"), "")
+    parameters: list[tuple[str, str]] = []
+    within = False
+    for line in prose:
+        if found := _FIELD.match(line):
+            within = found["name"] == "parameters"
+            if not fields.get(found["name"], "-"):
+                fields[found["name"]] = found["value"].strip()
+        elif within and line[:1].isspace() and line.strip():
+            if pair := _PARAMETER.match(line):
+                parameters.append((pair[1] or pair[2], (pair[3] or "").strip()))
+            elif parameters:  # a wrapped value
+                name, value = parameters.pop()
+                parameters.append((name, f"{value} {line.strip()}".strip()))
+        elif within and line.strip():
+            within = False
+    return Testing(
+        testcase=fields["testcase"],
+        config=fields["config"],
+        compiler=fields["compiler"],
+        machine=fields["test machine"],
+        test_url=fields["test-url"],
+        parameters=tuple(parameters),
+    )

@@ -3,20 +3,314 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
 
 from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title
-from bot.robot_reports.claim import chosen, find_claims
-from bot.robot_reports.environment import find_testing
-from bot.robot_reports.inconsistencies import inconsistencies_of
-from bot.robot_reports.origin import find_origin
-from bot.robot_reports.subject import read_subject
-from bot.robot_reports.tables.impact_box import Impact, find_impacts
-from bot.robot_reports.tables.table import ReportRow, ReportTable, find_tables
-from bot.robot_reports.tags import find_tags
-from bot.robot_reports.value import ReportRecheck, RobotReport
+from bot.mail.quoting import holds_older_mail
+from bot.replies.reading import Reading
+from bot.robot_reports.fields import (
+    MachineParts,
+    Origin,
+    ReportSubject,
+    Tags,
+    Testing,
+    find_origin,
+    find_tags,
+    find_testing,
+    machine_parts,
+    read_subject,
+)
+from bot.robot_reports.tables import Impact, ReportRow, ReportTable, Value, find_impacts, find_tables, is_sha
+
+# --- Prefilter: whether the raw bytes of a mail can be a robot's report, asked before any mail is parsed. Pure ---
+
+_RECOGNISER_NOTICED = re.compile(rb"noticed\s+an?\s")
+# In these, the sentence may be split by soft line breaks or not appear in the bytes at all.
+_ENCODINGS = (b"quoted-printable", b"base64", b"utf-16", b"utf-32", b"delsp", b"text/html")
+
+
+class Recogniser:
+    """Built once for the robots' addresses. It never rejects a report; what passes is parsed by `find_report`."""
+
+    def __init__(self, robots: Iterable[str]) -> None:
+        self._robots = tuple(robot.lower().encode() for robot in sorted(robots))
+
+    def is_robot(self, sender: bytes) -> bool:
+        """Whether a From header names a robot."""
+        lower = sender.lower()
+        return any(robot in lower for robot in self._robots)
+
+    def may_be_report(self, sender: bytes, raw: bytes) -> bool:
+        """Whether the mail must be parsed. `sender`: its From header; `raw`: the whole mail."""
+        if not self.is_robot(sender):
+            return False
+        # Fixed strings first: ten times faster than patterns.
+        first = raw.find(b"noticed")
+        if first >= 0 and _RECOGNISER_NOTICED.search(raw, first):
+            return True
+        lower = raw.lower()
+        return any(name in lower for name in _ENCODINGS)
+
+
+# --- A robot's report as a value: all its fields, and the inconsistencies found in it ---
+
+
+@dataclass(frozen=True, slots=True)
+class Inconsistency:
+    """An inconsistency: a code and its detail. `unsure`: culprit or metric may be wrong, so an operator must check."""
+
+    code: str
+    about: str = ""
+    unsure: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.about}" if self.about else self.code
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRecheck:
+    """What the robot saw on a later head: "still regression", "test failed"."""
+
+    what: str
+    ref: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class RobotReport:
+    """The contents of a report. `change_pct`: plus is better; `change_pct_raw`: the metric's own change."""
+
+    subject: ReportSubject
+    culprit: str
+    culprit_title: str
+    metric: str
+    verdict: str
+    percent: str  # as printed in the sentence
+    change_pct: float
+    change_pct_raw: float
+    test: Testing
+    row: ReportRow | None  # of the metric, in the first table
+    additional: tuple[Impact, ...]
+    impact_rows: tuple[tuple[ReportTable, ReportRow] | None, ...]  # for each of `additional`
+    unread_impacts: tuple[str, ...]
+    rechecks: tuple[ReportRecheck, ...]
+    rechecks_other: tuple[str, ...]  # other bracketed lines, as written
+    origin: Origin
+    tags: Tags
+    between: str  # what a person wrote between the sentence and the commit
+    preamble: str  # what a person wrote above the robot's greeting
+    other_commits: tuple[str, ...]  # named in the preamble
+    plots: int  # ASCII plots below the tables, until 2021
+    tables: tuple[ReportTable, ...]
+    head: ReportTable | None  # the first of `tables`, or else one pasted by a person
+    inconsistencies: tuple[Inconsistency, ...] = ()
+
+    @property
+    def old(self) -> Value | None:
+        return self.row.old if self.row else None
+
+    @property
+    def new(self) -> Value | None:
+        return self.row.new if self.row else None
+
+    @property
+    def suite(self) -> str:
+        return self.test.testcase or self.metric.split(".")[0]
+
+    @property
+    def machine(self) -> str:
+        """The lab's name of the machine ("lkp-csl-2sp5"), "" if no table names it."""
+        return self.head.axis("tbox_group") if self.head else ""
+
+    @property
+    def machine_parts(self) -> MachineParts:
+        return machine_parts(self.test.machine)
+
+    @property
+    def parent(self) -> str:
+        """The abbreviated sha of the parent, "" if the table names a tag."""
+        return "" if self.base or not self.head else self.head.parent
+
+    @property
+    def base(self) -> str:
+        """The tag that it was compared with, "" if it was a commit."""
+        return self.head.parent if self.head and not is_sha(self.head.parent) else ""
+
+    @property
+    def direction(self) -> str:
+        """Which direction is better according to the robot, "" if no row shows how the metric moved."""
+        moved = self.row.change_value if self.row else None
+        if not moved:
+            return ""
+        return "higher" if (moved > 0) == (self.verdict == "improvement") else "lower"
+
+    @property
+    def unsure(self) -> tuple[str, ...]:
+        """Why an operator must check the report first; empty if its culprit and metric are clear."""
+        return tuple(str(each) for each in self.inconsistencies if each.unsure)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(str(each) for each in self.inconsistencies)
+
+
+# --- What a report claims: "noticed a -12.4% regression of METRIC on:", and the commit below it ---
+
+# The sentence may be wrapped.
+_NOTICED = re.compile(
+    r"\bnoticed\s+an?\s+(?P<percent>[-+]?\d+(?:\.\d+)?(?:e\+?\d+)?)%\s+(?P<verdict>regression|improvement)\s+of\s+"
+    r"(?P<metric>\S{1,200}?),?\s+(?:due\s+to\s+(?:the\s+)?(?:following\s+)?commit|on)\s{0,3}:"
+)
+_QUOTED = re.compile(r"[^\n]*[>|]|[^\n]{121}")  # the text before it on its line
+_COMMIT = re.compile(r'^[ \t]{0,4}commit:[ \t]+(?P<sha>[0-9a-f]{40})\s+\("(?P<title>.{0,300}(?:\n.{1,100})?)"\)', re.M)
+_MOST = 20  # sentences examined
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One sentence and its commit. `percent` is as written; `start` and `end` are offsets of the sentence's start and
+    the commit's end in the text.
+    """
+
+    percent: str
+    verdict: str
+    metric: str
+    culprit: str
+    title: str
+    between: str  # the text between them
+    start: int
+    end: int
+
+
+def find_claims(text: str) -> tuple[Claim, ...]:
+    """Return the claims of a text in order, one per commit: the nearest sentence above it.
+
+    Text below "-----Original Message-----" is quoted, whatever its lines begin with.
+    """
+    found: dict[int, Claim] = {}
+    for noticed, _ in zip(_NOTICED.finditer(text), range(_MOST), strict=False):
+        line = text.rfind("\n", 0, noticed.start()) + 1
+        if _QUOTED.match(text[line : noticed.start()]) or not isfinite(float(noticed["percent"])):
+            continue
+        if not found and holds_older_mail(text[: noticed.start()]):
+            return ()
+        commit = _COMMIT.search(text, noticed.end())
+        if not commit:
+            break
+        found[commit.start()] = Claim(
+            percent=noticed["percent"],
+            verdict=noticed["verdict"],
+            metric=noticed["metric"],
+            culprit=commit["sha"],
+            title=" ".join(commit["title"].split("\n")),
+            between=text[noticed.end() : commit.start()].strip(),
+            start=line,
+            end=commit.end(),
+        )
+    return tuple(found.values())
+
+
+def chosen(claims: Sequence[Claim], subject: ReportSubject) -> tuple[Claim, bool]:
+    """Return the claim that the mail is about, and whether that is certain: it is the only one, or the subject names
+    it.
+    """
+    if len(claims) == 1:
+        return claims[0], True
+    named = [
+        claim
+        for claim in claims
+        if subject.sha and claim.culprit.startswith(subject.sha) and claim.metric == (subject.metric or claim.metric)
+    ]
+    return (named[0], True) if len(named) == 1 else (claims[0], False)
+
+
+# --- Inconsistencies in a robot's report: where it contradicts itself, or lacks what it should have. Pure ---
+# To add a check: write a generator, and call it in `inconsistencies_of`.
+
+ROUNDING = 0.11  # percentage points; both numbers are printed with one decimal
+MOST = 50
+
+
+def inconsistencies_of(report: RobotReport, one_claim: bool) -> tuple[Inconsistency, ...]:
+    """Return the inconsistencies in a report. `one_claim`: it is clear which of its claims it is about."""
+    every = (_about_culprit(report, one_claim), _about_metric(report), _about_test(report), _about_impacts(report))
+    tables = (
+        inconsistency for number, table in enumerate(report.tables) for inconsistency in _about_table(number + 1, table)
+    )
+    found = [inconsistency for group in (*every, tables) for inconsistency in group]
+    return tuple(dict.fromkeys(found[:MOST]))
+
+
+def _about_culprit(report: RobotReport, one_claim: bool) -> Iterator[Inconsistency]:
+    if not one_claim:
+        yield Inconsistency("two_claims", "the mail reports more than one commit", unsure=True)
+    if report.subject.sha and not report.culprit.startswith(report.subject.sha):
+        yield Inconsistency("culprit_disagrees", f"the subject names {report.subject.sha}", unsure=True)
+    name = report.tables[0].commits[1].name if report.tables else ""
+    if is_sha(name) and not report.culprit.startswith(name):
+        yield Inconsistency("culprit_disagrees", f"the table names {name}", unsure=True)
+
+
+def _about_metric(report: RobotReport) -> Iterator[Inconsistency]:
+    subject = report.subject
+    if subject.metric and subject.metric != report.metric:
+        yield Inconsistency("metric_disagrees", f"the subject names {subject.metric}", unsure=True)
+    if subject.verdict and subject.verdict != report.verdict:
+        yield Inconsistency("verdict_disagrees", f"the subject says {subject.verdict}", unsure=True)
+    if report.row is None:
+        # Only the sentence names the metric, although there is a table that should.
+        yield Inconsistency("no_headline_row", unsure=bool(report.tables) and subject.metric != report.metric)
+    elif (gap := _gap(report.row, report.change_pct)) is not None:
+        yield Inconsistency("headline_disagrees", f"{report.metric} {report.change_pct:g}%, in its table {gap}")
+
+
+def _about_test(report: RobotReport) -> Iterator[Inconsistency]:
+    if not report.tables:
+        yield Inconsistency("no_table")
+    if not report.test.machine:
+        yield Inconsistency("no_machine")
+    if not report.test.testcase:
+        yield Inconsistency("no_testcase")
+    if report.other_commits:
+        yield Inconsistency("other_commit_above", ", ".join(sha[:10] for sha in report.other_commits[:5]))
+
+
+def _about_impacts(report: RobotReport) -> Iterator[Inconsistency]:
+    for text in report.unread_impacts:
+        yield Inconsistency("impact_unread", text[:100])
+    if not report.tables:
+        return
+    for impact, table_and_row in zip(report.additional, report.impact_rows, strict=True):
+        if table_and_row is None:
+            yield Inconsistency("impact_without_row", impact.metric)
+        elif (gap := _gap(table_and_row[1], impact.change_pct)) is not None:
+            yield Inconsistency("impact_disagrees", f"{impact.metric} {impact.change_pct:g}%, in its table {gap}")
+
+
+def _gap(row: ReportRow, change_pct: float) -> str | None:
+    """Return the change printed in a row if it differs from the claimed one, else None. Signs are ignored: the row's
+    is the metric's own.
+    """
+    printed = row.change_pct
+    if printed is None or abs(abs(printed) - abs(change_pct)) <= ROUNDING:
+        return None
+    return row.change
+
+
+def _about_table(number: int, table: ReportTable) -> Iterator[Inconsistency]:
+    if not table.axes:
+        yield Inconsistency("axes_unread", f"table {number}")
+    if table.unread:
+        first = table.unread[0].strip()[:60]
+        yield Inconsistency("rows_unread", f"{len(table.unread)} of table {number}, first {first!r}")
+    if not table.is_complete:
+        yield Inconsistency("cut_table", f"table {number} is truncated")
+
+
+# --- Find and parse the performance report in a mail of the kernel test robot: it is recognised by its body ---
 
 _IN_BRACKETS = re.compile(r"^[ \t]{0,8}\[(.{1,300})\][ \t]*$", re.M)
 _RECHECK = re.compile(r"(?P<what>[A-Za-z][A-Za-z ]{2,40}?)\s+on\s+(?P<ref>\S.{0,80}?)\s+(?P<sha>[0-9a-f]{7,40})\s*")
@@ -118,3 +412,17 @@ def _impact_row(tables: Sequence[ReportTable], impact: Impact) -> tuple[ReportTa
 def clean_title(report: RobotReport) -> str:
     """Return the culprit's title without "[PATCH v2 1/3]"."""
     return bare_title(report.culprit_title)
+
+
+# --- Whether a robot's report was sent by that robot: judged like any other mail (DESIGN rule 8) ---
+
+
+def is_proven(report: RobotReport, reading: Reading, policy: str) -> bool:
+    """Whether the report in a mail counts without a click: its sender is proven, and every reading says the same.
+
+    `open`, for old archives: always.
+    """
+    if policy == "open":
+        return True
+    others = reading.others
+    return reading.trust.proven and others is not None and all(find_report(each.mail) == report for each in others)

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from django.db.models import Q
 
 from bot.errors import Unreadable
+from bot.git import repository as git
+from bot.git.history import git_order
 from bot.git.inspection import CommitInspection, inspect
-from bot.git.maintainers import Duty
-from bot.git.refs import resolve
-from bot.git.touched_files import touched_in
-from bot.mail.addresses import Address
+from bot.git.maintainers import Duty, touched_in
+from bot.git.repository import Refs, Tag, read_refs, resolve
+from bot.mail.addresses import MOST, Address, signers
 from bot.mail.patches import bare_title
-from bot.mail.people.signers import MOST, signers
-from bot.replies.which_report.report_lookup import person_keys
-from tracker.models import Commit, Report
-from tracker.services.reports.report_summary import refresh
+from bot.replies.which_report import person_keys
+from tracker.domain import versions
+from tracker.domain.events import TreeRole
+from tracker.models import Commit, Finding, Release, ReleaseCandidate, Report, Tree
+from tracker.services import curves
+from tracker.services.report_summary import ReleaseCalendar, refresh, refresh_since
+
+# --- Who wrote, signed and maintains a culprit, as a tree has it: that replaces whom a report mail was sent to ---
 
 log = logging.getLogger(__name__)
 _KNOWN_TO_GIT = (
@@ -91,3 +97,111 @@ def store(culprits: FoundCulprits) -> None:
         report.authors = sorted({*report.authors, *person_keys([author])})
         report.save(update_fields=["authors"])
     refresh(Report.objects.filter(culprit__sha__in=found).values_list("pk", flat=True))
+
+
+# --- The base of a finding: the last version before the parent, as `git describe` names it ("v5.5-rc3") ---
+
+# parents looked up in a tree at once, newest first
+_MAX_EXCLUDES = 100_000  # letters, most of which are a byte
+_MAX_DESCRIBED = 50  # of those found, at up to a tenth of a second each; the next walk goes on
+
+
+def bases_find(repository: Path, refs: Refs) -> dict[str, str]:
+    """Return the bases of parents that have none yet and that this tree holds."""
+    if not refs.versions:
+        return {}
+    lacking = Commit.objects.filter(base="", pk__in=Finding.objects.exclude(parent=None).values("parent"))
+    parents = list(lacking.order_by("-pk").values_list("sha", flat=True)[:_MAX_LOOKED_UP])
+    resolved = resolve(repository, parents) if parents else {}
+    return describe(repository, dict(list(resolved.items())[:_MAX_DESCRIBED]), refs.odd) if resolved else {}
+
+
+def bases_store(bases: Mapping[str, str]) -> None:
+    """Store bases. They replace what a lab gave, since git knows better."""
+    changed: set[int] = set()
+    for sha, base in bases.items():
+        Commit.objects.filter(sha=sha).update(base=base)
+        others = Finding.objects.filter(parent__sha=sha).exclude(base=base)
+        changed.update(others.filter(headline=True).values_list("report", flat=True))
+        others.update(base=base)
+    refresh(changed)
+
+
+def describe(repository: Path, shas: Mapping[str, str], odd: Collection[str]) -> dict[str, str]:
+    """Return the nearest version before each commit, by its name in `shas`, whose values are full shas. Commits
+    without one are left out.
+    """
+    excludes = "".join(f",exclude={name}" for name in odd if not set(name) & set(",()%"))
+    # One argument may have 128 KiB. A tree with more odd names gets fewer bases, since what is no version is left out.
+    excludes = excludes[:_MAX_EXCLUDES].rpartition(",")[0] if len(excludes) > _MAX_EXCLUDES else excludes
+    form = f"%H %(describe:match=v[0-9]*{excludes},abbrev=0)"
+    sha_lines = "".join(f"{sha}\n" for sha in shas.values()).encode("ascii")
+    try:
+        out = git.run(repository, "log", "--no-walk=unsorted", "--stdin", f"--format={form}", stdin=sha_lines)
+    except Unreadable:
+        return {}
+    described = dict(line.partition(" ")[::2] for line in out.decode("utf-8", "replace").splitlines())
+    return {sha: described[full_sha] for sha, full_sha in shas.items() if versions.parse(described.get(full_sha, ""))}
+
+
+# --- The release cycles that a tree's tags show: their candidates, and when each was released ---
+
+
+def releases_store(tags: Sequence[Tag]) -> None:
+    """Store every release cycle in the tags, with its date once released, and its candidates.
+
+    Refreshes the summaries of reports made since the release before the first new one.
+    """
+    before = ReleaseCalendar.load()
+    _store_cycles(tags)
+    now = ReleaseCalendar.load()
+    if now != before:
+        same = [old for old, new in zip(before.ends, now.ends, strict=False) if old == new]
+        refresh_since(same[-1] if same and same == list(now.ends[: len(same)]) else None)
+
+
+def _store_cycles(tags: Sequence[Tag]) -> None:
+    known = {release.version: release for release in Release.objects.all()}
+    candidates = set(ReleaseCandidate.objects.values_list("version", flat=True))
+    rows: list[ReleaseCandidate] = []
+    for tag in tags:
+        version = versions.parse(tag.name)
+        cycle = versions.parse(version.cycle) if version else None
+        if version is None or cycle is None or version.is_stable:
+            continue
+        release = known.get(version.cycle)
+        if release is None:
+            release, _ = Release.objects.get_or_create(version=version.cycle, defaults={"number": cycle.number})
+            known[version.cycle] = release
+        if version.is_release and release.released_at is None:
+            release.released_at = tag.at
+            release.save(update_fields=["released_at"])
+        if version.is_candidate and tag.name not in candidates:
+            rows.append(ReleaseCandidate(version=tag.name, release=release, number=version.candidate, tagged_at=tag.at))
+    ReleaseCandidate.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
+
+
+# --- The builds of curves in the order of the mainline: what was measured is looked for in its first-parent history
+# ---
+
+
+def order_builds(tree: Tree, now: datetime) -> int:
+    """Put builds that the mainline holds in its order. Returns how many curves changed. Raise Unreadable."""
+    if tree.role != TreeRole.MAINLINE:
+        return 0
+    names = curves.sought(Tree.objects.values_list("walked_at", flat=True).get(pk=tree.pk), now)
+    known = _in_mainline(tree, names) if names else {}
+    return curves.store_places(known, [name for name in names if name not in known], now)
+
+
+def _in_mainline(tree: Tree, names: Sequence[str]) -> dict[str, datetime]:
+    """Return the places of those commits and versions that the mainline holds."""
+    repository, refs = Path(tree.path), read_refs(Path(tree.path))
+    heads = refs.followed(tree.branches, every=False).values()
+    if not heads:
+        return {}
+    tagged = {tag.name: tag.commit for tag in refs.versions}
+    commits = resolve(repository, [name for name in names if name not in tagged])
+    commits |= {name: tagged[name] for name in names if name in tagged}
+    found = git_order(repository, next(iter(heads)), sorted(set(commits.values())))
+    return {name: found[sha] for name, sha in commits.items() if sha in found}

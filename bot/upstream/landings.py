@@ -2,12 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from bot.git.commits import parse_timestamp
+from bot.git.repository import Tag, parse_timestamp
+from bot.upstream.matching import Tracked
 from bot.upstream.walk import Walked
+from tracker.domain import versions
+from tracker.domain.events import Part, TreeRole
+from tracker.domain.versions import Version
+from tracker.models import Commit, Landing, StableSeries, Tree
+from tracker.services.database import in_parts
+from tracker.services.report_summary import refresh
+
+# --- The stable series that are alive, and what each carries, judged by the tags of landings. Pure ---
+
+# A series whose last release is this much older than the newest of all is end of life (kernel.org/category/releases).
+_MAX_AGE = timedelta(days=180)
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """A fix or a revert: the tags it landed at, in the mainline and in stable trees, and those of its own reverts."""
+
+    tags: Collection[str]
+    undone: Collection[str] = ()
+
+
+def live_series(tags: Sequence[Tag]) -> dict[str, str]:
+    """Return the series that still get releases, each with its newest: {"v6.6": "v6.6.12"}."""
+    newest: dict[str, tuple[Version, Tag]] = {}
+    for tag in tags:
+        version = versions.parse(tag.name)
+        if version and version.is_stable and not version.is_candidate:
+            known = newest.get(version.cycle)
+            if known is None or version > known[0]:
+                newest[version.cycle] = (version, tag)
+    last = max((tag.at for _, tag in newest.values()), default=None)
+    return {cycle: tag.name for cycle, (_, tag) in newest.items() if last and tag.at >= last - _MAX_AGE}
+
+
+def carried(cycle: str, culprits: Collection[str], cures: Collection[Cure]) -> str | None:
+    """Return None if a series doesn't carry a culprit that landed at these tags, "" if it does and its fix is missing,
+    else the release that brought the fix.
+    """
+    base = versions.parse(cycle)
+    since = min(_releases_with(base, culprits), default=None) if base else None
+    if base is None or since is None:
+        return None
+    fix_releases = [first for cure in cures if (first := _first_release_with(base, cure))]
+    if not fix_releases:
+        return ""
+    cured = min(fix_releases)
+    return None if cured <= since or cured == base else f"{cured.cycle}.{cured.extra or cured.update}"
+
+
+def _first_release_with(base: Version, cure: Cure) -> Version | None:
+    """Return the first release of a series with a fix; None if it has none, or reverted it."""
+    return min(_releases_with(base, cure.tags), default=None) if not _releases_with(base, cure.undone) else None
+
+
+def _releases_with(base: Version, tags: Collection[str]) -> list[Version]:
+    """Return the releases of a series that brought what landed at these tags; its base for all that is older."""
+    found = [version for tag in tags if (version := versions.parse(tag))]
+    updates = [each for each in found if each.is_stable and each.cycle == base.cycle]
+    return [*updates, *(base for each in found if each <= base and not each.is_stable)]
+
+
+# --- The landing state of a commit in a tree: its first tag, since when it waits for one, or that it is gone. Pure
+# ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +159,119 @@ def _revised(
         after="" if tag else old.after or new.after,
         back_at=now if came_back else old.back_at,
     )
+
+
+# --- Landing states of commits in a tree, from and into the database ---
+
+_FIELDS = ("tag", "at", "merge", "merged_at", "after", "gone_at", "back_at")
+
+
+def known_states(tree: Tree) -> dict[str, LandingState]:
+    """Return the landing states stored for this tree, by sha."""
+    rows = Landing.objects.filter(tree=tree).values_list("commit__sha", *_FIELDS)
+    return {sha: LandingState(*values) for sha, *values in rows.iterator(chunk_size=2000)}
+
+
+def in_mainline(shas: Collection[str]) -> set[str]:
+    """Return those of these commits that a mainline tree holds."""
+    found: set[str] = set()
+    for batch in in_parts(shas):
+        rows = Landing.objects.filter(tree__role=TreeRole.MAINLINE, gone_at=None, commit__sha__in=batch)
+        found.update(rows.values_list("commit__sha", flat=True))
+    return found
+
+
+def ensure_commits(commits: Mapping[str, Commit]) -> dict[str, int]:
+    """Return the ids of these commits by sha; unknown ones are created as given."""
+    known = _keys(commits)
+    missing = [commit for sha, commit in sorted(commits.items()) if sha not in known]
+    Commit.objects.bulk_create(missing, ignore_conflicts=True, batch_size=500)
+    return known | _keys([commit.sha for commit in missing]) if missing else known
+
+
+def _keys(shas: Collection[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for batch in in_parts(shas):
+        found.update(Commit.objects.filter(sha__in=batch).values_list("sha", "pk"))
+    return found
+
+
+def store(tree: Tree, states: Mapping[str, LandingState], keys: Mapping[str, int], now: datetime) -> None:
+    """Store landing states that are new or changed."""
+    rows = [
+        Landing(
+            commit_id=keys[sha],
+            tree=tree,
+            **{name: getattr(state, name) for name in _FIELDS if name != "at"},
+            at=state.at or state.merged_at or now,
+        )
+        for sha, state in sorted(states.items())
+    ]
+    Landing.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["commit", "tree"], update_fields=list(_FIELDS), batch_size=500
+    )
+
+
+# --- Store which stable series carry our culprits: "in v6.6.12, fix missing" ---
+
+
+def store_series(tree: Tree, tags: Sequence[Tag]) -> bool:
+    """Store the series that a stable tree has now; other trees have none. Return True if there are other series than
+    before, since they may carry anything.
+    """
+    now = live_series(tags) if tree.role == TreeRole.STABLE else {}
+    before: dict[str, str] = tree.series
+    if now == before:
+        return False
+    tree.series = now
+    Tree.objects.filter(pk=tree.pk).update(series=now)
+    gone = StableSeries.objects.filter(tree=tree).exclude(series__in=now)
+    reports = list(gone.values_list("report", flat=True))
+    gone.delete()
+    refresh(reports)
+    for series, newest in now.items():
+        StableSeries.objects.filter(tree=tree, series=series).exclude(newest=newest).update(newest=newest)
+    return now.keys() != before.keys()
+
+
+def update_series(tracked: Tracked, reports: Collection[int]) -> None:
+    """Update what the series of every stable tree carry of the culprits of these reports."""
+    trees = [tree for tree in Tree.objects.filter(role=TreeRole.STABLE) if tree.series]
+    if not trees:
+        return
+    for batch in in_parts(pk for pk in reports if not tracked.reports[pk].improvement):
+        tags = _tags(sha for report in batch for sha in tracked.commits[report])
+        rows = [row for tree in trees for report in batch for row in _rows(tree, tracked, report, tags)]
+        StableSeries.objects.filter(report__in=batch).delete()
+        StableSeries.objects.bulk_create(rows, batch_size=500)
+        refresh(batch)
+
+
+def _rows(tree: Tree, tracked: Tracked, report: int, tags: Mapping[str, Collection[str]]) -> Iterator[StableSeries]:
+    commits = tracked.commits[report]
+    culprits = {tag for sha, each in commits.items() if each.part is Part.CULPRIT for tag in tags.get(sha, ())}
+    undone: dict[str, set[str]] = {}
+    for sha, each in commits.items():
+        if each.part is Part.UNDO:
+            undone.setdefault(each.undoes, set()).update(tags.get(sha, ()))
+    cures = [
+        Cure(tags.get(sha, ()), undone.get(sha, ()))
+        for sha, each in commits.items()
+        if each.part in (Part.FIX, Part.REVERT)
+    ]
+    for cycle, newest in tree.series.items():
+        base, fixed_in = versions.parse(cycle), carried(cycle, culprits, cures)
+        if base and fixed_in is not None:
+            yield StableSeries(
+                report_id=report, tree=tree, series=cycle, number=base.number, newest=newest, fixed_in=fixed_in
+            )
+
+
+def _tags(shas: Iterable[str]) -> dict[str, set[str]]:
+    """Return the tags at which these commits landed, in the mainline and in stable trees."""
+    landings = Landing.objects.filter(tree__role__in=(TreeRole.MAINLINE, TreeRole.STABLE), gone_at=None)
+    tags_by_sha: dict[str, set[str]] = {}
+    for batch in in_parts(set(shas)):
+        for sha, tag in landings.filter(commit__sha__in=batch).exclude(tag="").values_list("commit__sha", "tag"):
+            tags_by_sha.setdefault(sha, set()).add(tag)
+    return tags_by_sha

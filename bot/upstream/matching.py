@@ -5,13 +5,326 @@ One function per rule, the most certain first; the first that matches a report d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from urllib.parse import unquote_to_bytes
 
-from bot.git.commits import LogCommit
-from bot.upstream.references import MessageReferences
-from bot.upstream.tracked import Related, Tracked, plain
+from bot.git.repository import LogCommit
+from bot.mail.addresses import parse_addresses
+from bot.mail.patches import MailLink, Trailer, bare_title, find_links, find_trailers, fixed_commits
+from bot.mail.settings import BotIdentity
 from tracker.domain.events import Part
+
+# --- What a commit message names: the mails that it closes, the commits that it fixes, reverts or comes from. Pure
+# ---
+
+MAX_NAMED = 200  # per kind and message
+# Documentation/process/stable-kernel-rules.rst ("commit <sha> upstream.", "[ Upstream commit <sha> ]"), and what
+# `git cherry-pick -x` writes.
+_UPSTREAM = re.compile(
+    r"^(?:commit ([0-9a-f]{12,40}) upstream\.?|\[ ?upstream commit ([0-9a-f]{12,40}) ?\]"
+    r"|\(cherry[ -]picked from commit ([0-9a-f]{12,40})\))\s*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+# What `git revert` writes, and what people write. Only at the start of a line, or below a revert title, does it mean
+# that this commit reverts all of the other one.
+_REVERTS = re.compile(
+    r"(?P<whole>^This\s+)?\breverts\s+(?:the\s+)?commits?:?\s+(?P<shas>[0-9a-f]{7,40}\b"
+    r"(?:(?:\s*,|\s+and)\s+(?:commit\s+)?[0-9a-f]{7,40}\b){0,50})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LISTED = re.compile(r"\b[0-9a-f]{7,40}\b", re.IGNORECASE)
+_REVERT_TITLE = re.compile(r'(?:revert|reapply) "(.*)"\Z', re.IGNORECASE)
+_ROWS_OF_DASHES = re.compile(r"^--+\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageReferences:
+    """What a message names, each with the quoted words. Shas are in lower case and may be abbreviated."""
+
+    mails: tuple[tuple[str, str], ...] = ()  # Message-IDs linked by Closes: and Link:
+    pages: tuple[tuple[str, str], ...] = ()  # our own pages linked there (a sha or a tag), and the tags in Reported-by:
+    fixes: tuple[tuple[str, str], ...] = ()
+    reverts: tuple[tuple[str, str], ...] = ()
+    perhaps_reverts: tuple[tuple[str, str], ...] = ()  # partly, or another commit does
+    reverted_title: str = ""
+    upstream: tuple[tuple[str, str], ...] = ()  # the commits that it was taken from
+    reporters: frozenset[str] = frozenset()
+
+
+def find_references(message: str, identity: BotIdentity) -> MessageReferences:
+    """Parse a message. Trailers count anywhere, folded or not; only links to our pages and to lore count."""
+    # Unlike a patch, a commit message has no notes to cut off below a row of dashes.
+    trailers = find_trailers(_ROWS_OF_DASHES.sub("", message).split("\n"))
+    reporters = [each for each in trailers if each.key.startswith("Reported-")]
+    addresses = [(_line(each), address.email) for each in reporters for address in parse_addresses(each.value)]
+    linking = [each for each in trailers if each.key in ("Closes", "Link")]
+    links = [(link, _line(each)) for each in linking for link in _links(each, identity)]
+    tags = [(tag, line) for line, email in addresses if (tag := identity.tag_in(email))]
+    title = " ".join(message.partition("\n\n")[0].split())
+    reverted = _REVERT_TITLE.match(title)
+    mentioned = [
+        (sha.lower(), " ".join(found[0].split()), found["whole"] or reverted)
+        for found in _REVERTS.finditer(message)
+        for sha in _LISTED.findall(found["shas"])
+    ]
+    return MessageReferences(
+        mails=_unique((link.message_id, line) for link, line in links if link.message_id),
+        pages=_unique([*((link.page, line) for link, line in links if link.page), *tags]),
+        fixes=_unique((sha, _line(each)) for each in trailers for sha in fixed_commits([each])),
+        reverts=_unique((sha, quote) for sha, quote, is_complete in mentioned if is_complete),
+        perhaps_reverts=_unique((sha, quote) for sha, quote, is_complete in mentioned if not is_complete),
+        reverted_title=reverted[1] if reverted else "",
+        upstream=_unique(
+            (found[found.lastindex or 1].lower(), found[0].strip()) for found in _UPSTREAM.finditer(message)
+        ),
+        reporters=frozenset(email for _, email in addresses),
+    )
+
+
+def _links(trailer: Trailer, identity: BotIdentity) -> Iterator[MailLink]:
+    """Yield the links in a trailer, except those that are part of another site's URL."""
+    for word in trailer.value.split():
+        for link in find_links(word, identity.base_url):
+            if word.lstrip("<([").startswith(link.url):
+                yield link
+
+
+def _line(trailer: Trailer) -> str:
+    return f"{trailer.key}: {trailer.value}"[:500]
+
+
+def _unique(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return each name once, with the first words for it; at most MAX_NAMED."""
+    first: dict[str, str] = {}
+    for name, quote in pairs:
+        if len(first) < MAX_NAMED:
+            first.setdefault(name, quote)
+    return tuple(first.items())
+
+
+# --- Prefilter for a million commits: those whose title, author or names may relate to a report. Pure ---
+# Prefers false positives, at some microseconds per commit; references.py and matching.py decide.
+
+DIGITS = 7  # of a sha: the shortest abbreviation in use
+_HOSTS = (b"kernel.org/", b"msgid.link/")  # the ends of the hosts in links to mail (bot/mail/patches.py)
+_BEFORE_SHA = (b"ixes:", b"ommit")
+_MAX_PATH = 500  # bytes of a path
+_PUNCTUATION = b".,;:!*()[]{}'\"<>"
+_QUOTED = (b'revert "', b'reapply "')
+_ODD_BEGINNINGS = frozenset(
+    {b"r", b"[", b"\n", b" ", b"\t"}
+)  # of reverts, titles with tags, messages with leading white space
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPrefilter:
+    """What a commit may name, in lower case. `mails`: the part of Message-IDs after the last slash."""
+
+    shas: frozenset[bytes]
+    mails: frozenset[bytes]
+    titles: frozenset[bytes]
+    authors: frozenset[bytes]  # "seconds address", as the log writes it
+    own_identifiers: tuple[bytes, ...]  # the local part of our tagged addresses, and the URL of our pages
+
+    def __call__(self, author: bytes, message: bytes) -> bool:
+        """Whether a commit with this author line and this message may relate to a report."""
+        low = message.lower()
+        end = low.find(b"\n")
+        if low[:end] in self.titles or author.lower() in self.authors or self._names_something(low):
+            return True
+        if low[:1] in _ODD_BEGINNINGS or low[end + 1 : end + 2] > b"\n" or b"  " in low[:end]:
+            # Every revert passes: it may revert a fix found in this same walk.
+            return low.startswith(_QUOTED) or _title(low) in self.titles
+        return False
+
+    def _names_something(self, low: bytes) -> bool:
+        for identifier in self.own_identifiers:
+            if identifier in low:
+                return True
+        for word in _BEFORE_SHA:
+            if word in low:
+                if b"reverts" in low:
+                    return True
+                for rest in low.split(word)[1:]:
+                    if _sha(rest) in self.shas:
+                        return True
+        for host in _HOSTS:
+            at = low.find(host)
+            while at >= 0:
+                at += len(host)
+                end = low.find(b"\n", at, at + _MAX_PATH)
+                if self._names_our_mail(low[at : end if end >= 0 else at + _MAX_PATH]):
+                    return True
+                at = low.find(host, at)
+        return False
+
+    def _names_our_mail(self, path: bytes) -> bool:
+        """Whether the text after the host of a link, to the end of its line, may name one of our mails."""
+        path = path.strip()
+        if b"%" in path or b"#" in path or b"?" in path or b" " in path:
+            path = path.split(b" ", 1)[0].partition(b"#")[0].partition(b"?")[0]
+            path = unquote_to_bytes(path)
+        if b"@" not in path:
+            return path.endswith(b"/")  # its Message-ID may be on the next line
+        return not self.mails.isdisjoint([piece.strip(_PUNCTUATION) for piece in path.split(b"/")])
+
+
+def _sha(rest: bytes) -> bytes:
+    """Return the first digits of a sha after "Fixes:" or "commit", skipping another "commit" or a colon."""
+    return rest[:30].lstrip(b"s: \t\n").removeprefix(b"commit ").lstrip()[:DIGITS]
+
+
+def _title(low: bytes) -> bytes:
+    """Return the title on one line, without "[PATCH …]"."""
+    title = b" ".join(low.lstrip(b"\n").partition(b"\n\n")[0].split())
+    return title.partition(b"] ")[2] if title.startswith(b"[patch") else title
+
+
+def build_prefilter(
+    *,
+    shas: Iterable[str],
+    mails: Iterable[str],
+    titles: Iterable[str],
+    authors: Iterable[tuple[int, str]],
+    own_identifiers: Iterable[str],
+) -> CommitPrefilter:
+    """Return the prefilter for names as they are stored."""
+    return CommitPrefilter(
+        shas=frozenset(sha[:DIGITS].lower().encode() for sha in shas),
+        mails=frozenset(mail.rpartition("/")[2].lower().encode().strip(_PUNCTUATION) for mail in mails),
+        titles=frozenset(" ".join(title.lower().split()).encode() for title in titles if title),
+        authors=frozenset(f"{at} {email}".lower().encode() for at, email in authors if email),
+        own_identifiers=tuple(identifier.lower().encode() for identifier in own_identifiers if identifier),
+    )
+
+
+# --- What we follow in git: reports, the commits related to them, and what names them in a message. Pure ---
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedReport:
+    """A report as needed for git. `authors`: addresses and names in lower case; `earliest_fix`: no fix is older."""
+
+    pk: int
+    sha: str
+    title: str
+    authors: frozenset[str]
+    earliest_fix: datetime
+    authored: tuple[int, str] | None = None  # seconds and address, which a rebase keeps
+    patch_id: str = ""
+    improvement: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """The part of a commit in a report; `undoes` is the sha of what it reverts."""
+
+    report: int
+    part: Part
+    undoes: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A title of a fix, announced in mail. `authors` None: any author counts, since a command named the title."""
+
+    report: int
+    title: str
+    authors: frozenset[str] | None
+    quote: str
+
+
+@dataclass(slots=True)
+class Tracked:
+    """Everything followed, by every key; grows while a walk finds more."""
+
+    reports: dict[int, TrackedReport] = field(default_factory=dict)
+    mails: dict[str, int] = field(default_factory=dict)
+    pages: dict[str, int] = field(default_factory=dict)
+    expected: dict[str, list[Expected]] = field(default_factory=dict)
+    related: dict[str, dict[int, Related]] = field(default_factory=dict)
+    titles: dict[str, dict[str, list[Related]]] = field(default_factory=dict)  # title → sha → related
+    merges: dict[str, list[int]] = field(default_factory=dict)  # that brought culprits into a mainline
+    commits: dict[int, dict[str, Related]] = field(default_factory=dict)  # of each report, by sha
+    _authored: dict[tuple[int, str], list[int]] = field(default_factory=dict, init=False)
+    _beginnings: dict[str, set[str]] = field(default_factory=dict, init=False)
+
+    def follow(self, report: TrackedReport) -> None:
+        """Track a report and its culprit."""
+        self.reports[report.pk] = report
+        self.relate(report.sha, Related(report.pk, Part.CULPRIT, title=report.title))
+        if report.authored:
+            self._authored.setdefault(report.authored, []).append(report.pk)
+
+    def relate(self, sha: str, related: Related) -> None:
+        """Relate a commit to a followed report; the first relation stays."""
+        if related.report not in self.reports:
+            return  # created during loading: the next walk knows it
+        if self.related.setdefault(sha, {}).setdefault(related.report, related) is related:
+            self._beginnings.setdefault(sha[:DIGITS], set()).add(sha)
+            self.commits.setdefault(related.report, {})[sha] = related
+            if related.title:
+                self.titles.setdefault(related.title, {}).setdefault(sha, []).append(related)
+
+    def set_full_sha(self, short: str, full_sha: str) -> None:
+        """Replace an abbreviated sha by the full one."""
+        self._beginnings[short[:DIGITS]].discard(short)
+        for related in self.related.pop(short).values():
+            del self.commits[related.report][short]
+            if related.title:
+                self.titles[related.title].pop(short, None)
+            report = self.reports[related.report]
+            if report.sha == short:
+                self.reports[report.pk] = replace(report, sha=full_sha)
+            self.relate(full_sha, related)
+
+    def expect(self, expected: Expected) -> None:
+        """Expect a commit of this title, as given and without "[PATCH …]"."""
+        for title in dict.fromkeys((plain(expected.title), plain(bare_title(expected.title)))):
+            if title and expected.report in self.reports:
+                self.expected.setdefault(title, []).append(expected)
+
+    def by_sha(self, sha: str) -> Iterator[tuple[str, Related]]:
+        """Yield the related commits that a full or abbreviated sha may mean."""
+        for known in self._beginnings.get(sha[:DIGITS], ()):
+            if known.startswith(sha) or sha.startswith(known):
+                for related in self.related[known].values():
+                    yield known, related
+
+    def by_title_or_author(self, title: str, authored: tuple[int, str]) -> Iterator[tuple[str, Related]]:
+        """Yield the related commits of this title, and the culprits that this address wrote in this second."""
+        for sha, parts in self.titles.get(title, {}).items():
+            for related in parts:
+                yield sha, related
+        for pk in self._authored.get(authored, ()):
+            report = self.reports[pk]
+            if report.title != title:
+                yield report.sha, self.related[report.sha][pk]
+
+    def prefilter(self, own_identifiers: Iterable[str]) -> CommitPrefilter:
+        """Return the prefilter for a walk. `own_identifiers`: our own address and pages."""
+        return build_prefilter(
+            shas=(*self.related, *self.pages, *self.merges),
+            mails=self.mails,
+            titles=(*self.titles, *self.expected),
+            authors=self._authored,
+            own_identifiers=own_identifiers,
+        )
+
+
+def plain(title: str) -> str:
+    """Return a title with its white space collapsed."""
+    return " ".join(title.split())
+
+
+# --- How a commit relates to our reports, and how certain that is. Pure, except that certain matches go into
+# `Tracked` ---
+# One function per rule, the most certain first; the first that matches a report decides. CONTRIBUTING.md has the
+# recipe.
 
 # The part of a revert, by the part of what it reverts.
 REVERSE = {Part.CULPRIT: Part.REVERT, Part.FIX: Part.UNDO, Part.REVERT: Part.UNDO, Part.UNDO: Part.FIX}

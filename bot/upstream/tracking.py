@@ -2,20 +2,81 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
 
+from django.db import transaction
 from django.db.models import F, Max, Q
 
-from bot.mail.people.mailmap import Aliases
-from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport, plain
-from bot.upstream.walk_checkpoint import Marks
+from bot.errors import Busy, Unreadable
+from bot.git.inspection import patch_ids
+from bot.git.repository import Tag, fetch, is_repository, read_refs, resolve
+from bot.leases import acquire, extend, release
+from bot.mail.settings import Aliases, BotIdentity
+from bot.upstream import backfill, walk
+from bot.upstream import landings as landing_rows
+from bot.upstream import landings as stable
+from bot.upstream import report_events as recording
+from bot.upstream.backfill import order_builds
+from bot.upstream.landings import LandingState, landing_states, revised
+from bot.upstream.matching import (
+    Context,
+    Expected,
+    Match,
+    Related,
+    Seen,
+    Tracked,
+    TrackedReport,
+    lookalikes,
+    match_all,
+    plain,
+)
+from bot.upstream.report_events import View
+from bot.upstream.walk import Marks, Route, Walked, load_checkpoint
+from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, Part, TreeRole, Verdict
-from tracker.domain.report_state.fold import effective_events
+from tracker.domain.report_state import effective_events
 from tracker.models import Commit, Event, Landing, Message, OutgoingMail, RelatedCommit, Report, Tree
-from tracker.services.sql.bulk import in_parts
+from tracker.services import database, event_log
+from tracker.services.catalog import tree_for
+from tracker.services.database import Lock, in_parts
+from tracker.services.report_summary import refresh
+
+# --- The rows of the configured trees: path, branches and role as the settings have them ---
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredTree:
+    """A tree of PERFWORK_TREES. `branches`: patterns, "" for all; `role`: None where the settings name none."""
+
+    name: str
+    path: str
+    branches: str = ""
+    role: str | None = None
+
+
+def store_trees(configured: Iterable[ConfiguredTree]) -> list[Tree]:
+    """Store what is configured, and return the rows. A tree whose configuration changed is walked from its start."""
+    return [_stored(each) for each in configured]
+
+
+def _stored(configured: ConfiguredTree) -> Tree:
+    tree = tree_for(configured.name)
+    assert tree
+    role = tree.role if configured.role is None else configured.role
+    if (tree.path, tree.branches, tree.role) != (configured.path, configured.branches, role):
+        tree.path, tree.branches, tree.role, tree.cursor = configured.path, configured.branches, role, ""
+        tree.save(update_fields=["path", "branches", "role", "cursor"])
+        refresh(tree.reports.values_list("pk", flat=True))  # the role decides the section of the release's table
+    return tree
+
+
+# --- Load what to look for in git: a handful of queries for all reports ---
 
 # If the culprit's date is unknown, its fix may be this much older than the report.
 _BEFORE_REPORT = timedelta(days=180)
@@ -237,3 +298,280 @@ def _reversed_events() -> frozenset[tuple[int, str]]:
         for report, report_events in events.items()
         for key in {event.key for event in report_events} - {event.key for event in effective_events(report_events)}
     )
+
+
+# --- Track one tree, from git into the database: landings of culprits, fixes, reverts, and releases ---
+
+SHA_LENGTH = 40  # digits of a sha
+
+
+@dataclass(frozen=True, slots=True)
+class TrackTally:
+    """What was new in a walk."""
+
+    landings: int = 0
+    events: int = 0
+    unchanged: bool = False
+
+
+def _nothing(count: int = 0) -> None:
+    pass
+
+
+def track(
+    tree: Tree,
+    identity: BotIdentity,
+    now: datetime,
+    others: Sequence[Path] = (),
+    progress: Callable[[int], None] = _nothing,
+    check_lease: Callable[[], None] = _nothing,
+) -> TrackTally:
+    """Walk what is new in one tree. `others`: clones that may hold a commit whose patch-id is needed; `check_lease`
+    raises if another worker has taken the tree over.
+
+    The findings and the checkpoint are stored in one transaction after git has finished, so that a walk of minutes
+    doesn't block other writers. Raise Unreadable if git can't read the tree; nothing is stored then.
+    """
+    repository = Path(tree.path)
+    if not tree.path or not is_repository(repository):
+        raise Unreadable(f"{tree.name}: {tree.path}: not a git repository; set PERFWORK_TREES to a clone of it")
+    checkpoint = load_checkpoint(tree.cursor)
+    route = Route(repository, TreeRole(tree.role), read_refs(repository), checkpoint, tree.branches)
+    if tree.branches and not route.heads:
+        raise Unreadable(f"{tree.name}: {tree.path}: no branch matches {tree.branches}; correct it in PERFWORK_TREES")
+    loaded = load_tracked(tree, checkpoint.marks, now, identity.aliases)
+    next_checkpoint = route.next_checkpoint(loaded.marks)
+    if next_checkpoint == checkpoint:
+        return TrackTally(unchanged=True)
+    known = landing_rows.known_states(tree)
+    _complete_shas(repository, loaded)
+    walked = _walk(route, loaded, known, identity, progress)
+    matches = _match(walked.seen, loaded, identity, repository, others)
+    update = _TreeUpdate(tree, loaded, known, matches, _changed(route, loaded, walked, known, matches, now), now)
+    found, written_by = backfill.bases_find(repository, route.refs), backfill.find(repository)
+    with transaction.atomic():
+        database.take(Lock.TREE_WALK)
+        check_lease()
+        events = update.store(route)
+        backfill.bases_store(found)
+        backfill.store(written_by)
+        Tree.objects.filter(pk=tree.pk).update(cursor=next_checkpoint.dump(), walked_at=now)
+        if route.role is TreeRole.MAINLINE and tree.walked_at is None:  # from now on "not merged" is known
+            for part in database.in_parts(Report.objects.filter(landing="").values_list("pk", flat=True)):
+                event_log.refold(part)
+    tree.cursor = next_checkpoint.dump()
+    return TrackTally(sum(1 for state in update.changed.values() if state.is_present), events)
+
+
+def _complete_shas(repository: Path, loaded: Loaded) -> None:
+    """Replace abbreviated shas, as given in old reports, by the full ones that the tree knows."""
+    short = [sha for sha in loaded.tracked.related if len(sha) < SHA_LENGTH]
+    learned = resolve(repository, short) if short else {}
+    for known, full_sha in learned.items():
+        loaded.tracked.set_full_sha(known, full_sha)
+        if not Commit.objects.filter(sha=full_sha).exists():
+            Commit.objects.filter(sha=known).update(sha=full_sha)
+    if learned:  # report summaries hold the sha for searching
+        refresh(Report.objects.filter(culprit__sha__in=learned.values()).values_list("pk", flat=True))
+
+
+def _walk(
+    route: Route,
+    loaded: Loaded,
+    known: Mapping[str, LandingState],
+    identity: BotIdentity,
+    progress: Callable[[int], None],
+) -> Walked:
+    """Walk as far back as the new items need it; from the beginning if a culprit is older than its known date."""
+    lost, late = route.lost_tags, route.late_tags
+    unsure = [state.merged_at or state.at for state in known.values() if _is_unsure(state, lost, late)]
+    since = min([each for each in (loaded.since, *unsure) if each], default=None)
+    behind = walk.border(route, since)
+    walked = walk.walk(route, loaded.tracked, identity, behind, progress)
+    if route.role is not TreeRole.NEXT and since and walk.hidden(route, walked, loaded.fresh, behind):
+        return walk.walk(route, loaded.tracked, identity, (), progress)
+    return walked
+
+
+def _is_unsure(state: LandingState, lost: Collection[str], late: Sequence[versions.Version]) -> bool:
+    """Whether the first tag of a commit may have changed: it was deleted, or an older one came late."""
+    version = versions.parse(state.tag) if late else None
+    return state.tag in lost or (version is not None and any(version > each for each in late))
+
+
+def _match(
+    seen: Sequence[Seen], loaded: Loaded, identity: BotIdentity, repository: Path, others: Sequence[Path]
+) -> list[Match]:
+    named = {sha for each in seen for sha, _ in each.named.reverts}
+    alike = lookalikes(seen, loaded.tracked)
+    context = Context(
+        tracked=loaded.tracked,
+        robots=identity.robots | {identity.address},
+        patch_ids=patch_ids([repository, *others], alike) if alike else {},
+        existing_shas=set(resolve(repository, named)) if named else (),
+    )
+    return match_all(seen, context)
+
+
+def _changed(
+    route: Route,
+    loaded: Loaded,
+    walked: Walked,
+    known: Mapping[str, LandingState],
+    matches: Sequence[Match],
+    now: datetime,
+) -> dict[str, LandingState]:
+    """Return the landing states of followed commits that are new or changed."""
+    shas = {*loaded.tracked.related, *recording.suggested_commits(), *(match.commit.sha for match in matches)}
+    after = walk.last_version(route) if route.role is TreeRole.MAINLINE and route.heads else ""
+    lost = route.lost_tags
+    unsafe = {sha for sha, state in known.items() if sha not in walked.graph and _may_be_gone(state, route.role, lost)}
+    return revised(
+        known,
+        landing_states(walked, shas, after),
+        walk.left_behind(route, unsafe),
+        lost,
+        now,
+        needs_branch=route.role is TreeRole.NEXT,
+    )
+
+
+def _may_be_gone(state: LandingState, role: TreeRole, lost: Collection[str]) -> bool:
+    """Whether a commit may have left: untagged commits of the mainline, all in the trees before it."""
+    safe = role is TreeRole.MAINLINE and state.tag and state.tag not in lost
+    return state.is_present and role is not TreeRole.STABLE and not safe
+
+
+@dataclass(frozen=True, slots=True)
+class _TreeUpdate:
+    """A finished walk, with all that is needed to store it."""
+
+    tree: Tree
+    loaded: Loaded
+    known: Mapping[str, LandingState]
+    matches: Sequence[Match]
+    changed: Mapping[str, LandingState]
+    now: datetime
+
+    def store(self, route: Route) -> int:
+        """Store everything new. Return the number of events."""
+        sure = [match for match in self.matches if match.sure]
+        rows = {match.commit.sha: _row(match) for match in self.matches}
+        shas = {*self.changed, *(match.commit.sha for match in sure)}
+        keys = landing_rows.ensure_commits({sha: rows.get(sha) or Commit(sha=sha) for sha in shas})
+        landing_rows.store(self.tree, self.changed, keys, self.now)
+        recording.relate(self.tree, sure, keys)
+        if route.role is TreeRole.MAINLINE:
+            backfill.releases_store(route.refs.versions)
+        view = self._view(route)
+        # A commit that is known only by an abbreviated sha is not in this tree.
+        fresh = {sha for sha in self.loaded.fresh if len(sha) >= SHA_LENGTH}
+        current_states = list(view.current_states(shas | fresh))
+        events = recording.record(view, current_states)
+        recording.suggest(view, [match for match in self.matches if not match.sure])
+        recording.suggest_again(view, self.changed)
+        recording.suggest_dropped(current_states)
+        self._update_stable(route.refs.versions, shas)
+        return events
+
+    def _view(self, route: Route) -> View:
+        related = self.loaded.tracked.related
+        return View(
+            tree=self.tree.name,
+            role=route.role,
+            tracked=self.loaded.tracked,
+            landings={**self.known, **self.changed},
+            titles={match.commit.sha: match.commit.title for match in self.matches},
+            mainline=landing_rows.in_mainline(related) if route.role is not TreeRole.MAINLINE else (),
+            day=route.refs.days[-1].name if route.refs.days else "",
+            now=self.now,
+        )
+
+    def _update_stable(self, tags: Sequence[Tag], shas: Collection[str]) -> None:
+        tracked = self.loaded.tracked
+        affected = {report for sha in (*shas, *self.loaded.fresh) for report in tracked.related.get(sha, ())}
+        stable.update_series(tracked, tracked.reports if stable.store_series(self.tree, tags) else affected)
+
+
+def _row(match: Match) -> Commit:
+    """Return the row of a matched commit, as in the log."""
+    commit = match.commit
+    return Commit(
+        sha=commit.sha,
+        title=commit.title[:1000],
+        author_name=commit.author_name[:300],
+        author_email=commit.author_email[:300],
+        authored_at=commit.authored_at,
+    )
+
+
+# --- One pass over a tree: lease, fetch, walk, order of builds, release; errors are kept on the tree ---
+
+log = logging.getLogger(__name__)
+_RENEW_EVERY = 100_000  # commits between renewals of the lease
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """`fetch`: seconds for a fetch, None for no fetch; `lease`: how long a worker that has died keeps others away."""
+
+    fetch: float | None
+    lease: timedelta
+    fetch_interval: timedelta = timedelta(0)  # between two fetches
+
+
+def follow(
+    tree: Tree,
+    identity: BotIdentity,
+    now: datetime,
+    patience: Patience,
+    others: Sequence[Path] = (),
+    progress: Callable[[int], None] = lambda count: None,
+) -> tuple[TrackTally, str]:
+    """Fetch and walk a tree. Return what was new, and why the fetch failed ("" if it didn't; the walk goes on anyway).
+
+    Raise Busy if another worker has the tree, Unreadable if it can't be walked.
+    """
+    acquire(tree, patience.lease + timedelta(seconds=patience.fetch or 0))
+    lease_time = patience.lease
+    fetch_error = ""
+
+    def report_progress(count: int) -> None:
+        """Report progress, and renew the lease now and then."""
+        progress(count)
+        if count % _RENEW_EVERY == 0:
+            extend(tree, lease_time)
+
+    try:
+        try:
+            if patience.fetch is not None and _is_due(tree, now, patience.fetch_interval):
+                Tree.objects.filter(pk=tree.pk).update(fetched_at=now)
+                fetch(Path(tree.path), patience.fetch)
+        except (Unreadable, OSError) as error:
+            fetch_error = f"{tree.name}: {error}; walked the commits fetched before"
+        tally = track(tree, identity, now, others, report_progress, partial(extend, tree, lease_time))
+        order_builds(tree, now)
+        Tree.objects.filter(pk=tree.pk).update(looked_at=now)
+        _store_error(tree, fetch_error)
+        return tally, fetch_error
+    except Busy:
+        raise  # the tree's error is for the other worker to set
+    except (Unreadable, OSError) as error:
+        _store_error(tree, str(error))
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # Unforeseen content in a hostile tree: the other trees go on, and the log has the traceback.
+        log.exception("%s", tree)
+        _store_error(tree, f"{tree}: {type(error).__name__}: {error}; this is a bug, please report it")
+        raise Unreadable(tree.error) from error
+    finally:
+        release(tree)
+
+
+def _is_due(tree: Tree, now: datetime, interval: timedelta) -> bool:
+    return bool(tree.path) and (tree.fetched_at is None or now - tree.fetched_at >= interval)
+
+
+def _store_error(tree: Tree, error: str) -> None:
+    tree.error = " ".join(error.split())[:1000]
+    Tree.objects.filter(pk=tree.pk).exclude(error=tree.error).update(error=tree.error)

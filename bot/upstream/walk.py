@@ -5,25 +5,71 @@ Uses git, but not the database.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from bot.errors import Unreadable
 from bot.git import repository as git
-from bot.git.commits import Tag
-from bot.git.graph import Graph
-from bot.git.log import read_log
-from bot.git.refs import Refs, resolve
-from bot.mail.identity import BotIdentity
-from bot.upstream.matching import Seen
-from bot.upstream.references import find_references
-from bot.upstream.tracked import Tracked
-from bot.upstream.walk_checkpoint import Marks, WalkCheckpoint
+from bot.git.history import Graph, read_log
+from bot.git.repository import Refs, Tag, resolve
+from bot.mail.settings import BotIdentity
+from bot.upstream.matching import Seen, Tracked, find_references
 from tracker.domain import versions
 from tracker.domain.events import TreeRole
 from tracker.domain.versions import Version
+
+# --- The checkpoint of a tree: its refs and what was followed at the last walk. Pure; kept in `Tree.cursor` ---
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The highest ids that a walk knew; rows with higher ones are looked for in older commits, too."""
+
+    report: int = 0
+    message: int = 0
+    outgoing: int = 0
+    event: int = 0
+    related: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WalkCheckpoint:
+    """The followed branches and the tags, by name; empty before the first walk."""
+
+    branches: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    marks: Marks = field(default_factory=Marks)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.branches and not self.tags
+
+    def dump(self) -> str:
+        """Return one line of JSON."""
+        data = {"form": _FORMAT, "branches": self.branches, "tags": self.tags, "marks": asdict(self.marks)}
+        return json.dumps(data, separators=(",", ":"), sort_keys=True)
+
+
+def load_checkpoint(cursor: str) -> WalkCheckpoint:
+    """Parse what `dump` returned. Anything else gives an empty checkpoint, so that the tree is walked from its
+    beginning.
+    """
+    try:
+        data = json.loads(cursor)
+        if data["form"] != _FORMAT:
+            return WalkCheckpoint()
+        return WalkCheckpoint(dict(data["branches"]), dict(data["tags"]), Marks(**data["marks"]))
+    except (ValueError, KeyError, TypeError):
+        return WalkCheckpoint()
+
+
+# --- One walk over what is new in a tree: the commits that may concern us, and the graph of where they landed ---
+# Uses git, but not the database.
 
 # A tag counts as older than a commit only by this margin: clocks differ.
 _MARGIN = timedelta(days=14)

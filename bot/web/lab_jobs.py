@@ -7,21 +7,24 @@ from typing import Any
 
 import orjson
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
-from bot.lab import job_result
-from bot.lab.recording import headline, record_result
-from bot.lab.requested_patch import stored_patch
-from bot.results.errors import RejectedInput
-from tracker.api.keys import authenticate, error_response, json_object
+from bot import lab
+from bot.lab import headline, patch_of, record_result, stored_patch
+from bot.mail.message import parse
+from bot.results.values import RejectedInput
+from tracker.api.requests import authenticate, error_response, json_object
 from tracker.api.shapes import job_json
-from tracker.domain.lab.jobs import JobState
-from tracker.models import LabJob
+from tracker.domain.lab_jobs import JobState
+from tracker.models import LabJob, Message
 from tracker.services import lab_jobs
-from tracker.services.accounts.api_keys import Scope
+from tracker.services.accounts import Scope
+
+# --- `/api/v1/jobs/…`: the lab's runners claim jobs, extend their leases, and hand in results. Scope: jobs ---
 
 MAX_BYTES = 2 * 1024 * 1024
 LEAST, USUAL, MOST = 60, 3600, 7 * 86400  # seconds of a lease
@@ -95,7 +98,7 @@ def take_result(request: HttpRequest, pk: int) -> HttpResponse:
     if job.state == JobState.DONE and job.payload == payload:
         return JsonResponse({"id": pk, "status": "duplicate"})
     try:
-        if not record_result(job, job_result.parse(body), payload, timezone.now()):
+        if not record_result(job, lab.parse(body), payload, timezone.now()):
             return error_response(409, _lost(pk))
     except RejectedInput as error:
         faults = [{"pointer": pointer, "why": why} for pointer, why in error.faults]
@@ -140,3 +143,18 @@ def _with_patch(job: LabJob, request: HttpRequest) -> dict[str, Any]:
         "runs": max(head.old_runs or 0, head.new_runs or 0, 3),
         "result_url": request.build_absolute_uri(reverse("take-job-result", args=[job.pk])),
     }
+
+
+# --- `/lab/patch/<mail>`: the patch that somebody asked the lab to test, as text for `git apply`; nothing of it runs
+# ---
+
+
+@require_safe
+def requested_patch(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return the patch of a mail exactly as it was posted, which is also what a runner gets; 404 if it has none."""
+    message = get_object_or_404(Message.objects.select_related("source").defer("tables", "own_text"), pk=pk)
+    found = patch_of(parse(message.source.raw)).text
+    text = found or "there is no patch in this mail: it may link to one, or name a branch\n"
+    response = HttpResponse(text, content_type="text/plain; charset=utf-8", status=200 if found else 404)
+    response["X-Content-Type-Options"] = "nosniff"
+    return response

@@ -7,22 +7,26 @@ from itertools import islice
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, JsonResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from bot.config import tree_paths
-from bot.results import rejected_input
-from bot.results.errors import Conflict, RejectedInput
+from bot.results import recognise
 from bot.results.intake import IntakeAnswer, take_in
 from bot.results.recognise import Input, read_bytes
-from bot.results.storage.bisect_results import Taken
-from bot.results.storage.kernel_results import ReleaseReceipt
-from tracker.api.keys import authenticate, error_response
-from tracker.services.accounts.api_keys import ANY_PRODUCER, Scope
+from bot.results.storage import ReleaseReceipt, Taken
+from bot.results.values import Conflict, RejectedInput
+from tracker.api.requests import authenticate, error_response
+from tracker.domain.events import InvalidInput
+from tracker.pages.tool_output import attach, find
+from tracker.services import tool_output
+from tracker.services.accounts import ANY_PRODUCER, Scope
 from tracker.services.enqueue import enqueue_soon
+
+# --- `POST /api/v1/results`: import results over the network, for programs with an API key ---
 
 # Per body; use `ingest` or the drop directory for larger ones.
 MAX_BYTES = 16 * 1024 * 1024
@@ -56,7 +60,7 @@ def take_results(request: HttpRequest) -> JsonResponse:
     rejected = [each for each in answers if each.rejection and each.raw and not isinstance(each.rejection, Conflict)]
     for answer in rejected[:MAX_KEPT]:
         assert answer.rejection
-        rejected_input.keep(answer.raw, answer.rejection, settings.PERFWORK_DROP, now)
+        recognise.keep(answer.raw, answer.rejection, settings.PERFWORK_DROP, now)
     if any(answer.receipt and answer.receipt.taken is Taken.NEW for answer in answers):
         enqueue_soon("take_results", GATHER)  # its mail need not wait for the scheduler
     outcomes = [_outcome(answer) for answer in answers]
@@ -112,3 +116,30 @@ def _release_outcome(receipt: ReleaseReceipt) -> dict[str, Any]:
         "location": reverse("api-kernel", args=[str(row.kernel)]),
         "kernel": str(row.kernel),
     }
+
+
+# --- `POST /api/v1/evidence?report=SHA&side=culprit&name=perf.txt`: attach a file; its text is the request body ---
+
+
+@csrf_exempt  # authenticated by a key, without cookies
+@require_POST
+def take_evidence(request: HttpRequest) -> JsonResponse:
+    """Return 202 with the page of the file, whether it is new or known. `kernel=v6.12` can replace `report` and
+    `side`, with or without `machine`. 400: invalid; 404: no such report, kernel or machine; 413: too large.
+    """
+    key = authenticate(request, Scope.EVIDENCE)
+    if isinstance(key, JsonResponse):
+        return key
+    body = request.read(4 * tool_output.MOST + 1)
+    if len(body) > 4 * tool_output.MOST:  # at most four bytes per character
+        return error_response(413, f"expected at most {tool_output.MOST:,} letters")
+    params = {name: request.GET.get(name, "") for name in ("report", "side", "kernel", "machine")}
+    name = request.GET.get("name", "")
+    try:
+        target = find(**params)
+        row = attach(target, name, body.decode("utf-8", "replace"), key.name, timezone.now())
+    except Http404 as missing:
+        return error_response(404, str(missing))
+    except InvalidInput as error:
+        return error_response(400, str(error))
+    return JsonResponse({"location": reverse("evidence", args=[row.pk]), "kind": row.kind}, status=202)

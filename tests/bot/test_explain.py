@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.explain import explain
-from bot.mail.identity import BotIdentity
-from bot.replies.which_report.report_lookup import KnownReport
+from bot.mail.settings import BotIdentity
+from bot.replies.which_report import KnownReport
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 
 BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from bot.celery import app
-from bot.scheduler import WAIT, LeasedScheduler
+from bot.celery import WAIT, LeasedScheduler, app
 from tracker.models import ServiceLease
 
 
 @pytest.fixture
 def scheduler(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LeasedScheduler:
-    monkeypatch.setattr("bot.scheduler.close_old_connections", lambda: None)
+    monkeypatch.setattr("bot.celery.close_old_connections", lambda: None)
     return LeasedScheduler(app, schedule_filename=str(tmp_path / "schedule"), lazy=True)
 
 

@@ -11,14 +11,14 @@ import django
 
 django.setup()  # this file runs as a program: `python -m tests.browser.made`
 
-from django.contrib.auth.models import Group, User  # noqa: E402
-from django.core.management import call_command  # noqa: E402
-from django.db import connection  # noqa: E402
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from django.db import connection
 
-from tests.browser.site import PASSWORD  # noqa: E402
-from tracker import models  # noqa: E402
-from tracker.domain.events import EventKind  # noqa: E402
-from tracker.models import Report  # noqa: E402
+from tests.browser.site import PASSWORD
+from tracker import models
+from tracker.domain.events import EventKind
+from tracker.models import Report
 
 HOSTILE = '<script>document.title="owned"</script><img src=x onerror=\'document.title="owned"\'>"&amp;{{7*7}}'
 SHA = "f" * 40

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from bot import tasks
 from bot.celery import app
-from bot.outbox.recovery import THE_POLICY
+from bot.outbox.reconcile import THE_POLICY
 from tests.crash import mails as made
 from tests.crash.receiver import Receiver
 from tests.outbox import unrecorded

@@ -38,11 +38,11 @@ from aiosmtpd.controller import Controller
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
 django.setup()
 
-from bot.demo.inbox import DemoInbox  # noqa: E402
-from tests.conftest import ROOT  # noqa: E402
-from tests.rabbit import rabbit  # noqa: E402
-from tests.world import START  # noqa: E402
-from tracker.domain.keys import tag_of  # noqa: E402
+from bot.demo import DemoInbox
+from tests.conftest import ROOT
+from tests.rabbit import rabbit
+from tests.world import START
+from tracker.domain.text import tag_of
 
 HUB, NETWORK, SMTP_PORT, WEB_PORT = "pw-hub", "10.77.0", 2525, 8000
 SERVER = f"{NETWORK}.1"
@@ -187,7 +187,7 @@ class Received:
     first: dict[str, float] = field(default_factory=dict)
     times: Counter[str] = field(default_factory=Counter)
 
-    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
         raw = envelope.content.replace(b"\r\n", b"\n")
         head = raw.partition(b"\n\n")[0].decode("utf-8", "replace")
         tag = next(line for line in head.splitlines() if line.startswith("X-Perfwork-Report:")).split()[1]

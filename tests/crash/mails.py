@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from bot.compose.mail import ComposedMail, to_bytes
 from bot.compose.recipients import Recipient, Recipients
 from bot.mail.addresses import Address
-from bot.mail.identity import BotIdentity
+from bot.mail.settings import BotIdentity
 from tracker.domain.events import Verdict
-from tracker.domain.keys import tag_of
-from tracker.domain.report_state.fold import fold
+from tracker.domain.report_state import fold
+from tracker.domain.text import tag_of
 from tracker.models import Commit, MailTransition, OutgoingMail, OutgoingState, Report
-from tracker.services.reports import report_summary
+from tracker.services import report_summary
 
 BOT = BotIdentity(address="perfbot@bot.example.org", list_address="perf-reports@lists.example.org")
 DANA = Recipient(Address("Dana Brook", "dana@dev.example"), "author")

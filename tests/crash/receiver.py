@@ -28,14 +28,14 @@ class Receiver:
         self._lock = threading.Lock()
         archive.touch()
 
-    async def handle_RCPT(  # noqa: N802
+    async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         await asyncio.sleep(self._dice.random() * self.slow)
         envelope.rcpt_tos.append(address)
         return "250 fine"
 
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         raw = envelope.original_content or b""
         await asyncio.sleep(self._dice.random() * self.slow)
         self._take(parse(raw).message_id, raw)

@@ -48,7 +48,7 @@ def _kill_at_every_line(worker: Worker, directory: Path, every: int) -> int:
     from django.utils import timezone
 
     from tests.crash import mails
-    from tracker.services.outgoing import record_sent
+    from tracker.services import mail_transitions
 
     done, line = directory / "done", 1
     while not done.exists():
@@ -56,7 +56,7 @@ def _kill_at_every_line(worker: Worker, directory: Path, every: int) -> int:
         pid = worker.ask(f"line {line}")
         while Path(f"/proc/{pid}").exists():
             time.sleep(0.002)
-        record_sent.record_sent(timezone.now())  # else each would have more to tell than the one before
+        mail_transitions.record_sent(timezone.now())  # else each would have more to tell than the one before
         line += every
     return (line - 1) // every
 
@@ -68,7 +68,7 @@ def _recover() -> None:
     from django.utils import timezone
 
     from bot.config import configured_transport, recovery_policy, send_config
-    from bot.outbox import recovery, sender
+    from bot.outbox import reconcile, sender
     from tracker.models import OutgoingMail
 
     OutgoingMail.objects.filter(state="sending").update(lease_until=F("lease_until") - 2 * HOUR)
@@ -76,7 +76,7 @@ def _recover() -> None:
     for _ in range(3):
         sender.send_due(configured_transport(), send_config(run=60))
         call_command("read", verbosity=0)
-        recovery.resolve(recovery_policy(), timezone.now())
+        reconcile.resolve(recovery_policy(), timezone.now())
 
 
 def _count(database: str, killed: int, receiver: Any) -> Statements:

@@ -17,13 +17,13 @@ import django
 
 django.setup()
 
-from django.conf import settings  # noqa: E402
-from django.utils import timezone  # noqa: E402
+from django.conf import settings
+from django.utils import timezone
 
-from bot import tasks  # noqa: E402
-from bot.celery import app  # noqa: E402
-from bot.config import configured_transport, recovery_policy, send_config  # noqa: E402
-from bot.outbox import recovery, sender  # noqa: E402
+from bot import tasks
+from bot.celery import app
+from bot.config import configured_transport, recovery_policy, send_config
+from bot.outbox import reconcile, sender
 
 WATCHED = ("/bot/outbox/", "/tracker/services/mail_transitions.py", "/tracker/services/outgoing/")
 
@@ -48,7 +48,7 @@ def send_up_to(line: int) -> None:
         return count
 
     sys.settrace(count)
-    recovery.resolve(recovery_policy(), timezone.now())
+    reconcile.resolve(recovery_policy(), timezone.now())
     sender.send_due(configured_transport(), send_config(run=5))
     sys.settrace(None)
     (settings.VAR / "done").write_text(f"{line - left} lines")  # the run ended before line N: all lines are covered

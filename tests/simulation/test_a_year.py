@@ -18,13 +18,11 @@ from itertools import count, pairwise
 import numpy as np
 import pytest
 
-from bot.compose.policy.action import Action
-from bot.compose.policy.policy import Policy
-from bot.compose.policy.reminding import ReminderPolicy
-from bot.mail.identity import BotIdentity
-from bot.outbox import due_mail
-from bot.outbox.composing.reminders import compose_reminders
-from bot.outbox.context.compose_config import ComposeConfig
+from bot.compose.policy import Action, Policy, ReminderPolicy
+from bot.mail.settings import BotIdentity
+from bot.notifications.reminder import compose_reminders
+from bot.outbox import sender
+from bot.outbox.drafts import ComposeConfig
 from tests.simulation.people import FIRST_REPLY, NEXT_REPLY, SILENT, Developer, developers, drawn
 from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import (
@@ -41,8 +39,7 @@ from tracker.models import (
     Report,
     Scenario,
 )
-from tracker.services import mail_transitions
-from tracker.services.reports import event_log
+from tracker.services import event_log, mail_transitions
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -199,7 +196,7 @@ class Year:
 
     # --- the outbox ---
     def send(self) -> None:
-        for mail in due_mail.ready().filter(purpose__startswith="reminder "):
+        for mail in sender.ready().filter(purpose__startswith="reminder "):
             assert mail_transitions.mark_sent(mail.message_id, self.now, self.now)
             named = list(mail.reminders.values_list("report", flat=True))
             to = mail.recipients[0]

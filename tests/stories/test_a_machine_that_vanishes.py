@@ -19,8 +19,8 @@ import os, sys, django
 os.environ["DJANGO_SETTINGS_MODULE"] = "tracker.settings"
 django.setup()
 from django.db import DatabaseError, transaction
-from tracker.services.sql import locks
-from tracker.services.sql.interrupted import is_interruption
+from tracker.services import database as locks
+from tracker.services.database import is_interruption
 from tracker.unavailable import reason_of
 try:
     with transaction.atomic():

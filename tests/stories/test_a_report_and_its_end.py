@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from bot.outbox.composing.composer import compose_due
+from bot.notifications.report import compose_due
 from tests.world import DANA, DIFF, LEE, World, message_id, state, status_text
 from tracker.models import Decision, Event, Message, OutgoingMail, RawMessage, Report, Suggestion
-from tracker.services.reports import suggestions
+from tracker.services import report_actions
 
 THIRD = type(LEE)("Kim Stranger", "kim@elsewhere.example")
 
@@ -91,9 +91,9 @@ def test_unproven_mail_closes_nothing_under_the_default_policy(world: World) -> 
     assert state(report) == "responded"
     suggestion = Suggestion.objects.get()
     assert (suggestion.kind, suggestion.rule, suggestion.decision) == ("invalid", "command_invalid", "open")
-    assert suggestions.decide(suggestion, Decision.ACCEPTED, "mira", world.now)
+    assert report_actions.decide(suggestion, Decision.ACCEPTED, "mira", world.now)
     assert status_text(report) == "the report was withdrawn"
-    assert not suggestions.decide(suggestion, Decision.REJECTED, "otto", world.now)  # once
+    assert not report_actions.decide(suggestion, Decision.REJECTED, "otto", world.now)  # once
     assert Event.objects.get(kind="invalid").actor == "mira"
 
 

@@ -11,13 +11,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bot.compose.answer_mail import answer_to
 from bot.compose.mail import to_bytes
 from bot.mail.addresses import Address
-from bot.mail.identity import BotIdentity
-from bot.mail.message import parse
-from bot.mail.sanitising import is_address
-from bot.outbox.composing.command_answers import approve_answers
+from bot.mail.message import is_address, parse
+from bot.mail.settings import BotIdentity
+from bot.notifications.command_answer import answer_to, approve_answers
 from bot.replies.reading import read
 from tests.world import DANA, START, World, message_id
 from tracker.models import OutgoingMail

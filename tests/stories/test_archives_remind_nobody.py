@@ -10,13 +10,11 @@ import pytest
 
 from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
-from bot.compose.policy.action import Action
-from bot.compose.policy.policy import Policy
-from bot.compose.policy.reminding import ReminderPolicy
-from bot.mail.identity import BotIdentity
-from bot.outbox.composing.follow_ups import compose_follow_ups
-from bot.outbox.composing.reminders import compose_reminders
-from bot.outbox.context.compose_config import ComposeConfig
+from bot.compose.policy import Action, Policy, ReminderPolicy
+from bot.mail.settings import BotIdentity
+from bot.notifications.follow_ups import compose_follow_ups
+from bot.notifications.reminder import compose_reminders
+from bot.outbox.drafts import ComposeConfig
 from tracker.models import Message, OutgoingMail, Report
 
 SEND = ComposeConfig(policy=Policy(reminders=ReminderPolicy(action=Action.SEND)))

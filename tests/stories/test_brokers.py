@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.catcher import serve
-from bot.demo.inbox import DemoInbox
+from bot.demo import DemoInbox, serve
 from tests.conftest import ROOT
 from tests.databases import migrated
 from tests.stories.test_it_runs_by_itself import free_port

@@ -15,21 +15,21 @@ from django.test import Client
 
 from bot import tasks
 from bot.mail.message import parse
-from bot.outbox.composing import bulletins
-from bot.outbox.composing.bulletins import BulletinConfig, compose_week
-from bot.outbox.context.compose_config import ComposeConfig
-from bot.outbox.transports.smtp import Server
+from bot.notifications import digest
+from bot.notifications.digest import BulletinConfig, compose_week
+from bot.outbox.drafts import ComposeConfig
+from bot.outbox.transports import Server
 from tests.conftest import ROOT
 from tests.mail_server import Moody
 from tests.outbox import act, claim, reloaded, send, states_of
 from tests.stories.test_who_wants_mail import bounce
 from tests.world import DANA, LEE, World
-from tracker.documents import text
-from tracker.documents.digest.compose import DigestLine, compose, week
+from tracker.documents import blocks as text
+from tracker.documents.digest import DigestLine, compose, week
 from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import Message, OutgoingMail, OutgoingState, PendingReference, Release, Report
-from tracker.services import mail_transitions, revisions
-from tracker.services.reports import event_log
+from tracker.pages import prose
+from tracker.services import event_log, mail_transitions
 
 LISTS = ("perf-reports@lists.example.org", "linux-perf@lists.example.org")
 
@@ -62,7 +62,7 @@ def test_the_report_of_a_release_is_held_and_then_goes_once(
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.recipients, mail.report) == (OutgoingState.HELD, list(LISTS), None)
     assert send(server) == {}  # nothing leaves by itself
-    revisions.write("report v5.6", "introduction", "A *calm* release.", "kim", world.now)
+    prose.write("report v5.6", "introduction", "A *calm* release.", "kim", world.now)
     run("report", "v5.6", "--hold")  # composed anew, under the same Message-ID
     assert "A *calm* release." in reloaded(mail).body
     assert (OutgoingMail.objects.count(), reloaded(mail).message_id) == (1, mail.message_id)
@@ -83,7 +83,7 @@ def test_the_report_of_a_release_is_held_and_then_goes_once(
 def test_it_reads_well_in_a_terminal(v5_6: None) -> None:
     run("report", "v5.6", "--hold")
     mail = OutgoingMail.objects.get()
-    assert mail.reason == bulletins.NEEDS_APPROVAL  # the last look has found nothing
+    assert mail.reason == digest.NEEDS_APPROVAL  # the last look has found nothing
     message = message_from_bytes(bytes(mail.raw), policy=policy.default)
     body = message.get_content()
     lines = body.splitlines()
@@ -108,7 +108,7 @@ def test_a_study_is_mailed_in_its_form(world: World, outside: None) -> None:
     assert (mail.subject, mail.state, mail.reason) == (
         "Kernels under OLTP",
         OutgoingState.HELD,
-        bulletins.NEEDS_APPROVAL,
+        digest.NEEDS_APPROVAL,
     )
     assert "v2.6.24.2        1.000   21969" in mail.body
     assert max(map(len, mail.body.splitlines())) <= 78
@@ -232,9 +232,9 @@ def test_each_release_has_a_digest_of_its_own(cycle: Report, world: World) -> No
     now = world.later()
     for version in ("v9.0", "v9.1"):
         Report.objects.update(merged_release=version)
-        bulletin = bulletins.of_week(version, bulletin_config(world), now)
+        bulletin = digest.of_week(version, bulletin_config(world), now)
         assert bulletin
-        bulletins.hold(bulletin, bulletin_config(world), now)
+        digest.hold(bulletin, bulletin_config(world), now)
     assert OutgoingMail.objects.filter(report=None).count() == 2
 
 
@@ -304,10 +304,10 @@ def test_one_that_was_cancelled_can_be_sent_after_all(v5_6: None) -> None:
 
 def test_what_no_author_was_told_of_is_in_no_digest(cycle: Report, world: World) -> None:
     Report.objects.update(reported_at=None)
-    assert bulletins.of_week("v9.1", bulletin_config(world), world.now) is None
+    assert digest.of_week("v9.1", bulletin_config(world), world.now) is None
 
 
 def test_a_mark_in_prose_does_not_end_the_mail(v5_6: None, world: World) -> None:
-    revisions.write("report v5.6", "introduction", "Summary\n--\nmore", "kim", world.now)
+    prose.write("report v5.6", "introduction", "Summary\n--\nmore", "kim", world.now)
     run("report", "v5.6", "--hold")
     assert OutgoingMail.objects.get().body.splitlines().count("-- ") == 1

@@ -16,7 +16,7 @@ from pytest_django import DjangoAssertNumQueries
 from tests.world import DANA, World, message_id
 from tracker.models import Release, Report, ReportHighlight
 from tracker.pages import cached
-from tracker.services.revisions import write
+from tracker.pages.prose import write
 
 pytestmark = pytest.mark.django_db
 
@@ -117,7 +117,7 @@ def test_a_page_that_many_ask_for_is_made_by_one(
         time.sleep(0.2)
         return HttpResponse("x" * 100)
 
-    monkeypatch.setattr(cached.change_stamp, "stamp", lambda *_: "the same")
+    monkeypatch.setattr(cached, "stamp", lambda *_: "the same")
     middleware = cached.CachedPages(slow)
 
     def ask() -> None:

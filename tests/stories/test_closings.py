@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.world import World
+from tracker.domain.deadlines import closing_of
 from tracker.domain.events import OPEN, EventData, EventKind, Role, Verdict
-from tracker.domain.report_state.fold import fold
-from tracker.domain.timing.closing import closing_of
+from tracker.domain.report_state import fold
 from tracker.models import Decision, Release, Report, Suggestion
-from tracker.services.reports import event_log, suggestions
-from tracker.services.reports.closing import suggest_closings
+from tracker.services import event_log, report_actions
+from tracker.services.event_log import suggest_closings
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -67,12 +67,12 @@ def test_a_person_decides_once(world: World) -> None:
     assert suggest_closings(day + 101 * DAY) == 0
     [suggestion] = Suggestion.objects.all()
     assert "never merged" in suggestion.quote
-    assert suggestions.decide(suggestion, Decision.ACCEPTED, "toni", day + 101 * DAY)
+    assert report_actions.decide(suggestion, Decision.ACCEPTED, "toni", day + 101 * DAY)
     assert Report.objects.get().state == "dropped"
-    assert suggestions.take_back(suggestion, "toni", day + 102 * DAY)
+    assert report_actions.take_back(suggestion, "toni", day + 102 * DAY)
     assert Report.objects.get().state == "no_response"
     suggestion.refresh_from_db()
-    assert suggestions.decide(suggestion, Decision.REJECTED, "toni", day + 102 * DAY)
+    assert report_actions.decide(suggestion, Decision.REJECTED, "toni", day + 102 * DAY)
     assert suggest_closings(day + 300 * DAY) == 0
 
 

@@ -11,15 +11,15 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archives.filing import conclusions
-from bot.archives.replay import replay_all
-from bot.mail.identity import BotIdentity
-from bot.replies.effect import Effect, Mode
+from bot.archives import filing
+from bot.archives.batch import replay_all
+from bot.mail.settings import BotIdentity
 from bot.replies.effects import MERE_RESPONSE
+from bot.replies.rules.notation import Effect, Mode
 from tests.world import DANA, World, message_id, state, status_text
 from tracker.domain.events import EventKind
 from tracker.models import Decision, Event, Report, RuleRecord, Suggestion
-from tracker.pages.review.excerpt import excerpt
+from tracker.pages.review import excerpt
 
 pytestmark = pytest.mark.django_db
 # What the mail of these tests is read as: nothing sure, and that it may be expected.
@@ -249,7 +249,7 @@ def test_a_decision_stands_when_a_later_release_reads_more_or_less_in_the_mail(
     another = Effect(EventKind.DROPPED, Mode.SUGGEST, "classifier", quote="We do more now.")
     for before, after in (((another,), ()), ((), (another,))):
         changed = [*before, *READ, *after]
-        monkeypatch.setattr(conclusions, "effects_of", lambda *_, effects=changed: tuple(effects))
+        monkeypatch.setattr(filing, "effects_of", lambda *_, effects=changed: tuple(effects))
         replay_all(world.identity, world.now)
         assert list(Suggestion.objects.filter(decision=Decision.OPEN).values_list("kind", flat=True)) == ["dropped"]
         assert Suggestion.objects.get(decision="rejected").kind == "expected"

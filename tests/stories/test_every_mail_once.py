@@ -14,16 +14,14 @@ import pytest
 from django.utils import timezone
 
 from bot import tasks
-from bot.checks import check_settings
-from bot.compose.policy.rates import Rates
-from bot.demo.catcher import serve
-from bot.demo.inbox import DemoInbox
-from bot.outbox import recovery, sender
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.composing.follow_ups import compose_follow_ups
-from bot.outbox.recovery import RecoveryPolicy
-from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus
-from bot.outbox.transports.smtp import Server, SmtpTransport
+from bot.apps import check_settings
+from bot.compose.policy import Rates
+from bot.demo import DemoInbox, serve
+from bot.notifications.follow_ups import compose_follow_ups
+from bot.notifications.report import compose_due
+from bot.outbox import reconcile, sender
+from bot.outbox.reconcile import RecoveryPolicy
+from bot.outbox.transports import Envelope, SendOutcome, SendStatus, Server, SmtpTransport
 from tests.conftest import ROOT
 from tests.mail_server import Moody, free_port, mail_server
 from tests.outbox import act, claim, in_state, reloaded, send, states_of
@@ -183,7 +181,7 @@ def test_a_person_decides_on_a_doubt(world: World, moody: tuple[Moody, Server]) 
     mail = vanished(world, moody)
     assert "the connection broke after the last dot" in mail.reason
     later(600)
-    assert recovery.resolve(RecoveryPolicy(), timezone.now()) == 0  # unless a policy says so
+    assert reconcile.resolve(RecoveryPolicy(), timezone.now()) == 0  # unless a policy says so
     assert send(moody[1]) == {}
     assert act(mail, "resend", "the list has no copy")
     assert send(moody[1]) == {SendStatus.SENT: 1}
@@ -196,17 +194,17 @@ def test_a_policy_sends_again_what_was_seen_nowhere_and_once(world: World, moody
     policy = RecoveryPolicy(timedelta(minutes=30), resend=True)
     mail = vanished(world, moody)
     later(29)
-    assert recovery.resolve(policy, timezone.now()) == 0
+    assert reconcile.resolve(policy, timezone.now()) == 0
     later(31)
-    assert recovery.resolve(policy, timezone.now()) == 0  # no archive was read: it could not have been seen
+    assert reconcile.resolve(policy, timezone.now()) == 0  # no archive was read: it could not have been seen
     Archive.objects.create(path="/a", read_at=timezone.now() - timedelta(minutes=40))
-    assert recovery.resolve(policy, timezone.now()) == 0  # that was too early
+    assert reconcile.resolve(policy, timezone.now()) == 0  # that was too early
     Archive.objects.update(read_at=timezone.now())
     moody[0].vanish = True
-    assert recovery.resolve(policy, timezone.now()) == 1
+    assert reconcile.resolve(policy, timezone.now()) == 1
     assert send(moody[1]) == {SendStatus.IN_DOUBT: 1}
     later(600)
-    assert recovery.resolve(policy, timezone.now()) == 0  # now a person must look
+    assert reconcile.resolve(policy, timezone.now()) == 0  # now a person must look
     assert reloaded(mail).state == S.IN_DOUBT
     assert moody[0].ids == {mail.message_id: 2}
     assert "sent again with the same Message-ID" in " ".join(mail.transitions.values_list("words", flat=True))
@@ -221,9 +219,9 @@ def test_the_archive_that_holds_our_mail_is_asked_and_no_other(world: World, moo
     later(60)
     policy = RecoveryPolicy(timedelta(minutes=30), resend=True)
     Archive.objects.filter(pk=held.pk).update(read_at=timezone.now() - timedelta(hours=2))
-    assert recovery.resolve(policy, timezone.now()) == 0
+    assert reconcile.resolve(policy, timezone.now()) == 0
     Archive.objects.filter(pk=held.pk).update(read_at=timezone.now())
-    assert recovery.resolve(policy, timezone.now()) == 1
+    assert reconcile.resolve(policy, timezone.now()) == 1
     assert reloaded(mail).state == S.APPROVED
 
 
@@ -262,7 +260,7 @@ def test_a_worker_that_dies_between_sending_and_telling_leaves_the_telling_to_th
 ) -> None:
     (mail,) = compose(world)
     with monkeypatch.context() as dying:
-        dying.setattr(sender.record_sent, "record_sent", lambda *words: None)
+        dying.setattr(sender.mail_transitions, "record_sent", lambda *words: None)
         assert send(moody[1]) == {SendStatus.SENT: 1}
     assert reloaded(mail).unrecorded
     assert not Report.objects.get().reported_at

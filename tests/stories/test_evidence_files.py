@@ -34,7 +34,7 @@ def attach(tmp_path: Path, **files: str) -> str:
     for side, text in files.items():
         path = tmp_path / f"{side}.txt"
         path.write_text(text)
-        call_command("evidence", str(path), "--report", "b" * 12, "--side", side, stdout=out, stderr=out)
+        call_command("tool_output", str(path), "--report", "b" * 12, "--side", side, stdout=out, stderr=out)
     return out.getvalue()
 
 
@@ -75,12 +75,12 @@ def test_wrong_ones_are_refused(report: Report, tmp_path: Path, client: Client) 
         (["--kernel", "v9.9"], "no kernel v9.9 was measured"),
     ):
         with pytest.raises(CommandError, match=why):
-            call_command("evidence", str(good), *arguments)
+            call_command("tool_output", str(good), *arguments)
     (tmp_path / "empty.txt").write_text("\n")
     err = io.StringIO()
     files = [str(tmp_path / "empty.txt"), str(tmp_path / "missing.txt"), str(good)]
     with pytest.raises(CommandError, match="2 of 3 refused"):
-        call_command("evidence", *files, "--report", "b" * 12, "--side", "parent", stderr=err, stdout=err)
+        call_command("tool_output", *files, "--report", "b" * 12, "--side", "parent", stderr=err, stdout=err)
     assert "refused: empty.txt: the file is empty" in err.getvalue()
     assert "attached: good.txt" in err.getvalue()
     for path, status in (

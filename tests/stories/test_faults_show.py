@@ -17,21 +17,20 @@ from django.test import Client
 from kombu import Queue
 from prometheus_client.parser import text_string_to_metric_families
 
-from bot.archives.mirrors import forget_others
+from bot.archives.reader import forget_others
 from bot.archives.sources import shown
-from bot.mail.identity import BotIdentity
+from bot.celery import RecordedTask
+from bot.mail.settings import BotIdentity
 from bot.management.commands.up import commands
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.fault_mail import mail_operators
-from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus
-from bot.outbox.transports.smtp import Server, SmtpTransport
-from bot.runtime.recorded_task import RecordedTask
-from bot.upstream.tracking.follow import Patience, follow
+from bot.notifications.faults import mail_operators
+from bot.notifications.report import compose_due
+from bot.outbox.transports import Envelope, SendOutcome, SendStatus, Server, SmtpTransport
+from bot.upstream.tracking import Patience, follow
 from bot.web.metrics import queue_lengths
 from tests.kernel import Kernel
 from tests.mail_server import Moody
 from tests.world import World
-from tracker.log_context import AddContext, bound, json_formatter
+from tracker.logs import AddContext, bound, json_formatter
 from tracker.models import FaultMail, Mirror, OutgoingMail, OutgoingState, TaskRun, Tree
 from tracker.services import mail_transitions
 from tracker.services.faults import faults, snapshot
@@ -165,7 +164,7 @@ def test_probes(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*arguments: Any) -> None:
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr("tracker.pages.health.views.MigrationExecutor", gone)
+    monkeypatch.setattr("tracker.pages.health.MigrationExecutor", gone)
     answer = client.get("/readyz")
     assert (answer.status_code, answer.content) == (503, b"not ready: the database can't be reached\n")
 
@@ -203,7 +202,7 @@ def test_without_a_database_a_page_says_so_and_tries_again(monkeypatch: pytest.M
     def gone(*arguments: Any) -> None:
         raise OperationalError("connection to server at 10.0.0.2 failed")
 
-    monkeypatch.setattr("tracker.pages.home.queries.home_page", gone)
+    monkeypatch.setattr("tracker.pages.home.home_page", gone)
     client = Client(raise_request_exception=False)
     page = client.get("/")
     assert (page.status_code, page["Retry-After"]) == (503, "10")
@@ -239,7 +238,7 @@ def test_what_the_errors_of_databases_mean(error: Exception, meaning: str) -> No
 
 
 def test_an_error_of_the_program_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracker.pages.home.queries.home_page", lambda now: 1 / 0)
+    monkeypatch.setattr("tracker.pages.home.home_page", lambda now: 1 / 0)
     assert Client(raise_request_exception=False).get("/").status_code == 500
 
 

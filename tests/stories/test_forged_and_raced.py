@@ -14,16 +14,15 @@ import pytest
 from django.utils import timezone
 
 from bot.mail.bounces import MOST_BYTES, read_bounce
+from bot.notifications import report as composer
+from bot.notifications.report import compose_due, refresh_unsent
 from bot.outbox import sender
-from bot.outbox.composing import composer
-from bot.outbox.composing.composer import compose_due, refresh_unsent
-from bot.outbox.transports.port import SendOutcome, SendStatus
+from bot.outbox.transports import SendOutcome, SendStatus
 from tests.conftest import ROOT
 from tests.outbox import act, claim, reloaded, states_of
 from tests.world import LEE, World, message_id
 from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions
-from tracker.services.outgoing import record_sent
 
 S = OutgoingState
 
@@ -99,7 +98,7 @@ def test_a_report_is_told_though_its_mail_left_in_two_parts_at_once(world: World
     (claimed,) = claim(timezone.now() + timedelta(days=1))
     sender.record(claimed, SendOutcome(SendStatus.SENT, "250"), "worker")
     assert reloaded(mail).unrecorded
-    record_sent.record_sent(timezone.now())
+    mail_transitions.record_sent(timezone.now())
     assert Report.objects.get().reported_at
 
 
@@ -191,7 +190,7 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.utils import timezone
 from datetime import timedelta
-from bot.outbox import due_mail
+from bot.outbox import sender as due_mail
 from tests.crash import mails
 call_command("migrate", verbosity=0)
 mails.make(6, timezone.now(), lines=1)

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.archives.replay import replay_all
+from bot.archives.batch import replay_all
 from bot.mail.addresses import Address
-from bot.mail.auth.trust_anchors import TrustAnchors
-from bot.mail.identity import BotIdentity
+from bot.mail.settings import BotIdentity, TrustAnchors
 from tests.bot.mail.test_trust import DKIM, RECORD, signed
 from tests.world import DANA, DIFF, World, message_id, state
 from tracker.models import Commit, Decision, Event, Message, Report, Suggestion
-from tracker.services.reports.suggestions import decide
+from tracker.services.report_actions import decide
 
 pytestmark = pytest.mark.django_db
 TEXTS = ["#lkp invalid", "I've dropped this patch.", "I'll send a fix tomorrow.", "It is the lock.", "#lkp fix: mm: x"]

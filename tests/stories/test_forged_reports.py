@@ -13,15 +13,15 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from bot.archives import filing
-from bot.archives.replay import replay_all
+from bot.archives.batch import replay_all
 from bot.mail.addresses import Address
-from bot.mail.identity import BotIdentity
+from bot.mail.settings import BotIdentity
 from tests.bot.mail.test_trust import DKIM, RECORD, signed
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tests.world import DANA, World, state
 from tracker.models import Decision, Event, Finding, Message, Report, Suggestion
-from tracker.services.accounts.roles import permit_of
-from tracker.services.reports.suggestions import decide
+from tracker.services.accounts import permit_of
+from tracker.services.report_actions import decide
 
 pytestmark = pytest.mark.django_db
 MALLORY = Address("Mallory", "mallory@evil.example")

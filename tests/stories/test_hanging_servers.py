@@ -20,14 +20,13 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
 
-from bot.archives.mirrors import MirrorPatience, read_mirror
-from bot.archives.sources.mirror import clone_following, next_epoch
-from bot.demo.catcher import serve
-from bot.demo.inbox import DemoInbox
+from bot.archives.public_inbox import clone_following, next_epoch
+from bot.archives.reader import MirrorPatience, read_mirror
+from bot.demo import DemoInbox, serve
 from bot.errors import Busy
-from bot.git import repository as git
-from bot.mail.identity import BotIdentity
-from bot.runtime.leases import acquire
+from bot.git import repository
+from bot.leases import acquire
+from bot.mail.settings import BotIdentity
 from tests.conftest import ROOT
 from tests.databases import migrated
 from tests.mail_server import free_port
@@ -61,8 +60,8 @@ def mirror_of(directory: Path, url: str) -> Path:
     inbox = DemoInbox(directory)
     inbox.add(b"From: a@b.example\nMessage-ID: <a@b>\nSubject: x\n\nx\n")
     epoch = directory / "git" / "0.git"
-    git.run(epoch, "config", "remote.origin.url", url)
-    git.run(epoch, "config", "remote.origin.fetch", "+refs/*:refs/*")
+    repository.run(epoch, "config", "remote.origin.url", url)
+    repository.run(epoch, "config", "remote.origin.fetch", "+refs/*:refs/*")
     return directory
 
 
@@ -88,7 +87,7 @@ def test_a_fetch_that_hangs_is_stored_and_tried_again_later(
     operator.groups.add(Group.objects.get(name="operator"))
     client.force_login(operator)
     assert "git fetch took more than 1 s" in client.get("/").content.decode()
-    git.run(inbox / "git" / "0.git", "config", "--unset", "remote.origin.url")
+    repository.run(inbox / "git" / "0.git", "config", "--unset", "remote.origin.url")
     later = now + timedelta(minutes=11)  # after two failures it would be twice as long
     assert read_mirror(str(inbox), identity, later, PATIENCE).tally.seen == 1
     row.refresh_from_db()
@@ -119,9 +118,13 @@ def test_a_new_epoch_appears_when_it_is_whole(tmp_path: Path) -> None:
     upstream.add(b"From: a@b.example\nMessage-ID: <a@b>\nSubject: x\n\nx\n")
     (ours / "git").mkdir(parents=True)
     zero = upstream.path / "git" / "0.git"
-    subprocess.run(["git", "clone", "-q", "--mirror", zero, ours / "git" / "0.git"], check=True, env=git.ENVIRONMENT)
+    subprocess.run(
+        ["git", "clone", "-q", "--mirror", zero, ours / "git" / "0.git"], check=True, env=repository.ENVIRONMENT
+    )
     assert next_epoch(ours) is None
-    subprocess.run(["git", "clone", "-q", "--mirror", zero, zero.with_name("1.git")], check=True, env=git.ENVIRONMENT)
+    subprocess.run(
+        ["git", "clone", "-q", "--mirror", zero, zero.with_name("1.git")], check=True, env=repository.ENVIRONMENT
+    )
     (ours / "git" / "1.part").mkdir()  # a worker was killed
     (ours / "git" / "1.part" / "HEAD").write_text("x")
     assert clone_following(ours) == 1
@@ -133,7 +136,7 @@ def test_git_ends_with_its_worker(tmp_path: Path) -> None:
     with silent_server() as port:
         inbox = mirror_of(tmp_path / "list", f"git://127.0.0.1:{port}/x.git")
         code = (
-            "import sys; from pathlib import Path; from bot.archives.sources.mirror import fetch;"
+            "import sys; from pathlib import Path; from bot.archives.public_inbox import fetch;"
             "fetch(Path(sys.argv[1]), 600)"
         )
         worker = subprocess.Popen([sys.executable, "-c", code, str(inbox)], cwd=ROOT)

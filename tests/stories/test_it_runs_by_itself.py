@@ -23,10 +23,8 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from bot.demo.catcher import Catcher
-from bot.demo.inbox import DemoInbox
-from bot.demo.tree import DemoTree
-from bot.mail.identity import BotIdentity
+from bot.demo import Catcher, DemoInbox, DemoTree
+from bot.mail.settings import BotIdentity
 from tests.bot.mail.test_trust import RECORD, signed
 from tests.conftest import ROOT
 from tests.world import DANA, START, World
@@ -42,7 +40,7 @@ class Slow(Catcher):
     stall = 0.0
     rcpt_count = 0
 
-    async def handle_RCPT(  # noqa: N802
+    async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         self.rcpt_count += 1

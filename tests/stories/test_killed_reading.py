@@ -79,8 +79,8 @@ def wait_for_a_save(reading: subprocess.Popen[bytes], var: Path) -> None:
 
 def archive(shared: Path, folder: Path) -> Path:
     """A real list, with the real threads once more at its end, so that there is enough to be filed."""
-    from bot.archives.sources.mbox import read_mbox
-    from bot.archives.sources.public_inbox import read_epoch
+    from bot.archives.files import read_mbox
+    from bot.archives.public_inbox import read_epoch
 
     small = folder / "small.git"
     subprocess.run(["git", "clone", "-q", "--mirror", shared / "lore" / "linux-nfs.0.bundle", small], check=True)

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from bot.mail.identity import BotIdentity
+from bot.mail.settings import BotIdentity
 from tests.world import DANA, LEE, World, message_id
 from tracker.domain.events import Awaited, EventData, EventKind, Role, Verdict
-from tracker.domain.lab.debts import Request, debts_of
-from tracker.domain.report_state.fold import fold
+from tracker.domain.lab_jobs import Request, debts_of
+from tracker.domain.report_state import fold
 from tracker.models import Message
-from tracker.pages.lab.queries import work_list
-from tracker.services.reports import event_log
+from tracker.pages.lab import work_list
+from tracker.services import event_log
 from tracker.templatetags.words import b4_mbox
 
 FRIDAY = datetime(2026, 11, 20, 9, tzinfo=UTC)
@@ -136,7 +136,7 @@ def test_those_that_wait_longest_are_shown(world: World, client: Client, monkeyp
         world.post(DANA, "Which kernel config did you use for this?", to=message_id(report))
         world.later(2)
         world.read()
-    monkeypatch.setattr("tracker.pages.lab.queries.MOST", 2)
+    monkeypatch.setattr("tracker.pages.lab.MOST", 2)
     found = work_list(world.now)
     assert ([row.report for row in found.rows], found.cut) == (reports[:2], True)
     assert "More reports wait for the lab" in client.get("/lab/").content.decode()

@@ -13,23 +13,20 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from bot.demo.tree import DemoTree
+from bot.demo import DemoTree
 from bot.errors import Unreadable
-from bot.git import applying
-from bot.lab.open_jobs import open_jobs
-from bot.lab.requested_patch import requested_patch
+from bot.git import inspection
+from bot.lab import open_jobs, requested_patch
 from bot.mail.addresses import Address
-from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
-from bot.outbox.composing.follow_ups import compose_follow_ups
-from bot.results import rejected_input
+from bot.mail.settings import BotIdentity
+from bot.notifications.follow_ups import compose_follow_ups
+from bot.results import recognise
 from tests.world import DANA, LEE, World, message_id
 from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import Event, Finding, LabJob, Message, OutgoingMail, Report
-from tracker.services import lab_jobs
-from tracker.services.accounts import api_keys
-from tracker.services.accounts.api_keys import Scope
-from tracker.services.reports import event_log
+from tracker.services import accounts, event_log, lab_jobs
+from tracker.services.accounts import Scope
 
 EVE = Address("Eve", "eve@x.example")
 OLD = "#define SCAN_COST 56\n\nint scan(void);\n"
@@ -63,7 +60,7 @@ def report(world: World) -> Report:
 @pytest.fixture
 def runner(client: Client, db: None) -> Any:
     """A function that posts as a runner with a key, and returns status and answer."""
-    _, token = api_keys.create("runner", [Scope.JOBS], "", timezone.now())
+    _, token = accounts.create("runner", [Scope.JOBS], "", timezone.now())
 
     def post(path: str, body: Any, key: str = token) -> tuple[int, Any]:
         sent = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -276,7 +273,7 @@ def test_what_is_wrong_is_named(world: World, report: Report, runner: Any, path:
 def test_only_a_key_for_jobs_opens_the_door(world: World, report: Report, runner: Any, client: Client) -> None:
     ask(world, report)
     job = opened(world)
-    _, other = api_keys.create("results only", [Scope.RESULTS], "*", timezone.now())
+    _, other = accounts.create("results only", [Scope.RESULTS], "*", timezone.now())
     for path in ("claim", f"{job.pk}/extend", f"{job.pk}/release", f"{job.pk}/result"):
         assert runner(path, {}, key="perfwork_wrong")[0] == 401
         assert runner(path, {}, key=other)[0] == 403
@@ -371,7 +368,7 @@ def test_two_runners_at_once_get_a_job_each(world: World, report: Report) -> Non
 
 
 def test_the_example_runner_says_what_is_wrong(world: World) -> None:
-    script = Path(rejected_input.__file__).parents[2] / "fixtures" / "runner.py"
+    script = Path(recognise.__file__).parents[2] / "fixtures" / "runner.py"
     run = ["python3", str(script), "--url", "http://127.0.0.1:9", "--tree", "none"]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
@@ -453,7 +450,7 @@ def test_the_culprit_is_looked_for_in_every_tree(world: World, report: Report) -
     open_jobs(world.identity, [world.directory / "other.git", world.directory / "linux.git"], world.now)
     job = LabJob.objects.get()
     assert (job.applies, job.base) == (True, report.culprit.sha)
-    found = applying.check([world.directory / "other.git"], ["f" * 40], STALE)
+    found = inspection.check([world.directory / "other.git"], ["f" * 40], STALE)
     assert not found.known  # a head alone says nothing
 
 
@@ -462,7 +459,7 @@ def test_a_slow_tree_says_nothing_about_a_patch(world: World, report: Report, mo
         raise Unreadable("/srv/linux.git: git apply took more than 120 s")
 
     ask(world, report)
-    monkeypatch.setattr(applying.git, "run", slow)
+    monkeypatch.setattr(inspection.git, "run", slow)
     open_jobs(world.identity, [world.directory / "linux.git"], world.now)
     job = LabJob.objects.get()
     assert (job.applies, job.detail) == (None, "")

@@ -6,24 +6,22 @@ from datetime import timedelta
 
 import pytest
 
-from bot.compose.policy.policy import Policy
-from bot.compose.policy.rates import Rates
-from bot.mail.people.mailmap import read_mailmap
-from bot.outbox.composing import composer
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.composing.follow_ups import compose_follow_ups
-from bot.outbox.context.policy_context import MailCalendar, excluded_addresses
-from bot.outbox.due_mail import claim_due
-from bot.outbox.recovery import RecoveryPolicy, resolve
-from bot.outbox.transports.smtp import Server
-from bot.results.drop_directory import take_dropped
+from bot.compose.policy import Policy, Rates
+from bot.mail.settings import read_mailmap
+from bot.notifications import report as composer
+from bot.notifications.follow_ups import compose_follow_ups
+from bot.notifications.report import compose_due
+from bot.outbox.drafts import MailCalendar, excluded_addresses
+from bot.outbox.reconcile import RecoveryPolicy, resolve
+from bot.outbox.sender import claim_due
+from bot.outbox.transports import Server
+from bot.results.intake import take_dropped
 from tests.mail_server import Moody
 from tests.outbox import send, states_of
 from tests.world import DANA, World
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Archive, Correspondent, Mailing, OutgoingMail, OutgoingState, Purpose, Report
-from tracker.services import mail_transitions
-from tracker.services.reports import event_log
+from tracker.services import event_log, mail_transitions
 
 pytestmark = pytest.mark.django_db
 S = OutgoingState
@@ -134,6 +132,6 @@ def test_an_entry_that_another_worker_took_ends_nothing(
         (drop / "a.log").unlink(missing_ok=True)
         return True
 
-    monkeypatch.setattr("bot.results.drop_directory._is_settled", taken)
+    monkeypatch.setattr("bot.results.intake._is_settled", taken)
     assert take_dropped(drop, [], world.now) == 0
     assert [each.name for each in sorted((drop / "refused").iterdir())] == ["b.json", "b.json.reason"]

@@ -6,20 +6,18 @@ from typing import Any
 
 import pytest
 
-from bot.compose.policy.action import Action
-from bot.compose.policy.policy import Policy, PolicyRule
-from bot.outbox.composing import composer
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.composing.follow_ups import compose_follow_ups
-from bot.outbox.context.compose_config import ComposeConfig
+from bot.compose.policy import Action, Policy, PolicyRule
+from bot.notifications import report as composer
+from bot.notifications.follow_ups import compose_follow_ups
+from bot.notifications.report import compose_due
+from bot.outbox.drafts import ComposeConfig
 from tests.kernel import TITLE
 from tests.outbox import act, claim
 from tests.stories.test_thread_mail import OTHER, mails, measured, still_there
 from tests.world import DANA, World, message_id
 from tracker.domain.events import EventData, EventKind
 from tracker.models import BisectResult, Commit, Correspondent, Mailing, OutgoingMail, OutgoingState, Report
-from tracker.services import mail_transitions
-from tracker.services.reports import event_log
+from tracker.services import event_log, mail_transitions
 
 ONE_A_DAY = ComposeConfig(policy=Policy(per_author=1))
 

@@ -11,7 +11,7 @@ from tests.stories.test_thread_mail import FIX, further, mails, measured, read
 from tests.world import DANA, DIFF, LEE, World, message_id
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Commit, Decision, Event, OutgoingState, Report, Suggestion
-from tracker.services.reports import event_log, suggestions
+from tracker.services import event_log, report_actions
 
 # --- a fix that was measured ---
 
@@ -159,7 +159,7 @@ def test_a_report_that_was_wrong_is_withdrawn(world: World) -> None:
     world.identity = replace(world.identity, trust_policy="verified")
     world.read()
     suggestion = Suggestion.objects.get(report=report, kind="invalid")
-    suggestions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
+    report_actions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
     assert further(world) == 1
     (mail,) = mails(report)
     assert "Please disregard this report; it was wrong." in read(mail).text
@@ -175,10 +175,10 @@ def test_it_is_withdrawn_once_though_somebody_wavers(world: World) -> None:
     world.read()
     for _ in range(2):
         suggestion = Suggestion.objects.get(report=report, kind="invalid")
-        suggestions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
+        report_actions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
         further(world)
         assert mails(report)[0].state == OutgoingState.APPROVED
-        suggestions.take_back(suggestion, "olga", world.later())
+        report_actions.take_back(suggestion, "olga", world.later())
         further(world)
         assert [mail.state for mail in mails(report)] == [OutgoingState.CANCELLED]
 

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from bot.outbox.composing.composer import compose_due
-from bot.results.storage.curve_building import extend_curves
+from bot.notifications.report import compose_due
+from bot.results.curves import extend_curves
 from tests.world import World
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Curve, CurveChange, OutgoingMail, Report
-from tracker.services.reports import event_log
+from tracker.services import event_log
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HEADLINE = {"metric": "will-it-scale.per_process_ops", "unit": "1/s", "direction": "higher", "role": "headline"}

@@ -9,8 +9,8 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.transports.smtp import Server
+from bot.notifications.report import compose_due
+from bot.outbox.transports import Server
 from tests.mail_server import Moody
 from tests.outbox import reloaded, send, states_of
 from tests.world import World

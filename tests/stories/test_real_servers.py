@@ -20,12 +20,10 @@ from django.utils import timezone
 
 from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
-from bot.demo.catcher import serve
-from bot.demo.inbox import DemoInbox
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.sent_folder import SentFolder
-from bot.outbox.transports.port import SendStatus
-from bot.outbox.transports.smtp import Server
+from bot.demo import DemoInbox, serve
+from bot.notifications.report import compose_due
+from bot.outbox.sender import SentFolder
+from bot.outbox.transports import SendStatus, Server
 from tests import postfix
 from tests.conftest import ROOT
 from tests.mail_server import free_port

@@ -6,15 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from bot.compose.policy.action import Action
-from bot.compose.policy.policy import Policy
-from bot.compose.policy.reminding import ReminderPolicy
+from bot.compose.policy import Action, Policy, ReminderPolicy
 from bot.mail.addresses import Address
-from bot.mail.people.mailmap import read_mailmap
-from bot.outbox import due_mail
-from bot.outbox.composing import reminders
-from bot.outbox.composing.follow_ups import compose_follow_ups
-from bot.outbox.context.compose_config import ComposeConfig
+from bot.mail.settings import read_mailmap
+from bot.notifications import reminder
+from bot.notifications.follow_ups import compose_follow_ups
+from bot.outbox import sender
+from bot.outbox.drafts import ComposeConfig
 from tests.outbox import act
 from tests.stories.test_reminders import DAY, SEND, WEEK, claimable, read, remind, sent
 from tests.stories.test_reminders import reminders as stored
@@ -31,8 +29,7 @@ from tracker.models import (
     Reminder,
     Report,
 )
-from tracker.services import mail_transitions
-from tracker.services.reports import event_log
+from tracker.services import event_log, mail_transitions
 
 HOLD = ComposeConfig(policy=Policy(reminders=ReminderPolicy(action=Action.HOLD)))
 
@@ -43,7 +40,7 @@ def record(world: World, report: Report, kind: EventKind, **more: str) -> None:
 
 
 def claim_one(world: World) -> OutgoingMail:
-    [mail] = due_mail.claim_due(world.now, timedelta(minutes=5), 50, "worker")
+    [mail] = sender.claim_due(world.now, timedelta(minutes=5), 50, "worker")
     return mail
 
 
@@ -127,14 +124,14 @@ def test_mail_written_before_and_read_after_stops_it(world: World) -> None:
 
 def test_what_closes_a_report_while_a_reminder_is_composed_wins(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     report = world.report()
-    take = reminders.locks.take
+    take = reminder.database.take
 
     def closed_meanwhile(lock: object) -> None:
         take(lock)  # type: ignore[arg-type]
-        if lock is reminders.Lock.REMINDERS:
+        if lock is reminder.Lock.REMINDERS:
             record(world, report, EventKind.INVALID, actor="toni")
 
-    monkeypatch.setattr(reminders.locks, "take", closed_meanwhile)
+    monkeypatch.setattr(reminder.database, "take", closed_meanwhile)
     assert remind(world, 2 * WEEK) == 0
     assert stored() == []
 
@@ -142,15 +139,15 @@ def test_what_closes_a_report_while_a_reminder_is_composed_wins(world: World, mo
 def test_two_workers_send_a_person_one_mail(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.report()
     world.report("mm: second", "b" * 40, id="second")
-    take, others = reminders.locks.take, [True]
+    take, others = reminder.database.take, [True]
 
     def another_was_faster(lock: object) -> None:
-        if lock is reminders.Lock.REMINDERS and others.pop() if others else False:
+        if lock is reminder.Lock.REMINDERS and others.pop() if others else False:
             Report.objects.filter(culprit__sha="b" * 40).update(urgency=10**15)
-            assert reminders.compose_reminders(world.identity, world.now, SEND) == 1
+            assert reminder.compose_reminders(world.identity, world.now, SEND) == 1
         take(lock)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(reminders.locks, "take", another_was_faster)
+    monkeypatch.setattr(reminder.database, "take", another_was_faster)
     assert remind(world, 2 * WEEK) == 0
     assert len(stored()) == 1
 

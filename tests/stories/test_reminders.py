@@ -8,21 +8,18 @@ from datetime import timedelta
 import pytest
 
 from bot.compose.conventions import Conventions
-from bot.compose.policy.action import Action
-from bot.compose.policy.policy import Policy
-from bot.compose.policy.reminding import ReminderPolicy
+from bot.compose.policy import Action, Policy, ReminderPolicy
 from bot.mail.addresses import Address
 from bot.mail.message import ParsedMail, parse
-from bot.outbox import due_mail
-from bot.outbox.composing.follow_ups import compose_follow_ups
-from bot.outbox.composing.reminders import compose_reminders
-from bot.outbox.context.compose_config import ComposeConfig
+from bot.notifications.follow_ups import compose_follow_ups
+from bot.notifications.reminder import compose_reminders
+from bot.outbox import sender
+from bot.outbox.drafts import ComposeConfig
 from tests.outbox import act, reloaded, unrecorded
 from tests.world import DANA, LEE, World, message_id
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Commit, Correspondent, Mailing, OutgoingMail, OutgoingState, Reminder, Report
-from tracker.services import mail_transitions
-from tracker.services.reports import event_log
+from tracker.services import event_log, mail_transitions
 
 SEND = ComposeConfig(policy=Policy(reminders=ReminderPolicy(action=Action.SEND)))
 WEEK, DAY = 24 * 7, 24
@@ -47,7 +44,7 @@ def read(mail: OutgoingMail) -> ParsedMail:
 
 def claimable(world: World) -> list[str]:
     """The purposes of the mails that a worker would send now."""
-    return [each.purpose for each in due_mail.claim_due(world.now, timedelta(minutes=5), 50, "worker")]
+    return [each.purpose for each in sender.claim_due(world.now, timedelta(minutes=5), 50, "worker")]
 
 
 def test_a_silent_author_is_reminded_on_one_screen(world: World) -> None:

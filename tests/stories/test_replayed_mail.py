@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.mail.identity import BotIdentity
+from bot.mail.settings import BotIdentity
 from tests.bot.mail.test_trust import DKIM, signed
 from tests.world import DANA, World, message_id, state
 from tracker.models import Event, Message, OutgoingMail, Report, Suggestion

@@ -23,8 +23,8 @@ from tests.conftest import ROOT
 from tests.tracker.lines import line
 from tests.world import DANA, LEE, World, message_id
 from tracker.models import Event, OutgoingMail, PasswordAttempt, Purpose, Report, SavedView, Session
-from tracker.services.accounts import passwords, sign_in_links
-from tracker.services.accounts.network import network_of
+from tracker.services import accounts
+from tracker.services.accounts import network_of
 
 PASSWORD = "wool-and-granite-7"
 
@@ -96,15 +96,15 @@ def attempt(password: str, name: str = "toni", address: str = "192.0.2.7", path:
 
 
 def test_after_five_wrong_passwords_the_right_one_waits(triager: Client) -> None:
-    for number in range(passwords.PER_ACCOUNT_AND_NETWORK):
+    for number in range(accounts.PER_ACCOUNT_AND_NETWORK):
         answer = attempt(f"wrong {number}")
         assert (answer.status_code, "Wrong username or password." in answer.content.decode()) == (200, True)
     locked = attempt(PASSWORD)
-    assert (locked.status_code, passwords.TOO_MANY in locked.content.decode()) == (429, True)
+    assert (locked.status_code, accounts.TOO_MANY in locked.content.decode()) == (429, True)
     assert attempt(PASSWORD, path="/admin/login/").status_code == 200  # the form again
     assert Session.objects.filter(account=User.objects.get(username="toni").pk).count() == 1  # of the fixture
     assert attempt(PASSWORD, address="192.0.2.8").status_code == 302  # nobody else locks them out
-    PasswordAttempt.objects.update(at=timezone.now() - passwords.WINDOW - timedelta(seconds=1))
+    PasswordAttempt.objects.update(at=timezone.now() - accounts.WINDOW - timedelta(seconds=1))
     assert attempt(PASSWORD).status_code == 302
 
 
@@ -114,17 +114,17 @@ def test_one_place_that_tries_many_accounts_costs_no_hashes(db: None, monkeypatc
     monkeypatch.setattr(User, "set_password", lambda *given: hashed.append(1) or real(*given))  # type: ignore[func-returns-value]
     for number in range(60):
         attempt("x", name=f"user-{number}")
-    assert len(hashed) == passwords.PER_NETWORK  # Django hashes for unknown names, too
-    assert attempt("x", path="/admin/login/").content.decode().count(passwords.TOO_MANY) == 1
+    assert len(hashed) == accounts.PER_NETWORK  # Django hashes for unknown names, too
+    assert attempt("x", path="/admin/login/").content.decode().count(accounts.TOO_MANY) == 1
 
 
 def test_an_account_that_many_places_try_is_locked_and_a_link_still_works(report: Report, author: Client) -> None:
-    for number in range(passwords.PER_ACCOUNT):
+    for number in range(accounts.PER_ACCOUNT):
         attempt("x", name="Dana", address=f"198.51.100.{number}")
     assert attempt(PASSWORD, name="dana", address="203.0.113.5").status_code == 429
-    link = sign_in_links.request_link("dana@dev.example", "203.0.113.5", timezone.now())
+    link = accounts.request_link("dana@dev.example", "203.0.113.5", timezone.now())
     assert link
-    assert Client().post(f"/sign-in/{sign_in_links.token(link)}/").status_code == 302
+    assert Client().post(f"/sign-in/{accounts.token(link)}/").status_code == 302
 
 
 @pytest.mark.parametrize(

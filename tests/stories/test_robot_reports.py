@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
+from bot.archives.batch import ReadTally
 from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
-from bot.archives.tally import ReadTally
-from bot.mail.identity import BotIdentity
-from bot.results.storage.curve_building import extend_curves
+from bot.mail.settings import BotIdentity
+from bot.results.curves import extend_curves
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tracker.models import Curve, Decision, Finding, Report, Suggestion
-from tracker.services.curves.storage import load
-from tracker.services.reports import suggestions
+from tracker.services import report_actions
+from tracker.services.curves import load
 
 SHA = "3b1f0c9d2e440000000000000000000000000000"
 DOUBTFUL = INVENTED.replace("[mm/vmscan]  3b1f0c9d2e:", "[mm/vmscan]  77770c9d2e:")
@@ -88,7 +88,7 @@ def test_a_doubtful_report_waits_for_the_operator(
     assert "held" in page
     assert "the subject names 77770c9d2e" in page
     waiting = Suggestion.objects.filter(kind="reported").get()
-    assert suggestions.decide(waiting, Decision.ACCEPTED, "olga", now)
+    assert report_actions.decide(waiting, Decision.ACCEPTED, "olga", now)
     report = Report.objects.get()
     assert (report.state, report.reported_at) == ("no_response", waiting.occurred_at)
     assert shown(client) == [SHA]

@@ -11,15 +11,14 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from bot.mail.identity import BotIdentity
-from bot.outbox.sign_in_mail import mail_links
-from bot.outbox.transports.smtp import Server, SmtpTransport
+from bot.mail.settings import BotIdentity
+from bot.notifications.sign_in import mail_links
+from bot.outbox.transports import Server, SmtpTransport
 from tests.mail_server import Moody
 from tests.tracker.lines import line
 from tracker.models import Message, RawMessage, Report, SignIn
-from tracker.services import mail_transitions
-from tracker.services.accounts import sign_in_links
-from tracker.services.accounts.roles import CHANGE_REPORTS, DECIDE, SEND, permit_of
+from tracker.services import accounts, mail_transitions
+from tracker.services.accounts import CHANGE_REPORTS, DECIDE, SEND, permit_of
 
 Mailed = tuple[Moody, Server]
 
@@ -33,7 +32,7 @@ def known(db: None) -> str:
 
 @pytest.fixture(autouse=True)
 def no_notification(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracker.pages.accounts.views.enqueue", lambda task: None)
+    monkeypatch.setattr("tracker.pages.accounts.enqueue", lambda task: None)
 
 
 def mail(moody: Mailed, identity: BotIdentity) -> int:
@@ -81,25 +80,25 @@ def test_strangers_get_the_same_answer_and_no_mail(
 
 def test_nobody_is_flooded(known: str) -> None:
     now = datetime.now(UTC)
-    links = [sign_in_links.request_link(known, f"10.0.0.{number}", now) for number in range(5)]
+    links = [accounts.request_link(known, f"10.0.0.{number}", now) for number in range(5)]
     assert [bool(each) for each in links] == [True] * 3 + [False] * 2
-    assert all(sign_in_links.find(sign_in_links.token(each), now) for each in links if each)  # nobody is locked out
-    assert sign_in_links.request_link(known, "10.0.0.9", now + timedelta(minutes=61))
+    assert all(accounts.find(accounts.token(each), now) for each in links if each)  # nobody is locked out
+    assert accounts.request_link(known, "10.0.0.9", now + timedelta(minutes=61))
     for number in range(12):
         line(100 + number, author=f"a{number}@dev.example")
-    links = [sign_in_links.request_link(f"a{number}@dev.example", "10.9.9.9", now) for number in range(12)]
-    assert sum(map(bool, links)) == sign_in_links.PER_NETWORK_ADDRESS
+    links = [accounts.request_link(f"a{number}@dev.example", "10.9.9.9", now) for number in range(12)]
+    assert sum(map(bool, links)) == accounts.PER_NETWORK_ADDRESS
 
 
 @pytest.mark.parametrize("change", ["old", "forged", "cut", "other salt", "used"])
 def test_a_link_that_is_not_good_is_refused(client: Client, known: str, change: str) -> None:
     from django.core import signing
 
-    link = sign_in_links.request_link(known, "", datetime.now(UTC))
+    link = accounts.request_link(known, "", datetime.now(UTC))
     assert link
-    token = sign_in_links.token(link)
+    token = accounts.token(link)
     if change == "old":
-        SignIn.objects.update(asked_at=datetime.now(UTC) - sign_in_links.GOOD_FOR)
+        SignIn.objects.update(asked_at=datetime.now(UTC) - accounts.GOOD_FOR)
     elif change == "used":
         SignIn.objects.update(used_at=datetime.now(UTC))
     token = {"forged": token[:-3] + "abc", "cut": token[:10], "other salt": signing.dumps(link.pk, salt="x")}.get(
@@ -114,22 +113,22 @@ def test_what_a_server_refuses_or_a_stop_holds_is_lost_without_harm(
     known: str, moody: Mailed, identity: BotIdentity
 ) -> None:
     now = datetime.now(UTC)
-    sign_in_links.request_link(known, "", now)
+    accounts.request_link(known, "", now)
     mail_transitions.stop_sending("kim", now)
     assert mail(moody, identity) == 0
     mail_transitions.resume_sending("kim", now)
     assert mail_links(SmtpTransport(Server("127.0.0.1", 1)), identity, now) == 0  # nobody is there: it waits
     assert SignIn.objects.get().mailed_at is None
     assert mail(moody, identity) == 1
-    sign_in_links.request_link(known, "", now)
+    accounts.request_link(known, "", now)
     assert mail_links(SmtpTransport(moody[1]), identity, now + timedelta(hours=1)) == 0  # too late to be of use
 
 
 def test_an_account_of_that_name_is_not_taken_over(known: str) -> None:
     User.objects.create_user(known, "somebody.else@dev.example")
-    link = sign_in_links.request_link(known, "", datetime.now(UTC))
+    link = accounts.request_link(known, "", datetime.now(UTC))
     assert link
-    assert sign_in_links.use(link, datetime.now(UTC)) is None
+    assert accounts.use(link, datetime.now(UTC)) is None
 
 
 @pytest.mark.parametrize(
@@ -164,9 +163,9 @@ def test_a_password_signs_in_and_leads_nowhere_else(db: None, client: Client) ->
 def test_no_other_spelling_is_somebody(db: None, own: str, given: str) -> None:
     """PostgreSQL takes a dotless i for an i where case does not count; a mail server does not."""
     User.objects.create_user("victim", own)
-    assert not sign_in_links.is_known(given)
+    assert not accounts.is_known(given)
     link = SignIn.objects.create(address=given, asked_at=datetime.now(UTC))
-    assert sign_in_links.use(link, datetime.now(UTC)) is None
+    assert accounts.use(link, datetime.now(UTC)) is None
 
 
 @pytest.mark.parametrize(
@@ -183,7 +182,7 @@ def test_what_everybody_reads_signs_nobody_in(db: None, address: str) -> None:
     Message.objects.create(
         message_id="m", report=report, source=source, author_email=address, kind="person", trust="pass"
     )
-    assert sign_in_links.request_link(address, "", datetime.now(UTC)) is None
+    assert accounts.request_link(address, "", datetime.now(UTC)) is None
     assert permit_of(User.objects.create(username="x", email=address))(report) is None
 
 
@@ -193,12 +192,12 @@ def test_a_from_line_alone_makes_nobody_known(db: None) -> None:
     mail = Message.objects.create(
         message_id="m", report=report, source=source, author_email="eve@x.example", kind="person", trust="none"
     )
-    assert not sign_in_links.is_known("eve@x.example")
+    assert not accounts.is_known("eve@x.example")
     Message.objects.filter(pk=mail.pk).update(trust="pass")
-    assert sign_in_links.is_known("eve@x.example")
+    assert accounts.is_known("eve@x.example")
 
 
 def test_an_odd_address_keeps_no_other_mail_back(known: str, moody: Mailed, identity: BotIdentity) -> None:
     SignIn.objects.create(address="a@x.example\nBcc: b@x.example", asked_at=datetime.now(UTC))
-    sign_in_links.request_link(known, "", datetime.now(UTC))
+    accounts.request_link(known, "", datetime.now(UTC))
     assert mail(moody, identity) == 1

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from tests.tracker.lines import line
 from tracker.domain.events import State, Verdict
-from tracker.domain.timing.response_times import WITHIN, Course, by, group
+from tracker.domain.track_record import WITHIN, Course, by, group
 from tracker.models import Event, RuleRecord
-from tracker.pages.statistics.queries import statistics
+from tracker.pages.statistics import load_statistics
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -110,6 +110,6 @@ def test_only_what_was_mailed_and_what_stands_counts(db: None) -> None:
     Event.objects.create(report=undone, key="f", kind="fix_proposed", occurred_at=AT + HOUR, **common)
     Event.objects.create(report=undone, key="u", kind="reversed", occurred_at=AT + HOUR, reverses="f", **common)
     Event.objects.create(report=fixed, key="l", kind="fix_landed", occurred_at=AT + 90 * HOUR, **common)
-    total = statistics().total
+    total = load_statistics().total
     assert (total.response.of, total.candidate.number) == (2, 0)
     assert (total.landing.number, total.landing.median) == (1, 90 * HOUR)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bot.archives.sources.public_inbox import read_epoch
-from bot.demo import story
-from bot.demo.tree import DemoTree
+from bot import demo
+from bot.archives.public_inbox import read_epoch
+from bot.demo import DemoTree
 from bot.mail.message import ParsedMail, parse
 from tests.conftest import ROOT
 
@@ -88,7 +88,7 @@ def test_the_demo_tells_the_same_on_postgresql(tmp_path: Path, postgres: str) ->
 
 
 def test_the_results_name_the_commits_of_the_demo_tree(tmp_path: Path) -> None:
-    shas = set(story.build_tree(DemoTree(tmp_path / "linux.git")).values())
+    shas = set(demo.build_tree(DemoTree(tmp_path / "linux.git")).values())
     results = [json.loads(file.read_text()) for file in sorted((ROOT / "fixtures" / "results").glob("*.json"))]
     assert len(results) == 10
     assert {each["first_bad"]["sha"] for each in results if "first_bad" in each} <= shas

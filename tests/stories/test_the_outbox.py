@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from bot.outbox.composing.composer import compose_due
+from bot.notifications.report import compose_due
 from tests.world import DANA, World
 from tracker.models import Correspondent, Mailing, OutgoingMail
 from tracker.services import mail_transitions

@@ -76,7 +76,7 @@ def test_every_setting_is_documented() -> None:
 
 
 def test_every_command_in_mail_is_documented() -> None:
-    from bot.replies.commands.grammar import Word
+    from bot.replies.commands import Word
 
     shown = re.findall(r"`#lkp (.*?)(?::.*?)?`", (ROOT / "docs" / "answering.md").read_text())
     assert set(shown) == {word.value for word in Word}

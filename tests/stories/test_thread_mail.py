@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from django.db import InternalError
 
-from bot.compose.policy.action import Action
-from bot.compose.policy.policy import Policy, PolicyRule
+from bot.compose.policy import Action, Policy, PolicyRule
 from bot.mail.message import ParsedMail, parse
-from bot.outbox.composing import follow_ups as module
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.composing.follow_ups import compose_follow_ups
-from bot.outbox.context.compose_config import ComposeConfig
+from bot.notifications import follow_ups
+from bot.notifications.follow_ups import compose_follow_ups
+from bot.notifications.report import compose_due
+from bot.outbox.drafts import ComposeConfig
 from tests.kernel import TITLE, Kernel
 from tests.world import DANA, DIFF, World, message_id
 from tracker.domain.events import EventData, EventKind
@@ -29,8 +28,7 @@ from tracker.models import (
     Report,
     Suggestion,
 )
-from tracker.services import mail_transitions
-from tracker.services.reports import event_log, regrading, suggestions
+from tracker.services import event_log, mail_transitions, regrading, report_actions
 
 OTHER = {"id": "lab7-m2", "cpus": 8}
 FIX = "mm/vmscan: stop rescanning"
@@ -102,7 +100,7 @@ def test_what_an_interruption_kept_from_being_composed_is_composed_in_the_next_r
         raise interruption()
 
     with monkeypatch.context() as patch:
-        patch.setattr(module._Further, where, interrupted)
+        patch.setattr(follow_ups._Further, where, interrupted)
         assert further(world) == 0
     assert further(world) == 1
 
@@ -228,7 +226,7 @@ def test_every_report_with_news_gets_its_turn(world: World, monkeypatch: pytest.
         world.ingest(
             measured(world, report, 690, 695, 685, id=f"r{number}", bad={"sha": "e" * 40, "describe": "v9.1-rc5"})
         )
-    monkeypatch.setattr(module, "AT_ONCE", 1)
+    monkeypatch.setattr(follow_ups, "AT_ONCE", 1)
     assert (further(world), further(world)) == (1, 1)
 
 
@@ -310,7 +308,7 @@ def test_who_doubts_it_is_told_and_asked_nothing(world: World) -> None:
     world.read()
     suggestion = Suggestion.objects.filter(report=report, kind="disputed").first()
     if suggestion:
-        suggestions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
+        report_actions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
     assert Report.objects.get().state == "disputed"
     still_there(world, report, "v9.1-rc5")
     assert further(world) == 1
@@ -362,15 +360,15 @@ def test_two_rounds_at_once_put_one_mail_into_the_outbox(world: World, monkeypat
     """Another worker composes between our look and our row."""
     report = world.report()
     still_there(world, report, "v9.1-rc5")
-    first = module._purpose
+    first = follow_ups._purpose
     at = world.later(0.5)
 
     def twice(event: Any) -> str:
-        monkeypatch.setattr(module, "_purpose", first)
+        monkeypatch.setattr(follow_ups, "_purpose", first)
         assert compose_follow_ups(world.identity, at, approve_first=False) == 1
         return first(event)
 
-    monkeypatch.setattr(module, "_purpose", twice)
+    monkeypatch.setattr(follow_ups, "_purpose", twice)
     assert compose_follow_ups(world.identity, at, approve_first=False) == 0
     assert len(mails(report)) == 1
 

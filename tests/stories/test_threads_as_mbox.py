@@ -9,7 +9,7 @@ from pathlib import Path
 
 from django.test import Client
 
-from bot.archives.sources.mbox import read_mbox
+from bot.archives.files import read_mbox
 from tests.world import DANA, World, message_id
 from tracker.models import Message
 

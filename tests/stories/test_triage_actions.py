@@ -9,8 +9,8 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test import Client
 
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.composing.follow_ups import compose_follow_ups
+from bot.notifications.follow_ups import compose_follow_ups
+from bot.notifications.report import compose_due
 from tests.tracker.lines import line
 from tests.world import DANA, World, message_id
 from tracker.models import (
@@ -160,7 +160,7 @@ def test_an_enqueued_task_may_be_lost(
 
 
 def test_a_long_name_is_there_whatever_else_is_asked(client: Client, db: None) -> None:
-    from tracker.services.reports.report_summary import clipped
+    from tracker.services.report_summary import clipped
 
     line(1, merged_release="v5.6", machine=clipped("m" * 130))
     assert "mm: change 1" in text(client, f"/v5.6/?machine={'m' * 130}")

@@ -233,7 +233,7 @@ def test_a_change_that_makes_no_sense_is_refused(toni: Client, posted: dict[str,
     "name", ["a/b", "100%", "50%2F50", "häufig ☃", "a b?c#d&e=f", "'\"<>", "..", "a//b", "x" * 500]
 )
 def test_names_of_every_kind_have_pages(client: Client, db: None, name: str) -> None:
-    from tracker.services.reports.report_summary import clipped
+    from tracker.services.report_summary import clipped
 
     Machine.objects.create(name=name)
     Metric.objects.create(name=name)

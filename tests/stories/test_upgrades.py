@@ -16,7 +16,7 @@ from bot.tasks import fold_reports
 from tests.conftest import ROOT
 from tests.world import DANA, World, message_id
 from tracker.models import Folding, Report
-from tracker.services.reports import folding
+from tracker.services import event_log
 
 pytestmark = pytest.mark.django_db
 
@@ -28,9 +28,9 @@ def upgraded(world: World, monkeypatch: pytest.MonkeyPatch) -> list[Report]:
     world.post(DANA, "I am working on a fix.", to=message_id(reports[0]))
     world.read()
     Report.objects.update(words="", urgency=0, state="no_response")
-    Folding.objects.update_or_create(pk=1, defaults={"version": folding.VERSION - 1, "folded_to": 0})
-    monkeypatch.setattr(folding, "_known_complete", set())
-    monkeypatch.setattr(folding, "_AT_ONCE", 2)
+    Folding.objects.update_or_create(pk=1, defaults={"version": event_log.VERSION - 1, "folded_to": 0})
+    monkeypatch.setattr(event_log, "_known_complete", set())
+    monkeypatch.setattr(event_log, "_AT_ONCE", 2)
     return reports
 
 
@@ -69,7 +69,7 @@ def test_commands_print_no_table_that_is_not_folded(upgraded: list[Report]) -> N
 
 def test_it_goes_on_where_it_was_interrupted(upgraded: list[Report], monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[int]] = []
-    fold = folding.fold
+    fold = event_log.fold
 
     def dies_at_the_second(keys: list[int]) -> None:
         seen.append(keys)
@@ -77,28 +77,28 @@ def test_it_goes_on_where_it_was_interrupted(upgraded: list[Report], monkeypatch
             raise MemoryError
         fold(keys)
 
-    monkeypatch.setattr(folding, "fold", dies_at_the_second)
+    monkeypatch.setattr(event_log, "fold", dies_at_the_second)
     with pytest.raises(MemoryError):
-        folding.fold_all()
-    assert (at := folding.progress())
+        event_log.fold_all()
+    assert (at := event_log.progress())
     assert (at.done, at.total) == (2, 3)
-    assert folding.fold_all() == 1
+    assert event_log.fold_all() == 1
     assert seen[1] == seen[2], "the first slice is not folded twice"
 
 
 def test_a_new_database_has_nothing_to_fold(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(folding, "_known_complete", set())
-    assert folding.progress() is None
-    assert Folding.objects.get().version == folding.VERSION
+    monkeypatch.setattr(event_log, "_known_complete", set())
+    assert event_log.progress() is None
+    assert Folding.objects.get().version == event_log.VERSION
 
 
 def test_once_it_is_complete_it_costs_no_query(
     monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: pytest.FixtureRequest
 ) -> None:
-    monkeypatch.setattr(folding, "_known_complete", set())
-    folding.progress()
+    monkeypatch.setattr(event_log, "_known_complete", set())
+    event_log.progress()
     with django_assert_num_queries(0):  # type: ignore[operator]
-        assert folding.progress() is None
+        assert event_log.progress() is None
 
 
 OLD_DATA = """
@@ -158,7 +158,7 @@ LOOK = """
 from django.test import Client
 from tracker.models import Event, LabJob, Message, OutgoingMail, RateCalendar, RawMessage, Report
 from tracker.models import Suggestion
-from tracker.services import search_index
+from tracker.pages import search as search_index
 print([model.objects.count() for model in (Event, Message, OutgoingMail, RawMessage, Report)])
 print(Report.objects.get().culprit.signers)
 for names in Event.objects.order_by("pk").values_list("kind", "key", "reverses"):

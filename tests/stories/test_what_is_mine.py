@@ -8,14 +8,13 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from bot.git.maintainers import Duty, Responsible
-from bot.git.touched_files import TouchedFiles
+from bot.git.maintainers import Duty, Responsible, TouchedFiles
 from bot.mail.addresses import Address
-from bot.outbox.composing.composer import compose_due
+from bot.notifications.report import compose_due
 from tests.tracker.lines import line
 from tests.world import World
 from tracker.models import OutgoingMail
-from tracker.services.accounts.maintainers import learn_maintainers, subsystems_of
+from tracker.services.accounts import learn_maintainers, subsystems_of
 
 
 def signed_in(name: str, email: str, *, triager: bool = False) -> Client:
@@ -94,7 +93,7 @@ def test_who_sends_sees_the_drafts(world: World) -> None:
 
 def test_composing_a_report_learns_the_maintainers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = Responsible(Address("Max", "max@dev.example"), Duty.MAINTAINER, "MM")
-    monkeypatch.setattr("bot.outbox.context.report_loader.touched", lambda *_: TouchedFiles(("mm/a.c",), (listed,)))
+    monkeypatch.setattr("bot.notifications.report.touched", lambda *_: TouchedFiles(("mm/a.c",), (listed,)))
     report = world.report("mm: x")
     assert list(subsystems_of("max@dev.example")) == [report.subsystem]
     assert not subsystems_of("")

@@ -11,12 +11,12 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from bot.mail.auth.verdict import AuthVerdict, Trust
-from bot.replies.classifier.examples import IDENTITY
-from bot.replies.commands.grammar import Word
-from bot.replies.effect import Mode, Relation, Standpoint
+from bot.mail.authentication import AuthVerdict, Trust
+from bot.replies.commands import Word
 from bot.replies.effects import effects_of
 from bot.replies.reading import understand
+from bot.replies.rules.notation import Mode, Relation, Standpoint
+from bot.replies.training import IDENTITY
 from tests.conftest import ROOT
 from tests.tracker.lines import line
 from tracker.domain.events import Role

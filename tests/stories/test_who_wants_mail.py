@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from bot.mail.addresses import Address
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.context.policy_context import excluded_addresses
-from bot.outbox.sign_in_mail import mail_links
-from bot.outbox.transports.smtp import Server, SmtpTransport
+from bot.notifications.report import compose_due
+from bot.notifications.sign_in import mail_links
+from bot.outbox.drafts import excluded_addresses
+from bot.outbox.transports import Server, SmtpTransport
 from tests.bot.mail.test_bounces import POSTFIX, RETURNED
 from tests.mail_server import Moody, mail_server
 from tests.outbox import claim, reloaded, send
@@ -29,7 +29,7 @@ from tracker.models import (
     Report,
     SignIn,
 )
-from tracker.services.accounts import opt_out_links, sign_in_links
+from tracker.services import accounts
 
 
 def bounce(world: World, mail: OutgoingMail, text: str = POSTFIX, number: int = 1, **changes: str) -> bytes:
@@ -248,15 +248,15 @@ def test_a_forged_mail_unsubscribes_nobody(world: World, client: Client, moody: 
         b"asks Perfwork to send you no more" in raw,
     ) == ([[LEE.email]], True)
     SignIn.objects.update(asked_at=timezone.now())  # the pages' clock is not the test's
-    path = reverse("confirm-opt-out", args=[opt_out_links.token(link)])
+    path = reverse("confirm-opt-out", args=[accounts.opt_out_links_token(link)])
     assert "Stop all mail to" in client.get(path).content.decode()
     assert mailing(LEE.email) == ""  # a scanner that opens links confirms nothing
     assert client.post(path).status_code == 200
     assert mailing(LEE.email) == Mailing.OPTED_OUT
     gone = client.get("/no-mail/nonsense/")
     assert (gone.status_code, "unsubscribe" in gone.content.decode()) == (410, True)
-    assert client.get(f"/sign-in/{sign_in_links.token(link)}/").status_code == 410  # it signs nobody in
-    assert sign_in_links.find(sign_in_links.token(link), world.now) is None
+    assert client.get(f"/sign-in/{accounts.token(link)}/").status_code == 410  # it signs nobody in
+    assert accounts.find(accounts.token(link), world.now) is None
 
 
 def test_what_an_operator_said_stands(world: World) -> None:

@@ -17,8 +17,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.tracker.lines import line
-from tracker.services.accounts import api_keys
-from tracker.services.accounts.api_keys import Scope
+from tracker.services import accounts
+from tracker.services.accounts import Scope
 from tracker.wsgi import application
 
 schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", application)
@@ -30,7 +30,7 @@ def key(db: None, tmp_path: Path, settings: Any) -> str:
     settings.ALLOWED_HOSTS = ["*"]
     settings.PERFWORK_DROP = tmp_path / "drop"  # what is refused is kept there
     line(1, subsystem="mm", metric="wis.ops", machine="m1")
-    return api_keys.create("any", [Scope.RESULTS, Scope.JOBS], "*", timezone.now())[1]
+    return accounts.create("any", [Scope.RESULTS, Scope.JOBS], "*", timezone.now())[1]
 
 
 @pytest.mark.slow

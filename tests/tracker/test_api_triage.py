@@ -15,8 +15,8 @@ from django.utils import timezone
 from tests.tracker.lines import line
 from tests.world import World, message_id
 from tracker.models import ApiKey, Event, Machine, Metric, Report, Suggestion
-from tracker.services.accounts import api_keys
-from tracker.services.accounts.api_keys import Scope
+from tracker.services import accounts
+from tracker.services.accounts import Scope
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def report(db: None) -> Report:
 
 
 def key_for(user: User, name: str = "script") -> str:
-    return api_keys.create(name, [Scope.TRIAGE], "", timezone.now(), user)[1]
+    return accounts.create(name, [Scope.TRIAGE], "", timezone.now(), user)[1]
 
 
 def post(client: Client, path: str, body: Any, token: str) -> tuple[int, Any]:
@@ -80,12 +80,12 @@ def test_rights_are_the_persons(client: Client, toni: User, report: Report) -> N
     token = key_for(stranger)
     assert post(client, path, {"do": "working"}, token)[0] == 403
     assert post(client, "suggestions/1/decision", {"decision": "accept"}, token)[0] == 403
-    results_only = api_keys.create("results", [Scope.RESULTS], "*", timezone.now())[1]
+    results_only = accounts.create("results", [Scope.RESULTS], "*", timezone.now())[1]
     assert post(client, path, {"do": "working"}, results_only)[0] == 403
     assert post(client, path, {"do": "working"}, "perfwork_none")[0] == 401
     own = key_for(toni, "of toni")
     assert post(client, f"reports/{'e' * 40}/actions", {"do": "working"}, own)[0] == 404
-    api_keys.revoke("of toni", timezone.now())
+    accounts.revoke("of toni", timezone.now())
     assert post(client, path, {"do": "working"}, own)[0] == 401
     User.objects.filter(pk=toni.pk).update(is_active=False)
     assert post(client, path, {"do": "working"}, key_for(toni, "again"))[0] == 403
@@ -121,12 +121,12 @@ def test_too_many_requests_wait_for_the_next_minute(
     path, token = f"reports/{report.culprit.sha}/actions", key_for(toni)
     now = timezone.now().replace(second=0, microsecond=0)
     for minute in (now, now + timedelta(minutes=1)):  # whichever it is when the request comes
-        ApiKey.objects.update(minute=minute, requests=api_keys.MOST_A_MINUTE)
+        ApiKey.objects.update(minute=minute, requests=accounts.MOST_A_MINUTE)
         key = ApiKey.objects.get()
-        assert 0 < api_keys.count_request(key, minute) <= 60
-        assert api_keys.count_request(key, minute + timedelta(minutes=1)) == 0
-    monkeypatch.setattr("tracker.api.keys.timezone.now", lambda: now)
-    ApiKey.objects.update(minute=now, requests=api_keys.MOST_A_MINUTE)
+        assert 0 < accounts.count_request(key, minute) <= 60
+        assert accounts.count_request(key, minute + timedelta(minutes=1)) == 0
+    monkeypatch.setattr("tracker.api.requests.timezone.now", lambda: now)
+    ApiKey.objects.update(minute=now, requests=accounts.MOST_A_MINUTE)
     status, answer = post(client, path, {"do": "working"}, token)
     assert (status, "600 requests this minute" in answer["error"]) == (429, True)
     assert not Event.objects.exists()
@@ -172,7 +172,7 @@ def test_outgoing_mail_is_for_those_who_may_send(client: Client, toni: User, wor
     assert seen(token, "?state=lost")[0] == 400
     User.objects.filter(pk=toni.pk).update(is_active=False)
     assert seen(token)[0] == 403
-    results_only = api_keys.create("results", [Scope.RESULTS], "*", timezone.now())[1]
+    results_only = accounts.create("results", [Scope.RESULTS], "*", timezone.now())[1]
     assert seen(results_only)[0] == 403
     document = client.get("/api/v1/openapi.json").json()
     assert set(mail) == set(document["components"]["schemas"]["OutgoingShape"]["properties"])

@@ -11,17 +11,9 @@ from django.http import QueryDict
 from tests.tracker.lines import NOW, line
 from tracker.models import Release, Report
 from tracker.models.reports import FILTER_COLUMNS
-from tracker.pages.triage.counts import COUNTED, counts, stamped
-from tracker.pages.triage.filters import TableFilters
-from tracker.pages.triage.query import InvalidQuery, TriageQuery
-from tracker.services.reports.report_summary import (
-    CLIP,
-    CLIP_BYTES,
-    FOLLOWING_COLUMNS,
-    STATE_COLUMNS,
-    SUMMARY_COLUMNS,
-    clipped,
-)
+from tracker.pages.triage.filters import InvalidQuery, TableFilters, TriageQuery
+from tracker.pages.triage.table import COUNTED, counts, stamped
+from tracker.services.report_summary import CLIP, CLIP_BYTES, FOLLOWING_COLUMNS, STATE_COLUMNS, SUMMARY_COLUMNS, clipped
 
 LONG = "suite." + "very-" * 60 + "long"
 

@@ -18,12 +18,11 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.results.storage.curve_building import extend_curves
-from tracker.charts.index import chart, describe
+from bot.results.curves import extend_curves
+from tracker.charts import describe, index_chart
 from tracker.domain.kernel_comparison import Cell
-from tracker.domain.performance_index.basket import Benchmark, at, params_text, read_params
-from tracker.domain.performance_index.index_math import BenchmarkMean, IndexPoint, series
-from tracker.domain.statistics.samples import SampleSummary, summarise
+from tracker.domain.performance_index import Benchmark, BenchmarkMean, IndexPoint, at, params_text, read_params, series
+from tracker.domain.statistics import SampleSummary, summarise
 from tracker.models import BasketEntry, Commit, Curve, Measurement, Metric, Report, TextRevision
 
 
@@ -227,7 +226,7 @@ def test_every_benchmark_is_in_it_or_left_out(rows: list[Mapping[str, Any]]) -> 
         if point.contributions and point.value is not None:
             assert sum(each.share_pct for each in point.contributions) == pytest.approx(100)
         assert describe(point).startswith(point.name)
-    chart(series(kernels_of(rows)))
+    index_chart(series(kernels_of(rows)))
 
 
 def test_the_basket_of_a_release() -> None:
@@ -264,12 +263,12 @@ def test_a_gap_in_the_chart() -> None:
     def point(name: str, value: float | None) -> IndexPoint:
         return IndexPoint(name, value, value, value, 1, 1, "v6.1")
 
-    drawn = chart([point("v6.1", 100.0), point("v6.2", 90.0), point("v6.3", None), point("v6.4", 95.0)])
+    drawn = index_chart([point("v6.1", 100.0), point("v6.2", 90.0), point("v6.3", None), point("v6.4", 95.0)])
     assert drawn
     assert [dot.name for dot in drawn.dots] == ["v6.1", "v6.2", "v6.4"]
     assert len(drawn.lines) == 1
     assert drawn.dots[1].y > drawn.dots[2].y > drawn.dots[0].y  # worse is lower
-    assert chart([point("v6.1", 100.0)]) is None
+    assert index_chart([point("v6.1", 100.0)]) is None
 
 
 # --- the pages ---

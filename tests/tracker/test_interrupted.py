@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from django.db import DataError, InternalError, OperationalError
 
-from tracker.services.sql.interrupted import is_interruption
+from tracker.services.database import is_interruption
 
 
 def caused(cause: Exception) -> InternalError:

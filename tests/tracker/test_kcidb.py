@@ -14,10 +14,10 @@ from kcidb_io.schema import LATEST
 
 from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
-from bot.mail.identity import BotIdentity
+from bot.mail.settings import BotIdentity
 from tests.world import START, World
 from tracker.models import Commit, Report
-from tracker.pages.kcidb import kcidb_json
+from tracker.pages.report_json import kcidb_json
 
 
 def exported(capsys: pytest.CaptureFixture[str], **options: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from tests.crash import mails
 from tracker.models import DeliveryFailure, Event, MailTransition, OutgoingMail, OutgoingState, Purpose, SendingStop
-from tracker.services import mail_transitions as transitions
+from tracker.services import mail_transitions
 
 pytestmark = pytest.mark.django_db
 S = OutgoingState
@@ -82,13 +82,13 @@ TRIES = {"tries": 4, "connection_attempts": 5, "not_before": NOW, "handed_over_a
 AGAIN = {"tries": 0, "connection_attempts": 0, "not_before": None, "handed_over_at": None, "lease_until": None}
 
 
-@pytest.mark.parametrize("action", transitions.ACTIONS)
+@pytest.mark.parametrize("action", mail_transitions.ACTIONS)
 @pytest.mark.parametrize("state", S)
 def test_an_action_of_a_person(action: str, state: OutgoingState) -> None:
-    to, within = transitions.ACTIONS[action]
+    to, within = mail_transitions.ACTIONS[action]
     sent = {"sent_at": NOW} if state is S.SENT else {}
     before = mail(state, **TRIES, **sent)
-    done = transitions.apply_action(before.pk, action, "kim", LATER, "be\0cause")
+    done = mail_transitions.apply_action(before.pk, action, "kim", LATER, "be\0cause")
     assert done is (state in within)
     if not done:
         assert (changed(before), log()) == ({}, [])
@@ -101,56 +101,58 @@ def test_an_action_of_a_person(action: str, state: OutgoingState) -> None:
 
 def test_a_stale_mail_is_not_approved_and_may_be_cancelled() -> None:
     before = mail(S.COMPOSED, stale=True)
-    assert not transitions.apply_action(before.pk, "approve", "kim", LATER)
-    assert transitions.apply_action(before.pk, "cancel", "kim", LATER)
+    assert not mail_transitions.apply_action(before.pk, "approve", "kim", LATER)
+    assert mail_transitions.apply_action(before.pk, "cancel", "kim", LATER)
     assert log() == [(S.COMPOSED, S.CANCELLED, "kim", "")]
 
 
 @pytest.mark.parametrize(("note", "words"), [("", "cancelled"), ("enough", "enough")])
 def test_a_mail_that_somebody_has_is_not_cancelled_but_sent(note: str, words: str) -> None:
     before = mail(S.APPROVED, sent_at=NOW, settled=[DANA])
-    assert transitions.apply_action(before.pk, "cancel", "kim", LATER, note)
+    assert mail_transitions.apply_action(before.pk, "cancel", "kim", LATER, note)
     assert changed(before) == {"state": S.SENT, "reason": note, "decided_by_person": True}
     assert log() == [(S.APPROVED, S.SENT, "kim", words)]
 
 
 def test_sending_is_stopped_and_resumed_once() -> None:
-    assert transitions.stopped() is None
-    assert not transitions.resume_sending("kim", NOW)
-    assert transitions.stop_sending("kim", NOW, "x\0" * 2000)
-    assert not transitions.stop_sending("lee", LATER, "again")
-    stop = transitions.stopped()
+    assert mail_transitions.stopped() is None
+    assert not mail_transitions.resume_sending("kim", NOW)
+    assert mail_transitions.stop_sending("kim", NOW, "x\0" * 2000)
+    assert not mail_transitions.stop_sending("lee", LATER, "again")
+    stop = mail_transitions.stopped()
     assert stop == SendingStop.objects.get()
     assert (stop.at, stop.by, stop.reason, stop.ended_at) == (NOW, "kim", "x" * 1000, None)
-    assert transitions.resume_sending("lee", LATER)
+    assert mail_transitions.resume_sending("lee", LATER)
     stop.refresh_from_db()
-    assert (stop.ended_at, stop.ended_by, transitions.stopped()) == (LATER, "lee", None)
+    assert (stop.ended_at, stop.ended_by, mail_transitions.stopped()) == (LATER, "lee", None)
 
 
 def test_remarks_and_beginnings_are_logged_and_cut() -> None:
     each = mail(S.HELD)
-    transitions.add_note(each, "rule", LATER, "w" * 2000)
-    transitions.record_created(each, "composing")
+    mail_transitions.add_note(each, "rule", LATER, "w" * 2000)
+    mail_transitions.record_created(each, "composing")
     rows = list(MailTransition.objects.order_by("pk").values_list("was", "became", "at", "by", "words"))
     assert rows == [
         (S.HELD, S.HELD, LATER, "rule", "w" * 1000),
         ("", S.HELD, each.composed_at, "composing", "before"),
     ]
-    assert transitions.transition(OutgoingMail.objects.filter(pk=each.pk), S.FAILED, "x", NOW, "n" * 2000) == [each.pk]
-    assert transitions.transition(OutgoingMail.objects.none(), S.FAILED, "x", NOW) == []
+    assert mail_transitions.transition(OutgoingMail.objects.filter(pk=each.pk), S.FAILED, "x", NOW, "n" * 2000) == [
+        each.pk
+    ]
+    assert mail_transitions.transition(OutgoingMail.objects.none(), S.FAILED, "x", NOW) == []
     assert len(MailTransition.objects.latest("pk").words) == 1000
-    assert transitions.transition_one(mine(), each.pk, S.FAILED, S.HELD, "x", NOW)
-    assert transitions.transition(mine(), S.FAILED, "x", NOW) == [each.pk]
+    assert mail_transitions.transition_one(mine(), each.pk, S.FAILED, S.HELD, "x", NOW)
+    assert mail_transitions.transition(mine(), S.FAILED, "x", NOW) == [each.pk]
     assert log()[-2:] == [(S.FAILED, S.HELD, "x", ""), (S.HELD, S.FAILED, "x", "")]
-    assert not transitions.transition_one(OutgoingMail.objects.all(), each.pk, S.HELD, S.SENT, "x", NOW)
+    assert not mail_transitions.transition_one(OutgoingMail.objects.all(), each.pk, S.HELD, S.SENT, "x", NOW)
 
 
 # --- by a worker -----------------------------------------------------------------------------------
 def test_a_claim_is_for_all_or_for_none() -> None:
     before = mail(S.APPROVED, attempts=2, handed_over_at=NOW)
-    assert transitions.claim([before.pk, before.pk + 1000], NOW, timedelta(minutes=1), "w") == []
+    assert mail_transitions.claim([before.pk, before.pk + 1000], NOW, timedelta(minutes=1), "w") == []
     assert (changed(before), log()) == ({}, [])
-    assert transitions.claim([before.pk], NOW, timedelta(minutes=1), "w") == [before]
+    assert mail_transitions.claim([before.pk], NOW, timedelta(minutes=1), "w") == [before]
     lease = NOW + timedelta(minutes=1)
     assert changed(before) == {"state": S.SENDING, "attempts": 3, "lease_until": lease, "handed_over_at": None}
     assert [row[:3] for row in log()] == [(S.APPROVED, S.SENDING, "w")]
@@ -158,32 +160,32 @@ def test_a_claim_is_for_all_or_for_none() -> None:
 
 def test_the_last_step_begins_once_and_not_when_sending_is_stopped() -> None:
     before = mail(handed_over_at=None)
-    transitions.stop_sending("kim", NOW)
-    assert not transitions.begin_data(before, LATER)
-    transitions.resume_sending("kim", NOW)
+    mail_transitions.stop_sending("kim", NOW)
+    assert not mail_transitions.begin_data(before, LATER)
+    mail_transitions.resume_sending("kim", NOW)
     assert changed(before) == {}
-    assert transitions.begin_data(before, LATER)
+    assert mail_transitions.begin_data(before, LATER)
     assert changed(before) == {"handed_over_at": LATER}
-    assert not transitions.begin_data(before, LATER)
+    assert not mail_transitions.begin_data(before, LATER)
     assert SendingStop.objects.get().reason == ""
 
 
 @pytest.mark.parametrize(("state", "stale"), [(S.APPROVED, True), (S.HELD, False)])
 def test_what_is_stale_or_held_is_not_claimed(state: OutgoingState, stale: bool) -> None:
     before = mail(state, stale=stale)
-    assert transitions.claim([before.pk], NOW, timedelta(minutes=1), "w") == []
+    assert mail_transitions.claim([before.pk], NOW, timedelta(minutes=1), "w") == []
 
 
 ACTS: list[tuple[Callable[[OutgoingMail], object], dict[str, Any], str]] = [
-    (lambda m: transitions.fail(m, NOW, "r" * 2000, "w"),
+    (lambda m: mail_transitions.fail(m, NOW, "r" * 2000, "w"),
      {"state": S.FAILED, "reason": "r" * 1000, **FREED}, "r" * 1000),
-    (lambda m: transitions.mark_in_doubt(m, NOW, "cut off", "w"),
+    (lambda m: mail_transitions.mark_in_doubt(m, NOW, "cut off", "w"),
      {"state": S.IN_DOUBT, "reason": "cut off", "lease_until": None}, "cut off"),
-    (lambda m: transitions.refused(m, Answer(reply="550 no"), NOW, "w"),
+    (lambda m: mail_transitions.refused(m, Answer(reply="550 no"), NOW, "w"),
      {"state": S.FAILED, "reason": "550 no", **FREED}, "550 no"),
-    (lambda m: transitions.sent(m, Answer(), LATER, "w"),
+    (lambda m: mail_transitions.sent(m, Answer(), LATER, "w"),
      {"state": S.SENT, "sent_at": LATER, "reason": "", "unrecorded": True, **FREED}, "250 taken"),
-    (lambda m: transitions.sent(m, Answer(refused={LEE: "550"}), LATER, "w"),
+    (lambda m: mail_transitions.sent(m, Answer(refused={LEE: "550"}), LATER, "w"),
      {"state": S.SENT, "sent_at": LATER, "reason": f"rejected for {LEE}: 550", "unrecorded": True, **FREED},
      f"rejected for {LEE}: 550"),
 ]  # fmt: skip
@@ -210,18 +212,18 @@ def test_a_worker_that_lost_its_claim_changes_nothing(
 
 def test_a_mail_that_was_not_tried_goes_back_to_the_queue() -> None:
     begun = mail()
-    transitions.release([begun], NOW, "w", "shut down")
+    mail_transitions.release([begun], NOW, "w", "shut down")
     assert changed(begun) == {}, "its bytes have begun to leave"
     mine().update(handed_over_at=None)
     before = mine().get()
-    transitions.release([before], NOW, "w", "shut down")
+    mail_transitions.release([before], NOW, "w", "shut down")
     assert changed(before) == {"state": S.APPROVED, "attempts": 2, "lease_until": None}
     assert log() == [(S.SENDING, S.APPROVED, "w", "shut down")]
 
 
 def test_those_whom_the_server_put_off_get_it_later_and_nobody_else() -> None:
     before = mail(tries=2)
-    transitions.sent(before, Answer({LEE: "550 no"}, {MM: "451 later"}), LATER, "w")
+    mail_transitions.sent(before, Answer({LEE: "550 no"}, {MM: "451 later"}), LATER, "w")
     now = changed(before)
     wait = now.pop("not_before") - LATER
     assert timedelta(seconds=30 * 16 * 0.75) <= wait <= timedelta(seconds=30 * 16 * 1.25)
@@ -234,18 +236,18 @@ def test_those_whom_the_server_put_off_get_it_later_and_nobody_else() -> None:
 
 
 def test_what_a_server_said_is_noted_for_each_recipient() -> None:
-    before = mail(tries=transitions.MOST_TRIES - 2)
-    transitions.sent(before, Answer({}, {MM: "451 a", DANA: "451 b"}), LATER, "w")
+    before = mail(tries=mail_transitions.MOST_TRIES - 2)
+    mail_transitions.sent(before, Answer({}, {MM: "451 a", DANA: "451 b"}), LATER, "w")
     assert mine().get().reason == f"deferred for {MM}: 451 a; {DANA}: 451 b"
-    assert (mine().get().state, mine().get().tries) == (S.APPROVED, transitions.MOST_TRIES - 1), "once more"
+    assert (mine().get().state, mine().get().tries) == (S.APPROVED, mail_transitions.MOST_TRIES - 1), "once more"
     mine().update(state=S.SENDING)
-    transitions.sent(mine().get(), Answer({MM: "550 a", DANA: "550 b"}), LATER, "w")
+    mail_transitions.sent(mine().get(), Answer({MM: "550 a", DANA: "550 b"}), LATER, "w")
     assert mine().get().reason == f"rejected for {MM}: 550 a; {DANA}: 550 b"
 
 
 def test_after_too_many_tries_those_put_off_count_as_rejected() -> None:
-    before = mail(tries=transitions.MOST_TRIES - 1, sent_at=NOW, settled=[DANA])
-    transitions.sent(before, Answer({}, {MM: "451 later"}), LATER, "w")
+    before = mail(tries=mail_transitions.MOST_TRIES - 1, sent_at=NOW, settled=[DANA])
+    mail_transitions.sent(before, Answer({}, {MM: "451 later"}), LATER, "w")
     assert changed(before) == {"state": S.SENT, "reason": f"rejected for {MM}: 451 later", **FREED}
     assert [each.address for each in DeliveryFailure.objects.all()] == [MM]
 
@@ -257,7 +259,7 @@ def test_what_a_late_worker_learns_resolves_the_doubt_and_keeps_it_from_being_se
 ) -> None:
     ours = mail()
     mine().update(state=state, lease_until=None)
-    transitions.sent(ours, answer, LATER, "w")
+    mail_transitions.sent(ours, answer, LATER, "w")
     after = mine().get()
     assert (after.state, after.sent_at, after.unrecorded) == (S.SENT, LATER, True)
     (row,) = log()
@@ -269,17 +271,17 @@ def test_what_a_late_worker_learns_resolves_the_doubt_and_keeps_it_from_being_se
 def test_what_a_late_worker_learns_of_addresses_is_kept() -> None:
     ours = mail()
     mine().update(state=S.HELD)
-    transitions.sent(ours, Answer({LEE: "550"}, {MM: "451"}), LATER, "w")
+    mail_transitions.sent(ours, Answer({LEE: "550"}, {MM: "451"}), LATER, "w")
     assert sorted(each.address for each in DeliveryFailure.objects.all()) == [LEE, MM], "it is not sent again"
     count = len(log())
-    transitions.sent(ours, Answer(), LATER, "w")
+    mail_transitions.sent(ours, Answer(), LATER, "w")
     assert len(log()) == count, "it was sent already"
 
 
 def test_a_mail_that_is_no_report_has_no_event_to_record() -> None:
     ours = mail(purpose=Purpose.REMINDER)
     mine().update(state=S.HELD)
-    transitions.sent(ours, Answer(), LATER, "w")
+    mail_transitions.sent(ours, Answer(), LATER, "w")
     assert (mine().get().state, mine().get().unrecorded) == (S.SENT, False)
 
 
@@ -290,7 +292,7 @@ def test_a_mail_that_is_no_report_has_no_event_to_record() -> None:
 )  # fmt: skip
 def test_a_temporary_failure_waits_longer_each_time(no_server: bool, tries: int, column: str, longest: float) -> None:
     before = mail(S.SENDING, **{column: tries})
-    transitions.retry_later(before, NOW, "r" * 2000, "w", no_server=no_server)
+    mail_transitions.retry_later(before, NOW, "r" * 2000, "w", no_server=no_server)
     now = changed(before)
     wait = (now.pop("not_before") - NOW).total_seconds()
     assert longest * 0.75 <= wait <= longest * 1.25
@@ -303,7 +305,7 @@ def test_retries_are_spread_by_a_quarter_and_alike_for_the_same_attempt() -> Non
 
     def seconds(attempts: int) -> float:
         mine().update(state=S.SENDING, attempts=attempts, tries=0)
-        transitions.retry_later(mine().get(), NOW, "421 later", "w")
+        mail_transitions.retry_later(mine().get(), NOW, "421 later", "w")
         later = mine().get().not_before
         assert later
         return (later - NOW).total_seconds()
@@ -316,7 +318,7 @@ def test_retries_are_spread_by_a_quarter_and_alike_for_the_same_attempt() -> Non
 @pytest.mark.parametrize(("no_server", "column", "most"), [(False, "tries", 24), (True, "connection_attempts", 480)])
 def test_it_is_given_up_after_about_five_days(no_server: bool, column: str, most: int) -> None:
     before = mail(S.SENDING, **{column: most - 1}, not_before=NOW)
-    transitions.retry_later(before, NOW, "421 later", "w", no_server=no_server)
+    mail_transitions.retry_later(before, NOW, "421 later", "w", no_server=no_server)
     text = f"gave up after {most} attempts: 421 later"
     assert changed(before) == {"state": S.FAILED, "reason": text, "not_before": None, **FREED}
 
@@ -329,7 +331,7 @@ def test_it_is_given_up_after_about_five_days(no_server: bool, column: str, most
 def test_whose_address_failed(settled: list[str], answer: Answer, failures: list[str]) -> None:
     """A server that rejects the content says nothing of the addresses."""
     before = mail(settled=settled, sent_at=NOW if settled else None)
-    transitions.refused(before, answer, NOW, "w")
+    mail_transitions.refused(before, answer, NOW, "w")
     assert mine().get().state == (S.SENT if settled else S.FAILED)
     assert sorted(each.address for each in DeliveryFailure.objects.all()) == sorted(failures)
 
@@ -338,7 +340,7 @@ def test_whose_address_failed(settled: list[str], answer: Answer, failures: list
 @pytest.mark.parametrize("state", [each for each in S if each is not S.SENT])
 def test_a_copy_in_an_archive_shows_that_it_was_sent(state: OutgoingState) -> None:
     before = mail(state, not_before=LATER)
-    assert transitions.mark_sent(before.message_id, NOW, LATER, "archive", "seen")
+    assert mail_transitions.mark_sent(before.message_id, NOW, LATER, "archive", "seen")
     now = changed(before)
     assert now.pop("lease_until", None) is now.pop("handed_over_at", None) is None
     assert now.pop("stale"), "the report has an event that the mail does not say: its own"
@@ -346,17 +348,17 @@ def test_a_copy_in_an_archive_shows_that_it_was_sent(state: OutgoingState) -> No
     assert now == {"state": S.SENT, "sent_at": NOW, "reason": "", "not_before": None}
     assert log() == [(state, S.SENT, "archive", "seen")]
     assert Event.objects.get(kind="reported").message_id == before.message_id
-    assert not transitions.mark_sent(before.message_id, NOW, LATER)
+    assert not mail_transitions.mark_sent(before.message_id, NOW, LATER)
 
 
 def test_an_archive_is_the_usual_evidence() -> None:
     before = mail(S.IN_DOUBT)
-    assert transitions.mark_sent(before.message_id, NOW, LATER)
+    assert mail_transitions.mark_sent(before.message_id, NOW, LATER)
     assert log() == [(S.IN_DOUBT, S.SENT, "archive", "")]
 
 
 def test_a_copy_of_a_mail_that_some_wait_for_changes_nothing() -> None:
     before = mail(S.APPROVED, settled=[DANA], sent_at=NOW)
-    assert not transitions.mark_sent(before.message_id, NOW, LATER)
-    assert not transitions.mark_sent("nobody@knows.example", NOW, LATER)
+    assert not mail_transitions.mark_sent(before.message_id, NOW, LATER)
+    assert not mail_transitions.mark_sent("nobody@knows.example", NOW, LATER)
     assert (changed(before), log()) == ({}, [])

@@ -11,7 +11,7 @@ from django.db import connection
 from tests.tracker.lines import line
 from tests.world import World
 from tracker.models import OutgoingMail
-from tracker.services import search_index
+from tracker.pages import search
 
 pytestmark = pytest.mark.django_db
 TRIGGERS = {f"{index}_{end}" for index in ("report_words", "message_words") for end in ("added", "removed", "changed")}
@@ -47,14 +47,14 @@ def test_lost_triggers_are_made_again_and_the_index_with_them() -> None:
         for name in TRIGGERS:
             cursor.execute(f"DROP TRIGGER {name}")
     first = line(1, words="zanzibar")
-    assert search_index.reports_with(["zanzibar"]) == []
+    assert search.reports_with(["zanzibar"]) == []
     make_again = import_module("tracker.migrations._search_triggers").make_again
     make_again(apps, _Editor())
     assert triggers() >= TRIGGERS
     second = line(2, words="zanzibar")
-    assert sorted(search_index.reports_with(["zanzibar"]) or []) == [first.pk, second.pk]
+    assert sorted(search.reports_with(["zanzibar"]) or []) == [first.pk, second.pk]
     second.delete()
-    assert search_index.reports_with(["zanzibar"]) == [first.pk]
+    assert search.reports_with(["zanzibar"]) == [first.pk]
 
 
 def test_who_is_a_maintainer_is_taken_from_the_reasons_of_mails_composed_before(world: World) -> None:

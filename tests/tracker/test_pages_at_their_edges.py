@@ -10,10 +10,10 @@ from django.core.management import CommandError, call_command
 from django.http import QueryDict
 from django.test import Client
 
-from bot.outbox.composing.composer import compose_due
+from bot.notifications.report import compose_due
 from tests.tracker.lines import NOW, line
 from tests.world import World
-from tracker.domain.curves.points import CurvePoint
+from tracker.domain.curves import CurvePoint
 from tracker.models import (
     Curve,
     DeliveryFailure,
@@ -27,12 +27,11 @@ from tracker.models import (
     Scenario,
     Suggestion,
 )
-from tracker.pages.kernels import queries as kernels
-from tracker.pages.triage import counts
-from tracker.pages.triage.controls import controls
-from tracker.pages.triage.query import TriageQuery
-from tracker.services import mail_transitions
-from tracker.services.curves import storage
+from tracker.pages import kernels
+from tracker.pages.triage import table
+from tracker.pages.triage.filters import TriageQuery
+from tracker.pages.triage.table import controls
+from tracker.services import curves, mail_transitions
 
 pytestmark = pytest.mark.django_db
 
@@ -106,7 +105,7 @@ def test_the_last_day_of_a_range_belongs_to_it(client: Client) -> None:
     metric = Metric.objects.create(name="s.ops")
     days = [datetime(2026, 3, day, 9, tzinfo=UTC) for day in (1, 2, 3)]
     points = [CurvePoint(day, f"{day.day}" * 40, (float(day.day),), "x") for day in days]
-    storage.add({(metric.pk, scenario.pk, machine.pk): points})
+    curves.add({(metric.pk, scenario.pk, machine.pk): points})
     address = f"/curve/{Curve.objects.get().pk}/?since=2026-03-02&until=2026-03-02&format=json"
     assert "2222222222" in client.get(address).content.decode()
     assert client.get(address.replace("until=2026-03-02", "until=9999-12-31")).status_code == 400
@@ -133,7 +132,7 @@ def test_headings_count_what_the_table_lists() -> None:
     for number, state in enumerate(("fix_proposed", "expected", "no_action")):
         line(number, merged_release="v5.6", verdict="improvement", state=state)
     line(9, merged_release="v5.6")
-    found = counts.counts(counts.stamped(Release.objects.filter(version="v5.6")).get())
+    found = table.counts(table.stamped(Release.objects.filter(version="v5.6")).get())
     assert [(each.value, each.number) for each in found["merged"]] == [("open", 1)]
 
 
@@ -146,10 +145,10 @@ def test_a_state_that_only_improvements_have_asks_for_them(client: Client) -> No
 def test_a_report_that_leaves_a_release_makes_its_pages_anew() -> None:
     Release.objects.get_or_create(version="v5.6", defaults={"number": 50_006_999_0000})
     stays, leaves = line(1, merged_release="v5.6", revision=9), line(2, merged_release="v5.6", revision=3)
-    release = counts.stamped(Release.objects.filter(version="v5.6"))
-    before = counts.stamp(release.get())
+    release = table.stamped(Release.objects.filter(version="v5.6"))
+    before = table.stamp(release.get())
     Report.objects.filter(pk=leaves.pk).update(merged_release="v5.7", revision=10)
-    assert counts.stamp(release.all().get()) != before
+    assert table.stamp(release.all().get()) != before
     assert stays.revision == 9
 
 

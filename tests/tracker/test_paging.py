@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.tracker.lines import NOW, line
 from tracker.models import Report
-from tracker.pages.paging import CursorError, Key, Order
-from tracker.pages.triage.queries import TriageSection, section
-from tracker.pages.triage.query import ORDERS, InvalidQuery, TriageQuery
+from tracker.pages.http import CursorError, Key, Order
+from tracker.pages.triage.filters import ORDERS, InvalidQuery, TriageQuery
+from tracker.pages.triage.table import TriageSection, section
 
 ORDER = Order((Key("subsystem"), Key("reported_at", descending=True, nullable=True), Key("pk")))
 

@@ -12,9 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from tests.tracker.lines import NOW, line
 from tracker.domain.events import EventKind, Role
 from tracker.models import Event, OutgoingMail, Report
-from tracker.pages.triage.action_keys import ACTION_KEYS
-from tracker.services.reports import event_log, report_actions
-from tracker.services.reports.report_actions import InvalidInput, ReportAction
+from tracker.services import event_log, report_actions
+from tracker.services.report_actions import ACTION_KEYS, InvalidInput, ReportAction
 
 H = EventKind
 BATCH = "0123456789ab"
@@ -84,7 +83,7 @@ def test_an_act_is_an_event_with_the_person(report: Report, kind: EventKind, arg
         "lee",
         report_actions.ReportAction(EventKind.NOTED, "kim", BATCH, NOW).key,
     )
-    assert report_actions.take_back([report.pk], reversal.key, "kim", NOW, anybody, of_others=True) == [
+    assert report_actions.reports_take_back([report.pk], reversal.key, "kim", NOW, anybody, of_others=True) == [
         report.pk
     ]  # and back again
     assert status(report) == sentence

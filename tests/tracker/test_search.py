@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
 from tests.tracker.lines import line
-from tracker.domain.errors import InvalidInput
-from tracker.domain.search import query as search_query
+from tracker.domain import search
+from tracker.domain.events import InvalidInput
 from tracker.models import Commit, Message, Metric, RawMessage, RelatedCommit, Report
-from tracker.pages.search.queries import _CONDITIONS, matching, named
-from tracker.services import search_index
+from tracker.pages import search as search_index
+from tracker.pages.search import _CONDITIONS, matching, named
 
 MARCH = datetime(2026, 3, 10, tzinfo=UTC)
 
@@ -83,7 +83,7 @@ def reports(db: None) -> None:
     ],
 )
 def test_what_is_found(reports: None, query: str, expected: str) -> None:
-    found = matching(search_query.parse(query)).values_list("scenario", flat=True)
+    found = matching(search.parse(query)).values_list("scenario", flat=True)
     assert "".join(sorted(found)) == expected
 
 
@@ -102,7 +102,7 @@ def test_what_is_found(reports: None, query: str, expected: str) -> None:
 )
 def test_what_is_none_is_said_beside_the_box(reports: None, client: Client, query: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why):
-        matching(search_query.parse(query))
+        matching(search.parse(query))
     page = client.get("/search/", {"q": query})
     assert (page.status_code, why in page.content.decode(), "aria-invalid" in page.content.decode()) == (
         400,
@@ -114,10 +114,10 @@ def test_what_is_none_is_said_beside_the_box(reports: None, client: Client, quer
 @given(st.text(max_size=120))
 def test_any_text_is_a_query_or_refused(text: str) -> None:
     try:
-        found = search_query.parse(text)
+        found = search.parse(text)
     except InvalidInput:
         return
-    assert found == search_query.parse(text)
+    assert found == search.parse(text)
     assert all(search_index.words_of(phrase) is not None for phrase in found.phrases)
 
 
@@ -182,7 +182,7 @@ def test_the_sha_of_a_fix_leads_to_its_report(reports: None, client: Client) -> 
     assert named("bc" * 4) == merged
     RelatedCommit.objects.create(report=fixed, commit=backport, part="fix", rule="fixes-tag")
     assert named("bc" * 4) is None  # it is a part of two
-    found = matching(search_query.parse("bc" * 4)).values_list("scenario", flat=True)
+    found = matching(search.parse("bc" * 4)).values_list("scenario", flat=True)
     assert sorted(found) == ["a", "b"]
 
 
@@ -217,7 +217,7 @@ def test_typing_asks_one_query_once_the_names_are_known(
 
 
 def test_each_field_has_its_condition() -> None:
-    assert set(_CONDITIONS) == set(search_query.FIELDS)
+    assert set(_CONDITIONS) == set(search.FIELDS)
 
 
 def test_a_search_for_a_name_leads_to_its_page(reports: None, client: Client) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, clean_environment
-from tracker.environment import postgresql_options
+from tracker.settings import postgresql_options
 
 pytestmark = pytest.mark.slow
 

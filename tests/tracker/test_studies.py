@@ -14,19 +14,18 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.results.storage.replay import ReadAgain, read_again
+from bot.results.storage import ReadAgain, read_again
 from tests.conftest import ROOT
-from tracker.charts.bars import bars, letters
-from tracker.documents import text
+from tracker.charts import bars, letters
+from tracker.documents import blocks
 from tracker.documents.blocks import Document, Heading, TableBlock
-from tracker.documents.study.system import system
-from tracker.documents.study.wins import average_pct, outcomes, speedup, tally
+from tracker.documents.study import average_pct, outcomes, speedup, system, tally
 from tracker.domain.kernel_comparison import Box, Cell, ComparisonLine, Word, lines, pooled, summary
 from tracker.domain.kernel_comparison import Test as Tried
-from tracker.domain.statistics.samples import SampleSummary, summarise
-from tracker.domain.tool_output.listing import ListingRow, ToolListing
+from tracker.domain.statistics import SampleSummary, summarise
+from tracker.domain.tool_output import ListingRow, ToolListing
 from tracker.models import Kernel, Measurement, ReleaseResult, Study, ToolOutput
-from tracker.pages.studies.queries import document
+from tracker.pages.studies import document
 
 FIXTURES = ROOT / "fixtures" / "studies"
 
@@ -278,7 +277,7 @@ def test_the_versions_under_oltp(studies: None) -> None:
 
 def test_they_round_trip(studies: None, tmp_path: Path) -> None:
     """What is kept of the results makes the same studies again."""
-    before = {slug: text.render(study_document(slug)) for slug in ("direct-map", "oltp")}
+    before = {slug: blocks.render(study_document(slug)) for slug in ("direct-map", "oltp")}
     kept = tmp_path / "kept.jsonl"
     payloads = ReleaseResult.objects.order_by("pk").values_list("payload", flat=True)
     kept.write_text("".join(f"{each}\n" for each in payloads))
@@ -288,7 +287,7 @@ def test_they_round_trip(studies: None, tmp_path: Path) -> None:
         model.objects.all().delete()
     call_command("ingest", str(kept), verbosity=0)
     call_command("loaddata", "studies", verbosity=0)
-    assert {slug: text.render(study_document(slug)) for slug in before} == before
+    assert {slug: blocks.render(study_document(slug)) for slug in before} == before
 
 
 def test_the_fixture_is_what_its_maker_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +310,7 @@ def test_the_pages(studies: None, client: Client, django_assert_max_num_queries:
             if isinstance(block, Heading):
                 assert block.text.replace("'", "&#x27;") in page
         plain = client.get(f"/study/{slug}.txt").content.decode()
-        assert plain == text.render(study_document(slug), "http://127.0.0.1:8000")
+        assert plain == blocks.render(study_document(slug), "http://127.0.0.1:8000")
         assert max(map(len, plain.splitlines())) <= 78
         assert client.get(f"/study/{slug}.md").content.decode().startswith("# ")
     listed = client.get("/studies/").content.decode()

@@ -2,8 +2,169 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, reduce
+from typing import Any, TypeVar
+
+import orjson
+from django.contrib.auth.models import User
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+from django.utils.cache import get_conditional_response
+from django.views.defaults import page_not_found
+
+from tracker.domain.events import InvalidInput
+from tracker.models import ApiKey
+from tracker.pages.http import is_key
+from tracker.services import accounts
+from tracker.services.accounts import Scope
+
+# --- Authentication of programs by API keys (RFC 6750), with what each may do, and how often ---
+
+
+def authenticate(request: HttpRequest, scope: Scope) -> ApiKey | JsonResponse:
+    """Return the key of a request that may do this, or the error: 401 without a valid key, 403 without the scope, 429
+    after too many requests in this minute.
+    """
+    now = timezone.now()
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    key = accounts.api_keys_find(token.strip(), now) if scheme.lower() == "bearer" else None
+    if key is None:
+        response = error_response(401, "expected a header `Authorization: Bearer KEY` with a valid API key")
+        response["WWW-Authenticate"] = "Bearer"
+        return response
+    if scope not in key.scopes:
+        return error_response(403, f"the key {key.name!r} lacks the scope {scope}: it has {', '.join(key.scopes)}")
+    if wait := accounts.count_request(key, now):
+        response = error_response(429, f"the key {key.name!r} has made {accounts.MOST_A_MINUTE} requests this minute")
+        response["Retry-After"] = str(wait)
+        return response
+    return key
+
+
+def person_of(key: ApiKey) -> User | None:
+    """Return the person that a key acts for, if their account is active."""
+    person = key.acts_for
+    return person if isinstance(person, User) and person.is_active else None
+
+
+def json_object(request: HttpRequest, most_bytes: int) -> dict[str, Any] | JsonResponse:
+    """Return the body of a request, a JSON object ({} if it is empty), or the error."""
+    raw = request.read(most_bytes + 1)
+    if len(raw) > most_bytes:
+        return error_response(413, f"expected at most {most_bytes:,} bytes")
+    if b"\\u0000" in raw:  # PostgreSQL stores none
+        return error_response(400, "expected no NUL characters")
+    try:
+        body = orjson.loads(raw or b"{}")
+    except ValueError as error:
+        return error_response(400, f"invalid JSON: {error}")
+    return body if isinstance(body, dict) else error_response(400, "expected a JSON object")
+
+
+def error_response(status: int, error: str) -> JsonResponse:
+    """Return an error as JSON."""
+    return JsonResponse({"error": error}, status=status)
+
+
+# --- Pages of the API: by the last key of the page before, which the Link header carries (RFC 8288) ---
+
+LEAST, USUAL, MOST = 1, 100, 1000  # rows per page
+Row = TypeVar("Row", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class PageVersion:
+    """What a page depends on, which is cheaper to compare than the page is to make.
+
+    `columns`: of the query, "culprit__sha"; `others`: what else the shape depends on.
+    """
+
+    columns: tuple[str, ...]
+    others: object = None
+
+    def of(self, row: Model) -> tuple[Any, ...]:
+        """Return what a query for the columns returns for a row."""
+        return tuple(reduce(_attribute, path, row) for path in _paths(self.columns))
+
+
+@cache
+def _paths(columns: tuple[str, ...]) -> list[list[str]]:
+    return [name.split("__") for name in columns]
+
+
+def _attribute(found: Any, name: str) -> Any:
+    return None if found is None else getattr(found, name)
+
+
+def page(
+    request: HttpRequest,
+    rows: QuerySet[Row],
+    shape: Callable[[Row], dict[str, Any]],
+    names: Sequence[str],
+    version: PageVersion | None = None,
+) -> HttpResponse:
+    """Return a page of rows in the order of their keys as JSON, with a Link header if there is another one.
+
+    Read from the request: `cursor`, `limit` and `fields` (of `names`). With `version` an unchanged page is not made
+    again. Raises InvalidInput.
+    """
+    cursor, limit = request.GET.get("cursor", ""), request.GET.get("limit", str(USUAL))
+    if cursor and not is_key(cursor):
+        raise InvalidInput(f"cursor: expected a cursor from a Link header; found {cursor[:40]!r}")
+    if not limit.isascii() or not limit.isdecimal() or len(limit) > 4 or not LEAST <= int(limit) <= MOST:
+        raise InvalidInput(f"limit: expected a number from {LEAST} to {MOST}; found {limit[:40]!r}")
+    fields = _fields(request.GET.get("fields", ""), names)
+    rows = rows.filter(pk__gt=int(cursor)) if cursor else rows
+    rows = rows.order_by("pk")[: int(limit) + 1]
+    if version and request.headers.get("If-None-Match"):
+        etag = _etag_of(request, list(rows.values_list(*version.columns)), version)
+        if unchanged := get_conditional_response(request, etag=etag):
+            unchanged["Cache-Control"] = "no-cache"
+            return unchanged
+    found = list(rows)
+    etag = _etag_of(request, [version.of(each) for each in found], version) if version else ""
+    more, found = len(found) > int(limit), found[: int(limit)]
+    shaped = [shape(each) for each in found]
+    shaped = [{name: each[name] for name in fields} for each in shaped] if fields else shaped
+    response = as_json(request, shaped, etag)
+    if more:
+        following = request.GET.copy()
+        following["cursor"] = str(found[-1].pk)
+        address = request.build_absolute_uri(f"{request.path}?{following.urlencode()}")
+        response["Link"] = f'<{address}>; rel="next"'
+    return response
+
+
+def _etag_of(request: HttpRequest, found: Sequence[tuple[Any, ...]], version: PageVersion) -> str:
+    return _etag(orjson.dumps([request.build_absolute_uri(), version.others, found]))
+
+
+def _etag(body: bytes) -> str:
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+def as_json(request: HttpRequest, value: object, etag: str = "") -> HttpResponse:
+    """Return a value as JSON with an ETag, that of its bytes unless given; 304 if the client has it already."""
+    body = orjson.dumps(value, option=orjson.OPT_UTC_Z)
+    etag = etag or _etag(body)
+    response = HttpResponse(body, content_type="application/json", headers={"ETag": etag, "Cache-Control": "no-cache"})
+    return get_conditional_response(request, etag=etag, response=response) or response
+
+
+def _fields(text: str, names: Sequence[str]) -> list[str]:
+    fields = [each.strip() for each in text.split(",") if each.strip()]
+    unknown = next((each for each in fields if each not in names), None)
+    if unknown is not None:
+        raise InvalidInput(f"fields: expected some of {', '.join(names)}; found {unknown[:40]!r}")
+    return fields
+
+
+# --- What OpenAPI says beside the shapes: query parameters, errors as problem+json, and the addresses that take data
+# ---
 
 PROBLEM = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
 _TEXT = {"type": "string"}
@@ -110,3 +271,15 @@ WRITING = {
         ),
     },
 }
+
+
+# --- What a program gets for an address that does not exist: JSON, as everywhere else in the API ---
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Return a 404 as JSON below /api/, as a page elsewhere."""
+    if not request.path.startswith("/api/"):
+        return page_not_found(request, exception)
+    return JsonResponse(
+        {"error": f"there is no address {request.path[:200]}; /api/v1/openapi.json has all"}, status=404
+    )

@@ -6,20 +6,25 @@ import secrets
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from tracker.api.keys import authenticate, error_response, json_object, person_of
-from tracker.domain.errors import InvalidInput
-from tracker.domain.events import EventKind
-from tracker.models import Decision, Report, Suggestion
-from tracker.pages.triage.action_keys import BY_NAME
-from tracker.services.accounts.api_keys import Scope
-from tracker.services.accounts.roles import DECIDE, permit_of
+from tracker.api.requests import authenticate, error_response, json_object, person_of
+from tracker.domain.events import EventKind, InvalidInput
+from tracker.models import Decision, Measurement, Report, Suggestion
+from tracker.pages import results
+from tracker.pages.kernels import named
+from tracker.pages.report_json import finding_json
+from tracker.services import report_actions
+from tracker.services.accounts import DECIDE, Scope, permit_of
 from tracker.services.enqueue import enqueue
-from tracker.services.reports import report_actions, suggestions
+from tracker.services.report_actions import BY_NAME
+
+# --- `POST /api/v1/reports/SHA/actions`, `…/suggestions/ID/decision`: what a person does, by a key that acts for them
+# ---
 
 MAX_BYTES = 64 * 1024
 _DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
@@ -87,11 +92,11 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     if suggestion is None:
         return error_response(404, f"there is no suggestion {pk}")
     choice = body.get("decision", "")
-    if not isinstance(choice, str) or (choice not in _DECISIONS and choice not in suggestions.OTHERS):
-        return error_response(400, f"decision: expected accept, reject, {', '.join(suggestions.OTHERS)}")
-    instead = EventKind(choice) if choice in suggestions.OTHERS else None
+    if not isinstance(choice, str) or (choice not in _DECISIONS and choice not in report_actions.OTHERS):
+        return error_response(400, f"decision: expected accept, reject, {', '.join(report_actions.OTHERS)}")
+    instead = EventKind(choice) if choice in report_actions.OTHERS else None
     decision = Decision.ACCEPTED if instead == suggestion.kind else _DECISIONS.get(choice, Decision.CHANGED)
-    if not suggestions.decide(suggestion, decision, person.get_username(), timezone.now(), instead):
+    if not report_actions.decide(suggestion, decision, person.get_username(), timezone.now(), instead):
         return error_response(409, "somebody has decided on this suggestion already")
     suggestion.refresh_from_db()
     suggestion.report.refresh_from_db()
@@ -108,3 +113,60 @@ def _body(request: HttpRequest) -> tuple[User, dict[str, Any]] | HttpResponse:
         return error_response(403, f"the key {key.name!r} acts for nobody who has an account")
     body = json_object(request, MAX_BYTES)
     return body if isinstance(body, JsonResponse) else (person, body)
+
+
+# --- `/api/v1/kernels/v6.12`: the measurements of a kernel ---
+
+MOST = 20_000  # measurements per response
+
+
+def kernel(request: HttpRequest, handle: str) -> JsonResponse:
+    """Return the measurements of a kernel ("v6.12", "v6.12/2M"), oldest first; 404 if none was measured."""
+    (found,) = named([handle])
+    if found is None:
+        return JsonResponse({"error": f"no kernel {handle[:100]} was measured"}, status=404)
+    rows = Measurement.objects.filter(kernel=found).select_related("metric", "scenario", "machine").order_by("pk")
+    measurements = [
+        {
+            "metric": each.metric.name,
+            "unit": each.metric.unit,
+            "direction": each.metric.direction,
+            "role": each.role,
+            "suite": each.scenario.suite,
+            "params": each.scenario.params,
+            "machine": each.machine.name,
+            "mean": each.mean,
+            "stddev": each.stddev,
+            "n": each.runs,
+            "samples": each.samples,
+        }
+        for each in rows[:MOST]
+    ]
+    return JsonResponse({"kernel": found.name, "variant": found.variant, "measurements": measurements})
+
+
+# --- `/api/v1/results/17`: one bisect result, its outcome and its findings ---
+
+
+def result(request: HttpRequest, pk: int) -> JsonResponse:
+    """Return a result without its payload, which is large and which the lab already has."""
+    try:
+        page = results.page(pk)
+    except Http404 as missing:
+        return JsonResponse({"error": str(missing)}, status=404)
+    row = page.row
+    return JsonResponse(
+        {
+            "producer": row.producer,
+            "id": row.external_id,
+            "format": row.format,
+            "outcome": row.outcome,
+            "created_at": row.created_at,
+            "received_at": row.received_at,
+            "held": row.held.splitlines(),
+            "note": row.note,
+            "measured": row.measured,
+            "report": reverse("report", args=[row.report.culprit.sha]) if row.report else None,
+            "findings": [finding_json(each) for each in page.findings],
+        }
+    )

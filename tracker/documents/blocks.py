@@ -1,12 +1,20 @@
-"""The blocks that a document is made of. Pure; any text may be untrusted: each output format escapes it."""
+"""A document as plain text of 78 columns, for terminals and mail. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+import textwrap
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+from urllib.parse import quote
 
-from tracker.charts.bars import Bars
+from tracker.charts import Bars, bars, letters
+from tracker.domain.kernel_comparison import ComparisonLine, summary
+
+# --- The blocks that a document is made of. Pure; any text may be untrusted: each output format escapes it ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +139,275 @@ class Document:
     title: str
     aside: str
     blocks: tuple[Block, ...]
+
+
+# --- A document as plain text of 78 columns, for terminals and mail. Pure ---
+
+WIDTH = 78
+_NARROW = 28  # least width of a column with sentences
+_UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def render(document: Document, base_url: str = "") -> str:
+    """Return the whole text. `base_url` is put before paths of ours; without it, their links are left out."""
+    parts = ["\n".join([*_wrapped(document.title), "=" * min(WIDTH, len(line(document.title)))])]
+    if document.aside:
+        parts.append("\n".join(_wrapped(document.aside)))
+    parts += ["\n".join(_block(block, base_url)) for block in document.blocks]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def line(text: str) -> str:
+    """Return untrusted text on one line, without control characters."""
+    return " ".join(_UNSAFE.sub(" ", text).split())
+
+
+def verbatim(lines: Iterable[str]) -> Iterator[str]:
+    """Return lines as they are, but without control characters and cut to WIDTH."""
+    return (_UNSAFE.sub(" ", each)[:WIDTH].rstrip() for each in lines)
+
+
+def width(text: str) -> int:
+    """Return the columns that a text takes on a terminal: two for a wide character, none for a combining one."""
+    return sum(
+        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
+    )
+
+
+def _block(block: Block, base_url: str) -> Iterator[str]:
+    match block:
+        case Heading():
+            heading = line(block.full_text)
+            yield from _wrapped(heading)
+            if block.level == 2:
+                yield "-" * min(WIDTH, len(heading))
+        case Paragraph():
+            yield from _wrapped(block.text)
+        case Prose():
+            for part in block.text.splitlines():
+                yield from _wrapped(part, keep_indent=True) or [""]
+        case Bullets():
+            for item in block.items:
+                yield from _wrapped(_cell_text(item, base_url), "- ", "  ")
+        case Facts():
+            yield from _facts(block.pairs, base_url)
+        case TableBlock():
+            yield from _table(block, base_url)
+        case ChartBlock():
+            yield from (f"  {each}" for each in verbatim(block.letters))
+        case Verbatim():
+            yield from verbatim(block.lines)
+
+
+def _cell_text(cell: Cell, base_url: str) -> str:
+    if isinstance(cell, DocumentLink) and (base_url or not cell.url.startswith("/")) and not cell.url.startswith("#"):
+        url = cell.at(base_url)
+        return cell.text if cell.text == url else f"{cell.text} <{url}>"
+    return str(cell)
+
+
+def _wrapped(text: str, first: str = "", rest: str = "", keep_indent: bool = False) -> list[str]:
+    indent = " " * min(8, len(text) - len(text.lstrip(" "))) if keep_indent else ""
+    return textwrap.wrap(
+        line(text),
+        WIDTH,
+        initial_indent=indent + first,
+        subsequent_indent=indent + rest,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def _facts(pairs: Sequence[tuple[str, Cell]], base_url: str, indent: str = "  ") -> Iterator[str]:
+    longest = max((len(line(name)) for name, _ in pairs), default=0)
+    longest = min(longest, 24)
+    for name, value in pairs:
+        head = f"{indent}{line(name):<{longest}}  "
+        yield from _wrapped(_cell_text(value, base_url), head, " " * (longest + len(indent) + 2)) or [head.rstrip()]
+
+
+def _table(table: TableBlock, base_url: str) -> Iterator[str]:
+    cells = [[line(str(cell)) for cell in row] for row in table.rows]
+    widths = [max(map(width, column)) for column in zip(*([list(table.columns), *cells]), strict=True)]
+    room = WIDTH - sum(widths[:-1]) - 2 * (len(widths) - 1)  # for the last column, whose cells may wrap
+    if table.as_records or room < min(widths[-1], _NARROW):
+        yield from _records(table, base_url)
+        return
+    widths[-1] = max(1, min(widths[-1], room))
+    yield _row(table.columns, widths, table.numeric)
+    yield "  ".join("-" * each for each in widths)
+    for row in cells:
+        first, *rest = textwrap.wrap(row[-1], widths[-1], break_on_hyphens=False) or [""]
+        yield _row([*row[:-1], first], widths, table.numeric)
+        yield from (_row([*[""] * (len(row) - 1), each], widths, table.numeric) for each in rest)
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], numeric: frozenset[int]) -> str:
+    padded = []
+    for index, (cell, size) in enumerate(zip(cells, widths, strict=True)):
+        blank = " " * (size - width(cell))
+        padded.append(blank + cell if index in numeric else cell + blank)
+    return "  ".join(padded).rstrip()
+
+
+def _records(table: TableBlock, base_url: str) -> Iterator[str]:
+    """Yield each row as a record: its first cell above the others."""
+    digits = len(str(len(table.rows)))
+    for number, row in enumerate(table.rows, 1):
+        if number > 1:
+            yield ""
+        yield from _wrapped(_cell_text(row[0], base_url), f"{number:>{digits}}. ", " " * (digits + 2))
+        pairs = [(name, cell) for name, cell in zip(table.columns[1:], row[1:], strict=True) if str(cell)]
+        yield from _facts(pairs, base_url, " " * (digits + 2))
+
+
+# --- A document as Markdown (CommonMark, with the tables of GitHub). Pure ---
+
+# An underscore within a word means nothing (CommonMark, 6.2): names of metrics stay readable.
+_SPECIAL = re.compile(r"([\\`*{}\[\]<>|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_STARTS = re.compile(r"^(?:([-+])(?=\s|$|-[-\s]*$)|(\d+)([.)])(?=\s|$))")  # what would start a list or be a rule
+_UNDERLINE = re.compile(r"^=(?==*$)")  # what would turn the line above into a heading
+
+
+def markdown_render(document: Document, base_url: str = "") -> str:
+    """Return the whole text; `base_url` is put before the paths of links."""
+    parts = [f"# {escaped(document.title)}"]
+    if document.aside:
+        parts.append(escaped(document.aside))
+    parts += ["\n".join(_markdown_block(block, base_url)) for block in document.blocks]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Return untrusted text on one line, escaped so that Markdown shows it as it is."""
+    shown = _SPECIAL.sub(r"\\\1", line(text)).replace("&", "&amp;")
+    return _UNDERLINE.sub("&#61;", _STARTS.sub(_set_back, shown))
+
+
+def _set_back(found: re.Match[str]) -> str:
+    return f"\\{found[1]}" if found[1] else f"{found[2]}\\{found[3]}"
+
+
+def _markdown_block(block: Block, base_url: str) -> Iterator[str]:
+    match block:
+        case Heading():
+            yield f"{'#' * block.level} {escaped(block.full_text) if not block.number else _numbered(block)}"
+        case Paragraph():
+            yield escaped(block.text)
+        case Prose():
+            yield block.text.strip()
+        case Bullets():
+            yield from (f"- {_cell(item, base_url)}" for item in block.items)
+        case Facts():
+            yield from (f"- {escaped(name)}: {_cell(value, base_url)}" for name, value in block.pairs)
+        case TableBlock():
+            yield "| " + " | ".join(escaped(name) for name in block.columns) + " |"
+            marks = ("---:" if index in block.numeric else "---" for index in range(len(block.columns)))
+            yield "| " + " | ".join(marks) + " |"
+            for row in block.rows:
+                yield "| " + " | ".join(_cell(cell, base_url) for cell in row) + " |"
+        case ChartBlock():
+            yield from (f"    {each.rstrip()}" for each in verbatim(block.letters))
+        case Verbatim():
+            yield from (f"    {each}" for each in verbatim(block.lines))
+
+
+def _numbered(heading: Heading) -> str:
+    rest = " ".join(each for each in (heading.text, heading.aside) if each)
+    return f"{heading.number}. {escaped(rest)}"
+
+
+def _cell(cell: Cell, base_url: str) -> str:
+    if not isinstance(cell, DocumentLink) or cell.url.startswith("#"):  # Markdown renderers give headings other anchors
+        return escaped(str(cell))
+    return f"[{escaped(cell.text)}]({quote(cell.at(base_url), safe='/:?&=%#@+,;~.-_')})"
+
+
+# --- The download formats of a document: text, Markdown, and JSON for programs. Pure ---
+
+
+def as_json(document: Document, base_url: str = "") -> str:
+    """Return the title and the blocks, each with its kind and contents."""
+    payload = {
+        "title": document.title,
+        "aside": document.aside,
+        "blocks": [_forms_block(each, base_url) for each in document.blocks],
+    }
+    return json.dumps(payload, ensure_ascii=False, indent=1) + "\n"
+
+
+def _forms_block(block: Block, base_url: str) -> dict[str, Any]:
+    match block:
+        case Heading():
+            return {"kind": block.kind, "level": block.level, "number": block.number, "text": block.full_text}
+        case Bullets():
+            return {"kind": block.kind, "items": [_forms_cell(item, base_url) for item in block.items]}
+        case Facts():
+            return {"kind": block.kind, "facts": {name: _forms_cell(value, base_url) for name, value in block.pairs}}
+        case TableBlock():
+            rows = [[_forms_cell(cell, base_url) for cell in row] for row in block.rows]
+            return {"kind": block.kind, "caption": block.caption, "columns": list(block.columns), "rows": rows}
+        case ChartBlock():
+            return {"kind": block.kind, "values": {bar.label: bar.value for bar in block.bars.bars}}
+        case Verbatim():
+            return {"kind": block.kind, "lines": list(block.lines)}
+    return {"kind": block.kind, "text": block.text}
+
+
+def _forms_cell(cell: Cell, base_url: str) -> Any:
+    if not isinstance(cell, DocumentLink):
+        return cell
+    return {"text": cell.text, "url": cell.at(base_url)}
+
+
+# By the extension in the URL: the renderer and the content type.
+FORMS: Mapping[str, tuple[Callable[[Document, str], str], str]] = {
+    "txt": (render, "text/plain"),
+    "md": (markdown_render, "text/markdown"),
+    "json": (as_json, "application/json"),
+}
+
+
+# --- The tables of a release for print: on a terminal, in a release report. Pure ---
+
+LIMIT = 5000  # rows per section; a real release has about fifty
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedRow:
+    """One row, with the columns of the 0-Day report."""
+
+    indicator: str
+    report: str
+    sha: str
+    scenario: tuple[tuple[str, str], ...]
+    machine: str
+    base: str
+    status: str
+    state: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedTable:
+    """The two sections of a release (DESIGN 4.3). A report may be in both."""
+
+    merged: tuple[PrintedRow, ...]
+    shift_left: tuple[PrintedRow, ...]
+
+
+# --- One test over some kernels as blocks: a sentence for each, and the chart with the first kernel as 100. Pure ---
+
+
+def comparison_blocks(line: ComparisonLine, labels: Sequence[str]) -> Iterator[Block]:
+    """Yield a sentence for each kernel but the first, which is the baseline; then the chart."""
+    sentences = []
+    for label, cell, change in zip(labels[1:], line.cells[1:], line.changes[1:], strict=True):
+        if change is None:
+            sentences.append(f"{line.test.metric} was not measured on {labels[0] if cell else label}.")
+        else:
+            sentence = summary(line.test, change, label, labels[0])
+            sentences.append(f"{sentence} (95% CI {change.interval})." if change.interval else f"{sentence}.")
+    yield Paragraph(" ".join(dict.fromkeys(sentences)))
+    if chart := bars(line, labels):
+        yield ChartBlock(chart, letters(line, labels))

@@ -6,10 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import Q
 from django.urls import reverse
 
 from tracker.documents.blocks import Block, Bullets, Document, DocumentLink, Heading, Paragraph, TableBlock
-from tracker.domain.events import OPEN, State
+from tracker.domain.events import OPEN, State, Verdict
+from tracker.models import Release, Report
+from tracker.services.report_summary import ReleaseCalendar
+
+# --- Composes the weekly digest from the regressions of a cycle. Pure ---
 
 WEEK = timedelta(days=7)
 MOST = 50  # reports per section; a link leads to the others
@@ -105,3 +110,29 @@ def _section(name: str, reports: Sequence[DigestLine]) -> Iterator[Block]:
 
 def _status(each: DigestLine) -> str:
     return f"{each.status}; blocks {each.blocks}" if each.blocks and each.state in OPEN else each.status
+
+
+# --- The regressions of the current cycle or of a given release: two queries ---
+
+LOAD_MOST = 5000  # reports per cycle
+_COLUMNS = ("culprit__sha", "title", "given_title", "culprit__title", "metric", "state", "status")
+
+
+def current() -> str:
+    """Return the release in development; until its -rc1, the previous one. "" if no release is known."""
+    newest = Release.objects.order_by("-number").values_list("version", flat=True).first()
+    return ReleaseCalendar.load().current or newest or ""
+
+
+def of(version: str, now: datetime) -> Week:
+    """Return the week of a release cycle, most urgent reports first."""
+    rows = Report.objects.filter(Q(merged_release=version) | Q(shift_left_release=version), verdict=Verdict.REGRESSION)
+    rows = rows.filter(reported_at__isnull=False)  # authors hear of a report before the lists do
+    found = rows.order_by("-urgency", "pk").values_list(*_COLUMNS, "reported_at", "closed_at", "blocks")[:LOAD_MOST]
+    return week(
+        (
+            DigestLine(sha, (given or title or own or sha[:10])[:200], metric, state, status, reported, closed, blocks)
+            for sha, title, given, own, metric, state, status, reported, closed, blocks in found
+        ),
+        now,
+    )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 
 from django.urls import reverse
 
-from tracker.charts.sparkline import in_letters
+from tracker.charts import in_letters
 from tracker.documents.blocks import (
+    LIMIT,
     Block,
     Bullets,
     Cell,
@@ -17,16 +20,90 @@ from tracker.documents.blocks import (
     Facts,
     Heading,
     Paragraph,
+    PrintedRow,
     Prose,
     TableBlock,
+    comparison_blocks,
 )
-from tracker.documents.comparison import comparison_blocks
-from tracker.documents.release_report.facts import Counts, HighlightData, ReleaseFacts, counts_of
-from tracker.documents.triage_table import LIMIT, PrintedRow
 from tracker.domain.events import OPEN, Verdict
-from tracker.domain.kernel_comparison import Box, ComparisonLine, Word
-from tracker.domain.text.english import counted
-from tracker.domain.text.formats import prose_pct
+from tracker.domain.kernel_comparison import Box, ComparisonLine, Test, Word
+from tracker.domain.text import counted, prose_pct
+
+# --- The data of a release report, as values. Pure ---
+
+
+@dataclass(frozen=True, slots=True)
+class HighlightData:
+    """A report highlight. `change`: the metric's own, in per cent; `landing`: "" while it is not merged."""
+
+    sha: str
+    title: str
+    branch: str
+    report: str
+    indicator: str
+    suite: str
+    change: float | None
+    verdict: str
+    base: str
+    landing: str
+    scenario: tuple[tuple[str, str], ...]
+    machine: str
+    status: str
+    heading: str
+    is_merged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterData:
+    """A parameter, explained."""
+
+    classification: str
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The counts of a table; `unknown`: changes of unknown direction."""
+
+    regressions: int
+    improvements: int
+    unknown: int
+
+
+def counts_of(rows: Sequence[PrintedRow]) -> Counts:
+    """Return the counts of a table, from its rows and nothing else."""
+    verdicts = [row.verdict for row in rows]
+    return Counts(
+        verdicts.count(Verdict.REGRESSION), verdicts.count(Verdict.IMPROVEMENT), verdicts.count(Verdict.UNKNOWN)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseFacts:
+    """`kernel` and `base`: the kernels that are compared, "" if not measured; `prose`: what people wrote, by section;
+    `suites`: descriptions by name.
+    """
+
+    lab: str
+    version: str
+    previous: str
+    released_at: datetime | None
+    as_of: datetime
+    merged: Sequence[PrintedRow]
+    shift_left: Sequence[PrintedRow]
+    details: Sequence[HighlightData]
+    parameters: Sequence[ParameterData]
+    suites: Mapping[str, str]
+    kernel: str
+    base: str
+    lines: Sequence[ComparisonLine]
+    curves: Mapping[Test, tuple[str, str]]  # the curve of each test that has one: its heights and its page
+    boxes: Sequence[Box]
+    prose: Mapping[str, str]
+
+
+# --- Composes the release report: the sections, words and order of the 0-Day report of v5.6 (2020). Pure ---
 
 # The texts that people may write, by section.
 SECTIONS = {

@@ -2,17 +2,273 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
+from statistics import fmean
 
-from tracker.documents.blocks import Block, Bullets, Document, Facts, Heading, Paragraph, Prose, TableBlock
-from tracker.documents.compare_files import format_value, table
-from tracker.documents.comparison import comparison_blocks
-from tracker.documents.study.facts import StudyFacts
-from tracker.documents.study.system import COLUMNS
-from tracker.documents.study.wins import TestWinner, WinTally, outcomes, speedup, tally
-from tracker.domain.kernel_comparison import Box, Change, ComparisonLine, Word
-from tracker.domain.text.english import counted
+from tracker.documents.blocks import (
+    Block,
+    Bullets,
+    Document,
+    DocumentLink,
+    Facts,
+    Heading,
+    Paragraph,
+    Prose,
+    TableBlock,
+    comparison_blocks,
+)
+from tracker.domain.kernel_comparison import Box, Cell, Change, ComparisonLine, Word, lines
+from tracker.domain.text import counted
+from tracker.domain.tool_output import CellState, Diff, DiffRow, ToolListing, mean_of
+
+# --- System activity during a test: interrupts, context switches, CPU time, as version comparisons show them. Pure
+# ---
+
+# The heading, the column of vmstat, and the corresponding LKP monitor.
+COLUMNS = (
+    ("Intr/s", "in", "vmstat.system.in"),
+    ("CtxSw/s", "cs", "vmstat.system.cs"),
+    ("us%", "us", "vmstat.cpu.us"),
+    ("sys%", "sy", "vmstat.cpu.sy"),
+    ("idle%", "id", "vmstat.cpu.id"),
+    ("iowait%", "wa", "vmstat.cpu.wa"),
+)
+MONITORS = frozenset(monitor for _, _, monitor in COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """The columns of one kernel, None where unknown."""
+
+    values: tuple[float | None, ...]
+
+    def __bool__(self) -> bool:
+        return any(value is not None for value in self.values)
+
+
+def system(monitors: Mapping[str, Sequence[float]], listings: Iterable[ToolListing]) -> System:
+    """Return the mean of each column, from the measurements or else from vmstat listings."""
+    printed: dict[str, list[float]] = {}
+    for listing in listings:
+        for row in listing.rows:
+            if row.values and row.values[0] is not None:
+                printed.setdefault(row.name, []).append(row.values[0])
+    found = []
+    for _, column, monitor in COLUMNS:
+        values = monitors.get(monitor) or printed.get(column) or ()
+        found.append(mean_of(values))
+    return System(tuple(found))
+
+
+# --- Listings side by side as one table: a column each, and the changes against the first. Pure ---
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Files of one kind: `labels` name the sides, `files` link to them, `where`: where all were taken."""
+
+    kind: str
+    where: str
+    labels: tuple[str, ...]
+    files: tuple[DocumentLink, ...]
+    diff: Diff
+
+
+def table(each: Beside) -> TableBlock:
+    """Return the table: name, value on each side, changes; if the tool has several columns, all sides in one cell."""
+    caption = f"{each.kind} of {' and '.join(each.labels)}"
+    found = each.diff
+    if not found.is_share and len(found.columns) > 1:
+        rows = [[_name(row), *map(_in_a_cell, row.cells)] for row in found.rows]
+        return TableBlock(caption, ("Name", *found.columns), rows, frozenset(range(1, len(found.columns) + 1)))
+    unit = ", %" if found.is_share else ""
+    columns = ("Function" if found.is_share else "Name", *(f"{label}{unit}" for label in each.labels))
+    columns += _changes(each.labels[1:], "points" if found.is_share else "%")
+    at = found.columns.index("share") if found.is_share else 0
+    rows = [[_name(row), *_in_columns(row.cells[at], found.is_share)] for row in found.rows]
+    return TableBlock(caption, columns, rows, frozenset(range(1, len(columns))))
+
+
+def _changes(labels: Sequence[str], unit: str) -> tuple[str, ...]:
+    return (f"Change, {unit}",) if len(labels) == 1 else tuple(f"{label}, {unit} more" for label in labels)
+
+
+def _name(row: DiffRow) -> str:
+    return f"{row.name} ({row.note})" if row.note and not row.note.startswith("[") else row.name
+
+
+def _in_columns(cell: CellState, is_share: bool) -> list[str]:
+    values = ["–" if value is None else format_value(value) for value in cell.values]
+    digits = 2 if is_share else 1
+    return values + ["–" if change is None else f"{change:+.{digits}f}" for change in cell.changes]
+
+
+def _in_a_cell(cell: CellState) -> str:
+    shown = ["–" if value is None else format_value(value) for value in cell.values]
+    if len(set(shown)) == 1:
+        return shown[0]
+    change = cell.changes[-1]
+    return " → ".join(shown) + ("" if change is None else f" ({change:+.1f} %)")
+
+
+def format_value(value: float) -> str:
+    """Return a measured value with four significant digits, or all those before the decimal point."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+# --- The data of a study, as values. Pure ---
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFacts:
+    """`labels` name the kernels, the first of which is the baseline. `kernels`: their own names. `has_wins`: the
+    question is which variant wins; otherwise, how versions develop.
+    """
+
+    title: str
+    labels: tuple[str, ...]
+    kernels: tuple[str, ...]
+    has_wins: bool
+    lines: Sequence[ComparisonLine]
+    systems: Sequence[System]
+    beside: Sequence[Beside]
+    prose: Mapping[str, str]
+    files_left_out: int = 0
+
+
+# --- Which variant is best in which test, how often, and by how much on average. Pure ---
+
+FAR = 200.0  # a larger ratio, as a natural logarithm, counts as out of range
+LEAD = 0.1  # per cent: averages that are closer than this count as equal
+
+
+@dataclass(frozen=True, slots=True)
+class TestWinner:
+    """The variants, by position, that no other beats in a test: one is the winner, several are a tie."""
+
+    line: ComparisonLine
+    best: tuple[int, ...]
+
+    @property
+    def winner(self) -> int | None:
+        return self.best[0] if len(self.best) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How often one variant won; `average_pct`: its performance against the first one, the geometric mean over tests,
+    plus is better; None if nothing can be averaged. Performance is the mean, or its reciprocal if lower is better.
+    """
+
+    wins: int
+    pct: float
+    average_pct: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class WinTally:
+    """The counts of some tests: `shares` in the order of the variants, and ties; together they make 100%."""
+
+    tests: int
+    shares: tuple[Share, ...]
+    ties: int
+    ties_pct: float
+    uneven: int = 0  # tests left out of an average, since a value is zero or less, or out of range
+
+    @property
+    def best(self) -> int | None:
+        """The variant with the best average; None if its lead is below LEAD, or if no test has a winner."""
+        return self._led[0] if self._led and self._led[1] >= LEAD and self.ties < self.tests else None
+
+    @property
+    def lead_pct(self) -> float | None:
+        """The lead of the best over the next best, in per cent of the latter."""
+        return self._led[1] if self._led else None
+
+    @property
+    def _led(self) -> tuple[int, float] | None:
+        known = [(share.average_pct, index) for index, share in enumerate(self.shares) if share.average_pct is not None]
+        if len(known) < 2:
+            return None
+        (top, index), (second, _) = sorted(known, reverse=True)[:2]
+        return index, 100 * ((100 + top) / (100 + second) - 1)
+
+
+def outcomes(comparisons: Iterable[ComparisonLine]) -> list[TestWinner]:
+    """Return the outcome of every test that all variants ran and whose direction is known. A variant that does not
+    differ from the best one (not significant, or by less than 1%) ties with it.
+    """
+    comparable = [line for line in comparisons if line.test.direction in ("higher", "lower") and None not in line.cells]
+    tops = [_top(line) for line in comparable]
+    against_best = lines((line.test, _first(line.cells, top)) for line, top in zip(comparable, tops, strict=True))
+    found = []
+    for line, top, against in zip(comparable, tops, against_best, strict=True):
+        others = [index for index in range(len(line.cells)) if index != top]
+        tied = [
+            index
+            for index, change in zip(others, against.changes[1:], strict=True)
+            if change is not None and change.word is Word.SAME
+        ]
+        found.append(TestWinner(line, (top, *tied)))
+    return found
+
+
+def _top(line: ComparisonLine) -> int:
+    means = [cell.mean if cell else math.nan for cell in line.cells]
+    sign = 1 if line.test.direction == "higher" else -1
+    return max(range(len(means)), key=lambda index: sign * means[index])
+
+
+def _first(cells: Sequence[Cell | None], index: int) -> list[Cell | None]:
+    return [cells[index], *(cell for other, cell in enumerate(cells) if other != index)]
+
+
+def tally(tests: Sequence[TestWinner], variants: int) -> WinTally:
+    """Count the wins and the ties of some tests."""
+    winners = [outcome.winner for outcome in tests]
+    total = len(tests)
+    ties = winners.count(None)
+    averages = [average_pct([outcome.line for outcome in tests], index) for index in range(variants)]
+    shares = tuple(
+        Share(winners.count(index), _share(winners.count(index), total), averages[index]) for index in range(variants)
+    )
+    uneven = sum(any(_ratio(outcome.line, index) is None for index in range(variants)) for outcome in tests)
+    return WinTally(total, shares, ties, _share(ties, total), uneven)
+
+
+def _share(number: int, total: int) -> float:
+    return 100 * number / total if total else 0.0
+
+
+def average_pct(comparisons: Sequence[ComparisonLine], index: int) -> float | None:
+    """Return by how many per cent a variant performs better than the first on average; None if not comparable."""
+    found = speedup(comparisons, index)
+    return None if found is None else 100 * (found - 1)
+
+
+def speedup(comparisons: Sequence[ComparisonLine], index: int) -> float | None:
+    """Return the performance as a multiple of the first kernel's, the geometric mean over the tests that both ran;
+    means that are zero or negative, and metrics without a direction, are left out.
+    """
+    ratios = [ratio for line in comparisons if (ratio := _ratio(line, index)) is not None]
+    return math.exp(fmean(ratios)) if ratios else None
+
+
+def _ratio(line: ComparisonLine, index: int) -> float | None:
+    """Return the logarithm of new over old, plus for better."""
+    old, new = line.cells[0], line.cells[index]
+    if old is None or new is None or old.mean <= 0 or new.mean <= 0 or line.test.direction == "unknown":
+        return None
+    log = math.log(new.mean) - math.log(old.mean)
+    if abs(log) > FAR:
+        return None
+    return log if line.test.direction == "higher" else -log
+
+
+# --- Composes a study, in the shape that such reports have on mailing lists: conclusions first. Pure ---
 
 _CHARTS = 100  # tests shown one by one
 SECTIONS = {"conclusions": "Conclusions", "setup": "Setup"}
@@ -182,10 +438,10 @@ def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
         " The change is the metric's own, with its sign."
     )
     ordered = sorted(facts.lines, key=lambda line: boxes.index(line.test.box))
-    for box, lines in groupby(ordered, lambda line: line.test.box):
+    for box, tests in groupby(ordered, lambda line: line.test.box):
         if len(boxes) > 1:
             yield Heading(3, box.name)
-        rows = [_test_row(line) for line in lines]
+        rows = [_test_row(line) for line in tests]
         columns = ("Test", "Metric", *facts.labels)
         numeric = frozenset(range(2, len(columns)))
         yield TableBlock(f"Every test on {box.name}", columns, rows, numeric)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from tracker.domain.statistics.change import change_pct
+from tracker.domain.statistics import change_pct
 
 BEFORE, LEAST_BEFORE, AFTER = 12, 5, 6  # builds
 SCORE = 5.0  # robust spreads that the medians must be apart

@@ -6,14 +6,271 @@ side of a report's own measurement is not part of the curve's history, and a goo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import struct
+import sys
+import zlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from statistics import median
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate, chain, pairwise
+from operator import attrgetter
+from statistics import median, variance
+from typing import NamedTuple
 
-from tracker.domain.curves.builds import Build
-from tracker.domain.curves.noise import CurveNoise, noise_of
-from tracker.domain.statistics.change_points import AFTER, ChangePoint, change_points
+import numpy as np
+
+from tracker.domain import versions
+from tracker.domain.change_points import AFTER, ChangePoint, change_points
+
+# --- The points of a curve, and how many of them are packed into one row: a hundred million samples fit on one disk
+# ---
+# A packed segment is zlib over columns (times, numbers of samples, samples, names): numbers of one kind beside each
+# other compress to a half, and a segment of 500 points is unpacked in a tenth of a millisecond.
+
+MOST_SAMPLES = 10_000  # per point; what is beyond them is dropped
+_MAX_BYTES = 64 << 20
+_EPOCH, _MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
+_HEAD = struct.Struct("<II")  # points, samples
+
+
+class CurvePoint(NamedTuple):  # a page reads thousands; frozen dataclasses take four times as long to make
+    """The samples of one build from one source. `at`: the build's place in time; `build`: a sha, or a release's name;
+    `source`: what measured it, "result 12" or "release result 7".
+    """
+
+    at: datetime
+    build: str
+    samples: tuple[float, ...]
+    source: str
+
+    @property
+    def key(self) -> tuple[datetime, str, str]:
+        """What identifies a point in its curve; the order of points, too."""
+        return (self.at, self.build, self.source)
+
+
+def to_the_millisecond(point: CurvePoint) -> CurvePoint:
+    """Return a point as it is stored, so that it is found again."""
+    return point._replace(at=point.at.replace(microsecond=point.at.microsecond // 1000 * 1000))
+
+
+def merged(old: Iterable[CurvePoint], new: Iterable[CurvePoint]) -> list[CurvePoint]:
+    """Return all points in order, each once; of two with one key the new one counts."""
+    points = {each.key: each for each in old}
+    points.update((each.key, each) for each in new)
+    return [points[key] for key in sorted(points)]
+
+
+def pack(points: Sequence[CurvePoint]) -> bytes:
+    """Return points as bytes, in their order. Times are kept to the millisecond."""
+    times = array("q", [(each.at - _EPOCH) // _MILLISECOND for each in points])
+    cut = [each.samples[:MOST_SAMPLES] for each in points]
+    counts = array("I", map(len, cut))
+    samples = array("d", [value for each in cut for value in each])
+    names = "\n".join(part for each in points for part in (_line(each.build), _line(each.source)))
+    if sys.byteorder == "big":
+        for column in (times, counts, samples):
+            column.byteswap()
+    head = _HEAD.pack(len(points), len(samples))
+    return zlib.compress(b"".join([head, times.tobytes(), counts.tobytes(), samples.tobytes(), names.encode()]), 3)
+
+
+def unpack(packed: bytes) -> list[CurvePoint]:
+    """Return the points that `pack` stored."""
+    raw = zlib.decompressobj().decompress(packed, _MAX_BYTES)
+    count, total = _HEAD.unpack_from(raw)
+    times, counts, samples = array("q"), array("I"), array("d")
+    at = _HEAD.size
+    for column, size in ((times, count * 8), (counts, count * 4), (samples, total * 8)):
+        column.frombytes(raw[at : at + size])
+        if sys.byteorder == "big":
+            column.byteswap()
+        at += size
+    names = raw[at:].decode().split("\n")
+    values, ends = tuple(samples), list(accumulate(counts))
+    own = [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    whens = [datetime.fromtimestamp(time / 1000, UTC) for time in times]
+    return list(map(CurvePoint, whens, names[0 : 2 * count : 2], own, names[1 : 2 * count : 2]))
+
+
+def _line(text: str) -> str:
+    return text.replace("\n", " ")
+
+
+# --- The builds of a curve: the points of each build together, with their mean and its confidence interval. Pure ---
+
+# The 97.5th percentile of Student's t by degrees of freedom, from 1 on; beyond them the normal distribution's.
+_T = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09)
+_QUANTILES = np.array([0.0, 0.0, *_T, 1.96])  # by number of runs: one has no spread
+_SMALLEST, _LARGEST = 1e-150, 1e150  # between them, squares and their sums are finite and not zero
+
+
+class Build(NamedTuple):  # a page makes thousands; frozen dataclasses take four times as long to make
+    """All runs of one build. `low` to `high`: the 95% confidence interval of the mean; the mean alone for one run.
+
+    `level` is the median, on which changes are looked for.
+    """
+
+    at: datetime
+    name: str
+    samples: tuple[float, ...]
+    sources: tuple[str, ...]
+    level: float
+    mean: float
+    low: float
+    high: float
+
+
+def builds_of(points: Iterable[CurvePoint]) -> list[Build]:
+    """Return the builds in the order of their first points.
+
+    Samples that are not finite, or so large or small that their squares are not, are left out.
+    """
+    together: dict[str, list[CurvePoint]] = {}
+    for point in sorted(points, key=attrgetter("at", "build", "source")):
+        together.setdefault(point.build, []).append(point)
+    samples = _measurable([_samples(each) for each in together.values()])
+    kept = [(name, each, own) for (name, each), own in zip(together.items(), samples, strict=True) if own]
+    columns = _statistics([own for _, _, own in kept])
+    return [
+        Build(each[0].at, name, own, _sources(each), *numbers)
+        for (name, each, own), numbers in zip(kept, zip(*columns, strict=True), strict=True)
+    ]
+
+
+def _samples(points: Sequence[CurvePoint]) -> tuple[float, ...]:
+    return points[0].samples if len(points) == 1 else tuple(chain.from_iterable(each.samples for each in points))
+
+
+def _sources(points: Sequence[CurvePoint]) -> tuple[str, ...]:
+    return (points[0].source,) if len(points) == 1 else tuple(dict.fromkeys(each.source for each in points))
+
+
+def _measurable(samples: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    """Return the samples of each build without those that can't be squared; mostly, there are none."""
+    size = np.abs(np.fromiter(chain.from_iterable(samples), float))
+    if np.all((size == 0) | ((size > _SMALLEST) & (size < _LARGEST))):
+        return samples
+    return [tuple(each for each in own if each == 0 or _SMALLEST < abs(each) < _LARGEST) for own in samples]
+
+
+def _statistics(samples: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float], list[float]]:
+    """Return median, mean, and both ends of the mean's interval of each build, all builds at once."""
+    if not samples:
+        return [], [], [], []
+    counts = np.fromiter(map(len, samples), np.int64)
+    flat = np.fromiter(chain.from_iterable(samples), float)
+    ends = np.cumsum(counts)
+    starts = ends - counts
+    of_build = np.repeat(np.arange(len(counts)), counts)
+    means = np.add.reduceat(flat, starts) / counts
+    squares = np.add.reduceat((flat - means[of_build]) ** 2, starts)
+    half = _QUANTILES[np.minimum(counts, len(_QUANTILES) - 1)] * np.sqrt(squares / np.maximum(1, (counts - 1) * counts))
+    ordered = flat[np.lexsort((flat, of_build))]
+    medians = (ordered[starts + (counts - 1) // 2] + ordered[starts + counts // 2]) / 2
+    return medians.tolist(), means.tolist(), (means - half).tolist(), (means + half).tolist()
+
+
+# --- The noise of a curve, known from its history: between runs, between builds, and whether it has two modes. Pure
+# ---
+
+LEAST_BUILDS = 5  # of different times: those of one bisection, whose steps stand beside its ends, are no history
+_MAD = 1.4826
+_LEAST_SHARE = 0.15  # of the builds in the smaller of two modes
+_APART = 4.0  # spreads within the modes that they are apart
+_LEAST_APART_PCT = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class CurveNoise:
+    """Robust standard deviations in per cent of the level, with changes of the level taken out.
+
+    `run_pct`: of the runs of one build, None without a build of two runs; `build_pct`: of the builds' medians.
+    `modes_pct`: how far two modes are apart, if builds fall into two. `runs`, `builds`: from how many it is known.
+    """
+
+    run_pct: float | None
+    build_pct: float
+    modes_pct: float | None
+    runs: int
+    builds: int
+
+    @property
+    def pct(self) -> float | None:
+        """What a change is compared with: the spread of builds or, if they have two modes, what these are apart.
+
+        Builds that never differ have the spread of their runs; None if these don't differ either.
+        """
+        return max(self.build_pct, self.modes_pct or 0.0) or self.run_pct or None
+
+
+def noise_of(builds: Sequence[Build], changes: Sequence[int]) -> CurveNoise | None:
+    """Return the noise of a curve; None without a history long enough, or around zero.
+
+    `changes`: the places of the first builds on a new level, those that were found and those that were reported.
+    """
+    if len({build.at for build in builds}) < LEAST_BUILDS:
+        return None
+    levels = _level_of_each(builds, changes)
+    if not all(map(bool, levels)):
+        return None
+    residuals = [100 * (build.level - level) / abs(level) for build, level in zip(builds, levels, strict=True)]
+    variances = [
+        _variance(build.samples) / (level * level)
+        for build, level in zip(builds, levels, strict=True)
+        if len(build.samples) > 1
+    ]
+    run_pct = 100 * math.sqrt(median(variances)) if variances else None
+    build_pct, modes_pct = _MAD * median(map(abs, residuals)), _modes(residuals)
+    if not all(map(math.isfinite, (run_pct or 0.0, build_pct, modes_pct or 0.0))):
+        return None  # levels and spreads too far apart to be divided
+    return CurveNoise(run_pct, build_pct, modes_pct, sum(len(build.samples) for build in builds), len(builds))
+
+
+def _variance(samples: Sequence[float]) -> float:
+    """Return the variance of a build's runs, such that the median over builds is right: that of a chi-squared variable
+    is below its mean (Wilson and Hilferty, 1931).
+    """
+    freedom = len(samples) - 1
+    return variance(samples) / (1 - 2 / (9 * freedom)) ** 3
+
+
+def _level_of_each(builds: Sequence[Build], changes: Sequence[int]) -> list[float]:
+    """Return the level around each build: the median of the builds between two changes."""
+    bounds = [0, *sorted(set(changes)), len(builds)]
+    spans = [(a, b) for a, b in pairwise(bounds) if a < b]
+    levels = [median(build.level for build in builds[a:b]) for a, b in spans]
+    starts = [a for a, _ in spans]
+    return [levels[bisect_right(starts, number) - 1] for number in range(len(builds))]
+
+
+def _modes(residuals: Sequence[float]) -> float | None:
+    """Return the distance of two modes in per cent; None if there is one.
+
+    The values are cut at their widest gap; both sides must be narrow beside their distance.
+    """
+    ordered = sorted(residuals)
+    least = max(2, math.ceil(_LEAST_SHARE * len(ordered)))
+    if len(ordered) < 2 * least:
+        return None
+    gap, cut = max((ordered[number] - ordered[number - 1], number) for number in range(least, len(ordered) - least + 1))
+    low, high = ordered[:cut], ordered[cut:]
+    apart = median(high) - median(low)
+    spread = _MAD * max(_deviation(low), _deviation(high))
+    return apart if apart >= max(_LEAST_APART_PCT, _APART * spread) and gap >= 2 * spread else None
+
+
+def _deviation(values: Sequence[float]) -> float:
+    middle = median(values)
+    return median(abs(value - middle) for value in values)
+
+
+# --- What a curve shows once the changes that were reported on it are taken into account. Pure ---
+# A bisection measures its culprit, which the builds after it may not hold yet: it is merged later, or never. So the bad
+# side of a report's own measurement is not part of the curve's history, and a good build after it proves no fix.
 
 _BACK = 0.75  # of the distance to the old level; a curve that comes back less far has not recovered
 _MANY = 2.0  # times the noise; of a smaller change nothing can be said
@@ -128,3 +385,45 @@ def _date_of(builds: Sequence[Build], commit: str) -> datetime | None:
 
 def _first_since(history: Sequence[Build], at: datetime) -> int:
     return next((place for place, build in enumerate(history) if build.at >= at), len(history))
+
+
+# --- How long a curve was stable before a commit, in words. Pure ---
+
+
+@dataclass(frozen=True, slots=True)
+class StableHistory:
+    """The builds before a commit, from the last change of the level on. `modes_pct`: what two modes are apart."""
+
+    since: str
+    at: datetime
+    builds: int
+    runs: int
+    modes_pct: float | None = None
+
+    @property
+    def text(self) -> str:
+        """ "stable since v6.9, 41 builds"; a date instead of a sha.
+
+        >>> from datetime import UTC
+        >>> StableHistory("v6.9", datetime(2026, 5, 12, tzinfo=UTC), 41, 220).text
+        'stable since v6.9, 41 builds'
+        """
+        since = self.since if versions.parse(self.since) else f"{self.at:%Y-%m-%d}"
+        return f"stable since {since}, {self.builds} builds"
+
+
+def history_before(reading: CurveReading, commit: str, measured_at: datetime | None = None) -> StableHistory | None:
+    """Return how long a curve was stable before a commit; None if it was not measured, or too little before it.
+
+    `measured_at`: of a commit that was measured, but is not on the curve yet.
+    """
+    place = reading.place_of(commit, measured_at)
+    if place is None:
+        return None
+    start = max((each for each in reading.cuts if each < place), default=0)
+    stable = reading.history[start:place]
+    if len({each.at for each in stable}) < LEAST_BUILDS:
+        return None
+    first = stable[0]
+    modes = reading.noise.modes_pct if reading.noise else None
+    return StableHistory(first.name, first.at, len(stable), sum(len(each.samples) for each in stable), modes)

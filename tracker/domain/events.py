@@ -6,6 +6,15 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 
+# --- The exception for rejected input ---
+
+
+class InvalidInput(ValueError):
+    """Rejected input; the message says what was expected and what was found."""
+
+
+# --- The event of a report, and the enums around it: verdicts, states, roles, parts, kinds of events. Pure ---
+
 
 class Verdict(StrEnum):
     """What a change means, by the metric's direction and never by its sign alone."""

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tracker.domain.events import Grade
-from tracker.domain.statistics.change import change_pct
-from tracker.domain.statistics.samples import SampleSummary, summarise
-from tracker.domain.statistics.significance import grade_all
+from tracker.domain.statistics import SampleSummary, change_pct, grade_all, summarise
 
 ALMOST = 1.0  # per cent: a smaller change counts as none, however significant it is
 

@@ -3,12 +3,260 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from tracker.domain.events import OPEN, Awaited, EventData, EventKind, Role, State, Verdict
-from tracker.domain.report_state.remember import forget_fix, other_trees, remember
-from tracker.domain.report_state.state import ReportState
-from tracker.domain.report_state.steps import BEFORE_FIX, CANDIDATE, STEPS
+from tracker.domain import versions
+from tracker.domain.events import CLOSED, OPEN, Awaited, EventData, EventKind, Role, State, Verdict
+
+# --- Where a report stands, as a value: the state, and what is known beside it ---
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A candidate fix or a fix: known by the mail that carried it, its title, its commit, or all of them."""
+
+    title: str = ""
+    message_id: str = ""
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportState:
+    """The folded state of a report. `decided_by`: the key of the event that decided it (empty: none yet)."""
+
+    verdict: Verdict
+    state: State
+    decided_by: str = ""
+    reported_at: datetime | None = None
+    responded_at: datetime | None = None
+    merged: bool = False  # the culprit is in the mainline, whether or not its first version is known
+    landing: str = ""  # the first mainline version with the culprit
+    merged_after: str = ""  # the last version without it, while no version has it
+    in_next: str = ""  # since when the culprit is in linux-next: a day's tag, or a date
+    gone: str = ""  # since when it is no longer there, though the mainline never had it
+    fix: Fix | None = None
+    older_fixes: frozenset[str] = frozenset()  # Message-IDs of superseded candidate fixes
+    fix_landing: str = ""
+    fix_measured: bool = False  # a result showed that the fix helps
+    fix_trees: tuple[tuple[str, str], ...] = ()  # trees that have the fix; for linux-next, since when
+    fix_merged: bool = False  # the fix is in the mainline
+    fix_merged_after: str = ""  # the last version without it
+    fix_gone: str = ""  # the last tree that dropped it
+    cures: tuple[EventData, ...] = ()  # the fixes and reverts in a version, not themselves reverted
+    fix_reverted_in: str = ""  # the version that reverted the fix
+    dropped_by_person: bool = False  # a person said so, not a commit
+    closed_in: str = ""  # the version in which it was dropped or disappeared
+    closed_at: datetime | None = None  # when it was closed, if an event closed it
+    duplicate_of: str = ""
+    awaited: Awaited = Awaited.NOBODY
+    remark: str = ""
+    title: str = ""
+    assignee: str = ""
+    reminders: bool = True
+    blocks: str = ""  # the release that it blocks, as a person said
+
+
+# --- The table of the fold: which event moves a report from which states to which, and who is awaited then ---
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One row of the fold: the states in which an event moves a report, the new state, and who is awaited then.
+
+    `to` None leads back to the state that the report would have without any outcome.
+    """
+
+    within: frozenset[State]
+    to: State | None
+    awaits: Awaited
+
+
+TALK = frozenset({State.NO_RESPONSE, State.RESPONDED, State.NEEDS_INFO, State.DISPUTED})
+CANDIDATE = frozenset({State.FIX_PROPOSED, State.FIX_CONFIRMED})
+BEFORE_FIX = TALK | {State.WORKING}
+# An improvement needs no action unless someone acts on it.
+UNSETTLED = OPEN | {State.NO_ACTION}
+
+STEPS: dict[EventKind, Step] = {
+    EventKind.RESPONDED: Step(frozenset({State.NO_RESPONSE}), State.RESPONDED, Awaited.AUTHOR),
+    EventKind.WORKING: Step(BEFORE_FIX, State.WORKING, Awaited.AUTHOR),
+    EventKind.ASKED: Step(BEFORE_FIX, State.NEEDS_INFO, Awaited.REPORTER),
+    EventKind.ANSWERED: Step(frozenset({State.NEEDS_INFO}), State.RESPONDED, Awaited.AUTHOR),
+    EventKind.DISPUTED: Step(BEFORE_FIX, State.DISPUTED, Awaited.REPORTER),
+    # A candidate fix waits for the lab to measure it; a confirmed one waits for its author to post it.
+    EventKind.FIX_PROPOSED: Step(BEFORE_FIX | CANDIDATE | {State.NO_ACTION}, State.FIX_PROPOSED, Awaited.REPORTER),
+    # A reporter who was asked to test something, and says that it does not help, has answered.
+    EventKind.FIX_FAILED: Step(CANDIDATE | {State.NEEDS_INFO}, None, Awaited.AUTHOR),
+    EventKind.FIX_CONFIRMED: Step(BEFORE_FIX | CANDIDATE | {State.NO_ACTION}, State.FIX_CONFIRMED, Awaited.AUTHOR),
+    EventKind.FIX_QUEUED: Step(UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
+    EventKind.FIX_MERGED: Step(UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
+    EventKind.FIX_LANDED: Step(frozenset(State), State.FIXED, Awaited.NOBODY),
+    EventKind.FIX_GONE: Step(frozenset({State.FIX_QUEUED}), State.FIX_PROPOSED, Awaited.AUTHOR),
+    EventKind.FIX_REVERTED: Step(frozenset({State.FIX_QUEUED, State.FIXED, State.DROPPED}), None, Awaited.AUTHOR),
+    EventKind.FIX_WITHDRAWN: Step(CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
+    # Measured, not said: it counts after the landing, too.
+    EventKind.FIX_WITHOUT_EFFECT: Step(CANDIDATE | {State.FIX_QUEUED, State.FIXED}, None, Awaited.AUTHOR),
+    EventKind.STILL_THERE: Step(frozenset({State.DISAPPEARED}), None, Awaited.AUTHOR),
+    EventKind.DROPPED: Step(UNSETTLED, State.DROPPED, Awaited.NOBODY),
+    EventKind.EXPECTED: Step(UNSETTLED | {State.DROPPED}, State.EXPECTED, Awaited.NOBODY),
+    EventKind.INVALID: Step(UNSETTLED | {State.EXPECTED}, State.INVALID, Awaited.NOBODY),
+    EventKind.DUPLICATE: Step(UNSETTLED, State.DUPLICATE, Awaited.NOBODY),
+    EventKind.UNDUPLICATED: Step(frozenset({State.DUPLICATE}), None, Awaited.AUTHOR),
+    EventKind.DISAPPEARED: Step(UNSETTLED, State.DISAPPEARED, Awaited.NOBODY),
+    EventKind.REOPENED: Step(CLOSED - {State.NO_ACTION}, None, Awaited.AUTHOR),
+}
+
+
+# --- What an event adds beside the state: landings, fixes, remarks, who answered first ---
+
+_ANSWERS = {
+    *(EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.DISPUTED, EventKind.FIX_PROPOSED),
+}
+_OF_LANDINGS = frozenset({EventKind.IN_NEXT, EventKind.GONE, EventKind.MERGED, EventKind.LANDED})
+_OF_FIXES = frozenset(
+    {
+        EventKind.FIX_PROPOSED,
+        EventKind.FIX_CONFIRMED,
+        EventKind.FIX_QUEUED,
+        EventKind.FIX_MERGED,
+        EventKind.FIX_LANDED,
+    }
+)
+_FORGETS_FIX = frozenset(
+    {
+        EventKind.FIX_FAILED,
+        EventKind.FIX_WITHDRAWN,
+        EventKind.FIX_WITHOUT_EFFECT,
+        EventKind.FIX_REVERTED,
+        EventKind.STILL_THERE,
+        EventKind.REOPENED,
+        EventKind.UNDUPLICATED,
+    }
+)
+
+
+def remember(state: ReportState, event: EventData) -> ReportState:
+    """Apply what an event records besides the state."""
+    if event.kind in _ANSWERS and event.role in (Role.AUTHOR, Role.MAINTAINER) and state.responded_at is None:
+        state = replace(state, responded_at=event.occurred_at)
+    if event.kind in _OF_LANDINGS:
+        return _remember_landing(state, event)
+    if event.kind in _OF_FIXES:
+        return _remember_fix(state, event)
+    if event.kind in _FORGETS_FIX:
+        return replace(forget_fix(state), fix_reverted_in=event.tag if event.kind is EventKind.FIX_REVERTED else "")
+    match event.kind:
+        case EventKind.REPORTED:
+            return replace(state, reported_at=state.reported_at or event.occurred_at)
+        case EventKind.FIX_GONE:
+            left = other_trees(state, event)
+            gone = "" if left or state.fix_merged else event.tree
+            closed_in = "" if state.closed_in == event.tree else state.closed_in
+            return replace(state, fix_trees=left, fix_gone=gone, closed_in=closed_in)
+        case EventKind.DROPPED | EventKind.DISAPPEARED:
+            where = event.tag or (event.tree if event.commit else "")
+            fix = Fix(event.title, "", event.commit) if where and event.commit else state.fix
+            return replace(state, closed_in=where, dropped_by_person=not event.commit, fix=fix)
+        case EventKind.DUPLICATE:
+            return replace(state, duplicate_of=event.remark)
+    return _remember_triage(state, event)
+
+
+def _remember_triage(state: ReportState, event: EventData) -> ReportState:
+    """Apply what a person records about the report."""
+    match event.kind:
+        case EventKind.NOTED:
+            return replace(state, remark=event.remark)
+        case EventKind.RETITLED:
+            return replace(state, title=event.title)
+        case EventKind.ASSIGNED:
+            return replace(state, assignee=event.remark)
+        case EventKind.REMINDERS_OFF:
+            return replace(state, reminders=False)
+        case EventKind.BLOCKS:
+            return replace(state, blocks=event.tag)
+        case EventKind.UNBLOCKED:
+            return replace(state, blocks="")
+    return state
+
+
+def _remember_landing(state: ReportState, event: EventData) -> ReportState:
+    """Apply where git has the culprit."""
+    if event.kind is EventKind.IN_NEXT:
+        return replace(state, in_next=_since(state.in_next, event.tag), gone="")
+    if event.kind is EventKind.GONE:
+        return replace(state, in_next="", gone=event.tag)
+    if event.kind is EventKind.MERGED:
+        return replace(state, merged=True, merged_after=event.tag)
+    return replace(state, merged=True, landing=_earlier(state.landing, event.tag))
+
+
+def _since(known: str, tag: str) -> str:
+    """Return the first of two days in linux-next; a tag (next-…) is preferred to a bare date."""
+    return known if known.startswith("next-") or (not tag.startswith("next-") and known) else tag
+
+
+def other_trees(state: ReportState, event: EventData) -> tuple[tuple[str, str], ...]:
+    """Return the trees that have the fix, other than the one of this event."""
+    return tuple(each for each in state.fix_trees if each[0] != event.tree)
+
+
+def forget_fix(state: ReportState) -> ReportState:
+    """Drop the candidate fix; no late reply brings it back."""
+    return replace(
+        state,
+        fix=None,
+        older_fixes=_older_fixes(state),
+        fix_landing="",
+        fix_measured=False,
+        fix_trees=(),
+        fix_merged=False,
+        fix_gone="",
+        fix_reverted_in="",
+        closed_in="",
+        duplicate_of="",
+        dropped_by_person=False,
+    )
+
+
+def _older_fixes(state: ReportState) -> frozenset[str]:
+    """Return the superseded candidates, including the current one, which is about to be replaced."""
+    return state.older_fixes | ({state.fix.message_id} if state.fix and state.fix.message_id else set())
+
+
+def _remember_fix(state: ReportState, event: EventData) -> ReportState:
+    named = Fix(event.title, event.message_id if event.kind is EventKind.FIX_PROPOSED else "", event.commit)
+    fix, older = named, state.older_fixes
+    if event.kind is EventKind.FIX_PROPOSED:
+        older = _older_fixes(state)
+    if state.fix and event.kind is not EventKind.FIX_PROPOSED:  # the same candidate, now better known
+        fix = Fix(named.title or state.fix.title, state.fix.message_id, named.commit or state.fix.commit)
+    landing = _earlier(state.fix_landing, event.tag) if event.kind is EventKind.FIX_LANDED else state.fix_landing
+    measured = bool(event.result) if event.kind is EventKind.FIX_CONFIRMED else state.fix_measured
+    if event.kind is EventKind.FIX_PROPOSED:
+        measured = False
+    state = replace(state, fix=fix, older_fixes=older, fix_landing=landing, fix_measured=measured)
+    state = replace(state, fix_gone="", fix_reverted_in="")
+    if event.kind is EventKind.FIX_MERGED:
+        return replace(state, fix_merged=True, fix_merged_after=event.tag)
+    if event.kind is EventKind.FIX_QUEUED:
+        known = next((since for tree, since in state.fix_trees if tree == event.tree), "")
+        return replace(state, fix_trees=(*other_trees(state, event), (event.tree, _since(known, event.tag))))
+    return state
+
+
+def _earlier(known: str, tag: str) -> str:
+    """Return the earlier of two tags; a tag that is not a kernel version counts as later than any version."""
+    if not known or not tag:
+        return known or tag
+    old, new = versions.parse(known), versions.parse(tag)
+    if old is None or new is None:
+        return tag if old is None and new is not None else known
+    return tag if new < old else known
+
+
+# --- The fold: a report's events in their order, one by one, to where the report stands. Pure ---
 
 # Events that change no state are ignored altogether: a candidate posted after the fix has landed, the failure of
 # another candidate. The ones excluded here count all the same.
@@ -171,3 +419,69 @@ def _without_outcome(report_state: ReportState) -> State:
     if report_state.verdict is Verdict.IMPROVEMENT:
         return State.NO_ACTION
     return State.RESPONDED if report_state.responded_at else State.NO_RESPONSE
+
+
+# --- The status text: a report state as the sentence of the tables, in the words of the v5.6 report ---
+
+
+def status_text(report_state: ReportState, *, mainline_followed: bool) -> str:
+    """Return the status text, as in the v5.6 report: "merged at v5.6-rc6, the regression has been fixed in v5.6-rc6".
+
+    Where it was merged, what became of it, and the remark. A remark replaces a complaint about silence, which an
+    improvement's status text never has. "currently not merged" is only said if a mainline tree is followed: without
+    one nobody looked.
+    """
+    silent = report_state.state in (State.NO_RESPONSE, State.NO_ACTION) and report_state.remark
+    landing = _landing_text(report_state, "currently not merged" if mainline_followed else "")
+    parts = [landing, "" if silent else _outcome_text(report_state), report_state.remark]
+    return ", ".join(part for part in parts if part) or "reported"
+
+
+def _landing_text(report_state: ReportState, not_merged: str) -> str:
+    """Return where the culprit is: "merged at v5.6-rc6", or how close to that."""
+    if report_state.landing:
+        return f"merged at {report_state.landing}"
+    if report_state.merged:
+        return f"merged after {report_state.merged_after}" if report_state.merged_after else "merged in the mainline"
+    in_next = f"in linux-next since {report_state.in_next}" if report_state.in_next else ""
+    gone = f"gone from linux-next since {report_state.gone}" if report_state.gone else ""
+    return ", ".join(part for part in (not_merged, in_next or gone) if part)
+
+
+def _outcome_text(report_state: ReportState) -> str:
+    noun = "improvement" if report_state.verdict is Verdict.IMPROVEMENT else "regression"
+    closed_in = f" in {report_state.closed_in}" if report_state.closed_in else ""
+    fixed_in = f" in {report_state.fix_landing}" if report_state.fix_landing else ""
+    fixed_text = f"{noun} has been fixed" if noun == "regression" else f"change behind the {noun} has been corrected"
+    if report_state.fix_reverted_in and report_state.state in (State.NO_RESPONSE, State.RESPONDED):
+        return f"but the fix has been reverted in {report_state.fix_reverted_in}"
+    return {
+        State.NO_RESPONSE: "no response from author yet",
+        State.RESPONDED: "the author has responded",
+        State.WORKING: "the author is working on it",
+        State.NEEDS_INFO: "more information was asked for",
+        State.DISPUTED: "the report is disputed",
+        State.FIX_PROPOSED: f"the fix is gone from {report_state.fix_gone}"
+        if report_state.fix_gone
+        else "a fix is proposed",
+        State.FIX_CONFIRMED: "a fix is proposed and confirmed",
+        State.FIX_QUEUED: _queued_fix_text(report_state),
+        State.FIXED: f"the {fixed_text}{fixed_in}{', as measured' if report_state.fix_measured else ''}",
+        State.DROPPED: f"the commit has been reverted{closed_in}" if closed_in else "the commit has been dropped",
+        State.EXPECTED: f"the {noun} is expected",
+        State.INVALID: "the report was withdrawn",
+        State.DUPLICATE: f"a duplicate of {report_state.duplicate_of or 'another report'}",
+        State.DISAPPEARED: f"but the {noun} has disappeared{closed_in}",
+        State.NO_ACTION: "",
+    }[report_state.state]
+
+
+def _queued_fix_text(report_state: ReportState) -> str:
+    """Return how close to the mainline the fix is."""
+    if report_state.fix_merged:
+        after = f" after {report_state.fix_merged_after}" if report_state.fix_merged_after else ""
+        return f"the fix has been merged{after}"
+    if since := next((since for _, since in report_state.fix_trees if since), ""):
+        return f"the fix is in linux-next since {since}"
+    tree = next((tree for tree, _ in reversed(report_state.fix_trees) if tree), "")
+    return f"a fix is queued in {tree}" if tree else "a fix is queued"

@@ -15,9 +15,119 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tracker.domain.events import Grade
-from tracker.domain.statistics.change import better_pct, change_pct, grade_of
-from tracker.domain.statistics.samples import SampleSummary
+from tracker.domain.events import Grade, Verdict
+
+# --- One side of a comparison: the mean, spread and number of runs of its samples. Pure ---
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSummary:
+    """The mean, the population standard deviation (None: not given) and the number of runs.
+
+    The population's (divided by n), as on the mailing lists: LKP's `± n%` is this one in per cent of the mean.
+    """
+
+    mean: float
+    stddev: float | None
+    n: int
+
+    @property
+    def stddev_pct(self) -> float | None:
+        """The spread in per cent of the mean; None if not given or the mean is zero."""
+        if self.stddev is None or not self.mean:
+            return None
+        spread = abs(self.stddev / self.mean) * 100
+        return spread if math.isfinite(spread) else None
+
+    @property
+    def error(self) -> float | None:
+        """The standard error of the mean; None for a single run or without a spread."""
+        return None if self.stddev is None or self.n < 2 else self.stddev / math.sqrt(self.n - 1)
+
+
+def summarise(samples: Sequence[float]) -> SampleSummary:
+    """Return the summary of at least one sample. Numbers that overflow give an infinite spread."""
+    n = len(samples)
+    first = samples[0]
+    if samples.count(first) == n:  # exact: the computed mean of equal numbers may be off in the last digit
+        return SampleSummary(first, 0.0, n)
+    mean = sum(samples) / n
+    squares = sum([(each - mean) * (each - mean) for each in samples])
+    if 1e-300 < squares < 1e300:
+        return SampleSummary(mean, math.sqrt(squares / n), n)
+    return SampleSummary(mean, _spread([each - mean for each in samples]), n)
+
+
+def _spread(distances: Sequence[float]) -> float:
+    """Return their root mean square, where the squares would overflow or underflow."""
+    largest = max(map(abs, distances))
+    if not largest or not math.isfinite(largest):
+        return largest
+    return largest * math.sqrt(sum([(each / largest) ** 2 for each in distances]) / len(distances))
+
+
+# --- The change between two means, and its verdict by the metric's direction. Pure ---
+
+# Why a report is held whose metric has no direction; `metric` is its name.
+NO_DIRECTION = "no direction is set for {metric}"
+CONTRADICTION = "the result says {stated} is better for {metric}, but it is set to {known} here"
+_LEAST_RATIO = 1e-6  # of the new value to the old one, in an order
+ALPHA = 0.05  # the significance level: a p-value of this or more is not significant
+
+
+def change_pct(old: float, new: float) -> float | None:
+    """Return the change in per cent of the old value, 100·(new - old)/|old|; None from zero, where it is undefined."""
+    if old == 0 or not math.isfinite(old) or not math.isfinite(new):
+        return None
+    change = 100 * (new - old) / abs(old)
+    return change if math.isfinite(change) else None
+
+
+def better_pct(raw: float | None, direction: str) -> float | None:
+    """Return the same change with plus for better; None if the direction is unknown."""
+    if raw is None or direction not in ("higher", "lower"):
+        return None
+    return raw if direction == "higher" else -raw
+
+
+def verdict_of(old: float, new: float, direction: str) -> Verdict:
+    """Return the verdict on a change by the metric's direction; unknown without a direction or a change."""
+    if direction not in ("higher", "lower") or old == new:
+        return Verdict.UNKNOWN
+    return Verdict.IMPROVEMENT if (new > old) == (direction == "higher") else Verdict.REGRESSION
+
+
+def grade_of(old: float, new: float, p: float | None, direction: str) -> Grade:
+    """Return what a measurement shows; `p` None: it could not be tested."""
+    if p is None:
+        return Grade.NOT_TESTABLE
+    if p >= ALPHA:
+        return Grade.NOT_SIGNIFICANT
+    return Grade(verdict_of(old, new, direction).value)
+
+
+def certain(change: float | None, low: float | None, high: float | None, spread: float | None) -> float:
+    """Return how much of a change is certain, for an order: up to the near end of its interval and beyond its spread.
+
+    All in per cent. The result is 100 · |ln(new ÷ old)|, so that half and double weigh the same; 0 without a change.
+
+    >>> round(certain(-50.0, None, None, None), 1) == round(certain(100.0, None, None, None), 1) == 69.3
+    True
+    >>> round(certain(-50.0, -60.0, -40.0, 5.0)), certain(-50.0, -60.0, 1.0, None), certain(-5.0, None, None, 8.0)
+    (51, 0.0, 0.0)
+    """
+    if change is None or not math.isfinite(change):
+        return 0.0
+    size = max(0.0, abs(change) - (spread or 0.0))
+    if low is not None and high is not None:
+        near = min(abs(low), abs(high)) if low * high > 0 else 0.0
+        size = min(size, near)
+    ratio = 1 + math.copysign(size, change) / 100
+    return 100 * abs(math.log(max(ratio, _LEAST_RATIO)))
+
+
+# --- Grading of measurements: change, Welch's t-test, bootstrap interval, effect against noise, verdict. Pure ---
+# Whole batches are graded at once: thousands of measurements take a few calls of numpy and scipy.
 
 RESAMPLES = 599  # as R. Wilcox advises: the 15th and the 585th of them are exactly the ends of a 95% interval
 _TAIL = 15

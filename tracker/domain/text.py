@@ -2,7 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
+from urllib.parse import SplitResult, quote, urlsplit
+
+from tracker.domain.events import InvalidInput
+
+# --- Helpers for English text: plurals and articles. Pure ---
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 mail", "2 mails"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def article(follows: str) -> str:
+    """ "a" or "an" before a word or a number, as spoken: an improvement, an 8.8 %, an 11.0 %, an 18 %; a 1.1 %."""
+    head = follows.partition(".")[0]
+    return "an" if head[:1] in tuple("8aeiou") or head in ("11", "18") else "a"
+
+
+# --- Numbers and durations as people read them: one set of formats for pages, documents and mail. Pure ---
 
 NONE = "—"
 _DAY = 86400
@@ -84,3 +110,175 @@ def confidence(low: float | None, high: float | None, p: float | None, effect: f
     parts = [interval(low, high), p_value(p) if p is not None else ""]
     parts.append(f"{multiple(effect)} noise" if effect is not None else "")
     return ", ".join(part for part in parts if part)
+
+
+# --- Cells of a CSV that a spreadsheet opens: none is read as a formula, or refused. Pure ---
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # XML 1.0 and so spreadsheets have no such characters
+
+
+def safe_cell(value: object) -> object:
+    """Return a cell without control characters, with an apostrophe before what a spreadsheet would run (OWASP: CSV
+    injection).
+    """
+    if not isinstance(value, str):
+        return value
+    text = _CONTROL.sub(" ", value)
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+# --- Links out of our pages: a commit in the web view of its tree, and an answer in a mail program. Pure ---
+
+# Trees on these hosts have a page for each commit; of others we don't know. `{url}` has no ".git" where they drop it.
+_VIEWS = (
+    (re.compile(r"https?://(?:[\w-]+\.)*kernel\.org/.+"), "{git}/commit/?id={sha}"),  # cgit
+    (re.compile(r"https?://(?:www\.)?github\.com/.+"), "{url}/commit/{sha}"),
+    (re.compile(r"https?://gitlab\.[\w.-]+/.+"), "{url}/-/commit/{sha}"),
+)
+_SHA = re.compile(r"[0-9a-f]{7,64}\Z")
+LONGEST = 1800  # characters of a mailto link: some mail programs take no more
+
+
+def commit_url(tree_url: str, sha: str) -> str:
+    """Return the page of a commit in the web view of a tree that is cloned from this URL; "" if none is known.
+
+    >>> commit_url("https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git", "3b1f0c9d2e")
+    'https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/commit/?id=3b1f0c9d2e'
+    >>> commit_url("https://github.com/torvalds/linux.git/", "3b1f0c9d2e")
+    'https://github.com/torvalds/linux/commit/3b1f0c9d2e'
+    >>> commit_url("git://git.kernel.org/pub/scm/linux/kernel/git/tip/tip.git", "3b1f0c9d2e")[:40]
+    'https://git.kernel.org/pub/scm/linux/ker'
+    >>> commit_url("/srv/linux.git", "3b1f0c9d2e"), commit_url("https://github.com/a/b", "x' onclick=")
+    ('', '')
+    """
+    git = re.sub(r"\A(?:git|ssh)://(?:[^/@]*@)?", "https://", tree_url.strip()).rstrip("/")
+    if not _SHA.match(sha) or re.search(r"[\s\"'<>\\?#]", git):
+        return ""
+    for host, form in _VIEWS:
+        if host.fullmatch(git):
+            return form.format(git=git, url=git.removesuffix(".git"), sha=sha)
+    return ""
+
+
+def reply_url(to: str, cc: Sequence[str], subject: str, message_id: str) -> str:
+    """Return a mailto link that answers a mail in its thread (RFC 6068); fewer are in Cc where it would be too long.
+
+    >>> reply_url("a@b.example", ["list@c.example"], "Re: [LKP] x", "1@bot.example")
+    'mailto:a@b.example?In-Reply-To=%3C1%40bot.example%3E&Subject=Re%3A%20%5BLKP%5D%20x&Cc=list%40c.example'
+    """
+    fields = f"In-Reply-To={_quoted(f'<{message_id}>')}&Subject={_quoted(subject)}"
+    link = f"mailto:{_quoted(to, '@+')}?{fields}"
+    kept = list(cc)
+    while kept and len(link) + len("&Cc=") + len(_quoted(",".join(kept))) > LONGEST:
+        kept.pop()
+    return f"{link}&Cc={_quoted(','.join(kept))}" if kept else link
+
+
+def _quoted(text: str, safe: str = "") -> str:
+    return quote(text, safe=safe, errors="replace")
+
+
+# --- A web address that a person gave us to post to, taken apart ---
+
+_LONGEST = 1000  # characters
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An address to post to."""
+
+    host: str
+    port: int
+    path: str
+    is_tls: bool
+
+
+def parse_target(url: str) -> Target:
+    """Return the target of a URL. Raises InvalidInput, which says what is wrong with it."""
+    if len(url) > _LONGEST or not url.isascii() or any(each <= " " or each == "\x7f" for each in url):
+        raise InvalidInput("url: expected an address of up to 1000 printable ASCII characters")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
+        raise InvalidInput("url: expected an address such as https://ci.example.org/hook") from None
+    if parts.scheme not in _PORTS or not host or not port:
+        raise InvalidInput("url: expected an address such as https://ci.example.org/hook")
+    if parts.username is not None or parts.password is not None or parts.fragment:
+        raise InvalidInput("url: expected no user name, password or fragment; requests are signed instead")
+    return Target(host, port, _path_of(parts), parts.scheme == "https")
+
+
+def _path_of(parts: SplitResult) -> str:
+    return f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+
+
+# --- Stable short identifiers: the key of a scenario, the tag of a report. Pure ---
+
+
+def scenario_key(suite: str, params: Mapping[str, str]) -> str:
+    """Return the key of a scenario, whatever the order of its parameters.
+
+    It holds a digest, since the parameters may be kilobytes, too long for an index.
+    """
+    canonical = json.dumps([suite, sorted(params.items())], ensure_ascii=False, separators=(",", ":"))
+    return f"{suite[:60]} {hashlib.sha256(canonical.encode('utf-8', 'replace')).hexdigest()[:24]}"
+
+
+def tag_of(sha: str) -> str:
+    """Return the 16 hexadecimal digits that identify a report in email addresses: perfbot+7d3e91c0a45b28f6@…"""
+    return hashlib.sha256(b"perfwork report " + sha.encode()).hexdigest()[:16]
+
+
+# --- A linear scale: from the values of a chart to whole pixels. All charts and sparklines are drawn with it. Pure
+# ---
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Values from `low` to `high`, drawn from `start` to `end`; `start` is the larger on an upward axis."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> int:
+        """Return the pixel of a value; values outside the range lie outside the axis.
+
+        >>> Scale(0, 10, 100, 0)(2.5)
+        75
+        """
+        size = self.high - self.low
+        return round(self.start + (self.end - self.start) * ((value - self.low) / size if size else 0.5))
+
+    def grid(self, label: Callable[[float], str]) -> list[tuple[int, str]]:
+        """Return the pixels of some round values between the lowest and the highest, each with its label."""
+        return [(self(value), label(value)) for value in round_values(self.low, self.high)]
+
+
+def round_values(low: float, high: float, most: int = 6) -> list[float]:
+    """Return up to `most` multiples of 1, 2 or 5 times a power of ten; the only value where there is no range.
+
+    >>> round_values(0.83, 10.2)
+    [2.0, 4.0, 6.0, 8.0, 10.0]
+    """
+    size = high - low
+    if not (math.isfinite(size) and size > 1e-12 * max(abs(low), abs(high))) or size < 1e-290:
+        return [low]
+    power = math.floor(math.log10(size / most))
+    steps = [Decimal(digit).scaleb(power + up) for up in (0, 1) for digit in (1, 2, 5)]
+    for step in steps:
+        first, last = math.ceil(low / float(step)), math.floor(high / float(step))
+        if last - first < most:
+            return [float(number * step) for number in range(first, last + 1)] or [low]
+    return [low, high]
+
+
+def scale(values: Iterable[float], start: float, end: float) -> Scale | None:
+    """Return the scale that holds all of the values; None without values, or where they are too far apart to draw."""
+    known = list(values)
+    if not known or not math.isfinite(max(known) - min(known)):
+        return None
+    return Scale(min(known), max(known), start, end)

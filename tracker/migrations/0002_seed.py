@@ -50,7 +50,7 @@ RELEASED = {
 }
 # The cycle after the last of them, so that what is reported today stands in a table.
 CURRENT = "v6.19"
-# The models that each group may change. The pages ask for these permissions: tracker/services/accounts/roles.py.
+# The models that each group may change. The pages ask for these permissions: tracker/services/accounts.py.
 GROUPS = {
     "triager": ("report", "suggestion"),
     "operator": ("report", "suggestion", "outgoingmail", "basketentry"),

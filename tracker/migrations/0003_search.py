@@ -1,7 +1,7 @@
 """The full-text index of reports and mails: FTS5 with triggers on SQLite; on PostgreSQL a column of words, by itself,
 with a GIN index. Common words are found by a walk over the newest rows, which would take the words apart again.
 
-The statements stand here and in tracker/services/search_index.py, since a migration imports no live code.
+The statements stand here and in tracker/pages/search.py, since a migration imports no live code.
 """
 
 from django.db import migrations

@@ -3,21 +3,30 @@
 from tracker.models.accounts import (
     ApiKey,
     Correspondent,
+    DeliveryState,
+    FaultMail,
+    Folding,
     Mailing,
     Maintainer,
     Often,
     PasswordAttempt,
+    Restoration,
     SavedView,
     Session,
     SignIn,
     SigningKey,
     Subscription,
+    TaskRun,
+    Webhook,
+    WebhookDelivery,
 )
-from tracker.models.curves import Curve, CurveBuild, CurveChange, CurveSegment
 from tracker.models.git import Commit, Landing, Tree
-from tracker.models.lab import LabJob
 from tracker.models.mail import Archive, ArchiveNames, ArchivePositions, Message, Mirror, PendingReference, RawMessage
 from tracker.models.measurements import (
+    Curve,
+    CurveBuild,
+    CurveChange,
+    CurveSegment,
     Kernel,
     Machine,
     MeasuredRole,
@@ -26,7 +35,6 @@ from tracker.models.measurements import (
     ReleaseResult,
     Scenario,
 )
-from tracker.models.operations import FaultMail, Folding, Restoration, TaskRun
 from tracker.models.outbox import (
     DeliveryFailure,
     FailureSource,
@@ -39,10 +47,22 @@ from tracker.models.outbox import (
     SendingStop,
     ServiceLease,
 )
-from tracker.models.releases import Parameter, Release, ReleaseCandidate, ReportHighlight, Suite, TextRevision
+from tracker.models.releases import (
+    BasketEntry,
+    Parameter,
+    Release,
+    ReleaseCandidate,
+    ReportHighlight,
+    Study,
+    StudyKernel,
+    StudyKind,
+    Suite,
+    TextRevision,
+)
 from tracker.models.reports import (
     Decision,
     Event,
+    LabJob,
     RelatedCommit,
     Report,
     RuleRecord,
@@ -51,8 +71,6 @@ from tracker.models.reports import (
     Suggestion,
 )
 from tracker.models.results import BisectResult, Finding, ToolOutput
-from tracker.models.studies import BasketEntry, Study, StudyKernel, StudyKind
-from tracker.models.webhooks import DeliveryState, Webhook, WebhookDelivery
 
 __all__ = [
     "ApiKey",

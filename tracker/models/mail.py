@@ -56,7 +56,7 @@ class ArchivePositions(models.Model):
 
 
 class ArchiveNames(models.Model):
-    """A slice of the index of the names in an archive's mails (bot/archives/name_index.py)."""
+    """A slice of the index of the names in an archive's mails (bot/archives/known_reports.py)."""
 
     archive = models.ForeignKey(Archive, on_delete=models.CASCADE, related_name="names")
     slice = models.PositiveSmallIntegerField()

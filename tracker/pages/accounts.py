@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -16,13 +18,32 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
 from tracker.models import SavedView
-from tracker.pages.accounts.forms import PasswordForm
 from tracker.pages.http import cleaned, error_response, redirect_back
-from tracker.pages.triage.query import InvalidQuery, TriageQuery
-from tracker.services.accounts import opt_out_links, sign_in_links
-from tracker.services.accounts.network import client_address, network_of
-from tracker.services.accounts.roles import CHANGE_REPORTS
+from tracker.pages.triage.filters import InvalidQuery, TriageQuery
+from tracker.services import accounts
+from tracker.services.accounts import CHANGE_REPORTS, TOO_MANY, client_address, network_of
 from tracker.services.enqueue import enqueue
+
+# --- The form for signing in with a password, at /sign-in/password/ and at /admin/ ---
+
+
+class PasswordForm(AuthenticationForm):
+    """Django's form, which also says when there were too many attempts."""
+
+    error_messages = {**AuthenticationForm.error_messages, "invalid_login": "Wrong username or password."}
+
+    def get_invalid_login_error(self) -> ValidationError:
+        """Return what is said about an attempt that failed."""
+        if getattr(self.request, "too_many_attempts", False):
+            return ValidationError(TOO_MANY, code="too_many_attempts")
+        return super().get_invalid_login_error()
+
+
+class AdminPasswordForm(PasswordForm, AdminAuthenticationForm):
+    """The same for the admin, which only staff may enter."""
+
+
+# --- `/sign-in/` by emailed link or by password, `/sign-out/`, and saved views ---
 
 MOST_VIEWS = 50  # per user
 
@@ -32,7 +53,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     """Ask for an address, and mail a link to it. The response does not reveal whether the address is known."""
     if request.method == "POST":
         address = cleaned(request.POST, "address", 254)
-        if sign_in_links.request_link(address, network_of(client_address(request)), timezone.now()):
+        if accounts.request_link(address, network_of(client_address(request)), timezone.now()):
             enqueue("send_links")
         return render(request, "accounts/link_sent.html", {"address": address})
     return render(request, "accounts/sign_in.html")
@@ -59,12 +80,12 @@ by_password = ByPassword.as_view()
 @sensitive_variables()
 def by_link(request: HttpRequest, token: str) -> HttpResponse:
     """POST signs in. GET only asks for confirmation, so that link scanners do not use up links."""
-    link = sign_in_links.find(token, timezone.now())
+    link = accounts.find(token, timezone.now())
     if link is None:
         return render(request, "accounts/link_expired.html", status=410)
     if request.method != "POST":
         return render(request, "accounts/by_link.html", {"link": link})
-    user = sign_in_links.use(link, timezone.now())
+    user = accounts.use(link, timezone.now())
     if user is None:
         return render(request, "accounts/link_expired.html", status=410)
     login(request, user)
@@ -75,11 +96,11 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
 @sensitive_variables()
 def confirm_opt_out(request: HttpRequest, token: str) -> HttpResponse:
     """POST stops all mail to the address that the link was mailed to; GET asks for confirmation."""
-    link = opt_out_links.find(token, timezone.now())
+    link = accounts.opt_out_links_find(token, timezone.now())
     if link is None:
         return render(request, "accounts/link_expired.html", {"opt_out": True}, status=410)
     if request.method == "POST":
-        opt_out_links.use(link, timezone.now())
+        accounts.opt_out_links_use(link, timezone.now())
     return render(request, "accounts/opt_out.html", {"link": link, "done": request.method == "POST"})
 
 

@@ -8,20 +8,30 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db.models import Count, QuerySet
-from django.http import Http404
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
 
 from tracker.domain.events import OPEN
 from tracker.domain.track_record import Past, TrackRecord, record
 from tracker.models import Curve, Machine, Metric, Report
-from tracker.pages.measurements.queries import curves_of
-from tracker.pages.triage.counts import COUNTED, KEEP, Counts
-from tracker.pages.triage.counts import MOST as OFFERED
-from tracker.pages.triage.counts import Count as ValueCount
-from tracker.pages.triage.queries import TriageSection, listed, section
-from tracker.pages.triage.query import TriageQuery
-from tracker.services.reports.report_summary import clipped
+from tracker.pages.http import error_response, without_empty
+from tracker.pages.measurements import curves_of
+from tracker.pages.triage.exports import FORMS
+from tracker.pages.triage.filters import GROUPS, ORDERS, InvalidQuery, TriageQuery
+from tracker.pages.triage.table import COUNTED, KEEP, Counts, TriageSection, controls, listed, section
+from tracker.pages.triage.table import MOST as OFFERED
+from tracker.pages.triage.table import Count as ValueCount
+from tracker.pages.triage.views import invalid_query
+from tracker.services.accounts import CHANGE_REPORTS, SEND
+from tracker.services.report_actions import ACTION_KEYS
+from tracker.services.report_summary import clipped
+
+# --- The data of the subsystem, machine, metric and author pages, in a constant number of queries ---
 
 KINDS = ("subsystem", "machine", "metric", "author")
 RECORD = 2000  # the newest reports, from which the record is computed
@@ -54,7 +64,7 @@ def names(kind: str) -> Sequence[tuple[str, int]]:
     return found
 
 
-def page(kind: str, name: str, query: TriageQuery, now: datetime) -> BrowsePage:
+def load_page(kind: str, name: str, query: TriageQuery, now: datetime) -> BrowsePage:
     """Return the page of one name; raise Http404 if it is unknown."""
     name, reports = _reports(kind, name)
     machine = Machine.objects.filter(name=name).first() if kind == "machine" else None
@@ -109,3 +119,48 @@ def _counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[ValueCount]]:
         values = Counter(str(row[column]) for row in rows if row[column])
         found[name] = [ValueCount(value, number) for value, number in values.most_common(OFFERED)]
     return found
+
+
+# --- `/subsystem/`, `/machine/`, `/metric/` and `/author/`, and one page for each name ---
+
+
+def catalog(request: HttpRequest, kind: str) -> HttpResponse:
+    """List the names that have open reports."""
+    return render(request, "browse/names.html", {"kind": kind, "names": names(kind)})
+
+
+def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
+    """Show one of them: its reports as the URL requests, and its statistics."""
+    now = timezone.now()
+    if address := without_empty(request):
+        return redirect(address)
+    params = request.GET.copy()
+    params.setdefault("improvements", "on")
+    if any(params.get(position) for position in ("after", "before", "end")):
+        params["section"] = "merged"  # this page has only one section
+    try:
+        query = TriageQuery.from_query(params, now)
+    except InvalidQuery as error:
+        return invalid_query(request, error)
+    page = load_page(kind, name, query, now)
+    context = {"page": page, "query": query, "actions": ACTION_KEYS, "orders": ORDERS, "groups": GROUPS}
+    context["forms"] = FORMS
+    context["controls"] = controls(query, page.counts, improvements_default=True)
+    # A record of a person's replies is for that person and for operators: numbers rank work, not people.
+    own = isinstance(request.user, User) and request.user.email.lower() == name.lower()
+    context["shows_record"] = kind != "author" or own or request.user.has_perm(SEND)
+    return render(request, "browse/name.html", {**context, "may_change": request.user.has_perm(CHANGE_REPORTS)})
+
+
+def catalog_page_as(request: HttpRequest, kind: str, name: str, form: str) -> HttpResponse:
+    """The reports of one name as JSON, CSV, text, Markdown or Atom, with the page's filters."""
+    params = request.GET.copy()
+    params.setdefault("improvements", "on")
+    try:
+        query = TriageQuery.from_query(params, timezone.now())
+    except InvalidQuery as error:
+        return error_response(str(error))
+    title, rows = exported(kind, name, query, request.build_absolute_uri)
+    content_type, render_as = FORMS[form]
+    page = request.build_absolute_uri(reverse("thing", args=[kind, name]) + query.url().rstrip("?"))
+    return HttpResponse(render_as(f"{kind} {title}", {"reports": rows}, page), content_type=content_type)

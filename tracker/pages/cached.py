@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -18,12 +18,60 @@ from weakref import WeakValueDictionary
 
 from django.conf import settings
 from django.core.cache import caches
+from django.db import connection
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
+from tracker import models
 from tracker.models import Release, ReportHighlight
-from tracker.pages.triage import counts
-from tracker.services import change_stamp
+from tracker.pages.triage import table
+
+# --- What has changed last, as a value that is compared instead of pages: one query, answered by primary keys alone
+# ---
+# What is changed in place, such as the name of a machine, is not in it; those who use a stamp let it age.
+
+# What pages show is added, not changed, but for caches, which follow from what is added.
+ALL: Sequence[type[Model]] = (
+    models.Event,
+    models.Message,
+    models.Finding,
+    models.BisectResult,
+    models.Measurement,
+    models.MailTransition,
+    models.Suggestion,
+    models.TextRevision,
+    models.Release,
+    models.ReleaseCandidate,
+    models.ReportHighlight,
+    models.SavedView,
+    models.CurveChange,
+    models.LabJob,
+)
+MEASURED: Sequence[type[Model]] = (
+    models.Measurement,
+    models.Kernel,
+    models.BasketEntry,
+    models.Study,
+    models.TextRevision,
+)
+
+
+def stamp(of: Sequence[type[Model]] = ALL) -> str:
+    """Return a stamp that differs once a row was added to one of these tables."""
+    newest = ", ".join(
+        f"(SELECT MAX(id) FROM {connection.ops.quote_name(model._meta.db_table)})"  # our own names
+        for model in of
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {newest}")
+        return ":".join(str(value or 0) for value in cursor.fetchone())
+
+
+# --- Pages that readers share are made once per change, and kept compressed: for browsers that are not signed in ---
+# A page is kept under its address and a stamp of what it shows (services/change_stamp.py). The stamp is also its
+# ETag, so that a browser that has the page gets a 304 before it is made. What no stamp shows, such as an age ("2
+# hours ago") or a renamed machine, is at most KEEP old, in documents DOCUMENT_KEEP.
 
 KEEP = 60.0  # seconds
 DOCUMENT_KEEP = 600.0
@@ -49,20 +97,20 @@ class Freshness:
 
 
 def _of_everything(arguments: Mapping[str, Any]) -> str:
-    return change_stamp.stamp()
+    return stamp()
 
 
 def _of_measurements(arguments: Mapping[str, Any]) -> str:
-    return change_stamp.stamp(change_stamp.MEASURED)
+    return stamp(MEASURED)
 
 
 def _of_release(arguments: Mapping[str, Any]) -> str:
     """Return the stamp of a release report: the release's events, its highlights, measurements and prose."""
-    release = counts.stamped(Release.objects.filter(version=arguments.get("version", ""))).first()
+    release = table.stamped(Release.objects.filter(version=arguments.get("version", ""))).first()
     if release is None:
         return "none"
     highlights = list(ReportHighlight.objects.filter(release=release).order_by("pk").values_list("report", "heading"))
-    return f"{counts.stamp(release)}:{highlights}:{_of_measurements(arguments)}"
+    return f"{table.stamp(release)}:{highlights}:{_of_measurements(arguments)}"
 
 
 _TABLE = Freshness(_of_everything, KEEP)

@@ -7,13 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, Q, QuerySet
-from django.http import QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
 
+from tracker.domain.deadlines import DEFAULT, DeadlinePolicy, before_working_days
 from tracker.domain.events import OPEN, Awaited, State, Verdict
-from tracker.domain.timing.deadlines import DEFAULT, DeadlinePolicy, before_working_days
 from tracker.models import Report
-from tracker.pages.triage.queries import TriageSection, section
-from tracker.pages.triage.query import TriageQuery
+from tracker.pages.triage.filters import TriageQuery
+from tracker.pages.triage.table import TriageSection, section
+from tracker.services.accounts import CHANGE_REPORTS
+from tracker.services.report_actions import ACTION_KEYS
+
+# --- The reports that need a push, in a constant number of queries: a section for each reason ---
 
 ROWS = 50  # per section
 NEWEST = timedelta(days=180)  # what nobody marked as blocking and is older is history, as in an imported archive
@@ -37,7 +44,7 @@ class EscalationPage:
     subsystems: Sequence[tuple[str, int]]
 
 
-def escalations(now: datetime) -> EscalationPage:
+def load_escalations(now: datetime) -> EscalationPage:
     """Return the page: the most urgent reports of each section."""
     query = TriageQuery.from_query(QueryDict(), now)
     found = [
@@ -91,3 +98,14 @@ def _unanswered(recent: QuerySet[Report], now: datetime, policy: DeadlinePolicy 
 def _quiet(now: datetime, days: int) -> Q:
     """Return the condition that nobody wrote for so many working days."""
     return Q(last_human_reply_at__lt=before_working_days(now, days))  # the report itself, if nobody wrote
+
+
+# --- `/escalations/`: reports that need a push, over all releases ---
+
+
+@require_safe
+def escalations(request: HttpRequest) -> HttpResponse:
+    """Show what blocks, what nobody answers, fixes that lie about, and fixes that stable series lack."""
+    may_change = request.user.has_perm(CHANGE_REPORTS)
+    context = {"page": load_escalations(timezone.now()), "may_change": may_change, "actions": ACTION_KEYS}
+    return render(request, "escalations/escalations.html", context)

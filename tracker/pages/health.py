@@ -9,7 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 
-from tracker.services.reports import folding
+from tracker.services import event_log
 from tracker.unavailable import reason_of
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ def ready(request: HttpRequest) -> HttpResponse:
         return _not_ready(reason_of(error) or "the database reports an error, which the log shows")
     if missing:
         return _not_ready(f"migrations are missing ({len(missing)}): run manage.py migrate")
-    if at := folding.progress():
+    if at := event_log.progress():
         return _not_ready(str(at))
     return HttpResponse("ready\n", content_type="text/plain")
 

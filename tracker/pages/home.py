@@ -1,6 +1,6 @@
 """The releases with their report counts, and the current cycle in detail.
 
-Each release is counted again only after a change, as the filter counts are (tracker/pages/triage/counts.py).
+Each release is counted again only after a change, as the filter counts are (tracker/pages/triage/table.py).
 """
 
 from __future__ import annotations
@@ -11,13 +11,21 @@ from datetime import datetime
 
 from django.core.cache import cache
 from django.db.models import Count, F, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
 
-from tracker.charts.cycle import CycleChart, chart
+from tracker.charts import CycleChart, cycle_chart
 from tracker.domain.events import OPEN, State, Verdict
-from tracker.domain.release_cycle import CyclePoint, CycleStep, ReportSpan, points, steps, upcoming
+from tracker.domain.versions import CyclePoint, CycleStep, ReportSpan, points, steps, upcoming
 from tracker.models import Release, ReleaseCandidate, Report
-from tracker.pages.triage.counts import KEEP, stamp, stamped
-from tracker.services.reports.report_summary import ReleaseCalendar
+from tracker.pages.triage.table import KEEP, stamp, stamped
+from tracker.services.accounts import SEND
+from tracker.services.faults import faults
+from tracker.services.report_summary import ReleaseCalendar
+
+# --- The releases with their report counts, and the current cycle in detail ---
+# Each release is counted again only after a change, as the filter counts are (tracker/pages/triage/table.py).
 
 
 @dataclass(slots=True)
@@ -133,7 +141,7 @@ def _cycle(line: ReleaseLine, started_at: datetime | None, now: datetime) -> Cyc
     return Cycle(
         line,
         cycle_steps,
-        chart(cycle_steps),
+        cycle_chart(cycle_steps),
         upcoming(version, started_at, tagged, now),
         found[-1] if found else None,
         cycle_steps[-1].new,
@@ -159,3 +167,13 @@ def _report_spans(release: Release) -> list[ReportSpan]:
         ]
         cache.set(key, spans, KEEP)
     return spans
+
+
+# --- `/`: the front page, which lists the releases ---
+
+
+def releases(request: HttpRequest) -> HttpResponse:
+    """Show the current cycle, then every other release with its counts; operators also see what does not work."""
+    now = timezone.now()
+    context = {"page": home_page(now), "faults": faults(now) if request.user.has_perm(SEND) else []}
+    return render(request, "home/releases.html", context)

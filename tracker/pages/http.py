@@ -1,15 +1,27 @@
-"""Request parsing and error responses, shared by all pages."""
+"""Keyset paging: a page starts after the values of the previous page's last row, so deep pages cost no more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import wraps
+from typing import Any, TypeVar
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import F, Q, QuerySet
+from django.db.models.expressions import OrderBy
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
+
+# --- Request parsing and error responses, shared by all pages ---
 
 View = Callable[[HttpRequest], HttpResponse]
 
@@ -79,3 +91,98 @@ def redirect_back(request: HttpRequest) -> HttpResponse:
     if not url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure()):
         url = "/"
     return redirect(url)
+
+
+# --- Keyset paging: a page starts after the values of the previous page's last row, so deep pages cost no more ---
+
+Row = TypeVar("Row", bound=models.Model)
+MAX_CURSOR = 4000  # characters, since it is part of a URL
+
+
+class CursorError(ValueError):
+    """The cursor is invalid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A column to order by. If it is `nullable`, NULLs come first when ascending, last when descending."""
+
+    name: str
+    descending: bool = False
+    nullable: bool = False
+
+    def reversed(self) -> Key:
+        return Key(self.name, not self.descending, self.nullable)
+
+    def order(self) -> OrderBy:
+        if self.descending:
+            return F(self.name).desc(nulls_last=self.nullable or None)
+        return F(self.name).asc(nulls_first=self.nullable or None)
+
+    def after(self, value: Any) -> Q:
+        """Return a condition for the rows after a value."""
+        if value is None:
+            return Q(pk__in=()) if self.descending else Q(**{f"{self.name}__isnull": False})
+        more = Q(**{f"{self.name}__{'lt' if self.descending else 'gt'}": value})
+        return more | Q(**{f"{self.name}__isnull": True}) if self.descending and self.nullable else more
+
+    def equal_to(self, value: Any) -> Q:
+        return Q(**{f"{self.name}__isnull": True}) if value is None else Q(**{self.name: value})
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Columns to order by; the last of them is unique."""
+
+    keys: tuple[Key, ...]
+
+    def reversed(self) -> Order:
+        """Return the reverse order."""
+        return Order(tuple(key.reversed() for key in self.keys))
+
+    def sorted(self, rows: QuerySet[Row]) -> QuerySet[Row]:
+        return rows.order_by(*(key.order() for key in self.keys))
+
+    def after(self, values: Sequence[Any]) -> Q:
+        """Return a condition for the rows after the row with these values."""
+        found, same = Q(), Q()
+        for key, value in zip(self.keys, values, strict=True):
+            found |= same & key.after(value)
+            same &= key.equal_to(value)
+        return found
+
+    def cursor(self, row: Mapping[str, Any]) -> str:
+        """Return the cursor of a row, as text for a URL."""
+        values = [_to_json(row[key.name]) for key in self.keys]
+        return base64.urlsafe_b64encode(json.dumps(values, ensure_ascii=False).encode()).decode().rstrip("=")
+
+    def values(self, cursor: str, model: type[models.Model]) -> list[Any]:
+        """Return a cursor's values, converted to the types of their columns; raise CursorError if it is invalid."""
+        try:
+            padded = cursor[:MAX_CURSOR] + "=" * (-len(cursor) % 4)
+            parsed = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+            if not isinstance(parsed, list) or len(parsed) != len(self.keys):
+                raise CursorError(cursor)
+            return [_from_json(model, key.name, each) for key, each in zip(self.keys, parsed, strict=True)]
+        except (binascii.Error, ValueError, ValidationError, TypeError, OverflowError, RecursionError) as error:
+            raise CursorError(cursor) from error
+
+
+def _to_json(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _from_json(model: type[models.Model], name: str, parsed: Any) -> Any:
+    """Convert a JSON value to the type of a column; raise ValueError if it does not fit."""
+    if isinstance(parsed, (list, dict, bool)):
+        raise CursorError(name)
+    field = model._meta.pk if name == "pk" else model._meta.get_field(name)
+    assert isinstance(field, models.Field)
+    value = field.to_python(parsed)
+    if isinstance(value, str) and ("\0" in value or len(value.encode()) > MAX_CURSOR):
+        raise CursorError(name)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, int) and abs(value) >= 1 << 63:
+        raise CursorError(name)
+    return value

@@ -2,30 +2,315 @@
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 from django.contrib import messages
+from django.core.cache import cache
+from django.db import transaction
+from django.db.models import Case, Count, Max, Q, When
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from tracker.charts.index import chart
+from tracker.charts import index_chart
 from tracker.domain import versions
-from tracker.domain.errors import InvalidInput
-from tracker.domain.performance_index.index_math import IndexPoint
-from tracker.models import Kernel, Study
+from tracker.domain.events import InvalidInput, Verdict
+from tracker.domain.kernel_comparison import Cell, Change, ComparisonLine, Test, Word, pooled
+from tracker.domain.performance_index import Benchmark, BenchmarkMean, IndexPoint, at, params_text, read_params, series
+from tracker.domain.statistics import SampleSummary
+from tracker.models import BasketEntry, Curve, Kernel, MeasuredRole, Measurement, Metric, Report, Study, TextRevision
+from tracker.pages import kernels as comparison
+from tracker.pages import prose
 from tracker.pages.http import cleaned, error_response, is_key, sign_in_required, username
-from tracker.pages.index import editing, queries
-from tracker.pages.index.moved_tests import moved_tests
-from tracker.services.accounts.roles import CHANGE_BASKET, CHANGE_REPORTS
-from tracker.services.revisions import comments, own_comments, write
-from tracker.services.revisions import versions as versions_of
+from tracker.pages.prose import comments, own_comments, write
+from tracker.pages.prose import versions as versions_of
+from tracker.services.accounts import CHANGE_BASKET, CHANGE_REPORTS
+from tracker.services.report_summary import clipped
+
+# --- The data of the index: basket, kernels and measurements; and the reports that explain a point ---
+
+BASKET = "default"
+MOST_KERNELS = 80
+MOST_BY_DEFAULT = 150  # benchmarks, while there is no basket
+MOST_REPORTS = 40
+KEEP = 3600  # seconds; a new measurement or a changed basket counts at once
+
+
+def entries() -> list[Benchmark]:
+    """Return the basket; while there is none, every headline metric of a release, with equal weights."""
+    rows = list(BasketEntry.objects.filter(basket=BASKET).select_related("metric").order_by("pk"))
+    if rows:
+        return [entry_of(row) for row in rows]
+    headlines = Measurement.objects.filter(role=MeasuredRole.HEADLINE, kernel__in=load_kernels()).values("metric")
+    return [
+        Benchmark(each.name, (), each.direction)
+        for each in Metric.objects.filter(pk__in=headlines).order_by("name")[:MOST_BY_DEFAULT]
+    ]
+
+
+def entry_of(row: BasketEntry) -> Benchmark:
+    return Benchmark(row.metric.name, read_params(row.params), row.metric.direction, row.weight, row.since, row.until)
+
+
+def load_kernels() -> list[Kernel]:
+    """Return the releases in order, and the release candidates after the last one."""
+    plain = {kernel: parsed for kernel in Kernel.objects.filter(variant="") if (parsed := versions.parse(kernel.name))}
+    last = max((parsed for parsed in plain.values() if parsed.is_release), default=None)
+    kept = [
+        kernel
+        for kernel, parsed in plain.items()
+        if parsed.is_release or (parsed.is_candidate and (last is None or parsed > last))
+    ]
+    return sorted(kept, key=comparison.order)[-MOST_KERNELS:]
+
+
+def load_points(basket: Sequence[Benchmark]) -> list[IndexPoint]:
+    """Return the index of every kernel, cached until there are new measurements or another basket."""
+    compared = load_kernels()
+    state = Measurement.objects.aggregate(newest=Max("pk"), number=Count("pk"))
+    key = f"index:{hash((tuple(basket), tuple(map(str, compared)), state['newest'], state['number']))}"
+    found: list[IndexPoint] | None = cache.get(key)
+    if found is None:
+        found = series(_measured(basket, compared))
+        cache.set(key, found, KEEP)
+    return found
+
+
+def _measured(basket: Sequence[Benchmark], compared: Sequence[Kernel]) -> list[BenchmarkMean]:
+    readings: dict[int, dict[str, dict[str, list[Cell]]]] = {}
+    by_metric: dict[str, list[Benchmark]] = {}
+    for entry in {entry.key: entry for entry in basket}.values():
+        by_metric.setdefault(entry.metric, []).append(entry)
+    rows = Measurement.objects.filter(kernel__in=compared, metric__name__in=by_metric).order_by(
+        *comparison.OLDEST_FIRST
+    )
+    columns = ("kernel", "metric__name", "scenario", "scenario__params", "machine", "mean", "stddev", "runs", "samples")
+    for kernel, metric, scenario, params, machine, mean, stddev, runs, samples in rows.values_list(*columns).iterator():
+        for entry in by_metric[metric]:
+            if entry.takes(metric, params):
+                cells_by_test = readings.setdefault(kernel, {}).setdefault(entry.key, {})
+                cell = Cell(SampleSummary(mean, stddev, runs), tuple(samples))
+                cells_by_test.setdefault(f"{scenario}/{machine}", []).append(cell)
+    return [
+        BenchmarkMean(
+            kernel.name,
+            at(basket, kernel.name),
+            {
+                key: {test: pooled(cells) for test, cells in cells_by_test.items()}
+                for key, cells_by_test in readings.get(kernel.pk, {}).items()
+            },
+        )
+        for kernel in compared
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A report that may explain a benchmark's part: merged in the cycle, of the same metric or the same suite. If
+    fixed within the cycle (`fixed_in_cycle`), it does not explain the release.
+    """
+
+    report: Report
+    same_metric: bool
+    fixed_in_cycle: bool
+
+
+def explaining(version: str, basket: Sequence[Benchmark]) -> list[Explained]:
+    """Return the reports merged in the cycle of a kernel that concern the basket, those of its own metrics first."""
+    parsed = versions.parse(version)
+    if parsed is None:
+        return []
+    metrics = {clipped(entry.metric) for entry in at(basket, version)}
+    suites = {metric.partition(".")[0] for metric in metrics}
+    rows = Report.objects.filter(Q(metric__in=metrics) | Q(suite__in=suites), merged_release=parsed.cycle)
+    rows = rows.exclude(verdict=Verdict.UNKNOWN)
+    rows = rows.annotate(same=Case(When(metric__in=metrics, then=1), default=0)).select_related("culprit")
+    found = rows.order_by("-same", "metric", "-weight", "pk")[:MOST_REPORTS]
+    return [Explained(row, row.metric in metrics, versions.cycle_of(row.fix_landing) == parsed.cycle) for row in found]
+
+
+# --- Changing the basket: all rows at once, each validated, and logged in its history ---
+
+MOST = 150  # benchmarks: five fields each, and a form may have a thousand
+DOCUMENT_KEY, CHANGES = f"basket {BASKET}", "changes"
+
+
+@dataclass(frozen=True, slots=True)
+class BasketRow:
+    """A row of the form, as text. A row without a metric is removed."""
+
+    metric: str
+    params: str = ""
+    weight: str = "1"
+    since: str = ""
+    until: str = ""
+
+    @property
+    def label(self) -> str:
+        name = f"{self.metric} ({self.params})" if self.params else self.metric
+        span = "".join(f", {word} {each}" for word, each in (("since", self.since), ("until", self.until)) if each)
+        return f"{name} × {self.weight}{span}"
+
+
+def rows() -> list[BasketRow]:
+    """Return the current basket."""
+    return [
+        BasketRow(each.metric, params_text(each.params), f"{each.weight:g}", each.since, each.until)
+        for each in entries()
+    ]
+
+
+def newest() -> int:
+    """Return the key of the newest change, 0 if there was none."""
+    return (
+        TextRevision.objects.filter(place=DOCUMENT_KEY, name=CHANGES)
+        .order_by("-pk")
+        .values_list("pk", flat=True)
+        .first()
+        or 0
+    )
+
+
+@transaction.atomic
+def change(new_rows: list[BasketRow], by: str, now: datetime, seen: int) -> str:
+    """Replace the basket. Returns a description of the changes, "" for none. Raises InvalidInput for the first bad row.
+
+    `seen`: the newest change when the form was loaded; if there is a newer one, nothing is changed.
+    """
+    if newest() != seen:
+        raise InvalidInput("the basket was changed in the meantime: reload the page and try again")
+    before = rows()
+    checked = {number: _checked(row, number) for number, row in enumerate(new_rows, 1) if row.metric}
+    kept = list(checked.values())
+    known: set[tuple[str, str, str]] = set()
+    for number, row in checked.items():
+        key = (row.metric, row.params, row.since)
+        if key in known:
+            raise InvalidInput(f"row {number}: {row.label} is listed twice")
+        known.add(key)
+    metrics = Metric.objects.in_bulk({row.metric for row in kept}, field_name="name")
+    if unknown := [row.metric for row in kept if row.metric not in metrics]:
+        raise InvalidInput(f"metric: there are no measurements of {unknown[0][:80]!r}")
+    changes = _changes(before, kept)
+    if changes:
+        BasketEntry.objects.filter(basket=BASKET).delete()
+        BasketEntry.objects.bulk_create(
+            BasketEntry(
+                basket=BASKET,
+                metric=metrics[row.metric],
+                params=row.params,
+                weight=float(row.weight),
+                since=row.since,
+                until=row.until,
+            )
+            for row in kept
+        )
+        prose.write(DOCUMENT_KEY, CHANGES, changes[: prose.LONGEST], by, now)
+    return changes
+
+
+def _checked(row: BasketRow, number: int) -> BasketRow:
+    """Return the row in its normal form."""
+    try:
+        params = params_text(read_params(row.params))
+        weight = float(row.weight or "1")
+    except ValueError as error:
+        raise InvalidInput(f"row {number}: {error}") from None
+    if not (math.isfinite(weight) and 0 <= weight <= 1e6):
+        raise InvalidInput(f"row {number}: expected a weight from 0 to a million, found {row.weight[:20]!r}")
+    for name, value in (("since", row.since), ("until", row.until)):
+        if value and versions.parse(value) is None:
+            raise InvalidInput(f"row {number}: {name}: expected a version like v6.12, found {value[:40]!r}")
+    return BasketRow(row.metric, params, f"{weight:g}", row.since, row.until)
+
+
+def _changes(before: list[BasketRow], after: list[BasketRow]) -> str:
+    gone = [f"- {row.label}" for row in before if row not in after]
+    new = [f"+ {row.label}" for row in after if row not in before]
+    return "; ".join([*gone, *new])
+
+
+# --- The tests behind a point of the index: how each moved since the kernel before, with its curve ---
+
+MOVED_TESTS_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MovedTest:
+    """One test of a benchmark in both kernels. `curve`: the key of its curve; None if it has none."""
+
+    benchmark: str
+    line: ComparisonLine
+    old: Cell
+    new: Cell
+    change: Change
+    curve: int | None
+
+    @property
+    def is_single_run(self) -> bool:
+        """Whether either side is one run, which shows no spread."""
+        return self.old.side.n < 2 or self.new.side.n < 2
+
+    @property
+    def row_class(self) -> str:
+        return self.change.word.value if self.change.word in (Word.IMPROVEMENT, Word.REGRESSION) else ""
+
+
+def moved_tests(basket: Sequence[Benchmark], before: str, version: str) -> list[MovedTest]:
+    """Return the tests that both kernels have of the basket, what moved most first; [] for the first kernel."""
+    kernels = [each for each in comparison.named([before, version]) if each]
+    if not before or len(kernels) < 2:
+        return []
+    held = at(basket, version)
+    lines = comparison.compare(kernels, metrics={entry.metric for entry in held})
+    counted = [(entry, line) for line in lines if (entry := moved_tests_entry_of(held, line)) and all(line.cells)]
+    counted.sort(key=lambda pair: -abs(pair[1].changes[1].pct or 0.0) if pair[1].changes[1] else 0.0)
+    curves = comparison.curves_of([line.test for _, line in counted[:MOVED_TESTS_MOST]])
+    return [_moved(entry, line, curves) for entry, line in counted[:MOVED_TESTS_MOST]]
+
+
+def moved_tests_entry_of(basket: Sequence[Benchmark], line: ComparisonLine) -> Benchmark | None:
+    """Return the benchmark that a test counts in; None if it counts in none."""
+    return next((each for each in basket if each.takes(line.test.metric, dict(line.test.params))), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many tests of a comparison count in the index of a kernel."""
+
+    version: str
+    counted: int
+    tests: int
+
+
+def counted_in_index(kernels: Sequence[Kernel], lines: Collection[ComparisonLine]) -> Counted | None:
+    """Return how much of a comparison of two releases the index counts; None of other kernels."""
+    if len(kernels) != 2 or not set(kernels) <= set(load_kernels()):
+        return None
+    version = kernels[-1].name
+    basket = at(entries(), version)
+    both = [line for line in lines if all(line.cells)]
+    return Counted(version, sum(moved_tests_entry_of(basket, line) is not None for line in both), len(both))
+
+
+def _moved(entry: Benchmark, line: ComparisonLine, curves: Mapping[Test, Curve]) -> MovedTest:
+    (old, new), change = line.cells, line.changes[1]
+    assert old
+    assert new
+    assert change
+    curve = curves.get(line.test)
+    return MovedTest(entry.key, line, old, new, change, curve.pk if curve else None)
+
+
+# --- `/index/`: the index over releases; each point has a page with its parts, what may explain it, and comments ---
 
 MOST_STUDIES = 20  # newest ones
 MOST_COMMENTS = 50  # of a point, newest ones
@@ -36,20 +321,20 @@ _NAME = re.compile(r"[0-9a-f]{12}\Z")
 
 def index(request: HttpRequest) -> HttpResponse:
     """Show the chart, and every point as a row."""
-    points = queries.points(queries.entries())
+    points = load_points(entries())
     context = {"points": points[::-1], "studies": Study.objects.all()[:MOST_STUDIES], **_chart(request, points)}
     return render(request, "index/index.html", context)
 
 
 def as_json(request: HttpRequest) -> JsonResponse:
     """Return every point with its parts, as JSON."""
-    return JsonResponse({"points": [asdict(point) for point in queries.points(queries.entries())]})
+    return JsonResponse({"points": [asdict(point) for point in load_points(entries())]})
 
 
 def point(request: HttpRequest, version: str) -> HttpResponse:
     """Show one point: its parts, what may explain it, and comments."""
-    basket = queries.entries()
-    points = queries.points(basket)
+    basket = entries()
+    points = load_points(basket)
     found = next((each for each in points if each.name == version), None)
     if found is None:
         raise Http404(f"kernel {version[:40]} is not in the index")
@@ -61,7 +346,7 @@ def point(request: HttpRequest, version: str) -> HttpResponse:
         "before": before,
         "tests": moved_tests(basket, before, version),
         "contributions": sorted(found.contributions, key=lambda each: -abs(each.points)),
-        "explained": queries.explaining(version, basket),
+        "explained": explaining(version, basket),
         "comments": comments(_document_key(version), MOST_COMMENTS),
         "edited": edited,
         "history": versions_of(_document_key(version), edited) if _NAME.match(edited) else (),
@@ -71,7 +356,7 @@ def point(request: HttpRequest, version: str) -> HttpResponse:
 
 
 def _chart(request: HttpRequest, points: Sequence[IndexPoint]) -> dict[str, Any]:
-    return {"chart": chart(points), "may_edit": request.user.has_perm(CHANGE_BASKET)}
+    return {"chart": index_chart(points), "may_edit": request.user.has_perm(CHANGE_BASKET)}
 
 
 def _document_key(version: str) -> str:
@@ -112,9 +397,9 @@ def show_basket(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _change(request)
     context = {
-        "rows": editing.rows(),
-        "seen": editing.newest(),
-        "history": versions_of(editing.DOCUMENT_KEY, editing.CHANGES)[:50],
+        "rows": rows(),
+        "seen": newest(),
+        "history": versions_of(DOCUMENT_KEY, CHANGES)[:50],
         "may_edit": request.user.has_perm(CHANGE_BASKET),
     }
     return render(request, "index/basket.html", context)
@@ -126,17 +411,17 @@ def _change(request: HttpRequest) -> HttpResponse:
     try:
         seen = request.POST.get("seen", "0")
         rows = _rows_of(request.POST)
-        changed = editing.change(rows, username(request), timezone.now(), int(seen) if is_key(seen) else 0)
+        changed = change(rows, username(request), timezone.now(), int(seen) if is_key(seen) else 0)
     except InvalidInput as error:
         return error_response(str(error))
     messages.info(request, f"Changed: {changed}" if changed else "Nothing has changed.")
     return redirect("index-basket")
 
 
-def _rows_of(form: QueryDict) -> list[editing.BasketRow]:
-    if len(form.getlist("metric")) > editing.MOST + 1:
-        raise InvalidInput(f"expected at most {editing.MOST} benchmarks, found {len(form.getlist('metric'))}")
+def _rows_of(form: QueryDict) -> list[BasketRow]:
+    if len(form.getlist("metric")) > MOST + 1:
+        raise InvalidInput(f"expected at most {MOST} benchmarks, found {len(form.getlist('metric'))}")
     columns = [form.getlist(name) for name in ("metric", "params", "weight", "since", "until")]
     if len({len(column) for column in columns}) > 1:
         raise InvalidInput("expected the same number of values in every column")
-    return [editing.BasketRow(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]
+    return [BasketRow(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]

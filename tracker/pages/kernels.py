@@ -6,12 +6,16 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.db.models import F, Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 
 from tracker.domain import versions
 from tracker.domain.kernel_comparison import Box, Cell, ComparisonLine, Test, lines, pooled
-from tracker.domain.keys import scenario_key
-from tracker.domain.statistics.samples import SampleSummary
+from tracker.domain.statistics import SampleSummary
+from tracker.domain.text import scenario_key
 from tracker.models import Curve, Kernel, MeasuredRole, Measurement, Suite
+
+# --- The known kernels and their measurements: one query each ---
 
 MOST_KERNELS = 500  # to choose from
 MOST = 200_000  # measurements per comparison: years of a lab
@@ -105,3 +109,25 @@ def neighbours(kernel: Kernel) -> list[Kernel]:
         return []  # one of the oldest: only the newest are offered
     at = ordered.index(kernel)
     return [*ordered[max(0, at - 2) : at], *ordered[at + 1 : at + 3]]
+
+
+# --- `/kernel/v5.6/`: a kernel's measurements, the results that they are from, profiles and counters ---
+
+MOST_ROWS, MOST_FILES = 500, 200
+
+
+def kernel(request: HttpRequest, handle: str) -> HttpResponse:
+    """Show every measurement, headlines first."""
+    (found,) = named([handle]) if "\0" not in handle else (None,)
+    if found is None:
+        raise Http404(f"no kernel {handle[:100]} was measured")
+    rows = measured(found, MOST_ROWS + 1)
+    context = {
+        "kernel": found,
+        "rows": rows[:MOST_ROWS],
+        "is_cut": len(rows) > MOST_ROWS,
+        "results": found.results.order_by("-pk")[:MOST_FILES],
+        "files": found.tool_outputs.select_related("machine", "scenario").defer("text").order_by("pk")[:MOST_FILES],
+        "neighbours": neighbours(found),
+    }
+    return render(request, "kernels/kernel.html", context)

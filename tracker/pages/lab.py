@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from tracker.domain.events import EventData
-from tracker.domain.lab.debts import Debt
-from tracker.domain.lab.jobs import MeasuredMetric, measured_metrics
+from tracker.domain.lab_jobs import Debt, MeasuredMetric, measured_metrics
 from tracker.models import Event, LabJob, Message, Report
 from tracker.services.lab_jobs import owed_reports
+
+# --- The requests that wait for the lab, in a constant number of queries ---
 
 MOST = 200  # reports, those that have waited longest
 
@@ -93,3 +97,18 @@ def job_page(pk: int) -> JobPage:
 def _named(job: LabJob) -> QuerySet[Message]:
     ids = {each for each in (job.asked_in, job.patch_mail) if each}
     return Message.objects.filter(message_id__in=ids).defer("tables", "own_text", "source")
+
+
+# --- `/lab/`: what people asked the lab, and have not got yet ---
+
+
+@require_safe
+def lab(request: HttpRequest) -> HttpResponse:
+    """Show the requests that wait for the lab, the overdue ones first."""
+    return render(request, "lab/lab.html", {"work": work_list(timezone.now())})
+
+
+@require_safe
+def job(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show one job: who asked for what, what was measured, and what became of it."""
+    return render(request, "lab/job.html", {"page": job_page(pk)})

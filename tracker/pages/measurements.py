@@ -2,24 +2,87 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 
 from django.db.models import OuterRef, Q, Subquery
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
+from django.utils.dateparse import parse_date
+from django.views.decorators.http import require_safe
 
-from tracker.charts.curve import CurveChart, CurveMark, chart
-from tracker.charts.overlay import CurveOverlay, overlay
+from tracker.charts import CurveChart, CurveMark, CurveOverlay, curve_chart, overlay
 from tracker.domain import versions
-from tracker.domain.curves.builds import Build, builds_of
-from tracker.domain.events import TreeRole
-from tracker.domain.statistics.change import change_pct
-from tracker.domain.text.formats import signed_pct
+from tracker.domain.curves import Build, builds_of
+from tracker.domain.events import InvalidInput, TreeRole
+from tracker.domain.statistics import change_pct
+from tracker.domain.text import signed_pct
 from tracker.models import Curve, CurveChange, Finding, Landing
-from tracker.services.curves import storage
+from tracker.pages.http import error_response, is_key
+from tracker.services import curves as storage
+
+# --- A change as a request for a bisection: JSON for a lab, or a script for `git bisect`. Pure ---
+
+FORMAT = "perf-bisect-request/1"
+
+
+def as_json(change: CurveChange) -> dict[str, Any]:
+    """Return the request: the two commits, the test, and the levels that tell good from bad."""
+    curve = change.curve
+    return {
+        "schema": FORMAT,
+        "id": f"curve-{curve.pk}-{change.build}",
+        "good": change.before,
+        "bad": change.build,
+        "test": {"suite": curve.scenario.suite, "params": curve.scenario.params},
+        "machine": {"id": curve.machine.name},
+        "metric": curve.metric.name,
+        "unit": curve.metric.unit,
+        "direction": curve.metric.direction,
+        "good_level": change.old_level,
+        "bad_level": change.new_level,
+        "threshold": threshold(change),
+        "noise_pct": change.noise_pct,
+    }
+
+
+def threshold(change: CurveChange) -> float:
+    """Return the value in the middle of the two levels: beyond it a commit is bad."""
+    return (change.old_level + change.new_level) / 2
+
+
+def as_script(change: CurveChange) -> str:
+    """Return a shell script that bisects with a command of the lab's, which prints the value of one run."""
+    curve, rises = change.curve, change.new_level > change.old_level
+    lines = [
+        "#!/bin/sh",
+        f"# {_comment(curve.metric.name)} on {_comment(curve.machine.name)}: {_comment(str(curve.scenario))}",
+        f"# good: {change.old_level:.6g}, bad: {change.new_level:.6g}; a commit is bad "
+        f"{'above' if rises else 'below'} {threshold(change):.6g}",
+        "# MEASURE: your command that builds and measures the checked-out commit, and prints one number.",
+        "set -eu",
+        ': "${MEASURE:?set MEASURE to a command that prints one number}"',
+        f"git bisect start {shlex.quote(change.build)} {shlex.quote(change.before)}",
+        "git bisect run sh -c '",
+        '  value=$(eval "$MEASURE") || exit 125',
+        f'  awk -v value="$value" "BEGIN {{ exit (value {">" if rises else "<"} {threshold(change)!r}) }}"',
+        "'",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _comment(text: str) -> str:
+    """Return a text for a comment: on one line, printable."""
+    return "".join(each if each.isprintable() else "?" for each in text)[:300]
+
+
+# --- The data of a curve's page, in a constant number of queries ---
 
 MOST = 5000  # builds on a page, the newest
 TABLE = 25  # rows of the table beside the chart, the newest
@@ -53,7 +116,7 @@ def curve_page(pk: int, since: datetime | None, until: datetime | None) -> Curve
     builds = every[-MOST:]
     changes = list(curve.changes.select_related("report__culprit").order_by("at"))
     marks = list(_marks(curve, builds, changes))
-    return CurvePage(curve, builds, changes, chart(builds, marks), marks, len(every) > len(builds))
+    return CurvePage(curve, builds, changes, curve_chart(builds, marks), marks, len(every) > len(builds))
 
 
 def _marks(curve: Curve, builds: Sequence[Build], changes: Sequence[CurveChange]) -> Iterator[CurveMark]:
@@ -145,3 +208,76 @@ def changes_page(before: int | None, *, everything: bool) -> list[CurveChange]:
         rows = rows.filter(pk__lt=before)
     related = rows.select_related("curve__metric", "curve__scenario", "curve__machine")
     return list(related.order_by("-pk")[: PER_PAGE + 1])
+
+
+# --- `/curve/…/`, `/changes/`, and a change as a request for a bisection ---
+
+LAST_YEAR = 9000  # beyond it, a day more is beyond the calendar
+MOST_CURVES = 4  # over one another
+
+
+@require_safe
+def curve(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show a curve, in the range that `since` and `until` give."""
+    try:
+        since, until = _day(request, "since"), _day(request, "until")
+    except InvalidInput as error:
+        return error_response(str(error))
+    page = curve_page(pk, since, until + timedelta(days=1) if until else None)
+    if page is None:
+        raise Http404(f"there is no curve {pk}")
+    if request.GET.get("format") == "json":
+        return JsonResponse(drawn(page))
+    return render(request, "measurements/curve.html", {"page": page, "since": since, "until": until})
+
+
+@require_safe
+def curves(request: HttpRequest) -> HttpResponse:
+    """Show curves over one another: those of `of`, two to four, since `since`."""
+    chosen = list(dict.fromkeys(request.GET.getlist("of")))
+    if not 2 <= len(chosen) <= MOST_CURVES or not all(map(is_key, chosen)):
+        return error_response(f"of: expected the numbers of two to {MOST_CURVES} curves, as in ?of=1&of=2")
+    try:
+        since = _day(request, "since")
+    except InvalidInput as error:
+        return error_response(str(error))
+    drawn, rows = overlaid(list(map(int, chosen)), since)
+    if len(rows) < len(chosen):
+        raise Http404("there is no such curve")
+    return render(request, "measurements/overlay.html", {"chart": drawn, "rows": rows, "since": since})
+
+
+def _day(request: HttpRequest, name: str) -> datetime | None:
+    """Return a day of the query string; raise InvalidInput for what is none."""
+    text = request.GET.get(name, "")
+    try:
+        day = parse_date(text) if text else None
+    except ValueError:
+        day = None
+    if text and (day is None or day.year > LAST_YEAR):
+        raise InvalidInput(f"{name}: expected a day like 2026-03-01; found {text[:40]!r}")
+    return datetime(day.year, day.month, day.day, tzinfo=UTC) if day else None
+
+
+@require_safe
+def changes(request: HttpRequest) -> HttpResponse:
+    """List the changes that no report says."""
+    before, everything = request.GET.get("before", ""), request.GET.get("all") == "on"
+    if before and not is_key(before):
+        return error_response(f"before: expected a number; found {before[:40]!r}")
+    rows = changes_page(int(before) if before else None, everything=everything)
+    older = rows[PER_PAGE - 1].pk if len(rows) > PER_PAGE else None
+    context = {"changes": rows[:PER_PAGE], "older": older, "everything": everything}
+    return render(request, "measurements/changes.html", context)
+
+
+@require_safe
+def bisect(request: HttpRequest, pk: int, form: str) -> HttpResponse:
+    """Hand out a change as a request for a bisection."""
+    related = CurveChange.objects.select_related("curve__metric", "curve__scenario", "curve__machine")
+    change = get_object_or_404(related, pk=pk)
+    if form == "json":
+        return JsonResponse(as_json(change), json_dumps_params={"indent": 2})
+    response = HttpResponse(as_script(change), content_type="text/x-shellscript; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="bisect-{change.pk}.sh"'
+    return response

@@ -8,14 +8,20 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db.models import Q
-from django.http import QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from tracker.domain.events import OPEN, Awaited, Verdict
 from tracker.models import OutgoingMail, OutgoingState, Report
-from tracker.pages.triage.queries import BOTH, TriageSection, section
-from tracker.pages.triage.query import TriageQuery
-from tracker.services.accounts.maintainers import subsystems_of
-from tracker.services.accounts.roles import SEND
+from tracker.pages.http import sign_in_required
+from tracker.pages.triage.filters import TriageQuery
+from tracker.pages.triage.table import BOTH, TriageSection, section
+from tracker.services.accounts import CHANGE_REPORTS, SEND, subsystems_of
+from tracker.services.report_actions import ACTION_KEYS
+
+# --- The reports of one person, in a constant number of queries ---
 
 DRAFTS = 20  # mails on the page
 
@@ -31,7 +37,7 @@ class MinePage:
     drafts: Sequence[OutgoingMail]
 
 
-def mine(user: User, now: datetime) -> MinePage:
+def load_mine(user: User, now: datetime) -> MinePage:
     """Return what awaits somebody, what is assigned to them, their culprits, their subsystems and their drafts."""
     address = user.email.lower()
     own = Q(author=address) if address else Q(pk__in=())
@@ -49,3 +55,17 @@ def mine(user: User, now: datetime) -> MinePage:
     names = sorted({row.subsystem for row in sections[-1].rows})
     drafts = OutgoingMail.objects.filter(state=OutgoingState.COMPOSED).defer("raw", "body").order_by("pk")
     return MinePage(sections, names, list(drafts[:DRAFTS]) if user.has_perm(SEND) else [])
+
+
+# --- `/mine/`: what awaits whoever is signed in ---
+
+
+@require_safe
+@sign_in_required
+def mine(request: HttpRequest) -> HttpResponse:
+    """Show the reports that somebody wrote the culprit of or has to look at."""
+    assert isinstance(request.user, User)
+    page = load_mine(request.user, timezone.now())
+    may_change = request.user.has_perm(CHANGE_REPORTS)
+    context = {"page": page, "has_rows": any(each.rows for each in page.sections)}
+    return render(request, "mine/mine.html", {**context, "may_change": may_change, "actions": ACTION_KEYS})

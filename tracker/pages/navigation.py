@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from tracker.models import Decision, OutgoingMail, OutgoingState, Suggestion
-from tracker.services.accounts.roles import DECIDE, SEND
+from tracker.services.accounts import DECIDE, SEND
 
 MOST = 99  # a badge counts no further
 _KEEP = 15.0  # seconds

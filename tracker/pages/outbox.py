@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
 from django.db.models import Count, QuerySet
 from django.db.models.functions import Length
-from django.http import Http404
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseForbidden
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
 
 from tracker.models import (
     Archive,
@@ -20,8 +26,12 @@ from tracker.models import (
     Purpose,
     SendingStop,
 )
+from tracker.pages.http import error_response, is_key, username
 from tracker.services import mail_transitions
-from tracker.services.outgoing.archive_copies import archives_with_copies
+from tracker.services.accounts import SEND
+from tracker.services.mail_transitions import archives_with_copies
+
+# --- The data of the outbox pages, in a constant number of queries ---
 
 PAGE = 100
 ROWS = 20  # per section
@@ -126,7 +136,7 @@ def _section(name: str, description: str, states: tuple[OutgoingState, ...], *, 
     )
 
 
-def outbox(state: str = "", before: int | None = None, *, everything: bool = False) -> Outbox:
+def load_outbox(state: str = "", before: int | None = None, *, everything: bool = False) -> Outbox:
     """Return a page of mails, newest first; only those of a state, or before a key, if given."""
     rows = _rows(everything)
     if state:
@@ -144,7 +154,7 @@ def _rows(everything: bool = True) -> QuerySet[OutgoingMail]:
     return rows.defer("raw", "body", "people").order_by("-pk")
 
 
-def chosen(keys: Sequence[int]) -> list[OutgoingMail]:
+def load_chosen(keys: Sequence[int]) -> list[OutgoingMail]:
     """Return the mails with these keys, in order of their keys."""
     return list(_rows().filter(pk__in=keys[:PAGE]).order_by("pk"))
 
@@ -164,7 +174,7 @@ def _no_op(states: set[str]) -> str:
     return "hold" if states == {S.HELD} else ""
 
 
-def page(pk: int, *, everything: bool = False) -> MailPage:
+def load_page(pk: int, *, everything: bool = False) -> MailPage:
     """Return the page of a mail; raise Http404 if there is none.
 
     Only who may see `everything` sees the text of an unsent mail: nobody else can post it in our name before us.
@@ -187,3 +197,142 @@ def page(pk: int, *, everything: bool = False) -> MailPage:
         archives_with_copies() if mail.state == S.IN_DOUBT else (),
         actions_for([mail]),
     )
+
+
+# --- An operator's action on some outgoing mails: described for confirmation, then carried out mail by mail ---
+
+_DESCRIPTIONS = {
+    "approve": "They are sent as soon as they are due.",
+    "hold": "They stay in the outbox until they are approved.",
+    "cancel": "They are never sent. Copies that were already delivered are not recalled.",
+    "resend": "They are sent again with the same Message-ID. Archives and most mail programs drop the second copy, but"
+    " some recipients may see it twice.",
+}
+_DONE = {"approve": "approved", "hold": "held", "cancel": "cancelled", "resend": "queued again"}
+
+
+@dataclass(frozen=True, slots=True)
+class MailAction:
+    """An action, the mails that it applies to, and those that it does not."""
+
+    name: str
+    mails: Sequence[OutgoingMail]
+    excluded: Sequence[OutgoingMail]
+
+    @classmethod
+    def for_mails(cls, action: str, mails: Sequence[OutgoingMail], seen: Collection[str] = ()) -> MailAction:
+        """`seen`: the versions that the operator saw; none for a mail that was chosen from a list."""
+        allowed_states = mail_transitions.ACTIONS[action][1]
+        versions = {version.partition("@")[0]: version for version in seen}
+        applicable = [
+            mail
+            for mail in mails
+            if mail.state in allowed_states
+            and not _must_wait(action, mail)
+            and (action != "approve" or versions.get(str(mail.pk), mail.version) == mail.version)
+        ]
+        return cls(action, applicable, [mail for mail in mails if mail not in applicable])
+
+    @property
+    def description(self) -> str:
+        """What the action does."""
+        return _DESCRIPTIONS[self.name]
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether one of the mails may already have been sent."""
+        return any(mail.state == OutgoingState.IN_DOUBT for mail in self.mails)
+
+    def carry_out(self, username: str, now: datetime, reason: str) -> tuple[int, int]:
+        """Carry it out; return how many mails changed state, and how many did not."""
+        done = sum(
+            mail_transitions.apply_action(mail.pk, self.name, username, now, reason.strip(), mail.composed_at)
+            for mail in self.mails
+        )
+        return done, len(self.mails) - done + len(self.excluded)
+
+    def summary(self, done: int, unchanged: int) -> str:
+        """Return the outcome in a sentence."""
+        mails = "1 mail" if done == 1 else f"{done} mails"
+        left = f"; {unchanged} not changed, because they are in another state or were recomposed" if unchanged else ""
+        return f"{mails} {_DONE[self.name]}{left}."
+
+
+def _must_wait(action: str, mail: OutgoingMail) -> bool:
+    """A mail that is about to be recomposed can't be approved: its text is not what was reviewed."""
+    return action == "approve" and mail.stale
+
+
+# --- `/outbox/` and `/outbox/<id>/`: outgoing mail. Sent mail is public; only operators see the rest, and act on it
+# ---
+
+
+def outbox(request: HttpRequest) -> HttpResponse:
+    """Show an overview by state; `?state=held` lists one state, `?before=KEY` older mail."""
+    state, before = request.GET.get("state", ""), request.GET.get("before", "")
+    if state and state not in OutgoingState.values:
+        return error_response(f"state: expected one of {', '.join(OutgoingState.values)}; found {state[:40]!r}")
+    if before and not is_key(before):
+        return error_response(f"before: expected a number; found {before[:40]!r}")
+    may_act = request.user.has_perm(SEND)
+    waiting = waiting_numbers()
+    states = [(value, label, waiting.get(value, 0)) for value, label in OutgoingState.choices]
+    context = {"state": state, "states": states, "may_act": may_act}
+    if not (state or before or "all" in request.GET):
+        return render(request, "outbox/overview.html", {**context, "page": overview(with_people=may_act)})
+    return render(
+        request,
+        "outbox/list.html",
+        {**context, "page": load_outbox(state, int(before) if before else None, everything=may_act)},
+    )
+
+
+def mail(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show one mail: its text, recipients with reasons, history and raw form."""
+    may_act = request.user.has_perm(SEND)
+    return render(request, "outbox/mail.html", {"page": load_page(pk, everything=may_act), "may_act": may_act})
+
+
+def raw(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return the bytes as composed, as plain text that browsers do not render as HTML."""
+    page = load_page(pk, everything=request.user.has_perm(SEND))
+    if page.hidden:
+        return HttpResponseForbidden("shown once it has been sent", content_type="text/plain; charset=utf-8")
+    response = HttpResponse(bytes(page.mail.raw), content_type="text/plain; charset=utf-8")
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@login_required
+@permission_required(SEND, raise_exception=True)
+def act(request: HttpRequest) -> HttpResponse:
+    """Approve, hold, cancel or resend mails: GET asks for confirmation, POST carries it out."""
+    params = request.POST if request.method == "POST" else request.GET
+    action, ids = params.get("verb", ""), params.getlist("id")
+    if action not in mail_transitions.ACTIONS:
+        return error_response(f"verb: expected one of {', '.join(mail_transitions.ACTIONS)}; found {action[:40]!r}")
+    if invalid := [each for each in ids if not is_key(each)]:
+        return error_response(f"id: expected a number; found {invalid[0][:40]!r}")
+    chosen = load_chosen([int(each) for each in ids])
+    mail_action = MailAction.for_mails(action, chosen, params.getlist("version"))
+    if request.method != "POST":
+        return render(request, "outbox/confirm.html", {"action": mail_action})
+    done, unchanged = mail_action.carry_out(username(request), timezone.now(), params.get("reason", ""))
+    messages.info(request, mail_action.summary(done, unchanged))
+    return redirect("outbox")
+
+
+@require_POST
+@login_required
+@permission_required(SEND, raise_exception=True)
+def stop(request: HttpRequest) -> HttpResponse:
+    """The stop switch: `do` stop or go."""
+    command, now = request.POST.get("do", ""), timezone.now()
+    if command == "stop":
+        mail_transitions.stop_sending(username(request), now, request.POST.get("reason", ""))
+    elif command == "go":
+        if not mail_transitions.resume_sending(username(request), now) and (stays := mail_transitions.stopped()):
+            messages.info(request, f"Sending stays stopped: {stays.reason}.")
+    else:
+        return error_response(f"do: expected stop or go; found {command[:40]!r}")
+    return redirect("outbox")

@@ -5,27 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from django.conf import settings
+from django.contrib import messages
 from django.db.models import Prefetch, Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
 
-from tracker.documents.blocks import Document
-from tracker.documents.release_report.compose import compose
-from tracker.documents.release_report.facts import HighlightData, ParameterData, ReleaseFacts
-from tracker.documents.triage_table import PrintedRow
+from tracker.documents.blocks import Document, PrintedRow
+from tracker.documents.release_report import SECTIONS, HighlightData, ParameterData, ReleaseFacts, compose
 from tracker.domain import versions
+from tracker.domain.events import InvalidInput
 from tracker.domain.kernel_comparison import Box, ComparisonLine
 from tracker.models import Finding, Kernel, Machine, Parameter, Release, ReportHighlight, Suite, TextRevision
-from tracker.pages.kernels import queries as comparison
-from tracker.pages.triage.queries import table
-from tracker.services.revisions import texts
+from tracker.pages import kernels as comparison
+from tracker.pages.http import cleaned, error_response, permission_required
+from tracker.pages.prose import editing, in_form, save_text, texts
+from tracker.pages.report import find_report
+from tracker.pages.triage.table import table
+from tracker.services.accounts import CHANGE_REPORTS
+
+# --- The data of a release report: about fifteen queries, however many rows there are ---
 
 
 def document(release: Release, lab: str, now: datetime) -> Document:
     """Return the current report of a release. `lab`: who publishes it."""
-    return compose(facts(release, lab, now))
+    return compose(load_facts(release, lab, now))
 
 
-def facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
+def load_facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
     """Return all data of the report."""
     found = table(release)
     previous = Release.objects.filter(number__lt=release.number).order_by("-number").first()
@@ -112,3 +122,58 @@ def _boxes(rows: Iterable[PrintedRow], lines: Sequence[ComparisonLine]) -> list[
     known = Machine.objects.filter(~Q(family="") | Q(name__in=names)).order_by("pk")
     columns = known.values_list("name", "codename", "cpu_model", "cpus", "memory_bytes", "family")
     return [Box(*each) for each in columns]
+
+
+# --- `/v5.6/report/`, also as text, Markdown and JSON; its prose is edited in place ---
+
+
+def report(request: HttpRequest, version: str) -> HttpResponse:
+    """Show the report; `edit` names the text to edit."""
+    release = _release(version)
+    try:
+        edit = editing(request, document_key(version), SECTIONS)
+    except InvalidInput as error:
+        return error_response(str(error))
+    facts = load_facts(release, settings.PERFWORK_LAB, timezone.now())
+    kernels = [name for name in (facts.base, facts.kernel) if name]
+    context = {"release": release, "document": compose(facts), "edit": edit, "kernels": kernels}
+    return render(request, "release_report/report.html", context)
+
+
+def as_form(request: HttpRequest, version: str, form: str) -> HttpResponse:
+    """Return the report as text, Markdown or JSON."""
+    return in_form(_document(_release(version)), form)
+
+
+@require_POST
+@permission_required(CHANGE_REPORTS, "only triagers can edit release reports")
+def edit(request: HttpRequest) -> HttpResponse:
+    """Save one of the texts; earlier versions stay in its history."""
+    release = _release(cleaned(request.POST, "version", 30))
+    return save_text(request, document_key(release.version), SECTIONS) or redirect("release-report", release.version)
+
+
+@require_POST
+@permission_required(CHANGE_REPORTS, "only triagers can choose report highlights")
+def choose_highlight(request: HttpRequest) -> HttpResponse:
+    """Make a report a highlight, under `heading` if one is given; or remove it (`away`)."""
+    release, found = _release(cleaned(request.POST, "version", 30)), find_report(cleaned(request.POST, "report", 64))
+    if request.POST.get("away"):
+        ReportHighlight.objects.filter(release=release, report=found).delete()
+        messages.info(request, f"No longer a highlight of the {release.version} report.")
+    else:
+        heading = " ".join(cleaned(request.POST, "heading", 120).split())
+        ReportHighlight.objects.update_or_create(release=release, report=found, defaults={"heading": heading})
+        messages.info(request, f"Now a highlight of the {release.version} report.")
+    return redirect("report", found.culprit.sha)
+
+
+def _document(release: Release) -> Document:
+    return document(release, settings.PERFWORK_LAB, timezone.now())
+
+
+def _release(version: str) -> Release:
+    release = Release.objects.filter(version=version).first()
+    if release is None:
+        raise Http404(f"there is no release {version[:40]}")
+    return release

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
 from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, TextField, Value, When
 from django.db.models.functions import Length, Substr
-from django.http import Http404
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
 
-from tracker.charts.bisection import BisectionChart, chart, groups_of, measured_later, read_payload, side
+from tracker.charts import BisectionChart, chart, groups_of, measured_later, read_payload, side
+from tracker.domain import text as formats
 from tracker.domain.comparison_tables import KeptTable, unpack
-from tracker.domain.report_state.fold import effective_events
-from tracker.domain.text.web_links import commit_url, reply_url
-from tracker.domain.tool_output.kinds import TEXT
+from tracker.domain.report_state import effective_events
+from tracker.domain.text import commit_url, reply_url
+from tracker.domain.tool_output import TEXT
 from tracker.models import (
     BisectResult,
     Commit,
@@ -35,8 +45,97 @@ from tracker.models import (
 )
 from tracker.models.git import TreeRole
 from tracker.models.results import CommitSide
-from tracker.pages.reports.thread import SHOWN, MessageReading, Passage, passages
-from tracker.services.curves.past import CurvePast, past_of
+from tracker.pages.http import cleaned, error_response, is_key, username
+from tracker.pages.report_json import finding_json
+from tracker.services import report_actions
+from tracker.services.accounts import CHANGE_REPORTS, permit_of
+from tracker.services.curve_changes import CurvePast, past_of
+from tracker.services.report_actions import ACTION_KEYS
+
+# --- The headline finding of a report, in words. Pure ---
+
+
+def headline(finding: Finding) -> str:
+    """Return a sentence or two: the metric, its change, where it was measured, and the confidence."""
+    return " ".join(part for part in (_movement(finding), _where(finding), _sureness(finding)) if part)
+
+
+def _movement(finding: Finding) -> str:
+    text = f"{finding.metric.name}{_better(finding.metric.direction)} changed"
+    if finding.change is not None:
+        text += f" by {formats.signed_pct(finding.change)}"
+    if finding.verdict in ("regression", "improvement"):
+        text += f" ({finding.verdict})"
+    if finding.old_mean is not None and finding.new_mean is not None:
+        unit = f" {finding.metric.unit}" if finding.metric.unit else ""
+        text += f": {formats.number(finding.old_mean)} before, {formats.number(finding.new_mean)}{unit} after"
+    return text + ","
+
+
+def _better(direction: str) -> str:
+    return f" ({direction} is better)" if direction in ("higher", "lower") else ""
+
+
+def _where(finding: Finding) -> str:
+    params = ", ".join(f"{name}={value}" for name, value in finding.scenario.params.items())
+    test = f"{finding.scenario.suite} ({params})" if params else finding.scenario.suite
+    runs = f", {finding.old_runs} and {finding.new_runs} runs" if finding.old_runs and finding.new_runs else ""
+    return f"in {test} on {finding.machine.name}{runs}."
+
+
+def _sureness(finding: Finding) -> str:
+    text = formats.confidence(finding.low_pct, finding.high_pct, finding.p_value, finding.effect)
+    return f"{text}." if text else "Confidence unknown: no samples."
+
+
+# --- A mail of a thread and its readings: its text, with the quoted evidence marked. Pure ---
+
+SHOWN = 6000  # characters per mail; the archive has the rest
+
+
+@dataclass(frozen=True, slots=True)
+class MessageReading:
+    """How a mail was read. `status`: counts, undone or suggested; `rule`: the rule that read it."""
+
+    kind: str
+    quote: str
+    status: str
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a text; `marked` if it is the evidence of a reading."""
+
+    text: str
+    marked: bool
+
+
+def passages(text: str, quotes: Iterable[str]) -> list[Passage]:
+    """Split a text at its quotes. White space may differ, since rules read joined lines; overlaps are marked once.
+
+    >>> [each.text for each in passages("I can\\n reproduce it.", ["can reproduce"]) if each.marked]
+    ['can\\n reproduce']
+    """
+    found: list[Passage] = []
+    at = 0
+    for start, end in _spans(text, quotes):
+        if start >= at:
+            found += [Passage(text[at:start], False), Passage(text[start:end], True)]
+            at = end
+    return [each for each in (*found, Passage(text[at:], False)) if each.text]
+
+
+def _spans(text: str, quotes: Iterable[str]) -> Sequence[tuple[int, int]]:
+    spans = []
+    for quote in dict.fromkeys(quotes):
+        words = quote.split()[:80]
+        if words and (match := re.search(r"\s+".join(map(re.escape, words)), text)):
+            spans.append(match.span())
+    return sorted(spans)
+
+
+# --- The data of a report's page, in a constant number of queries ---
 
 MESSAGES = 100  # of a thread per page
 FINDINGS = 500  # per report, the headline first
@@ -333,7 +432,7 @@ class Brief:
     decided_by: Event | None
 
 
-def brief(report: Report) -> Brief:
+def load_brief(report: Report) -> Brief:
     """Return the first findings, the last reply, and the event that determines the state: three queries."""
     findings = report.findings.select_related("metric", "scenario", "machine").defer("old_samples", "new_samples")
     last = report.messages.exclude(kind="self").defer("tables", "own_text").annotate(text=Substr("own_text", 1, 800))
@@ -343,7 +442,7 @@ def brief(report: Report) -> Brief:
     )
 
 
-def tables(report: Report) -> list[KeptTable]:
+def load_tables(report: Report) -> list[KeptTable]:
     """Return the comparison tables from the robot's mails about a report, unpacked."""
     packed = report.messages.exclude(tables=b"").order_by("sent_at", "pk").values_list("tables", flat=True)
     return [table for each in packed[:TABLES] for table in unpack(bytes(each))]
@@ -354,3 +453,133 @@ def raw_mails(report: Report) -> Iterator[bytes]:
     kept = RawMessage.objects.filter(message__report=report, erased_at=None)
     rows = kept.order_by("message__sent_at", "pk")[:MBOX]
     return (row.raw for row in rows.iterator(chunk_size=50))
+
+
+# --- A report as JSON, and its thread as an mbox ---
+
+_FROM = re.compile(rb"^(>*From )", re.MULTILINE)
+
+
+def exports_as_json(page: ReportPage) -> dict[str, Any]:
+    """Return the page's data with the keys of DESIGN section 5; a positive `change_pct` is better."""
+    report = page.report
+    return {
+        "culprit": report.culprit.sha,
+        "culprit_title": report.culprit.title,
+        "message_id": page.thread,
+        "title": str(report),
+        "subsystem": report.subsystem,
+        "verdict": report.verdict,
+        "state": report.state,
+        "status": report.status,
+        "awaited": report.awaited,
+        "assignee": report.assignee,
+        "blocks": report.blocks,
+        "landing": report.landing,
+        "fix": {"sha": report.fix_sha, "title": report.fix_title, "landing": report.fix_landing},
+        "stable": [{"series": each.series, "newest": each.newest, "fixed_in": each.fixed_in} for each in page.stable],
+        "reported_at": report.reported_at,
+        "responded_at": report.responded_at,
+        "findings": [finding_json(each) for each in page.findings],
+        "events": [_event(each.event, each.is_effective) for each in page.timeline],
+        "messages": [
+            {"message_id": each.message.message_id, "author": each.message.author_email, "date": each.message.sent_at}
+            for each in page.mails
+        ],
+    }
+
+
+def _event(event: Event, is_effective: bool) -> dict[str, Any]:
+    evidence = {name: getattr(event, name) for name in ("message_id", "commit", "result", "actor")}
+    return {
+        "key": event.key,
+        "kind": event.kind,
+        "at": event.occurred_at,
+        "by": event.role,
+        "evidence": {name: value for name, value in evidence.items() if value},
+        "title": event.title,
+        "tag": event.tag,
+        "tree": event.tree,
+        "remark": event.remark,
+        "quote": event.quote,
+        "reverses": event.reverses,
+        "stands": is_effective,
+    }
+
+
+def exports_as_mbox(mails: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield mails in mboxrd format, with "From " lines quoted. Whoever unquotes them gets their bytes, with LF ends."""
+    for raw in mails:
+        text = raw.replace(b"\r\n", b"\n")
+        end = b"\n" if text.endswith(b"\n") else b"\n\n"
+        yield b"From mboxrd@z Thu Jan  1 00:00:00 1970\n" + _FROM.sub(rb">\1", text) + end
+
+
+def packed(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what gzip(1) would write, as it comes."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    for chunk in chunks:
+        if piece := packer.compress(chunk):
+            yield piece
+    yield packer.flush()
+
+
+# --- `/report/<sha>/`: one report; the same as JSON, and its thread as an mbox ---
+
+
+def report(request: HttpRequest, ref: str) -> HttpResponse:
+    """Show findings, timeline and thread; `?mails=KEY` pages to the part of a long thread before that message."""
+    before = request.GET.get("mails", "")
+    if before and not is_key(before):
+        return error_response(f"mails: expected a number; found {before[:40]!r}")
+    found = find_report(ref)
+    context = {
+        "page": page(found, int(before) if before else None),
+        "actions": ACTION_KEYS,
+        "may_change": request.user.is_authenticated and permit_of(request.user)(found) is not None,
+        "may_take_back": request.user.has_perm(CHANGE_REPORTS),
+    }
+    return render(request, "reports/report.html", context)
+
+
+def brief(request: HttpRequest, ref: str) -> HttpResponse:
+    """Return the details of an expanded table row, as a fragment."""
+    return render(request, "reports/brief.html", {"brief": load_brief(find_report(ref))})
+
+
+def tables(request: HttpRequest, ref: str) -> HttpResponse:
+    """Show the robot's comparison tables, thousands of rows, on their own page."""
+    found = find_report(ref)
+    return render(request, "reports/tables.html", {"report": found, "tables": load_tables(found)})
+
+
+def as_json(request: HttpRequest, ref: str) -> JsonResponse:
+    return JsonResponse(exports_as_json(page(find_report(ref))))
+
+
+def as_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
+    found = find_report(ref)
+    response = StreamingHttpResponse(exports_as_mbox(raw_mails(found)), content_type="application/mbox")
+    response["Content-Disposition"] = f'attachment; filename="{found.culprit.sha10}.mbox"'
+    return response
+
+
+def as_packed_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
+    """The mails of a report as mbox.gz, as lore has them."""
+    found = find_report(ref)
+    content = packed(exports_as_mbox(raw_mails(found)))
+    response = StreamingHttpResponse(content, content_type="application/gzip")
+    response["Content-Disposition"] = f'attachment; filename="{found.culprit.sha10}.mbox.gz"'
+    return response
+
+
+@require_POST
+@login_required
+@permission_required(CHANGE_REPORTS, raise_exception=True)
+def take_back(request: HttpRequest, ref: str) -> HttpResponse:
+    """Reverse one event of the timeline; reversing a reversal makes the original event count again."""
+    found, key = find_report(ref), cleaned(request.POST, "key")
+    permit = permit_of(request.user)
+    done = report_actions.reports_take_back([found.pk], key, username(request), timezone.now(), permit, of_others=True)
+    messages.info(request, "Undone." if done else "Nothing to undo: this event no longer counts.")
+    return redirect("report", found.culprit.sha)

@@ -1,13 +1,56 @@
-"""A report as JSON: one shape for the API and for what stands beside a page."""
+"""Reports as objects of KCIDB, KernelCI's shared database: an issue each, with an incident for what was measured.
+
+Source: the schema of kcidb-io, version 5.3. A culprit is a checkout, a finding the test that shows the regression.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.urls import reverse
 
-from tracker.models import Metric, Report
+from tracker.domain.events import Verdict
+from tracker.models import Finding, Metric, Report
+
+# --- A finding as JSON: one shape for a report's JSON, the API and the exports ---
+
+# All that `finding_json` depends on.
+FINDING_VERSION = (
+    *("pk", "headline", "verdict", "change_pct", "change_pct_raw", "low_pct", "high_pct", "p_value", "effect"),
+    *("old_mean", "old_stddev_pct", "old_runs", "old_samples"),
+    *("new_mean", "new_stddev_pct", "new_runs", "new_samples"),
+    *("metric__name", "metric__unit", "scenario__suite", "scenario__params", "machine__name"),
+)
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    """Return what is known of a finding. `change_pct`: plus is better; `change_pct_raw`: the metric's own change."""
+    return {
+        "metric": finding.metric.name,
+        "unit": finding.metric.unit,
+        "suite": finding.scenario.suite,
+        "parameters": finding.scenario.params,
+        "scenario": str(finding.scenario),
+        "machine": finding.machine.name,
+        "headline": finding.headline,
+        "verdict": finding.verdict,
+        "change_pct": finding.change_pct,
+        "change_pct_raw": finding.change_pct_raw,
+        "interval_pct": None if finding.low_pct is None else [finding.low_pct, finding.high_pct],
+        "p_value": finding.p_value,
+        "effect": finding.effect,
+        "old": _side(finding.old_mean, finding.old_stddev_pct, finding.old_runs, finding.old_samples),
+        "new": _side(finding.new_mean, finding.new_stddev_pct, finding.new_runs, finding.new_samples),
+    }
+
+
+def _side(mean: float | None, stddev_pct: float | None, runs: int | None, samples: list[float]) -> dict[str, Any]:
+    return {"mean": mean, "stddev_pct": stddev_pct, "runs": runs, "samples": samples}
+
+
+# --- A report as JSON: one shape for the API and for what stands beside a page ---
 
 _COLUMNS = (
     *("subsystem", "branch", "verdict", "state", "status", "awaited", "assignee", "author", "blocks", "metric"),
@@ -45,3 +88,79 @@ def report_json(report: Report, known: Mapping[str, str], absolute: Callable[[st
         "lacks_fix_in_stable": report.lacks_fix,
         "url": absolute(reverse("report", args=[report.culprit.sha])),
     }
+
+
+# --- Reports as objects of KCIDB, KernelCI's shared database: an issue each, with an incident for what was measured
+# ---
+# Source: the schema of kcidb-io, version 5.3. A culprit is a checkout, a finding the test that shows the regression.
+
+ORIGIN = re.compile(r"[a-z0-9_]+")
+_VERSION = {"major": 5, "minor": 3}
+_FULL_SHA = re.compile(r"[0-9a-f]{40}")
+_NOT_IN_A_PATH = re.compile(r"[^a-zA-Z0-9_-]+")
+Objects = dict[str, list[dict[str, Any]]]
+
+
+def kcidb_json(
+    reports: Iterable[tuple[Report, Iterable[Finding]]], origin: str, absolute: Callable[[str], str]
+) -> dict[str, Any]:
+    """Return a submission with all regressions among the reports, improvements being no issues.
+
+    `origin`: the name of the lab, of a-z, 0-9 and _; `absolute`: makes a URL of a path.
+    """
+    found: Objects = {name: [] for name in ("checkouts", "builds", "tests", "issues", "incidents")}
+    for report, findings in reports:
+        if report.verdict == Verdict.REGRESSION:
+            _add(found, report, findings, origin, absolute)
+    return {"version": _VERSION, **found}
+
+
+def _add(
+    found: Objects, report: Report, findings: Iterable[Finding], origin: str, absolute: Callable[[str], str]
+) -> None:
+    sha = report.culprit.sha
+    own = {"id": f"{origin}:{sha}", "origin": origin}
+    commit = {"git_commit_hash": sha, "patchset_hash": ""} if _FULL_SHA.fullmatch(sha) else {}
+    tree = {"tree_name": _clean(report.tree.name)} if report.tree else {}
+    found["checkouts"].append({**own, **commit, **tree, "comment": _clean(report.culprit.title)})
+    found["builds"].append({**own, "checkout_id": own["id"]})
+    found["issues"].append(
+        {
+            **own,
+            "version": report.revision,
+            "report_url": absolute(reverse("report", args=[sha])),
+            "report_subject": _clean(str(report)),
+            "culprit": {"code": report.state != "invalid", "tool": False, "harness": False},
+            "comment": _clean(report.status),
+            "misc": {"state": report.state, "culprit": sha, "fix": report.fix_sha},
+        }
+    )
+    for number, finding in enumerate(findings):
+        shape = finding_json(finding)
+        test_id = f"{own['id']}:{number}"
+        value = shape["new"]["mean"]
+        measured = {"number": {"value": value, "unit": _clean(shape["unit"])}} if value is not None else {}
+        found["tests"].append(
+            {
+                "id": test_id,
+                "origin": origin,
+                "build_id": own["id"],
+                "path": ".".join(filter(None, map(_path, (shape["suite"], shape["metric"])))),
+                "status": "FAIL" if finding.verdict == Verdict.REGRESSION else "DONE",
+                "environment": {"comment": _clean(shape["machine"])},
+                "misc": {name: shape[name] for name in ("parameters", "change_pct_raw", "old", "new")},
+                **measured,
+            }
+        )
+        if finding.verdict == Verdict.REGRESSION:
+            incident = {"id": test_id, "origin": origin, "test_id": test_id, "present": True}
+            found["incidents"].append({**incident, "issue_id": own["id"], "issue_version": report.revision})
+
+
+def _path(name: str) -> str:
+    """Return a name as a part of a path."""
+    return _NOT_IN_A_PATH.sub("_", name).strip("_")
+
+
+def _clean(text: str) -> str:
+    return text.replace("\0", "")

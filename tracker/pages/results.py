@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.http import Http404
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.shortcuts import render
 
 from tracker.models import BisectResult, Finding
+from tracker.models.results import Outcome
+from tracker.pages.http import is_key
+
+# --- The data of the result pages, in a constant number of queries ---
 
 PAGE = 100  # rows
 FINDINGS = 500  # per result; its payload has the rest
@@ -65,9 +70,40 @@ def page(pk: int) -> ResultPage:
     return ResultPage(row, list(ordered))
 
 
-def payload(pk: int) -> str:
+def load_payload(pk: int) -> str:
     """Return the submitted payload, as canonical JSON."""
     found = BisectResult.objects.filter(pk=pk).values_list("payload", flat=True).first()
     if found is None:
         raise Http404(_MISSING)
     return found
+
+
+# --- `/results/`: the results that labs submitted, and what became of them ---
+
+
+def results(request: HttpRequest) -> HttpResponse:
+    """List results, newest first; `?held=1`, `?outcome=inconclusive` and `?before=KEY` filter."""
+    outcome, before = request.GET.get("outcome", ""), request.GET.get("before", "")
+    if outcome and outcome not in Outcome.values:
+        return _bad("outcome", ", ".join(Outcome.values), outcome)
+    if before and not is_key(before):
+        return _bad("before", "a number", before)
+    query = ResultQuery(outcome, request.GET.get("held") == "1", int(before) if before else None)
+    context = {"listing": listing(query), "query": query, "outcomes": Outcome.values}
+    return render(request, "results/list.html", context)
+
+
+def result(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show one result with its findings."""
+    return render(request, "results/result.html", {"page": page(pk)})
+
+
+def payload(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return the payload as submitted."""
+    return HttpResponse(load_payload(pk), content_type="application/json")
+
+
+def _bad(name: str, expected: str, found: str) -> HttpResponseBadRequest:
+    return HttpResponseBadRequest(
+        f"{name}: expected {expected}; found {found[:40]!r}", content_type="text/plain; charset=utf-8"
+    )

@@ -3,21 +3,173 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
+from django.core.cache import cache
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Abs
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
 
-from tracker.domain.errors import InvalidInput
-from tracker.domain.events import Awaited, Verdict
-from tracker.domain.search.query import FieldTerm, SearchQuery
-from tracker.models import Commit, Message, RelatedCommit, Report
-from tracker.pages.triage.filters import STATES
-from tracker.services import search_index
+from tracker.domain import versions
+from tracker.domain.events import Awaited, InvalidInput, Verdict
+from tracker.domain.search import FieldTerm, SearchQuery, parse, suggestions
+from tracker.domain.search import named as search_named
+from tracker.models import Commit, Machine, Message, Metric, RelatedCommit, Release, Report, Scenario
+from tracker.pages.http import error_response
+from tracker.pages.triage.exports import FORMS
+from tracker.pages.triage.filters import POSITIONS, STATES, InvalidQuery, TriageQuery
+from tracker.pages.triage.table import listed, section
+from tracker.services.accounts import CHANGE_REPORTS
+from tracker.services.report_actions import ACTION_KEYS
+
+# --- Full-text search behind one port: which reports have these words, in their own text or in one of their mails ---
+# SQLite's FTS5 and PostgreSQL's `simple` configuration both take runs of letters and digits as words, whatever stands
+# between them: `will-it-scale.per_process_ops` is a phrase of six words. tracker/migrations/0003_search.py has the
+# index.
+
+MOST = 5000  # hits of a kind that are looked at, the newest
+_WORD = re.compile(r"[^\W_]+")
+_TABLES = {"report_words": "tracker_report", "message_words": "tracker_message"}  # on PostgreSQL, columns of these
+
+
+def words_of(phrase: str) -> list[str]:
+    """Return the words of a phrase, in lower case; [] for one of punctuation only."""
+    return _WORD.findall(phrase.lower())
+
+
+def reports_with(phrases: Sequence[str]) -> list[int] | None:
+    """Return the keys of the reports that have all phrases, in their own text or in one mail; at most MOST of each.
+
+    A phrase that ends in `*` matches words that begin with its last one. None: no phrase has a word.
+    """
+    wanted = [(words, phrase.endswith("*")) for phrase in phrases if (words := words_of(phrase))]
+    if not wanted:
+        return None
+    found = _hits("report_words", wanted)
+    mails = _hits("message_words", wanted)
+    return list(dict.fromkeys([*found, *_reports_of(mails)]))
+
+
+def with_own_phrase(phrase: str, most: int = 100) -> list[int]:
+    """Return the keys of the newest reports that have a phrase in their own text."""
+    words = words_of(phrase)
+    return _hits("report_words", [(words, False)], most) if words else []
+
+
+def own_words(phrase: str, most: int = 5) -> list[int]:
+    """Return the keys of the newest few reports that have all words of a text in their own; after `*` its last one is a
+    beginning.
+    """
+    words = words_of(phrase)
+    wanted = [([word], phrase.endswith("*") and word is words[-1]) for word in words]
+    return _hits("report_words", wanted, most) if wanted else []
+
+
+def _hits(index: str, wanted: Sequence[tuple[list[str], bool]], most: int = MOST) -> list[int]:
+    """Return the keys of the newest rows that match, by an index."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            query = " ".join(f'"{" ".join(words)}"{" *" if starts else ""}' for words, starts in wanted)
+            cursor.execute(
+                f"SELECT rowid FROM {index} WHERE {index} MATCH %s ORDER BY rowid DESC LIMIT {most}", [query]
+            )
+        else:
+            query = " & ".join("(" + " <-> ".join(words) + (":*" if starts else "") + ")" for words, starts in wanted)
+            cursor.execute(
+                f"SELECT id FROM {_TABLES[index]} WHERE {index} @@ to_tsquery('simple', %s)"
+                f" ORDER BY id DESC LIMIT {most}",
+                [query],
+            )
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+def _reports_of(mails: Sequence[int]) -> list[int]:
+    if not mails:
+        return []
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            numbers = ",".join(map(str, mails))  # integers from our own query; SQLite has a limit on parameters
+            cursor.execute(f"SELECT DISTINCT report_id FROM tracker_message WHERE id IN ({numbers})")
+        else:
+            cursor.execute("SELECT DISTINCT report_id FROM tracker_message WHERE id = ANY(%s)", [list(mails)])
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+# --- The names that a search can ask for, from all reports, kept for some minutes: a page or a key press asks for
+# none ---
+
+KINDS = ("subsystem", "metric", "machine", "author")  # that have pages
+_KEEP = 600.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPage:
+    """A page that has more of what was searched for."""
+
+    kind: str
+    name: str
+    href: str
+
+
+def known_names() -> Mapping[str, Sequence[str]]:
+    """Return the values of each field that has names or choices."""
+    found: dict[str, list[str]] | None = cache.get("search-names")
+    if found is None:
+        found = {}
+        for kind, name in _names():
+            found.setdefault(kind, []).append(name)
+        parsed = [version for name in found.get("release", ()) if (version := versions.parse(name))]
+        found["release"] = [version.cycle for version in sorted(parsed, reverse=True)]
+        cache.set("search-names", found, _KEEP)
+    return {
+        **{kind: found.get(kind, []) for kind in (*KINDS, "suite", "release")},
+        "state": list(STATES),
+        "awaiting": [each.value for each in Awaited],
+        "kind": [each.value for each in Verdict],
+        "stable": ["missing"],
+        "blocking": ["yes"],
+    }
+
+
+def _names() -> Iterator[tuple[str, str]]:
+    """Yield kind and name, in order, by one query; reports have indexes that begin with subsystem and author."""
+    columns = [("subsystem", Report, "subsystem"), ("metric", Metric, "name"), ("machine", Machine, "name")]
+    columns += [("author", Report, "author"), ("suite", Scenario, "suite"), ("release", Release, "version")]
+    rows = [
+        model._default_manager.order_by().annotate(kind=Value(kind), named=F(column)).values_list("kind", "named")
+        for kind, model, column in columns
+    ]
+    for kind, name in rows[0].union(*rows[1:]).order_by("kind", "named"):  # UNION has each name once
+        if name:
+            yield kind, name
+
+
+def pages_named(query: SearchQuery) -> list[NamedPage]:
+    """Return the pages of metrics, machines, subsystems and authors whose name has a word of a query without fields."""
+    if query.fields or len(query.phrases) > 3:
+        return []
+    names = known_names()
+    found = [
+        each
+        for kind in KINDS
+        for word in query.phrases
+        if len(word) > 1
+        for each in search_named(kind, word, names[kind])
+    ]
+    return [NamedPage(each.kind, each.name, reverse("thing", args=[each.kind, each.name])) for each in found]
+
+
+# --- A search query as database conditions, and the report that a sha, Message-ID, link or title names ---
 
 _LAST_CHARACTER = chr(0x10FFFF)
 SHORTEST, LONGEST = 3, 200  # letters for which reports are offered
@@ -45,7 +197,7 @@ def named(text: str) -> Report | None:
         message = Message.objects.filter(message_id=name).select_related("report__culprit").first()
         return message.report if message else None
     if " " in text:
-        with_words = related.filter(pk__in=search_index.with_own_phrase(text))
+        with_words = related.filter(pk__in=with_own_phrase(text))
         rows = list(with_words.filter(Q(culprit__title=text) | Q(title=text))[:2])
         return rows[0] if len(rows) == 1 else None
     return None
@@ -58,7 +210,7 @@ def titles(text: str) -> list[list[str]]:
     text = text[:LONGEST]
     if len(text.strip()) < SHORTEST or ":" in text:
         return []
-    found = search_index.own_words(f"{text.strip()}*")
+    found = own_words(f"{text.strip()}*")
     rows = Report.objects.filter(pk__in=found).order_by("-pk").values_list("culprit__title", "culprit__sha")
     return [[title or sha, f"report about {sha[:12]}"] for title, sha in rows]
 
@@ -87,11 +239,11 @@ def matching(query: SearchQuery) -> QuerySet[Report]:
     for term in query.fields:
         condition = _CONDITIONS[term.name](term)
         reports = reports.exclude(condition) if term.negated else reports.filter(condition)
-    if (found := search_index.reports_with(query.phrases)) is not None:
+    if (found := reports_with(query.phrases)) is not None:
         only = query.phrases[0].lower() if len(query.phrases) == 1 else ""
         reports = reports.filter(pk__in={*found, *(with_commit(only) if _SHA.fullmatch(only) else ())})
     for phrase in query.without:
-        if without := search_index.reports_with([phrase]):
+        if without := reports_with([phrase]):
             reports = reports.exclude(pk__in=without)
     return reports
 
@@ -170,3 +322,61 @@ _CONDITIONS: dict[str, Callable[[FieldTerm], Any]] = {
     "after": _time("gte"),
     "before": _time("lt"),
 }
+
+
+# --- `/search/?q=…`: reports of all releases, as rows of the triage table ---
+
+
+@require_safe
+def search(request: HttpRequest) -> HttpResponse:
+    """Show what matches, the newest first; what names one report leads to it."""
+    text = request.GET.get("q", "").replace("\0", " ").strip()  # no database stores NUL
+    if text and (report := named(text)):
+        return redirect("report", report.culprit.sha)
+    context = {"text": text, "may_change": request.user.has_perm(CHANGE_REPORTS), "actions": ACTION_KEYS}
+    try:
+        query = parse(text)
+        if query.is_empty:
+            return render(request, "search/search.html", context)
+        table = TriageQuery.from_query(_position(request.GET), timezone.now())
+        found = section("merged", "Reports", matching(query), table, timezone.now())
+    except (InvalidInput, InvalidQuery) as error:
+        return render(request, "search/search.html", {**context, "error": str(error)}, status=400)
+    base = "?" + urlencode({"q": text})
+    context |= {"section": found, "base": base, "query": table, "pages": pages_named(query), "forms": FORMS}
+    return render(request, "search/search.html", context)
+
+
+@require_safe
+def search_as(request: HttpRequest, form: str) -> HttpResponse:
+    """What matches as JSON, CSV, text, Markdown or Atom, the newest first."""
+    text = request.GET.get("q", "").replace("\0", " ").strip()
+    try:
+        query = parse(text)
+        if query.is_empty:
+            return error_response("q: expected what to search for, as in ?q=subsystem:mm")
+        table = TriageQuery.from_query(_position(QueryDict()), timezone.now())
+        rows = listed(matching(query), table, request.build_absolute_uri)
+    except (InvalidInput, InvalidQuery) as error:
+        return error_response(str(error))
+    content_type, render_as = FORMS[form]
+    page = request.build_absolute_uri(f"{reverse('search')}?{urlencode({'q': text})}")
+    return HttpResponse(render_as(text, {"reports": rows}, page), content_type=content_type)
+
+
+@require_safe
+@cache_control(max_age=60)
+def offered(request: HttpRequest) -> JsonResponse:
+    """Return what the search box offers for what is typed so far, as [text, label] each."""
+    text = request.GET.get("q", "").replace("\0", " ")
+    found = [[each.text, each.label] for each in suggestions(text, known_names())]
+    return JsonResponse({"suggestions": found + titles(text)})
+
+
+def _position(params: QueryDict) -> QueryDict:
+    """Return the query of the table: everything, the newest first, from a cursor on."""
+    table = QueryDict("improvements=on&order=newest", mutable=True)
+    for name in POSITIONS:
+        if value := params.get(name):
+            table[name], table["section"] = str(value), "merged"
+    return table

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.core.cache import cache
 from django.db.models import Exists, Min, OuterRef
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
 from tracker.domain import versions
 from tracker.domain.events import EventKind, State
-from tracker.domain.timing.response_times import Course, Group, by, group
+from tracker.domain.text import safe_cell
+from tracker.domain.track_record import WITHIN, Course, Group, by, group
 from tracker.models import Event, Report, RuleRecord
+
+# --- The data of the statistics, in a constant number of queries, kept for some minutes ---
 
 NEWEST = 20_000  # reports
 _KEEP = 600.0  # seconds
@@ -32,7 +41,7 @@ class StatisticsPage:
     rules: Sequence[RuleRecord]
 
 
-def statistics() -> StatisticsPage:
+def load_statistics() -> StatisticsPage:
     """Return the statistics of the newest reports."""
     found: StatisticsPage | None = cache.get("statistics")
     if found is None:
@@ -66,3 +75,35 @@ def _courses() -> Iterator[Course]:
             landed_at=first.get((row["pk"], EventKind.FIX_LANDED), row["closed_at"]) if fixed else None,
             **{name: row[name] for name in names},
         )
+
+
+# --- `/statistics/`, and the same as a table for spreadsheets ---
+
+_TIMES = ("response", "candidate", "landing")
+
+
+@require_safe
+def statistics(request: HttpRequest) -> HttpResponse:
+    """Show how fast regressions are answered and fixed, and how often reports were wrong."""
+    page = load_statistics()
+    within = list(zip(WITHIN, page.total.within, strict=True))
+    return render(request, "statistics/statistics.html", {"page": page, "within": within})
+
+
+@require_safe
+def statistics_csv(request: HttpRequest) -> HttpResponse:
+    """Return all groups as CSV; times are in hours."""
+    page, out = load_statistics(), io.StringIO()
+    table = csv.writer(out)
+    names = [f"{name}_{part}" for name in _TIMES for part in ("number", "median_hours", "p90_hours")]
+    table.writerow(["by", "name", "regressions", *names, "ended", "false_alarms"])
+    for kind, groups in {"all": [page.total], **page.tables}.items():
+        for each in groups:
+            times = [getattr(each, name) for name in _TIMES]
+            values = [value for of in times for value in (of.number, _hours(of.median), _hours(of.slow))]
+            table.writerow([kind, safe_cell(each.name), each.response.of, *values, each.ended, each.false])
+    return HttpResponse(out.getvalue(), content_type="text/csv; charset=utf-8")
+
+
+def _hours(time: timedelta | None) -> str:
+    return "" if time is None else f"{time.total_seconds() / 3600:.1f}"

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from urllib.parse import urlencode
 
+from django.db import transaction
 from django.db.models.functions import Length
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
 
 from tracker.documents.blocks import Document, DocumentLink
-from tracker.documents.compare_files import Beside
-from tracker.documents.study.compose import compose
-from tracker.documents.study.facts import StudyFacts
-from tracker.documents.study.system import MONITORS, System, system
+from tracker.documents.study import MONITORS, SECTIONS, Beside, StudyFacts, System, compose, system
+from tracker.domain.events import InvalidInput
 from tracker.domain.kernel_comparison import ComparisonLine
-from tracker.domain.tool_output.diff import diff
-from tracker.domain.tool_output.kinds import TEXT, read
-from tracker.domain.tool_output.listing import ToolListing
-from tracker.models import Kernel, MeasuredRole, Measurement, Study, StudyKind, ToolOutput
-from tracker.pages.kernels import queries as comparison
-from tracker.services.revisions import texts
+from tracker.domain.tool_output import TEXT, ToolListing, diff, read
+from tracker.models import Kernel, MeasuredRole, Measurement, Study, StudyKernel, StudyKind, ToolOutput
+from tracker.pages import kernels as comparison
+from tracker.pages.http import cleaned, error_response, permission_required
+from tracker.pages.index import counted_in_index
+from tracker.pages.kernels import named
+from tracker.pages.prose import editing, in_form, save_text, texts
+from tracker.services.accounts import CHANGE_REPORTS
+
+# --- The data of a study: seven queries, however many kernels and tests there are ---
 
 MOST_KERNELS = 12
 MOST_FILES = 5000  # files to choose from
@@ -145,4 +155,121 @@ def _beside(
         measured_on = ", ".join(str(each) for each in (first.scenario, first.machine) if each)
         differences = diff([listings[row.pk] for row in known])
         found.append(Beside(first.kind, measured_on, tuple(names), files, differences))
+    return found
+
+
+# --- Creating a study: a comparison gets a name ---
+
+_SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,49}\Z")
+
+
+def choose(handles: Sequence[str]) -> list[Kernel]:
+    """Return the kernels of these handles, each once, in order. Raises InvalidInput for an unknown one."""
+    if len(handles) > MOST_KERNELS:
+        raise InvalidInput(f"of: expected at most {MOST_KERNELS} kernels, found {len(handles)}")
+    if any("\0" in handle for handle in handles):
+        raise InvalidInput("of: a kernel name must not contain NUL")
+    found = named(handles) if handles else []
+    if unknown := [handle for handle, kernel in zip(handles, found, strict=True) if kernel is None]:
+        raise InvalidInput(f"of: no kernel {unknown[0][:80]!r} was measured")
+    return list(dict.fromkeys(kernel for kernel in found if kernel))
+
+
+@transaction.atomic
+def make(slug: str, title: str, kind: str, handles: Sequence[str], now: datetime) -> Study:
+    """Create a study of these kernels; `kind` "": guessed from them. Raises InvalidInput, which says what is wrong."""
+    if not _SLUG.match(slug):
+        raise InvalidInput(f"slug: expected lower-case letters, digits and hyphens; found {slug[:60]!r}")
+    if not title:
+        raise InvalidInput("title: expected a title; found none")
+    if kind and kind not in StudyKind.values:
+        raise InvalidInput(f"kind: expected one of {', '.join(StudyKind.values)}; found {kind[:20]!r}")
+    chosen = choose(handles)
+    if len(chosen) < 2:
+        raise InvalidInput("of: expected at least two kernels")
+    if Study.objects.filter(slug=slug).exists():
+        raise InvalidInput(f"slug: study {slug} already exists")
+    study = Study.objects.create(slug=slug, title=title, kind=kind or kind_of(chosen), made_at=now)
+    StudyKernel.objects.bulk_create(
+        StudyKernel(study=study, position=number, kernel=kernel) for number, kernel in enumerate(chosen, 1)
+    )
+    return study
+
+
+# --- `/compare/`: any kernels side by side; `/studies/`: comparisons saved under a name ---
+
+
+def compare(request: HttpRequest, form: str = "") -> HttpResponse:
+    """Compare the kernels of `of`, in the order given; without any, show those that can be chosen."""
+    handles = [handle for handle in request.GET.getlist("of") if handle]
+    try:
+        chosen = choose(handles)
+    except InvalidInput as error:
+        return error_response(str(error))
+    if form:
+        return in_form(ad_hoc(chosen), form) if chosen else error_response("of: expected kernels, found none")
+    lines = comparison.compare(chosen) if chosen else []
+    kernels = comparison.kernels()
+    context = {
+        "kernels": kernels,
+        "has_commits": any(each.is_commit for each in kernels),
+        "handles": handles,
+        "document": ad_hoc(chosen, lines) if chosen else None,
+        "in_index": counted_in_index(chosen, lines),
+        "query": request.GET.urlencode(),
+        "others": [(each, _first(each, handles)) for each in handles[1:]],
+        "may_write": request.user.has_perm(CHANGE_REPORTS),
+    }
+    return render(request, "studies/compare.html", context)
+
+
+def _first(handle: str, handles: list[str]) -> str:
+    """Return the query of the same comparison with this kernel as the baseline."""
+    return urlencode([("of", handle), *(("of", other) for other in handles if other != handle)])
+
+
+def studies(request: HttpRequest) -> HttpResponse:
+    """List the studies, newest first."""
+    return render(request, "studies/list.html", {"studies": Study.objects.prefetch_related("columns__kernel")[:200]})
+
+
+def study(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show a study; `edit` names the text to edit."""
+    found = _study(slug)
+    try:
+        edit = editing(request, document_key(slug), SECTIONS)
+    except InvalidInput as error:
+        return error_response(str(error))
+    return render(request, "studies/study.html", {"study": found, "document": document(found), "edit": edit})
+
+
+def as_form(request: HttpRequest, slug: str, form: str) -> HttpResponse:
+    """Return a study as text, Markdown or JSON."""
+    return in_form(document(_study(slug)), form)
+
+
+@require_POST
+@permission_required(CHANGE_REPORTS, "only triagers can create studies")
+def save_study(request: HttpRequest) -> HttpResponse:
+    """Save a comparison as a study."""
+    slug, title = cleaned(request.POST, "slug", 60), " ".join(cleaned(request.POST, "title", 300).split())
+    try:
+        make(slug, title, "", request.POST.getlist("of"), timezone.now())
+    except InvalidInput as error:
+        return error_response(str(error))
+    return redirect("study", slug)
+
+
+@require_POST
+@permission_required(CHANGE_REPORTS, "only triagers can edit studies")
+def edit(request: HttpRequest) -> HttpResponse:
+    """Save one of the texts of a study."""
+    found = _study(cleaned(request.POST, "slug", 60))
+    return save_text(request, document_key(found.slug), SECTIONS) or redirect("study", found.slug)
+
+
+def _study(slug: str) -> Study:
+    found = Study.objects.filter(slug=slug).first()
+    if found is None:
+        raise Http404(f"there is no study {slug[:80]}")
     return found

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
 
-from tracker.domain.errors import InvalidInput
+from tracker.domain.events import InvalidInput
+from tracker.domain.search import parse
 from tracker.models import Often, OutgoingMail, OutgoingState, Purpose, Subscription
 from tracker.models.outbox import WAITING
+from tracker.pages import search
+from tracker.pages.http import cleaned, error_response, sign_in_required
 from tracker.services import mail_transitions
+
+# --- What people asked to get by mail: added and ended by themselves, or by one click on the link of a mail (RFC
+# 8058) ---
 
 MOST = 20  # of one person
 LONGEST = 500  # characters of a query
@@ -21,7 +33,7 @@ _SALT = "perfwork.subscription"
 
 
 @transaction.atomic
-def subscribe(owner: User, query: str, often: str, now: datetime) -> Subscription:
+def services_subscribe(owner: User, query: str, often: str, now: datetime) -> Subscription:
     """Add a subscription, or change how often it is mailed. Raises InvalidInput.
 
     The caller has checked that the query can be understood. `query` "": the escalations.
@@ -46,7 +58,7 @@ def _new(owner: User, query: str, often: str, now: datetime) -> dict[str, object
 
 
 @transaction.atomic
-def end(row: Subscription, now: datetime) -> None:
+def services_end(row: Subscription, now: datetime) -> None:
     """End a subscription, and cancel its mails that have not left."""
     unsent = OutgoingMail.objects.filter(purpose__startswith=f"{Purpose.SUBSCRIPTION}{row.pk} ", state__in=WAITING)
     mail_transitions.transition(unsent, OutgoingState.CANCELLED, "subscriptions", now, "the subscription has ended")
@@ -73,3 +85,53 @@ def find(token: str) -> Subscription | None:
         return Subscription.objects.filter(pk=signing.loads(token, salt=_SALT)).first()
     except signing.BadSignature:
         return None
+
+
+# --- `/subscriptions/`: what somebody gets by mail, and how to end it, by one click without signing in ---
+
+
+@require_safe
+@sign_in_required
+def mine(request: HttpRequest) -> HttpResponse:
+    """Show one's subscriptions, and a form for another one, with the query `q`."""
+    assert isinstance(request.user, User)
+    rows = Subscription.objects.filter(owner=request.user)
+    context = {"rows": rows, "text": cleaned(request.GET, "q", LONGEST), "often": Often.values}
+    return render(request, "subscriptions/mine.html", context)
+
+
+@require_POST
+@sign_in_required
+def subscribe(request: HttpRequest) -> HttpResponse:
+    """Subscribe to a search `q`, or with `escalations` to those; `often`: at once, daily or weekly."""
+    assert isinstance(request.user, User)
+    text = "" if request.POST.get("escalations") else cleaned(request.POST, "q", LONGEST + 1).strip()
+    try:
+        if not text and not request.POST.get("escalations"):
+            raise InvalidInput("q: expected what to search for, as in subsystem:mm")
+        if text:
+            search.matching(parse(text))  # what can't be understood is refused here, and not in a mail
+        services_subscribe(request.user, text, request.POST.get("often", ""), timezone.now())
+    except InvalidInput as error:
+        return error_response(str(error))
+    return redirect("subscriptions")
+
+
+@require_POST
+@login_required
+def end(request: HttpRequest, pk: int) -> HttpResponse:
+    """End one's own subscription."""
+    assert isinstance(request.user, User)
+    for row in Subscription.objects.filter(owner=request.user, pk=pk):
+        services_end(row, timezone.now())
+    return redirect("subscriptions")
+
+
+@csrf_exempt  # RFC 8058: a mail program posts, without cookies; the token is the proof
+def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
+    """Ask first, since programs follow links; a POST ends the subscription, also a second time."""
+    row = find(token)
+    if request.method == "POST" and row is not None:
+        services_end(row, timezone.now())
+        row = None
+    return render(request, "subscriptions/ended.html", {"row": row})

@@ -2,20 +2,78 @@
 
 from __future__ import annotations
 
+import base64
+import secrets
+from datetime import datetime
+
 from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from tracker.domain.errors import InvalidInput
-from tracker.domain.search.query import parse
-from tracker.models import Webhook
+from tracker.domain.events import InvalidInput
+from tracker.domain.search import parse
+from tracker.domain.text import parse_target
+from tracker.models import DeliveryState, Webhook, WebhookDelivery
+from tracker.pages import search
 from tracker.pages.http import cleaned, error_response
-from tracker.pages.search import queries
-from tracker.services import webhooks
-from tracker.services.accounts.roles import CHANGE_REPORTS
+from tracker.services.accounts import CHANGE_REPORTS
+
+# --- Webhooks that people set up: added, stopped, started again and removed by their owner ---
+
+MOST = 20  # of one person
+LONGEST = 500  # characters of a query
+_KEY = 24  # bytes, as the Standard Webhooks specification asks for
+
+
+@transaction.atomic
+def services_add(owner: User, url: str, query: str, now: datetime) -> Webhook:
+    """Add a webhook for what happens from now on. Raises InvalidInput.
+
+    The caller has checked that the query can be understood.
+    """
+    parse_target(url)
+    if len(query) > LONGEST:
+        raise InvalidInput(f"q: expected at most {LONGEST} characters")
+    own = Webhook.objects.filter(owner=owner)
+    if existing := own.filter(url=url, query=query).first():
+        return existing
+    if own.count() >= MOST:
+        raise InvalidInput(f"you have {MOST} webhooks, which is the most: remove one first")
+    secret = f"whsec_{base64.b64encode(secrets.token_bytes(_KEY)).decode()}"
+    times = {"created_at": now, "events_until": now, "retry_at": now}
+    return Webhook.objects.create(owner=owner, url=url, query=query, secret=secret, **times)
+
+
+def stop(owner: User, pk: int) -> None:
+    """Send nothing until it is started again; what happens meanwhile is sent then."""
+    Webhook.objects.filter(owner=owner, pk=pk, stopped="").update(stopped="by its owner")
+
+
+@transaction.atomic
+def start(owner: User, pk: int, now: datetime) -> None:
+    """Send again, and at once: also what waits for its next attempt."""
+    rows = Webhook.objects.filter(owner=owner, pk=pk)
+    rows.update(stopped="", silent=0, retry_at=now)
+    waiting = WebhookDelivery.objects.filter(webhook__in=rows, state=DeliveryState.WAITING)
+    waiting.update(next_at=now, attempts=0)
+
+
+def repeat(owner: User, pk: int, now: datetime) -> int:
+    """Send what was given up once more. Return how many deliveries wait for that now."""
+    given_up = WebhookDelivery.objects.filter(webhook__owner=owner, webhook=pk, state=DeliveryState.FAILED)
+    return given_up.update(state=DeliveryState.WAITING, next_at=now, created_at=now, attempts=0)
+
+
+def remove(owner: User, pk: int) -> None:
+    """Remove a webhook with the log of its deliveries."""
+    Webhook.objects.filter(owner=owner, pk=pk).delete()
+
+
+# --- `/webhooks/`: the programs that somebody lets us tell of events, and what was sent to each ---
 
 _SHOWN = 100  # deliveries, the newest
 
@@ -42,11 +100,11 @@ def webhook(request: HttpRequest, pk: int) -> HttpResponse:
 def add(request: HttpRequest) -> HttpResponse:
     """Add a webhook: `url`, and `q`, a search, or "" for all reports."""
     assert isinstance(request.user, User)
-    text = cleaned(request.POST, "q", webhooks.LONGEST + 1).strip()
+    text = cleaned(request.POST, "q", LONGEST + 1).strip()
     try:
         if text:
-            queries.matching(parse(text))  # what can't be understood is refused here
-        row = webhooks.add(request.user, request.POST.get("url", "").strip(), text, timezone.now())
+            search.matching(parse(text))  # what can't be understood is refused here
+        row = services_add(request.user, request.POST.get("url", "").strip(), text, timezone.now())
     except InvalidInput as error:
         return error_response(str(error))
     return redirect("webhook", pk=row.pk)
@@ -59,13 +117,13 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     assert isinstance(request.user, User)
     match request.POST.get("do", ""):
         case "stop":
-            webhooks.stop(request.user, pk)
+            stop(request.user, pk)
         case "start":
-            webhooks.start(request.user, pk, timezone.now())
+            start(request.user, pk, timezone.now())
         case "repeat":
-            webhooks.repeat(request.user, pk, timezone.now())
+            repeat(request.user, pk, timezone.now())
         case "remove":
-            webhooks.remove(request.user, pk)
+            remove(request.user, pk)
             return redirect("webhooks")
         case other:
             return error_response(f"do: expected stop, start, repeat or remove; found {other[:40]!r}")

@@ -2,20 +2,312 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from enum import StrEnum
+from ipaddress import IPv6Address, ip_address
+from typing import Any
 
-from django.contrib.auth.models import User
+from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.core import signing
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
 
-from tracker.models import Message, Report, SignIn
+from tracker.domain.events import InvalidInput, Role
+from tracker.models import ApiKey, Correspondent, Mailing, Maintainer, Message, PasswordAttempt, Report, SignIn
 from tracker.models.mail import PEOPLE
-from tracker.services.accounts import signed_links
-from tracker.services.accounts.addresses import is_of_a_person
-from tracker.services.sql import locks
-from tracker.services.sql.locks import Lock
+from tracker.services import database
+from tracker.services.database import Lock
+from tracker.services.report_actions import Permit
+
+# --- Which addresses are personal, that is, read by one person only ---
+
+# ASCII only, so that databases and mail servers agree on which addresses are equal; nothing that a header could take
+# for an encoded word (RFC 2047).
+_ADDRESS = re.compile(r"[\w.+\-!#$%&'*/?^`{|}~]+@[\w-]+(\.[\w-]+)+", re.ASCII)
+# Hosts of public mailing lists, which everybody can read.
+_OF_LISTS = re.compile(
+    r"@(?:(?:.+\.)?(?:vger\.kernel\.org|kvack\.org|googlegroups\.com|sourceforge\.net)\Z|.*\blists?\b)"
+)
+
+
+def is_of_a_person(address: str) -> bool:
+    """Return whether a lowercase address can be personal: well-formed, not a list, and not our own."""
+    if not _ADDRESS.fullmatch(address) or address != address.lower():
+        return False
+    return not (_OF_LISTS.search(address) or address in _ours())
+
+
+def _ours() -> set[str]:
+    """Return the addresses of the bot, the robots and the lists in the settings."""
+    own = [settings.PERFWORK_BOT_ADDRESS, settings.PERFWORK_LIST_ADDRESS, settings.PERFWORK_LKML]
+    own += [
+        *settings.PERFWORK_LISTS,
+        *settings.PERFWORK_BULLETINS,
+        *settings.PERFWORK_ROBOTS,
+        settings.PERFWORK_REGZBOT,
+    ]
+    own += [address for addresses in settings.PERFWORK_TREE_LISTS.values() for address in addresses.split("+")]
+    return {address.strip().lower() for address in own}
+
+
+# --- Keys for programs: made once, shown once, stored as a hash, revoked at any time ---
+
+PREFIX = "perfwork_"  # so that scanners of leaked secrets, and people, know what it is
+ANY_PRODUCER = "*"
+MOST_A_MINUTE = 600  # requests of one key
+_MINUTE = timedelta(minutes=1)
+
+
+class Scope(StrEnum):
+    """What a key may do."""
+
+    RESULTS = "results"
+    EVIDENCE = "evidence"
+    JOBS = "jobs"  # of the lab: claim them, and hand in their results
+    TRIAGE = "triage"  # act on reports and decide on suggestions, for a person
+
+
+def create(
+    name: str,
+    scopes: Sequence[Scope],
+    producer: str,
+    now: datetime,
+    acts_for: User | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[ApiKey, str]:
+    """Return a new key and its token, which is not stored. Raises InvalidInput."""
+    if not name.strip() or len(name) > 80:
+        raise InvalidInput(f"name: expected 1 to 80 characters; found {name[:90]!r}")
+    if not scopes:
+        raise InvalidInput(f"scopes: expected one or more of {', '.join(Scope)}; found none")
+    if Scope.RESULTS in scopes and not producer:
+        raise InvalidInput("producer: expected the producer.name of the results, or * for any; found none")
+    if (Scope.TRIAGE in scopes) != bool(acts_for):
+        raise InvalidInput("user: the scope triage wants the person that the key acts for, and no other scope does")
+    if ApiKey.objects.filter(name=name).exists():
+        raise InvalidInput(f"name: there is a key named {name!r}; revoke keys, and give new ones other names")
+    token = PREFIX + secrets.token_urlsafe(32)
+    values = {"digest": _digest(token), "beginning": token[: len(PREFIX) + 4], "created_at": now, "acts_for": acts_for}
+    values["expires_at"] = expires_at
+    key = ApiKey.objects.create(name=name, scopes=[*map(str, scopes)], producer=producer[:200], **values)
+    return key, token
+
+
+def api_keys_find(token: str, now: datetime) -> ApiKey | None:
+    """Return the key of a token, and record its use to the minute; None if it is unknown, expired or revoked."""
+    valid = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+    key = valid.filter(digest=_digest(token)).select_related("acts_for").first()
+    if key and (key.used_at is None or now - key.used_at > _MINUTE):
+        ApiKey.objects.filter(pk=key.pk).update(used_at=now)
+    return key
+
+
+def count_request(key: ApiKey, now: datetime) -> int:
+    """Count a request of a key; return 0, or the seconds to wait if it has made too many in this minute."""
+    minute = now.replace(second=0, microsecond=0)
+    own = ApiKey.objects.filter(pk=key.pk)
+    if own.filter(minute=minute, requests__lt=MOST_A_MINUTE).update(requests=F("requests") + 1):
+        return 0
+    if own.exclude(minute=minute).update(minute=minute, requests=1) or own.filter(minute=None).update(
+        minute=minute, requests=1
+    ):
+        return 0
+    return 60 - now.second
+
+
+def revoke(name: str, now: datetime) -> bool:
+    """Revoke a key; return False if no valid key has this name."""
+    return bool(ApiKey.objects.filter(name=name, revoked_at=None).update(revoked_at=now))
+
+
+def _digest(token: str) -> str:
+    """Return the hash of a token; its 256 random bits need no salt, and no slow hash."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+# --- Whose subsystems are whose: learnt from MAINTAINERS as reports are composed, for the page of what is theirs ---
+
+
+def learn_maintainers(subsystem: str, addresses: Iterable[str]) -> None:
+    """Record the maintainers of a subsystem; those that are known stay."""
+    rows = [Maintainer(address=each.lower(), subsystem=subsystem) for each in addresses if subsystem]
+    Maintainer.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def subsystems_of(address: str) -> QuerySet[Maintainer, str]:
+    """Return the subsystems that somebody maintains; none for no address."""
+    return Maintainer.objects.filter(address=address.lower()).exclude(address="").values_list("subsystem", flat=True)
+
+
+# --- Where a request comes from, and the network that its tries are counted by ---
+
+
+def client_address(request: HttpRequest) -> str:
+    """Return the client's network address; behind our proxy, the last one in X-Forwarded-For."""
+    if settings.SECURE_PROXY_SSL_HEADER:
+        return request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+    return str(request.META.get("REMOTE_ADDR", ""))
+
+
+def network_of(address: str) -> str:
+    """Return an IPv4 address as it is, of an IPv6 address the /64 that one subscriber has (RFC 6177)."""
+    try:
+        found = ip_address(address.strip())
+    except ValueError:
+        return address[:60].replace("\0", "")
+    if isinstance(found, IPv6Address):
+        return str(found.ipv4_mapped) if found.ipv4_mapped else f"{IPv6Address(int(found) >> 64 << 64)}/64"
+    return str(found)
+
+
+# --- Tokens of mailed links: signed, so that the database alone is not enough to make one; each kind has its salt ---
+
+
+def signed_links_token(link: SignIn, salt: str) -> str:
+    """Return the token of a link; only the mail to the address has it."""
+    return signing.dumps(link.pk, salt=salt)
+
+
+def signed_links_find(token: str, salt: str, links: QuerySet[SignIn]) -> SignIn | None:
+    """Return the one of these links that a token names; None if it is forged or of another kind."""
+    try:
+        return links.filter(pk=signing.loads(token, salt=salt)).first()
+    except signing.BadSignature:
+        return None
+
+
+# --- Links that confirm an opt-out: mailed to an address for which an unproven mail asked to get no more ---
+
+OPT_OUT_LINKS_GOOD_FOR = timedelta(days=14)
+PER_ADDRESS, OPT_OUT_LINKS_IN_ALL = 1, 100  # links a day
+_DAY = timedelta(days=1)
+_OPT_OUT_LINKS_SALT = "perfwork.opt-out"
+
+
+def opt_out_links_request_link(address: str, now: datetime) -> SignIn | None:
+    """Record that an address is to be asked whether it wants no more mail; None if it is over the limit."""
+    with transaction.atomic():
+        database.take(Lock.SIGN_IN_LINKS)
+        today = SignIn.objects.filter(for_opt_out=True, asked_at__gt=now - _DAY)
+        if today.filter(address=address).count() >= PER_ADDRESS or today.count() >= OPT_OUT_LINKS_IN_ALL:
+            return None
+        return SignIn.objects.create(address=address, for_opt_out=True, asked_at=now)
+
+
+def opt_out_links_token(link: SignIn) -> str:
+    """Return the token of a link."""
+    return signed_links_token(link, _OPT_OUT_LINKS_SALT)
+
+
+def opt_out_links_find(token: str, now: datetime) -> SignIn | None:
+    """Return the link of a valid token; None if it is forged or expired."""
+    return signed_links_find(
+        token, _OPT_OUT_LINKS_SALT, SignIn.objects.filter(for_opt_out=True, asked_at__gt=now - OPT_OUT_LINKS_GOOD_FOR)
+    )
+
+
+def opt_out_links_use(link: SignIn, now: datetime) -> None:
+    """Record the opt-out; an operator's stop stays."""
+    SignIn.objects.filter(pk=link.pk).update(used_at=now)
+    values = {"mailing": Mailing.OPTED_OUT, "note": "confirmed by a link", "since": now}
+    row, new = Correspondent.objects.get_or_create(address=link.address, defaults=values)
+    if not new:
+        Correspondent.objects.filter(pk=row.pk).exclude(mailing=Mailing.STOPPED).update(**values)
+
+
+# --- Sign-in with a password: so many tries for an account and from a network, counted before the password is hashed
+# ---
+# A hash takes a tenth of a second of CPU: tries beyond a limit cost two queries instead. The limit for an account from
+# anywhere is far above what one network may try, so that no single stranger locks anybody out; a link by mail works
+# whatever was tried, but not for staff, who need their password. (django-axes counts after the hash, so that parallel
+# tries pass, and has one limit for everything.)
+
+WINDOW = timedelta(minutes=15)
+PER_ACCOUNT_AND_NETWORK, PER_NETWORK, PER_ACCOUNT = 5, 30, 100  # tries per window
+TOO_MANY = "Too many attempts. Try again in 15 minutes, or, unless you are staff, sign in by an emailed link."
+
+
+class LimitedPasswords(ModelBackend):
+    """Django's own users, groups and passwords, with limits. A request beyond them has `too_many_attempts` set."""
+
+    def authenticate(
+        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
+    ) -> User | None:
+        """Return the user, or None. Raises PermissionDenied, which ends the sign-in, beyond a limit."""
+        if request is None or not username:
+            return super().authenticate(request, username, password, **kwargs)
+        network = network_of(client_address(request))
+        if not admit(username, network, timezone.now()):
+            request.too_many_attempts = True  # type: ignore[attr-defined]
+            raise PermissionDenied(TOO_MANY)
+        user = super().authenticate(request, username, password, **kwargs)
+        if user:
+            forget(username, network)
+        return user
+
+
+def admit(username: str, network: str, now: datetime) -> bool:
+    """Count a try; return False if there were too many. Tries beyond a limit are not counted: it ends by itself."""
+    account = username.lower()[:150].replace("\0", "")
+    with transaction.atomic():
+        database.take(Lock.PASSWORDS)  # so that concurrent tries are counted one by one
+        PasswordAttempt.objects.filter(at__lt=now - WINDOW).delete()
+        recent = PasswordAttempt.objects.filter(at__gt=now - WINDOW)
+        if recent.filter(network=network).count() >= PER_NETWORK:
+            return False
+        own = recent.filter(account=account)
+        if own.count() >= PER_ACCOUNT or own.filter(network=network).count() >= PER_ACCOUNT_AND_NETWORK:
+            return False
+        PasswordAttempt.objects.create(account=account, network=network, at=now)
+    return True
+
+
+def forget(username: str, network: str) -> None:
+    """Forget the tries of somebody who has signed in."""
+    PasswordAttempt.objects.filter(account=username.lower()[:150], network=network).delete()
+
+
+# --- Who may change what: the permissions that pages ask for, and the role in which somebody changes a report ---
+# Anybody may read. The groups triager and operator have these permissions (0002_seed); superusers may do everything.
+
+CHANGE_REPORTS = "tracker.change_report"
+DECIDE = "tracker.change_suggestion"
+CHANGE_BASKET = "tracker.change_basketentry"
+SEND = "tracker.change_outgoingmail"
+
+
+def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
+    """Return a function that gives the role in which a user may change a report, or None if they may not.
+
+    Triagers may change any report; authors, recipients, signers and maintainers of the culprit only their own.
+    """
+    everything = user.has_perm(CHANGE_REPORTS)  # type: ignore[union-attr]
+    address = str(getattr(user, "email", "")).lower()
+    address = address if is_of_a_person(address) else "nobody's"
+
+    def permit(report: Report) -> Role | None:
+        if address in report.verified_authors:
+            return Role.AUTHOR
+        if everything:
+            return Role.REPORTER
+        return Role.MAINTAINER if address in report.verified_maintainers else None
+
+    return permit
+
+
+# --- Sign-in links: mailed to an address that the tracker knows, valid once, for 15 minutes ---
 
 GOOD_FOR = timedelta(minutes=15)
-WINDOW = timedelta(hours=1)
+SIGN_IN_LINKS_WINDOW = timedelta(hours=1)
 # Links per address while one is valid: whoever is asked for by others has a valid link in their mailbox.
 PER_EMAIL_ADDRESS = 3
 PER_NETWORK_ADDRESS = 10  # per WINDOW
@@ -33,14 +325,17 @@ def request_link(address: str, network_address: str, now: datetime) -> SignIn | 
     if not is_of_a_person(address):
         return None
     with transaction.atomic():
-        locks.take(Lock.SIGN_IN_LINKS)  # so that concurrent requests are counted one by one
+        database.take(Lock.SIGN_IN_LINKS)  # so that concurrent requests are counted one by one
         SignIn.objects.filter(asked_at__lt=now - _KEPT).delete()
         rows = SignIn.objects.filter(for_opt_out=False)
         if rows.filter(address=address, asked_at__gt=now - GOOD_FOR).count() >= PER_EMAIL_ADDRESS:
             return None
-        if rows.filter(asked_from=network_address, asked_at__gt=now - WINDOW).count() >= PER_NETWORK_ADDRESS:
+        if (
+            rows.filter(asked_from=network_address, asked_at__gt=now - SIGN_IN_LINKS_WINDOW).count()
+            >= PER_NETWORK_ADDRESS
+        ):
             return None
-        if rows.filter(asked_at__gt=now - WINDOW).count() >= IN_ALL:
+        if rows.filter(asked_at__gt=now - SIGN_IN_LINKS_WINDOW).count() >= IN_ALL:
             return None
         return SignIn.objects.create(address=address, asked_from=network_address[:60], asked_at=now)
 
@@ -69,13 +364,13 @@ def _users(address: str) -> list[User]:
 
 def token(link: SignIn) -> str:
     """Return the token of a link."""
-    return signed_links.token(link, _SALT)
+    return signed_links_token(link, _SALT)
 
 
 def find(token: str, now: datetime) -> SignIn | None:
     """Return the link of a valid token; None if it is forged, expired or used."""
     valid = SignIn.objects.filter(for_opt_out=False, used_at__isnull=True, asked_at__gt=now - GOOD_FOR)
-    return signed_links.find(token, _SALT, valid)
+    return signed_links_find(token, _SALT, valid)
 
 
 def use(link: SignIn, now: datetime) -> User | None:

@@ -14,16 +14,14 @@ from typing import TypeVar
 from django.db import models
 
 from tracker.domain.events import Verdict
-from tracker.domain.keys import scenario_key, tag_of
-from tracker.domain.metrics.direction import direction_of
-from tracker.domain.metrics.units import unit_of
-from tracker.domain.report_state.fold import fold
-from tracker.domain.report_state.text import status_text
+from tracker.domain.metrics import direction_of, unit_of
+from tracker.domain.report_state import fold, status_text
+from tracker.domain.text import scenario_key, tag_of
 from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
 from tracker.models.git import TreeRole
 from tracker.models.measurements import Direction, DirectionBy
-from tracker.services.reports.report_summary import clipped, mainline_followed, refresh
-from tracker.services.sql import bulk
+from tracker.services import database
+from tracker.services.report_summary import clipped, mainline_followed, refresh
 
 _MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")
 
@@ -179,7 +177,7 @@ def _ensure(field: str, rows: Mapping[str, Row]) -> dict[str, Row]:
     manager = type(next(iter(rows.values())))._default_manager
     known: dict[str, Row] = manager.in_bulk(list(rows), field_name=field)
     missing = [rows[name] for name in sorted(rows.keys() - known.keys())]
-    bulk.create(missing, field)
+    database.create(missing, field)
     return known | {getattr(row, field): row for row in missing}
 
 

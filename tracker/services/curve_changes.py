@@ -2,23 +2,235 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 
-from tracker.domain.curves.builds import Build, builds_of
-from tracker.domain.curves.curve_reading import CurveReading, read_curve
-from tracker.domain.curves.points import CurvePoint
-from tracker.domain.statistics.change_points import AFTER, LEAST_BEFORE, ChangePoint
-from tracker.models import Curve, CurveChange, Finding, Report
-from tracker.services.curves import known_noise, recoveries
-from tracker.services.curves.storage import recent_of
-from tracker.services.sql import locks
-from tracker.services.sql.locks import Lock
+from tracker.domain.change_points import AFTER, LEAST_BEFORE, ChangePoint
+from tracker.domain.curves import (
+    LEAST_BUILDS,
+    Build,
+    CurveNoise,
+    CurvePoint,
+    CurveReading,
+    ReportedChange,
+    StableHistory,
+    Undone,
+    builds_of,
+    history_before,
+    read_curve,
+    undone,
+)
+from tracker.domain.events import OPEN, EventData, EventKind, Role, State, Verdict
+from tracker.domain.statistics import effect
+from tracker.domain.text import number
+from tracker.models import BisectResult, Curve, CurveChange, Finding, Report, Suggestion
+from tracker.services import database, event_log, regrading, report_summary
+from tracker.services.curves import CurveKey, recent, recent_of
+from tracker.services.database import Lock
+
+# --- The noise of curves for those who ask: intake, and findings, which keep their change in multiples of it ---
+
+_MOVED = 0.05  # an effect that moves by less is left as it is, and no mail is composed again
+
+
+def noise_at(places: Collection[CurveKey]) -> dict[CurveKey, CurveNoise]:
+    """Return the known noise of places, in one query; a place without a history has none."""
+    rows = Curve.objects.filter(_around(places)).exclude(noise={})
+    found = rows.values_list("metric_id", "scenario_id", "machine_id", "noise")
+    known = ((key, noise) for *key, noise in found.iterator(chunk_size=1000))
+    return {place: CurveNoise(**noise) for key, noise in known if (place := tuple(key)) in places}  # type: ignore[misc]
+
+
+def findings_on(curves: Sequence[Curve]) -> Mapping[int, list[Finding]]:
+    """Return the findings that were measured where these curves are, by the curve's key.
+
+    Their reports are locked, in the order of their keys, as everybody does who writes findings and reports.
+    """
+    places = {(each.metric_id, each.scenario_id, each.machine_id): each.pk for each in curves}
+    here = Curve.objects.filter(
+        pk__in=list(places.values()),
+        metric=OuterRef("metric"),
+        scenario=OuterRef("scenario"),
+        machine=OuterRef("machine"),
+    )
+    rows = Finding.objects.filter(_around(places), Exists(here)).defer("old_samples", "new_samples")
+    findings = list(rows.order_by("pk"))
+    locked = Report.objects.select_for_update(of=("self",)).select_related("culprit").order_by("pk")
+    reports = {each.pk: each for each in locked.filter(pk__in={finding.report_id for finding in findings})}
+    found: defaultdict[int, list[Finding]] = defaultdict(list)
+    for each in findings:
+        each.report = reports[each.report_id]
+        found[places[each.metric_id, each.scenario_id, each.machine_id]].append(each)
+    return found
+
+
+def _around(places: Collection[CurveKey]) -> Q:
+    """Return a condition that an index serves, and that holds at all of these places; and at some others."""
+    metrics, scenarios, machines = (sorted({key[part] for key in places}) for part in range(3))
+    return Q(metric__in=metrics, scenario__in=scenarios, machine__in=machines)
+
+
+def reported(findings: Iterable[Finding]) -> list[ReportedChange]:
+    """Return the changes that these findings, with their reports and culprits, measured."""
+    return [change for each in findings if (change := reported_change(each))]
+
+
+def reported_change(finding: Finding) -> ReportedChange | None:
+    """Return the change that a finding measured; None without two different means."""
+    if finding.old_mean is None or finding.new_mean is None or finding.old_mean == finding.new_mean:
+        return None
+    culprit = finding.report.culprit
+    source = f"result {finding.result_id}" if finding.result_id else f"report {culprit.sha10}"
+    return ReportedChange(culprit.sha, finding.old_mean, finding.new_mean, source)
+
+
+def update_findings(curves: Sequence[Curve], findings: Mapping[int, Sequence[Finding]]) -> None:
+    """Store by how many times the noise known now these findings changed. Their unsent mails are composed again."""
+    moved: list[Finding] = []
+    for curve in curves:
+        noise = CurveNoise(**curve.noise) if curve.noise else None
+        for finding in findings.get(curve.pk, ()):
+            if _update(finding, noise):
+                moved.append(finding)
+    Finding.objects.bulk_update(moved, ["effect", "noise_runs"], batch_size=200)
+    heads = {each.report_id for each in moved if each.headline}
+    report_summary.refresh(heads)
+    regrading.outdate(heads - regrading.sent_reports(heads))
+
+
+def _update(finding: Finding, noise: CurveNoise | None) -> bool:
+    before = finding.effect
+    finding.effect = effect(finding.change_pct_raw, noise.pct if noise else None)
+    finding.noise_runs = noise.runs if noise and finding.effect is not None else None
+    if before is None or finding.effect is None:
+        return before is not finding.effect
+    return abs(finding.effect - before) > _MOVED * before
+
+
+# --- The past of one place, for the mail and the page of a report ---
+
+_REPORTS = 500  # on one curve
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePast:
+    """The curve that a finding lies on, and how stable it was before; None where too little was measured."""
+
+    curve: Curve
+    history: StableHistory | None
+
+
+def past_of(finding: Finding, commit: str) -> CurvePast | None:
+    """Return the past of a finding before a commit, in four queries at most; None if there is no curve."""
+    where = {"metric": finding.metric_id, "scenario": finding.scenario_id, "machine": finding.machine_id}
+    curve = Curve.objects.filter(**where).first()
+    if curve is None or curve.points < LEAST_BUILDS:
+        return CurvePast(curve, None) if curve else None
+    findings = Finding.objects.filter(**where).select_related("report__culprit").defer("old_samples", "new_samples")
+    reading = read_curve(builds_of(recent(curve)), reported(findings.order_by("-pk")[:_REPORTS]))
+    measured_at = None
+    if finding.result_id and reading.place_of(commit) is None:  # its result is not on the curve yet
+        result = BisectResult.objects.filter(pk=finding.result_id)
+        measured_at = result.values_list("created_at", flat=True).first()
+    return CurvePast(curve, history_before(reading, commit, measured_at))
+
+
+# --- Curves that came back: a known fix is confirmed; without one, a person is asked whether the change disappeared
+# ---
+
+RULE = "curve"  # of the suggestions made here
+# While a fix is on its way, nobody is asked whether the change went by itself.
+_ASKED = OPEN - {State.FIX_QUEUED}
+_BESIDE = 2  # builds between a fix and the change that is found
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """A report whose change is gone from its curve since `build`; `by_fix`: that is where its fix stands."""
+
+    report: Report
+    curve: Curve
+    build: Build
+    undone: Undone
+    builds: int
+    by_fix: bool
+
+    @property
+    def text(self) -> str:
+        """The sentence that a person reads, with its numbers."""
+        unit = f" {self.curve.metric.unit}" if self.curve.metric.unit else ""
+        return (
+            f"{self.curve.metric.name} is back at {number(self.undone.change.new)}{unit} in {self.builds} builds since "
+            f"{self.build.name[:12]}; it was {number(self.undone.bad)} with the culprit"
+        )
+
+    @property
+    def place(self) -> str:
+        """A digest of where this was measured, which stays the same if the curve is made anew."""
+        return hashlib.sha256("\n".join(self.curve.natural_key()).encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def recoveries(curve: Curve, reading: CurveReading, findings: Iterable[Finding]) -> list[Recovery]:
+    """Return the reports with their headline on this curve whose change was undone."""
+    names = [each.name for each in reading.history]
+    found = []
+    for finding in findings:
+        report, measured = finding.report, reported_change(finding)
+        if not finding.headline or report.verdict != Verdict.REGRESSION or measured is None:
+            continue
+        gone = undone(reading, measured)
+        if gone is None:
+            continue
+        at = gone.change.index
+        near = names[max(0, at - _BESIDE) : at + _BESIDE + 1]
+        by_fix = bool(report.fix_sha) and any(name.startswith(report.fix_sha) for name in near)
+        if (count := len(names) - at) >= AFTER:
+            found.append(Recovery(report, curve, reading.history[at], gone, count, by_fix))
+    return found
+
+
+def record(found: Sequence[Recovery], now: datetime) -> None:
+    """Store what these mean: the fix is confirmed; of a report that is open and has no fix, a suggestion."""
+    confirmed = [each for each in found if each.by_fix]
+    event_log.record(event_log.event_row(each.report, _confirmation(each, now), now, each.text) for each in confirmed)
+    gone = [each for each in found if not each.by_fix and State(each.report.state) in _ASKED]
+    Suggestion.objects.bulk_create([_suggestion(each, now) for each in gone], ignore_conflicts=True)
+
+
+def _confirmation(each: Recovery, now: datetime) -> EventData:
+    return EventData(
+        key=f"{EventKind.FIX_CONFIRMED}:curve-{each.place}:{each.report.fix_sha}",
+        kind=EventKind.FIX_CONFIRMED,
+        occurred_at=now,
+        commit=each.report.fix_sha,
+        title=each.report.fix_title,
+        result=f"curve {each.curve.pk}",
+    )
+
+
+def _suggestion(each: Recovery, now: datetime) -> Suggestion:
+    return Suggestion(
+        report=each.report,
+        key=f"{EventKind.DISAPPEARED}:curve-{each.place}:{each.build.name[:40]}",
+        kind=EventKind.DISAPPEARED,
+        occurred_at=now,
+        role=Role.MACHINE,
+        commit=each.build.name[:64],
+        quote=each.text,
+        rule=RULE,
+        curve=each.curve,
+        why="its curve is back at the level before the culprit",
+    )
+
+
+# --- Look at curves again to which points were added: their changes, their noise, and what findings say of it ---
 
 _OUTLINE = 60  # builds
 log = logging.getLogger(__name__)
@@ -27,20 +239,20 @@ log = logging.getLogger(__name__)
 def refresh_stale(now: datetime, most: int = 500) -> int:
     """Look at stale curves again, and store what is found, in a constant number of queries. Returns how many."""
     with transaction.atomic():
-        locks.take(Lock.CURVES)
+        database.take(Lock.CURVES)
         related = Curve.objects.filter(stale=True).select_related("metric", "scenario", "machine")
         curves = list(related.order_by("pk")[:most])
         if not curves:
             return 0
-        findings = known_noise.findings_on(curves)
+        findings = findings_on(curves)
         points = recent_of(curves)
         readings = {each.pk: _look_at(each, points[each.pk], findings.get(each.pk, ())) for each in curves}
         looked = [(curve, reading) for curve in curves if (reading := readings[curve.pk])]
         _store_changes(looked, now)
         Curve.objects.bulk_update(curves, ["noise", "outline", "stale"], batch_size=100)
-        known_noise.update_findings(curves, findings)
-        found = [recoveries.recoveries(curve, reading, findings.get(curve.pk, ())) for curve, reading in looked]
-        recoveries.record([each for of_curve in found for each in of_curve], now)
+        update_findings(curves, findings)
+        found = [recoveries(curve, reading, findings.get(curve.pk, ())) for curve, reading in looked]
+        record([each for of_curve in found for each in of_curve], now)
     return len(curves)
 
 
@@ -49,7 +261,7 @@ def _look_at(curve: Curve, points: Sequence[CurvePoint], findings: Sequence[Find
     curve.stale = False
     try:
         builds = builds_of(points)
-        reading = read_curve(builds, known_noise.reported(findings))
+        reading = read_curve(builds, reported(findings))
     except (ArithmeticError, ValueError) as error:
         log.warning("curve %s can't be read: %s", curve.pk, error)
         curve.noise, curve.outline = {}, ""

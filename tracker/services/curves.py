@@ -3,17 +3,71 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
-from tracker.domain.curves.points import CurvePoint, merged, pack, unpack
-from tracker.models import Curve, CurveSegment
-from tracker.services.curves.places import in_known_places
-from tracker.services.sql import locks
-from tracker.services.sql.locks import Lock
+from tracker.domain import versions
+from tracker.domain.curves import CurvePoint, merged, pack, to_the_millisecond, unpack
+from tracker.models import Curve, CurveBuild, CurveSegment
+from tracker.services import database
+from tracker.services.database import Lock, in_parts
+
+# --- Where builds stand on curves: at the dates that came with them, until their places in the mainline are known ---
+
+_SHA = re.compile(r"[0-9a-f]{40}\Z")
+_MOST = 5000  # builds that are looked for in one walk, the newest
+_AGAIN = timedelta(days=180)  # what was not merged so long after its measurement is not looked for any more
+Points = Mapping[tuple[int, int, int], Sequence[CurvePoint]]  # by ids of metric, scenario and machine
+
+
+def name_of(build: str) -> str:
+    """Return the commit or version that a build was made of, without its setup; "" if it is neither."""
+    name = build.partition("/")[0]
+    return name if _SHA.match(name) or versions.parse(name) else ""
+
+
+def in_known_places(points: Points) -> dict[tuple[int, int, int], list[CurvePoint]]:
+    """Return points at the places of their builds as far as those are known; the others are noted, to be looked for."""
+    spans: dict[str, tuple[datetime, datetime]] = {}
+    for each in (point for new in points.values() for point in new):
+        if name := name_of(each.build):
+            first, last = spans.get(name, (each.at, each.at))
+            spans[name] = min(first, each.at), max(last, each.at)
+    known = {row.name: row for part in in_parts(sorted(spans)) for row in CurveBuild.objects.filter(name__in=part)}
+    rows: list[CurveBuild] = []
+    for name, (first, last) in spans.items():
+        row = known.get(name)
+        if row is None:
+            rows.append(CurveBuild(name=name, first_at=first, last_at=last))
+        elif not row.moved and (first < row.first_at or last > row.last_at):
+            row.first_at, row.last_at = min(first, row.first_at), max(last, row.last_at)
+            rows.append(row)
+    if rows:
+        columns = ["first_at", "last_at"]
+        CurveBuild.objects.bulk_create(rows, 500, update_conflicts=True, update_fields=columns, unique_fields=["name"])
+    places = {row.name: row.place for row in known.values() if row.place}
+    return {key: [placed(each, places) for each in new] for key, new in points.items()}
+
+
+def placed(point: CurvePoint, places: Mapping[str, datetime]) -> CurvePoint:
+    place = places.get(name_of(point.build)) if places else None
+    return to_the_millisecond(point._replace(at=place) if place else point)
+
+
+def sought(walked_at: datetime | None, now: datetime) -> list[str]:
+    """Return the builds whose place is not known, and which the mainline may hold, as it was last changed."""
+    rows = CurveBuild.objects.filter(moved=False, place=None)
+    again = Q(sought_at__lt=walked_at, last_at__gt=now - _AGAIN) if walked_at else Q()
+    rows = rows.filter(Q(sought_at=None) | again)
+    return list(rows.order_by("-last_at").values_list("name", flat=True)[:_MOST])
+
+
+# --- Curves in the database: points are added to their segments, and loaded by range ---
 
 CurveKey = tuple[int, int, int]  # ids of metric, scenario and machine
 POINTS = 500  # per segment, about
@@ -30,7 +84,7 @@ def add(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> None:
     points = {key: new for key, new in points.items() if new}
     if not points:
         return
-    locks.take(Lock.CURVES)
+    database.take(Lock.CURVES)
     points = in_known_places(points)
     curves = _found_or_made(points)
     touched = _touched(curves, points)
@@ -131,3 +185,68 @@ def recent_of(curves: Sequence[Curve]) -> dict[int, list[CurvePoint]]:
         for curve, packed in segments.values_list("curve_id", "packed"):
             found[curve] += unpack(bytes(packed))
     return found | {each.pk: recent(each) for each in curves if each.points > RECENT}
+
+
+# --- Builds whose places in the mainline became known: their points are moved there, and their curves looked at again
+# ---
+
+_CURVES = 100  # whose points are moved in one transaction
+
+
+def store_places(places: Mapping[str, datetime], missed: Sequence[str], now: datetime) -> int:
+    """Store the places of builds, and that others have none yet; move their points. Returns how many curves changed.
+
+    The places are stored first: what comes meanwhile stands right, and what is not moved now is moved by the next call.
+    """
+    rows = [row for part in in_parts(sorted(places)) for row in CurveBuild.objects.filter(name__in=part)]
+    for row in rows:
+        row.place = places[row.name]
+    CurveBuild.objects.bulk_update(rows, ["place"], batch_size=500)
+    for part in in_parts(sorted(missed)):
+        CurveBuild.objects.filter(name__in=part).update(sought_at=now)
+    return _move_waiting()
+
+
+def _move_waiting() -> int:
+    """Move the points of builds whose places became known."""
+    waiting = list(CurveBuild.objects.filter(moved=False).exclude(place=None))
+    if not waiting:
+        return 0
+    places = {row.name: row.place for row in waiting if row.place}
+    curves = sorted(_curves_with(waiting, places))
+    for start in range(0, len(curves), _CURVES):
+        _move(curves[start : start + _CURVES], places)
+    for part in in_parts([row.pk for row in waiting]):
+        CurveBuild.objects.filter(pk__in=part).update(moved=True)
+    return len(curves)
+
+
+def _curves_with(waiting: Sequence[CurveBuild], places: Mapping[str, datetime]) -> set[int]:
+    """Return the curves on which one of these builds stands elsewhere."""
+    first, last = min(row.first_at for row in waiting), max(row.last_at for row in waiting)
+    segments = CurveSegment.objects.filter(first_at__lte=last, last_at__gte=first).order_by("pk")
+    found = set()
+    for curve, packed in segments.values_list("curve_id", "packed").iterator(chunk_size=100):
+        if curve not in found and any(placed(each, places) != each for each in unpack(bytes(packed))):
+            found.add(curve)
+    return found
+
+
+@transaction.atomic
+def _move(curves: Sequence[int], places: Mapping[str, datetime]) -> None:
+    """Order the points of curves anew. The curves are then stale."""
+    database.take(Lock.CURVES)
+    points: dict[int, dict[tuple[datetime, str, str], CurvePoint]] = {pk: {} for pk in curves}
+    segments = CurveSegment.objects.filter(curve__in=curves)
+    for curve, packed in segments.values_list("curve_id", "packed"):
+        moved = (placed(each, places) for each in unpack(bytes(packed)))
+        points[curve].update((each.key, each) for each in moved)
+    rows = list(Curve.objects.filter(pk__in=curves))
+    segments.delete()
+    ordered = {row.pk: [points[row.pk][key] for key in sorted(points[row.pk])] for row in rows}
+    CurveSegment.objects.bulk_create([each for row in rows for each in segments_of(row, ordered[row.pk])], 200)
+    for row in rows:
+        every = ordered[row.pk]
+        row.first_at, row.last_at, row.stale = every[0].at, every[-1].at, True
+        row.points, row.samples = len(every), sum(len(each.samples) for each in every)
+    Curve.objects.bulk_update(rows, ["first_at", "last_at", "stale", "points", "samples"], batch_size=100)

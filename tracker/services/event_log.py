@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models, transaction
 from django.db.models import Exists, Q
 
-from tracker.domain.events import EventData, Verdict
-from tracker.domain.report_state.fold import fold
-from tracker.models import Decision, Event, OutgoingMail, OutgoingState, Purpose, Reminder, Report, Suggestion
+from tracker.domain.deadlines import GONE_FOR, Closing, closing_of
+from tracker.domain.events import OPEN, EventData, EventKind, Role, Verdict
+from tracker.domain.report_state import fold as report_state_fold
+from tracker.models import (
+    Decision,
+    Event,
+    Folding,
+    OutgoingMail,
+    OutgoingState,
+    Purpose,
+    Release,
+    Reminder,
+    Report,
+    Suggestion,
+)
 from tracker.models.outbox import WAITING
-from tracker.services.reports import report_summary
-from tracker.services.sql import bulk
+from tracker.services import database, report_summary
+from tracker.services.report_summary import refresh
+
+# --- The event log, the only way to add events: append them, and fold again ---
 
 LATE = timedelta(hours=1)  # the longest delay between an event and its row
 
@@ -44,7 +59,7 @@ def append(rows: Iterable[Event]) -> set[int]:
     Returns the reports whose states may have changed: the caller must `refold` them.
     """
     rows = list(rows)
-    bulk.insert_new(rows)
+    database.insert_new(rows)
     return {row.report_id for row in rows}
 
 
@@ -115,7 +130,7 @@ def amend(report_ids: Iterable[int], make_event: Callable[[Report, list[Event]],
     reports = _lock(report_ids)
     events = _events(report.pk for report in reports)
     new = [event for report in reports if (event := make_event(report, events[report.pk]))]
-    bulk.insert(Event, bulk.stored(Event), [bulk.values(event) for event in new])
+    database.insert(Event, database.stored(Event), [database.values(event) for event in new])
     for event in new:
         events[event.report_id].append(event)
     changed_ids = {event.report_id for event in new}
@@ -132,7 +147,8 @@ def refold(report_ids: Iterable[int]) -> None:
 def _write(reports: Sequence[Report], events: Mapping[int, list[Event]]) -> None:
     """Fold, write what changed, and have unsent mail about that checked again."""
     states = {
-        report.pk: fold(Verdict(report.verdict), [event.value() for event in events[report.pk]]) for report in reports
+        report.pk: report_state_fold(Verdict(report.verdict), [event.value() for event in events[report.pk]])
+        for report in reports
     }
     changed_at = {pk: max((event.occurred_at for event in rows), default=None) for pk, rows in events.items()}
     followed = any(vars(report)["followed"] for report in reports)
@@ -143,3 +159,123 @@ def _write(reports: Sequence[Report], events: Mapping[int, list[Event]]) -> None
         reminders = Reminder.objects.filter(report__in=moved)  # which may name several reports
         mails = OutgoingMail.objects.filter(own | unsent & Q(pk__in=reminders.values("mail")))
         mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True, looked_at=None)
+
+
+# --- After an upgrade that changes the report summary, all reports are folded again: by a worker, in the background
+# ---
+# Until then tables would be empty or wrong, so pages and commands say how far it is. If it is interrupted, it goes on
+# where it was.
+
+# To be raised with every column of the report summary that is added, and with every change of what one means; the
+# migration that comes with it sets the row of a database without reports to it, as 0006 does.
+VERSION = 3
+_AT_ONCE = 500  # reports
+_known_complete: set[int] = set()  # the versions that this process has seen complete: they stay so
+
+
+@dataclass(frozen=True, slots=True)
+class FoldProgress:
+    """How many of all reports are folded by this version."""
+
+    done: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"folding all reports after an upgrade: {self.done:,} of {self.total:,}"
+
+
+def progress() -> FoldProgress | None:
+    """Return how far it is; None if all is folded, which costs no query once it is known."""
+    if VERSION in _known_complete:
+        return None
+    row = _row()
+    if row.version < VERSION and Report.objects.exists():
+        rest = Report.objects.filter(pk__gt=row.folded_to).count()
+        total = Report.objects.count()
+        return FoldProgress(total - rest, total)
+    if row.version < VERSION:
+        mark_complete()
+    _known_complete.add(VERSION)
+    return None
+
+
+def fold_all(report: Callable[[FoldProgress], None] = lambda at: None) -> int:
+    """Fold all reports that this version has not folded yet. Return how many. `report` is called after every slice."""
+    number = 0
+    while at := progress():
+        report(at)
+        row = _row()
+        keys = list(Report.objects.filter(pk__gt=row.folded_to).order_by("pk").values_list("pk", flat=True)[:_AT_ONCE])
+        if not keys:
+            mark_complete()
+            continue
+        with transaction.atomic():
+            fold(keys)
+            Folding.objects.filter(pk=row.pk).update(folded_to=keys[-1])
+        number += len(keys)
+    return number
+
+
+def fold(keys: list[int]) -> None:
+    """Fold these reports again, and refresh their summaries."""
+    refold(keys)
+    refresh(keys)
+
+
+def mark_complete() -> None:
+    """Record that all reports are folded by this version."""
+    Folding.objects.filter(pk=_row().pk).update(version=VERSION, folded_to=0)
+
+
+def _row() -> Folding:
+    """Return the one row. A database without it is of before there was one, or new."""
+    return Folding.objects.get_or_create(pk=1, defaults={"version": 0})[0]
+
+
+# --- Suggest what may be closed by now (tracker/domain/deadlines.py), each once; a person decides ---
+
+RULE = "closing"
+MOST = 20_000  # reports in a round
+
+
+def suggest_closings(now: datetime) -> int:
+    """Suggest to close what may be closed; return how many suggestions are new. Those whose reason is gone go."""
+    gone = Event.objects.filter(kind=EventKind.GONE, occurred_at__lt=now - GONE_FOR).values("report")
+    candidates = Q(verdict=Verdict.IMPROVEMENT) | Q(pk__in=gone)
+    reports = list(Report.objects.filter(candidates, state__in=sorted(OPEN)).order_by("pk")[:MOST])
+    events: dict[int, list[EventData]] = {report.pk: [] for report in reports}
+    for event in Event.objects.filter(report__in=reports):
+        events[event.report_id].append(event.value())
+    released = dict(Release.objects.exclude(released_at=None).values_list("version", "released_at"))
+    rows = [
+        _suggestion(report, closing, now)
+        for report in reports
+        if (
+            closing := closing_of(
+                Verdict(report.verdict),
+                events[report.pk],
+                released.get(report.merged_release or report.shift_left_release),
+                now,
+            )
+        )
+    ]
+    given = {(each.report_id, each.key) for each in rows}
+    waiting = Suggestion.objects.filter(rule=RULE, decision=Decision.OPEN).values_list("pk", "report", "key")
+    outdated = [pk for pk, report, key in waiting if (report, key) not in given]
+    Suggestion.objects.filter(pk__in=outdated, decision=Decision.OPEN).delete()
+    before = Suggestion.objects.filter(rule=RULE).count()
+    Suggestion.objects.bulk_create(rows, ignore_conflicts=True)
+    return Suggestion.objects.filter(rule=RULE).count() - before
+
+
+def _suggestion(report: Report, closing: Closing, now: datetime) -> Suggestion:
+    return Suggestion(
+        report=report,
+        key=closing.key,
+        kind=closing.kind,
+        occurred_at=now,
+        role=Role.MACHINE,
+        quote=closing.reason,
+        rule=RULE,
+        why="nothing has moved it since",
+    )

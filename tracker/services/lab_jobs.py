@@ -11,8 +11,7 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from tracker.domain.events import OPEN, Awaited, Verdict
-from tracker.domain.lab.debts import Debt, debts_of
-from tracker.domain.lab.jobs import UNFINISHED, JobOutcome, JobState
+from tracker.domain.lab_jobs import UNFINISHED, Debt, JobOutcome, JobState, debts_of
 from tracker.models import Event, Finding, LabJob, Report
 
 MOST_ATTEMPTS = 3  # a job whose runners died so often waits for a person

@@ -7,6 +7,7 @@ moves nothing.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -14,9 +15,159 @@ from typing import Any, Protocol
 from django.db import transaction
 from django.db.models import Exists, F, QuerySet
 
-from tracker.models import FailureSource, MailTransition, OutgoingMail, OutgoingState, Purpose, SendingStop
+from tracker.domain.events import EventData, EventKind, Role
+from tracker.models import (
+    Archive,
+    Correspondent,
+    DeliveryFailure,
+    Event,
+    FailureSource,
+    Mailing,
+    MailTransition,
+    Message,
+    OutgoingMail,
+    OutgoingState,
+    Purpose,
+    Restoration,
+    SendingStop,
+)
 from tracker.models.outbox import WAITING
-from tracker.services.outgoing import delivery_failures, record_sent
+from tracker.services import event_log
+
+# --- Delivery evidence: the archives that receive copies of our mail, where a mail in doubt is looked up ---
+
+ARCHIVE_COPIES_LATELY = 100  # recent copies of our own mail to look at
+MOST = 20
+OWN = "self"  # the kind of a message that we sent (DESIGN section 5)
+
+
+def archives_with_copies() -> list[Archive]:
+    """Return the archives that recently received copies of our mail; all archives if none did. Two queries."""
+    lately = Message.objects.filter(kind=OWN, source__archive__isnull=False).order_by("-pk")
+    known = set(lately.values_list("source__archive", flat=True)[:ARCHIVE_COPIES_LATELY])
+    rows = Archive.objects.filter(pk__in=known) if known else Archive.objects.all()
+    return list(rows.order_by("path")[:MOST])
+
+
+# --- Record delivery failures, and stop mail to dead addresses ---
+
+# RFC 3463 section 3: a bad destination address (X.1.x, without those about the sender), or a disabled mailbox.
+_DEAD = re.compile(r"\b5\.(?:1\.(?:[0-46]|10)|2\.1)\b")
+# Failures of one address, permanent or not; not of the message (X.6), a policy (X.7) or our own server.
+_PERSONAL = re.compile(r"\b[45]\.[12]\.\d{1,3}\b")
+_STATUS = re.compile(r"\b[245]\.\d{1,3}\.\d{1,3}\b")
+_NO_SUCH_USER = re.compile(
+    r"\b55[0-3]\b.*(?:no such (?:user|mailbox|recipient|address)|(?:user|recipient|mailbox|address|account)\b.{0,80}?"
+    r"\b(?:unknown|not found|does not exist|doesn't exist|invalid|disabled|inactive)|unknown (?:user|recipient))",
+    re.I,
+)
+OFTEN = 3  # mails that failed for an address (as for a full mailbox) within …
+LATELY = timedelta(days=30)
+MAX_REPLY_LENGTH = 500
+
+
+def is_dead(reply: str) -> bool:
+    """Return whether a failure means that the address does not exist, rather than that this mail was rejected."""
+    return bool(_DEAD.search(reply)) or (not _STATUS.search(reply) and bool(_NO_SUCH_USER.search(reply)))
+
+
+def record(mail: OutgoingMail, failures: Mapping[str, str], by: FailureSource, now: datetime) -> None:
+    """Record the delivery failures of one mail. A dead address, or one with OFTEN failures lately, is bouncing from
+    now on. A list never is: an operator must handle that.
+    """
+    DeliveryFailure.objects.bulk_create(
+        [
+            DeliveryFailure(
+                mail=mail,
+                address=each.lower(),
+                words=reply[:MAX_REPLY_LENGTH],
+                by=by,
+                dead=is_dead(reply),
+                personal=bool(_PERSONAL.search(reply)),
+                at=now,
+            )
+            for each, reply in failures.items()
+        ],
+        ignore_conflicts=True,
+    )
+    lists = {each.lower() for each in mail.lists}  # one failure says nothing about a list's other subscribers
+    for address, reply in failures.items():
+        if address.lower() not in lists and (is_dead(reply) or _often(address, now)):
+            _mark_bouncing(address.lower(), f"{now:%Y-%m-%d}: {reply}"[:MAX_REPLY_LENGTH], now)
+
+
+def _often(address: str, now: datetime) -> bool:
+    lately = DeliveryFailure.objects.filter(address=address.lower(), at__gt=now - LATELY, personal=True)
+    return lately.count() >= OFTEN
+
+
+def _mark_bouncing(address: str, note: str, now: datetime) -> None:
+    """Mark an address as bouncing. An opt-out or a stop stays as it is; an opt-in is replaced."""
+    values = {"mailing": Mailing.BOUNCING, "note": note, "since": now}
+    row, new = Correspondent.objects.get_or_create(address=address, defaults=values)
+    if not new and row.mailing == Mailing.OPTED_IN:
+        Correspondent.objects.filter(pk=row.pk).update(**values)
+
+
+def clear_bounce(address: str, at: datetime) -> None:
+    """Someone wrote from an address: clear a bouncing mark that is older than that."""
+    Correspondent.objects.filter(address=address.lower(), mailing=Mailing.BOUNCING, since__lt=at).delete()
+
+
+# --- Record sent mail as "reported" events of its reports, in batches ---
+# Sending only sets a flag; if a worker dies in between, the next round finds the flag.
+
+AT_ONCE = 250
+
+
+def record_sent(now: datetime, mails: QuerySet[OutgoingMail] | None = None) -> None:
+    """Record the missing "reported" events of these mails (by default, of all)."""
+    rows = (OutgoingMail.objects.all() if mails is None else mails).filter(unrecorded=True)
+    rows = (
+        rows.only("message_id", "subject", "sent_at", "report__tree__name")
+        .select_related("report__tree")
+        .order_by("pk")
+    )
+    while batch := list(rows[:AT_ONCE]):
+        with transaction.atomic():
+            event_log.refold(event_log.append(_event(mail, now) for mail in batch))
+            OutgoingMail.objects.filter(pk__in=[mail.pk for mail in batch]).update(unrecorded=False)
+
+
+def _event(mail: OutgoingMail, now: datetime) -> Event:
+    assert mail.sent_at
+    value = EventData(
+        key=f"{EventKind.REPORTED}:{mail.message_id}",
+        kind=EventKind.REPORTED,
+        occurred_at=mail.sent_at.replace(
+            microsecond=0
+        ),  # whole seconds, like the Date of a reply, which must not seem older
+        role=Role.REPORTER,
+        message_id=mail.message_id,
+        tree=mail.about.tree.name if mail.about.tree else "",
+    )
+    return event_log.event_row(mail.about, value, now, mail.subject)
+
+
+# --- What follows from a restored backup: for a week no mail leaves without a person, since it may have left before
+# ---
+
+CAREFUL = timedelta(days=7)
+
+
+def why_careful(now: datetime) -> str:
+    """Return why a mail that is composed now has to wait for a person; "" if there is no reason."""
+    last = Restoration.objects.filter(restored_at__gt=now - CAREFUL).order_by("-restored_at").first()
+    if last is None:
+        return ""
+    backup, restored = f"{last.backup_at:%Y-%m-%d %H:%M}", f"{last.restored_at:%Y-%m-%d %H:%M}"
+    return f"restored on {restored} from a backup of {backup} UTC: check in the archives that it was not sent before"
+
+
+# --- How outgoing mail moves from state to state: every transition is a conditional UPDATE with its row in the mail's
+# log ---
+# First the transitions by a person's action, then those by a worker and by what is learned of a mail; a second mover
+# moves nothing.
 
 S = OutgoingState
 # User actions: the state that each leads to, and the states in which it is allowed.
@@ -218,7 +369,7 @@ def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> N
             _set_sent(mail, now, now, by, f"after its lease expired: {note}")
             refused = {**outcome.refused, **outcome.deferred}
         if refused:
-            delivery_failures.record(mail, refused, FailureSource.SERVER, now)
+            record(mail, refused, FailureSource.SERVER, now)
 
 
 def _set_sent(mail: OutgoingMail, at: datetime, now: datetime, by: str, note: str) -> bool:
@@ -243,7 +394,7 @@ def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive",
     with transaction.atomic():
         if not _set_sent(mail, at, now, by, note):
             return False
-        record_sent.record_sent(now, OutgoingMail.objects.filter(pk=mail.pk))
+        record_sent(now, OutgoingMail.objects.filter(pk=mail.pk))
     return True
 
 
@@ -268,7 +419,7 @@ def refused(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -
     fail(mail, now, outcome.reply, by)
     left = [each for each in mail.recipients if each not in mail.settled]
     if outcome.refused or mail.settled:
-        delivery_failures.record(mail, outcome.refused or dict.fromkeys(left, outcome.reply), FailureSource.SERVER, now)
+        record(mail, outcome.refused or dict.fromkeys(left, outcome.reply), FailureSource.SERVER, now)
 
 
 def fail(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:

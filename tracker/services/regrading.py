@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable
 from django.db import transaction
 
 from tracker.domain.events import EventKind
-from tracker.domain.statistics.change import CONTRADICTION, NO_DIRECTION, better_pct, grade_of, verdict_of
+from tracker.domain.statistics import CONTRADICTION, NO_DIRECTION, better_pct, grade_of, verdict_of
 from tracker.models import BisectResult, Finding, Metric, OutgoingMail, OutgoingState, Purpose, Report
-from tracker.services.reports import event_log, report_summary
+from tracker.services import event_log, report_summary
 
 _COLUMNS = ("verdict", "change_pct")
 

@@ -19,14 +19,13 @@ from django.utils import timezone
 
 from tracker.domain import versions
 from tracker.domain.events import OPEN
-from tracker.domain.report_state.state import Fix, ReportState
-from tracker.domain.report_state.text import status_text
-from tracker.domain.scale import scale
-from tracker.domain.statistics.change import certain
+from tracker.domain.report_state import Fix, ReportState, status_text
+from tracker.domain.statistics import certain
+from tracker.domain.text import scale
 from tracker.models import Finding, Machine, Message, Metric, Release, Report, Scenario, StableSeries, Tree
 from tracker.models.git import TreeRole
 from tracker.models.mail import PEOPLE
-from tracker.services.sql import bulk
+from tracker.services import database
 
 STATE_COLUMNS = (
     *(
@@ -200,7 +199,7 @@ def write_states(
         if different:
             changed.append(report)
             columns |= different
-    bulk.update(changed, sorted(columns), _REVISION)
+    database.update(changed, sorted(columns), _REVISION)
     return moved
 
 
@@ -245,7 +244,7 @@ def state_columns(state: ReportState, followed: bool) -> Mapping[str, object]:
 def refresh(report_ids: Iterable[int]) -> None:
     """Refresh the summaries of these reports: a handful of queries per five hundred reports."""
     calendar = None
-    for part in bulk.in_parts(set(report_ids)):
+    for part in database.in_parts(set(report_ids)):
         calendar = calendar or ReleaseCalendar.load()
         with transaction.atomic():  # locked in the same order as by a fold, so that neither writes stale values
             _refresh_part(part, calendar)
@@ -264,7 +263,7 @@ def _refresh_part(part: Collection[int], calendar: ReleaseCalendar) -> None:
         report.last_human_reply_at = last_replies.get(report.pk)
         report.lacks_fix = report.pk in lacking
         set_columns(report, calendar)
-    bulk.update(
+    database.update(
         [each for each in reports if before[each.pk] != [getattr(each, name) for name in SUMMARY_COLUMNS]],
         SUMMARY_COLUMNS,
     )

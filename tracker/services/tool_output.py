@@ -8,8 +8,8 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from tracker.domain.errors import InvalidInput
-from tracker.domain.tool_output.kinds import kind_of
+from tracker.domain.events import InvalidInput
+from tracker.domain.tool_output import kind_of
 from tracker.models import Kernel, Machine, ReleaseResult, Report, Scenario, ToolOutput
 
 MOST = 4 << 20  # characters of a file

@@ -14,13 +14,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
-from tracker.charts import curve
-from tracker.charts.sparkline import paths
-from tracker.domain.search.completion import field_value
-from tracker.domain.text import formats
+from tracker import charts
+from tracker.charts import paths
+from tracker.domain import text as formats
+from tracker.domain.search import field_value
 from tracker.models import Finding
-from tracker.pages.reports.headline import headline
-from tracker.services.reports.report_summary import spark
+from tracker.pages.report import headline
+from tracker.services.report_summary import spark
 
 register = template.Library()
 # The HTML allowed in a note: nothing that is fetched, executed or framed.
@@ -121,7 +121,7 @@ def page_of(name: str, kind: str) -> str:
 @register.filter
 def outline(heights: str) -> str:
     """Return a small chart of a curve as an SVG path."""
-    return curve.outline(heights)
+    return charts.outline(heights)
 
 
 @register.filter

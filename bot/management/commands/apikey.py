@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from tracker.domain.errors import InvalidInput
+from tracker.domain.events import InvalidInput
 from tracker.models import ApiKey
-from tracker.services.accounts import api_keys
-from tracker.services.accounts.api_keys import Scope
+from tracker.services import accounts
+from tracker.services.accounts import Scope
 
 LONGEST = 3650  # days
 
@@ -51,7 +51,7 @@ class Command(BaseCommand):
             raise CommandError(f"--days: expected 1 to {LONGEST}, or 0 for a key that never expires; found {days}")
         now = timezone.now()
         try:
-            _, token = api_keys.create(
+            _, token = accounts.create(
                 name, scopes, producer, now, person, now + timedelta(days=days) if days else None
             )
         except InvalidInput as error:
@@ -69,6 +69,6 @@ class Command(BaseCommand):
             self.stdout.write(f"{key.name}: {key.beginning}…, {', '.join(key.scopes)}{producer}, {state}")
 
     def _revoke(self, name: str, **options: Any) -> None:
-        if not api_keys.revoke(name, timezone.now()):
+        if not accounts.revoke(name, timezone.now()):
             raise CommandError(f"no valid key is named {name!r}; `apikey list` lists them")
         self.stdout.write(f"{name}: revoked")

@@ -10,8 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.operations.backup import write_backup
-from bot.operations.errors import BackupError
+from bot.operations import BackupError, write_backup
 
 
 class Command(BaseCommand):

@@ -17,13 +17,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from bot.archives.sources.public_inbox import read_epoch
-from bot.demo import story
-from bot.demo.catcher import serve
-from bot.demo.inbox import DemoInbox
-from bot.demo.tree import DemoTree
+from bot import demo as story
+from bot.archives.public_inbox import read_epoch
+from bot.demo import DemoInbox, DemoTree, serve
 from bot.mail.message import ParsedMail, parse
-from bot.runtime.supervisor import Supervisor
+from bot.processes import Supervisor
 
 # What a process needs of its surroundings; everything else may be a setting.
 _KEPT = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "TMPDIR"})

@@ -11,12 +11,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import bulletin_config
-from bot.management.bulletins import hold_bulletin
-from bot.management.folded import require_folded
-from bot.outbox.composing import bulletins
-from tracker.documents import text
-from tracker.documents.digest import queries
-from tracker.documents.digest.compose import compose
+from bot.management import hold_bulletin, require_folded
+from bot.notifications import digest
+from tracker.documents import blocks
+from tracker.documents import digest as queries
+from tracker.documents.digest import compose
 from tracker.models import Release
 
 
@@ -35,10 +34,10 @@ class Command(BaseCommand):
             raise CommandError(f"unknown release {json.dumps(version)}; `track` adds releases from git")
         if not hold:
             document = compose(version, queries.of(version, now), now)
-            self.stdout.write(text.render(document, settings.PERFWORK_BASE_URL), ending="")
+            self.stdout.write(blocks.render(document, settings.PERFWORK_BASE_URL), ending="")
             return
         config = bulletin_config()
-        bulletin = bulletins.of_week(version, config, now)
+        bulletin = digest.of_week(version, config, now)
         if bulletin is None:
             raise CommandError(f"no open regressions in {version}, and none closed this week")
         self.stdout.write(hold_bulletin(bulletin, config))

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from bot.documentation.build import build
+from bot.documentation import build
 from bot.errors import Unreadable
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.operations.erase import erase
-from tracker.domain.text.english import counted
+from bot.operations import erase
+from tracker.domain.text import counted
 
 
 class Command(BaseCommand):

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from bot.replies.classifier.examples import EFFECTS, FOLDER, load
+from bot.replies.training import EFFECTS, FOLDER, load
 
 
 class Command(BaseCommand):

@@ -13,7 +13,7 @@ from bot.archives.sources import open_sources
 from bot.config import bot_identity, identity_without_keys
 from bot.errors import Unreadable
 from bot.explain import explain
-from bot.replies.which_report.report_lookup import KnownReport
+from bot.replies.which_report import KnownReport
 
 
 class Command(BaseCommand):

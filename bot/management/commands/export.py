@@ -13,16 +13,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Prefetch
 
-from bot.compose.report.report_mail import tags
+from bot.compose.report_mail import tags
 from bot.config import bot_identity
-from bot.mail.identity import BotIdentity
-from bot.mail.sanitising import lore_link, one_line
-from bot.management.folded import require_folded
+from bot.mail.message import lore_link, one_line
+from bot.mail.settings import BotIdentity
+from bot.management import require_folded
 from tracker.domain.events import EventKind
-from tracker.domain.text.spreadsheet import safe_cell
+from tracker.domain.text import safe_cell
 from tracker.models import Event, Finding, Message, Purpose, Report
-from tracker.pages.finding_json import finding_json
-from tracker.pages.kcidb import ORIGIN, kcidb_json
+from tracker.pages.report_json import ORIGIN, finding_json, kcidb_json
 
 Row = dict[str, object]
 SHORTEST_SHA = 7

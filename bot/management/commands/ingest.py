@@ -16,13 +16,13 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import bot_identity, compose_config, tree_paths
-from bot.outbox.composing.composer import compose_due
-from bot.progress import counting
-from bot.results import rejected_input
+from bot.management import counting
+from bot.notifications.report import compose_due
+from bot.results import recognise
+from bot.results.curves import extend_curves
 from bot.results.intake import IntakeAnswer, take_in
 from bot.results.recognise import READS, Input, read_paths, read_stream
-from bot.results.storage.curve_building import extend_curves
-from tracker.domain.text.english import counted
+from tracker.domain.text import counted
 
 
 class Command(BaseCommand):
@@ -62,7 +62,7 @@ class Command(BaseCommand):
             more = f" (and {len(rejection.faults) - 1} more faults)" if len(rejection.faults) > 1 else ""
             kept = None
             if answer.raw and answer.where.startswith(_STDIN):
-                kept = rejected_input.keep(answer.raw, rejection, settings.PERFWORK_DROP, timezone.now())
+                kept = recognise.keep(answer.raw, rejection, settings.PERFWORK_DROP, timezone.now())
             self.stderr.write(self.style.ERROR(f"refused: {rejection}{more}{f'; kept as {kept}' if kept else ''}"))
             return "refused"
         receipt = answer.receipt

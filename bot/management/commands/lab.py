@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import bot_identity, tree_paths
-from bot.lab.open_jobs import open_jobs
-from tracker.domain.lab.jobs import UNFINISHED
+from bot.lab import open_jobs
+from tracker.domain.lab_jobs import UNFINISHED
 from tracker.models import LabJob
 from tracker.services import lab_jobs
 

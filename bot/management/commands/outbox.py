@@ -17,11 +17,11 @@ from django.utils import timezone
 
 from bot.config import bot_identity, compose_config, configured_transport, send_config
 from bot.mail.addresses import Address
-from bot.outbox.composing import composer
-from bot.outbox.composing.follow_ups import compose_follow_ups
+from bot.notifications import report
+from bot.notifications.follow_ups import compose_follow_ups
 from bot.outbox.sender import send_due
-from bot.outbox.transports.port import SendStatus
-from tracker.domain.text.english import counted
+from bot.outbox.transports import SendStatus
+from tracker.domain.text import counted
 from tracker.models import OutgoingMail, OutgoingState
 from tracker.models.outbox import WAITING
 from tracker.services import mail_transitions
@@ -135,7 +135,7 @@ class Command(BaseCommand):
     def _refresh(self) -> None:
         """Recompose or cancel waiting mail that newer events have made outdated."""
         approve_first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
-        composer.refresh_unsent(bot_identity(), now, approve_first=approve_first, config=compose_config())
+        report.refresh_unsent(bot_identity(), now, approve_first=approve_first, config=compose_config())
         compose_follow_ups(bot_identity(), now, approve_first=approve_first, config=compose_config())
 
     def _apply(self, action: str, options: dict[str, Any], seen: Mapping[int, datetime] | None = None) -> None:

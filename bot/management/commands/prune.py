@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.operations.prune import Retention, prune
+from bot.operations import Retention, prune
 
 AGES = {
     "pending": "mail that waits for a report that never came",

@@ -15,15 +15,15 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connections
 from django.utils import timezone
 
-from bot.archives.missing import missing_parents
+from bot.archives.batch import ReadTally
+from bot.archives.known_reports import missing_parents
+from bot.archives.public_inbox import refresh
 from bot.archives.reader import has_names_to_search, read_source
 from bot.archives.sources import Source, open_sources, thread_source
-from bot.archives.sources.mirror import refresh
-from bot.archives.tally import ReadTally
 from bot.config import bot_identity
 from bot.errors import Busy, Unreadable
-from bot.progress import counting
-from tracker.domain.text.english import counted
+from bot.management import counting
+from tracker.domain.text import counted
 from tracker.models import Archive
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from bot.progress import counting
+from bot.management import counting
 from tracker.models import Report
-from tracker.services.reports import folding
+from tracker.services import event_log
 
 AT_ONCE = 500
 
@@ -21,7 +21,7 @@ class Command(BaseCommand):
         pks = list(Report.objects.values_list("pk", flat=True))
         with counting("folding", "reports") as progress:
             for start in range(0, len(pks), AT_ONCE):
-                folding.fold(pks[start : start + AT_ONCE])
+                event_log.fold(pks[start : start + AT_ONCE])
                 progress(min(len(pks), start + AT_ONCE))
-        folding.mark_complete()
+        event_log.mark_complete()
         self.stdout.write(f"{len(pks)} reports folded")

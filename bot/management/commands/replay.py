@@ -8,11 +8,11 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from bot.archives.replay import replay_all, replay_quarantine
+from bot.archives.batch import replay_all, replay_quarantine
 from bot.config import bot_identity
-from bot.progress import counting
-from bot.results.storage.replay import read_again
-from tracker.domain.text.english import counted
+from bot.management import counting
+from bot.results.storage import read_again
+from tracker.domain.text import counted
 
 
 class Command(BaseCommand):

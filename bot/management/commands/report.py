@@ -13,12 +13,11 @@ from django.utils import timezone
 from django.utils.safestring import mark_safe
 
 from bot.config import bulletin_config
-from bot.management.bulletins import hold_bulletin
-from bot.management.folded import require_folded
-from bot.outbox.composing import bulletins
-from tracker.documents.forms import FORMS
+from bot.management import hold_bulletin, require_folded
+from bot.notifications import digest
+from tracker.documents.blocks import FORMS
 from tracker.models import Release
-from tracker.pages.release_report.queries import document
+from tracker.pages.release_report import document
 
 
 class Command(BaseCommand):
@@ -38,7 +37,7 @@ class Command(BaseCommand):
         content = document(found, settings.PERFWORK_LAB, timezone.now())
         if hold:
             config = bulletin_config()
-            self.stdout.write(hold_bulletin(bulletins.of_release(release, content, config), config))
+            self.stdout.write(hold_bulletin(digest.of_release(release, content, config), config))
         elif format == "html":
             style = mark_safe((settings.BASE_DIR / "static" / "perfwork.css").read_text())  # our own file, safe
             self.stdout.write(render_to_string("release_report/standalone.html", {"document": content, "style": style}))

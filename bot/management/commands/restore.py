@@ -11,8 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
-from bot.operations.errors import BackupError
-from bot.operations.restore import restore_backup
+from bot.operations import BackupError, restore_backup
 
 AFTER = """sending is stopped, since mail that was sent after the backup is not known here. Now:
   manage.py read                              read the archives: copies of our mail are found there

@@ -10,13 +10,13 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.config import bulletin_config
-from bot.management.bulletins import hold_bulletin
-from bot.outbox.composing import bulletins
-from tracker.documents.forms import FORMS
-from tracker.domain.errors import InvalidInput
+from bot.management import hold_bulletin
+from bot.notifications import digest
+from tracker.documents.blocks import FORMS
+from tracker.domain.events import InvalidInput
 from tracker.models import Study, StudyKind
-from tracker.pages.studies import create
-from tracker.pages.studies.queries import document
+from tracker.pages import studies
+from tracker.pages.studies import document
 
 
 class Command(BaseCommand):
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             return
         if of:
             try:
-                create.make(slug, options["title"] or slug, options["kind"], of, timezone.now())
+                studies.make(slug, options["title"] or slug, options["kind"], of, timezone.now())
             except InvalidInput as error:
                 raise CommandError(str(error)) from None
         study = Study.objects.filter(slug=slug).first()
@@ -49,6 +49,6 @@ class Command(BaseCommand):
         content = document(study)
         if options["hold"]:
             config = bulletin_config()
-            self.stdout.write(hold_bulletin(bulletins.of_study(study, content, config), config))
+            self.stdout.write(hold_bulletin(digest.of_study(study, content, config), config))
         else:
             self.stdout.write(FORMS[options["format"]][0](content, settings.PERFWORK_BASE_URL), ending="")

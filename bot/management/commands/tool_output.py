@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.http import Http404
 from django.utils import timezone
 
-from tracker.domain.errors import InvalidInput
+from tracker.domain.events import InvalidInput
 from tracker.models.results import CommitSide
-from tracker.pages.tool_output.target import attach, find
+from tracker.pages.tool_output import attach, find
 from tracker.services import tool_output
 
 

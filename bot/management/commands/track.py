@@ -12,10 +12,9 @@ from django.utils import timezone
 
 from bot.config import bot_identity, configured_trees, tree_paths
 from bot.errors import Unreadable
-from bot.progress import counting
-from bot.upstream.tracking.follow import Patience, follow
-from bot.upstream.tracking.tree_rows import store_trees
-from tracker.domain.text.english import counted
+from bot.management import counting
+from bot.upstream.tracking import Patience, follow, store_trees
+from tracker.domain.text import counted
 from tracker.models import Tree
 
 

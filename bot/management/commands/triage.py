@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from bot.management.folded import require_folded
-from tracker.documents.triage_table import PrintedRow
+from bot.management import require_folded
+from tracker.documents.blocks import PrintedRow
 from tracker.domain.events import State
 from tracker.models import Release
-from tracker.pages.home.queries import lines
-from tracker.pages.triage import queries
+from tracker.pages.home import lines
+from tracker.pages.triage import table as queries
 
 
 class Command(BaseCommand):

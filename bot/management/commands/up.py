@@ -14,9 +14,9 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from bot.celery import QUEUES
-from bot.runtime.supervisor import Supervisor
+from bot.processes import Supervisor
 from tracker.models import Parameter, Suite
-from tracker.services.reports import folding
+from tracker.services import event_log
 
 ROLES = ("web", "worker", "beat")
 EXTRA_FETCHERS = 2  # more processes for archives and trees: most of their time they wait for a server
@@ -99,7 +99,7 @@ def _some_of(known: Sequence[str], text: str) -> Sequence[str]:
 def _prepare(stdout: Any) -> None:
     """Migrate, and make what a new installation lacks."""
     call_command("migrate", verbosity=0)
-    if at := folding.progress():
+    if at := event_log.progress():
         stdout.write(f"{at}; a worker does it, and pages say how far it is")
     if not Suite.objects.exists() and not Parameter.objects.exists():  # texts about each test for release reports
         call_command("loaddata", "lab_texts", verbosity=0)

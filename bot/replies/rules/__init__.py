@@ -8,8 +8,8 @@ To add a rule: a `Rule` in the file of its theme, sample sentences in tests/bot/
 
 from __future__ import annotations
 
-from bot.replies.rules import asks, disputes, drops, engages, expected, fixes, improvements, operators, working
-from bot.replies.rules.rule import By, Mode, Rule
+from bot.replies.rules import asking, closing, fixing, operators
+from bot.replies.rules.notation import By, Mode, Rule
 
 __all__ = ["OPERATORS", "RULES", "UNMEASURED", "By", "Mode", "Rule"]
 
@@ -17,16 +17,16 @@ UNMEASURED: tuple[Rule, ...] = operators.UNMEASURED
 OPERATORS: tuple[Rule, ...] = (*operators.RULES, *UNMEASURED, *operators.LATER)
 RULES: tuple[Rule, ...] = (
     *OPERATORS,
-    *drops.RULES,
-    *fixes.RULES,
-    *working.RULES,
-    *expected.RULES,
-    *asks.RULES,
-    *disputes.RULES,
-    *working.LATER,
-    *asks.LATER,
-    *improvements.RULES,
-    *engages.RULES,
-    *disputes.LATER,
-    *engages.LATER,
+    *closing.DROPS_RULES,
+    *fixing.RULES,
+    *fixing.WORKING_RULES,
+    *closing.EXPECTED_RULES,
+    *asking.ASKS_RULES,
+    *closing.RULES,
+    *fixing.LATER,
+    *asking.ASKS_LATER,
+    *fixing.IMPROVEMENTS_RULES,
+    *asking.RULES,
+    *closing.LATER,
+    *asking.LATER,
 )

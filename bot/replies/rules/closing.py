@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bot.replies.intents import Intent
-from bot.replies.rules.rule import Mode, Rule, Trap, words
-from bot.replies.rules.traps import CONDITIONAL, REPORTED
+from bot.replies.rules.notation import CONDITIONAL, HEDGED, NEGATED, REPORTED, Intent, Mode, Rule, Trap, words
 from tracker.domain.events import EventKind
+
+# --- The report is disputed. Most claims of noise turned out to be real regressions, so this is only ever suggested
+# ---
 
 _DENIED = Trap("denies the doubt", words("<not>|no … doubt|noise|noisy|false", "false sharing"))
 
@@ -105,5 +106,157 @@ LATER = (
         does=EventKind.DISPUTED,
         mode=Mode.SUGGEST,
         alone=True,
+    ),
+)
+
+
+# --- The culprit is dropped or reverted, or someone asks for it ---
+
+DROPS_RULES = (
+    Rule(
+        name="announces_drop",
+        intent=Intent.ANNOUNCES_DROP,
+        says="""The writer has dropped or reverted the culprit, or decided to: "I've dropped it", "we decided to drop
+        this patch". Dropping something else (a flag, a lock) does not count.""",
+        cue=words(
+            "<i have> now|just|already|since? dropped|removed|kicked_out|withdrawn <culprit>",
+            "<i have> now|just|already|since? pulled|taken|took|kicked|removed <culprit> … out_of|from",
+            "agreed|decided to take|pull|kick|throw <culprit> … out|from",
+            "decided|agreed to <drop> <culprit>",
+            "<culprit> has_been|have_been now|already? dropped",
+            "dropped|removed now? from the|my|our? <tree>",
+        ),
+        unless=(NEGATED, CONDITIONAL, HEDGED, REPORTED),
+        question=False,
+        does=EventKind.DROPPED,
+        mode=Mode.AUTO,
+    ),
+    Rule(
+        name="will_drop",
+        intent=Intent.ANNOUNCES_DROP,
+        says="""The writer is about to drop or revert it, or has reverted it, even for a test: "I'll drop it", "let's
+        revert this".""",
+        cue=words(
+            "<i have> now|just|already|since? reverted <culprit>",
+            "<culprit> has_been|have_been|was|were|got now|already? reverted|backed_out|dropped",
+            "<i will> … <drop> <culprit>",
+            "<i want> … <drop> <culprit>",
+            "<i will> send|post|queue|do a|the revert",
+            "let's|let_us|feel_free_to just|please? <drop> <culprit>",
+            "will|to be dropped|reverted",
+            "fine|ok|okay with dropping|reverting",
+        ),
+        unless=(NEGATED, REPORTED),
+        question=False,
+        does=EventKind.DROPPED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="requests_drop",
+        intent=Intent.REQUESTS_DROP,
+        says="""Someone asks to drop or revert it: "can you remove this patch from for-next".""",
+        cue=words(
+            "can|could|would|will|please|should|shall|must|need_to|have_to|better|suggest|propose … <drop> <culprit>",
+            "suggest|propose|consider … dropping|reverting|removing <culprit>",
+            "shouldn't|why_not … <culprit>|we … be? <dropped>|<drop>",
+            "<culprit> should|must|needs_to|has_to|ought_to be <dropped>",
+            "^ please? drop|revert <culprit>",
+        ),
+        unless=(
+            Trap("says not to", words("not|don't|never|no_need_to|rather_than drop|revert|remove|dropping|reverting")),
+            REPORTED,
+        ),
+        does=EventKind.DROPPED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="rejects_drop",
+        intent=Intent.REJECTS_DROP,
+        says="""The writer argues against a revert: "I'd rather not revert it".""",
+        cue=words(
+            "<not> … revert|reverting|drop|dropping <culprit>", "no need|no_reason|against … revert|reverting|drop"
+        ),
+        question=False,
+    ),
+)
+
+
+# --- The change is accepted as expected. A developer's plain English never closes a report alone (DESIGN rule 4) ---
+
+_EXPECTED_DENIED = Trap("negates it", words("<not> … expected|intended|intentional|acceptable|by_design|within|known"))
+
+EXPECTED_RULES = (
+    Rule(
+        name="expected",
+        intent=Intent.EXPECTED_WONTFIX,
+        says="""The change is said to be expected, intended or acceptable: "this is expected".""",
+        cue=words(
+            "<thing> <is> … /expected(?! to)/|intended|intentional|by_design|unavoidable|inevitable|acceptable|"
+            "unsurprising|harmless",
+            "that's|it's … /expected(?! to)/|intended|intentional|by_design|unavoidable|inevitable|acceptable",
+            "nothing unexpected|surprising",
+            "knew about|of this|that|it|the",
+            "^ yes? expected|unavoidable|inevitable|intentional|intended",
+            "<not> … surprise|surprising",
+            "within the|an? … acceptable|expected|noise range|level|margin|limit*",
+            "expected|known|intended|necessary|inevitable tradeoff|trade-off|cost|side-effect|consequence|result|"
+            "regression|slowdown",
+        ),
+        unless=(_EXPECTED_DENIED, CONDITIONAL, REPORTED),
+        question=False,
+        improvement=False,
+        does=EventKind.EXPECTED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="accepts_cost",
+        intent=Intent.EXPECTED_WONTFIX,
+        says="""The cost is accepted for another benefit: "ok to eat a regression for correctness".""",
+        cue=words(
+            "ok|okay|fine|willing|happy|acceptable to|with eat|take|pay|live_with|accept|swallow …… <regression>|"
+            "hit|cost|price|that|it",
+            "trade|trades|trading … for|against",
+            "tradeoff|trade-off|trade_off",
+            "correctness comes|is|goes|over|trumps|first|beats|matters",
+            "price|cost|penalty … pay",
+            "is|are|was the price|cost of|for",
+            "can|could|will|have_to|need_to|we'll live with",
+        ),
+        unless=(REPORTED,),
+        question=False,
+        improvement=False,
+        does=EventKind.EXPECTED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="wont_act",
+        intent=Intent.EXPECTED_WONTFIX,
+        says="""The writer will not act on it: "I'm not going to look at this any further", "I don't think we care".""",
+        cue=words(
+            "<i am> not going_to|planning_to|gonna look|fix|do|change|worry|spend|work|bother|investigate|chase|care",
+            "<i> won't|will_not fix|send|look|worry|spend|bother|change|do_anything|pursue",
+            "<i> don't|do_not … care|worry|bother",
+            "<not> … worth fixing|worrying|bothering|the_effort|it",
+            "<not>|nothing … to? worry_about|need_fixing|need_to_be_fixed",
+            "not a real? concern|problem|bug|regression",
+            "nothing|anything to fix|do|be_done|worry_about",
+            "works|working as intended|designed|expected",
+            "<i am> not going_to lose_sleep",
+            "leave it|this alone|as_is|as_it_is",
+            "rather not touch|change|bother|spend",
+            "which_is what …… sets_out|supposed|intended|meant to",
+            "keep|leave the|this patch|commit|change|code for_now|as_is|as_it_is|anyway|in",
+        ),
+        unless=(CONDITIONAL, REPORTED),
+        question=False,
+        improvement=False,
+        does=EventKind.EXPECTED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="keep_open",
+        intent=Intent.KEEP_OPEN,
+        says="""The report should stay open: "please keep this open".""",
+        cue=words("keep this|it|the_report|the_issue open", "don't|do_not close this|it|the"),
     ),
 )

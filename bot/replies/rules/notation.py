@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+
+from bot.replies.sentences import Sentence
+from tracker.domain.events import EventKind, Role
+
+# --- Word lists that the phrases of the rules share. An entry between slashes is a regular expression ---
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -190,3 +199,319 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
         """
     ),
 }
+
+
+# --- Phrases: the readable notation of what the rules look for, compiled to regular expressions ---
+# `a|b` one of these words (`_` is a space within one) · `word*` any ending · `word?` optional ·
+# `…` up to three words in between, `……` up to eight · `<name>` any of that list in vocabulary.py · `^` start of the
+# sentence, `$` end. Case is ignored; a comma, a bracket or a quotation mark may stand between two words.
+
+_BETWEEN = r"[,;:\"'()\]]{0,2} [\"'(\[]{0,2}"
+_UNIT = r"(?:<[^<>]+>|/(?:\\.|[^/\\])+/|[^\s|<>/?]+)"
+_TOKEN = re.compile(rf"{_UNIT}(?:\|{_UNIT})*\??")
+_GAPS = {"…": r"(?: \S{1,60}){0,3}?", "……": r"(?: \S{1,60}){0,8}?"}
+
+
+def expression(phrases: Iterable[str]) -> str:
+    """Return one regular expression for all phrases; case is ignored.
+
+    Gaps are bounded, so that matching takes time linear in the text.
+    """
+    return "|".join(f"(?:{_pattern(each)})" for each in phrases)
+
+
+def _pattern(phrase: str) -> str:
+    tokens = _TOKEN.findall(phrase)
+    if left := _TOKEN.sub("", phrase).strip():
+        raise ValueError(f"{phrase!r}: {left!r} is not part of the notation")
+    starts, ends = tokens[0] == "^", tokens[-1] == "$"
+    tokens = tokens[starts : len(tokens) - ends]
+    pattern = r"\A[\"'(]?" if starts else r"(?<![\w'-])"
+    needs_space = False
+    for token in tokens:
+        if token in _GAPS:
+            pattern += _GAPS[token]
+            continue
+        optional = token.endswith("?")
+        piece = (_BETWEEN if needs_space else "") + _word(token.removesuffix("?"))
+        if optional and not needs_space:  # at the beginning, its space is optional with it
+            pattern += f"(?:{piece}{_BETWEEN})?"
+            continue
+        pattern += f"(?:{piece})?" if optional else piece
+        needs_space = True
+    return pattern + (r"[.!?,;:\"')]*\Z" if ends else r"(?!\w)")
+
+
+def _word(token: str) -> str:
+    alternatives = [each for unit in re.findall(_UNIT, token) for each in _unit(unit)]
+    return f"(?:{'|'.join(alternatives)})"
+
+
+def _unit(unit: str) -> list[str]:
+    if unit[0] == "<":
+        return [_alternative(each) for each in VOCABULARY[unit[1:-1]]]
+    return [_alternative(unit)]
+
+
+def _alternative(text: str) -> str:
+    """Return the pattern of a word, of several words, or of a regular expression between slashes."""
+    if text[0] == "/" and text[-1] == "/":
+        return text[1:-1]
+    return " ".join(re.escape(word).replace(r"\*", r"\w*") for word in re.split(r"[ _]", text))
+
+
+# --- Intents: the names of what a sentence in a reply can mean ---
+
+
+class Intent(StrEnum):
+    """The intents labelled in threads of 2022 to 2025; docs/reading.md shows how each is found."""
+
+    ACK_WILL_LOOK = "ack_will_look"
+    HYPOTHESIS = "hypothesis"
+    ROOT_CAUSE = "root_cause"
+    DISCUSSION = "discussion"
+    PROPOSES_APPROACH = "proposes_approach"
+    REPRODUCED = "reproduced"
+    HUMAN_CONFIRMS_REGRESSION = "human_confirms_regression"
+    CONFIRMS_BUG = "confirms_bug"
+    WORKING_ON_FIX = "working_on_fix"
+    NEEDS_OWNER = "needs_owner"
+    ASKS_INFO = "asks_info"
+    ASKS_TEST = "asks_test"
+    ASKS_STATUS = "asks_status"
+    REPRODUCER_BROKEN = "reproducer_broken"
+    RETRACTS_REQUEST = "retracts_request"
+    PATCH_INLINE = "patch_inline"
+    PATCH_ATTACHED = "patch_attached"
+    FIX_ELSEWHERE = "fix_elsewhere"
+    CLAIMS_FIXED_BY = "claims_fixed_by"
+    MERGE_NOTIFICATION = "merge_notification"
+    HUMAN_CONFIRMS_FIX = "human_confirms_fix"
+    REJECTS_PATCH = "rejects_patch"
+    ANNOUNCES_DROP = "announces_drop"
+    REQUESTS_DROP = "requests_drop"
+    REJECTS_DROP = "rejects_drop"
+    EXPECTED_WONTFIX = "expected_wontfix"
+    KEEP_OPEN = "keep_open"
+    DISPUTES_VALIDITY = "disputes_validity"
+    CANNOT_REPRODUCE = "cannot_reproduce"
+    BOT_CONFIRMS_FIX = "bot_confirms_fix"
+    BOT_FIX_INEFFECTIVE = "bot_fix_ineffective"
+    BOT_PARTIAL_FIX = "bot_partial_fix"
+    BOT_CANNOT_TEST = "bot_cannot_test"
+    BOT_RECONFIRMS_REGRESSION = "bot_reconfirms_regression"
+    BOT_PROVIDES_INFO = "bot_provides_info"
+    BOT_WILL_TEST = "bot_will_test"
+    BOT_ASKS = "bot_asks"
+    BOT_RETRACTS = "bot_retracts"
+    DUPLICATE_OF = "duplicate_of"
+    IMPROVEMENT_ACK = "improvement_ack"
+    IMPROVEMENT_SUSPICIOUS = "improvement_suspicious"
+    PROCESS_FEEDBACK = "process_feedback"
+    TRACKER_COMMAND = "tracker_command"
+    THANKS = "thanks"
+
+
+# --- A rule: which phrases in a sentence mean which intent, and what effect that has ---
+
+
+class By(StrEnum):
+    """Whose sentences a rule reads."""
+
+    DEVELOPER = "developer"  # anyone outside the lab
+    OPERATOR = "operator"  # the lab's own people
+    ANYONE = "anyone"
+
+
+class Mode(StrEnum):
+    """Whether an effect is automatic, suggested, or neither."""
+
+    AUTO = "auto"
+    SUGGEST = "suggest"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Phrases in the notation of phrases.py, and the regular expression that they mean."""
+
+    phrases: tuple[str, ...]
+    expression: str = field(compare=False, repr=False)
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, compiled when it is used first: compiling all rules takes longer than most commands."""
+        return _compiled(self.expression)
+
+    def occur_in(self, text: str) -> bool:
+        return self.pattern.search(text) is not None
+
+
+def words(*phrases: str) -> Words:
+    """Return phrases to look for; raises ValueError for one that is not in the notation."""
+    return Words(phrases, expression(phrases))
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.I)
+
+
+_EDGE = re.compile(r"[,;:()] | (?:but|and|so|because|since|although|though|while|which) |\Z")
+
+
+def _clause(text: str, cue: re.Match[str]) -> str:
+    """Return the clause around a cue."""
+    before = max((edge.end() for edge in _EDGE.finditer(text, 0, cue.start()) if edge[0]), default=0)
+    after = _EDGE.search(text, cue.end())
+    return text[before : after.start() if after else len(text)]
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """Words that rule out a cue: in its clause (`near`), or in its whole sentence. `says`: what the sentence does."""
+
+    says: str
+    words: Words
+    near: bool = False
+
+    def rules_out(self, text: str, cue: re.Match[str]) -> bool:
+        return self.words.occur_in(_clause(text, cue) if self.near else text)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of docs/reading.md.
+
+    `does` None: the intent is only shown. `aside`: it never decides, and only adds a suggestion to the mail's other
+    effects. `alone`: it counts only if no rule above it decides. measured.json holds the accuracy of each.
+    """
+
+    name: str
+    intent: Intent
+    says: str
+    cue: Words
+    by: By = By.DEVELOPER
+    unless: tuple[Trap, ...] = ()
+    does: EventKind | None = None
+    mode: Mode = Mode.NONE
+    aside: bool = False
+    alone: bool = False
+    to_reporter: bool = False  # counts only in a mail to the reporter, or if it names them
+    question: bool | None = None  # True: only questions, False: no questions
+    improvement: bool | None = None  # True: only on improvements, False: never on one
+
+    def matches(self, sentence: Sentence) -> bool:
+        """Whether the rule matches the sentence."""
+        if self.question is not None and self.question is not sentence.asks:
+            return False
+        cues = self.cue.pattern.finditer(sentence.text)
+        return any(not any(trap.rules_out(sentence.text, cue) for trap in self.unless) for cue in cues)
+
+
+# --- What rules out a cue: a negation, a condition, a hedge, or reported speech ---
+
+NEGATED = Trap("has a negation in the same clause", words("<not>"), near=True)
+CONDITIONAL = Trap("has a condition", words("if|unless|whether|assuming|in_case|provided_that"))
+HEDGED = Trap(
+    "hedges in the same clause",
+    words("may|might|could|perhaps|maybe|probably|possibly|hopefully|should|i_think|i_guess"),
+    near=True,
+)
+REPORTED = Trap(
+    "reports what others say",
+    words(
+        "he|she|they|somebody|someone|people|user|users just|already|also? said|says|told|mentioned|mentions|"
+        "claims|claimed|wrote|suggested|argued",
+        "/(?-i:[A-Z][a-z]+)(?: just| already| also)? (?:said|says|told|mentioned|mentions|claims|claimed|wrote|"
+        "suggested|argued)/",
+        "according to",
+    ),
+)
+
+
+# --- An effect: what a mail does to one report, by which rule, and on what evidence ---
+
+__all__ = ["NOTHING", "Effect", "Mode", "Relation", "Standpoint", "kind_of", "name_of"]
+
+
+class Relation(StrEnum):
+    """How a mail refers to a report."""
+
+    CLOSES = "closes"
+    THREAD = "thread"
+    TAG = "tag"
+    LINK = "link"
+    CULPRIT = "culprit"  # a patch elsewhere that says it fixes or reverts the culprit
+    FIX_THREAD = "fix_thread"  # an answer to a patch that closes the report, or fixes or reverts its culprit
+    PATCH_THREAD = "patch_thread"  # an answer to a patch that only links to the report
+
+
+@dataclass(frozen=True, slots=True)
+class Standpoint:
+    """How a mail relates to one report: its relation, its writer's role, and whether the report is an improvement.
+
+    `role` None: the report's people are unknown.
+    """
+
+    relation: Relation
+    role: Role | None = None
+    improvement: bool = False
+    culprit: str = ""
+    by_address: bool = True  # whether the writer is known by address, not only by name
+    aimed: bool = True  # whether what the writer signed leads to this report, and to no other
+    title: str = ""  # of the culprit
+    benchmark: str = ""  # the first word of the metric, "will-it-scale"; "" if it is unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a mail does to one report. `kind` None: no event. `quote` is the evidence.
+
+    `why`: how probable the classifier finds it, and the words that weigh most; "" if a rule alone decides.
+    """
+
+    kind: EventKind | None
+    mode: Mode
+    rule: str
+    quote: str = ""
+    title: str = ""
+    commit: str = ""
+    tree: str = ""
+    remark: str = ""
+    why: str = ""
+
+
+NOTHING = Effect(None, Mode.NONE, "")
+
+# The names that `explain` uses for effects (its state is the taxonomy's status_effect).
+_NAMES: dict[EventKind | None, str] = {
+    EventKind.RESPONDED: "responded",
+    EventKind.WORKING: "working",
+    EventKind.ASKED: "needs_info",
+    EventKind.ANSWERED: "info_provided",
+    EventKind.DISPUTED: "disputed",
+    EventKind.FIX_PROPOSED: "fix_proposed",
+    EventKind.FIX_CONFIRMED: "fix_confirmed",
+    EventKind.FIX_FAILED: "fix_failed",
+    EventKind.FIX_WITHDRAWN: "fix_failed",
+    EventKind.FIX_QUEUED: "fix_queued",
+    EventKind.DROPPED: "dropped",
+    EventKind.EXPECTED: "wontfix",
+    EventKind.INVALID: "invalid",
+    EventKind.DUPLICATE: "duplicate",
+}
+
+
+def kind_of(name: str) -> EventKind:
+    """Return the event of an effect, by the taxonomy's name; an improvement is accepted by a response."""
+    if name == "improvement_ack":
+        return EventKind.RESPONDED
+    return next(kind for kind, each in _NAMES.items() if kind and each == name)
+
+
+def name_of(effect: Effect) -> str:
+    """Return the taxonomy's name of an effect, "none" if it changes no state."""
+    if effect.rule == "improvement_ack":
+        return "improvement_ack"
+    return _NAMES.get(effect.kind, "none")

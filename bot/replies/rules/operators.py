@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bot.replies.intents import Intent
-from bot.replies.rules.rule import By, Mode, Rule, Trap, words
-from bot.replies.rules.traps import CONDITIONAL, HEDGED, REPORTED
+from bot.replies.rules.notation import CONDITIONAL, HEDGED, REPORTED, By, Intent, Mode, Rule, Trap, words
 from tracker.domain.events import EventKind
 
 _NOT = Trap("has a negation", words("<not>|no"))

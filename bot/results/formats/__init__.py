@@ -1,1 +1,1 @@
-"""Formats of results: one adapter a format, from text or files to a result value. Pure."""
+"""Formats of results, a file each: recognise, check, read."""

@@ -19,10 +19,9 @@ from itertools import pairwise
 from typing import Any
 
 from bot.mail.addresses import parse_addresses
-from bot.results.bisect_result import CommitInfo, MachineInfo, MeasurementData, Result, TestRun
-from bot.results.errors import RejectedInput
-from bot.results.formats import numbers
-from bot.results.formats.schema import canonical
+from bot.results.formats import checks
+from bot.results.formats.checks import canonical
+from bot.results.values import CommitInfo, MachineInfo, MeasurementData, RejectedInput, Result, TestRun
 
 FORMAT = "git-bisect-log"
 HEAD = ("sha", "metric", "value")
@@ -59,7 +58,7 @@ def parse(data: Any, where: str) -> Result:
     if not metrics:
         raise RejectedInput(where, f"expected samples of one metric for both {old[:10]} and {new[:10]}, found none")
     measured = [
-        numbers.measurement(name, "", values[old][name], values[new][name], f"{where}, {name[:80]}") for name in metrics
+        checks.measurement(name, "", values[old][name], values[new][name], f"{where}, {name[:80]}") for name in metrics
     ]
     payload = canonical({"log": data["log"], "samples": data["samples"]})
     culprit = log.first[0] if len(log.first) == 1 else None
@@ -180,7 +179,7 @@ def _row(line: str, where: str) -> tuple[str, str, float]:
     if len(row) != 3 or not re.fullmatch(r"[0-9a-f]{7,40}", row[0]) or not row[1] or len(row[1]) > 500:
         raise RejectedInput(where, f"expected a sha, a metric and a value, found {line[:60]!r}")
     try:
-        return row[0], row[1], numbers.finite_number(row[2])
+        return row[0], row[1], checks.finite_number(row[2])
     except ValueError:
         raise RejectedInput(where, f"expected a finite number, found {row[2][:40]!r}") from None
 

@@ -7,8 +7,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from bot.results.errors import RejectedInput
 from bot.results.formats import perf_bisect_result as perf
+from bot.results.values import RejectedInput
 
 HEAD = 20_000  # bytes read to detect a file's format
 

@@ -18,11 +18,10 @@ from typing import Any
 import jsonschema
 import kcidb_io
 
-from bot.mail.trailers import find_trailers
-from bot.results.bisect_result import CommitInfo, MachineInfo, MeasurementData, Result, TestRun
-from bot.results.errors import RejectedInput, checked_parse
-from bot.results.formats import numbers
-from bot.results.formats.schema import canonical, pointer
+from bot.mail.patches import find_trailers
+from bot.results.formats import checks
+from bot.results.formats.checks import canonical, pointer
+from bot.results.values import CommitInfo, MachineInfo, MeasurementData, RejectedInput, Result, TestRun, checked_parse
 
 FORMAT = "kcidb-5"
 MAX_TESTS = 200_000
@@ -193,7 +192,7 @@ def _runs(
         if measured:
             build_params = (("arch", arch), ("config", config), ("compiler", compiler))
             params = {name: value[:1000] for name, value in build_params if value}
-            yield TestRun(suite[:200], params, MachineInfo(machine), numbers.with_roles(measured, suite))
+            yield TestRun(suite[:200], params, MachineInfo(machine), checks.with_roles(measured, suite))
 
 
 def _measured(old: _Samples, new: _Samples, where: str) -> Iterator[MeasurementData]:
@@ -203,7 +202,7 @@ def _measured(old: _Samples, new: _Samples, where: str) -> Iterator[MeasurementD
         if (path, unit) in new:
             name = path if units[path] == 1 else f"{path} ({unit})"
             before, after = old[path, unit], new[path, unit]
-            yield numbers.measurement(name, unit, before, after, f"{where}, {name[:80]}")
+            yield checks.measurement(name, unit, before, after, f"{where}, {name[:80]}")
 
 
 def _ordered(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:

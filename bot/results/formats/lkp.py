@@ -7,14 +7,22 @@ matrix, the stats of the runs hold the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from bot.results.bisect_result import CommitInfo, MachineInfo, Result, TestRun
-from bot.results.errors import RejectedInput
-from bot.results.formats import numbers
-from bot.results.formats.schema import canonical
+import yaml
+
+from bot.results.formats import checks
+from bot.results.formats.checks import canonical
+from bot.results.formats.files import check_inside, read_json, read_text
+from bot.results.values import CommitInfo, MachineInfo, RejectedInput, Result, TestRun
+
+# --- LKP numbers: two collected result roots (lkp_roots.py) to a Result. Pure ---
+# A matrix maps each metric to a list with one value per run, padded with zeros at the end; -1 means missing. Without a
+# matrix, the stats of the runs hold the same.
 
 FORMAT = "lkp-result-roots"
 UNKNOWN_ORDER = "unknown which commit is the parent: assumed from the order of their names"
@@ -34,7 +42,7 @@ def parse(data: Any, where: str, *, in_order: bool = False) -> Result:
     if not metrics:
         raise RejectedInput(where, "expected metrics common to both commits, found none")
     measured = [
-        numbers.measurement(name, "", parent.samples[name], culprit.samples[name], f"{where}, {name}")
+        checks.measurement(name, "", parent.samples[name], culprit.samples[name], f"{where}, {name}")
         for name in metrics
     ]
     tree, _, branch = parent.job.get("branch", "").partition("/")
@@ -51,7 +59,7 @@ def parse(data: Any, where: str, *, in_order: bool = False) -> Result:
         culprit=CommitInfo(culprit.commit),
         parent=CommitInfo(parent.commit),
         patch_message_id="",
-        runs=(TestRun(parent.suite, parent.params, parent.machine, numbers.with_roles(measured, parent.suite)),),
+        runs=(TestRun(parent.suite, parent.params, parent.machine, checks.with_roles(measured, parent.suite)),),
         payload=canonical(data),
         format=FORMAT,
         uncertainty="" if in_order else UNKNOWN_ORDER,
@@ -132,7 +140,7 @@ def _columns(data: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]],
     lengths = _lengths(columns, where)
     source_count = len(matrix["stats_source"]) if "stats_source" in texts else lengths
     incomplete = columns.pop(_INCOMPLETE, [0] * lengths)
-    numbers.all_numbers(incomplete, f"{where}, /{_INCOMPLETE}")
+    checks.all_numbers(incomplete, f"{where}, /{_INCOMPLETE}")
     complete = [run for run in range(min(lengths, source_count)) if incomplete[run] != 1]
     if not complete:
         raise RejectedInput(where, f"expected a complete run, found {lengths} incomplete ones")
@@ -174,7 +182,7 @@ def _lengths(columns: Mapping[str, Any], where: str) -> int:
 
 def _present(column: list[Any], complete: Sequence[int], where: str, is_padded: bool) -> list[Any]:
     """Return the measured values: not -1, not of an incomplete run, and not the zeros that pad a matrix column."""
-    numbers.all_numbers(column, where)
+    checks.all_numbers(column, where)
     end = len(column)
     while is_padded and end and column[end - 1] == 0:
         end -= 1
@@ -219,3 +227,100 @@ def _bytes(text: str) -> int | None:
     """Parse a size like "256G" into bytes; None for anything else."""
     found = re.fullmatch(r"(\d{1,6})\s?([KMGT])i?B?", text)
     return int(found[1]) << {"K": 10, "M": 20, "G": 30, "T": 40}[found[2]] if found else None
+
+
+# --- LKP result roots on disk, as lkp-tests leaves them: found, and collected into a value for lkp.py ---
+# `<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>/<commit>/<run>/`, with a job.yaml in each run,
+# and a matrix.json beside the runs or a stats.json in each. (A matrix.json inside a run is a time series and is not
+# read.)
+
+MAX_JOB = 256 * 1024  # bytes of a job.yaml; real ones have about 20,000
+MAX_RUNS = 1000
+
+
+def roots_below(top: Path) -> Iterator[list[Path]]:
+    """Yield the result roots at or below `top`, grouped by test, in order of name."""
+    groups: dict[Path, list[Path]] = {}
+    candidates = [top, *(each for each in top.rglob("*") if each.is_dir() and not each.is_symlink())]
+    for directory in candidates:
+        if is_root(directory):
+            groups.setdefault(directory.parent, []).append(directory)
+    for parent in sorted(groups):
+        yield sorted(groups[parent])
+
+
+def is_root(directory: Path) -> bool:
+    """Whether a directory holds the runs of one commit."""
+    return _SHA.match(directory.name) is not None and (
+        (directory / "matrix.json").is_file() or any((run / "stats.json").is_file() for run in _runs(directory))
+    )
+
+
+def _runs(root: Path) -> list[Path]:
+    named = (each for each in root.iterdir() if each.name.isascii() and each.name.isdigit())
+    return sorted((each for each in named if each.is_dir()), key=lambda each: int(each.name))
+
+
+def read_pair(roots: Sequence[Path], top: Path, *, in_order: bool) -> Result:
+    """Return the result of two roots. `in_order`: the user named the parent first."""
+    if len(roots) != 2:
+        names = ", ".join(each.name[:10] for each in roots[:5])
+        raise RejectedInput(
+            str(roots[0].parent), f"expected the result roots of a parent and a culprit, found {len(roots)}: {names}"
+        )
+    sides = {name: _gather(root, top) for name, root in zip(("parent", "culprit"), roots, strict=True)}
+    return parse(sides, str(roots[0].parent), in_order=in_order)
+
+
+def _gather(root: Path, top: Path) -> dict[str, Any]:
+    """Return the contents of a root as a value that can be stored: commit, job, and the matrix or the runs' stats."""
+    check_inside(root, top)
+    runs = _runs(root)
+    if len(runs) > MAX_RUNS:
+        raise RejectedInput(str(root), f"expected at most {MAX_RUNS} runs, found {len(runs)}")
+    jobs = [run / "job.yaml" for run in runs if (run / "job.yaml").exists()] or [root / "job.yaml"]
+    data: dict[str, Any] = {"commit": root.name, "path": "/".join(root.parts[-7:-1])}
+    data["job"] = _job(read_text(jobs[0], top, MAX_JOB), str(jobs[0]))
+    if (root / "matrix.json").exists():
+        data["matrix"] = read_json(root / "matrix.json", top)
+    else:
+        data["runs"] = [read_json(run / "stats.json", top) for run in runs if (run / "stats.json").exists()]
+    return data
+
+
+class _Plain(yaml.BaseLoader):
+    """A YAML loader for strings, lists and mappings only: no type guessing, aliases or duplicate keys."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+            problem = "an alias (*name), which is not supported"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        keys = [key.value for key, _ in node.value if isinstance(key.value, str)]
+        if len(set(keys)) != len(keys):
+            twice = next(key for key, count in Counter(keys).items() if count > 1)
+            raise yaml.MarkedYAMLError(problem=f"duplicate key {twice[:80]!r}", problem_mark=node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def _job(text: str, where: str) -> dict[str, Any]:
+    """Parse a job.yaml into strings: its plain values, and one level of mappings below."""
+    try:
+        loaded = yaml.load(text, _Plain)
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise RejectedInput(f"{where}{line}", f"can't read YAML: {error.problem}") from None
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
+        raise RejectedInput(where, f"can't read YAML: {(str(error) or 'nested too deeply').splitlines()[0]}") from None
+    if not isinstance(loaded, dict):
+        raise RejectedInput(where, f"expected a mapping, found {type(loaded).__name__}")
+    return {
+        key: {name: each for name, each in value.items() if isinstance(name, str) and isinstance(each, str)}
+        if isinstance(value, dict)
+        else value
+        for key, value in loaded.items()
+        if isinstance(key, str) and isinstance(value, str | dict)
+    }

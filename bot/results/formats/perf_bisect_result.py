@@ -15,11 +15,10 @@ from typing import Any
 
 import orjson
 
-from bot.results.bisect_result import CommitInfo, MachineInfo, MeasurementData, RecheckData, Result, TestRun
-from bot.results.errors import RejectedInput
-from bot.results.formats import numbers
-from bot.results.formats.schema import Schema, canonical
-from tracker.domain.statistics.samples import SampleSummary
+from bot.results.formats import checks
+from bot.results.formats.checks import Schema, canonical
+from bot.results.values import CommitInfo, MachineInfo, MeasurementData, RecheckData, RejectedInput, Result, TestRun
+from tracker.domain.statistics import SampleSummary
 
 FORMAT = "perf-bisect-result/1"
 MAX_BYTES = 64 * 1024 * 1024  # per result; enough for a million samples
@@ -176,8 +175,8 @@ def side_of(side: Mapping[str, Any], where: str) -> tuple[SampleSummary, tuple[f
     try:
         if samples is None:
             spread = float(side["stddev"]) if "stddev" in side else None
-            return numbers.finite(SampleSummary(float(side["mean"]), spread, int(side["n"])), where), ()
-        return numbers.summary(samples, f"{where}/samples")
+            return checks.finite(SampleSummary(float(side["mean"]), spread, int(side["n"])), where), ()
+        return checks.summary(samples, f"{where}/samples")
     except OverflowError:
         raise RejectedInput(where, "expected numbers up to 1e308, found a larger one") from None
 

@@ -1,19 +1,31 @@
-"""`perf-release-result/1`: the measurements of one kernel. Checked JSON → KernelResult. Pure.
+"""A CSV of measured commits: one run a row. Text → `perf-release-result/1` values, one per commit. Pure.
 
-The schema is schemas/perf-release-result-1.schema.json; tests, machines and samples are as in perf-bisect-result/1.
+    commit,date,machine,suite,metric,value,unit,direction,param:threads
+    0123…,2026-03-01T09:12:44Z,lab7-m1,will-it-scale,will-it-scale.per_process_ops,70412,,higher,16
+
+`commit` (a sha, or a release's name), `date`, `machine`, `suite`, `metric`, `value` and `direction` (of better values:
+higher or lower) are required, the others optional. Rows of one commit need not stand together. The result's key is the
+digest of its rows, so the same file again adds nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.results.errors import RejectedInput
 from bot.results.formats import perf_bisect_result as perf
-from bot.results.formats.schema import Schema, canonical
-from bot.results.kernel_result import KernelInfo, KernelMeasurement, KernelResult, ScenarioInfo, ToolOutputInfo
+from bot.results.formats.checks import Schema, canonical, finite_number
+from bot.results.values import KernelInfo, KernelMeasurement, KernelResult, RejectedInput, ScenarioInfo, ToolOutputInfo
 from tracker.domain import versions
-from tracker.domain.keys import scenario_key
+from tracker.domain.metrics import unit_of
+from tracker.domain.text import scenario_key
+
+# --- `perf-release-result/1`: the measurements of one kernel. Checked JSON → KernelResult. Pure ---
+# The schema is schemas/perf-release-result-1.schema.json; tests, machines and samples are as in perf-bisect-result/1.
 
 FORMAT = "perf-release-result/1"
 SCHEMA = Schema("perf-release-result-1")
@@ -72,3 +84,101 @@ def _tests(value: Mapping[str, Any], where: str) -> Iterator[ScenarioInfo]:
                 KernelMeasurement(each["metric"], each.get("unit", ""), direction, each["role"], side, samples)
             )
         yield ScenarioInfo(suite, params, perf.machine_of(test["machine"]), tuple(measured))
+
+
+# --- A CSV of measured commits: one run a row. Text → `perf-release-result/1` values, one per commit. Pure ---
+# commit,date,machine,suite,metric,value,unit,direction,param:threads
+# 0123…,2026-03-01T09:12:44Z,lab7-m1,will-it-scale,will-it-scale.per_process_ops,70412,,higher,16
+#
+# `commit` (a sha, or a release's name), `date`, `machine`, `suite`, `metric`, `value` and `direction` (of better
+# values: higher or lower) are required, the others optional. Rows of one commit need not stand together. The result's
+# key is the digest of its rows, so the same file again adds nothing.
+
+REQUIRED = ("commit", "date", "machine", "suite", "metric", "value", "direction")
+OPTIONAL = ("unit", "producer")
+PARAM = "param:"
+MOST_ROWS = 1_000_000
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+Row = Mapping[str, str]
+
+
+def is_csv(head: str) -> bool:
+    """Whether a text begins with a header that names the required columns."""
+    columns = head.partition("\n")[0].strip().lower().split(",")
+    return all(name in columns for name in REQUIRED)
+
+
+def measured_commits_parse(text: str, where: str) -> list[dict[str, Any]]:
+    """Return one value per commit, in the order of their first rows. Raise RejectedInput with the line of a fault."""
+    rows = list(_rows(text, where))
+    if not rows:
+        raise RejectedInput(where, "expected at least one row, found only the header")
+    commits: dict[str, list[tuple[int, Row]]] = {}
+    for line, row in rows:
+        name = row["commit"].lower()
+        commits.setdefault(name if _SHA.fullmatch(name) else row["commit"], []).append((line, row))
+    return [_value(commit, each, where) for commit, each in commits.items()]
+
+
+def _rows(text: str, where: str) -> Iterator[tuple[int, Row]]:
+    reader = csv.DictReader(io.StringIO(text), strict=True)
+    try:
+        names = [(name or "").strip().lower() for name in reader.fieldnames or ()]
+        unknown = [name for name in names if name not in (*REQUIRED, *OPTIONAL) and not name.startswith(PARAM)]
+        if unknown or len(set(names)) < len(names) or not set(REQUIRED) <= set(names):
+            found = f"expected the columns {', '.join(REQUIRED)}; found {', '.join(names)}"
+            raise RejectedInput(f"{where}, line 1", found[:300])
+        reader.fieldnames = names
+        for row in reader:
+            if reader.line_num > MOST_ROWS:
+                raise RejectedInput(where, f"expected at most {MOST_ROWS:,} rows; split the file")
+            if None in row or None in row.values():
+                raise RejectedInput(f"{where}, line {reader.line_num}", f"expected {len(names)} values")
+            cells = {name: cell.strip() for name, cell in row.items()}
+            missing = next((name for name in REQUIRED if not cells[name]), None)
+            if missing:
+                raise RejectedInput(f"{where}, line {reader.line_num}", f"expected a value for {missing}, found none")
+            yield reader.line_num, cells
+    except csv.Error as error:
+        raise RejectedInput(f"{where}, line {reader.line_num}", f"expected CSV: {error}") from None
+
+
+def _value(commit: str, rows: Sequence[tuple[int, Row]], where: str) -> dict[str, Any]:
+    """Return the result of one commit: a test per machine, suite and parameters."""
+    tests: dict[tuple[str, ...], dict[str, Any]] = {}
+    for line, row in rows:
+        params = {name.removeprefix(PARAM): cell for name, cell in row.items() if name.startswith(PARAM) and cell}
+        key = (row["machine"], row["suite"], *(f"{name}={cell}" for name, cell in sorted(params.items())))
+        test = tests.setdefault(
+            key,
+            {"test": {"suite": row["suite"], "params": params}, "machine": {"id": row["machine"]}, "measurements": {}},
+        )
+        try:
+            value = finite_number(row["value"])
+        except ValueError:
+            raise RejectedInput(f"{where}, line {line}", f"expected a number, found {row['value'][:40]!r}") from None
+        measurements = test["measurements"]
+        measurements.setdefault(row["metric"], _measurement(row, not measurements))["samples"].append(value)
+    every = [{**test, "measurements": list(test["measurements"].values())} for test in tests.values()]
+    first, content = rows[0][1], "\n".join("\t".join(row.values()) for _, row in rows)
+    digest = hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
+    kernel = {"sha": commit} if _SHA.fullmatch(commit) else {"version": commit}
+    return {
+        "schema": FORMAT,
+        "id": f"csv-{digest[:24]}",
+        "producer": {"name": first.get("producer") or "csv"},
+        "created_at": first["date"],
+        "kernel": {**kernel, "committed_at": first["date"]},
+        **every[0],
+        **({"additional": every[1:]} if every[1:] else {}),
+    }
+
+
+def _measurement(row: Row, is_first: bool) -> dict[str, Any]:
+    return {
+        "metric": row["metric"],
+        "unit": row.get("unit") or unit_of(row["metric"]) or "1",
+        "direction": row["direction"].lower(),
+        "role": "headline" if is_first else "kpi",
+        "samples": [],
+    }

@@ -18,11 +18,11 @@ from django.apps import apps
 from django.db import models, transaction
 
 from bot.archives import reader
+from bot.archives.batch import replay_all
+from bot.archives.files import read_mbox
+from bot.archives.public_inbox import EpochSource, read_epoch
 from bot.archives.reader import read_source
-from bot.archives.replay import replay_all
-from bot.archives.sources.mbox import read_mbox
-from bot.archives.sources.public_inbox import EpochSource, read_epoch
-from bot.mail.identity import BotIdentity
+from bot.mail.settings import BotIdentity
 from tests.conftest import OPERATORS, ROBOTS, ROOT
 from tests.databases import migrated
 from tracker.models import Message

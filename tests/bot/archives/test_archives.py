@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.archives.files import read_mbox
 from bot.archives.prefilter import Passes, Prefilter
+from bot.archives.public_inbox import read_epoch
 from bot.archives.sources import open_sources
-from bot.archives.sources.mbox import read_mbox
-from bot.archives.sources.public_inbox import read_epoch
-from bot.demo.inbox import DemoInbox
+from bot.demo import DemoInbox
 from bot.errors import Unreadable
-from bot.mail.identity import BotIdentity
+from bot.mail.settings import BotIdentity
 
 MAILS = [b"Message-ID: <%d@x>\nSubject: %d\n\nbody %d\n" % (n, n, n) for n in range(5)]
 LINE = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"

@@ -13,8 +13,8 @@ from django.core.management import call_command
 from bot.archives import batch, reader
 from bot.archives.reader import has_names_to_search, read_source
 from bot.archives.sources import open_sources
-from bot.demo.inbox import DemoInbox
-from bot.mail.identity import BotIdentity
+from bot.demo import DemoInbox
+from bot.mail.settings import BotIdentity
 from tests.bot.archives.test_epochs import LKP
 from tracker.domain.events import Verdict
 from tracker.models import Archive, Message, Report

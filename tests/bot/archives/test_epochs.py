@@ -18,18 +18,16 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archives import reader
-from bot.archives.checkpoint import ReadCheckpoint
+from bot.archives import public_inbox, reader
+from bot.archives.files import LIMIT, read_mbox
+from bot.archives.public_inbox import EpochSource, ReadCheckpoint, head, read_epoch
 from bot.archives.reader import read_source
-from bot.archives.sources import mirror, open_sources, public_inbox
-from bot.archives.sources.mbox import read_mbox
-from bot.archives.sources.public_inbox import EpochSource, head, read_epoch
-from bot.archives.sources.raw import LIMIT
-from bot.demo.inbox import DemoInbox
+from bot.archives.sources import open_sources
+from bot.demo import DemoInbox
 from bot.errors import Busy, Unreadable
-from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
-from bot.runtime.processes import process_name
+from bot.mail.settings import BotIdentity
+from bot.processes import process_name
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tracker.models import Archive, Message
 
@@ -306,11 +304,11 @@ def test_a_mirror_is_fetched_and_its_next_epoch_cloned(tmp_path: Path, now: date
     origin.epoch = far / "0"
     origin.add(REPORT)
     shutil.copytree(far / "0", far / "1")
-    mirror.refresh(mirrored)
+    public_inbox.refresh(mirrored)
     assert len(list(read_epoch(mirrored / "git" / "0.git"))) == 2
     assert (mirrored / "git" / "1.git").is_dir()
     assert not (mirrored / "git" / "2.git").exists()
-    mirror.refresh(mirrored)
+    public_inbox.refresh(mirrored)
     read(mirrored, now)
     assert Message.objects.count() == 1
 
@@ -321,7 +319,7 @@ def test_a_mirror_that_can_not_be_fetched_names_itself(tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "-q", "--mirror", origin.epoch, tmp_path / "m" / "git" / "0.git"], check=True)
     shutil.rmtree(origin.path)
     with pytest.raises(Unreadable, match=r"0\.git: git fetch"):
-        mirror.refresh(tmp_path / "m")
+        public_inbox.refresh(tmp_path / "m")
 
 
 # --- the checkpoint ---

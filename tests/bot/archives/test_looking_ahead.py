@@ -14,13 +14,13 @@ from pathlib import Path
 import billiard
 import pytest
 
-from bot.archives import looking_ahead
-from bot.archives.looking_ahead import Looked, looked_at
+from bot.archives import reader
+from bot.archives.files import RawMail
 from bot.archives.prefilter import Prefilter
-from bot.archives.sources.public_inbox import EpochSource
-from bot.archives.sources.raw import RawMail
+from bot.archives.public_inbox import EpochSource
+from bot.archives.reader import Looked, looked_at
 from bot.errors import Unreadable
-from bot.mail.identity import BotIdentity
+from bot.mail.settings import BotIdentity
 
 BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}))
 MAILS = 1200
@@ -44,8 +44,8 @@ def epoch(tmp_path: Path) -> EpochSource:
 
 @pytest.fixture(autouse=True)
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking_ahead, "FEW", 100)
-    monkeypatch.setattr(looking_ahead, "_AT_ONCE", 30)
+    monkeypatch.setattr(reader, "FEW", 100)
+    monkeypatch.setattr(reader, "_AT_ONCE", 30)
 
 
 def read(epoch: EpochSource) -> list[Looked]:
@@ -64,7 +64,7 @@ def children() -> list[int]:
 
 def test_the_mails_are_those_of_one_process(epoch: EpochSource, monkeypatch: pytest.MonkeyPatch) -> None:
     ahead = read(epoch)
-    monkeypatch.setattr(looking_ahead, "FEW", MAILS + 1)
+    monkeypatch.setattr(reader, "FEW", MAILS + 1)
     alone = read(epoch)
     assert [(each.position, each.read_to, each.size, each.look) for each in ahead] == [
         (each.position, each.read_to, each.size, each.look) for each in alone

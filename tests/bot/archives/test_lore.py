@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from bot.archives.sources.lore import read_thread
+from bot.archives.servers import read_thread
 from bot.errors import Unreadable
 from tests.conftest import ROOT
 

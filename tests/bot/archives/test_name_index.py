@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from bot.archives import name_index
-from bot.archives.name_index import NameIndex
+from bot.archives import known_reports
+from bot.archives.known_reports import NameIndex
 from tracker.models import Archive, ArchiveNames, ArchivePositions
 
 NAMES = st.sampled_from([b"%d@x" % number for number in range(30)])
@@ -48,7 +48,7 @@ class TestSearch(TestCase):
 
 @pytest.mark.django_db
 def test_rows_are_merged_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(name_index, "_LONGEST_ROW", 200)
+    monkeypatch.setattr(known_reports, "_LONGEST_ROW", 200)
     mails = [[b"parent@x", b"%d@x" % number] for number in range(100)]
     index = filled(mails, 1)
     assert index.find([b"parent@x"]) == searched(mails, [b"parent@x"])

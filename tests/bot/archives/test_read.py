@@ -16,7 +16,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from bot.demo.inbox import DemoInbox
+from bot.demo import DemoInbox
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tests.conftest import OPERATORS, ROBOTS, ROOT
 from tests.databases import migrated

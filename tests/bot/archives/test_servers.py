@@ -14,18 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from bot.archives.missing import missing_parents
-from bot.archives.patch_lookup import find_patch_mail
+from bot.archives.known_reports import missing_parents
 from bot.archives.reader import read_source
-from bot.archives.sources import open_sources
-from bot.archives.sources.imap import _bodies
-from bot.archives.sources.lore import read_thread
-from bot.demo.inbox import DemoInbox
-from bot.demo.story import DIFF
+from bot.archives.servers import _bodies, read_thread
+from bot.archives.sources import find_patch_mail, open_sources
+from bot.demo import DIFF, DemoInbox
 from bot.errors import Unreadable
-from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.mail.patches import PatchMail
+from bot.mail.settings import BotIdentity
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tests.needs import need
 from tracker.models import Archive, Message

@@ -14,17 +14,14 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archives import batch
-from bot.archives.filing import MailFiler, known_reports
-from bot.archives.prefilter import Passes, Prefilter, key_of_commit, key_of_title
-from bot.archives.prefilter.decode_body import decode_body
-from bot.archives.prefilter.key_set import KeySet
-from bot.archives.sources.mbox import read_mbox
-from bot.archives.sources.public_inbox import read_epoch
-from bot.archives.sources.raw import RawMail
-from bot.archives.tally import ReadTally
-from bot.mail.identity import BotIdentity
+from bot.archives import batch, known_reports
+from bot.archives.batch import ReadTally
+from bot.archives.files import RawMail, read_mbox
+from bot.archives.filing import MailFiler
+from bot.archives.prefilter import KeySet, Passes, Prefilter, decode_body, key_of_commit, key_of_title
+from bot.archives.public_inbox import read_epoch
 from bot.mail.message import parse
+from bot.mail.settings import BotIdentity
 from bot.replies.reading import read
 from bot.robot_reports.report import find_report
 from tests.bot.robot_reports.test_robot_reports import INVENTED

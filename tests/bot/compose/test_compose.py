@@ -15,18 +15,15 @@ from hypothesis import strategies as st
 
 from bot.compose.conventions import Attached, Conventions, SubjectForm
 from bot.compose.mail import ComposedMail, to_bytes
-from bot.compose.report.first_screen import height
-from bot.compose.report.report_data import BuildInfo, FindingData, RecheckInfo
-from bot.compose.report.report_mail import compose
-from bot.compose.report.subject import report_subject
-from bot.compose.report.warnings import warnings_of
+from bot.compose.report_data import BuildInfo, FindingData, RecheckInfo
+from bot.compose.report_mail import compose, height, report_subject, warnings_of
 from bot.mail.addresses import Address
 from bot.mail.message import parse
-from bot.mail.subsystem import subsystem_of
+from bot.mail.patches import subsystem_of
 from tests.conftest import NOW
 from tests.report_data import BOT, FINDING, REPORT, SLOWER
 from tracker.domain.events import Grade, Verdict
-from tracker.domain.metrics.glossary import ENTRIES, in_words, meaning
+from tracker.domain.metrics import ENTRIES, in_words, meaning
 
 
 def sent(conventions: Conventions = Conventions(), **changes: Any) -> tuple[ComposedMail, str]:  # noqa: B008

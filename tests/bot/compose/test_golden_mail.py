@@ -6,7 +6,7 @@ import pytest
 
 from bot.compose.conventions import WIDTH
 from bot.compose.lint import faults
-from bot.compose.report.report_mail import compose
+from bot.compose.report_mail import compose
 from bot.mail.message import parse
 from tests.composed import AT, DIRECTORY, REPORTS, composed
 from tests.report_data import BOT

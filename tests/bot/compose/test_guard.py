@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compose.conventions import Conventions
-from bot.compose.follow_ups.thread_mail import ThreadData
-from bot.compose.follow_ups.withdrawal_mail import compose_withdrawal
+from bot.compose.conventions import Conventions, guarded, is_obeyed
 from bot.compose.lint import faults
-from bot.compose.obeyed_lines import guarded, is_obeyed
-from bot.compose.report.report_data import BuildInfo, ReportData
-from bot.compose.report.report_mail import compose
+from bot.compose.report_data import BuildInfo, ReportData
+from bot.compose.report_mail import compose
+from bot.notifications.announcement import compose_withdrawal
+from bot.notifications.thread import ThreadData
 from tests.conftest import NOW
 from tests.report_data import BOT, FINDING, REPORT
 

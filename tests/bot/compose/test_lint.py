@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.compose.conventions import Conventions
-from bot.compose.lint import faults
-from bot.compose.lint.every_mail import HEADINGS
+from bot.compose.lint import HEADINGS, faults
 from bot.compose.mail import ComposedMail
 from bot.compose.recipients import Recipient, Recipients
-from bot.compose.report.report_data import ReportData
-from bot.compose.report.report_mail import compose
+from bot.compose.report_data import ReportData
+from bot.compose.report_mail import compose
 from bot.mail.addresses import Address
 from tests.conftest import NOW, ROOT
 from tests.report_data import BOT, FINDING, LIST, REPORT, SLOWER

@@ -13,9 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compose.policy.action import Action
-from bot.compose.policy.policy import Policy, PolicyContext, PolicyRule, decide, first_day
-from bot.compose.policy.policy_file import read_policy
+from bot.compose.policy import Action, Policy, PolicyContext, PolicyRule, decide, first_day, read_policy
 from tests.conftest import NOW
 from tests.report_data import FINDING, REPORT
 from tracker.domain.events import Verdict

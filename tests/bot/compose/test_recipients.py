@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from bot.compose.conventions import Conventions
 from bot.compose.mail import to_bytes
 from bot.compose.recipients import CommitPeople, Recipients, recipients_of
-from bot.compose.report.report_mail import compose
+from bot.compose.report_mail import compose
 from bot.git.maintainers import Duty, Responsible
 from bot.mail.addresses import Address
-from bot.mail.people.mailmap import read_mailmap
+from bot.mail.settings import read_mailmap
 from tests.conftest import NOW
 from tests.report_data import BOT, LIST, REPORT
 

@@ -9,12 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compose.policy.action import Action
-from bot.compose.policy.policy_file import read_policy
-from bot.compose.policy.reminding import QuietReport, ReminderPolicy, batches, is_due
-from tracker.domain.events import Awaited, State, Verdict
-from tracker.domain.report_state.state import ReportState
-from tracker.domain.timing.deadlines import (
+from bot.compose.policy import Action, QuietReport, ReminderPolicy, batches, is_due, read_policy
+from tracker.domain.deadlines import (
     DeadlinePolicy,
     ReportClock,
     Stage,
@@ -22,6 +18,8 @@ from tracker.domain.timing.deadlines import (
     before_working_days,
     report_clock,
 )
+from tracker.domain.events import Awaited, State, Verdict
+from tracker.domain.report_state import ReportState
 
 FRIDAY = datetime(2026, 11, 20, 15, 30, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bot.compose import numbers
+from bot.compose import report_data
 from bot.compose.conventions import Conventions, SubjectForm
 from bot.compose.mail import to_bytes
-from bot.compose.report.report_data import FindingData, ReportData
-from bot.compose.report.report_mail import compose
+from bot.compose.report_data import FindingData, ReportData
+from bot.compose.report_mail import compose
 from bot.explain import explain
-from bot.robot_reports.subject import read_subject
+from bot.robot_reports.fields import read_subject
 from tests.conftest import NOW
 from tests.report_data import BOT, FINDING, REPORT, SLOWER
 from tracker.domain.events import Grade, Verdict
-from tracker.domain.statistics.change import change_pct, verdict_of
+from tracker.domain.statistics import change_pct, verdict_of
 
 
 def explained(report: ReportData, conventions: Conventions = Conventions()) -> dict[str, Any]:  # noqa: B008
@@ -154,12 +154,12 @@ def test_every_number_that_went_in_comes_out(measured: list[FindingData]) -> Non
         assert close(row["new"], each.new_mean)
         assert spread_is(row["old_stddev_pct"], each.old_stddev_pct)
         assert spread_is(row["new_stddev_pct"], each.new_stddev_pct)
-        assert row["change_text"] == numbers.moved(each)
+        assert row["change_text"] == report_data.moved(each)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300))
 def test_a_value_keeps_its_five_digits_in_its_column(number: float) -> None:
-    text = numbers.value(number)
+    text = report_data.value(number)
     assert math.isclose(float(text), number, rel_tol=6e-5, abs_tol=1e-300)
     assert len(text.lstrip("-")) <= 10 or abs(number) >= 1e99 or abs(number) < 1e-99
 
@@ -182,7 +182,7 @@ def test_a_value_keeps_its_five_digits_in_its_column(number: float) -> None:
     ],
 )
 def test_values_as_the_lists_write_them(number: float, text: str) -> None:
-    assert numbers.value(number) == text
+    assert report_data.value(number) == text
 
 
 @pytest.mark.parametrize("form", SubjectForm)

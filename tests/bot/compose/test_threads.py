@@ -9,14 +9,13 @@ from functools import partial
 
 import pytest
 
-from bot.archives.patch_lookup import chosen, find_patch_mail
+from bot.archives.sources import chosen, find_patch_mail
+from bot.compose.conventions import MOST, ThreadPosition, patch_mail, reply_position
 from bot.compose.mail import to_bytes
-from bot.compose.report.report_mail import compose
-from bot.compose.threading import MOST, ThreadPosition, patch_mail, reply_position
+from bot.compose.report_mail import compose
 from bot.mail.message import parse
 from bot.mail.patches import PatchMail
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.context.patch_mail import PatchMails
+from bot.notifications.report import PatchMails, compose_due
 from tests.conftest import NOW
 from tests.report_data import BOT, REPORT
 from tests.world import DANA, DIFF, World
@@ -165,4 +164,4 @@ def test_a_server_that_is_not_there_is_asked_once_a_round(world: World, caplog: 
     Commit.objects.filter(title__startswith="mm: ").update(patch_id="c" * 40)
     for commit in Commit.objects.filter(patch_id="c" * 40):
         assert patches.reply_position(commit) == ThreadPosition()
-    assert len([record for record in caplog.records if record.name == "bot.outbox.context.patch_mail"]) == 1
+    assert len([record for record in caplog.records if record.name == "bot.notifications.report"]) == 1

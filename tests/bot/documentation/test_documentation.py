@@ -10,9 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from bot.documentation import build as building
-from bot.documentation.build import build
-from bot.documentation.reference import PARTS, commands, events, states, table
+from bot import documentation
+from bot.documentation import PARTS, build, commands, events, states, table
 from bot.errors import Unreadable
 from tests.conftest import ROOT
 from tracker.domain.events import EventKind, State
@@ -27,7 +26,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     for each in (*ROOT.glob("*.md"), ROOT / "properdocs.yml"):
         shutil.copy(each, place)
-    monkeypatch.setattr(building, "ROOT", place)
+    monkeypatch.setattr(documentation, "ROOT", place)
     return place
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import socket
 import subprocess
@@ -18,12 +17,11 @@ from django.core.management import CommandError, call_command
 
 from bot.errors import Busy, Unreadable
 from bot.git import repository as git
-from bot.git.fetch import fetch
-from bot.git.refs import read_refs
-from bot.runtime.leases import acquire
-from bot.runtime.processes import process_name
+from bot.git.repository import fetch, read_refs
+from bot.leases import acquire
+from bot.processes import process_name
 from bot.tasks import track_tree
-from bot.upstream.tracking.follow import Patience, follow
+from bot.upstream.tracking import Patience, follow
 from tests.linux import Linux
 from tests.world import World
 from tracker.models import Release, Tree
@@ -225,16 +223,3 @@ def test_a_partial_clone_fetches_nothing_by_itself(upstream: Linux, tmp_path: Pa
     with suppress(Unreadable):
         fetch(repository, TIMEOUT)
     assert not (tmp_path / "ran").exists()
-
-
-def test_git_is_started_in_one_place() -> None:
-    """So that no call forgets what keeps a repository's own configuration from running."""
-    root = Path(git.__file__).parents[2]
-    starters = set()
-    for path in [*(root / "bot").rglob("*.py"), *(root / "tracker").rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.List) and node.elts and isinstance(node.elts[0], ast.Constant):
-                starters |= {path.name} if node.elts[0].value == "git" else set()
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("Popen", "subprocess.run")):
-                starters |= {path.name} if "git" in ast.unparse(node).lower() else set()
-    assert starters == {"repository.py", "inbox.py", "tree.py"}  # the last two build the demo, by git.command

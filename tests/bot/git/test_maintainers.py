@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.git.maintainers import Duty, Maintainers
-from bot.mail.people.mailmap import read_mailmap
+from bot.mail.settings import read_mailmap
 from tests.debian_kernel import DebianKernel
 from tests.needs import kernel_source, need
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.git import repository as git
-from bot.git.order import git_order, places
+from bot.git.history import git_order, places
 from tests.linux import Linux
 from tests.made_history import build, history
 

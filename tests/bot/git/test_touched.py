@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.git.maintainers import MAX_BYTES
-from bot.git.touched_files import TouchedFiles, touched
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.context.compose_config import ComposeConfig
+from bot.git.maintainers import MAX_BYTES, TouchedFiles, touched
+from bot.notifications.report import compose_due
+from bot.outbox.drafts import ComposeConfig
 from tests.linux import Linux
 from tests.world import World
 from tracker.models import OutgoingMail

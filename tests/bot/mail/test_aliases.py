@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot import config
-from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
-from bot.mail.people.mailmap import read_mailmap
+from bot.mail.settings import BotIdentity, read_mailmap
 from bot.replies.reading import read
-from bot.replies.which_report.report_lookup import KnownReport
+from bot.replies.which_report import KnownReport
 from tracker.domain.events import Role
 
 MAP = """\

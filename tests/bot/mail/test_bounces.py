@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.mail.bounces import Bounce, read_bounce
-from bot.mail.identity import BotIdentity
-from tracker.services.outgoing.delivery_failures import is_dead
+from bot.mail.settings import BotIdentity
+from tracker.services.mail_transitions import is_dead
 
 RETURNED = "202609011200.7d3e91c0-perfbot@bot.example.org"
 POSTFIX = f"""\

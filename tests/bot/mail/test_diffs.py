@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.mail.diffs import find_diffs
+from bot.mail.patches import find_diffs
 
 OLD = "one  \n\ntwo\t\nthree\u00a0three\nx\n-- \n> quoted\n| bar\nlast\n"
 

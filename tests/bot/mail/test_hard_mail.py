@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from bot.mail import quoting
-from bot.mail.identity import BotIdentity
+from bot.mail.body import as_text
 from bot.mail.message import ParsedMail, parse
-from bot.mail.mime.html import as_text
+from bot.mail.settings import BotIdentity
 from bot.replies.reading import Reading, read
 from bot.replies.sender_kind import SenderKind
 from bot.robot_reports.report import find_report

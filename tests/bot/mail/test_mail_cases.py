@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from bot.explain import explain
-from bot.mail.identity import BotIdentity
 from bot.mail.message import ParsedMail, parse
-from bot.replies.effect import Relation, Standpoint
+from bot.mail.settings import BotIdentity
 from bot.replies.effects import effects_of
 from bot.replies.reading import Reading, read
-from bot.replies.which_report.report_lookup import KnownReport, KnownReports
+from bot.replies.rules.notation import Relation, Standpoint
+from bot.replies.which_report import KnownReport, KnownReports
 from tests.conftest import SHARED
 from tracker.domain.events import EventKind, Role
 

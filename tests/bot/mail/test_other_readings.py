@@ -6,8 +6,8 @@ import base64
 
 import pytest
 
-from bot.mail.auth import other_readings as module
-from bot.mail.auth.other_readings import other_readings
+from bot.mail import authentication
+from bot.mail.authentication import other_readings
 from bot.mail.message import parse
 
 HEAD = b"From: Dana <dana@dev.example>\nSubject: Re: the report\nMessage-ID: <a@dev.example>\n"
@@ -113,6 +113,6 @@ def test_a_charset_in_which_ascii_is_ascii_is_kept(charset: str, text: str) -> N
 
 def test_a_mail_that_is_too_long_is_not_tried() -> None:
     raw = HEAD + b"\n" + b"<p>word</p>\n"
-    longest = raw + b" " * (module._MOST - len(raw))
+    longest = raw + b" " * (authentication._MOST - len(raw))
     assert other_readings(longest, parse(longest)) is not None
     assert other_readings(longest + b" ", parse(longest)) is None

@@ -9,14 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.mail import headers, quoting
-from bot.mail.identity import BotIdentity
-from bot.mail.links import find_links
 from bot.mail.message import parse
-from bot.mail.patches import bare_title, find_patches, is_posting, version_of
-from bot.mail.trailers import find_trailers, fixed_commits
-from bot.replies.commands.grammar import Commands, find_commands
-from bot.replies.notices import find_notice
-from bot.replies.reading import read
+from bot.mail.patches import bare_title, find_links, find_patches, find_trailers, fixed_commits, is_posting, version_of
+from bot.mail.settings import BotIdentity
+from bot.replies.commands import Commands, find_commands
+from bot.replies.reading import find_notice, read
 from bot.replies.sender_kind import SenderKind, kind_of
 from tests.world import DIFF
 

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.mail.auth.judge import judge
-from bot.mail.auth.trust_anchors import TrustAnchors
-from bot.mail.auth.verdict import UNPROVEN
+from bot.mail.authentication import UNPROVEN, judge
 from bot.mail.message import parse
+from bot.mail.settings import TrustAnchors
 
 DANA = ("Dana Brook", "dana@dev.example")
 LIST = '"Dana Brook via linux-mm" <linux-mm@lists.example>'

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from bot import dkim_keys
-from bot.dkim_keys import KeyCache
+from bot import config
+from bot.config import KeyCache
 from tracker.models import SigningKey
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ def queried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(name)
         return {"s1._domainkey.dev.example": "v=DKIM1; p=x", "none._domainkey.dev.example": ""}.get(name)
 
-    monkeypatch.setattr(dkim_keys, "_record", record)
+    monkeypatch.setattr(config, "_record", record)
     return names
 
 

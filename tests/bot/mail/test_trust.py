@@ -13,12 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nacl.signing import SigningKey
 
-from bot.mail.auth.dkimpy import CLOCK
-from bot.mail.auth.judge import judge
-from bot.mail.auth.trust_anchors import TrustAnchors
-from bot.mail.auth.verdict import UNPROVEN, AuthVerdict, Trust, joined
+from bot.mail.authentication import CLOCK, UNPROVEN, AuthVerdict, Trust, joined, judge
 from bot.mail.message import parse
-from bot.replies.trust_policy import may_act
+from bot.mail.settings import TrustAnchors
+from bot.replies.effects import may_act
 from tests.bot.mail import rsa_keys
 from tracker.domain.events import Role
 

@@ -20,9 +20,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.operations.errors import BackupError
-from bot.operations.manifest import read_manifest
-from bot.results.review_reasons import may_be_forgotten
+from bot.operations import BackupError, read_manifest
+from bot.results.grading import may_be_forgotten
 from tests.conftest import ROOT, clean_environment
 from tests.databases import migrated
 
@@ -128,7 +127,7 @@ def test_what_may_have_been_sent_since_the_backup_is_not_sent_again(
 KILLED = """
 import os
 from django.core.management import call_command
-from bot.operations import restore
+from bot import operations as restore
 restore._settle = lambda *arguments: os._exit(9)
 call_command("restore", {file!r})
 """

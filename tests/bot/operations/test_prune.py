@@ -12,12 +12,11 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from bot.archives.batch import replay_all
 from bot.archives.reader import read_source
-from bot.archives.replay import replay_all
 from bot.archives.sources import open_sources
 from bot.mail.addresses import Address
-from bot.operations.erase import NOBODY, erase
-from bot.operations.prune import Retention, prune
+from bot.operations import NOBODY, Retention, erase, prune
 from tests.world import DANA, DIFF, World, message_id
 from tracker.models import (
     Commit,
@@ -85,7 +84,7 @@ def test_what_is_needed_again_while_it_is_chosen_stays(
 ) -> None:
     row = raw("a", now - timedelta(days=400))
     monkeypatch.setattr(
-        "bot.operations.prune.locks.take", lambda lock: RawMessage.objects.filter(pk=row.pk).update(error="ValueError")
+        "bot.operations.locks.take", lambda lock: RawMessage.objects.filter(pk=row.pk).update(error="ValueError")
     )
     prune(tmp_path, now)
     assert RawMessage.objects.filter(pk=row.pk).exists()

@@ -6,10 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from bot.operations.manifest import Manifest
-from bot.operations.restore import _settle
-from bot.outbox.composing.composer import compose_due
-from bot.results.review_reasons import FORGOTTEN
+from bot.notifications.report import compose_due
+from bot.operations import Manifest, _settle
+from bot.results.grading import FORGOTTEN
 from tests.world import World
 from tracker.models import OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions

@@ -16,13 +16,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from bot.demo.catcher import serve
-from bot.demo.inbox import DemoInbox
-from bot.outbox import recovery, sender
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.transports.choice import transport_of
-from bot.outbox.transports.port import SendOutcome, SendStatus
-from bot.outbox.transports.smtp import Server, SmtpTransport
+from bot.demo import DemoInbox, serve
+from bot.notifications.report import compose_due
+from bot.outbox import reconcile, sender
+from bot.outbox.transports import SendOutcome, SendStatus, Server, SmtpTransport, transport_of
 from tests.conftest import ROOT
 from tests.databases import migrated
 from tests.mail_server import Moody, free_port
@@ -163,7 +160,7 @@ def test_a_worker_that_died_before_the_bytes_left_does_no_harm(mail: OutgoingMai
 
 def test_a_worker_that_lost_its_lease_does_not_send(mail: OutgoingMail, moody: tuple[Moody, Server]) -> None:
     (slow,) = claim(timezone.now() - 2 * LEASE)
-    assert recovery.sweep(timezone.now()) == (1, 0)
+    assert reconcile.sweep(timezone.now()) == (1, 0)
     (quick,) = claim()
     transport = SmtpTransport(moody[1])
     assert sender.deliver(slow, transport, "slow", {}) is SendStatus.NOT_NOW
@@ -174,7 +171,7 @@ def test_a_worker_that_lost_its_lease_does_not_send(mail: OutgoingMail, moody: t
 
 def test_a_late_verdict_of_a_worker_that_lost_its_lease_moves_nothing(mail: OutgoingMail) -> None:
     (slow,) = claim(timezone.now() - 2 * LEASE)
-    recovery.sweep(timezone.now())
+    reconcile.sweep(timezone.now())
     (quick,) = claim()
     assert mail_transitions.begin_data(quick, timezone.now())  # the other's bytes are leaving
     for status in (SendStatus.LATER, SendStatus.REFUSED, SendStatus.IN_DOUBT):

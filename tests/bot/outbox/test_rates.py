@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compose.policy.policy_file import read_policy
-from bot.compose.policy.rates import AHEAD, Rates, Slot, reserve_slot
+from bot.compose.policy import AHEAD, Rates, Slot, read_policy, reserve_slot
 from tests.conftest import NOW
 
 MM, LKML, DANA = "mm@kvack.example", "lkml@vger.example", "dana@dev.example"

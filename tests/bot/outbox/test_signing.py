@@ -14,8 +14,8 @@ from django.core.exceptions import ImproperlyConfigured
 from nacl.signing import SigningKey
 
 from bot import config
-from bot.outbox.composing.composer import compose_due
-from bot.outbox.signing import DkimKey, PatattKey, Signing, Unsigned
+from bot.notifications.report import compose_due
+from bot.outbox.transports import DkimKey, PatattKey, Signing, Unsigned
 from tests.mail_server import Moody, mail_server
 from tests.needs import need
 from tests.outbox import send

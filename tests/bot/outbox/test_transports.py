@@ -17,10 +17,16 @@ from typing import Any
 import pytest
 from aiosmtpd.smtp import AuthResult
 
-from bot.outbox.transports.choice import transport_of
-from bot.outbox.transports.port import Envelope, SendOutcome, SendStatus, Transport
-from bot.outbox.transports.sendmail import SendmailTransport
-from bot.outbox.transports.smtp import Server, SmtpTransport
+from bot.outbox.transports import (
+    Envelope,
+    SendmailTransport,
+    SendOutcome,
+    SendStatus,
+    Server,
+    SmtpTransport,
+    Transport,
+    transport_of,
+)
 from tests.mail_server import Moody, free_port, mail_server
 from tests.needs import need
 

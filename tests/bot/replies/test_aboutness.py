@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.mail.identity import BotIdentity
-from bot.replies.effect import Relation, Standpoint
+from bot.mail.settings import BotIdentity
 from bot.replies.reading import Reading, understand
-from bot.replies.which_report.aboutness import cures, is_backport, is_candidate_fix, is_in_series, speaks_to
+from bot.replies.rules.notation import Relation, Standpoint
+from bot.replies.which_report import cures, is_backport, is_candidate_fix, is_in_series, speaks_to
 from tracker.domain.events import Role
 
 ROBOT = "lkp@robot.example"

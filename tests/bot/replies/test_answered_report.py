@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.mail.message import parse
-from bot.replies.which_report.answered_report import answered_culprit
+from bot.replies.reading import answered_culprit
 
 SHA = "3b1f0c9d2e440000000000000000000000000000"
 SUBJECT = "[linus:master] [mm/vmscan]  3b1f0c9d2e:  vm-scan.ops_per_sec -12.4% regression"

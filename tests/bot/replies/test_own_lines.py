@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.mail.mime.flowed import unflow
+from bot.mail.body import unflow
 from bot.mail.patches import bare_title
 from bot.mail.quoting import TextLine
-from bot.replies.commands.grammar import find_commands
-from bot.replies.commands.own_lines import without_foreign_lines
-from bot.replies.prose.sentences import own_sentences
+from bot.replies.commands import find_commands, without_foreign_lines
+from bot.replies.sentences import own_sentences
 
 DIFF = """\
 diff --git a/docs/bot.txt b/docs/bot.txt

@@ -10,9 +10,8 @@ import pytest
 
 from bot.archives.sources import open_sources
 from bot.explain import explain
-from bot.mail.auth.trust_anchors import TrustAnchors
-from bot.mail.identity import BotIdentity
-from bot.replies.which_report.report_lookup import KnownReport
+from bot.mail.settings import BotIdentity, TrustAnchors
+from bot.replies.which_report import KnownReport
 
 # The servers that took these mails in, for the lists and for the archive.
 SERVERS = frozenset({"smtp.subspace.kernel.org", ".kernel.org", "mail.linux.dev", "mail.lfdr.de"})

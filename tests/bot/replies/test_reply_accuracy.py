@@ -11,8 +11,8 @@ from django.test import Client
 
 from benchmarks.accuracy import replies
 from benchmarks.accuracy.reading import accuracy
+from bot.documentation import measured, page
 from bot.replies.rules import RULES
-from bot.replies.rules.page import measured, page
 from tests.conftest import ROOT
 
 

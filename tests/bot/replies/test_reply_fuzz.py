@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.accuracy.replies import LKP
-from bot.archives.sources.mbox import read_mbox
+from bot.archives.files import read_mbox
 from bot.explain import explain
-from bot.replies.effect import Relation, Standpoint
 from bot.replies.effects import effects_of
 from bot.replies.reading import understand
+from bot.replies.rules.notation import Relation, Standpoint
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tracker.domain.events import Role
 

@@ -12,19 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.mail.identity import BotIdentity
 from bot.mail.message import parse
 from bot.mail.quoting import lines_in_context
-from bot.replies.classifier.model import Model, Opinion
-from bot.replies.effect import NOTHING, Effect, Mode, Relation, Standpoint, name_of
-from bot.replies.effects import content_effects, effects_by_rules, effects_of
-from bot.replies.lab_answers import candidate_helps, holds_table
-from bot.replies.meaning import intents_of
-from bot.replies.prose.courtesy import has_content
-from bot.replies.prose.sentences import own_sentences
+from bot.mail.settings import BotIdentity
+from bot.replies.classifier import Model, Opinion
+from bot.replies.effects import candidate_helps, content_effects, effects_by_rules, effects_of, holds_table, intents_of
 from bot.replies.reading import Reading, read
 from bot.replies.rules import OPERATORS, RULES, Rule
-from bot.replies.rules.phrases import expression
+from bot.replies.rules.notation import NOTHING, Effect, Mode, Relation, Standpoint, expression, name_of
+from bot.replies.sentences import has_content, own_sentences
 from tracker.domain.events import Role
 
 LAB = BotIdentity(

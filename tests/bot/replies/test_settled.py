@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.replies.effect import NOTHING, Effect, Mode
 from bot.replies.effects import MERE_RESPONSE, settled
+from bot.replies.rules.notation import NOTHING, Effect, Mode
 from tracker.domain.events import EventKind as K
 
 MERE = Effect(K.RESPONDED, Mode.AUTO, MERE_RESPONSE)

@@ -15,15 +15,15 @@ from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.results.errors import RejectedInput
-from bot.results.formats import measured_commits
+from bot.results.curves import extend_curves
+from bot.results.formats import perf_release_result
 from bot.results.recognise import read_path
-from bot.results.storage.curve_building import extend_curves
+from bot.results.values import RejectedInput
 from tests.world import World
-from tracker.domain.curves.points import CurvePoint
+from tracker.domain.curves import CurvePoint
 from tracker.models import BisectResult, Curve, CurveChange, CurveSegment, Machine, Metric, ReleaseResult, Scenario
-from tracker.services.curves import storage
-from tracker.services.curves.refresh import refresh_stale
+from tracker.services import curves
+from tracker.services.curve_changes import refresh_stale
 
 HEAD = "commit,date,machine,suite,metric,value,unit,direction,param:threads"
 
@@ -41,7 +41,7 @@ def csv_of(levels: Sequence[float], runs: int = 3, direction: str = "higher") ->
 
 
 @pytest.fixture
-def key(db: None) -> storage.CurveKey:
+def key(db: None) -> curves.CurveKey:
     metric = Metric.objects.create(name="wis.ops", direction="higher")
     scenario = Scenario.objects.create(key="wis|", suite="wis")
     return metric.pk, scenario.pk, Machine.objects.create(name="m1").pk
@@ -89,7 +89,9 @@ def test_a_fault_has_its_place(tmp_path: Path, text: str, why: str) -> None:
 @given(st.text(max_size=200))
 def test_junk_below_the_header_is_refused_or_read(text: str) -> None:
     with suppress(RejectedInput):
-        assert all(value["measurements"] for value in measured_commits.parse(HEAD + "\n" + text, "x"))
+        assert all(
+            value["measurements"] for value in perf_release_result.measured_commits_parse(HEAD + "\n" + text, "x")
+        )
 
 
 def test_a_bisection_puts_its_sides_and_steps_on_the_curve(world: World) -> None:
@@ -102,7 +104,7 @@ def test_a_bisection_puts_its_sides_and_steps_on_the_curve(world: World) -> None
     assert extend_curves(world.now) == 0
     headline = next(each for each in value["measurements"] if each["role"] == "headline")
     curve = Curve.objects.get(metric__name=headline["metric"])
-    found = [(each.build, each.samples) for each in storage.load(curve)]
+    found = [(each.build, each.samples) for each in curves.load(curve)]
     good, bad = value["parent"]["sha"], value["first_bad"]["sha"]
     assert [build for build, _ in found] == [f"{1:040x}", good, bad, f"{2:040x}"]
     assert dict(found)[bad] == tuple(headline["bad"]["samples"])
@@ -121,7 +123,7 @@ def test_a_result_that_can_t_be_drawn_stops_no_other(world: World, caplog: pytes
     BisectResult.objects.filter(pk=row.pk).update(payload=json.dumps(value))
     assert extend_curves(world.now) == 2
     assert "is on no curve" in caplog.text
-    assert {each.source for curve in Curve.objects.all() for each in storage.load(curve)} == {f"result {row.pk + 1}"}
+    assert {each.source for curve in Curve.objects.all() for each in curves.load(curve)} == {f"result {row.pk + 1}"}
 
 
 def test_what_was_derived_is_derived_again(world: World) -> None:
@@ -135,56 +137,56 @@ def test_what_was_derived_is_derived_again(world: World) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 400])
-def test_points_in_any_order_and_pieces_make_one_curve(world: World, key: storage.CurveKey, size: int) -> None:
+def test_points_in_any_order_and_pieces_make_one_curve(world: World, key: curves.CurveKey, size: int) -> None:
     every = [
         CurvePoint(world.now + timedelta(minutes=n), f"{n:040x}", (float(n), n + 0.5), f"result {n}")
         for n in range(1300)
     ]
     shuffled = every if size == 400 else random.Random(size).sample(every, 300)
     for start in range(0, len(shuffled), size):
-        storage.add({key: shuffled[start : start + size]})
+        curves.add({key: shuffled[start : start + size]})
     curve = Curve.objects.get()
-    assert storage.load(curve) == sorted(shuffled, key=lambda each: each.key)
+    assert curves.load(curve) == sorted(shuffled, key=lambda each: each.key)
     assert (curve.points, curve.samples) == (len(shuffled), 2 * len(shuffled))
     assert (curve.first_at, curve.last_at) == (min(each.at for each in shuffled), max(each.at for each in shuffled))
-    assert all(each.points <= 1.5 * storage.POINTS for each in curve.segments.all())
+    assert all(each.points <= 1.5 * curves.POINTS for each in curve.segments.all())
     middle = every[100].at
-    assert storage.load(curve, since=middle) == sorted((e for e in shuffled if e.at >= middle), key=lambda e: e.key)
-    assert storage.load(curve, until=middle) == sorted((e for e in shuffled if e.at < middle), key=lambda e: e.key)
+    assert curves.load(curve, since=middle) == sorted((e for e in shuffled if e.at >= middle), key=lambda e: e.key)
+    assert curves.load(curve, until=middle) == sorted((e for e in shuffled if e.at < middle), key=lambda e: e.key)
 
 
 def test_adding_takes_a_constant_number_of_queries(
-    world: World, key: storage.CurveKey, django_assert_max_num_queries: Any
+    world: World, key: curves.CurveKey, django_assert_max_num_queries: Any
 ) -> None:
     metric, scenario, _ = key
     machines = [Machine.objects.create(name=f"x{n}").pk for n in range(80)]
     points = {(metric, scenario, machine): [CurvePoint(world.now, "a", (1.0,), "x")] for machine in machines}
     with django_assert_max_num_queries(12):
-        storage.add(points)
+        curves.add(points)
     assert Curve.objects.count() == 80
 
 
 def test_looking_at_many_curves_takes_a_constant_number_of_queries(
-    world: World, key: storage.CurveKey, django_assert_max_num_queries: Any
+    world: World, key: curves.CurveKey, django_assert_max_num_queries: Any
 ) -> None:
     metric, scenario, _ = key
     machines = [Machine.objects.create(name=f"x{n}").pk for n in range(80)]
     for level, days in ((100.0, range(20)), (80.0, range(20, 30))):
         points = [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (level,), "x") for n in days]
-        storage.add({(metric, scenario, machine): points for machine in machines})
+        curves.add({(metric, scenario, machine): points for machine in machines})
         with django_assert_max_num_queries(14):
             assert refresh_stale(world.now) == 80
     assert CurveChange.objects.count() == 80
 
 
-def test_a_change_that_more_builds_deny_goes(world: World, key: storage.CurveKey) -> None:
+def test_a_change_that_more_builds_deny_goes(world: World, key: curves.CurveKey) -> None:
     def day(n: int, level: float) -> CurvePoint:
         return CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (level, level * 1.001), "x")
 
-    storage.add({key: [day(n, 100.0 if n < 20 else 80.0) for n in range(28)]})
+    curves.add({key: [day(n, 100.0 if n < 20 else 80.0) for n in range(28)]})
     refresh_stale(world.now)
     assert CurveChange.objects.get().is_regression
-    storage.add(
+    curves.add(
         {key: [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (100.0,) * 9, "y") for n in range(20, 28)]}
     )
     refresh_stale(world.now)
@@ -192,42 +194,42 @@ def test_a_change_that_more_builds_deny_goes(world: World, key: storage.CurveKey
     assert not Curve.objects.filter(stale=True).exists()
 
 
-def test_one_hostile_curve_stops_no_other(world: World, key: storage.CurveKey) -> None:
+def test_one_hostile_curve_stops_no_other(world: World, key: curves.CurveKey) -> None:
     """Its noise would be infinite, which no database stores."""
     metric, scenario, _machine = key
     other = (metric, scenario, Machine.objects.create(name="sound").pk)
     odd = [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (1e-100, 1e-100, 1e60), "x") for n in range(6)]
     sound = [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (100.0, 101.0), "x") for n in range(6)]
-    storage.add({key: odd, other: sound})
+    curves.add({key: odd, other: sound})
     assert refresh_stale(world.now) == 2
     assert refresh_stale(world.now) == 0
     assert [bool(each.noise) for each in Curve.objects.order_by("machine__name")] == [False, True]
 
 
-def test_what_comes_newest_first_makes_few_segments(world: World, key: storage.CurveKey) -> None:
+def test_what_comes_newest_first_makes_few_segments(world: World, key: curves.CurveKey) -> None:
     for n in reversed(range(40)):
-        storage.add({key: [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (100.0 if n < 20 else 80.0,), "x")]})
+        curves.add({key: [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (100.0 if n < 20 else 80.0,), "x")]})
     refresh_stale(world.now)
     curve = Curve.objects.get()
-    assert (curve.segments.count(), curve.points, len(storage.recent(curve))) == (1, 40, 40)
+    assert (curve.segments.count(), curve.points, len(curves.recent(curve))) == (1, 40, 40)
     assert CurveChange.objects.get().build == f"{20:040x}"
 
 
-def test_the_same_points_again_add_nothing(world: World, key: storage.CurveKey) -> None:
+def test_the_same_points_again_add_nothing(world: World, key: curves.CurveKey) -> None:
     """Times are stored to the second."""
     for _ in range(2):
-        storage.add({key: [CurvePoint(world.now + timedelta(microseconds=500_000), "a", (1.0, 2.0, 3.0), "x")]})
+        curves.add({key: [CurvePoint(world.now + timedelta(microseconds=500_000), "a", (1.0, 2.0, 3.0), "x")]})
     assert (Curve.objects.get().points, Curve.objects.get().samples) == (1, 3)
 
 
-def test_an_old_change_stays_when_the_builds_that_are_looked_at_move_on(world: World, key: storage.CurveKey) -> None:
+def test_an_old_change_stays_when_the_builds_that_are_looked_at_move_on(world: World, key: curves.CurveKey) -> None:
     def day(n: int) -> CurvePoint:
         return CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (100.0 if n < 503 else 80.0,), "x")
 
-    storage.add({key: [day(n) for n in range(1000)]})
+    curves.add({key: [day(n) for n in range(1000)]})
     refresh_stale(world.now)
     change = CurveChange.objects.get()
     for start in range(1000, 1500, 100):
-        storage.add({key: [day(n) for n in range(start, start + 100)]})
+        curves.add({key: [day(n) for n in range(start, start + 100)]})
         refresh_stale(world.now)
     assert CurveChange.objects.get() == change

@@ -14,11 +14,11 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.results.drop_directory import take_dropped
-from bot.results.errors import RejectedInput
 from bot.results.formats import perf_bisect_result as perf
+from bot.results.intake import take_dropped
 from bot.results.recognise import Input, read_path, read_stream
-from bot.results.storage.bisect_results import Taken, take
+from bot.results.storage import Taken, take
+from bot.results.values import RejectedInput
 from tests.conftest import ROOT
 from tests.world import World
 from tracker.models import BisectResult, Finding, OutgoingMail, Report, Tree
@@ -284,7 +284,7 @@ def test_a_log_and_its_samples_are_dropped_and_moved_together(
     os.utime(drop / "a.csv", (1, 1))
     assert take_dropped(drop, [], world.now) == 0  # its log may be on its way
     assert (drop / "a.csv").exists()
-    monkeypatch.setattr("bot.results.drop_directory._PARTNER_WAIT", 0)
+    monkeypatch.setattr("bot.results.intake._PARTNER_WAIT", 0)
     assert take_dropped(drop, [], world.now) == 0  # alone it is refused in the end
     assert "expected its git bisect log" in (drop / "refused" / "a.csv.reason").read_text()
     for name, text in (("b.csv", CSV), ("b.log", LOG)):

@@ -23,8 +23,8 @@ from tests.outbox import claim
 from tests.timers import Timers
 from tests.world import World
 from tracker.models import ApiKey, BisectResult, Finding, OutgoingMail
-from tracker.services.accounts import api_keys
-from tracker.services.accounts.api_keys import Scope
+from tracker.services import accounts
+from tracker.services.accounts import Scope
 
 URL = "/api/v1/results"
 
@@ -159,12 +159,12 @@ def test_keys_are_made_listed_and_revoked(db: None, capsys: pytest.CaptureFixtur
     assert made.startswith("perfwork_")
     (key,) = ApiKey.objects.all()
     assert made not in str(vars(key))
-    assert api_keys.find(made, timezone.now()) == key
+    assert accounts.api_keys_find(made, timezone.now()) == key
     call_command("apikey", "list")
     listed = capsys.readouterr().out
     assert (key.beginning in listed, "results as lab7, last used" in listed, made in listed) == (True, True, False)
     call_command("apikey", "revoke", "lab7")
-    assert api_keys.find(made, timezone.now()) is None
+    assert accounts.api_keys_find(made, timezone.now()) is None
     for arguments, why in (
         (["revoke", "lab7"], "no valid key is named 'lab7'"),
         (["create", "lab7", "--producer", "x"], "there is a key named 'lab7'"),

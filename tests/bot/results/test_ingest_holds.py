@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from bot.outbox.composing.composer import compose_due
+from bot.notifications.report import compose_due
 from tests.world import START, World
 from tracker.models import BisectResult, Finding, Metric, OutgoingMail, Release, Report
-from tracker.pages.triage.queries import table
-from tracker.services.reports import regrading
+from tracker.pages.triage.table import table
+from tracker.services import regrading
 
 SHA = "b" * 40
 
@@ -64,7 +64,7 @@ def test_a_doubtful_result_is_held_with_the_reason(world: World, changes: dict[s
 
 def test_a_culprit_without_an_author_is_held(world: World, client: Client) -> None:
     from bot.results.formats import bisect_log
-    from bot.results.storage.bisect_results import take
+    from bot.results.storage import take
     from tests.bot.results.test_ingest_bisect_log import CSV, LOG
 
     samples = "".join(line for line in CSV.splitlines(keepends=True) if "author" not in line)
@@ -226,7 +226,7 @@ def test_a_change_of_words_alone_is_held(world: World) -> None:
 
     from bot.git.inspection import CommitInspection
     from bot.results.recognise import read_path
-    from bot.results.storage.bisect_results import take
+    from bot.results.storage import take
     from tests.conftest import ROOT
 
     (one,) = read_path(ROOT / "fixtures" / "results" / "01-mm-vmscan.json")

@@ -12,17 +12,15 @@ from typing import Any
 import pytest
 
 from bot.git.inspection import inspect
-from bot.outbox.composing.composer import compose_due
+from bot.notifications.report import compose_due
+from bot.results.curves import extend_curves
 from bot.results.intake import take_in
 from bot.results.recognise import read_path
-from bot.results.storage.curve_building import extend_curves
-from bot.results.storage.replay import ReadAgain, read_again
+from bot.results.storage import ReadAgain, read_again
 from tests.world import World, state, status_text
-from tracker.domain.curves.points import CurvePoint
+from tracker.domain.curves import CurvePoint
 from tracker.models import Commit, Event, Finding, OutgoingMail, Report
-from tracker.services import mail_transitions
-from tracker.services.curves import storage
-from tracker.services.reports import regrading
+from tracker.services import curves, mail_transitions, regrading
 
 SHA = "b" * 40
 OTHER = {"id": "lab7-m2", "cpus": 8}
@@ -110,7 +108,7 @@ def test_the_effect_is_told_against_the_noise_that_is_known(world: World) -> Non
     history = [
         CurvePoint(world.now - timedelta(days=90 - n), f"{n:040x}", (level,), "x") for n, level in enumerate(levels)
     ]
-    storage.add({place: history})
+    curves.add({place: history})
     extend_curves(world.now)
     finding.refresh_from_db()
     # The median distance to 1000 is 10 of 1000, and 1.4826 times that is the robust spread.

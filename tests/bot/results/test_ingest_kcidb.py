@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.results.bisect_result import Result
-from bot.results.errors import RejectedInput
 from bot.results.formats import kcidb
 from bot.results.recognise import Input, read_bytes, reread
+from bot.results.values import RejectedInput, Result
 from tests.bot.results.test_ingest import JSON
 
 OLD, NEW = "a" * 40, "b" * 40

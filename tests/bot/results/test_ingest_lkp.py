@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.results.errors import RejectedInput
-from bot.results.formats import lkp, lkp_roots
+from bot.results.formats import lkp
 from bot.results.recognise import Input, read_path, read_paths, reread
+from bot.results.values import RejectedInput
 from tests.bot.results.test_ingest import JSON
 
 PARENT, CULPRIT = "a" * 40, "b" * 40
@@ -267,4 +267,4 @@ def test_any_value_is_a_result_or_a_refusal(value: Any, other: Any, field: str) 
 @given(st.text(max_size=200))
 def test_any_job_is_a_mapping_or_a_refusal(text: str) -> None:
     with contextlib.suppress(RejectedInput):
-        assert isinstance(lkp_roots._job(text, "job.yaml"), dict)
+        assert isinstance(lkp._job(text, "job.yaml"), dict)

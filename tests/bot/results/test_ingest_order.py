@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from bot.outbox.composing.composer import compose_due
-from bot.results.drop_directory import take_dropped
+from bot.notifications.report import compose_due
+from bot.results.intake import take_dropped
 from tests.outbox import act
 from tests.world import World
 from tracker.models import BisectResult, Commit, Event, Finding, Metric, OutgoingMail, Report
-from tracker.services.reports import regrading
+from tracker.services import regrading
 
 C, F = "c" * 40, "f" * 40
 FIXES = {"tag": "Fixes", "value": f'{C[:12]} ("mm: a")'}
@@ -232,7 +232,7 @@ def test_what_nobody_should_be_told_any_more_is_held(world: World) -> None:
     ],
 )
 def test_names_and_counts_have_an_end(world: World, field: str, value: Any, expected: str) -> None:
-    from bot.results.errors import RejectedInput
+    from bot.results.values import RejectedInput
 
     one = result_data(world, C, "c", 1000, 700)
     if field in ("side", "metric"):
@@ -262,16 +262,16 @@ def test_numbers_at_the_end_of_the_scale_are_taken(world: World, good: dict[str,
 
 
 def test_what_breaks_one_file_leaves_the_next_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bot.results.storage import bisect_results
+    from bot.results import storage
 
-    original = bisect_results.store_new
+    original = storage.store_new
 
     def fragile(results: Any, *rest: Any) -> None:
         if any(result.id == "a" for result in results):
             raise OverflowError("int too large")
         original(results, *rest)
 
-    monkeypatch.setattr(bisect_results, "store_new", fragile)
+    monkeypatch.setattr(storage, "store_new", fragile)
     drop = world.directory / "drop"
     drop.mkdir()
     for name, sha in (("a", C), ("b", "b" * 40)):
@@ -351,7 +351,7 @@ def test_the_drop_directory_goes_on_past_each_of_them(world: World) -> None:
 
 @pytest.mark.parametrize("field", ["sha", "tree", "metric", "email"])
 def test_a_line_break_is_in_no_name(world: World, field: str) -> None:
-    from bot.results.errors import RejectedInput
+    from bot.results.values import RejectedInput
 
     one = result_data(world, C, "c", 1000, 700)
     if field == "sha":
@@ -372,7 +372,7 @@ def test_a_parent_that_only_seemed_so_is_held(world: World) -> None:
 
     from bot.git.inspection import CommitInspection
     from bot.results.formats import bisect_log
-    from bot.results.storage.bisect_results import take
+    from bot.results.storage import take
     from tests.bot.results.test_ingest_bisect_log import BAD, CSV, LOG
 
     result = bisect_log.parse({"log": LOG, "samples": CSV}, "in")
@@ -396,8 +396,8 @@ def test_large_inputs_take_time_by_their_size(world: World) -> None:
     """What is refused of a large result is found as fast as in a small one; many metrics are no square of them."""
     import time
 
-    from bot.results.errors import RejectedInput
     from bot.results.formats import lkp, perf_bisect_result
+    from bot.results.values import RejectedInput
 
     one = result_data(world, C, "c", 1000, 700)
     one["measurements"][0]["good"]["samples"] = [1.0] * 1_000_000

@@ -14,10 +14,9 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.results.errors import RejectedInput
 from bot.results.formats import perf_release_result
-from bot.results.kernel_result import KernelResult
 from bot.results.recognise import read_bytes
+from bot.results.values import KernelResult, RejectedInput
 from tests.keys import token
 from tracker.models import BisectResult, Kernel, Measurement, ReleaseResult, ToolOutput
 

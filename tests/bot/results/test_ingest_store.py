@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 from django.db import DataError, IntegrityError, connection
 
-from bot.results.bisect_result import Result
-from bot.results.errors import Conflict, RejectedInput
+from bot.results import storage
 from bot.results.intake import take_in
 from bot.results.recognise import ADAPTERS, read_path, reread
-from bot.results.storage import bisect_results
-from bot.results.storage.bisect_results import Receipt, Taken, take_all
+from bot.results.storage import Receipt, Taken, take_all
+from bot.results.values import Conflict, RejectedInput, Result
 from tests.conftest import ROOT
 from tests.world import World
 from tracker.models import BisectResult, Commit, Finding, Report
@@ -91,14 +90,14 @@ def test_a_batch_tells_of_each_in_its_order(world: World) -> None:
 def test_a_batch_that_fails_is_taken_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One result that the database can't hold harms none of the others."""
     many = results(world, 3)
-    original = bisect_results.store_new
+    original = storage.store_new
 
     def hostile(batch: list[Result], *rest: Any) -> None:
         original(batch, *rest)
         if any(each.id == "r1" for each in batch):
             raise DataError("integer out of range\nmore words")
 
-    monkeypatch.setattr(bisect_results, "store_new", hostile)
+    monkeypatch.setattr(storage, "store_new", hostile)
     one, two, three = take_all(many, world.now, {})
     assert isinstance(one, Receipt)
     assert isinstance(three, Receipt)
@@ -109,7 +108,7 @@ def test_a_batch_that_fails_is_taken_one_by_one(world: World, monkeypatch: pytes
 
 
 def test_a_collision_with_another_worker_is_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = bisect_results.store_new
+    original = storage.store_new
     collisions = iter([IntegrityError("somebody made this machine"), None])
 
     def collide(*arguments: Any) -> None:
@@ -117,7 +116,7 @@ def test_a_collision_with_another_worker_is_tried_again(world: World, monkeypatc
         if error := next(collisions, None):
             raise error
 
-    monkeypatch.setattr(bisect_results, "store_new", collide)
+    monkeypatch.setattr(storage, "store_new", collide)
     (answer,) = take_all(results(world, 1), world.now, {})
     assert isinstance(answer, Receipt)
     assert answer.taken is Taken.NEW
@@ -132,10 +131,10 @@ def test_what_nobody_can_take_is_not_tried_for_ever(world: World, monkeypatch: p
         tries += 1
         raise IntegrityError("always")
 
-    monkeypatch.setattr(bisect_results, "store_new", fail)
+    monkeypatch.setattr(storage, "store_new", fail)
     with pytest.raises(IntegrityError):
         take_all(results(world, 1), world.now, {})
-    assert tries == bisect_results._TRIES
+    assert tries == storage._TRIES
 
 
 def test_a_commit_known_by_its_beginning_gets_its_whole_sha(world: World) -> None:

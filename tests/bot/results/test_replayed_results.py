@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.outbox.composing.composer import compose_due
-from bot.results.storage.replay import ReadAgain, read_again
+from bot.notifications.report import compose_due
+from bot.results.storage import ReadAgain, read_again
 from tests.world import World
 from tracker.models import BisectResult, Finding, Metric, OutgoingMail, Report
 

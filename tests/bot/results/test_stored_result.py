@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bot.results.formats import bisect_log, lkp, perf_bisect_result
-from bot.results.stored_result import ResultDetails, details_of
+from bot.results.recognise import ResultDetails, details_of
 
 OURS = {
     "good": {"sha": "a" * 40, "describe": "v6.11"},

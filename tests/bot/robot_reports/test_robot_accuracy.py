@@ -13,15 +13,12 @@ import pytest
 from django.test import Client
 
 from benchmarks.accuracy.robot_reports import DATASETS, OUTSIDE_REPORT, compared, folded, found_as
-from bot.archives.sources.mbox import read_mbox
-from bot.mail.identity import BotIdentity
+from bot.archives.files import read_mbox
+from bot.explain import report_json
 from bot.mail.message import parse
-from bot.robot_reports.as_json import report_json
-from bot.robot_reports.machine import MachineParts, machine_parts
-from bot.robot_reports.origin import Origin, find_origin
-from bot.robot_reports.recogniser import Recogniser
-from bot.robot_reports.report import find_report
-from bot.robot_reports.tags import find_tags
+from bot.mail.settings import BotIdentity
+from bot.robot_reports.fields import MachineParts, Origin, find_origin, find_tags, machine_parts
+from bot.robot_reports.report import Recogniser, find_report
 from tests.conftest import ROOT
 from tracker.domain.comparison_tables import FailedRuns, KeptTable, TableRow, pack, unpack
 from tracker.models import Finding, Message

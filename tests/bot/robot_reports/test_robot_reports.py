@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archives.sources.mbox import read_mbox
+from bot.archives.files import read_mbox
+from bot.explain import report_json
 from bot.mail.message import parse
-from bot.robot_reports.as_json import report_json
-from bot.robot_reports.recogniser import Recogniser
-from bot.robot_reports.report import find_report
-from bot.robot_reports.subject import ReportSubject, read_subject
-from bot.robot_reports.tables.table import parse_row
-from bot.robot_reports.value import RobotReport
+from bot.robot_reports.fields import ReportSubject, read_subject
+from bot.robot_reports.report import Recogniser, RobotReport, find_report
+from bot.robot_reports.tables import parse_row
 from tests.conftest import ROBOTS
 
 INVENTED = """\

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from kombu import Connection, Exchange, Queue
 
-from bot.celery import app
-from bot.runtime.file_broker import Transport
+from bot.celery import Transport, app
 
 MAIL = Queue("mail", Exchange("mail"), routing_key="mail")
 

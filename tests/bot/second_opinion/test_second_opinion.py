@@ -19,9 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.errors import Unreadable
-from bot.second_opinion.asking import ask_about_replies
-from bot.second_opinion.endpoint import Endpoint
-from bot.second_opinion.question import MEANINGS, parse_answer
+from bot.second_opinion import MEANINGS, Endpoint, ask_about_replies, parse_answer
 from bot.tasks import ask_second_opinions
 from tests.world import DANA, World, message_id, state
 from tracker.domain.events import EventKind

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from bot.upstream.tracking.build_order import order_builds
-from bot.upstream.tracking.follow import Patience, follow
+from bot.upstream.backfill import order_builds
+from bot.upstream.tracking import Patience, follow
 from tests.linux import Linux
 from tests.world import World
-from tracker.domain.curves.builds import builds_of
+from tracker.domain.curves import builds_of
 from tracker.models import Commit, Curve, CurveBuild, CurveChange, Landing, Report, Tree
 from tracker.models.git import TreeRole
-from tracker.pages.measurements.queries import curve_page
-from tracker.services.curves import reordering, storage
+from tracker.pages.measurements import curve_page
+from tracker.services import curves
 
 HEAD = "commit,date,machine,suite,metric,value,unit,direction"
 
@@ -57,7 +57,7 @@ class Lab:
         call_command("ingest", str(self.folder / "1.csv"))  # looks at stale curves, as the worker does
 
     def names(self) -> Sequence[str]:
-        return [build.name for build in builds_of(storage.load(Curve.objects.get()))]
+        return [build.name for build in builds_of(curves.load(Curve.objects.get()))]
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_what_comes_later_of_a_known_build_stands_in_its_place_at_once(lab: Lab)
     lab.measure({lab.slow: 81.0})
     curve = Curve.objects.get()
     assert lab.names() == [lab.before[0], lab.slow, lab.after[0]]
-    assert (curve.points, len({point.at for point in storage.load(curve) if point.build == lab.slow})) == (4, 1)
+    assert (curve.points, len({point.at for point in curves.load(curve) if point.build == lab.slow})) == (4, 1)
 
 
 def test_a_version_stands_at_its_tag_whenever_it_was_measured(lab: Lab) -> None:
@@ -102,7 +102,7 @@ def test_what_the_mainline_lacks_is_looked_for_again_when_it_has_changed(lab: La
     assert lab.names()[-1] == side
     assert CurveBuild.objects.get(moved=False).name == side
     with pytest.MonkeyPatch.context() as patch:  # nothing is asked of git as long as it is the same
-        patch.setattr("bot.upstream.tracking.build_order.git_order", None)
+        patch.setattr("bot.upstream.backfill.git_order", None)
         assert order_builds(lab.tree, lab.world.later()) == 0
     lab.linux.merge("merge it", "side")
     late = lab.linux.commit("a build after that")
@@ -120,7 +120,7 @@ def test_a_move_that_was_broken_off_is_finished_by_the_next(lab: Lab, monkeypatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(reordering, "_move", killed)
+        patch.setattr(curves, "_move", killed)
         lab.walk()
     assert lab.names() == [lab.slow, lab.before[0]]
     lab.walk()
@@ -138,11 +138,11 @@ def test_no_other_tree_orders_builds(lab: Lab) -> None:
 def test_a_large_curve_is_cut_into_segments_again(lab: Lab) -> None:
     lab.measure({lab.slow: 80.0} | dict.fromkeys(lab.before, 100.0))
     curve = Curve.objects.get()
-    many = [storage.CurvePoint(lab.world.now + timedelta(minutes=n), f"b{n}", (1.0, 2.0), "x") for n in range(1200)]
-    storage.add({(curve.metric_id, curve.scenario_id, curve.machine_id): many})
+    many = [curves.CurvePoint(lab.world.now + timedelta(minutes=n), f"b{n}", (1.0, 2.0), "x") for n in range(1200)]
+    curves.add({(curve.metric_id, curve.scenario_id, curve.machine_id): many})
     lab.walk()
     curve.refresh_from_db()
-    points = storage.load(curve)
+    points = curves.load(curve)
     assert [point.at for point in points] == sorted(point.at for point in points)
     assert (len(points), curve.points, curve.segments.count()) == (1221, 1221, 2)
     assert isinstance(curve.first_at, datetime)
@@ -155,7 +155,7 @@ def test_a_fix_that_was_not_measured_is_marked_at_the_first_build_with_it(lab: L
     key = (finding.metric_id, finding.scenario_id, finding.machine_id)
     fix = Commit.objects.create(sha="f" * 40)
     for moment, measured in ((lab.world.now, lab.after), (lab.world.now + timedelta(hours=2), ["e" * 40])):
-        storage.add({key: [storage.CurvePoint(moment, sha, (1.0, 2.0), "x") for sha in measured]})
+        curves.add({key: [curves.CurvePoint(moment, sha, (1.0, 2.0), "x") for sha in measured]})
     Report.objects.update(fix_sha=fix.sha)
     curve = Curve.objects.get(metric=finding.metric)
 

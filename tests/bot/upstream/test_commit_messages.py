@@ -8,12 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.git.commits import LogCommit
 from bot.git.inspection import inspect
-from bot.mail.identity import BotIdentity
-from bot.upstream.matching import Context, Seen, match_all
-from bot.upstream.references import MAX_NAMED, find_references
-from bot.upstream.tracked import Expected, Related, Tracked, TrackedReport
+from bot.git.repository import LogCommit
+from bot.mail.settings import BotIdentity
+from bot.upstream.matching import (
+    MAX_NAMED,
+    Context,
+    Expected,
+    Related,
+    Seen,
+    Tracked,
+    TrackedReport,
+    find_references,
+    match_all,
+)
 from tests.kernel import Kernel, closes
 from tests.world import DANA, LEE, START, World, message_id, state
 from tracker.domain.events import Part

@@ -9,7 +9,7 @@ import pytest
 from tests.kernel import ROBOT, TITLE, Kernel
 from tests.world import DANA, DIFF, LEE, message_id, state, status_text
 from tracker.models import Decision, Event, Report, Suggestion
-from tracker.services.reports import suggestions
+from tracker.services import report_actions
 
 # --- fixes --------------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ def test_fixes_alone_is_a_suggestion_that_goes_on_after_a_click(kernel: Kernel) 
     kernel.walk("linus")
     suggestion.refresh_from_db()
     assert (suggestion.kind, suggestion.tag) == ("fix_landed", "v9.1-rc2")
-    suggestions.decide(suggestion, Decision.ACCEPTED, "mira", kernel.world.now)
+    report_actions.decide(suggestion, Decision.ACCEPTED, "mira", kernel.world.now)
     assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
 
 
@@ -47,7 +47,7 @@ def test_an_accepted_fix_in_a_maintainers_tree_is_followed_to_its_version(kernel
     report = kernel.merged()
     fix = kernel.git.commit("mm: charge once", f'Fixes: {report.culprit.sha[:12]} ("{TITLE}")', on="mm")
     kernel.walk("linus", "mm")
-    suggestions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
+    report_actions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
     assert status_text(report) == "merged at v9.1-rc1, a fix is queued in mm"
     kernel.git.pick(fix, on="master", body="Taken by mail.")
     kernel.git.tag("v9.1-rc2")
@@ -60,7 +60,7 @@ def test_a_rejected_suggestion_is_not_asked_again(kernel: Kernel) -> None:
     report = kernel.merged()
     fix = kernel.git.commit("mm: charge once", f'Fixes: {report.culprit.sha[:12]} ("{TITLE}")', on="mm")
     kernel.walk("linus", "mm")
-    suggestions.decide(Suggestion.objects.get(), Decision.REJECTED, "mira", kernel.world.now)
+    report_actions.decide(Suggestion.objects.get(), Decision.REJECTED, "mira", kernel.world.now)
     kernel.git.pick(fix, on="next")
     kernel.walk("next")
     kernel.git.merge("Merge mm", "mm")
@@ -210,6 +210,6 @@ def test_where_only_mail_knows_the_culprit_title_and_author_tell(kernel: Kernel,
     if not landing:
         suggestion = Suggestion.objects.get()
         assert (suggestion.kind, suggestion.rule, suggestion.commit) == ("same_patch", "title_alone", sha)
-        suggestions.decide(suggestion, Decision.ACCEPTED, "mira", kernel.world.now)
+        report_actions.decide(suggestion, Decision.ACCEPTED, "mira", kernel.world.now)
         kernel.walk("linus")
         assert status_text(report) == "merged at v9.1-rc1, no response from author yet"

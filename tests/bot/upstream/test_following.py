@@ -8,18 +8,16 @@ from typing import Any
 
 import pytest
 
-from bot.demo.story import DANA
+from bot.demo import DANA
 from bot.errors import Busy, Unreadable
 from bot.mail.addresses import Address
-from bot.upstream import walk
-from bot.upstream.tracking import authors, bases
-from bot.upstream.tracking.follow import Patience, follow
+from bot.upstream import backfill, walk
+from bot.upstream.tracking import Patience, follow
 from tests.kernel import ROBOT, TITLE, Kernel, closes
 from tests.world import message_id, state, status_text
 from tracker.domain.events import Verdict
 from tracker.models import Commit, Decision, Event, Landing, Report, Suggestion, Tree
-from tracker.services import catalog
-from tracker.services.reports import suggestions
+from tracker.services import catalog, report_actions
 
 # --- landings -----------------------------------------------------------------------------------
 
@@ -102,7 +100,7 @@ def test_whom_maintainers_lists_speaks_for_a_culprit_that_nobody_signed(kernel: 
 def test_a_tree_is_asked_for_maintainers_once_and_for_some_at_a_time(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(authors, "_MAX_MAINTAINERS", 2)
+    monkeypatch.setattr(backfill, "_MAX_MAINTAINERS", 2)
     for number in range(3):
         kernel.report(kernel.git.commit(f"mm: change {number}"))
     kernel.walk("linus")
@@ -110,25 +108,25 @@ def test_a_tree_is_asked_for_maintainers_once_and_for_some_at_a_time(
     kernel.git.commit("another one")
     kernel.walk("linus")
     assert Commit.objects.filter(maintainers=[]).count() == 3
-    monkeypatch.setattr(authors, "touched_in", None)
+    monkeypatch.setattr(backfill, "touched_in", None)
     kernel.git.commit("and one more")
     kernel.walk("linus")
 
 
 def test_merges_keep_nobody_out(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     """A merge has no patch-id, so that each walk asks for it again."""
-    monkeypatch.setattr(authors, "_MAX_INSPECTED", 1)
+    monkeypatch.setattr(backfill, "_MAX_INSPECTED", 1)
     for number in range(8):
         merge = kernel.report(kernel.git.commit(f"Merge {number}"))
         Commit.objects.filter(report=merge).update(patch_id="", maintainers=[])
     other = kernel.report(kernel.git.commit("mm: b"))
-    assert list(authors.find(kernel.git.path).commits) == [other.culprit.sha]
+    assert list(backfill.find(kernel.git.path).commits) == [other.culprit.sha]
 
 
 def test_a_tree_of_thousands_of_odd_names_is_described(kernel: Kernel) -> None:
     sha = kernel.git.commit("mm: a")
     odd = [f"v4.19.7-rt7-rebase-{number:06}" for number in range(9000)]  # more than one argument may hold
-    assert bases.describe(kernel.git.path, {sha: sha}, odd).keys() <= {sha}
+    assert backfill.describe(kernel.git.path, {sha: sha}, odd).keys() <= {sha}
 
 
 def test_a_culprit_that_can_not_be_read_now_is_asked_for_again(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +136,7 @@ def test_a_culprit_that_can_not_be_read_now_is_asked_for_again(kernel: Kernel, m
         raise Unreadable("git took longer than 60 s")
 
     with monkeypatch.context() as patch:
-        patch.setattr(authors, "touched_in", unreadable)
+        patch.setattr(backfill, "touched_in", unreadable)
         kernel.walk("linus")
     culprit = Commit.objects.get(report__isnull=False)
     assert (culprit.author_email != "", culprit.maintainers) == (True, None)
@@ -205,7 +203,7 @@ def test_a_culprit_that_is_gone_is_dropped_by_a_click(kernel: Kernel) -> None:
     kernel.walk("next")
     kernel.git.point("next", kernel.git.head("master"))
     kernel.walk("next")
-    assert suggestions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
+    assert report_actions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
     assert state(report) == "dropped"
 
 
@@ -293,7 +291,7 @@ def test_what_was_dropped_by_a_click_and_lands_is_open_again(kernel: Kernel) -> 
     kernel.walk("linus", "next")
     kernel.git.point("next", kernel.git.head("master"))
     kernel.walk("linus", "next")
-    suggestions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
+    report_actions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
     assert state(report) == "dropped"
     kernel.git.now = kernel.world.now
     kernel.git.merge("Merge it all the same", sha)

@@ -12,11 +12,10 @@ import pytest
 
 from bot.errors import Unreadable
 from bot.git import repository as git
-from bot.git.graph import Graph
-from bot.git.log import read_log
-from bot.git.refs import Refs, read_refs
-from bot.mail.identity import BotIdentity
-from bot.upstream.tracking.track import track
+from bot.git.history import Graph, read_log
+from bot.git.repository import Refs, read_refs
+from bot.mail.settings import BotIdentity
+from bot.upstream.tracking import track
 from tests.made_history import build, history
 from tracker.domain import versions
 from tracker.domain.events import Verdict

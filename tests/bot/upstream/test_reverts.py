@@ -7,7 +7,7 @@ import pytest
 from tests.kernel import TITLE, Kernel, closes
 from tests.world import LEE, message_id, state, status_text
 from tracker.models import Decision, Suggestion
-from tracker.services.reports import suggestions
+from tracker.services import report_actions
 
 # --- reverts ------------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ def test_a_doubtful_revert_of_a_fix_counts_after_a_click(kernel: Kernel) -> None
     kernel.git.tag("v9.1-rc2")
     kernel.walk("linus")
     assert state(report) == "fixed"
-    assert suggestions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
+    assert report_actions.decide(Suggestion.objects.get(), Decision.ACCEPTED, "mira", kernel.world.now)
     assert status_text(report) == "merged at v9.1-rc1, but the fix has been reverted in v9.1-rc2"
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from bot.upstream.tracking.track import track
+from bot.upstream.tracking import track
 from tests.kernel import TITLE, Kernel, closes
 from tests.world import message_id, state, status_text
 from tracker.models import StableSeries, Tree
-from tracker.services.reports.report_summary import refresh
+from tracker.services.report_summary import refresh
 
 # --- stable -------------------------------------------------------------------------------------
 

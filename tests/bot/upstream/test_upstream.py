@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from bot.errors import Unreadable
-from bot.git.refs import read_refs
-from bot.upstream.tracking.track import track
+from bot.git.repository import read_refs
+from bot.upstream.tracking import track
 from tests.world import DANA, START, World, message_id, state, status_text
 from tracker.models import Commit, Landing, Release, Report, Tree
 from tracker.models.git import TreeRole
-from tracker.services.reports.report_summary import refresh
+from tracker.services.report_summary import refresh
 
 
 def git(world: World, *arguments: str) -> str:

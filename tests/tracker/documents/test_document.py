@@ -13,8 +13,9 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.charts.bars import bars, letters
-from tracker.documents import markdown, text
+from tracker.charts import bars, letters
+from tracker.documents import blocks as markdown
+from tracker.documents import blocks as text
 from tracker.documents.blocks import (
     Block,
     Bullets,
@@ -27,11 +28,11 @@ from tracker.documents.blocks import (
     Prose,
     TableBlock,
     Verbatim,
+    as_json,
 )
-from tracker.documents.forms import as_json
 from tracker.domain.kernel_comparison import Box, Cell, lines
 from tracker.domain.kernel_comparison import Test as Tried
-from tracker.domain.statistics.samples import SampleSummary
+from tracker.domain.statistics import SampleSummary
 
 HOSTILE = '<script>alert(1)</script> | *a* _b_ `c` [d](javascript:x) # e & \x1b[31m \u202e "f"\n- g'
 (LINE,) = lines(
@@ -92,7 +93,7 @@ ROWS: list[tuple[Block, str, str, str]] = [
 def test_each_block_in_its_forms(block: Block, plain: str, marked: str, page: str) -> None:
     doc = document(block)
     assert plain in text.render(doc)
-    assert marked in markdown.render(doc)
+    assert marked in markdown.markdown_render(doc)
     assert page in html(doc)
 
 
@@ -123,7 +124,7 @@ def test_foreign_text_is_shown_and_not_obeyed() -> None:
     plain = text.render(doc)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", plain)
     escaped = tuple(block for block in doc.blocks if not isinstance(block, Prose | Verbatim))
-    marked = markdown.render(Document(HOSTILE, HOSTILE, escaped))
+    marked = markdown.markdown_render(Document(HOSTILE, HOSTILE, escaped))
     shown = python_markdown.markdown(marked, extensions=["tables"])
     assert "<script" not in shown
     assert "<em>" not in shown
@@ -139,7 +140,7 @@ def test_no_text_breaks_a_form(content: str) -> None:
     longest = max(map(len, re.split(r"\s", text.line(content))), default=0)
     for line in text.render(doc).splitlines():
         assert len(line) <= max(text.WIDTH, longest + 30)
-    shown = python_markdown.markdown(markdown.render(document(Paragraph(content))))
+    shown = python_markdown.markdown(markdown.markdown_render(document(Paragraph(content))))
     assert nh3.clean(shown, tags={"h1"}).count("<") == 2  # the title alone is markup
     assert json.loads(as_json(doc))["blocks"][1]["text"] == content
 
@@ -148,7 +149,9 @@ def test_no_text_breaks_a_form(content: str) -> None:
     "content", ["1.05", "2.6.24.2", "1. one", "- one", "+ one", "= x", "===", "---", "10) ten", "#1", "a_b"]
 )
 def test_what_looks_like_a_list_is_none_in_markdown(content: str) -> None:
-    shown = unescape(python_markdown.markdown(markdown.render(document(Paragraph(content), Bullets([content])))))
+    shown = unescape(
+        python_markdown.markdown(markdown.markdown_render(document(Paragraph(content), Bullets([content]))))
+    )
     assert f"<p>{content}</p>" in shown
     assert f"<li>{content}</li>" in shown
 
@@ -165,7 +168,7 @@ def test_links_tell_their_place_where_there_is_one() -> None:
     doc = document(Bullets([DocumentLink("a report", "/report/1/"), DocumentLink("elsewhere", "https://x.example/")]))
     assert "- a report\n- elsewhere <https://x.example/>" in text.render(doc)
     assert "- a report <https://p.example/report/1/>" in text.render(doc, "https://p.example")
-    assert "[a report](https://p.example/report/1/)" in markdown.render(doc, "https://p.example")
+    assert "[a report](https://p.example/report/1/)" in markdown.markdown_render(doc, "https://p.example")
 
 
 @pytest.mark.parametrize(("content", "columns"), [("abc", 3), ("日本", 4), ("e\u0301", 1)])

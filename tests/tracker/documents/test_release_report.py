@@ -19,7 +19,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.conftest import NOW
-from tracker.documents import markdown, text
+from tracker.documents import blocks as markdown
+from tracker.documents import blocks as text
 from tracker.documents.blocks import (
     Block,
     Bullets,
@@ -32,7 +33,7 @@ from tracker.documents.blocks import (
     TableBlock,
 )
 from tracker.models import Curve, Kernel, Machine, Measurement, Release, Report, ReportHighlight, TextRevision
-from tracker.pages.release_report.queries import document
+from tracker.pages.release_report import document
 
 DEVIATIONS = {
     "order": "the introduction announces merged changes before parameters, its body has them the other way: ours too",
@@ -224,7 +225,7 @@ def test_each_form_tells_all_of_it(v5_6: Release, report: Document, client: Clie
     marked = client.get("/v5.6/report.md").content.decode()
     today = document(v5_6, "0-Day CI", timezone.now())
     assert plain == text.render(today, "http://127.0.0.1:8000")
-    assert marked == markdown.render(today, "http://127.0.0.1:8000")
+    assert marked == markdown.markdown_render(today, "http://127.0.0.1:8000")
     data = json.loads(client.get("/v5.6/report.json").content)
     tables = [block for block in data["blocks"] if block["kind"] == "table"]
     assert [len(table["rows"]) for table in tables] == [15, 11, 43]

@@ -12,14 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archives.sources.mbox import read_mbox
-from tracker.charts.bisection import chart, groups_of, measured_later, read_payload, side
-from tracker.charts.sparkline import paths
-from tracker.domain.scale import round_values
+from bot.archives.files import read_mbox
+from tracker.charts import chart, groups_of, measured_later, paths, read_payload, side
+from tracker.domain.text import round_values
 from tracker.domain.track_record import Past, record
-from tracker.pages.reports.exports import as_mbox, packed
-from tracker.pages.reports.thread import passages
-from tracker.services.reports.report_summary import HEIGHT, spark, urgency
+from tracker.pages.report import exports_as_mbox, packed, passages
+from tracker.services.report_summary import HEIGHT, spark, urgency
 from tracker.templatetags.words import as_markdown
 
 TESTED = [  # in the order of the tests: halving what is left
@@ -148,7 +146,7 @@ def test_no_letter_of_a_mail_is_lost(text: str, quotes: list[str]) -> None:
 
 def test_an_mbox_can_be_read_again() -> None:
     mails = [b"Subject: a\r\n\r\nFrom here\r\n>From there\r\n", b"Subject: b\n\nx"]
-    made = b"".join(as_mbox(mails))
+    made = b"".join(exports_as_mbox(mails))
     assert made.count(b"From mboxrd@z") == 2
     assert b"\n>From here\n>>From there\n\n" in made
 
@@ -161,7 +159,7 @@ BODIES = st.lists(
 @given(st.lists(BODIES, min_size=1, max_size=4))
 def test_an_mbox_gives_back_every_byte(bodies: list[bytes]) -> None:
     mails = [b"Subject: a\n\n" + body.replace(b"\r", b"") + b"\n" for body in bodies]
-    made = b"".join(packed(as_mbox(mails)))
+    made = b"".join(packed(exports_as_mbox(mails)))
     with tempfile.NamedTemporaryFile(suffix=".mbox.gz") as file:
         file.write(made)
         file.flush()

@@ -13,9 +13,9 @@ from django.core.management import call_command
 from django.test import Client
 
 from tests.conftest import ROOT
-from tracker.documents.triage_table import PrintedRow, PrintedTable
+from tracker.documents.blocks import PrintedRow, PrintedTable
 from tracker.models import Release
-from tracker.pages.triage.queries import table
+from tracker.pages.triage.table import table
 
 # What may differ, and why. All else is equal to the letter.
 TYPO = {"52262ee567": ("merged at at v5.6-rc2", "merged at v5.6-rc2")}

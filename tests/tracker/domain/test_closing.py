@@ -8,9 +8,7 @@ import pytest
 
 from tests.tracker.domain.test_remembered import DAY, NEW, event, folded
 from tracker.domain.events import Awaited, EventData, EventKind, State, Verdict
-from tracker.domain.report_state.fold import fold
-from tracker.domain.report_state.state import Fix
-from tracker.domain.report_state.text import status_text
+from tracker.domain.report_state import Fix, fold, status_text
 
 H = EventKind
 FIRST = event(H.FIX_LANDED, commit="f1", tag="v5.7", title="one")

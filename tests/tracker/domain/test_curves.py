@@ -10,12 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.accuracy.made_series import KINDS, made, returned
-from tracker.domain.curves.builds import builds_of
-from tracker.domain.curves.curve_reading import ReportedChange, read_curve, undone
-from tracker.domain.curves.history import history_before
-from tracker.domain.curves.noise import CurveNoise, noise_of
-from tracker.domain.curves.points import CurvePoint, merged, pack, unpack
-from tracker.domain.statistics.change_points import AFTER, LEAST_BEFORE, change_points
+from tracker.domain.change_points import AFTER, LEAST_BEFORE, change_points
+from tracker.domain.curves import (
+    CurveNoise,
+    CurvePoint,
+    ReportedChange,
+    builds_of,
+    history_before,
+    merged,
+    noise_of,
+    pack,
+    read_curve,
+    undone,
+    unpack,
+)
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 

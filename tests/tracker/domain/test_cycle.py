@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tracker.charts.cycle import chart
-from tracker.domain.release_cycle import CyclePoint, ReportSpan, points, steps, upcoming
+from tracker.charts import cycle_chart
+from tracker.domain.versions import CyclePoint, ReportSpan, points, steps, upcoming
 
 OPENED = datetime(2020, 1, 26, tzinfo=UTC)
 RC1 = OPENED + timedelta(days=14)
@@ -46,10 +46,10 @@ def test_a_burn_down_counts_regressions() -> None:
     spans = [span(0), span(3, 9), span(8), span(9, 10), span(2, regression=False), span(30)]
     burn_down = steps([CyclePoint("rc1", day(1)), CyclePoint("rc2", day(8)), CyclePoint("rc3", day(15))], spans)
     assert [(step.new, step.closed, step.open) for step in burn_down] == [(1, 0, 1), (2, 0, 3), (1, 2, 2)]
-    drawn = chart(burn_down)
+    drawn = cycle_chart(burn_down)
     assert drawn is not None
     assert drawn.description == "Open regressions: 1 at rc1, 3 at rc2, 2 at rc3"
     assert len(drawn.dots) == 3
     assert min(y for _, y, _, _ in drawn.dots) == next(y for _, y, _, number in drawn.dots if number == 3)
-    assert chart(burn_down[:1]) is None
-    assert chart(steps([CyclePoint("rc1", day(1)), CyclePoint("rc2", day(2))], [])) is not None
+    assert cycle_chart(burn_down[:1]) is None
+    assert cycle_chart(steps([CyclePoint("rc1", day(1)), CyclePoint("rc2", day(2))], [])) is not None

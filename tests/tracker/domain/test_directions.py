@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.domain.metrics.direction import RULES, direction_of, rule_of
-from tracker.domain.metrics.units import unit_of
+from tracker.domain.metrics import RULES, direction_of, rule_of, unit_of
 
 CASES = [
     ("aim7.jobs-per-min", "higher", "jobs/min"),

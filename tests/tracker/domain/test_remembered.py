@@ -9,10 +9,7 @@ from typing import Any
 import pytest
 
 from tracker.domain.events import Awaited, EventData, EventKind, Role, State, Verdict
-from tracker.domain.report_state.fold import fold
-from tracker.domain.report_state.remember import remember
-from tracker.domain.report_state.state import Fix, ReportState
-from tracker.domain.report_state.text import status_text
+from tracker.domain.report_state import Fix, ReportState, fold, remember, status_text
 
 H = EventKind
 DAY = datetime(2026, 3, 1, tzinfo=UTC)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.domain.search.completion import MOST, suggestions
-from tracker.domain.search.query import parse
+from tracker.domain.search import MOST, parse, suggestions
 
 NAMES = {
     "subsystem": ["fs/xfs", "mm", "xfs", "net sched"],

@@ -10,11 +10,21 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bot.results.bisect_result import MeasurementData
+from bot.results.values import MeasurementData
 from tracker.domain.events import Grade, Verdict
-from tracker.domain.statistics.change import better_pct, change_pct, verdict_of
-from tracker.domain.statistics.samples import SampleSummary, summarise
-from tracker.domain.statistics.significance import Graded, effect, grade, grade_all, overlap, welch
+from tracker.domain.statistics import (
+    Graded,
+    SampleSummary,
+    better_pct,
+    change_pct,
+    effect,
+    grade,
+    grade_all,
+    overlap,
+    summarise,
+    verdict_of,
+    welch,
+)
 
 GOOD, BAD = (1001.0, 998.0, 1003.0), (702.0, 699.5, 701.0)
 

@@ -11,10 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracker.domain.events import CLOSED, Awaited, EventData, EventKind, Role, State, Verdict
-from tracker.domain.report_state.fold import fold
-from tracker.domain.report_state.state import ReportState
-from tracker.domain.report_state.steps import STEPS
-from tracker.domain.report_state.text import status_text
+from tracker.domain.report_state import STEPS, ReportState, fold, status_text
 
 H = EventKind
 DAY = datetime(2026, 3, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.domain.text.web_links import LONGEST, commit_url, reply_url
+from tracker.domain.text import LONGEST, commit_url, reply_url
 
 SHA = "3b1f0c9d2e44"
 

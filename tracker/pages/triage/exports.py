@@ -12,9 +12,8 @@ from typing import Any
 import orjson
 from django.utils.feedgenerator import Atom1Feed
 
-from tracker.documents.markdown import escaped
-from tracker.domain.text.formats import NONE, number, signed_pct
-from tracker.domain.text.spreadsheet import safe_cell
+from tracker.documents.blocks import escaped
+from tracker.domain.text import NONE, number, safe_cell, signed_pct
 
 WIDTH = 78  # columns
 _INDENT = " " * 8

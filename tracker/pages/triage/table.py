@@ -2,22 +2,259 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Prefetch, QuerySet, Subquery
+from django.core.cache import cache
+from django.db.models import Count as Number
+from django.db.models import Exists, F, OuterRef, Prefetch, QuerySet, Subquery, TextField, Value
+from django.db.models.functions import Cast, Coalesce
+from django.urls import reverse
 
-from tracker.documents.triage_table import LIMIT, PrintedRow, PrintedTable
+from tracker.charts import described, paths
+from tracker.documents.blocks import LIMIT, PrintedRow, PrintedTable
+from tracker.domain import text as formats
+from tracker.domain.events import CLOSED, OPEN, Verdict
 from tracker.models import Finding, Release, ReleaseCandidate, Report
 from tracker.pages.report_json import directions, report_json
-from tracker.pages.triage import rows as lines
-from tracker.pages.triage.counts import Counts
-from tracker.pages.triage.filters import NAMES, NOT
-from tracker.pages.triage.query import SECTIONS, TriageQuery
-from tracker.services.reports.report_summary import clipped
+from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, TriageQuery
+from tracker.services.report_summary import clipped
+
+# --- A report as a table row, with every cell formatted so that templates compute nothing. Pure ---
+
+# The columns that a row needs; no others are loaded.
+COLUMNS = (
+    *("pk", "revision", "verdict", "state", "status", "awaited", "assignee", "title", "given_title", "subsystem"),
+    *("metric", "machine", "suite", "scenario", "base", "author", "change", "noise_pct", "spark", "effect", "weight"),
+    *("blocks", "lacks_fix", "urgency", "fix_title", "fix_sha", "fix_landing", "reported_at", "last_human_reply_at"),
+    *("culprit__sha", "culprit__title"),
+)
+TITLE = 300  # characters of a title; the report's page shows all of it
+_MARKS: Mapping[str, str] = {Verdict.REGRESSION: "▼", Verdict.IMPROVEMENT: "▲", Verdict.UNKNOWN: "◆"}
+
+
+@dataclass(frozen=True, slots=True)
+class TriageRow:
+    """One row. `age` and `silence` are durations until now; `good` and `bad` are the paths of a sparkline."""
+
+    pk: int
+    revision: int
+    sha: str
+    title: str
+    subsystem: str
+    verdict: str
+    mark: str
+    blocks: str
+    metric: str
+    change: str
+    noise: str
+    effect: str
+    good: str
+    bad: str
+    width: int
+    samples: str
+    scenario: str
+    suite: str
+    machine: str
+    base: str
+    author: str
+    age: str
+    reported: str
+    silence: str
+    awaited: str
+    assignee: str
+    fix: str
+    landing: str
+    lacks_fix: bool
+    state: str
+    status: str
+    was: str = ""  # the status before the change that this row answers
+    batch: str = ""  # with which that change can be undone
+
+    @property
+    def undo_url(self) -> str:
+        return reverse("undo-change")
+
+    @property
+    def url(self) -> str:
+        return reverse("report", args=[self.sha])
+
+    @property
+    def sha10(self) -> str:
+        return self.sha[:10]
+
+    @property
+    def state_label(self) -> str:
+        return self.state.replace("_", " ")
+
+
+def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
+    """Return the row of a report from its COLUMNS."""
+    good, bad, width = paths(values["spark"])
+    change, noise, effect = values["change"], values["noise_pct"], values["effect"]
+    closed = values["state"] in CLOSED
+    return TriageRow(
+        pk=values["pk"],
+        revision=values["revision"],
+        sha=values["culprit__sha"],
+        title=_title(values).removeprefix(f"{values['subsystem']}: "),
+        subsystem=values["subsystem"],
+        verdict=values["verdict"],
+        mark=_MARKS[values["verdict"]],
+        blocks="" if closed else values["blocks"],
+        metric=values["metric"],
+        change=formats.signed_pct(change),
+        noise=f"± {noise:.0f}%" if noise and noise >= 2 else "",
+        effect=f"{formats.multiple(effect)} noise" if effect is not None else "",
+        good=good,
+        bad=bad,
+        width=width,
+        samples=described(values["spark"]),
+        scenario=values["scenario"],
+        suite=values["suite"],
+        machine=values["machine"],
+        base=values["base"],
+        author=values["author"],
+        age=formats.age(values["reported_at"], now),
+        reported=f"{values['reported_at']:%Y-%m-%d}" if values["reported_at"] else "",
+        silence=formats.age(values["last_human_reply_at"], now),
+        awaited="" if values["awaited"] == "nobody" or closed else values["awaited"],
+        assignee=values["assignee"],
+        fix=(values["fix_title"] or values["fix_sha"][:12])[:TITLE],
+        landing=values["fix_landing"],
+        lacks_fix=values["lacks_fix"],
+        state=values["state"],
+        status=values["status"],
+    )
+
+
+def _title(values: Mapping[str, Any]) -> str:
+    """Return the title to show: the given one, the commit's, or the end of the mail's subject."""
+    title: str = values["given_title"] or values["culprit__title"] or values["title"].rpartition(": ")[2]
+    return title[:TITLE]
+
+
+# --- How many reports of a release each filter value would show, cached until one of its reports changes ---
+# The cache key is the release's newest event, which an index finds. A change without an event, such as a renamed
+# machine, shows after KEEP seconds at the latest.
+
+KEEP = 60.0  # seconds
+MOST = 40  # values that a filter offers; others can still be given in the URL
+# The counted filters and their columns.
+COUNTED: Mapping[str, str] = {
+    "state": "state",
+    "kind": "verdict",
+    "awaiting": "awaited",
+    "subsystem": "subsystem",
+    "suite": "suite",
+    "metric": "metric",
+    "machine": "machine",
+    "author": "author",
+    "assigned": "assignee",
+    "stable": "lacks_fix",
+    "blocking": "blocks",
+}
+
+
+_NO = ("", "0", "false")  # as SQLite and PostgreSQL write it
+
+
+_LISTED = "listed"  # the states of what a table lists
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A filter value and the number of the release's reports that have it."""
+
+    value: str
+    number: int
+
+
+Counts = Mapping[str, Sequence[Count]]  # by filter; by section, how many are open and closed
+
+
+def newest(column: str) -> Subquery:
+    """Return a subquery for the newest event in a section of a release, to annotate with."""
+    rows = Report.objects.filter(**{column: OuterRef("version")}).order_by("-revision")
+    return Subquery(rows.values("revision")[:1])
+
+
+def _number(column: str) -> Subquery:
+    rows = Report.objects.filter(**{column: OuterRef("version")}).order_by()
+    return Subquery(rows.values(column).annotate(many=Number("pk")).values("many"))
+
+
+def stamped(releases: QuerySet[Release]) -> QuerySet[Release]:
+    """Annotate releases with a stamp that changes with every event of one of their reports, and if one leaves."""
+    return releases.annotate(
+        news=Coalesce(newest("merged_release"), 0),
+        other_news=Coalesce(newest("shift_left_release"), 0),
+        many=Coalesce(_number("merged_release"), 0),
+        other_many=Coalesce(_number("shift_left_release"), 0),
+    )
+
+
+def stamp(release: Release) -> str:
+    """Return the stamp of a release that came from `stamped`."""
+    values = vars(release)
+    return ":".join(str(values[name]) for name in ("id", "news", "other_news", "many", "other_many"))
+
+
+def counts(release: Release) -> Counts:
+    """Return the counts of each filter, the most frequent value first; one query if something has changed."""
+    key = f"counts:{stamp(release)}"
+    found: Counts | None = cache.get(key)
+    if found is None:
+        found = _counted(release.version)
+        cache.set(key, found, KEEP)
+    return found
+
+
+def _counted(version: str) -> Counts:
+    """Count with one statement, each column of each section from its index. A report in both sections counts twice."""
+    parts = [
+        Report.objects.filter(**{column: version})
+        .order_by()
+        .values_list(Value(section), Value(name), Cast(counted, TextField()))
+        .annotate(number=Number("pk"))
+        for section, column in SECTIONS.items()
+        for name, counted in COUNTED.items()
+    ]
+    tallies: dict[str, Counter[str]] = {name: Counter() for name in COUNTED}
+    sections: dict[str, Counter[str]] = {"merged": Counter(), "shifted": Counter()}
+    parts += [
+        Report.objects.filter(**{column: version})
+        .exclude(verdict=Verdict.IMPROVEMENT)  # which the table shows on request only
+        .order_by()
+        .values_list(Value(section), Value(_LISTED), Cast("state", TextField()))
+        .annotate(number=Number("pk"))
+        for section, column in SECTIONS.items()
+    ]
+    for section, name, value, number in parts[0].union(*parts[1:], all=True):
+        if name == _LISTED:
+            sections[section]["open" if value in OPEN else "closed"] += number
+        else:
+            tallies[name][value] += number
+    by_section = {name: [Count(*each) for each in tally.items()] for name, tally in sections.items()}
+    return {**{name: _offered(name, tally) for name, tally in tallies.items()}, **by_section}
+
+
+def _offered(name: str, tally: Counter[str]) -> list[Count]:
+    """Return the values of a filter as they are written in its URL."""
+    if name in FLAGS:
+        number = sum(many for value, many in tally.items() if value not in _NO)
+        return [Count(FLAGS[name], number)] if number else []
+    if name == "assigned":
+        tally["nobody"] = tally.pop("", 0)
+    counted = [(value, many) for value, many in tally.items() if value and many]
+    return [Count(*each) for each in sorted(counted, key=lambda each: (-each[1], each[0]))[:MOST]]
+
+
+# --- The rows of a release's triage table: reports merged in its cycle, and reports from other trees (shift-left) ---
 
 BOTH = 50  # rows per section when both are shown
 ONE = 100  # rows of a single section
@@ -29,7 +266,7 @@ class TriageSection:
 
     name: str
     heading: str
-    rows: Sequence[lines.TriageRow]
+    rows: Sequence[TriageRow]
     group: str
     after: str
     before: str
@@ -37,11 +274,11 @@ class TriageSection:
     closed: int | None = None
 
     @property
-    def groups(self) -> Iterator[tuple[str, list[lines.TriageRow]]]:
+    def groups(self) -> Iterator[tuple[str, list[TriageRow]]]:
         """Yield the rows grouped by their common value; one group named "" if no grouping was requested."""
         return ((name, list(members)) for name, members in groupby(self.rows, key=self._name))
 
-    def _name(self, row: lines.TriageRow) -> str:
+    def _name(self, row: TriageRow) -> str:
         return str(getattr(row, self.group) or "none").replace("_", " ") if self.group else ""
 
 
@@ -76,7 +313,7 @@ def section(
     if (values := query.cursor()) is not None:
         matching = matching.filter(order.after(values))
     chosen = order.sorted(matching).values("pk")[: size + 1]
-    found = list(order.sorted(Report.objects.filter(pk__in=chosen)).values(*lines.COLUMNS))
+    found = list(order.sorted(Report.objects.filter(pk__in=chosen)).values(*COLUMNS))
     more, found = len(found) > size, found[:size]
     if query.backwards:
         found.reverse()
@@ -85,7 +322,7 @@ def section(
     return TriageSection(
         name,
         heading,
-        [lines.row_of(row, now) for row in found],
+        [row_of(row, now) for row in found],
         query.group,
         query.keys.cursor(found[-1]) if found and has_next else "",
         query.keys.cursor(found[0]) if found and has_previous else "",
@@ -115,10 +352,10 @@ def changed(seen: Mapping[int, int]) -> list[int]:
     return [pk for pk, revision in now if revision != seen[pk]]
 
 
-def chosen(keys: Iterable[int], now: datetime) -> list[lines.TriageRow]:
+def chosen(keys: Iterable[int], now: datetime) -> list[TriageRow]:
     """Return the rows of these reports as they are now."""
-    found = Report.objects.filter(pk__in=set(keys)).order_by("pk").values(*lines.COLUMNS)
-    return [lines.row_of(row, now) for row in found]
+    found = Report.objects.filter(pk__in=set(keys)).order_by("pk").values(*COLUMNS)
+    return [row_of(row, now) for row in found]
 
 
 def candidate_annotations() -> dict[str, Subquery]:
@@ -187,3 +424,101 @@ def _row(report: Report) -> PrintedRow:
         state=report.state,
         verdict=report.verdict,
     )
+
+
+# --- The filter form above a table: each filter with its values and counts, and the values that are set. Pure ---
+
+OFFERED = ("state", "kind", "awaiting", "subsystem", "suite", "metric", "machine", "author", "assigned")
+CHOICES = ("state", "kind", "awaiting")  # whose values are words of ours
+LONGEST = 40  # characters of a value in a list
+SPANS = ("3d", "1w", "2w", "1m", "3m", "1y")
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A filter as a list of values to choose from; `chosen` are the ones that are set."""
+
+    name: str
+    offered: Sequence[tuple[str, str]]  # value, label
+    chosen: tuple[str, ...]
+
+    @property
+    def several(self) -> bool:
+        return len(self.chosen) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A filter value that is set: its label, the URL without it, and the URL with it negated."""
+
+    label: str
+    without: str
+    negated: str
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """The form. `hidden`: parameters without a field, which it must keep."""
+
+    lists: Sequence[Control]
+    chips: Sequence[Chip]
+    hidden: Sequence[tuple[str, str]]
+    text: str
+    improvements: bool
+    improvements_default: bool  # whether the page shows them unless told otherwise, so that the form must tell
+    blocking: bool
+    lacks_fix: bool
+    numbers: dict[str, int]
+
+
+def controls(query: TriageQuery, counts: Counts, *, improvements_default: bool = False) -> Controls:
+    """Return the filter form for a query."""
+    active = query.active_filters
+    lists = [_control(name, counts.get(name, ()), active.get(name, ())) for name in OFFERED]
+    lists += [
+        Control(name, [(span, f"over {span}") for span in SPANS], active.get(name, ())) for name in ("age", "silence")
+    ]
+    fields = {*(each.name for each in lists), "q", IMPROVEMENTS, "blocking", "stable"}
+    return Controls(
+        lists=lists,
+        chips=list(_chips(query)),
+        hidden=[(name, value) for name, values in active.items() if name not in fields for value in values],
+        text=" ".join(active.get("q", ())),
+        improvements="on" in active.get(IMPROVEMENTS, ()),
+        improvements_default=improvements_default,
+        blocking="blocking" in active,
+        lacks_fix="stable" in active,
+        numbers={name: sum(each.number for each in counts.get(name, ())) for name in ("blocking", "stable")}
+        | {"improvements": sum(each.number for each in counts.get("kind", ()) if each.value == "improvement")},
+    )
+
+
+def _control(name: str, counts: Sequence[Count], chosen: tuple[str, ...]) -> Control:
+    offered = [(each.value, f"{_short(_label(name, each.value))} ({each.number})") for each in counts]
+    if name == "state":
+        offered = [("open", "all open"), ("closed", "all closed"), *offered]
+    known = {value for value, _ in offered}
+    return Control(
+        name, [*offered, *((value, _short(_label(name, value))) for value in chosen if value not in known)], chosen
+    )
+
+
+def _label(name: str, value: str) -> str:
+    """Return the words of a choice; a name stays as it is."""
+    return value.replace("_", " ") if name in CHOICES else value
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
+
+
+def _chips(query: TriageQuery) -> Iterator[Chip]:
+    for name, values in query.active_filters.items():
+        for value in values if name != IMPROVEMENTS else ():
+            left = tuple(other for other in values if other != value)
+            rest = {**query.active_filters, name: left}
+            opposite = name.removesuffix(NOT) if name.endswith(NOT) else f"{name}{NOT}"
+            negated = {**rest, opposite: (*rest.get(opposite, ()), value)}
+            bare = name.removesuffix(NOT)
+            label = f"{bare} {'is not' if name.endswith(NOT) else 'is'} {_label(bare, value)}"
+            yield Chip(label, replace(query, active_filters=rest).url(), replace(query, active_filters=negated).url())

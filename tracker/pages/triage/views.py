@@ -18,25 +18,16 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from tracker.domain import versions
-from tracker.domain.errors import InvalidInput
+from tracker.domain.events import InvalidInput
 from tracker.models import Release, SavedView
-from tracker.pages.http import (
-    cleaned,
-    error_response,
-    is_key,
-    redirect_back,
-    sign_in_required,
-    username,
-    without_empty,
-)
-from tracker.pages.triage import counts, exports, queries
-from tracker.pages.triage.action_keys import ACTION_KEYS, BY_NAME, ActionKey
-from tracker.pages.triage.controls import controls
-from tracker.pages.triage.presets import presets
-from tracker.pages.triage.query import GROUPS, ORDERS, InvalidQuery, TriageQuery
-from tracker.services.accounts.roles import CHANGE_REPORTS, permit_of
+from tracker.pages.http import cleaned, error_response, is_key, redirect_back, sign_in_required, username, without_empty
+from tracker.pages.triage import exports, table
+from tracker.pages.triage.filters import GROUPS, ORDERS, InvalidQuery, TriageQuery, presets
+from tracker.pages.triage.table import controls
+from tracker.services import report_actions
+from tracker.services.accounts import CHANGE_REPORTS, permit_of
 from tracker.services.enqueue import enqueue
-from tracker.services.reports import report_actions
+from tracker.services.report_actions import ACTION_KEYS, BY_NAME, ActionKey
 
 NAMED = 2  # reports whose new state a message says
 
@@ -46,21 +37,21 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
     now = timezone.now()
     if address := without_empty(request):
         return redirect(address)
-    releases = counts.stamped(Release.objects.filter(version=version))
+    releases = table.stamped(Release.objects.filter(version=version))
     try:
         query = TriageQuery.from_query(request.GET, now)
     except InvalidQuery as error:
         return invalid_query(request, error) if releases.exists() else _no_release(version)
-    annotations = {**queries.name_annotations(query.active_filters), **queries.candidate_annotations()}
+    annotations = {**table.name_annotations(query.active_filters), **table.candidate_annotations()}
     release = releases.annotate(**annotations).first()
     if release is None:
         return _no_release(version)
-    if errors := queries.unknown_names(query.active_filters, release):
+    if errors := table.unknown_names(query.active_filters, release):
         return invalid_query(request, InvalidQuery("; ".join(errors)))
-    numbers = counts.counts(release)
+    numbers = table.counts(release)
     context = {
         "release": release,
-        "sections": queries.counted(queries.sections(version, query, now), numbers),
+        "sections": table.counted(table.sections(version, query, now), numbers),
         "presets": presets(query.text, _candidate(release), *_person(request)),
         "query": query,
         "controls": controls(query, numbers),
@@ -102,7 +93,7 @@ def triage_as(request: HttpRequest, version: str, form: str) -> HttpResponse:
     if not Release.objects.filter(version=version).exists():
         return _no_release(version)
     page = request.build_absolute_uri(reverse("triage", args=[version]) + query.url().rstrip("?"))
-    content = render_as(version, queries.exported(version, query, request.build_absolute_uri), page)
+    content = render_as(version, table.exported(version, query, request.build_absolute_uri), page)
     return HttpResponse(content, content_type=content_type)
 
 
@@ -162,11 +153,11 @@ def news(request: HttpRequest) -> HttpResponse:
     pairs = [each.partition(".") for each in request.GET.get("rows", "").split(",")]
     if not 0 < len(pairs) <= report_actions.MOST or not all(is_key(pk) and is_key(seen) for pk, _, seen in pairs):
         return error_response(f"rows: expected 1 to {report_actions.MOST} of KEY.REVISION, separated by commas")
-    changed = queries.changed({int(pk): int(seen) for pk, _, seen in pairs})
+    changed = table.changed({int(pk): int(seen) for pk, _, seen in pairs})
     if not changed:
         return HttpResponse(status=204)
     may_change = request.user.has_perm(CHANGE_REPORTS)
-    rows = queries.chosen(changed, timezone.now())
+    rows = table.chosen(changed, timezone.now())
     return render(request, "triage/news.html", {"rows": rows, "may_change": may_change})
 
 
@@ -200,7 +191,7 @@ def _respond(
     if not request.headers.get("HX-Request"):
         messages.info(request, text, extra_tags=batch)
         return redirect_back(request)
-    rows = queries.chosen(keys, timezone.now())
+    rows = table.chosen(keys, timezone.now())
     rows = [replace(row, was=before[row.pk], batch=batch) if row.pk in before else row for row in rows]
     if named := [f"{row.sha10}: {row.status}." for row in rows if row.pk in before][:NAMED]:
         text = " ".join([text, *named])

@@ -1,1 +1,0 @@
-"""Mails that follow a report in its thread: a file a kind."""

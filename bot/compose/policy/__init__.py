@@ -1,1 +1,0 @@
-"""Whether a mail may leave by itself, and how fast mail goes."""

@@ -1,1 +1,0 @@
-"""The documentation as a site (properdocs.yml): its build, and the parts of it that are written from code."""

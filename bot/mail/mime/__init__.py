@@ -1,1 +1,0 @@
-"""MIME: bodies and attachments as text, whatever the encoding, the charset or the markup."""

@@ -1,1 +1,0 @@
-"""Who wrote a mail, behind aliases and rewriting lists."""

@@ -1,1 +1,0 @@
-"""What puts mail into the outbox: reports, further mail, reminders, bulletins, subscriptions, answers."""

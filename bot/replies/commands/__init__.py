@@ -1,1 +1,0 @@
-"""Commands in a reply: how they are written, and what they do."""

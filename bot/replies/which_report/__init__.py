@@ -1,1 +1,0 @@
-"""Which report a mail belongs to, and whether it speaks to it."""

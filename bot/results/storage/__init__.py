@@ -1,1 +1,0 @@
-"""Results into the database: each once, whole, graded against the known noise."""

@@ -1,1 +1,0 @@
-"""What keeps the processes of one installation apart and alive: children, leases, the queue of files."""

@@ -1,1 +1,0 @@
-"""Second opinions of a language model on replies that the classifier is unsure of; off unless set."""

@@ -1,1 +1,0 @@
-"""One tree, followed: fetched, walked, and stored."""

@@ -1,1 +1,0 @@
-"""Scales and SVG: numbers for the templates that draw them."""

@@ -1,1 +1,0 @@
-"""A study, as a document: kernels side by side for a question."""

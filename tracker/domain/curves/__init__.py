@@ -1,1 +1,0 @@
-"""Curves: one metric of one scenario on one machine, measured at build after build. Pure."""

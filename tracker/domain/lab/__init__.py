@@ -1,1 +1,0 @@
-"""What the lab owes, and its jobs."""

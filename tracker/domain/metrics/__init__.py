@@ -1,1 +1,0 @@
-"""What a metric is: its direction, its unit, and its meaning in words."""

@@ -1,1 +1,0 @@
-"""The performance index: one number for a release, from a basket of benchmarks."""

@@ -1,1 +1,0 @@
-"""The search: its query, and what completes one."""

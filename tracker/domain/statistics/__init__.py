@@ -1,1 +1,0 @@
-"""Statistics of two sets of samples: means and spreads, changes, and how sure they are."""

@@ -1,1 +1,0 @@
-"""Texts for people: English, numbers, cells of a spreadsheet, web addresses."""

@@ -1,1 +1,0 @@
-"""Profiles and counters that show why a number changed: stored as received, parsed when shown, side by side."""

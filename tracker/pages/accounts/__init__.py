@@ -1,1 +1,0 @@
-"""Permissions, and signing in."""

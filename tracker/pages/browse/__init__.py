@@ -1,1 +1,0 @@
-"""The catalog pages: reports by subsystem, machine, metric or author."""

@@ -1,1 +1,0 @@
-"""What a release manager has to push: reports that nothing moves by itself."""

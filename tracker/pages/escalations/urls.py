@@ -1,7 +1,0 @@
-"""URL of the escalations."""
-
-from django.urls import path
-
-from tracker.pages.escalations import views
-
-urlpatterns = [path("escalations/", views.escalations, name="escalations")]

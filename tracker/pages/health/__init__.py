@@ -1,1 +1,0 @@
-"""`/healthz` and `/readyz`: for load balancers and process managers."""

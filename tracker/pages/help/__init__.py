@@ -1,1 +1,0 @@
-"""The documentation: docs/*.md, built as a site (properdocs.yml)."""

@@ -1,1 +1,0 @@
-"""`/index/`: the performance index, one number per release, with its parts."""

@@ -1,1 +1,0 @@
-"""Kernels side by side: releases, release candidates, commits, or one kernel set up in several ways."""

@@ -1,1 +1,0 @@
-"""The lab's own work list: what people asked it, and have not got yet."""

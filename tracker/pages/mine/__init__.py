@@ -1,1 +1,0 @@
-"""What awaits whoever is signed in."""

@@ -1,1 +1,0 @@
-"""`/outbox/`: our outgoing mail, as recipients see it, with the reason for each recipient."""

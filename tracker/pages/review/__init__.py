@@ -1,1 +1,0 @@
-"""`/inbox/`: the review queue, and the progress of reading archives and trees."""

@@ -1,1 +1,0 @@
-"""Search over all reports and their mails."""

@@ -1,1 +1,0 @@
-"""Subscriptions by mail."""

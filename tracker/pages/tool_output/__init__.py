@@ -1,1 +1,0 @@
-"""`/tool-output/`: profiles and counters, shown and compared."""

@@ -1,1 +1,0 @@
-"""What changes a report: its event log, its summary, actions of people, suggestions."""

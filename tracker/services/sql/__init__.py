@@ -1,1 +1,0 @@
-"""What the ORM does not offer: statements for thousands of rows, advisory locks."""
