@@ -116,7 +116,11 @@ def prune(drop: Path, now: datetime, keep: Retention = Retention(), *, dry_run: 
     for name, folder, age in (("imported files", "done", keep.done), ("rejected files", "refused", keep.rejected)):
         old = list(_old_entries(drop / folder, now - age))
         if not dry_run:
-            _remove(old)
+            for path in old:
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
         found.append(Pruned(name, len(old)))
     return found
 
@@ -155,14 +159,6 @@ def _old_entries(folder: Path, before: datetime) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if path.lstat().st_mtime < before.timestamp() and path.lstat().st_ctime < before.timestamp():
             yield path
-
-
-def _remove(paths: Sequence[Path]) -> None:
-    for path in paths:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
 
 
 # --- Erase a person's data on request: what they wrote and their account go, facts and counts stay ---
@@ -445,7 +441,11 @@ def write_backup(target: Path, drop: Path, now: datetime) -> Manifest:
         unfinished = folder / "backup.tar"
         with _private(unfinished) as out:
             with tarfile.open(fileobj=out, mode="w:") as tar:
-                _add_text(tar, NAME, manifest.text(), now)
+                text = manifest.text()
+                raw = text.encode()
+                entry = tarfile.TarInfo(NAME)
+                entry.size, entry.mtime, entry.mode = len(raw), int(now.timestamp()), 0o600
+                tar.addfile(entry, io.BytesIO(raw))
                 tar.add(copy, copy.name)
                 for path in dropped:
                     tar.add(path, str(path.relative_to(folder)), recursive=False)
@@ -457,13 +457,6 @@ def write_backup(target: Path, drop: Path, now: datetime) -> Manifest:
 
 def _private(path: Path) -> io.BufferedWriter:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
-
-
-def _add_text(tar: tarfile.TarFile, name: str, text: str, now: datetime) -> None:
-    raw = text.encode()
-    entry = tarfile.TarInfo(name)
-    entry.size, entry.mtime, entry.mode = len(raw), int(now.timestamp()), 0o600
-    tar.addfile(entry, io.BytesIO(raw))
 
 
 def _copied(drop: Path, target: Path) -> Iterator[Path]:
@@ -521,7 +514,18 @@ def restore_backup(
         with _opened(source) as tar:
             manifest = _manifest(tar)
             _check(manifest, now, replace=replace)
-            copy = _extracted(tar, manifest, folder)
+            # Extract the copy of the database; its name in the archive decides nothing about where
+            copy = folder / NAMES[manifest.engine]
+            try:
+                file = tar.extractfile(manifest.database)
+                assert file
+                with copy.open("wb") as target:
+                    while chunk := file.read(1 << 20):
+                        target.write(chunk)
+            except (KeyError, AssertionError, tarfile.TarError) as error:
+                raise BackupError(f"the backup has no database: {error}") from None
+            if sha256(copy) != manifest.sha256:
+                raise BackupError("the backup is damaged: its database does not match its checksum")
             say("replacing the database")
             copy_in(copy, STOP)  # at no moment may the restored database send
             call_command("migrate", verbosity=0)
@@ -570,22 +574,6 @@ def _check(manifest: Manifest, now: datetime, *, replace: bool) -> None:
             )
     if Report._meta.db_table in tables and not replace and (Report.objects.exists() or OutgoingMail.objects.exists()):
         raise BackupError("the database holds reports already: back it up, then restore with --replace")
-
-
-def _extracted(tar: tarfile.TarFile, manifest: Manifest, folder: Path) -> Path:
-    """Extract the copy of the database; its name in the archive decides nothing about where."""
-    copy = folder / NAMES[manifest.engine]
-    try:
-        file = tar.extractfile(manifest.database)
-        assert file
-        with copy.open("wb") as target:
-            while chunk := file.read(1 << 20):
-                target.write(chunk)
-    except (KeyError, AssertionError, tarfile.TarError) as error:
-        raise BackupError(f"the backup has no database: {error}") from None
-    if sha256(copy) != manifest.sha256:
-        raise BackupError("the backup is damaged: its database does not match its checksum")
-    return copy
 
 
 @transaction.atomic

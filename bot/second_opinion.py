@@ -149,7 +149,16 @@ class Endpoint:
         ) as response:
             if response.status_code != 200:
                 raise OSError(f"{self.url}: HTTP {response.status_code}")
-            return _content(_body(response))
+            # The text of the first choice of a chat completion
+            body = _body(response)
+            try:
+                given: Any = json.loads(body)
+                content = given["choices"][0]["message"]["content"]
+            except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+                raise Unreadable("not a chat completion") from None
+            if not isinstance(content, str):
+                raise Unreadable("not a chat completion")
+            return content
 
 
 def _body(response: requests.Response) -> bytes:
@@ -159,18 +168,6 @@ def _body(response: requests.Response) -> bytes:
         if len(body) > _MOST_BYTES:
             raise Unreadable("the answer is too long")
     return bytes(body)
-
-
-def _content(body: bytes) -> str:
-    """Return the text of the first choice of a chat completion."""
-    try:
-        given: Any = json.loads(body)
-        content = given["choices"][0]["message"]["content"]
-    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-        raise Unreadable("not a chat completion") from None
-    if not isinstance(content, str):
-        raise Unreadable("not a chat completion")
-    return content
 
 
 # --- Ask for second opinions on replies that were only recorded as responses, and suggest what the answers say ---
@@ -189,7 +186,9 @@ def ask_about_replies(endpoint: Endpoint, identity: BotIdentity, now: datetime, 
     """
     suggest_stored()
     left = most_a_day - SecondOpinion.objects.filter(asked_at__gt=now - DAY).count()
-    unsure = _unsure().filter(occurred_at__gt=now - _OLDEST).order_by("-occurred_at", "-pk")
+    # The events of responses that were never asked about
+    known = SecondOpinion.objects.filter(report=OuterRef("report"), message_id=OuterRef("message_id"))
+    unsure = _responses().exclude(Exists(known)).filter(occurred_at__gt=now - _OLDEST).order_by("-occurred_at", "-pk")
     asked = 0
     for event in list(unsure[: max(0, min(left, AT_ONCE))]):
         try:
@@ -201,12 +200,6 @@ def ask_about_replies(endpoint: Endpoint, identity: BotIdentity, now: datetime, 
     if asked:
         suggest_stored()
     return asked
-
-
-def _unsure() -> QuerySet[Event]:
-    """Return the events of responses that were never asked about."""
-    known = SecondOpinion.objects.filter(report=OuterRef("report"), message_id=OuterRef("message_id"))
-    return _responses().exclude(Exists(known))
 
 
 def _responses() -> QuerySet[Event]:

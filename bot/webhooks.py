@@ -14,7 +14,7 @@ import logging
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -154,24 +154,23 @@ def _queue(webhook: Webhook, base_url: str, now: datetime) -> None:
         news = news.filter(report__in=matching(parse(webhook.query)))
     related, last = news.select_related("report__culprit", "report__tree").order_by("pk"), 0
     while found := list(related.filter(pk__gt=last)[:AT_ONCE]):
-        WebhookDelivery.objects.bulk_create(_deliveries(webhook, found, base_url, now), ignore_conflicts=True)
+        known = directions() if found else {}
+        WebhookDelivery.objects.bulk_create(
+            [
+                WebhookDelivery(
+                    webhook=webhook,
+                    event=event,
+                    key=key_of(webhook, event),
+                    body=orjson.dumps(_news(event, known, base_url), option=orjson.OPT_UTC_Z).decode(),
+                    created_at=now,
+                    next_at=now,
+                )
+                for event in found
+            ],
+            ignore_conflicts=True,
+        )
         last = found[-1].pk
     Webhook.objects.filter(pk=webhook.pk).update(events_until=now)
-
-
-def _deliveries(webhook: Webhook, events: Sequence[Event], base_url: str, now: datetime) -> list[WebhookDelivery]:
-    known = directions() if events else {}
-    return [
-        WebhookDelivery(
-            webhook=webhook,
-            event=event,
-            key=key_of(webhook, event),
-            body=orjson.dumps(_news(event, known, base_url), option=orjson.OPT_UTC_Z).decode(),
-            created_at=now,
-            next_at=now,
-        )
-        for event in events
-    ]
 
 
 def key_of(webhook: Webhook, event: Event) -> str:

@@ -35,7 +35,10 @@ class MutatedPart:
 
 PARTS = {
     "state": MutatedPart(["tracker/domain/report_state.py"], ["tests/tracker/domain"]),
-    "trust": MutatedPart(["bot/mail/authentication.py", "bot/mail/settings.py", "bot/replies/effects.py"], ["tests/bot/mail"]),
+    "trust": MutatedPart(
+        ["bot/mail/authentication.py", "bot/mail/settings.py", "bot/replies/effects.py"],
+        ["tests/bot/mail"],
+    ),
     "transitions": MutatedPart(
         ["tracker/services/mail_transitions.py"],
         ["tests/tracker/test_mail_transitions.py"],

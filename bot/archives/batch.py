@@ -206,7 +206,17 @@ def take(
         keys, new_keys = new_keys, []
         for found in (*_pending_for(keys), *(search(keys) if search else ())):
             new_keys += _file(found, archive, filer, prefilter, tally, waits=waits)
-    _read_again(filer)
+    # Read the threads of changed reports again: the roles of their writers, or what they mean, may have changed
+    for pk in filer.changed_reports():
+        elsewhere = Event.objects.filter(report=pk, actor="").exclude(message_id="").values("message_id")
+        suggested = Suggestion.objects.filter(report=pk).exclude(message_id="").values("message_id")
+        about = Q(report=pk) | Q(message_id__in=elsewhere) | Q(message_id__in=suggested)
+        mails = Message.objects.filter(about).values("source")
+        sources = RawMessage.objects.filter(pk__in=mails).order_by("pk")[:THREAD]
+        for source in sources.iterator(chunk_size=20):
+            reading = understand(source.raw, filer.identity)
+            filer.load_reports([reading])
+            filer.file_again(reading)
     filer.refold()
     return tally
 
@@ -299,20 +309,6 @@ def _take(each: _Read, archive: Archive | None, filer: MailFiler) -> Filed:
     if missing_keys and filed.message_id and not filed.was_known:
         add_pending_references([(kept(), dict.fromkeys(missing_keys, False))])
     return filed
-
-
-def _read_again(filer: MailFiler) -> None:
-    """Read the threads of changed reports again: the roles of their writers, or what they mean, may have changed."""
-    for pk in filer.changed_reports():
-        elsewhere = Event.objects.filter(report=pk, actor="").exclude(message_id="").values("message_id")
-        suggested = Suggestion.objects.filter(report=pk).exclude(message_id="").values("message_id")
-        about = Q(report=pk) | Q(message_id__in=elsewhere) | Q(message_id__in=suggested)
-        mails = Message.objects.filter(about).values("source")
-        sources = RawMessage.objects.filter(pk__in=mails).order_by("pk")[:THREAD]
-        for source in sources.iterator(chunk_size=20):
-            reading = understand(source.raw, filer.identity)
-            filer.load_reports([reading])
-            filer.file_again(reading)
 
 
 def _tracked(filed: Filed, prefilter: Prefilter) -> Iterator[str]:

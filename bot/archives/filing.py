@@ -37,14 +37,6 @@ def record_delivery(reading: Reading, identity: BotIdentity, now: datetime) -> b
     return mail is None or reconcile.evaluate(mail, reading, identity, now)
 
 
-def process_reply(reading: Reading, identity: BotIdentity, now: datetime) -> None:
-    """Take what a mail in a report's thread says about mail to its sender: a bounce, or an opt-out."""
-    if reading.kind is SenderKind.BOUNCE:
-        process_bounce(reading, identity, now)
-    elif reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
-        process_wish(reading, identity, now)
-
-
 def process_other(reading: Reading, identity: BotIdentity, now: datetime) -> bool:
     """Take a mail that is about no report; False if it is not about our mail either."""
     if reading.kind is SenderKind.BOUNCE and process_bounce(reading, identity, now):
@@ -302,7 +294,11 @@ class MailFiler:
         self._store(reading, self._rows[first_tag], source, first_relation)
         if reading.kind is SenderKind.SELF:
             return Filed(mail.message_id)  # its delivery evidence is recorded already
-        process_reply(reading, self.identity, self.now)
+        # Take what a mail in a report's thread says about mail to its sender: a bounce, or an opt-out
+        if reading.kind is SenderKind.BOUNCE:
+            process_bounce(reading, self.identity, self.now)
+        elif reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
+            process_wish(reading, self.identity, self.now)
         for tag, relation in relations.items():
             self._conclusions.apply(reading, tag, relation, self.known, self._rows)
         answer(reading, self._rows[next(iter(relations))], self.identity, self.now)
@@ -319,7 +315,11 @@ class MailFiler:
         if reading.kind is SenderKind.SELF:
             return
         if not relations:
-            self._unfile_patch(reading.mail.message_id)
+            # Forget a patch that was filed for a culprit's title which turned out to be another one
+            patch = Message.objects.filter(message_id=reading.mail.message_id, relation=Relation.CULPRIT)
+            if patch.delete()[0]:
+                self._conclusions.withdraw(reading.mail.message_id)
+                self.known.forget(reading.mail.message_id)
             return
         first_tag, first_relation = next(iter(relations.items()))
         report = self._rows[first_tag]
@@ -335,13 +335,6 @@ class MailFiler:
         for tag, relation in relations.items():
             made |= self._conclusions.apply(reading, tag, relation, self.known, self._rows)
         self._conclusions.withdraw_others(reading.mail.message_id, made)
-
-    def _unfile_patch(self, message_id: str) -> None:
-        """Forget a patch that was filed for a culprit's title which turned out to be another one."""
-        patch = Message.objects.filter(message_id=message_id, relation=Relation.CULPRIT)
-        if patch.delete()[0]:
-            self._conclusions.withdraw(message_id)
-            self.known.forget(message_id)
 
     def _reimport(self, report: Report) -> None:
         """Let the earliest report of a culprit be its headline, whichever of them was read first.

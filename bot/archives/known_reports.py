@@ -194,7 +194,14 @@ class NameIndex:
     def save(self) -> None:
         """Store what was added, in the caller's transaction."""
         if self._positions:
-            self._save_positions()
+            last = ArchivePositions.objects.filter(archive=self.archive).order_by("-first").first()
+            text = " ".join(self._positions)
+            if last and len(last.positions) < _LONGEST_ROW:
+                last.positions += f" {text}"
+                last.save(update_fields=["positions"])
+            else:
+                first = self.count - len(self._positions)
+                ArchivePositions.objects.create(archive=self.archive, first=first, positions=text)
         if self._entries:
             entries = np.sort(np.frombuffer(self._entries, np.uint64))
             bounds = np.searchsorted(entries, np.arange(1, _SLICES, dtype=np.uint64) << np.uint64(_SHIFT))
@@ -206,16 +213,6 @@ class NameIndex:
             )
             self._merge()
         self._entries, self._positions = array("Q"), []
-
-    def _save_positions(self) -> None:
-        last = ArchivePositions.objects.filter(archive=self.archive).order_by("-first").first()
-        text = " ".join(self._positions)
-        if last and len(last.positions) < _LONGEST_ROW:
-            last.positions += f" {text}"
-            last.save(update_fields=["positions"])
-        else:
-            first = self.count - len(self._positions)
-            ArchivePositions.objects.create(archive=self.archive, first=first, positions=text)
 
     def _merge(self) -> None:
         """Merge the rows of slices that have many, so that a search reads few."""

@@ -315,7 +315,8 @@ class Prefilter:
 
     def _scanned(self, raw: bytes) -> tuple[bytes, Found, int]:
         """Return the mail with LF line ends, the patterns in it, and where its header ends."""
-        raw = _with_lf_ends(raw)
+        # A mail with LF line ends; a CR alone is a line end, too, to mail programs
+        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
         found = self._signs.of(raw)
         return raw, found, found[HEAD_END][0] if HEAD_END in found else len(raw)
 
@@ -478,11 +479,6 @@ def _closes_something(body: bytes, found: Found) -> bool:
         if _CLOSES.match(body, line) and b"kbuild" not in body[offset : offset + 60]:
             return True
     return False
-
-
-def _with_lf_ends(raw: bytes) -> bytes:
-    """Return a mail with LF line ends; a CR alone is a line end, too, to mail programs."""
-    return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
 
 
 def _linked(body: bytes, offset: int) -> Iterator[bytes]:

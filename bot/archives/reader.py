@@ -265,7 +265,12 @@ class _Reading:
         self.filer = MailFiler(identity, now)
         self.index: NameIndex | None = None
         if isinstance(source, EpochSource):
-            self.index = _index_of(source, archive)
+            # The index up to the archive's cursor; without one the archive is read from its beginning
+            index = NameIndex(archive)
+            if index.count < source.count(archive.cursor):
+                archive.cursor = ""
+            index.truncate(source.count(archive.cursor))
+            self.index = index
             self.learnt = archive.searched
         self.tally = ReadTally()
         self.passed: list[Passed] = []
@@ -346,7 +351,17 @@ class _Reading:
         """File what passed, and what the index finds by the names that matter now."""
         database.take(Lock.FILING)
         self.filer.clear_cache()  # others may have changed what it knows of reports
-        learnt = self._learn()
+        # Track what others have filed in the meantime
+        newest = newest_names()
+        newer = {name: _rows_since(name, self.learnt.get(name, 0)) for name in NAMED}
+        keys = [key_of_message(each) for each in newer["message"].values_list("message_id", flat=True)]
+        keys += [key_of_message(each) for each in newer["sent"].values_list("message_id", flat=True)]
+        for sha, title in newer["report"].values_list("culprit__sha", "culprit__title"):
+            keys += keys_of_culprit(sha, title)
+        for key in keys:
+            self.prefilter.tracked.add(key)
+        self.learnt = newest
+        learnt = [key.decode("utf-8", "surrogateescape") for key in keys]
         if self.index is None:
             return take(self.passed, self.archive, self.filer, self.prefilter)
         self.index.save()
@@ -369,19 +384,6 @@ class _Reading:
             chunk = [each for each in chunk if each not in known]
             yield [Passed(mail, Passes.NAMED) for mail in self.source.at(chunk)]
 
-    def _learn(self) -> list[str]:
-        """Track what others have filed in the meantime. Returns its keys."""
-        newest = newest_names()
-        newer = {name: _rows_since(name, self.learnt.get(name, 0)) for name in NAMED}
-        keys = [key_of_message(each) for each in newer["message"].values_list("message_id", flat=True)]
-        keys += [key_of_message(each) for each in newer["sent"].values_list("message_id", flat=True)]
-        for sha, title in newer["report"].values_list("culprit__sha", "culprit__title"):
-            keys += keys_of_culprit(sha, title)
-        for key in keys:
-            self.prefilter.tracked.add(key)
-        self.learnt = newest
-        return [key.decode("utf-8", "surrogateescape") for key in keys]
-
     def _save(self, tally: ReadTally) -> None:
         archive = self.archive
         if self.lease:
@@ -396,15 +398,6 @@ class _Reading:
         self.saved = self.tally.seen
         self.passed, self.unsent, self.size, self.last = [], [], 0, None
         self.flush_at = time.monotonic() + EVERY
-
-
-def _index_of(source: EpochSource, archive: Archive) -> NameIndex:
-    """Return the index up to the archive's cursor; without one the archive is read from its beginning."""
-    index = NameIndex(archive)
-    if index.count < source.count(archive.cursor):
-        archive.cursor = ""
-    index.truncate(source.count(archive.cursor))
-    return index
 
 
 def newest_names() -> dict[str, list[int]]:

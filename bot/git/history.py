@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import IO
 
 from bot.errors import Unreadable
 from bot.git import repository as git
@@ -194,8 +193,15 @@ def _records(repository: Path, tips: Collection[str], without: Collection[str]) 
         try:
             assert running.stdin
             assert running.stdout
-            _widen(running.stdout.fileno())
-            _write_stdin(running.stdin, revisions)
+            # Enlarge the pipe, if the system can, so that git may run ahead
+            pipe = running.stdout.fileno()
+            if hasattr(fcntl, "F_SETPIPE_SZ"):
+                with suppress(OSError):
+                    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _CHUNK)
+            # Write the request to git. If git has ended already, its stderr says why.
+            with suppress(BrokenPipeError):
+                running.stdin.write(revisions)
+                running.stdin.close()
             yield from _cut(_chunks(running.stdout.fileno()))
             if running.wait():
                 stderr.seek(0)
@@ -205,23 +211,9 @@ def _records(repository: Path, tips: Collection[str], without: Collection[str]) 
             running.kill()
 
 
-def _widen(pipe: int) -> None:
-    """Enlarge the pipe, if the system can, so that git may run ahead."""
-    if hasattr(fcntl, "F_SETPIPE_SZ"):
-        with suppress(OSError):
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _CHUNK)
-
-
 def _chunks(pipe: int) -> Iterator[bytes]:
     while chunk := os.read(pipe, _CHUNK):
         yield chunk
-
-
-def _write_stdin(stdin: IO[bytes], revisions: bytes) -> None:
-    """Write the request to git. If git has ended already, its stderr says why."""
-    with suppress(BrokenPipeError):
-        stdin.write(revisions)
-        stdin.close()
 
 
 def _cut(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -176,7 +176,7 @@ class Finder:
     """The regexes of the file, which Perl reads with /x: all are matched at once, in linear time."""
 
     def __init__(self, regexes: Sequence[tuple[int, str]]) -> None:
-        cleaned = [(section, _without_blanks(regex)) for section, regex in regexes[:MAX_REGEXES]]
+        cleaned = [(section, re.sub(r"(?<!\\)\s+", "", regex)[:MAX_REGEX]) for section, regex in regexes[:MAX_REGEXES]]
         self._sections = [(section, regex) for section, regex in cleaned if _compiled([regex])]
         self._database = _compiled([regex for _, regex in self._sections]) if self._sections else None
 
@@ -187,10 +187,6 @@ class Finder:
             on_match = lambda number, *_: found.add(self._sections[number][0])  # noqa: E731
             self._database.scan(text.encode("utf-8", "replace"), match_event_handler=on_match)
         return sorted(found)
-
-
-def _without_blanks(regex: str) -> str:
-    return re.sub(r"(?<!\\)\s+", "", regex)[:MAX_REGEX]
 
 
 def _compiled(regexes: Sequence[str]) -> hyperscan.Database | None:

@@ -139,7 +139,7 @@ def verified_by_dkim(raw: bytes, headers: Headers, address: str, at: float, anch
         signed = signed_names(tags)
         if not signed:
             continue  # only a part of it is signed
-        if _is_valid(raw, number, record, at):
+        if verify(raw, number, record, at):
             return Trust(AuthVerdict.PASS, f"dkim {domain}", signed, tags.get("b", "")[:IDENTIFYING])
         failed = Trust(AuthVerdict.FAIL, f"dkim {domain}")
     return failed
@@ -160,12 +160,6 @@ def signed_names(tags: Mapping[str, str]) -> frozenset[str]:
     """Return the names of the headers that a signature covers; empty if these, or the body, are too few to count."""
     names = frozenset(name.lower() for name in tags.get("h", "").split(":"))
     return names if names >= MUST_SIGN and "l" not in tags else frozenset()
-
-
-def _is_valid(raw: bytes, number: int, record: str, at: float) -> bool:
-    # it takes 70 ms to import, and few mails have a key that we know
-
-    return verify(raw, number, record, at)
 
 
 # --- Developer signatures: X-Developer-Signature as patatt makes them, checked against a keyring of the installation

@@ -164,7 +164,9 @@ def parse(raw: bytes) -> ParsedMail:
         # Thousands of nested parts, and other junk that the parser gives up on: keep the headers.
         problems.append(f"unparsable: {type(error).__name__}")
         head = raw.partition(b"\n\n")[0]
-        message = email.message_from_bytes(_without_content_headers(head), policy=email.policy.compat32)
+        # A header block without its Content- headers, which made the body unparsable
+        lines = [line for line in head.split(b"\n") if not line.lower().startswith(b"content-")]
+        message = email.message_from_bytes((b"\n".join(lines) + b"\n\n"), policy=email.policy.compat32)
         body = parts.Body("", (), ())
     return _mail(message, body, problems)
 
@@ -196,12 +198,6 @@ def _from_first_header(raw: bytes) -> bytes:
     return b"\n".join(kept) + raw[len(head) :]
 
 
-def _without_content_headers(head: bytes) -> bytes:
-    """Return a header block without its Content- headers, which made the body unparsable."""
-    lines = [line for line in head.split(b"\n") if not line.lower().startswith(b"content-")]
-    return b"\n".join(lines) + b"\n\n"
-
-
 def _mail(message: Part, body: parts.Body, problems: list[str]) -> ParsedMail:
     # Raw items: the parser's own text of a header has lost what is not ASCII.
     values: dict[str, list[str]] = {}
@@ -220,7 +216,12 @@ def _mail(message: Part, body: parts.Body, problems: list[str]) -> ParsedMail:
         problems.append("no_message_id")
     if not author:
         problems.append("no_author")
-    text, whole = _bounded(body.text)
+    # The beginning of a text that is read, and whether that is all of it
+    short = body.text[:MAX_TEXT]
+    lines = short.split("\n", MAX_LINES)
+    if len(lines) > MAX_LINES:
+        short = "\n".join(lines[:MAX_LINES])
+    text, whole = short, len(short) == len(body.text)
     if not whole:
         problems.append("long_text")
     return ParsedMail(
@@ -239,15 +240,6 @@ def _mail(message: Part, body: parts.Body, problems: list[str]) -> ParsedMail:
         marks=tuple((name, headers.decode(first(name))) for name in _KEPT if name in values),
         problems=(*problems, *body.problems),
     )
-
-
-def _bounded(text: str) -> tuple[str, bool]:
-    """Return the beginning of a text that is read, and whether that is all of it."""
-    short = text[:MAX_TEXT]
-    lines = short.split("\n", MAX_LINES)
-    if len(lines) > MAX_LINES:
-        short = "\n".join(lines[:MAX_LINES])
-    return short, len(short) == len(text)
 
 
 def _with_decoded_names(addresses: tuple[Address, ...]) -> tuple[Address, ...]:

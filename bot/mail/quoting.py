@@ -173,7 +173,11 @@ def lines_in_context(text: str) -> list[TextLine]:
         if number < resume:
             continue
         if _starts_older_mail(lines, number):
-            resume = _quoted_below(lines, number)
+            # The line at which an older mail with quote marks begins below its header block; 0 if it has none
+            end = number + 1
+            while end < min(number + 12, len(lines)) and (not lines[end].strip() or _HEAD_LINE.match(lines[end])):
+                end += 1
+            resume = end if end < len(lines) and _QUOTE.match(lines[end]) else 0
             if not resume:
                 break
             continue
@@ -212,14 +216,6 @@ def _without_armour(lines: list[str]) -> list[str]:
     start = lines.index(_PGP_HEAD)
     end = next((number for number in range(start, min(start + 10, len(lines))) if not lines[number].strip()), start)
     return [*lines[:start], *(line.removeprefix("- ") for line in lines[end + 1 :])]
-
-
-def _quoted_below(lines: list[str], number: int) -> int:
-    """Return the line at which an older mail with quote marks begins below its header block; 0 if it has none."""
-    end = number + 1
-    while end < min(number + 12, len(lines)) and (not lines[end].strip() or _HEAD_LINE.match(lines[end])):
-        end += 1
-    return end if end < len(lines) and _QUOTE.match(lines[end]) else 0
 
 
 def holds_older_mail(text: str) -> bool:

@@ -92,14 +92,11 @@ def read_mailmap(text: str) -> Aliases:
         found = _LINE.match(line.strip())
         if found and found[4] and found[4].lower() != found[2].lower():
             proper[found[4].lower()] = found[2].lower()
-    return Aliases(proper, _grouped(proper.items()))
-
-
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
+    pairs = proper.items()
     groups: dict[str, set[str]] = {}
     for other, address in pairs:
         groups.setdefault(address, set()).add(other)
-    return {address: frozenset(others) for address, others in groups.items()}
+    return Aliases(proper, {address: frozenset(others) for address, others in groups.items()})
 
 
 # --- The bot identity on the lists: its addresses, its name, and the tags by which mail refers to reports. Pure ---

@@ -207,14 +207,8 @@ def quiet_reports(
             silenced=_silenced(state, report.merged_release in candidates),
         )
         found.append(Quiet(quiet, row, state, person))
-    return _without_unreachable(found, identity.aliases, excluded, now)
-
-
-def _without_unreachable(
-    found: Sequence[Quiet], aliases: Aliases, excluded: Mapping[str, str], now: datetime
-) -> list[Quiet]:
-    """Return the reports with a reason for silence where their person gets no mail, or is away."""
-    everybody = {each.person.email: aliases.of(each.person.email) for each in found}
+    # The reports with a reason for silence where their person gets no mail, or is away
+    everybody = {each.person.email: identity.aliases.of(each.person.email) for each in found}
     away = _away({address for addresses in everybody.values() for address in addresses}, now)
     marked = []
     for each in found:
@@ -393,7 +387,11 @@ class _Round:
 
     def _compose(self, person: str, due: Sequence[Quiet]) -> bool:
         first, *others = due
-        purpose = _next_purpose(first.report.key)
+        # The purpose of a report's next reminder; one that we cancelled before it left is composed again
+        mails = OutgoingMail.objects.filter(report=first.report.key, purpose__startswith=Purpose.REMINDER)
+        unused = Q(state=OutgoingState.CANCELLED, decided_by_person=False, attempts=0)
+        used = set(mails.exclude(unused).values_list("purpose", flat=True))
+        purpose = next(name for number in count(1) if (name := f"{Purpose.REMINDER}{number}") not in used)
         context = report_context(first.sent, self.config.conventions)
         data = reminder_data(first, others, context.headline)
         mail = compose_reminder(context.thread, data, purpose, self.identity, self.now, self.excluded)
@@ -431,14 +429,6 @@ def _foreign(context: ReportContext, data: ReminderData) -> list[str]:
     names = [context.thread.title, head.metric, head.suite, head.machine, head.unit, data.state, data.person.name]
     quoted = [data.last_word.author, *data.last_word.lines] if data.last_word else []
     return [*names, *quoted, *(text for each in data.others for text in (each.subject, each.state))]
-
-
-def _next_purpose(report: int) -> str:
-    """Return the purpose of a report's next reminder; one that we cancelled before it left is composed again."""
-    mails = OutgoingMail.objects.filter(report=report, purpose__startswith=Purpose.REMINDER)
-    unused = Q(state=OutgoingState.CANCELLED, decided_by_person=False, attempts=0)
-    used = set(mails.exclude(unused).values_list("purpose", flat=True))
-    return next(name for number in count(1) if (name := f"{Purpose.REMINDER}{number}") not in used)
 
 
 def _cancel(row: OutgoingMail, now: datetime) -> None:

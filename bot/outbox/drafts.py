@@ -67,9 +67,11 @@ def excluded_addresses(aliases: Aliases) -> dict[str, str]:
 def policy_context(report: Report) -> PolicyContext:
     """Return what decides whether a report is mailed now."""
     same = _same_patch(report)
+    # The Message-ID of an earlier report by another robot, found in an archive, or ""
+    event = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").first()
     return replace(
         basic_context(report),
-        reported_by=_reported_by(report),
+        reported_by=(event.message_id if event else ""),
         same_patch=same.culprit.sha if same else "",
         same_patch_tree=same.tree.name if same and same.tree else "",
     )
@@ -86,12 +88,6 @@ def basic_context(report: Report, *, with_fix: bool = True) -> PolicyContext:
     ]
     opted_in = Correspondent.objects.filter(address=report.culprit.author_email, mailing=Mailing.OPTED_IN)
     return PolicyContext(fix_posted_at=max(posted, default=None), opted_in=opted_in.exists())
-
-
-def _reported_by(report: Report) -> str:
-    """Return the Message-ID of an earlier report by another robot, found in an archive, or ""."""
-    event = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").first()
-    return event.message_id if event else ""
 
 
 def _same_patch(report: Report) -> Report | None:

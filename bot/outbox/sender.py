@@ -81,11 +81,6 @@ def is_busy() -> bool:
     return OutgoingMail.objects.filter(state=OutgoingState.SENDING).exists()
 
 
-def next_due(now: datetime) -> datetime | None:
-    """Return when the next mail becomes due, None if there is none."""
-    return ready().filter(not_before__gt=now).order_by("not_before").values_list("not_before", flat=True).first()
-
-
 def _due(rows: QuerySet[OutgoingMail], now: datetime, limit: int) -> list[int]:
     """Return the keys of due mails: first those that had a start time, then the others. Each query uses an index,
     however long the queue is.
@@ -326,7 +321,8 @@ def worker() -> str:
 def _wait_for_due(until: float) -> bool:
     """Wait for the next mail if it becomes due within the time that is left; return whether to continue."""
     now = timezone.now()
-    due = next_due(now)
+    # When the next mail becomes due, None if there is none
+    due = ready().filter(not_before__gt=now).order_by("not_before").values_list("not_before", flat=True).first()
     wait = (due - now).total_seconds() + 0.01 if due else float("inf")
     if wait > LINGER or time.monotonic() + wait > until:
         return False

@@ -316,21 +316,15 @@ def content_effects(reading: Reading, standpoint: Standpoint, model: Model | Non
     `model`: what the classifier has learned, if not the one of the project; a cross-validation has others.
     """
     if reading.kind is SenderKind.ROBOT:
-        if standpoint.relation is not Relation.PATCH_THREAD:
-            yield from _notice_effects(reading)
+        if (note := reading.notice) and standpoint.relation is not Relation.PATCH_THREAD:
+            where = f"{note.tree} ({note.branch})"  # this thread's patch was applied there
+            yield Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
     elif standpoint.relation in CONTEXT and not (speaks_to(reading, standpoint) or _is_measured(reading)):
         return  # about the patch, not about the regression
     elif reading.patches and reading.kind is SenderKind.PERSON:
         yield from _patch_effects(reading, standpoint)
     elif reading.may_command:
         yield from _learned_effects(reading, standpoint, model)
-
-
-def _notice_effects(reading: Reading) -> Iterator[Effect]:
-    """A robot says that this thread's patch was applied to a tree."""
-    if note := reading.notice:
-        where = f"{note.tree} ({note.branch})"
-        yield Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
 
 
 def _patch_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:

@@ -244,12 +244,10 @@ def wish_of(reading: Reading, identity: BotIdentity) -> MailWish | None:
     if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not to_us or not reading.mail.author.email:
         return None
     lines = [line.strip() for line in reading.own_text.splitlines() if line.strip()]
-    commanded = [line[len(identity.prefix) :].lstrip(": ") for line in lines if _is_command(line, identity.prefix)]
+    commanded = [
+        line[len(identity.prefix) :].lstrip(": ") for line in lines if line.lower().startswith(identity.prefix.lower())
+    ]
     for text in (reading.mail.subject.strip(), *lines[:1], *commanded[:1]):
         if found := _WISH.fullmatch(text):
             return MailWish.LEAVE if found[1] else MailWish.COME_BACK
     return None
-
-
-def _is_command(line: str, prefix: str) -> bool:
-    return line.lower().startswith(prefix.lower())

@@ -330,7 +330,14 @@ class _Batch:
         headline, repeated = _headline(measured), []
         if clears_hold:
             for each in measured:
-                self._remove_finding(report, each)
+                # Remove the finding of a held result, so that a clear measurement can replace it
+                before = self.known.findings[report.pk].pop(each.key, None)
+                if before is not None and self.known.headlines.get(report.pk) is before:
+                    del self.known.headlines[report.pk]
+                if isinstance(before, Finding):
+                    self._replaced.append(before.pk)
+                elif before is not None:
+                    self._findings.remove(before)
         for each in measured:
             if each.key in self.known.findings[report.pk]:
                 repeated.append(each.summary())
@@ -342,16 +349,6 @@ class _Batch:
                 self._make_headline(finding, report, row)
         row.measured = repeated
         self._outdated.add(report.pk)
-
-    def _remove_finding(self, report: Report, each: GradedMeasurement) -> None:
-        """Remove the finding of a held result, so that a clear measurement can replace it."""
-        before = self.known.findings[report.pk].pop(each.key, None)
-        if before is not None and self.known.headlines.get(report.pk) is before:
-            del self.known.headlines[report.pk]
-        if isinstance(before, Finding):
-            self._replaced.append(before.pk)
-        elif before is not None:
-            self._findings.remove(before)
 
     def _becomes_headline(self, finding: NewFinding, report: Report, row: BisectResult) -> bool:
         """Whether a finding becomes the headline. The first one does; until the mail is sent, so do a worse one and

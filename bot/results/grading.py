@@ -99,11 +99,6 @@ def why_held(
     `direction` (of the headline's metric) and `author` (of the culprit) are as known by now; `seen` is the culprit as
     a git tree has it.
     """
-    yield from _about_commit(result, author, seen)
-    yield from _about_numbers(result.headline, graded, direction)
-
-
-def _about_commit(result: Result, author: str, seen: CommitInspection | None) -> Iterator[str]:
     culprit = result.culprit
     assert culprit
     if culprit.is_merge or (seen and len(seen.parents) > 1):
@@ -116,19 +111,20 @@ def _about_commit(result: Result, author: str, seen: CommitInspection | None) ->
         yield f"{result.parent.sha[:10]} is not a parent of the culprit in git"
     if result.uncertainty and not (seen and result.parent and result.parent.sha in seen.parents):
         yield result.uncertainty
-
-
-def _about_numbers(headline: MeasurementData, graded: Graded, direction: str) -> Iterator[str]:
     if graded.verdict is Grade.NOT_TESTABLE:
         yield "the change can't be tested: one run per side, or no standard deviation"
     elif graded.verdict is Grade.NOT_SIGNIFICANT:
         yield f"the change is not significant (p = {graded.p_value:.2g})"
-    if headline.old_samples and headline.new_samples and overlap(headline.old_samples, headline.new_samples):
+    if (
+        result.headline.old_samples
+        and result.headline.new_samples
+        and overlap(result.headline.old_samples, result.headline.new_samples)
+    ):
         yield "the samples of both sides overlap"
     if direction == "unknown":
-        yield NO_DIRECTION.format(metric=headline.metric)
-    elif headline.direction not in ("unknown", direction):
-        yield CONTRADICTION.format(stated=headline.direction, metric=headline.metric, known=direction)
+        yield NO_DIRECTION.format(metric=result.headline.metric)
+    elif result.headline.direction not in ("unknown", direction):
+        yield CONTRADICTION.format(stated=result.headline.direction, metric=result.headline.metric, known=direction)
 
 
 def may_be_forgotten(created_at: datetime | None, restored: Sequence[datetime], now: datetime) -> Iterator[str]:

@@ -138,7 +138,19 @@ def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]
     try:
         beginning = head_of(path, top)
         if bisect_log.is_log(beginning) or bisect_log.is_samples(beginning):
-            yield from _bisection(path, top)
+            # The result of a log and the samples beside it: NAME.log with NAME.csv
+            folder = path.parent
+            if path.suffix == ".csv":
+                log = partner_of(path)
+                samples: Path | None = path
+            else:
+                log, samples = path, partner_of(path)
+            if log is None or samples is None:
+                what = "samples (NAME.csv)" if samples is None else "git bisect log (NAME.log)"
+                raise RejectedInput(str(path), f"expected its {what} beside it in {folder}, found none")
+            texts = {"log": read_text(log, top, perf.MAX_BYTES), "samples": read_text(samples, top, perf.MAX_BYTES)}
+            result = checked_parse(lambda: bisect_log.parse(texts, str(log)), str(log))
+            yield Input(str(log), checked(result, str(log)))
         elif perf_release_result.is_csv(beginning):
             written = read_text(path, top, perf.MAX_BYTES)
             for value in checked_parse(
@@ -152,22 +164,6 @@ def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]
         yield Input(str(path), None, rejection)
     except OSError as error:
         yield _rejected(str(path), error.strerror or str(error))
-
-
-def _bisection(path: Path, top: Path) -> Iterator[Input]:
-    """Yield the result of a log and the samples beside it: NAME.log with NAME.csv."""
-    folder = path.parent
-    if path.suffix == ".csv":
-        log = partner_of(path)
-        samples: Path | None = path
-    else:
-        log, samples = path, partner_of(path)
-    if log is None or samples is None:
-        what = "samples (NAME.csv)" if samples is None else "git bisect log (NAME.log)"
-        raise RejectedInput(str(path), f"expected its {what} beside it in {folder}, found none")
-    texts = {"log": read_text(log, top, perf.MAX_BYTES), "samples": read_text(samples, top, perf.MAX_BYTES)}
-    result = checked_parse(lambda: bisect_log.parse(texts, str(log)), str(log))
-    yield Input(str(log), checked(result, str(log)))
 
 
 def partner_of(path: Path) -> Path | None:

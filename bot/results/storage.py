@@ -249,7 +249,10 @@ def _kernel_results_take(result: KernelResult, now: datetime) -> ReleaseReceipt 
         received_at=now,
     )
     store_measurements(result, row)
-    machine_and_scenario = _machine_and_scenario(result)
+    # The machine and scenario of the first test, where the evidence was taken
+    first = result.tests[0]
+    key = scenario_key(first.suite, first.params)
+    machine_and_scenario = Machine.objects.get(name=first.machine.id), Scenario.objects.get(key=key)
     left_out = []
     for each in result.evidence:
         try:
@@ -265,13 +268,6 @@ def _kernel(result: KernelResult) -> Kernel:
     kernel = result.kernel
     first = {"measured_at": result.created_at, "describe": kernel.describe}
     return Kernel.objects.get_or_create(name=kernel.name, variant=kernel.variant, defaults=first)[0]
-
-
-def _machine_and_scenario(result: KernelResult) -> tuple[Machine, Scenario]:
-    """Return the machine and scenario of the first test, where the evidence was taken."""
-    first = result.tests[0]
-    key = scenario_key(first.suite, first.params)
-    return Machine.objects.get(name=first.machine.id), Scenario.objects.get(key=key)
 
 
 def store_measurements(result: KernelResult, row: ReleaseResult) -> None:

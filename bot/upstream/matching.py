@@ -379,11 +379,7 @@ def match_all(seen: Sequence[Seen], context: Context) -> list[Match]:
         pending = [each for each in pending if each.named.reverts or each.named.upstream]
         if len(found) == before:
             break
-    return _best(found)
-
-
-def _best(found: Sequence[Match]) -> list[Match]:
-    """Return one match per commit and report: a certain one rather than a suggestion."""
+    # One match per commit and report: a certain one rather than a suggestion
     best: dict[tuple[int, str], Match] = {}
     for match in found:
         known = best.get((match.report, match.commit.sha))

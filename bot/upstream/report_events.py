@@ -229,7 +229,12 @@ def record(view: View, current_states: Sequence[Now]) -> int:
         ]
         if current.event and not any(_is_same(each, current.event, view.role) for each in known.active):
             quote = quotes.get((current.report, current.sha), "") or current.event.title
-            event = replace(current.event, key=_free_key(current.event, known.keys))
+            # The key of an event; with a number if the event was stored and reversed before
+            key, number = current.event.key, 1
+            while key in known.keys:
+                number += 1
+                key = f"{current.event.key}#{number}"
+            event = replace(current.event, key=key)
             rows.append(event_log.event_row(reports_by_pk[current.report], event, view.now, quote))
     return event_log.record(rows)
 
@@ -283,15 +288,6 @@ def _is_same(known: Event, event: EventData, role: TreeRole) -> bool:
     """Whether the event is stored already. A commit that came back to a tree gets a new one."""
     same = (known.kind, known.tag) == (event.kind, event.tag)
     return same and (role is TreeRole.MAINLINE or known.occurred_at >= event.occurred_at - _MOMENT)
-
-
-def _free_key(event: EventData, taken: Collection[str]) -> str:
-    """Return the key of an event; with a number if the event was stored and reversed before."""
-    key, number = event.key, 1
-    while key in taken:
-        number += 1
-        key = f"{event.key}#{number}"
-    return key
 
 
 def _reversal(report: Report, known: Event, view: View) -> Event:

@@ -268,23 +268,20 @@ def _expected(reversed_events: Collection[tuple[int, str]]) -> Iterator[Expected
     """
     proposed = Event.objects.filter(kind=EventKind.FIX_PROPOSED).exclude(title="")
     events = list(proposed.only("report_id", "key", "title", "message_id", "actor", "quote"))
-    writers = _writers(event.message_id for event in events)
+    # The authors of these mails, by address and by name
+    message_ids = (event.message_id for event in events)
+    found: dict[str, frozenset[str]] = {}
+    for batch in in_parts({each for each in message_ids if each}):
+        rows = Message.objects.filter(message_id__in=batch)
+        for message_id, name, email in rows.values_list("message_id", "author_name", "author_email"):
+            found[message_id] = frozenset({email.lower(), plain(name).lower()} - {""})
+    writers = found
     for event in events:
         if (event.report_id, event.key) in reversed_events:
             continue
         exact_title = bool(event.actor) or event.quote == f"fix {event.title}"
         authors = None if exact_title else writers.get(event.message_id, frozenset())
         yield Expected(event.report_id, event.title, authors, event.quote)
-
-
-def _writers(message_ids: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return the authors of these mails, by address and by name."""
-    found: dict[str, frozenset[str]] = {}
-    for batch in in_parts({each for each in message_ids if each}):
-        rows = Message.objects.filter(message_id__in=batch)
-        for message_id, name, email in rows.values_list("message_id", "author_name", "author_email"):
-            found[message_id] = frozenset({email.lower(), plain(name).lower()} - {""})
-    return found
 
 
 def _reversed_events() -> frozenset[tuple[int, str]]:

@@ -60,7 +60,11 @@ def main() -> None:
     except (OSError, ValueError, IndexError) as error:
         sys.exit(f"web: cannot listen on {sys.argv[1:2] or 'HOST:PORT'}: {error}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # waitress finishes what it is at
-    _share_metrics()
+    # Let all web processes of this machine count in one directory, before prometheus_client is imported
+    from django.conf import settings
+
+    folder = os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(settings.VAR / "metrics"))
+    Path(folder).mkdir(parents=True, exist_ok=True)
     from tracker.wsgi import application
 
     # What was imported stays: it need not be searched for garbage again and again while a page makes thousands of rows.
@@ -84,14 +88,6 @@ def main() -> None:
     )
     server.channel_class = PunctualChannel
     server.run()
-
-
-def _share_metrics() -> None:
-    """Let all web processes of this machine count in one directory, before prometheus_client is imported."""
-    from django.conf import settings
-
-    folder = os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(settings.VAR / "metrics"))
-    Path(folder).mkdir(parents=True, exist_ok=True)
 
 
 if __name__ == "__main__":

@@ -331,10 +331,6 @@ def _machines(facts: ReleaseFacts) -> Iterator[Block]:
     boxes = sorted(known, key=lambda box: order.index(box.family or box.model))
     for number, (family, group) in enumerate(groupby(boxes, lambda box: box.family or box.model or "Others"), 1):
         yield Heading(3, family, f"6.{number}")
-        yield from (Facts(_box_facts(box)) for box in group)
+        yield from (Facts(box.facts if box.family else (("name", box.name), *box.facts)) for box in group)
     if silent := [box.name for box in facts.boxes if not box.facts]:
         yield Paragraph(f"No hardware details are known of {', '.join(silent)}.")
-
-
-def _box_facts(box: Box) -> Sequence[tuple[str, str]]:
-    return box.facts if box.family else (("name", box.name), *box.facts)

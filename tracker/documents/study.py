@@ -328,7 +328,17 @@ def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
         "The best variant by its average over the benchmark's tests on that machine, and its lead over the next best;"
         " in brackets the number of tests."
     )
-    yield _matrix(facts, boxes, found)
+    suites = list(dict.fromkeys(each.line.test.suite for each in found))
+    rows = []
+    for suite in suites:
+        row = [suite]
+        for box in boxes:
+            winners = [each for each in found if each.line.test.suite == suite and each.line.test.box == box]
+            row.append(_best_of(tally(winners, len(facts.labels)), facts.labels))
+        rows.append(row)
+    yield TableBlock(
+        "The best variant of each benchmark on each machine", ("Benchmark", *(box.name for box in boxes)), rows
+    )
 
 
 def _summary(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner], totals: WinTally) -> Iterator[str]:
@@ -379,20 +389,6 @@ def _by_machine(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWin
         wins = [str(share.wins) for share in own.shares]
         rows.append((box.name, str(own.tests), *wins, str(own.ties), *averages, best))
     return TableBlock("Wins by machine", columns, rows, frozenset(range(1, len(columns) - 1)))
-
-
-def _matrix(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner]) -> TableBlock:
-    suites = list(dict.fromkeys(each.line.test.suite for each in found))
-    rows = []
-    for suite in suites:
-        row = [suite]
-        for box in boxes:
-            winners = [each for each in found if each.line.test.suite == suite and each.line.test.box == box]
-            row.append(_best_of(tally(winners, len(facts.labels)), facts.labels))
-        rows.append(row)
-    return TableBlock(
-        "The best variant of each benchmark on each machine", ("Benchmark", *(box.name for box in boxes)), rows
-    )
 
 
 def _best_of(own: WinTally, labels: Sequence[str]) -> str:

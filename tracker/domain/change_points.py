@@ -85,11 +85,21 @@ def _first_change(curve: Array, strictness: Strictness) -> ChangePoint | None:
     """Return the first change. After it the curve begins anew: no window reaches back over it."""
     if len(curve) < LEAST_BEFORE + AFTER:
         return None
-    windows = _windows(curve)
+    # All windows; the first ones have fewer builds before them than BEFORE
+    parts = [
+        _compared(curve[None, :at], curve[None, at : at + AFTER])
+        for at in range(LEAST_BEFORE, min(BEFORE, len(curve) - AFTER + 1))
+    ]
+    if len(curve) >= BEFORE + AFTER:
+        every = sliding_window_view(curve, BEFORE + AFTER)
+        parts.append(_compared(every[:, :BEFORE], every[:, BEFORE:]))
+    windows = _Windows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     shifts = np.abs(windows.new - windows.old)
     candidates = windows.exceed(strictness)
     for number in np.flatnonzero(candidates):
-        usual = _usual(shifts[: max(0, number - AFTER)])
+        # How far the curve has moved between windows before, where no change was found; None if not known yet
+        earlier = shifts[: max(0, number - AFTER)]
+        usual = float(np.sort(earlier)[int(_USUAL_QUANTILE * len(earlier))]) if len(earlier) >= AFTER else None
         if usual is not None and shifts[number] < strictness.usual * usual:
             continue
         # The shift is largest where the windows meet at the step: look on a little.
@@ -120,18 +130,6 @@ class _Windows:
         return large & (self.share >= strictness.share)
 
 
-def _windows(curve: Array) -> _Windows:
-    """Return all windows; the first ones have fewer builds before them than BEFORE."""
-    parts = [
-        _compared(curve[None, :at], curve[None, at : at + AFTER])
-        for at in range(LEAST_BEFORE, min(BEFORE, len(curve) - AFTER + 1))
-    ]
-    if len(curve) >= BEFORE + AFTER:
-        every = sliding_window_view(curve, BEFORE + AFTER)
-        parts.append(_compared(every[:, :BEFORE], every[:, BEFORE:]))
-    return _Windows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-
 def _compared(before: Array, after: Array) -> tuple[Array, Array, Array, Array]:
     old, new = np.median(before, axis=1), np.median(after, axis=1)
     residuals = np.abs(np.concatenate([before - old[:, None], after - new[:, None]], axis=1))
@@ -139,11 +137,6 @@ def _compared(before: Array, after: Array) -> tuple[Array, Array, Array, Array]:
     middle, up = ((old + new) / 2)[:, None], (new > old)[:, None]
     share = np.minimum(((before < middle) == up).mean(axis=1), ((after > middle) == up).mean(axis=1))
     return old, new, spread, share
-
-
-def _usual(earlier: Array) -> float | None:
-    """Return how far the curve has moved between windows before, where no change was found; None if not known yet."""
-    return float(np.sort(earlier)[int(_USUAL_QUANTILE * len(earlier))]) if len(earlier) >= AFTER else None
 
 
 def _placed(curve: Array, windows: _Windows, number: int, usual: float | None) -> ChangePoint:

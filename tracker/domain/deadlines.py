@@ -167,14 +167,10 @@ def closing_of(
         if released_at is None or released_at > now:
             return None
         return Closing(EventKind.EXPECTED, f"an improvement, released on {released_at:%Y-%m-%d}", released_at)
-    return _left_next(rows, now)
-
-
-def _left_next(events: list[EventData], now: datetime) -> Closing | None:
-    """Return the closing of a culprit that left linux-next and never reached the mainline."""
-    if any(each.kind in (EventKind.MERGED, EventKind.LANDED) for each in events):
+    # The closing of a culprit that left linux-next and never reached the mainline
+    if any(each.kind in (EventKind.MERGED, EventKind.LANDED) for each in rows):
         return None
-    moved = [each for each in events if each.kind in (EventKind.IN_NEXT, EventKind.GONE)]
+    moved = [each for each in rows if each.kind in (EventKind.IN_NEXT, EventKind.GONE)]
     last = max(moved, key=EventData.order, default=None)
     if last is None or last.kind is not EventKind.GONE or now - last.occurred_at < GONE_FOR:
         return None

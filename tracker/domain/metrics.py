@@ -73,7 +73,14 @@ def rule_of(metric: str, suite: str = "") -> DirectionRule | None:
     """Return the line that decides on "suite.rest"; by default, the suite is the part before the first dot."""
     suite = suite if suite and metric.startswith(f"{suite}.") else metric.partition(".")[0]
     name = metric.removeprefix(f"{suite}.")[:300]
-    return next((rule for rule in RULES if _fits(rule.suite, suite) and _finds(rule.pattern, name)), None)
+    return next(
+        (
+            rule
+            for rule in RULES
+            if _fits(rule.suite, suite) and (re.search(rule.pattern, name, re.IGNORECASE) is not None)
+        ),
+        None,
+    )
 
 
 def direction_of(metric: str, suite: str = "") -> str:
@@ -88,10 +95,6 @@ def direction_of(metric: str, suite: str = "") -> str:
 
 def _fits(pattern: str, suite: str) -> bool:
     return pattern == ".*" or re.fullmatch(pattern, suite, re.IGNORECASE) is not None
-
-
-def _finds(pattern: str, name: str) -> bool:
-    return re.search(pattern, name, re.IGNORECASE) is not None
 
 
 # --- The unit in a metric's name: "ms" in "demo.p95_ms", "MB/s" in "fio.read_bw_MBps". Pure ---

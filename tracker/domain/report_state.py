@@ -141,7 +141,13 @@ def remember(state: ReportState, event: EventData) -> ReportState:
     if event.kind in _ANSWERS and event.role in (Role.AUTHOR, Role.MAINTAINER) and state.responded_at is None:
         state = replace(state, responded_at=event.occurred_at)
     if event.kind in _OF_LANDINGS:
-        return _remember_landing(state, event)
+        if event.kind is EventKind.IN_NEXT:
+            return replace(state, in_next=_since(state.in_next, event.tag), gone="")
+        if event.kind is EventKind.GONE:
+            return replace(state, in_next="", gone=event.tag)
+        if event.kind is EventKind.MERGED:
+            return replace(state, merged=True, merged_after=event.tag)
+        return replace(state, merged=True, landing=_earlier(state.landing, event.tag))
     if event.kind in _OF_FIXES:
         return _remember_fix(state, event)
     if event.kind in _FORGETS_FIX:
@@ -179,17 +185,6 @@ def _remember_triage(state: ReportState, event: EventData) -> ReportState:
         case EventKind.UNBLOCKED:
             return replace(state, blocks="")
     return state
-
-
-def _remember_landing(state: ReportState, event: EventData) -> ReportState:
-    """Apply where git has the culprit."""
-    if event.kind is EventKind.IN_NEXT:
-        return replace(state, in_next=_since(state.in_next, event.tag), gone="")
-    if event.kind is EventKind.GONE:
-        return replace(state, in_next="", gone=event.tag)
-    if event.kind is EventKind.MERGED:
-        return replace(state, merged=True, merged_after=event.tag)
-    return replace(state, merged=True, landing=_earlier(state.landing, event.tag))
 
 
 def _since(known: str, tag: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from tracker.domain.events import InvalidInput
 
@@ -207,11 +207,7 @@ def parse_target(url: str) -> Target:
         raise InvalidInput("url: expected an address such as https://ci.example.org/hook")
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise InvalidInput("url: expected no user name, password or fragment; requests are signed instead")
-    return Target(host, port, _path_of(parts), parts.scheme == "https")
-
-
-def _path_of(parts: SplitResult) -> str:
-    return f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+    return Target(host, port, f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", parts.scheme == "https")
 
 
 # --- Stable short identifiers: the key of a scenario, the tag of a report. Pure ---

@@ -177,14 +177,12 @@ def summed(rows: Iterable[ListingRow]) -> tuple[ListingRow, ...]:
     for row in rows:
         key = (row.name, row.note)
         if key in found:
-            found[key] = [_plus(a, b) for a, b in zip(found[key], row.values, strict=True)]
+            found[key] = [
+                (b if a is None else a if b is None else a + b) for a, b in zip(found[key], row.values, strict=True)
+            ]
         elif len(found) < MOST_ROWS:
             found[key] = row.values
     return tuple(ListingRow(name, tuple(values), note) for (name, note), values in found.items())
-
-
-def _plus(a: float | None, b: float | None) -> float | None:
-    return b if a is None else a if b is None else a + b
 
 
 # --- `perf report --stdio`: functions by their share of the samples (tools/perf/Documentation/perf-report.txt) ---

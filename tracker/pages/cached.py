@@ -154,7 +154,15 @@ class CachedPages:
         with _lock(key):
             if found := caches["pages"].get(key):
                 return _response(request, found, key)
-            return _made(request, view(request, *positional, **arguments), key, freshness)
+            # Keep a page that was made, unless it is an error, or for one reader only
+            response = view(request, *positional, **arguments)
+            own = response.cookies or request.META.get("CSRF_COOKIE_NEEDS_UPDATE") or request.session.modified
+            if response.status_code != 200 or response.streaming or own:
+                return response
+            kept = Kept(dict(response.items()), gzip.compress(response.content, 6, mtime=0))
+            if len(kept.compressed) <= LARGEST:
+                caches["pages"].set(key, kept, freshness.keep)
+            return _response(request, kept, key)
 
 
 def _is_shared(request: HttpRequest) -> bool:
@@ -178,17 +186,6 @@ def _lock(key: str) -> Lock:
         if found is None:
             found = _locks[key] = Lock()
         return found
-
-
-def _made(request: HttpRequest, response: HttpResponse, key: str, freshness: Freshness) -> HttpResponse:
-    """Keep a page that was made, unless it is an error, or for one reader only."""
-    own = response.cookies or request.META.get("CSRF_COOKIE_NEEDS_UPDATE") or request.session.modified
-    if response.status_code != 200 or response.streaming or own:
-        return response
-    kept = Kept(dict(response.items()), gzip.compress(response.content, 6, mtime=0))
-    if len(kept.compressed) <= LARGEST:
-        caches["pages"].set(key, kept, freshness.keep)
-    return _response(request, kept, key)
 
 
 def _response(request: HttpRequest, kept: Kept, key: str) -> HttpResponse:

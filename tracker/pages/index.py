@@ -15,7 +15,7 @@ from django.contrib import messages
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Case, Count, Max, Q, When
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -410,18 +410,14 @@ def _change(request: HttpRequest) -> HttpResponse:
         return error_response("only operators can change the basket", 403)
     try:
         seen = request.POST.get("seen", "0")
-        rows = _rows_of(request.POST)
+        if len(request.POST.getlist("metric")) > MOST + 1:
+            raise InvalidInput(f"expected at most {MOST} benchmarks, found {len(request.POST.getlist('metric'))}")
+        columns = [request.POST.getlist(name) for name in ("metric", "params", "weight", "since", "until")]
+        if len({len(column) for column in columns}) > 1:
+            raise InvalidInput("expected the same number of values in every column")
+        rows = [BasketRow(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]
         changed = change(rows, username(request), timezone.now(), int(seen) if is_key(seen) else 0)
     except InvalidInput as error:
         return error_response(str(error))
     messages.info(request, f"Changed: {changed}" if changed else "Nothing has changed.")
     return redirect("index-basket")
-
-
-def _rows_of(form: QueryDict) -> list[BasketRow]:
-    if len(form.getlist("metric")) > MOST + 1:
-        raise InvalidInput(f"expected at most {MOST} benchmarks, found {len(form.getlist('metric'))}")
-    columns = [form.getlist(name) for name in ("metric", "params", "weight", "since", "until")]
-    if len({len(column) for column in columns}) > 1:
-        raise InvalidInput("expected the same number of values in every column")
-    return [BasketRow(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]

@@ -120,12 +120,6 @@ def overview(*, with_people: bool = False) -> Overview:
     )
 
 
-def waiting_numbers() -> dict[str, int]:
-    """Return how many mails are in each state but those that have ended, of which there are many."""
-    rows = OutgoingMail.objects.exclude(state__in=ENDED).order_by().values_list("state")
-    return dict(rows.annotate(number=Count("pk")))
-
-
 def _section(name: str, description: str, states: tuple[OutgoingState, ...], *, with_people: bool) -> OutboxSection:
     rows = _rows(with_people)
     found = [mail for state in states for mail in rows.filter(state=state)[: ROWS + 1]]
@@ -152,11 +146,6 @@ def _rows(everything: bool = True) -> QuerySet[OutgoingMail]:
     rows = OutgoingMail.objects.annotate(size=Length("raw")).select_related("report__culprit")
     rows = rows if everything else rows.exclude(purpose__startswith=Purpose.SUBSCRIPTION)
     return rows.defer("raw", "body", "people").order_by("-pk")
-
-
-def load_chosen(keys: Sequence[int]) -> list[OutgoingMail]:
-    """Return the mails with these keys, in order of their keys."""
-    return list(_rows().filter(pk__in=keys[:PAGE]).order_by("pk"))
 
 
 def actions_for(mails: Sequence[OutgoingMail]) -> list[str]:
@@ -275,7 +264,9 @@ def outbox(request: HttpRequest) -> HttpResponse:
     if before and not is_key(before):
         return error_response(f"before: expected a number; found {before[:40]!r}")
     may_act = request.user.has_perm(SEND)
-    waiting = waiting_numbers()
+    # How many mails are in each state but those that have ended, of which there are many
+    rows = OutgoingMail.objects.exclude(state__in=ENDED).order_by().values_list("state")
+    waiting = dict(rows.annotate(number=Count("pk")))
     states = [(value, label, waiting.get(value, 0)) for value, label in OutgoingState.choices]
     context = {"state": state, "states": states, "may_act": may_act}
     if not (state or before or "all" in request.GET):
@@ -313,7 +304,8 @@ def act(request: HttpRequest) -> HttpResponse:
         return error_response(f"verb: expected one of {', '.join(mail_transitions.ACTIONS)}; found {action[:40]!r}")
     if invalid := [each for each in ids if not is_key(each)]:
         return error_response(f"id: expected a number; found {invalid[0][:40]!r}")
-    chosen = load_chosen([int(each) for each in ids])
+    # The mails with these keys, in order of their keys
+    chosen = list(_rows().filter(pk__in=[int(each) for each in ids][:PAGE]).order_by("pk"))
     mail_action = MailAction.for_mails(action, chosen, params.getlist("version"))
     if request.method != "POST":
         return render(request, "outbox/confirm.html", {"action": mail_action})

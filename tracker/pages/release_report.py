@@ -19,7 +19,7 @@ from tracker.documents.release_report import SECTIONS, HighlightData, ParameterD
 from tracker.domain import versions
 from tracker.domain.events import InvalidInput
 from tracker.domain.kernel_comparison import Box, ComparisonLine
-from tracker.models import Finding, Kernel, Machine, Parameter, Release, ReportHighlight, Suite, TextRevision
+from tracker.models import Finding, Kernel, Machine, Parameter, Release, ReportHighlight, Suite
 from tracker.pages import kernels as comparison
 from tracker.pages.http import cleaned, error_response, permission_required
 from tracker.pages.prose import editing, in_form, save_text, texts
@@ -61,17 +61,13 @@ def load_facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
             for test, curve in comparison.curves_of([line.test for line in lines]).items()
         },
         boxes=_boxes([*found.merged, *found.shift_left], lines),
-        prose={name: row.text for name, row in prose_revisions(release.version).items()},
+        prose={name: row.text for name, row in dict(texts(document_key(release.version))).items()},
     )
 
 
 def document_key(version: str) -> str:
     """Return the `place` of a report's prose in `TextRevision`."""
     return f"report {version}"
-
-
-def prose_revisions(version: str) -> dict[str, TextRevision]:
-    return dict(texts(document_key(version)))
 
 
 def kernels(version: str, previous: str) -> tuple[Kernel | None, Kernel | None]:

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_POST
 
 from tracker.charts import BisectionChart, chart, groups_of, measured_later, read_payload, side
 from tracker.domain import text as formats
-from tracker.domain.comparison_tables import KeptTable, unpack
+from tracker.domain.comparison_tables import unpack
 from tracker.domain.report_state import effective_events
 from tracker.domain.text import commit_url, reply_url
 from tracker.domain.tool_output import TEXT
@@ -299,7 +299,19 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")[:FINDINGS]
     )
     headline = next((each for each in findings if each.headline), None)
-    messages, older = _messages(report, before)
+    # A page of the thread, oldest first, and the key of the next older page or None
+    keys = report.messages.order_by("-sent_at", "-pk").values("pk")
+    if before is not None:
+        then = Message.objects.filter(pk=before).values("sent_at")[:1]
+        keys = keys.filter(Q(sent_at__lt=then) | Q(sent_at=then, pk__lt=before))
+    rows = Message.objects.filter(pk__in=keys[: MESSAGES + 1]).defer("tables", "own_text", "source")
+    annotated = rows.annotate(
+        text=Substr("own_text", 1, SHOWN + 1),
+        with_tables=Exists(report.messages.exclude(tables=b"")),  # of the whole thread, not only this page
+    )
+    found: list[Message] = list(annotated.order_by("-sent_at", "-pk"))
+    shown = found[:MESSAGES][::-1]
+    messages, older = shown, found[MESSAGES - 1].pk if len(found) > MESSAGES else None
     suggestions = list(report.suggestions.filter(decision=Decision.OPEN))
     results = _results(report, headline)
     effective_keys = {each.key for each in effective_events([event.value() for event in events])}
@@ -348,22 +360,6 @@ def _past(headline: Finding | None, culprit: str) -> CurvePast | None:
     """Return the curve of the headline with its history before the culprit, if it has more than this one change."""
     past = past_of(headline, culprit) if headline else None
     return past if past and past.curve.points > 2 else None
-
-
-def _messages(report: Report, before: int | None) -> tuple[list[Message], int | None]:
-    """Return a page of the thread, oldest first, and the key of the next older page or None."""
-    keys = report.messages.order_by("-sent_at", "-pk").values("pk")
-    if before is not None:
-        then = Message.objects.filter(pk=before).values("sent_at")[:1]
-        keys = keys.filter(Q(sent_at__lt=then) | Q(sent_at=then, pk__lt=before))
-    rows = Message.objects.filter(pk__in=keys[: MESSAGES + 1]).defer("tables", "own_text", "source")
-    annotated = rows.annotate(
-        text=Substr("own_text", 1, SHOWN + 1),
-        with_tables=Exists(report.messages.exclude(tables=b"")),  # of the whole thread, not only this page
-    )
-    found: list[Message] = list(annotated.order_by("-sent_at", "-pk"))
-    shown = found[:MESSAGES][::-1]
-    return shown, found[MESSAGES - 1].pk if len(found) > MESSAGES else None
 
 
 def _results(report: Report, headline: Finding | None) -> list[BisectResult]:
@@ -430,22 +426,6 @@ class Brief:
     findings: Sequence[Finding]
     last: Message | None
     decided_by: Event | None
-
-
-def load_brief(report: Report) -> Brief:
-    """Return the first findings, the last reply, and the event that determines the state: three queries."""
-    findings = report.findings.select_related("metric", "scenario", "machine").defer("old_samples", "new_samples")
-    last = report.messages.exclude(kind="self").defer("tables", "own_text").annotate(text=Substr("own_text", 1, 800))
-    decided_by = report.events.filter(key=report.decided_by).first() if report.decided_by else None
-    return Brief(
-        report, list(findings.order_by("-headline", "pk")[:6]), last.order_by("-sent_at", "-pk").first(), decided_by
-    )
-
-
-def load_tables(report: Report) -> list[KeptTable]:
-    """Return the comparison tables from the robot's mails about a report, unpacked."""
-    packed = report.messages.exclude(tables=b"").order_by("sent_at", "pk").values_list("tables", flat=True)
-    return [table for each in packed[:TABLES] for table in unpack(bytes(each))]
 
 
 def raw_mails(report: Report) -> Iterator[bytes]:
@@ -544,13 +524,35 @@ def report(request: HttpRequest, ref: str) -> HttpResponse:
 
 def brief(request: HttpRequest, ref: str) -> HttpResponse:
     """Return the details of an expanded table row, as a fragment."""
-    return render(request, "reports/brief.html", {"brief": load_brief(find_report(ref))})
+    # The first findings, the last reply, and the event that determines the state: three queries
+    report = find_report(ref)
+    findings = report.findings.select_related("metric", "scenario", "machine").defer("old_samples", "new_samples")
+    last = report.messages.exclude(kind="self").defer("tables", "own_text").annotate(text=Substr("own_text", 1, 800))
+    decided_by = report.events.filter(key=report.decided_by).first() if report.decided_by else None
+    return render(
+        request,
+        "reports/brief.html",
+        {
+            "brief": Brief(
+                report,
+                list(findings.order_by("-headline", "pk")[:6]),
+                last.order_by("-sent_at", "-pk").first(),
+                decided_by,
+            )
+        },
+    )
 
 
 def tables(request: HttpRequest, ref: str) -> HttpResponse:
     """Show the robot's comparison tables, thousands of rows, on their own page."""
     found = find_report(ref)
-    return render(request, "reports/tables.html", {"report": found, "tables": load_tables(found)})
+    # The comparison tables from the robot's mails about a report, unpacked
+    packed = found.messages.exclude(tables=b"").order_by("sent_at", "pk").values_list("tables", flat=True)
+    return render(
+        request,
+        "reports/tables.html",
+        {"report": found, "tables": [table for each in packed[:TABLES] for table in unpack(bytes(each))]},
+    )
 
 
 def as_json(request: HttpRequest, ref: str) -> JsonResponse:

@@ -70,14 +70,6 @@ def page(pk: int) -> ResultPage:
     return ResultPage(row, list(ordered))
 
 
-def load_payload(pk: int) -> str:
-    """Return the submitted payload, as canonical JSON."""
-    found = BisectResult.objects.filter(pk=pk).values_list("payload", flat=True).first()
-    if found is None:
-        raise Http404(_MISSING)
-    return found
-
-
 # --- `/results/`: the results that labs submitted, and what became of them ---
 
 
@@ -100,7 +92,10 @@ def result(request: HttpRequest, pk: int) -> HttpResponse:
 
 def payload(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the payload as submitted."""
-    return HttpResponse(load_payload(pk), content_type="application/json")
+    found = BisectResult.objects.filter(pk=pk).values_list("payload", flat=True).first()
+    if found is None:
+        raise Http404(_MISSING)
+    return HttpResponse(found, content_type="application/json")
 
 
 def _bad(name: str, expected: str, found: str) -> HttpResponseBadRequest:

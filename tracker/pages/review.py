@@ -62,12 +62,13 @@ def excerpt(own_text: str, quote: str) -> Excerpt:
     if not found:
         return Excerpt("", quote, "")
     before, after = own_text[: found.start()], own_text[found.end() :]
-    return Excerpt(_tail(before), " ".join(found[0].split()), _head(after))
-
-
-def _tail(text: str) -> str:
+    text = before
     text = " ".join(text[-2 * AROUND :].split())
-    return text if len(text) <= AROUND else f"… {text[-AROUND:].partition(' ')[2]}"
+    return Excerpt(
+        (text if len(text) <= AROUND else f"… {text[-AROUND:].partition(' ')[2]}"),
+        " ".join(found[0].split()),
+        _head(after),
+    )
 
 
 def _head(text: str) -> str:

@@ -60,21 +60,6 @@ def reports_with(phrases: Sequence[str]) -> list[int] | None:
     return list(dict.fromkeys([*found, *_reports_of(mails)]))
 
 
-def with_own_phrase(phrase: str, most: int = 100) -> list[int]:
-    """Return the keys of the newest reports that have a phrase in their own text."""
-    words = words_of(phrase)
-    return _hits("report_words", [(words, False)], most) if words else []
-
-
-def own_words(phrase: str, most: int = 5) -> list[int]:
-    """Return the keys of the newest few reports that have all words of a text in their own; after `*` its last one is a
-    beginning.
-    """
-    words = words_of(phrase)
-    wanted = [([word], phrase.endswith("*") and word is words[-1]) for word in words]
-    return _hits("report_words", wanted, most) if wanted else []
-
-
 def _hits(index: str, wanted: Sequence[tuple[list[str], bool]], most: int = MOST) -> list[int]:
     """Return the keys of the newest rows that match, by an index."""
     with connection.cursor() as cursor:
@@ -197,7 +182,9 @@ def named(text: str) -> Report | None:
         message = Message.objects.filter(message_id=name).select_related("report__culprit").first()
         return message.report if message else None
     if " " in text:
-        with_words = related.filter(pk__in=with_own_phrase(text))
+        # The keys of the newest reports that have a phrase in their own text
+        words = words_of(text)
+        with_words = related.filter(pk__in=(_hits("report_words", [(words, False)], 100) if words else []))
         rows = list(with_words.filter(Q(culprit__title=text) | Q(title=text))[:2])
         return rows[0] if len(rows) == 1 else None
     return None
@@ -210,7 +197,12 @@ def titles(text: str) -> list[list[str]]:
     text = text[:LONGEST]
     if len(text.strip()) < SHORTEST or ":" in text:
         return []
-    found = own_words(f"{text.strip()}*")
+    # The keys of the newest few reports that have all words of a text in their own; after `*` its last one is a
+    # beginning
+    phrase = f"{text.strip()}*"
+    words = words_of(phrase)
+    wanted = [([word], phrase.endswith("*") and word is words[-1]) for word in words]
+    found = _hits("report_words", wanted, 5) if wanted else []
     rows = Report.objects.filter(pk__in=found).order_by("-pk").values_list("culprit__title", "culprit__sha")
     return [[title or sha, f"report about {sha[:12]}"] for title, sha in rows]
 

@@ -255,7 +255,9 @@ def _refresh_part(part: Collection[int], calendar: ReleaseCalendar) -> None:
     reports = list(rows.filter(pk__in=part).order_by("pk"))
     before = {report.pk: [getattr(report, name) for name in SUMMARY_COLUMNS] for report in reports}
     heads = _headlines(part)
-    last_replies = _last_replies(part)
+    # When a person last wrote about each report; a date in the future counts as the time of receipt
+    messages = Message.objects.filter(report__in=part, kind__in=PEOPLE).order_by().values_list("report")
+    last_replies = dict(messages.annotate(last=Max(Least("sent_at", "source__received_at"))))
     lacking = set(StableSeries.objects.filter(report__in=part, fixed_in="").values_list("report", flat=True))
     for report in reports:
         _head(report, heads.get(report.pk))
@@ -293,12 +295,6 @@ def clipped(name: str) -> str:
 def _headlines(reports: Collection[int]) -> dict[int, Finding]:
     found = Finding.objects.filter(report__in=reports, headline=True)
     return {each.report_id: each for each in found.select_related("metric", "scenario", "machine")}
-
-
-def _last_replies(reports: Collection[int]) -> dict[int, datetime]:
-    """Return when a person last wrote about each report; a date in the future counts as the time of receipt."""
-    messages = Message.objects.filter(report__in=reports, kind__in=PEOPLE).order_by().values_list("report")
-    return dict(messages.annotate(last=Max(Least("sent_at", "source__received_at"))))
 
 
 def _head(report: Report, head: Finding | None) -> None:

@@ -92,21 +92,6 @@ TABLES: dict[str, Callable[[], Iterator[Row]]] = {
 }
 
 
-def fix_tags(sha: str, identity: BotIdentity) -> list[str]:
-    """Return the tags for the commit message of a fix (Documentation/process/submitting-patches.rst); CommandError if
-    no report or several have such a culprit.
-    """
-    found = list(Report.objects.filter(culprit__sha__startswith=sha.lower()).select_related("culprit")[:2])
-    if len(sha) < SHORTEST_SHA or len(found) != 1:
-        raise CommandError(f"{sha}: expected {SHORTEST_SHA} digits or more of the culprit of one report")
-    report = found[0]
-    mails = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").order_by("occurred_at", "pk")
-    own_id = mails.values_list("message_id", flat=True).first()
-    ours = report.outgoing.filter(purpose=Purpose.REPORT).exists()
-    closing = (tags(report.tag, own_id, identity) if ours else (f"Closes: {lore_link(own_id)}",)) if own_id else ()
-    return [f'Fixes: {report.culprit.sha[:12]} ("{one_line(report.culprit.title, 300)}")', *closing]
-
-
 def kcidb(origin: str, identity: BotIdentity) -> dict[str, Any]:
     """Return all regressions as a submission to KCIDB."""
     if not ORIGIN.fullmatch(origin):
@@ -133,7 +118,22 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(kcidb(origin, bot_identity()), ensure_ascii=False))
             return
         if table == "fixes":
-            self.stdout.write("\n".join(fix_tags(sha, bot_identity())))
+            # The tags for the commit message of a fix (Documentation/process/submitting-patches.rst); CommandError
+            # if no report or several have such a culprit
+            identity = bot_identity()
+            found = list(Report.objects.filter(culprit__sha__startswith=sha.lower()).select_related("culprit")[:2])
+            if len(sha) < SHORTEST_SHA or len(found) != 1:
+                raise CommandError(f"{sha}: expected {SHORTEST_SHA} digits or more of the culprit of one report")
+            report = found[0]
+            mails = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").order_by("occurred_at", "pk")
+            own_id = mails.values_list("message_id", flat=True).first()
+            ours = report.outgoing.filter(purpose=Purpose.REPORT).exists()
+            closing = (
+                (tags(report.tag, own_id, identity) if ours else (f"Closes: {lore_link(own_id)}",)) if own_id else ()
+            )
+            self.stdout.write(
+                "\n".join([f'Fixes: {report.culprit.sha[:12]} ("{one_line(report.culprit.title, 300)}")', *closing])
+            )
             return
         rows = TABLES[table]()
         if format == "jsonl":

@@ -28,7 +28,14 @@ class Command(BaseCommand):
         parser.add_argument("--again", action="store_true", help="start over from the oldest tracked commit")
 
     def handle(self, *, names: list[str], no_fetch: bool, again: bool, **options: Any) -> None:
-        trees = self._chosen(names)
+        known = ", ".join(settings.PERFWORK_TREES) or "not set"
+        if unknown := [name for name in names if name not in settings.PERFWORK_TREES]:
+            raise CommandError(f"{', '.join(unknown)}: not in PERFWORK_TREES ({known})")
+        trees = store_trees(configured_trees(names))
+        if not trees:
+            raise CommandError(
+                "no tree to track: set PERFWORK_TREES to name=path pairs, for example linus=/srv/linux.git"
+            )
         patience = Patience(
             None if no_fetch else settings.PERFWORK_FETCH_PATIENCE, timedelta(seconds=settings.PERFWORK_LEASE)
         )
@@ -50,14 +57,3 @@ class Command(BaseCommand):
             self.stdout.write(f"{tree.name}: {'nothing new' if tally.unchanged else news}")
         if failed:
             raise CommandError(f"{failed} of {len(trees)} trees could not be followed to the end")
-
-    def _chosen(self, names: list[str]) -> list[Tree]:
-        known = ", ".join(settings.PERFWORK_TREES) or "not set"
-        if unknown := [name for name in names if name not in settings.PERFWORK_TREES]:
-            raise CommandError(f"{', '.join(unknown)}: not in PERFWORK_TREES ({known})")
-        trees = store_trees(configured_trees(names))
-        if not trees:
-            raise CommandError(
-                "no tree to track: set PERFWORK_TREES to name=path pairs, for example linus=/srv/linux.git"
-            )
-        return trees

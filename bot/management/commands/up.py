@@ -42,9 +42,15 @@ class Command(BaseCommand):
         if set(only) == set(ROLES):
             _prepare(self.stdout)
         else:
-            _require_migrations()  # several machines must not migrate at once
+            # several machines must not migrate at once
+            executor = MigrationExecutor(connection)
+            if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+                raise CommandError("migrations are missing: run manage.py migrate first, on one machine")
         if "web" in only:
-            _forget_old_times()  # of other web processes here; a worker's start must not blind those that run
+            # of other web processes here; a worker's start must not blind those that run
+            # Remove the request times of web processes that have ended (bot/web/server.py)
+            for path in (settings.VAR / "metrics").glob("*.db"):
+                path.unlink(missing_ok=True)
         settings.PERFWORK_DROP.mkdir(parents=True, exist_ok=True)
         found = commands(bind, workers, only, queues)
         pages = f"pages at http://{bind}/" if "web" in found else f"{', '.join(found)}"
@@ -103,15 +109,3 @@ def _prepare(stdout: Any) -> None:
         stdout.write(f"{at}; a worker does it, and pages say how far it is")
     if not Suite.objects.exists() and not Parameter.objects.exists():  # texts about each test for release reports
         call_command("loaddata", "lab_texts", verbosity=0)
-
-
-def _require_migrations() -> None:
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        raise CommandError("migrations are missing: run manage.py migrate first, on one machine")
-
-
-def _forget_old_times() -> None:
-    """Remove the request times of web processes that have ended (bot/web/server.py)."""
-    for path in (settings.VAR / "metrics").glob("*.db"):
-        path.unlink(missing_ok=True)

@@ -215,18 +215,15 @@ def _machine(job: Mapping[str, str], path: str, where: str) -> MachineInfo:
     if not name:
         raise RejectedInput(where, "expected a tbox_group in job.yaml, found none")
     cpus = job.get("nr_cpu", "")
+    # Parse a size like "256G" into bytes; None for anything else
+    text = job.get("memory", "")
+    found = re.fullmatch(r"(\d{1,6})\s?([KMGT])i?B?", text)
     return MachineInfo(
         name[:200],
         cpus=int(cpus) if re.fullmatch(r"[1-9]\d{0,5}", cpus) else None,
         cpu_model=job.get("model", "")[:200],
-        memory_bytes=_bytes(job.get("memory", "")),
+        memory_bytes=(int(found[1]) << {"K": 10, "M": 20, "G": 30, "T": 40}[found[2]] if found else None),
     )
-
-
-def _bytes(text: str) -> int | None:
-    """Parse a size like "256G" into bytes; None for anything else."""
-    found = re.fullmatch(r"(\d{1,6})\s?([KMGT])i?B?", text)
-    return int(found[1]) << {"K": 10, "M": 20, "G": 30, "T": 40}[found[2]] if found else None
 
 
 # --- LKP result roots on disk, as lkp-tests leaves them: found, and collected into a value for lkp.py ---

@@ -92,8 +92,10 @@ def as_atom(title: str, sections: Sections, url: str) -> bytes:
     """Return a feed of the reports, the last changed first; an entry is updated when its report changes."""
     rows = {row["url"]: row for rows in sections.values() for row in rows}.values()
     newest = datetime(1970, 1, 1, tzinfo=UTC)
+    # The address of the feed beside a page, with the page's query
+    path, mark, query = url.partition("?")
     feed = Atom1Feed(
-        f"Perfwork: {title}", url, "Kernel performance reports", feed_url=_feed_address(url), language="en"
+        f"Perfwork: {title}", url, "Kernel performance reports", feed_url=f"{path}.atom{mark}{query}", language="en"
     )
     for row in sorted(rows, key=lambda row: row["changed_at"] or newest, reverse=True):
         feed.add_item(
@@ -121,12 +123,6 @@ def as_regzbot(title: str, sections: Sections, url: str) -> bytes:
             lines += [_printable(f"#regzbot fix: {fix}")]
         paragraphs.append("\n".join(lines))
     return ("\n\n".join(paragraphs) + "\n").encode()
-
-
-def _feed_address(page: str) -> str:
-    """Return the address of the feed beside a page, with the page's query."""
-    path, mark, query = page.partition("?")
-    return f"{path}.atom{mark}{query}"
 
 
 FORMS: Mapping[str, tuple[str, Callable[[str, Sections, str], bytes]]] = {

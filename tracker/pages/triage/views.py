@@ -27,7 +27,7 @@ from tracker.pages.triage.table import controls
 from tracker.services import report_actions
 from tracker.services.accounts import CHANGE_REPORTS, permit_of
 from tracker.services.enqueue import enqueue
-from tracker.services.report_actions import ACTION_KEYS, BY_NAME, ActionKey
+from tracker.services.report_actions import ACTION_KEYS, BY_NAME
 
 NAMED = 2  # reports whose new state a message says
 
@@ -124,7 +124,14 @@ def change(request: HttpRequest) -> HttpResponse:
         revisions[int(pk)] = int(revision)
     if not 0 < len(revisions) <= report_actions.MOST:
         return error_response(f"row: expected 1 to {report_actions.MOST} rows; found {len(revisions)}")
-    report_action, release = _report_action(request, action), cleaned(request.POST, "release", 20)
+    argument = cleaned(request.POST, "argument") if action.needs or action.offers else ""
+    notify_thread = request.POST.get("notify_thread") == "on"
+    report_action, release = (
+        report_actions.ReportAction(
+            action.kind, username(request), secrets.token_hex(6), timezone.now(), argument, notify_thread
+        ),
+        cleaned(request.POST, "release", 20),
+    )
     if release and versions.parse(release) is None:
         return error_response(f"release: expected a version like v6.12; found {release!r}")
     try:
@@ -137,14 +144,6 @@ def change(request: HttpRequest) -> HttpResponse:
     if not outcome.changed:
         response["X-Not-Applied"] = "1"  # so that the page gives back what was typed
     return response
-
-
-def _report_action(request: HttpRequest, action: ActionKey) -> report_actions.ReportAction:
-    argument = cleaned(request.POST, "argument") if action.needs or action.offers else ""
-    notify_thread = request.POST.get("notify_thread") == "on"
-    return report_actions.ReportAction(
-        action.kind, username(request), secrets.token_hex(6), timezone.now(), argument, notify_thread
-    )
 
 
 @require_safe
