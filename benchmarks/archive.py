@@ -23,7 +23,7 @@ from benchmarks.make_epoch import make
 from benchmarks.timing import timed
 from bot.archives.prefilter import Prefilter, key_of_commit, key_of_title
 from bot.archives.public_inbox import read_epoch
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 
 BUNDLE = ROOT.parent / "shared" / "data" / "lore" / "linux-nfs.0.bundle"
 DENSE = BUNDLE.with_name("cgroups.0.bundle")  # a list where robots post
@@ -163,11 +163,11 @@ def mark_read(var: Path, paths: list[str]) -> None:
 def flat(epoch: Path) -> None:
     """Time the prefilter with increasing numbers of tracked keys."""
     mails = [mail.raw for _, mail in zip(range(6000), read_epoch(epoch), strict=False)]
-    identity = BotIdentity(address="perfbot@bot.example.org", robots=frozenset(ROBOTS.split(",")))
+    settings = BotSettings(address="perfbot@bot.example.org", robots=frozenset(ROBOTS.split(",")))
     print(f"\n{'keys':>9}{'µs a mail':>12}")
     for count in (10, 1000, 100_000, 1_000_000):
         keys = (key for number in range(count // 3 + 1) for key in _keys(number))
-        prefilter = Prefilter(keys, identity)
+        prefilter = Prefilter(keys, settings)
         spent = timed(lambda prefilter=prefilter: [prefilter.passes(raw) for raw in mails], 3)
         print(f"{count:9}{spent / len(mails) * 1e6:12.1f}")
 

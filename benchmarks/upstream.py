@@ -44,12 +44,12 @@ Report.objects.update(reported_at=datetime(2005, 1, 1, tzinfo=UTC))
 WALK = """
 import resource, time
 from datetime import datetime, UTC
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.upstream.tracking import track
 from tracker.models import Landing, Tree
 tree, _ = Tree.objects.update_or_create(name="linus", defaults={{"path": {path!r}, "role": "mainline"}})
 start = time.perf_counter()
-tally = track(tree, BotIdentity(), datetime(2027, 1, 2, tzinfo=UTC))
+tally = track(tree, BotSettings(), datetime(2027, 1, 2, tzinfo=UTC))
 spent = time.perf_counter() - start
 mine = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 print("walked", spent, tally.landings, tally.events, mine, Landing.objects.count())

@@ -19,7 +19,7 @@ from bot.archives.sources import find_patch_mail, open_sources
 from bot.compose.conventions import Attached, Conventions, SubjectForm
 from bot.compose.policy import Policy, read_policy
 from bot.git.repository import is_repository
-from bot.mail.settings import Aliases, BotIdentity, TrustAnchors, read_mailmap
+from bot.mail.settings import Aliases, BotSettings, TrustAnchors, read_mailmap
 from bot.outbox.drafts import ComposeConfig
 from bot.outbox.reconcile import RecoveryPolicy
 from bot.outbox.sender import SendConfig, SentFolder
@@ -111,17 +111,17 @@ TRIAL = b"From: a@example.org\r\nSubject: a key is tried\r\nMessage-ID: <a@examp
 TREE_LISTS = {"next": ("linux-next@vger.kernel.org",)}  # by a tree's name or role
 
 
-def bot_identity() -> BotIdentity:
+def bot_identity() -> BotSettings:
     """Return the bot identity, with the DKIM keys of mail domains from the database."""
     return _identity(KeyCache(ask_dns=settings.PERFWORK_DNS))
 
 
-def identity_without_keys() -> BotIdentity:
+def identity_without_keys() -> BotSettings:
     """Return the bot identity for use without a database: only trusted servers and developer keys authenticate mail."""
     return _identity(None)
 
 
-def _identity(keys: KeyCache | None) -> BotIdentity:
+def _identity(keys: KeyCache | None) -> BotSettings:
     if settings.PERFWORK_KEYRING and not Path(settings.PERFWORK_KEYRING).is_dir():
         raise ImproperlyConfigured(f"PERFWORK_KEYRING: no such directory: {settings.PERFWORK_KEYRING}")
     anchors = TrustAnchors(
@@ -131,7 +131,7 @@ def _identity(keys: KeyCache | None) -> BotIdentity:
     )
     if keys:
         anchors = replace(anchors, key=keys.key, signs=keys.signs, warm=keys.warm)
-    return BotIdentity(
+    return BotSettings(
         address=settings.PERFWORK_BOT_ADDRESS.lower(),
         name=settings.PERFWORK_BOT_NAME,
         list_address=settings.PERFWORK_LIST_ADDRESS.lower(),

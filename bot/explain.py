@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.mail.message import ParsedMail
 from bot.mail.patches import answered_posting, is_answer
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.effects import MERE_RESPONSE, FoundIntent, effects_of, events_of, intents_of, reported_event, settled
 from bot.replies.reading import Reading, understand
 from bot.replies.rules.notation import NOTHING, Effect, Mode, Relation, Standpoint, name_of
@@ -210,7 +210,7 @@ class _InputReport:
 
 def explain(
     mails: Iterable[bytes],
-    identity: BotIdentity,
+    settings: BotSettings,
     known: Iterable[KnownReport] = (),
     *,
     rows: bool = False,
@@ -221,17 +221,17 @@ def explain(
     `rows`: include every row of a report's tables. `why`: with each effect, how probable the classifier finds it, the
     words that weigh most, and the written examples nearest to its evidence.
     """
-    readings = [understand(raw, identity) for raw in mails]
+    readings = [understand(raw, settings) for raw in mails]
     parsed = [reading.mail for reading in readings]
     known_reports = KnownReports()
     for report in known:
         known_reports.add(report)
     reports = {
-        number: robot_report for number, mail in enumerate(parsed) if (robot_report := _report_in(mail, identity))
+        number: robot_report for number, mail in enumerate(parsed) if (robot_report := _report_in(mail, settings))
     }
     input_reports: dict[str, _InputReport] = {}
     for number, robot_report in reports.items():
-        proven = is_proven(robot_report, readings[number], identity.trust_policy)
+        proven = is_proven(robot_report, readings[number], settings.trust_policy)
         track(known_reports, parsed[number], robot_report, proven=proven)
         input_report = input_reports.setdefault(robot_report.culprit, _InputReport(Verdict(robot_report.verdict)))
         event = reported_event(parsed[number], parsed[number].date or _EPOCH)
@@ -239,7 +239,7 @@ def explain(
             input_report.acted.append(event)
         input_report.accepted.append(event)
     objects = [
-        _explain_one(reading, reports.get(number), known_reports, input_reports, identity, rows, why)
+        _explain_one(reading, reports.get(number), known_reports, input_reports, settings, rows, why)
         for number, reading in enumerate(readings)
     ]
     for number, robot_report in reports.items():
@@ -249,10 +249,10 @@ def explain(
     yield from objects
 
 
-def _report_in(mail: ParsedMail, identity: BotIdentity) -> RobotReport | None:
+def _report_in(mail: ParsedMail, settings: BotSettings) -> RobotReport | None:
     """Return the report in a robot's mail or in one of our own, or None."""
-    ours = identity.is_own(mail.author.email) or mail.mark("x-perfwork-report")
-    return find_report(mail) if ours or mail.author.email in identity.robots else None
+    ours = settings.is_own(mail.author.email) or mail.mark("x-perfwork-report")
+    return find_report(mail) if ours or mail.author.email in settings.robots else None
 
 
 def track(known_reports: KnownReports, mail: ParsedMail, robot_report: RobotReport, *, proven: bool) -> None:
@@ -287,7 +287,7 @@ def _explain_one(
     robot_report: RobotReport | None,
     known_reports: KnownReports,
     input_reports: Mapping[str, _InputReport],
-    identity: BotIdentity,
+    settings: BotSettings,
     rows: bool,
     why: bool,
 ) -> dict[str, Any]:
@@ -296,8 +296,8 @@ def _explain_one(
     effects: tuple[Effect, ...] = (NOTHING,)
     standpoint = Standpoint(Relation.THREAD)
     for report_id, relation in relations.items():
-        report_standpoint = known_reports.standpoint(reading, report_id, relation, identity)
-        report_effects = effects_of(reading, report_standpoint, identity.trust_policy)
+        report_standpoint = known_reports.standpoint(reading, report_id, relation, settings)
+        report_effects = effects_of(reading, report_standpoint, settings.trust_policy)
         if not effects[0].kind:
             effects, standpoint = report_effects, report_standpoint
         if report_id in input_reports:
@@ -307,7 +307,7 @@ def _explain_one(
         known_reports.file(mail.message_id, first, known_reports.thread_for(reading, first, relation))
     if not relations and reading.notice and reading.kind is SenderKind.ROBOT:
         # About no known report: shown anyway, since it changes nothing.
-        effects = effects_of(reading, standpoint, identity.trust_policy)
+        effects = effects_of(reading, standpoint, settings.trust_policy)
     return _as_json(
         reading,
         robot_report,

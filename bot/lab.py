@@ -19,7 +19,7 @@ from bot.mail.message import ParsedMail, is_message_id
 from bot.mail.message import parse as message_parse
 from bot.mail.patches import find_diffs, find_links, find_patches, posted_title
 from bot.mail.quoting import own_text, unquoted_lines
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.results.formats.checks import Schema
 from bot.results.values import RejectedInput
 from tracker.domain.events import Awaited, EventData, EventKind, Grade, Verdict
@@ -260,7 +260,7 @@ _WITH_PATCH = (Request.TEST, Request.MEASURE)
 log = logging.getLogger(__name__)
 
 
-def open_jobs(identity: BotIdentity, trees: Sequence[Path], now: datetime) -> int:
+def open_jobs(settings: BotSettings, trees: Sequence[Path], now: datetime) -> int:
     """Bring the jobs up to date with what the lab owes; return how many were opened.
 
     A patch that applies to none of its possible bases in a followed tree ends its job at once.
@@ -274,7 +274,7 @@ def open_jobs(identity: BotIdentity, trees: Sequence[Path], now: datetime) -> in
     for key, (each, debt) in owed.items():
         if key not in known:
             events = [event.value() for event in each.events]
-            opened += _try_open(each.report, debt, events, identity, trees, now)
+            opened += _try_open(each.report, debt, events, settings, trees, now)
     lab_jobs.reopen(known & owed.keys())
     return opened
 
@@ -283,7 +283,7 @@ def _try_open(
     report: Report,
     debt: Debt,
     events: Sequence[EventData],
-    identity: BotIdentity,
+    settings: BotSettings,
     trees: Sequence[Path],
     now: datetime,
 ) -> bool:
@@ -292,7 +292,7 @@ def _try_open(
         candidate = _candidate(events, debt.event)
         patch = requested_patch(debt.event.message_id, candidate) if debt.request in _WITH_PATCH else NONE
         found = _checked(patch, report, trees)
-        proven = identity.trust_policy == "open" or _is_proven(debt.event, patch, events)
+        proven = settings.trust_policy == "open" or _is_proven(debt.event, patch, events)
         with transaction.atomic():
             job = lab_jobs.open_job(report, debt, now, **_columns(patch, found, debt.event, proven=proven))
             # A stranger's patch is not answered, and a report gets such an answer once a day.

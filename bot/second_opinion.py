@@ -17,7 +17,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from bot.errors import Unreadable
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.reading import Reading, understand
 from bot.replies.rules.notation import kind_of
 from tracker.domain.events import EventKind, Role
@@ -179,7 +179,7 @@ _OLDEST = timedelta(days=60)  # nobody waits for the meaning of older mail
 log = logging.getLogger(__name__)
 
 
-def ask_about_replies(endpoint: Endpoint, identity: BotIdentity, now: datetime, most_a_day: int) -> int:
+def ask_about_replies(endpoint: Endpoint, settings: BotSettings, now: datetime, most_a_day: int) -> int:
     """Ask about the newest replies that nothing sure is known of; return how many were asked.
 
     The first failure of the server ends the run: the next one goes on.
@@ -192,7 +192,7 @@ def ask_about_replies(endpoint: Endpoint, identity: BotIdentity, now: datetime, 
     asked = 0
     for event in list(unsure[: max(0, min(left, AT_ONCE))]):
         try:
-            _ask(endpoint, identity, event, now)
+            _ask(endpoint, settings, event, now)
         except OSError as failure:  # requests' errors are, too
             log.error("second opinion: %s", " ".join(str(failure).split()))
             break
@@ -209,12 +209,12 @@ def _responses() -> QuerySet[Event]:
     return found.exclude(Exists(others.exclude(kind=EventKind.RESPONDED)))
 
 
-def _ask(endpoint: Endpoint, identity: BotIdentity, event: Event, now: datetime) -> None:
+def _ask(endpoint: Endpoint, settings: BotSettings, event: Event, now: datetime) -> None:
     """Ask about one reply, and store the answer, or why it does not count."""
     mail = Message.objects.select_related("source").filter(message_id=event.message_id).first()
     if mail is None:
         return
-    reading = understand(mail.source.raw, identity)
+    reading = understand(mail.source.raw, settings)
     kind, sentence, fault, answer = None, "", "", ""
     try:
         answer = endpoint.ask(messages(reading, Role(event.role)))

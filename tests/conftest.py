@@ -24,7 +24,7 @@ from django.core.management import call_command
 from django.db import transaction
 
 from bot.documentation import build
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.outbox.transports import Server
 from tests.kernel import ROBOT, Kernel
 from tests.mail_server import Moody, mail_server
@@ -186,9 +186,9 @@ def now() -> datetime:
 
 
 @pytest.fixture
-def identity() -> BotIdentity:
-    """The bot identity for invented mail."""
-    return BotIdentity(
+def bot_settings() -> BotSettings:
+    """The bot's settings for invented mail."""
+    return BotSettings(
         address="perfbot@bot.example.org",
         list_address="perf-reports@lists.example.org",
         base_url="https://perf.example.org",
@@ -197,9 +197,9 @@ def identity() -> BotIdentity:
 
 
 @pytest.fixture
-def lkp(identity: BotIdentity) -> BotIdentity:
-    """The bot identity for the real threads and reports."""
-    return BotIdentity(address=identity.address, robots=ROBOTS, operators=OPERATORS, trust_policy="open")
+def lkp(bot_settings: BotSettings) -> BotSettings:
+    """The bot's settings for the real threads and reports."""
+    return BotSettings(address=bot_settings.address, robots=ROBOTS, operators=OPERATORS, trust_policy="open")
 
 
 @pytest.fixture(scope="module")
@@ -216,16 +216,16 @@ def v5_6_loaded(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]
 
 
 @pytest.fixture
-def world(db: None, tmp_path: Path, identity: BotIdentity) -> Iterator[World]:
+def world(db: None, tmp_path: Path, bot_settings: BotSettings) -> Iterator[World]:
     """An empty database, a list archive, a git tree and a lab. Afterwards, every mail's state must match its record."""
-    yield World(tmp_path, identity)
+    yield World(tmp_path, bot_settings)
     assert unrecorded() == []
 
 
 @pytest.fixture
 def kernel(world: World) -> Kernel:
     """The same with a kernel: branches of mainline, linux-next and maintainers, all in one repository."""
-    world.identity = replace(world.identity, robots=frozenset({ROBOT}))
+    world.settings = replace(world.settings, robots=frozenset({ROBOT}))
     return Kernel(world)
 
 

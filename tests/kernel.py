@@ -45,7 +45,7 @@ class Kernel:
                     "branches": branch,
                 },
             )
-            tally = track(tree, self.world.identity, self.world.now, [self.git.path])
+            tally = track(tree, self.world.settings, self.world.now, [self.git.path])
         return tally
 
     def report(self, sha: str, title: str = TITLE, **changes: object) -> Report:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from bot.compose.report_data import BuildInfo, FindingData, ReportData
 from bot.mail.addresses import Address
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tracker.domain.events import Grade, Verdict
 
 LIST = "perf-reports@lists.example.org"
-BOT = BotIdentity(address="perfbot@bot.example.org", list_address=LIST, base_url="https://perf.example.org")
+BOT = BotSettings(address="perfbot@bot.example.org", list_address=LIST, base_url="https://perf.example.org")
 FINDING = FindingData(
     metric="vm-scan.ops_per_sec",
     unit="1/s",

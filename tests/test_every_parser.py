@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from bot.archives.prefilter import Prefilter
 from bot.mail.message import parse as parse_mail
 from bot.mail.quoting import lines_in_context
-from bot.mail.settings import BotIdentity, TrustAnchors
+from bot.mail.settings import BotSettings, TrustAnchors
 from bot.results.values import RejectedInput
 from tracker.domain.events import InvalidInput
 from tracker.pages.triage.filters import InvalidQuery, TriageQuery
@@ -36,7 +36,7 @@ ROOMS = (
     "bot/archives/prefilter",
     "tracker/domain",
 )
-IDENTITY = BotIdentity(address="perfbot@bench.example", robots=frozenset({"lkp@intel.com"}))
+IDENTITY = BotSettings(address="perfbot@bench.example", robots=frozenset({"lkp@intel.com"}))
 HOSTILE = {"str", "bytes", "Sequence[str]", "Iterable[str]", "Sequence[TextLine]", "Sequence[bytes]", "Any"}
 WORDS = (
     *("commit", "Fixes:", "Closes:", "Link:", "From:", "In-Reply-To:", "Subject:", "Content-Type:", "#lkp"),
@@ -90,7 +90,7 @@ BY_ANNOTATION: dict[str, st.SearchStrategy[Any]] = {
     "Mapping[str, str]": st.dictionaries(TEXT, TEXT, max_size=4),
     "Sequence[TextLine]": TEXT.map(lines_in_context),
     "Sequence[MimeAttachment]": st.just(()),
-    "BotIdentity": st.just(IDENTITY),
+    "BotSettings": st.just(IDENTITY),
     "TrustAnchors": st.just(TrustAnchors(key=lambda name: "v=DKIM1; p=AAAA")),
     "ParsedMail": BYTES.map(parse_mail),
     "Headers": BYTES.map(lambda raw: parse_mail(raw).headers) if hasattr(parse_mail(b""), "headers") else st.nothing(),

@@ -15,7 +15,7 @@ from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
 from bot.demo import DANA, DIFF, LEE, DemoInbox, DemoTree
 from bot.mail.addresses import Address
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.report import compose_due
 from bot.results.intake import take_in
 from bot.results.recognise import read_path
@@ -33,8 +33,8 @@ START = datetime(2026, 9, 1, tzinfo=UTC)
 class World:
     """A lab, a list and a git tree. Each step advances the clock by an hour, so that all events are ordered."""
 
-    def __init__(self, directory: Path, identity: BotIdentity) -> None:
-        self.directory, self.identity = directory, identity
+    def __init__(self, directory: Path, settings: BotSettings) -> None:
+        self.directory, self.settings = directory, settings
         self.inbox = DemoInbox(directory / "inbox")
         self.git = DemoTree(directory / "linux.git")
         self.now = START
@@ -53,7 +53,7 @@ class World:
 
     def track(self, role: TreeRole = TreeRole.MAINLINE, name: str = "linus") -> TrackTally:
         tree, _ = Tree.objects.update_or_create(name=name, defaults={"path": str(self.git.path), "role": role})
-        return track(tree, self.identity, self.later())
+        return track(tree, self.settings, self.later())
 
     # --- the lab ---
     def result(self, sha: str, title: str, **changes: Any) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class World:
         """Commit a culprit (or take `sha`), ingest its result, and put the report mail into the list's archive."""
         sha = sha or self.commit(title)
         self.ingest(self.result(sha, title, **changes))
-        compose_due(self.identity, self.later(), approve_first=False)
+        compose_due(self.settings, self.later(), approve_first=False)
         mail = OutgoingMail.objects.get(report__culprit__sha=sha, purpose="report")
         mail_transitions.mark_sent(mail.message_id, self.now, self.now)
         self.inbox.add(bytes(mail.raw))
@@ -118,7 +118,7 @@ class World:
         self._mails += 1
         mail = EmailMessage(policy=SMTP.clone(max_line_length=998))
         mail["From"] = str(author)
-        mail["To"] = self.identity.address
+        mail["To"] = self.settings.address
         mail["Subject"] = subject
         mail["Date"] = format_datetime(self.later())
         mail["Message-ID"] = f"<{message_id or f'letter-{self._mails}@dev.example'}>"
@@ -135,7 +135,7 @@ class World:
     def read(self, path: Path | None = None) -> ReadTally:
         tally = ReadTally()
         for source in open_sources(str(path or self.inbox.path)):
-            tally += read_source(source, self.identity, self.later())
+            tally += read_source(source, self.settings, self.later())
         return tally
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.accuracy.replies import LKP, SHARED
 from bot.archives.files import read_mbox
 from bot.explain import track
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.effects import effects_by_rules, facts_of
 from bot.replies.reading import Reading, understand
 from bot.replies.rules.notation import Relation, Standpoint
@@ -77,9 +77,9 @@ def _replies_of(name: str, put_aside: bool) -> Iterator[LabelledReply]:
         if put_aside is (name == SETS[1] and is_put_aside(key))
         for label in thread["replies"]
     }
-    identity = replace(LKP, operators=LKP.operators | OTHER_LAB_PEOPLE)
-    readings = [understand(mail.raw, identity) for mail in read_mbox(SHARED / f"{name}.mbox")]
-    known = _known_reports(name, readings, identity)
+    settings = replace(LKP, operators=LKP.operators | OTHER_LAB_PEOPLE)
+    readings = [understand(mail.raw, settings) for mail in read_mbox(SHARED / f"{name}.mbox")]
+    known = _known_reports(name, readings, settings)
     for reading in readings:
         relations = known.relations(reading)
         report = next(iter(relations), "")
@@ -88,19 +88,19 @@ def _replies_of(name: str, put_aside: bool) -> Iterator[LabelledReply]:
         if reading.mail.message_id in labels:
             key, thread, label = labels[reading.mail.message_id]
             standpoint = (
-                known.standpoint(reading, report, relations[report], identity)
+                known.standpoint(reading, report, relations[report], settings)
                 if report
                 else Standpoint(Relation.THREAD, improvement=thread["kind"] == "improvement")
             )
             yield LabelledReply(name, key, label, reading, standpoint)
 
 
-def _known_reports(name: str, readings: list[Reading], identity: BotIdentity) -> KnownReports:
+def _known_reports(name: str, readings: list[Reading], settings: BotSettings) -> KnownReports:
     known = KnownReports()
     file = SHARED / f"{name}.known.json"
     for each in json.loads(file.read_text()) if file.exists() else ():
         known.add(KnownReport(each["id"], each["culprit"], each["title"], (each["message_id"],)))
     for reading in readings:
-        if reading.mail.author.email in identity.robots and (report := find_report(reading.mail)):
+        if reading.mail.author.email in settings.robots and (report := find_report(reading.mail)):
             track(known, reading.mail, report, proven=True)
     return known

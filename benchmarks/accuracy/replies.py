@@ -14,12 +14,12 @@ from typing import Any
 
 from bot.archives.files import read_mbox
 from bot.explain import explain
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 
 SHARED = Path(__file__).resolve().parent.parent.parent.parent / "shared" / "data"
 LAB = "oliver.sang@intel.com,rong.a.chen@intel.com,yujie.liu@intel.com"
 # As described in the data's README.
-LKP = BotIdentity(
+LKP = BotSettings(
     address="perfbot@bot.example.org",
     robots=frozenset(f"{LAB},lkp@intel.com".split(",")),
     operators=frozenset(f"{LAB},feng.tang@intel.com,zhengjun.xing@linux.intel.com,beibei.si@intel.com".split(",")),

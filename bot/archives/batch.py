@@ -20,7 +20,7 @@ from bot.archives.files import RawMail
 from bot.archives.filing import Filed, MailFiler
 from bot.archives.known_reports import awaited_keys, keys_in_database, keys_of_culprit, tracked_keys
 from bot.archives.prefilter import Passes, Prefilter, key_of_message
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.reading import Reading, understand
 from bot.replies.sender_kind import SenderKind
 from bot.second_opinion import suggest_stored
@@ -157,7 +157,7 @@ class Passed:
 Search = Callable[[Sequence[str]], Iterable[list[Passed]]]
 
 
-def parsed(passed: Passed, identity: BotIdentity) -> Passed:
+def parsed(passed: Passed, settings: BotSettings) -> Passed:
     """Parse a mail that will be filed, before the lock that workers file under: it takes most of the time.
 
     What can't be parsed is left for `take`, which quarantines it.
@@ -165,7 +165,7 @@ def parsed(passed: Passed, identity: BotIdentity) -> Passed:
     if passed.why is Passes.MAYBE:
         return passed
     try:
-        return replace(passed, reading=understand(passed.mail.raw, identity))
+        return replace(passed, reading=understand(passed.mail.raw, settings))
     except (SoftTimeLimitExceeded, MemoryError):
         raise
     except Exception:
@@ -214,7 +214,7 @@ def take(
         mails = Message.objects.filter(about).values("source")
         sources = RawMessage.objects.filter(pk__in=mails).order_by("pk")[:THREAD]
         for source in sources.iterator(chunk_size=20):
-            reading = understand(source.raw, filer.identity)
+            reading = understand(source.raw, filer.settings)
             filer.load_reports([reading])
             filer.file_again(reading)
     filer.refold()
@@ -277,7 +277,7 @@ def _file(
 
 def _parsed(passed: Passed, archive: Archive | None, filer: MailFiler, tally: ReadTally) -> _Read | None:
     try:
-        return _Read(passed, passed.reading or understand(passed.mail.raw, filer.identity))
+        return _Read(passed, passed.reading or understand(passed.mail.raw, filer.settings))
     except (SoftTimeLimitExceeded, MemoryError):
         raise
     except Exception as error:
@@ -388,29 +388,29 @@ class Replayed:
 
 
 def replay_quarantine(
-    identity: BotIdentity, now: datetime, progress: Callable[[int], None] = lambda count: None
+    settings: BotSettings, now: datetime, progress: Callable[[int], None] = lambda count: None
 ) -> Replayed:
     """Read quarantined mail again. Each slice is a transaction."""
     before = _states()
     rows = RawMessage.objects.exclude(error="")
-    tally, mails = _replay_read_again(rows, identity, now, progress)
+    tally, mails = _replay_read_again(rows, settings, now, progress)
     return Replayed(mails, tally, _changed(before))
 
 
 @transaction.atomic
-def replay_all(identity: BotIdentity, now: datetime, progress: Callable[[int], None] = lambda count: None) -> Replayed:
+def replay_all(settings: BotSettings, now: datetime, progress: Callable[[int], None] = lambda count: None) -> Replayed:
     """Delete what was read from mail, and read all mail again, in one transaction. What people decided stays."""
     database.take(Lock.FILING)
     before = _states()
     mails = Message.objects.exclude(kind=SenderKind.SELF).filter(source__erased_at=None)  # those can't be read again
     ids = mails.values("message_id")
-    reported = mails.filter(author_email__in=identity.robots).values("report")
+    reported = mails.filter(author_email__in=settings.robots).values("report")
     Finding.objects.filter(result=None, report__in=reported).delete()  # findings from results stay
     event_log.forget_mail(ids)
     PendingReference.objects.all().delete()
     mails.delete()
     rows = RawMessage.objects.exclude(message__kind=SenderKind.SELF).filter(erased_at=None)
-    tally, count = _replay_read_again(rows, identity, now, progress)
+    tally, count = _replay_read_again(rows, settings, now, progress)
     suggest_stored()
     event_log.refold(Report.objects.values_list("pk", flat=True))
     report_summary.refresh(Report.objects.values_list("pk", flat=True))
@@ -418,9 +418,9 @@ def replay_all(identity: BotIdentity, now: datetime, progress: Callable[[int], N
 
 
 def _replay_read_again(
-    rows: QuerySet[RawMessage], identity: BotIdentity, now: datetime, progress: Callable[[int], None]
+    rows: QuerySet[RawMessage], settings: BotSettings, now: datetime, progress: Callable[[int], None]
 ) -> tuple[ReadTally, int]:
-    prefilter, filer = Prefilter(tracked_keys(), identity, awaited_keys()), MailFiler(identity, now)
+    prefilter, filer = Prefilter(tracked_keys(), settings, awaited_keys()), MailFiler(settings, now)
     tally, count = ReadTally(), 0
     for chunk in _slices(rows):
         passed = [Passed(RawMail(row.raw, row.position), Passes.REPORT, row) for row in chunk]

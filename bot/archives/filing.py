@@ -12,7 +12,7 @@ from bot.archives import report_import
 from bot.archives.known_reports import add_report, commit_keys, keys_of_culprit, load, names_in
 from bot.mail.authentication import AuthVerdict
 from bot.mail.patches import find_links
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.command_answer import answer
 from bot.outbox import reconcile
 from bot.outbox.reconcile import process_bounce, process_wish
@@ -30,20 +30,20 @@ from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT
 # --- What a mail says about mail of ours: it was delivered, it bounced, or someone wants no more of it ---
 
 
-def record_delivery(reading: Reading, identity: BotIdentity, now: datetime) -> bool:
+def record_delivery(reading: Reading, settings: BotSettings, now: datetime) -> bool:
     """Record a mail in our name as delivery evidence; False if it is another mail under the same Message-ID."""
     unsent = OutgoingMail.objects.filter(message_id=reading.mail.message_id).exclude(state=OutgoingState.SENT)
     mail = unsent.first()
-    return mail is None or reconcile.evaluate(mail, reading, identity, now)
+    return mail is None or reconcile.evaluate(mail, reading, settings, now)
 
 
-def process_other(reading: Reading, identity: BotIdentity, now: datetime) -> bool:
+def process_other(reading: Reading, settings: BotSettings, now: datetime) -> bool:
     """Take a mail that is about no report; False if it is not about our mail either."""
-    if reading.kind is SenderKind.BOUNCE and process_bounce(reading, identity, now):
+    if reading.kind is SenderKind.BOUNCE and process_bounce(reading, settings, now):
         return True  # of a bulletin, which belongs to no report
-    if not wish_of(reading, identity):
+    if not wish_of(reading, settings):
         return False
-    process_wish(reading, identity, now)
+    process_wish(reading, settings, now)
     return True
 
 
@@ -56,8 +56,8 @@ Made = tuple[int, str, bool]  # the report, the key, and whether it is an event 
 class Conclusions:
     """Applies the effects of mails to reports; `touched`: the reports with new events, which are to be folded."""
 
-    def __init__(self, identity: BotIdentity, now: datetime) -> None:
-        self.identity = identity
+    def __init__(self, settings: BotSettings, now: datetime) -> None:
+        self.settings = settings
         self.now = now
         self.touched: set[int] = set()
 
@@ -76,11 +76,11 @@ class Conclusions:
         """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
         made: set[Made] = set()
         report = rows[tag]
-        standpoint = known.standpoint(reading, tag, relation, self.identity)
+        standpoint = known.standpoint(reading, tag, relation, self.settings)
         if standpoint.aimed and self._is_copy(reading):
             standpoint = replace(standpoint, aimed=False)
         at = reading.mail.date or self._received_at(reading)
-        effects = effects_of(reading, standpoint, self.identity.trust_policy)
+        effects = effects_of(reading, standpoint, self.settings.trust_policy)
         has_events = any(each.kind and each.mode is Mode.AUTO for each in effects)
         # What a person has rejected stays rejected, whatever is known since.
         rejected_keys = event_log.rejected_keys(report, reading.mail.message_id) if has_events else set()
@@ -141,7 +141,7 @@ class Conclusions:
 
     def _sha10_of(self, argument: str, known: KnownReports, rows: Mapping[str, Report]) -> str:
         """Return the sha of the report's culprit that a `dup` links to; the argument itself if it is none of ours."""
-        for link in find_links(argument, self.identity.base_url):
+        for link in find_links(argument, self.settings.base_url):
             tag = known.by_message.get(link.message_id, "")
             if tag in rows:
                 return rows[tag].culprit.sha10
@@ -173,10 +173,10 @@ class Filed:
 class MailFiler:
     """Files mails one by one under the reports that a batch may be about, which it caches."""
 
-    def __init__(self, identity: BotIdentity, now: datetime) -> None:
-        self.identity = identity
+    def __init__(self, settings: BotSettings, now: datetime) -> None:
+        self.settings = settings
         self.now = now
-        self._conclusions = Conclusions(identity, now)
+        self._conclusions = Conclusions(settings, now)
         self._with_new_mail: set[int] = set()  # reports with new mail
         self._changed: set[int] = set()  # reports of which something changed that a reply's meaning depends on
         self._out_of_order: set[int] = set()  # reports whose headline is not the first mail that was read
@@ -238,7 +238,7 @@ class MailFiler:
     def file(self, reading: Reading, keep: Callable[[], RawMessage]) -> Filed:
         """File one mail after `load_reports`. `keep` stores its bytes, and is called first."""
         mail = reading.mail
-        if reading.kind is SenderKind.SELF and not record_delivery(reading, self.identity, self.now):
+        if reading.kind is SenderKind.SELF and not record_delivery(reading, self.settings, self.now):
             return Filed()  # so that the real one, which may come later, is not a duplicate
         if reading.kind is SenderKind.SELF and mail.message_id in self._bulletins:
             return Filed()  # it names many reports and belongs to none, and so do replies to it
@@ -248,7 +248,7 @@ class MailFiler:
             filed = self._file_report(reading, robot_report, keep())
         elif relations := self.known.relations(reading):
             filed = self._file_reply(reading, relations, keep())
-        elif process_other(reading, self.identity, self.now):
+        elif process_other(reading, self.settings, self.now):
             keep()
             filed = Filed(mail.message_id)
         else:
@@ -262,7 +262,7 @@ class MailFiler:
         return message_id in self._filed_now
 
     def _report_in(self, reading: Reading) -> RobotReport | None:
-        return find_report(reading.mail) if reading.mail.author.email in self.identity.robots else None
+        return find_report(reading.mail) if reading.mail.author.email in self.settings.robots else None
 
     def _makes_way(self, reading: Reading, keep: Callable[[], RawMessage]) -> bool:
         """Forget an unproven mail, such as a damaged copy, for a proven one under its Message-ID.
@@ -278,7 +278,7 @@ class MailFiler:
         if before is None:
             return False  # the very same mail, which `replay` reads again
         author = reading.mail.author.email
-        if before.author_email != author and author not in self.identity.robots:
+        if before.author_email != author and author not in self.settings.robots:
             return False  # to prove one's own address takes nobody else's mail away
         events = Event.objects.filter(message_id=name, actor="")
         self._conclusions.touched |= {before.report_id, *events.values_list("report", flat=True)}
@@ -296,12 +296,12 @@ class MailFiler:
             return Filed(mail.message_id)  # its delivery evidence is recorded already
         # Take what a mail in a report's thread says about mail to its sender: a bounce, or an opt-out
         if reading.kind is SenderKind.BOUNCE:
-            process_bounce(reading, self.identity, self.now)
+            process_bounce(reading, self.settings, self.now)
         elif reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
-            process_wish(reading, self.identity, self.now)
+            process_wish(reading, self.settings, self.now)
         for tag, relation in relations.items():
             self._conclusions.apply(reading, tag, relation, self.known, self._rows)
-        answer(reading, self._rows[next(iter(relations))], self.identity, self.now)
+        answer(reading, self._rows[next(iter(relations))], self.settings, self.now)
         return Filed(mail.message_id, is_reply=True)
 
     def file_again(self, reading: Reading) -> None:
@@ -323,7 +323,7 @@ class MailFiler:
             return
         first_tag, first_relation = next(iter(relations.items()))
         report = self._rows[first_tag]
-        role = self.known.reports[report.tag].role_of(reading, self.identity) or ""
+        role = self.known.reports[report.tag].role_of(reading, self.settings) or ""
         thread = self.known.thread_for(reading, report.tag, first_relation)
         message = Message.objects.filter(message_id=reading.mail.message_id)
         message.exclude(report=report, role=role, relation=first_relation, thread=thread).update(
@@ -344,13 +344,13 @@ class MailFiler:
         unproven = Case(When(trust=AuthVerdict.PASS, then=0), default=1)
         mails = report.messages.exclude(tables=b"").select_related("source").order_by(unproven, "sent_at", "message_id")
         chosen = sorted(mails[:MOST_REPORTS], key=lambda mail: (mail.sent_at, mail.message_id))
-        readings = [understand(mail.source.raw, self.identity) for mail in chosen]
+        readings = [understand(mail.source.raw, self.settings) for mail in chosen]
         found = [(reading, self._report_in(reading)) for reading in readings]
-        policy = self.identity.trust_policy
+        policy = self.settings.trust_policy
         report_import.import_again(
             report,
             [(each, is_proven(each, reading, policy), reading) for reading, each in found if each],
-            self.identity,
+            self.settings,
         )
 
     def _add_known(self, report: Report) -> None:
@@ -369,7 +369,7 @@ class MailFiler:
             subject=mail.subject,
             sent_at=mail.date or source.received_at,
             kind=reading.kind,
-            role=self.known.reports[report.tag].role_of(reading, self.identity) or "",
+            role=self.known.reports[report.tag].role_of(reading, self.settings) or "",
             relation=relation or "",
             thread=thread,
             trust=trust.verdict,
@@ -388,8 +388,8 @@ class MailFiler:
         it is accepted.
         """
         mail = reading.mail
-        proven = is_proven(robot_report, reading, self.identity.trust_policy)
-        imported = report_import.report_for(reading, robot_report, self.identity, proven=proven)
+        proven = is_proven(robot_report, reading, self.settings.trust_policy)
+        imported = report_import.report_for(reading, robot_report, self.settings, proven=proven)
         report = imported.report
         if imported.changed:
             self._changed.add(report.pk)

@@ -14,7 +14,7 @@ import numpy as np
 from bot.mail.headers import decode, to_text
 from bot.mail.patches import MAX_SUBJECT, find_links
 from bot.mail.quoting import clean
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.reading import QUOTED_COMMIT, REPORT_SUBJECT
 from bot.robot_reports.report import Recogniser
 
@@ -53,8 +53,8 @@ Found = dict[int, list[int]]  # pattern → the offset of the end of each match
 class Patterns:
     """The patterns for one bot identity, compiled once. Each is little more than a fixed string, which is fastest."""
 
-    def __init__(self, identity: BotIdentity) -> None:
-        local, _, domain = identity.address.partition("@")
+    def __init__(self, settings: BotSettings) -> None:
+        local, _, domain = settings.address.partition("@")
         patterns: list[tuple[int, bytes, int]] = [
             *((sign, rb"\n" + name, _EACH) for sign, name in _FIELDS.items()),
             (HEAD_END, rb"\n\r?\n", hyperscan.HS_FLAG_SINGLEMATCH),
@@ -63,14 +63,14 @@ class Patterns:
             (DELSP, rb"delsp", _ONCE),
             (HTML, rb"text/html", _ONCE),
             (OWN, rb"%s[+@]" % _quoted(local), _EACH),
-            (PAGE, rb"%s/report/" % _quoted(identity.base_url.partition("://")[2]), _ONCE),
+            (PAGE, rb"%s/report/" % _quoted(settings.base_url.partition("://")[2]), _ONCE),
             (LINK, rb"kernel\.org/", _EACH),
             (LINK, rb"msgid\.link/", _EACH),
             (FIXES, rb"fixes:", _EACH),
-            *((ROBOT, _quoted(robot), _EACH) for robot in sorted(identity.robots)),
+            *((ROBOT, _quoted(robot), _EACH) for robot in sorted(settings.robots)),
             (REPORTED, rb"reported-by:", _ONCE),
             (NOTICED, rb"noticed a", _EACH),
-            *((COMMAND, rb"\n" + _quoted(word), _ONCE) for word in {identity.prefix, "#regzbot", "#syz"}),
+            *((COMMAND, rb"\n" + _quoted(word), _ONCE) for word in {settings.prefix, "#regzbot", "#syz"}),
         ]
         self._own = re.compile(
             rb"(?:[0-9a-f]{4,64}(?:\.[0-9a-f]{1,64})?)?@?" + re.escape(domain.encode()) + rb"\b", re.I
@@ -260,14 +260,14 @@ class Look:
 class Prefilter:
     """The prefilter: built once for the tracked keys, which may grow, and asked about every mail."""
 
-    def __init__(self, tracked: Iterable[bytes], identity: BotIdentity, awaited: Iterable[bytes] = ()) -> None:
+    def __init__(self, tracked: Iterable[bytes], settings: BotSettings, awaited: Iterable[bytes] = ()) -> None:
         """`tracked`: keys, as `key_of_message`, `key_of_commit` and `key_of_title` return them; `awaited`: the keys of
         mails that are stored but not filed yet.
         """
         self.tracked = KeySet(tracked)
         self.awaited = KeySet(awaited)
-        self._signs = Patterns(identity)
-        self._reports = Recogniser(identity.robots)
+        self._signs = Patterns(settings)
+        self._reports = Recogniser(settings.robots)
 
     def passes(self, raw: bytes) -> Passes:
         """Return whether the mail must be parsed, and why. Replies to a mail that passed will pass, too, since it may

@@ -34,7 +34,7 @@ from bot.archives.sources import Source, open_sources, shown
 from bot.errors import Busy, Unreadable
 from bot.leases import acquire, extend, release
 from bot.mail.message import parse
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.processes import fork, kill
 from tracker.models import Archive, Message, Mirror, OutgoingMail, RawMessage, Report
 from tracker.services import database
@@ -195,7 +195,7 @@ NAMED: Mapping[str, type[Model]] = {"message": Message, "report": Report, "sent"
 
 def read_source(
     source: Source,
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     progress: Callable[[int], None] = lambda seen: None,
     *,
@@ -209,10 +209,10 @@ def read_source(
     """
     archive, _ = Archive.objects.get_or_create(path=source.name)
     if not source.exclusive:
-        return _read(source, archive, identity, now, progress, again, None)
+        return _read(source, archive, settings, now, progress, again, None)
     acquire(archive, lease)
     try:
-        return _read(source, archive, identity, now, progress, again, lease)
+        return _read(source, archive, settings, now, progress, again, lease)
     finally:
         release(archive)
 
@@ -220,7 +220,7 @@ def read_source(
 def _read(
     source: Source,
     archive: Archive,
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     progress: Callable[[int], None],
     again: bool,
@@ -233,7 +233,7 @@ def _read(
             Archive.objects.filter(pk=archive.pk).update(read_at=now, error="")
             return ReadTally()
         archive.cursor = "" if again else source.resume(archive.cursor)
-        reading = _Reading(source, archive, identity, now, lease)
+        reading = _Reading(source, archive, settings, now, lease)
         try:
             for each in reading.mails(goal) if not done else ():
                 if reading.take(each) if each else reading.use_wait():
@@ -257,12 +257,12 @@ class _Reading:
     """One pass over a source: stage one for each mail, stage two for many at once, and the saved position."""
 
     def __init__(
-        self, source: Source, archive: Archive, identity: BotIdentity, now: datetime, lease: timedelta | None
+        self, source: Source, archive: Archive, settings: BotSettings, now: datetime, lease: timedelta | None
     ) -> None:
         self.source, self.archive, self.now, self.lease = source, archive, now, lease
         self.learnt = newest_names()  # the rows whose keys the prefilter has, and perhaps newer ones
-        self.prefilter = Prefilter(tracked_keys(), identity, awaited_keys())
-        self.filer = MailFiler(identity, now)
+        self.prefilter = Prefilter(tracked_keys(), settings, awaited_keys())
+        self.filer = MailFiler(settings, now)
         self.index: NameIndex | None = None
         if isinstance(source, EpochSource):
             # The index up to the archive's cursor; without one the archive is read from its beginning
@@ -344,8 +344,8 @@ class _Reading:
         if self.unsent:
             assert isinstance(self.source, EpochSource)
             self.passed += [Passed(mail, Passes.TRACKED) for mail in self.source.at(self.unsent)]
-        self.filer.identity.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now)
-        self.passed = [parsed(each, self.filer.identity) for each in self.passed]
+        self.filer.settings.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now)
+        self.passed = [parsed(each, self.filer.settings) for each in self.passed]
 
     def _take(self) -> ReadTally:
         """File what passed, and what the index finds by the names that matter now."""
@@ -468,7 +468,7 @@ class MirrorPass:
     error: str = ""
 
 
-def read_mirror(address: str, identity: BotIdentity, now: datetime, patience: MirrorPatience) -> MirrorPass:
+def read_mirror(address: str, settings: BotSettings, now: datetime, patience: MirrorPatience) -> MirrorPass:
     """Fetch and read one configured archive, if it is due. `address`: as in PERFWORK_ARCHIVES.
 
     Raises Busy if another worker has it. No other error of the archive is raised: each is stored on its row.
@@ -482,7 +482,7 @@ def read_mirror(address: str, identity: BotIdentity, now: datetime, patience: Mi
     try:
         Mirror.objects.filter(pk=mirror.pk).update(tried_at=now)
         try:
-            done = _fetch_and_read(mirror, address, identity, now, patience, fetches=fetches)
+            done = _fetch_and_read(mirror, address, settings, now, patience, fetches=fetches)
         except SoftTimeLimitExceeded:
             done = MirrorPass(error=f"{mirror}: not finished within the time limit; it continues at the next attempt")
         _store(mirror, done.error, now)
@@ -497,7 +497,7 @@ def forget_others(addresses: Iterable[str]) -> None:
 
 
 def _fetch_and_read(
-    mirror: Mirror, address: str, identity: BotIdentity, now: datetime, patience: MirrorPatience, *, fetches: bool
+    mirror: Mirror, address: str, settings: BotSettings, now: datetime, patience: MirrorPatience, *, fetches: bool
 ) -> MirrorPass:
     tally, errors = ReadTally(), []
     try:
@@ -510,7 +510,7 @@ def _fetch_and_read(
     for source in sources:
         extend(mirror, patience.lease)
         try:
-            tally += read_source(source, identity, now, lease=patience.lease)
+            tally += read_source(source, settings, now, lease=patience.lease)
         except Busy:
             continue  # `read` is at it
         except (Unreadable, OSError, OperationalError) as error:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from bot.mail.addresses import Address
 from bot.mail.message import ParsedMail
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.effects import in_mainline_event, reported_event
 from bot.replies.reading import Reading
 from bot.replies.which_report import person_keys
@@ -47,7 +47,7 @@ def basis(report: Report) -> tuple[object, ...]:
     return (*people, report.verdict, report.title)
 
 
-def report_for(reading: Reading, robot_report: RobotReport, identity: BotIdentity, *, proven: bool) -> Imported:
+def report_for(reading: Reading, robot_report: RobotReport, settings: BotSettings, *, proven: bool) -> Imported:
     """Return the culprit's report with this mail's findings.
 
     A mail with inconsistencies, or of a sender that is not verified, creates a held report, and adds nothing to an
@@ -72,7 +72,7 @@ def report_for(reading: Reading, robot_report: RobotReport, identity: BotIdentit
     if is_empty:
         before = None
     sure = proven and not robot_report.unsure
-    authors, people = _people(reading, identity)
+    authors, people = _people(reading, settings)
     report = catalog.report_for(
         culprit,
         Verdict(robot_report.verdict),
@@ -98,18 +98,18 @@ def report_for(reading: Reading, robot_report: RobotReport, identity: BotIdentit
     return Imported(report, before is not None, released, changed=before is not None and basis(report) != known_basis)
 
 
-def import_again(report: Report, reports: Sequence[tuple[RobotReport, bool, Reading]], identity: BotIdentity) -> None:
+def import_again(report: Report, reports: Sequence[tuple[RobotReport, bool, Reading]], settings: BotSettings) -> None:
     """Replace what a culprit's report has from mail by what these robot reports say, each with its mail and whether it
     is proven. The first one that is proven and has no inconsistencies gives the headline, else the first that is
     proven, else the first; the first one that is proven names the author. While none is sure, the report is held.
     """
     proven = [each for each in reports if each[1]]
     if proven:
-        _set_author(report.culprit, _people(proven[0][2], identity)[0])
+        _set_author(report.culprit, _people(proven[0][2], settings)[0])
     sure = [each for each in proven if not each[0].unsure]
     chosen = sure or proven[:1] or list(reports[:1])
     if chosen and not sure and is_provisional(report):
-        _hold(report, *chosen[0], identity)
+        _hold(report, *chosen[0], settings)
     report.findings.filter(result=None).delete()
     if chosen and not report.results.exists():
         robot_report, _, reading = chosen[0]
@@ -130,11 +130,11 @@ def _reason(robot_report: RobotReport, *, proven: bool) -> str:
     return _DOUBTFUL + "; ".join(robot_report.unsure) if proven else _UNVERIFIED + UNVERIFIED
 
 
-def _hold(report: Report, robot_report: RobotReport, proven: bool, reading: Reading, identity: BotIdentity) -> None:
+def _hold(report: Report, robot_report: RobotReport, proven: bool, reading: Reading, settings: BotSettings) -> None:
     """Hold a report for one that is not sure; unproven, its people are those that this one names."""
     report.held = _reason(robot_report, proven=proven)
     if not proven:
-        authors, people = _people(reading, identity)
+        authors, people = _people(reading, settings)
         report.authors, report.recipients = sorted(set(person_keys(authors))), sorted(set(person_keys(people)))
     report.save(update_fields=["held", "authors", "recipients"])
     _set_title(report.culprit, clean_title(robot_report))
@@ -165,12 +165,12 @@ def _set_author(culprit: Commit, to: Sequence[Address]) -> None:
     culprit.save(update_fields=["author_name", "author_email", "author_from_report"])
 
 
-def _people(reading: Reading, identity: BotIdentity) -> tuple[list[Address], list[Address]]:
+def _people(reading: Reading, settings: BotSettings) -> tuple[list[Address], list[Address]]:
     """Return the authors and all recipients of a robot's report. Of a proven mail, only those whom it signed."""
     mail, trust = reading.mail, reading.trust
     to = mail.to if trust.covers("to") or not trust.proven else ()
     cc = mail.cc if trust.covers("cc") or not trust.proven else ()
-    robots = identity.robots
+    robots = settings.robots
     return [each for each in to if each.email not in robots], [each for each in (*to, *cc) if each.email not in robots]
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from bot.mail.message import is_message_id
 from bot.mail.patches import find_links
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 
 # --- The conventions of our mail, from the settings: subject form, lists and limits. Pure ---
 
@@ -58,13 +58,13 @@ DEFAULT = Conventions()
 # --- Our Message-IDs: fixed when a mail is composed, readable and unique ---
 
 
-def message_id(at: datetime, tag: str, identity: BotIdentity, purpose: str = "") -> str:
+def message_id(at: datetime, tag: str, settings: BotSettings, purpose: str = "") -> str:
     """Return an id like 202603110412.7d3e91c0-perfbot@bot.example.org: when, about which report, from whom.
 
     `purpose`: what the mail is about, if it is not the report itself; mails composed in the same minute still get
     different ids.
     """
-    local, _, domain = identity.address.partition("@")
+    local, _, domain = settings.address.partition("@")
     mark = f"a{hashlib.sha256(purpose.encode('utf-8', 'replace')).hexdigest()[:12]}." if purpose else ""
     return f"{at:%Y%m%d%H%M}.{mark}{tag[:8]}-{local}@{domain}"
 

@@ -16,7 +16,7 @@ from bot.compose.report_data import ReportData
 from bot.mail import message
 from bot.mail.addresses import parse_addresses
 from bot.mail.message import is_address, is_message_id, lore_link, one_line, parse
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.robot_reports.fields import read_subject
 from bot.robot_reports.report import RobotReport, find_report
 from tracker.domain.events import Verdict
@@ -35,7 +35,7 @@ class LintContext:
     mail: ComposedMail
     raw: bytes
     read: message.ParsedMail
-    identity: BotIdentity
+    settings: BotSettings
     conventions: Conventions
     now: datetime
     foreign: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def _addresses(context: LintContext) -> Iterator[str]:
             yield f"{one_line(each.email, 80)!r} is not a valid address"
         elif is_forbidden(each.email):
             yield f"{each.email}: must never get a report"
-        elif context.identity.is_own(each.email):
+        elif context.settings.is_own(each.email):
             yield f"{each.email} is our own address: the bot would mail itself"
     if len({each.email for each in everybody}) < len(everybody):
         yield "a recipient is listed twice"
@@ -120,14 +120,14 @@ def _addresses(context: LintContext) -> Iterator[str]:
 
 
 def _sender(context: LintContext) -> Iterator[str]:
-    if context.read.author.email != context.identity.address:
-        yield f"From is not {context.identity.address}"
-    if context.mail.reply_to.email != context.identity.tagged(context.mail.report_tag):
+    if context.read.author.email != context.settings.address:
+        yield f"From is not {context.settings.address}"
+    if context.mail.reply_to.email != context.settings.tagged(context.mail.report_tag):
         yield "Reply-To lacks the report's tag"
 
 
 def _ids(context: LintContext) -> Iterator[str]:
-    mail, domain = context.mail, context.identity.address.partition("@")[2]
+    mail, domain = context.mail, context.settings.address.partition("@")[2]
     if not is_message_id(mail.message_id) or not mail.message_id.endswith(f"@{domain}"):
         yield f"the Message-ID is not one of ours: {one_line(mail.message_id, 80)!r}"
     if context.read.message_id != mail.message_id:
@@ -163,7 +163,7 @@ def _body(context: LintContext) -> Iterator[str]:
         yield "the charset is not declared"
     if _END not in body:
         yield "the signature delimiter is missing"
-    if (context.mail.page or context.identity.page("").rstrip("/")) not in body:
+    if (context.mail.page or context.settings.page("").rstrip("/")) not in body:
         yield "no link to its page" if context.mail.page else "no link to the report's page"
 
 
@@ -179,7 +179,7 @@ def _obeyed(context: LintContext) -> Iterator[str]:
     """Lines that programs act on are our own."""
     for line in filter(is_obeyed, context.mail.body.split("\n")):
         ours = _OURS.fullmatch(line)
-        if ours is None or ours["tested"] not in (None, context.identity.tagged(context.mail.report_tag)):
+        if ours is None or ours["tested"] not in (None, context.settings.tagged(context.mail.report_tag)):
             yield f"programs would act on a line that is not ours: {line[:60]}"
             return
 
@@ -298,7 +298,7 @@ def _tags(context: LintContext) -> Iterator[str]:
     if closes != [lore_link(context.mail.message_id)]:
         yield "Closes: does not link to this mail"
     addresses = [address.email for value in reported for address in parse_addresses(value)]
-    if addresses != [context.identity.tagged(expected.tag)]:
+    if addresses != [context.settings.tagged(expected.tag)]:
         yield "Reported-by: is not the report's address"
 
 
@@ -330,7 +330,7 @@ MOST_FAULTS = 10  # listed for one mail
 
 def faults(
     mail: ComposedMail,
-    identity: BotIdentity,
+    settings: BotSettings,
     conventions: Conventions,
     now: datetime,
     expected: ReportData | None = None,
@@ -347,7 +347,7 @@ def faults(
     read = parse(raw)
     report = find_report(read) if expected else None
     names = tuple(names_in(expected) if expected else foreign)
-    context = LintContext(mail, raw, read, identity, conventions, now, names, expected, report)
+    context = LintContext(mail, raw, read, settings, conventions, now, names, expected, report)
     checks = (*EVERY_CHECKS, *(CHECKS if expected else ()))
     found = (fault for check in checks for fault in check(context))
     return tuple(fault for fault, _ in zip(found, range(MOST_FAULTS), strict=False))

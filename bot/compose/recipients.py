@@ -10,7 +10,7 @@ from bot.compose.conventions import DEFAULT, Conventions
 from bot.git.maintainers import Duty, Responsible
 from bot.mail.addresses import Address, parse_addresses
 from bot.mail.message import is_address
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 
 MOST_LISTS = 20
 UNREACHABLE = ("invalid address", "must never get a report", "bounces")  # how the reasons for an exclusion begin
@@ -77,7 +77,7 @@ class CommitPeople:
 
 def recipients_of(
     commit: CommitPeople,
-    identity: BotIdentity,
+    settings: BotSettings,
     conventions: Conventions = DEFAULT,
     excluded: Mapping[str, str] | None = None,
 ) -> Recipients:
@@ -86,16 +86,16 @@ def recipients_of(
     Above the maximum, lists and maintainers are kept and others dropped. If the author can't be mailed, To is the
     first list.
     """
-    lists = list(_lists(commit, identity, conventions))
+    lists = list(_lists(commit, settings, conventions))
     people = [*_responsible(commit, Duty.MAINTAINER), *_responsible(commit, Duty.REVIEWER), *_of_trailers(commit)]
     kept: dict[str, Recipient] = {}
     left_out: dict[str, Recipient] = {}
     persons: set[str] = set()  # a person with several addresses gets one mail
     for each in (Recipient(commit.author, "author"), *lists, *people):
-        aliases = identity.aliases.of(each.email)
+        aliases = settings.aliases.of(each.email)
         if each.email in kept or each.email in left_out or aliases & persons:
             continue
-        why = exclusion_reason(each.email, identity, excluded or {})
+        why = exclusion_reason(each.email, settings, excluded or {})
         if why := why or _over_limit(each, kept.values(), conventions.most_people):
             left_out[each.email] = replace(each, why=why)
             continue
@@ -105,11 +105,11 @@ def recipients_of(
     return Recipients(everybody[:1], everybody[1:], tuple(left_out.values()))
 
 
-def _lists(commit: CommitPeople, identity: BotIdentity, conventions: Conventions) -> Iterator[Recipient]:
+def _lists(commit: CommitPeople, settings: BotSettings, conventions: Conventions) -> Iterator[Recipient]:
     """Yield the lists, our own first: its archive proves what was sent."""
     configured = [
-        (identity.list_address, "our own list"),
-        *((each, "one of our lists") for each in identity.lists),
+        (settings.list_address, "our own list"),
+        *((each, "one of our lists") for each in settings.lists),
         (conventions.lkml, "gets every report"),
         *((each, f"list for {name}") for name in _names(commit) for each in conventions.tree_lists.get(name, ())),
     ]
@@ -140,15 +140,15 @@ def is_forbidden(email: str) -> bool:
     return _NEVER.match(email) is not None
 
 
-def exclusion_reason(email: str, identity: BotIdentity, excluded: Mapping[str, str]) -> str:
+def exclusion_reason(email: str, settings: BotSettings, excluded: Mapping[str, str]) -> str:
     """Return why an address gets no mail, or "". An opt-out covers all of a person's addresses."""
     if not is_address(email):
         return "invalid address"
-    if identity.is_own(email) or email in identity.robots:
+    if settings.is_own(email) or email in settings.robots:
         return "a robot, or the bot itself"
     if is_forbidden(email):
         return "must never get a report"
-    return next((excluded[each] for each in sorted(identity.aliases.of(email)) if each in excluded), "")
+    return next((excluded[each] for each in sorted(settings.aliases.of(email)) if each in excluded), "")
 
 
 def _over_limit(each: Recipient, kept: Collection[Recipient], most: int) -> str:

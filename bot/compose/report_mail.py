@@ -21,7 +21,7 @@ from bot.compose.report_data import FindingData, ReportData, attachments, in_lin
 from bot.mail.addresses import Address
 from bot.mail.message import lore_link, one_line
 from bot.mail.patches import subsystem_of
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tracker.domain.events import Grade, Verdict
 from tracker.domain.metrics import in_words
 from tracker.domain.text import article, counted, interval, prose_pct, signed_pct
@@ -272,7 +272,7 @@ class Fact:
 
 
 def first_screen(
-    report: ReportData, identity: BotIdentity, template: str, room: int, warning: str = ""
+    report: ReportData, settings: BotSettings, template: str, room: int, warning: str = ""
 ) -> tuple[Fact, ...]:
     """Return the facts in at most `room` lines; the worst other findings fill the lines that are left.
 
@@ -291,15 +291,15 @@ def first_screen(
     )
     end = (
         *([Fact("reproduce:", in_lines(command) or ("see the command below",))] if regression else ()),
-        _fact("answer:", _how_to_answer(identity) if regression else "not needed; replies are read", 1),
+        _fact("answer:", _how_to_answer(settings) if regression else "not needed; replies are read", 1),
     )
     rest = _shortened(rest, room - sum(len(fact.lines) for fact in end) - 1)
     left = room - sum(len(fact.lines) for fact in (*rest, *end))
     return (*rest, *_other_changes(report, max(1, left)), *end)
 
 
-def _how_to_answer(identity: BotIdentity) -> str:
-    return f'just reply to all in plain words; "{identity.prefix} fix: <title>" also works'
+def _how_to_answer(settings: BotSettings) -> str:
+    return f'just reply to all in plain words; "{settings.prefix} fix: <title>" also works'
 
 
 def _shortened(facts: tuple[Fact, ...], room: int) -> tuple[Fact, ...]:
@@ -418,7 +418,7 @@ _REPOSITORY = re.compile(r"(?:https?|git|ssh)://[^\s<>\"]+\Z")
 
 def compose(
     report: ReportData,
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     own_id: str = "",
     conventions: Conventions = DEFAULT,
@@ -431,13 +431,13 @@ def compose(
     """
     if report.verdict is not Verdict.REGRESSION:
         conventions = replace(conventions, regzbot="")  # regzbot tracks no improvements
-    own_id = own_id or message_id(now, report.tag, identity)
+    own_id = own_id or message_id(now, report.tag, settings)
     headline = report.headline
     return ComposedMail(
         message_id=own_id,
-        sender=Address(identity.name, identity.address),
-        reply_to=Address(identity.name, identity.tagged(report.tag)),
-        recipients=recipients_of(report.commit, identity, conventions, excluded),
+        sender=Address(settings.name, settings.address),
+        reply_to=Address(settings.name, settings.tagged(report.tag)),
+        recipients=recipients_of(report.commit, settings, conventions, excluded),
         subject=report_subject(
             report.title,
             report.sha,
@@ -449,7 +449,7 @@ def compose(
             report.branch,
         ),
         date=now.replace(microsecond=0),
-        body=_body(report, own_id, identity, conventions),
+        body=_body(report, own_id, settings, conventions),
         report_tag=report.tag,
         in_reply_to=report.patch.in_reply_to,
         references=report.patch.references,
@@ -479,31 +479,31 @@ def commit_line(sha: str, title: str) -> str:
     return f'commit: {sha} ("{one_line(title, 200)}")'.rstrip()
 
 
-def tags(tag: str, own_id: str, identity: BotIdentity) -> tuple[str, ...]:
+def tags(tag: str, own_id: str, settings: BotSettings) -> tuple[str, ...]:
     """Return the trailers that let us detect in git when a fix is merged."""
     return (
-        f"Reported-by: {one_line(identity.name)} <{identity.tagged(tag)}>",
+        f"Reported-by: {one_line(settings.name)} <{settings.tagged(tag)}>",
         f"Closes: {lore_link(own_id)}",
     )
 
 
-def _body(report: ReportData, own_id: str, identity: BotIdentity, conventions: Conventions) -> str:
+def _body(report: ReportData, own_id: str, settings: BotSettings, conventions: Conventions) -> str:
     headline = report.headline
     regression = report.verdict is Verdict.REGRESSION
     title = one_line(report.title, 200)
-    sentence = f"{one_line(identity.name, 60)} noticed {noticed(report.verdict, headline)} on:"
+    sentence = f"{one_line(settings.name, 60)} noticed {noticed(report.verdict, headline)} on:"
     first, *notes = warnings_of(report) or ("",)
     opening = ["Hello,", "", sentence, "", commit_line(report.sha, report.title), _origin(report), ""]
     context = {
-        "bot": one_line(identity.name, 60),
+        "bot": one_line(settings.name, 60),
         "report": report,
         "title": title,
         "sentence": sentence,
         "commit": commit_line(report.sha, report.title),
         "origin": _origin(report),
-        "facts": first_screen(report, identity, conventions.reproduce, LINES - height(opening), first),
+        "facts": first_screen(report, settings, conventions.reproduce, LINES - height(opening), first),
         "notes": [_wrapped(f"Please note: {sentence}.") for sentence in notes],
-        "tags": tags(report.tag, own_id, identity) if regression else (),
+        "tags": tags(report.tag, own_id, settings) if regression else (),
         "suite": one_line(headline.suite, 100),
         "kconfig": one_line(report.build.kconfig, 200),
         "compiler": one_line(report.build.compiler, 200),
@@ -515,8 +515,8 @@ def _body(report: ReportData, own_id: str, identity: BotIdentity, conventions: C
         "tables": list(tables(report.findings)),
         "sides": sides(report.sha, report.title, report.parent_sha, report.parent_title, report.base),
         "raw": report.raw,
-        "page": identity.page(report.sha[:12]),
-        "help": identity.help("answering"),
+        "page": settings.page(report.sha[:12]),
+        "help": settings.help("answering"),
         "regzbot": conventions.regzbot,
     }
     own = (commit_line(report.sha, report.title), f"#regzbot introduced: {report.sha}")

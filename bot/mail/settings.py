@@ -105,7 +105,7 @@ _TAG = re.compile(r"([0-9a-f]{16})(?:\.[0-9a-f]{12})?")
 
 
 @dataclass(frozen=True, slots=True)
-class BotIdentity:
+class BotSettings:
     """The bot's own addresses in lower case, the robots whose reports it follows, and its operators."""
 
     address: str = "perfbot@localhost"

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from bot.compose.mail import ComposedMail
 from bot.mail.message import one_line
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.thread import ReportContext, ThreadData, in_thread
 from tracker.domain.events import EventData, Role
 
@@ -30,7 +30,7 @@ def compose_status(
     thread: ThreadData,
     change: StatusChange,
     purpose: str,
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     excluded: Mapping[str, str],
 ) -> ComposedMail:
@@ -41,7 +41,7 @@ def compose_status(
         "note": _wrapped(note),
         "status": _wrapped(f"Status: {one_line(change.status, 600).rstrip('.')}."),
     }
-    return in_thread(thread, purpose, "status", context, identity, now, excluded)
+    return in_thread(thread, purpose, "status", context, settings, now, excluded)
 
 
 def _wrapped(text: str) -> list[str]:
@@ -58,9 +58,9 @@ def withdrawal_is_due(context: ReportContext, event: EventData) -> bool:
 
 
 def compose_withdrawal(
-    thread: ThreadData, reason: str, purpose: str, identity: BotIdentity, now: datetime, excluded: Mapping[str, str]
+    thread: ThreadData, reason: str, purpose: str, settings: BotSettings, now: datetime, excluded: Mapping[str, str]
 ) -> ComposedMail:
     """Return the withdrawal mail. `reason`: the text that the decision relied on, or ""."""
     quoted = f'Reason: "{one_line(reason, 600)}"' if reason else ""
     lines = textwrap.wrap(quoted, 74, break_on_hyphens=False)
-    return in_thread(thread, purpose, "withdrawal", {"reason": lines}, identity, now, excluded)
+    return in_thread(thread, purpose, "withdrawal", {"reason": lines}, settings, now, excluded)

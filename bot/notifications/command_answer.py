@@ -17,7 +17,7 @@ from bot.compose.recipients import Recipient, Recipients
 from bot.mail.addresses import Address
 from bot.mail.authentication import AuthVerdict
 from bot.mail.message import is_address, is_message_id, one_line
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.commands import MAX_COMMANDS
 from bot.replies.reading import Reading
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
@@ -45,24 +45,24 @@ class FailedLine:
     why: str
 
 
-def answer_to(reading: Reading, tag: str, sha: str, identity: BotIdentity, now: datetime) -> ComposedMail:
+def answer_to(reading: Reading, tag: str, sha: str, settings: BotSettings, now: datetime) -> ComposedMail:
     """Return the reply to a mail whose commands failed.
 
     Only the mail's ids and subject are copied into headers, and only where that is safe.
     """
     mail = reading.mail
     answered = mail.message_id if is_message_id(mail.message_id) else ""
-    lists = (Recipient(Address("", identity.list_address), "our own list"),) if identity.list_address else ()
+    lists = (Recipient(Address("", settings.list_address), "our own list"),) if settings.list_address else ()
     author = Recipient(replace(mail.author, name=_unlinked(mail.author.name, 80)), "sent the command")
     position = reply_position(answered, mail.references[-MOST_REFERENCES:])
     return ComposedMail(
-        message_id=message_id(now, tag, identity, mail.message_id),
-        sender=Address(identity.name, identity.address),
-        reply_to=Address(identity.name, identity.tagged(tag)),
+        message_id=message_id(now, tag, settings, mail.message_id),
+        sender=Address(settings.name, settings.address),
+        reply_to=Address(settings.name, settings.tagged(tag)),
         recipients=Recipients((author,), lists),  # its copy in our list's archive proves delivery
         subject=f"Re: {_unlinked(_bare(mail.subject), 200)}",
         date=now.replace(microsecond=0),
-        body=_body(reading, sha, identity),
+        body=_body(reading, sha, settings),
         report_tag=tag,
         in_reply_to=position.in_reply_to,
         references=position.references,
@@ -79,18 +79,18 @@ def _bare(subject: str) -> str:
     return subject[3:].lstrip() if subject[:3].lower() == "re:" else subject
 
 
-def _body(reading: Reading, sha: str, identity: BotIdentity) -> str:
+def _body(reading: Reading, sha: str, settings: BotSettings) -> str:
     lines = list(_failed(reading))
     text = render_to_string(
         "mail/answer.txt",
         {
             "author_name": _unlinked(reading.mail.author.name, 60),
-            "bot": one_line(identity.name, 60),
+            "bot": one_line(settings.name, 60),
             "which": "This line" if len(lines) == 1 else "These lines",
             "was": "was" if len(lines) == 1 else "were",
             "lines": lines,
-            "help": identity.help("answering"),
-            "page": identity.page(sha[:12]),
+            "help": settings.help("answering"),
+            "page": settings.page(sha[:12]),
         },
     )
     kept = (line.rstrip() for line in text.splitlines())
@@ -116,9 +116,9 @@ MOST_A_DAY_IN_ALL = 100
 _NOBODY = re.compile(r"[^@]*(?:-owner|-request|-bounces|-help|mailman|majordomo|no-?reply)@", re.I)
 
 
-def answer(reading: Reading, report: Report, identity: BotIdentity, now: datetime) -> bool:
+def answer(reading: Reading, report: Report, settings: BotSettings, now: datetime) -> bool:
     """Compose the reply to a mail into the outbox; return False if it gets none."""
-    if not _deserved(reading, report, identity, now):
+    if not _deserved(reading, report, settings, now):
         return False
     author = reading.mail.author.email
     purpose = f"{Purpose.ANSWER}{author} "
@@ -130,7 +130,7 @@ def answer(reading: Reading, report: Report, identity: BotIdentity, now: datetim
     from bot.compose.mail import to_bytes
 
     careful = why_careful(now)
-    mail = answer_to(reading, report.tag, report.culprit.sha, identity, now)
+    mail = answer_to(reading, report.tag, report.culprit.sha, settings, now)
     try:
         with transaction.atomic():
             row = OutgoingMail.objects.create(
@@ -138,9 +138,9 @@ def answer(reading: Reading, report: Report, identity: BotIdentity, now: datetim
                 report=report,
                 purpose=purpose + reading.mail.message_id,
                 raw=to_bytes(mail),
-                sender=identity.return_path(report.tag, mail.message_id),
+                sender=settings.return_path(report.tag, mail.message_id),
                 recipients=list(mail.envelope),
-                lists=[identity.list_address],
+                lists=[settings.list_address],
                 subject=mail.subject,
                 composed_at=now,
                 state=OutgoingState.HELD if careful else OutgoingState.COMPOSED,
@@ -158,16 +158,16 @@ def _too_many(report: Report, now: datetime) -> bool:
     return lately.filter(report=report).count() >= MOST_A_DAY or lately.count() >= MOST_A_DAY_IN_ALL
 
 
-def _deserved(reading: Reading, report: Report, identity: BotIdentity, now: datetime) -> bool:
+def _deserved(reading: Reading, report: Report, settings: BotSettings, now: datetime) -> bool:
     """Return whether it is a recent mail from a person about one of our reports. For most mail no query is made."""
     mail = reading.mail
     if not (reading.may_get_error_reply and mail.message_id) or reading.trust.verdict is AuthVerdict.FAIL:
         return False
     if mail.mark("precedence").lower() in ("bulk", "list", "junk"):  # RFC 3834 section 2
         return False
-    if not (reading.trust.proven or identity.trust_policy == "open" or _has_got_mail(mail.author.email, report)):
+    if not (reading.trust.proven or settings.trust_policy == "open" or _has_got_mail(mail.author.email, report)):
         return False  # whoever it really is from, this address did not ask us for anything
-    lists = {identity.list_address, *identity.lists, *identity.robots}
+    lists = {settings.list_address, *settings.lists, *settings.robots}
     fresh = mail.date is not None and now - FRESH < mail.date
     reachable = (
         is_address(mail.author.email) and mail.author.email not in lists and not _NOBODY.match(mail.author.email)

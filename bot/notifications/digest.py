@@ -19,7 +19,7 @@ from bot.compose.recipients import Recipient, Recipients, exclusion_reason
 from bot.compose.report_mail import finished
 from bot.mail.addresses import Address
 from bot.mail.message import one_line
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, Start, excluded_addresses
 from tracker.documents import blocks, digest
 from tracker.documents.blocks import Document
@@ -45,20 +45,20 @@ class Bulletin:
 
 
 def compose_bulletin(
-    bulletin: Bulletin, lists: Iterable[str], identity: BotIdentity, now: datetime, excluded: Mapping[str, str]
+    bulletin: Bulletin, lists: Iterable[str], settings: BotSettings, now: datetime, excluded: Mapping[str, str]
 ) -> ComposedMail:
     """Return the mail to these lists; those in `excluded` are left out."""
     tag = tag_of(bulletin.purpose)
     recipients = [Recipient(Address("", each), "gets release mail", is_list=True) for each in dict.fromkeys(lists)]
-    reasons = {each.email: why for each in recipients if (why := exclusion_reason(each.email, identity, excluded))}
+    reasons = {each.email: why for each in recipients if (why := exclusion_reason(each.email, settings, excluded))}
     kept = tuple(each for each in recipients if each.email not in reasons)
     left_out = tuple(Recipient(Address("", email), why, is_list=True) for email, why in reasons.items())
-    page = f"{identity.base_url}{bulletin.page}"
-    context = {"text": guarded_signature(bulletin.text), "page": page, "bot": one_line(identity.name, 60)}
+    page = f"{settings.base_url}{bulletin.page}"
+    context = {"text": guarded_signature(bulletin.text), "page": page, "bot": one_line(settings.name, 60)}
     return ComposedMail(
-        message_id=message_id(now, tag, identity, bulletin.purpose),
-        sender=Address(identity.name, identity.address),
-        reply_to=Address(identity.name, identity.tagged(tag)),
+        message_id=message_id(now, tag, settings, bulletin.purpose),
+        sender=Address(settings.name, settings.address),
+        reply_to=Address(settings.name, settings.tagged(tag)),
         recipients=Recipients(kept[:1], kept[1:], left_out),
         subject=one_line(bulletin.subject, 200),
         date=now.replace(microsecond=0),
@@ -84,20 +84,20 @@ log = logging.getLogger(__name__)
 class BulletinConfig:
     """The bulletin config: who sends bulletins, and to which lists."""
 
-    identity: BotIdentity
+    settings: BotSettings
     compose_config: ComposeConfig
     lists: tuple[str, ...]
 
 
 def of_release(version: str, document: Document, config: BulletinConfig) -> Bulletin:
     """Return the report of a release as a bulletin."""
-    body = blocks.render(document, config.identity.base_url)
+    body = blocks.render(document, config.settings.base_url)
     return Bulletin(f"{Purpose.BULLETIN}release {version}", document.title, body, f"/{version}/report/")
 
 
 def of_study(study: Study, document: Document, config: BulletinConfig) -> Bulletin:
     """Return a study as a bulletin."""
-    body = blocks.render(document, config.identity.base_url)
+    body = blocks.render(document, config.settings.base_url)
     return Bulletin(f"{Purpose.BULLETIN}study {study.slug}", document.title, body, f"/study/{study.slug}/")
 
 
@@ -107,7 +107,7 @@ def of_week(version: str, config: BulletinConfig, now: datetime) -> Bulletin | N
     if not content:
         return None
     document = compose_digest(version, content, now)
-    body = blocks.render(document, config.identity.base_url)
+    body = blocks.render(document, config.settings.base_url)
     return Bulletin(_digest(version, now), document.title, body, f"/{version}/?state=open")
 
 
@@ -121,10 +121,10 @@ def hold(bulletin: Bulletin, config: BulletinConfig, now: datetime) -> OutgoingM
     """Put a bulletin into the outbox, held until approved. One that still waits is composed again under the same
     Message-ID. Raise InvalidInput if it was sent already, or if there is no list.
     """
-    writer = OutboxWriter(config.identity, config.compose_config, now)
+    writer = OutboxWriter(config.settings, config.compose_config, now)
     mail = _composed(bulletin, config, now)
-    found = list(faults(mail, config.identity, config.compose_config.conventions, now, foreign=[bulletin.text]))
-    if urlsplit(config.identity.base_url).hostname in LOCAL:
+    found = list(faults(mail, config.settings, config.compose_config.conventions, now, foreign=[bulletin.text]))
+    if urlsplit(config.settings.base_url).hostname in LOCAL:
         found.append("its links work only on this machine: set PERFWORK_BASE_URL")
     start = Start(OutgoingState.HELD, "; ".join([NEEDS_APPROVAL, *found])[:1000])
     if writer.insert(None, mail, bulletin.purpose, start):
@@ -148,7 +148,7 @@ def compose_week(config: BulletinConfig, now: datetime, *, approve_first: bool) 
     bulletin = of_week(version, config, now)
     if bulletin is None:
         return False
-    writer = OutboxWriter(config.identity, config.compose_config, now)
+    writer = OutboxWriter(config.settings, config.compose_config, now)
     try:
         mail = _composed(bulletin, config, now)
     except InvalidInput as error:
@@ -162,7 +162,7 @@ def compose_week(config: BulletinConfig, now: datetime, *, approve_first: bool) 
 def _composed(bulletin: Bulletin, config: BulletinConfig, now: datetime) -> ComposedMail:
     if not config.lists:
         raise InvalidInput("no list for bulletins: set PERFWORK_BULLETINS or PERFWORK_LIST_ADDRESS")
-    mail = compose_bulletin(bulletin, config.lists, config.identity, now, excluded_addresses(config.identity.aliases))
+    mail = compose_bulletin(bulletin, config.lists, config.settings, now, excluded_addresses(config.settings.aliases))
     if not mail.to:
         raise InvalidInput("all lists have opted out or bounce")
     return mail

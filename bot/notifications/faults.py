@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from bot.compose.mail import POLICY
 from bot.mail.message import for_header, one_line
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.outbox.transports import Envelope, SendStatus, Signing, Transport
 from tracker.domain.text import counted
 from tracker.models import FaultMail
@@ -29,7 +29,7 @@ _UNSENT = frozenset({SendStatus.NO_SERVER, SendStatus.LATER, SendStatus.NOT_NOW}
 log = logging.getLogger(__name__)
 
 
-def mail_operators(transport: Transport, identity: BotIdentity, now: datetime, signing: Signing | None = None) -> int:
+def mail_operators(transport: Transport, settings: BotSettings, now: datetime, signing: Signing | None = None) -> int:
     """Send today's mail to each operator who has not got it. Return how many a server accepted.
 
     It does not go through the outbox, which may be what stalls. A mail is noted before it is sent: whoever got none
@@ -44,7 +44,7 @@ def mail_operators(transport: Transport, identity: BotIdentity, now: datetime, s
         note, is_new = FaultMail.objects.get_or_create(address=address, day=now.date(), defaults={"at": now})
         if not is_new:
             continue
-        status = _send(address, found, transport, identity, now, signing)
+        status = _send(address, found, transport, settings, now, signing)
         accepted += status is SendStatus.SENT
         if status in _UNSENT:
             note.delete()  # nothing was sent: again in an hour
@@ -57,17 +57,17 @@ def _send(
     address: str,
     found: list[Fault],
     transport: Transport,
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     signing: Signing | None,
 ) -> SendStatus:
     try:
-        raw = compose(address, found, identity, now)
+        raw = compose(address, found, settings, now)
     except ValueError as error:  # an address that is invalid in a header
         log.error("no mail to operator %r: %s", address, error)
         return SendStatus.REFUSED
     signed = signing.sign(raw) if signing else raw
-    envelope = Envelope(_id(address, identity, now), identity.address, [address], signed)
+    envelope = Envelope(_id(address, settings, now), settings.address, [address], signed)
     outcome = transport.send(envelope, lambda: not mail_transitions.stopped())
     if outcome.status is not SendStatus.SENT:
         log.warning("the mail about problems was not sent: %s", outcome.reply)
@@ -80,26 +80,26 @@ def operators() -> list[str]:
     return sorted({user.email for user in users.exclude(email="")})[:MOST]
 
 
-def compose(address: str, found: list[Fault], identity: BotIdentity, now: datetime) -> bytes:
+def compose(address: str, found: list[Fault], settings: BotSettings, now: datetime) -> bytes:
     """Return the mail's bytes. Raises ValueError for an address that is invalid in a header."""
     message = EmailMessage(policy=POLICY)
-    message["Message-ID"] = f"<{_id(address, identity, now)}>"
+    message["Message-ID"] = f"<{_id(address, settings, now)}>"
     message["Date"] = format_datetime(now.replace(microsecond=0))
-    message["From"] = f"{for_header(identity.name, 60)} <{identity.address}>"
+    message["From"] = f"{for_header(settings.name, 60)} <{settings.address}>"
     message["To"] = address
-    message["Subject"] = f"{for_header(identity.name, 60)}: {counted(len(found), 'problem')}"
+    message["Subject"] = f"{for_header(settings.name, 60)}: {counted(len(found), 'problem')}"
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(_text(found, identity), charset="utf-8", cte="8bit")
+    message.set_content(_text(found, settings), charset="utf-8", cte="8bit")
     return message.as_bytes()
 
 
-def _text(found: list[Fault], identity: BotIdentity) -> str:
+def _text(found: list[Fault], settings: BotSettings) -> str:
     context = {
         "faults": [_lines(fault) for fault in found[:MOST]],
         "more": max(0, len(found) - MOST),
-        "site": f"{identity.base_url}{reverse('releases')}",
-        "help": f"{identity.base_url}{reverse('help', args=['operating'])}#problems",
-        "bot": identity.name,
+        "site": f"{settings.base_url}{reverse('releases')}",
+        "help": f"{settings.base_url}{reverse('help', args=['operating'])}#problems",
+        "bot": settings.name,
     }
     return render_to_string("mail/faults.txt", context)
 
@@ -111,7 +111,7 @@ def _lines(fault: Fault) -> str:
     return textwrap.fill(text, 78, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _id(address: str, identity: BotIdentity, now: datetime) -> str:
+def _id(address: str, settings: BotSettings, now: datetime) -> str:
     """Return the Message-ID of today's mail: the same if it is composed again."""
     key = hashlib.sha256(address.encode()).hexdigest()[:16]
-    return f"problems-{now:%Y%m%d}-{key}@{identity.address.partition('@')[2]}"
+    return f"problems-{now:%Y%m%d}-{key}@{settings.address.partition('@')[2]}"

@@ -16,7 +16,7 @@ from bot.compose.policy import REMINDERS
 from bot.compose.report_data import FindingData, worst
 from bot.compose.report_mail import sides, tables
 from bot.mail.message import one_line
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.thread import ReportContext, ThreadData, in_thread
 from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, Grade, State
@@ -44,7 +44,7 @@ def compose_follow_up(
     new: Sequence[FindingData],
     parent: tuple[str, str],
     purpose: str,
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     excluded: Mapping[str, str],
 ) -> ComposedMail:
@@ -61,7 +61,7 @@ def compose_follow_up(
         "tables": list(tables(new)),
         "sides": sides(thread.sha, thread.title, *parent),
     }
-    return in_thread(thread, purpose, "follow_up", context, identity, now, excluded)
+    return in_thread(thread, purpose, "follow_up", context, settings, now, excluded)
 
 
 # --- The recheck mail: a regression is still present in a later version, and a reply from the author or lab is
@@ -118,7 +118,7 @@ def compose_recheck(
     still_there: StillThere,
     headline: FindingData,
     purpose: str,
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     excluded: Mapping[str, str],
 ) -> ComposedMail:
@@ -131,4 +131,4 @@ def compose_recheck(
         "remeasured": report_data.sides(still_there.measured) if still_there.measured else "",
         "question_open": still_there.question_open,
     }
-    return in_thread(thread, purpose, "recheck", context, identity, now, excluded)
+    return in_thread(thread, purpose, "recheck", context, settings, now, excluded)

@@ -15,7 +15,7 @@ from bot.mail.addresses import Address
 from bot.mail.authentication import AuthVerdict
 from bot.mail.message import one_line
 from bot.mail.patches import bare_title
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.report import ancestors, remeasured_finding
 from bot.notifications.thread import ReportContext, ThreadData, in_thread
 from tracker.domain.events import EventData, Grade
@@ -63,7 +63,7 @@ def compose_fix(
     fix: FixData,
     headline: FindingData,
     purpose: str,
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     excluded: Mapping[str, str],
 ) -> ComposedMail:
@@ -77,10 +77,10 @@ def compose_fix(
         "reported": report_data.sides(headline),
         "remeasured": report_data.sides(fix.measured),
         "evidence": "; ".join(report_data.evidence(fix.measured)),
-        "tested": f"Tested-by: {one_line(identity.name)} <{identity.tagged(thread.tag)}>" if passes else "",
+        "tested": f"Tested-by: {one_line(settings.name)} <{settings.tagged(thread.tag)}>" if passes else "",
     }
     first = Recipient(fix.author, "author of the measured fix") if fix.author.email else None
-    return in_thread(thread, purpose, "fix", context, identity, now, excluded, first, str(context["tested"]))
+    return in_thread(thread, purpose, "fix", context, settings, now, excluded, first, str(context["tested"]))
 
 
 def fix_of(event: EventData, measured: FindingData) -> FixData:
@@ -131,7 +131,7 @@ def compose_tested(
     tested: TestedPatch,
     headline: FindingData,
     purpose: str,
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     excluded: Mapping[str, str],
 ) -> ComposedMail:
@@ -145,13 +145,13 @@ def compose_tested(
         "tested": "",
     }
     if tested.measured:
-        context |= _measured(tested, tested.measured, headline, identity, thread.tag)
+        context |= _measured(tested, tested.measured, headline, settings, thread.tag)
     first = Recipient(tested.asked_by, "asked for the test") if tested.asked_by else None
-    return in_thread(thread, purpose, "tested", context, identity, now, excluded, first, str(context["tested"]))
+    return in_thread(thread, purpose, "tested", context, settings, now, excluded, first, str(context["tested"]))
 
 
 def _measured(
-    tested: TestedPatch, measured: FindingData, headline: FindingData, identity: BotIdentity, tag: str
+    tested: TestedPatch, measured: FindingData, headline: FindingData, settings: BotSettings, tag: str
 ) -> dict[str, object]:
     fix = FixData("", tested.title, tested.asked_by or Address("", ""), measured)
     before, after = (change_pct(headline.old_mean, mean) for mean in (measured.old_mean, measured.new_mean))
@@ -163,7 +163,7 @@ def _measured(
         "where": one_line(headline.where, 66),
         "remeasured": report_data.sides(measured),
         "evidence": "; ".join(report_data.evidence(measured)),
-        "tested": f"Tested-by: {one_line(identity.name)} <{identity.tagged(tag)}>" if fix.passes(headline) else "",
+        "tested": f"Tested-by: {one_line(settings.name)} <{settings.tagged(tag)}>" if fix.passes(headline) else "",
     }
 
 

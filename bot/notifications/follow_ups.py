@@ -11,7 +11,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from bot.compose.mail import ComposedMail
 from bot.compose.policy import Action, PolicyDecision, decide
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.announcement import StatusChange, compose_status, compose_withdrawal, withdrawal_is_due
 from bot.notifications.findings import StillThere, compose_follow_up, compose_recheck, matters, still_there_is_due
 from bot.notifications.fix import compose_fix, compose_tested, fix_of, tested_patch
@@ -34,19 +34,19 @@ log = logging.getLogger(__name__)
 
 
 def compose_follow_ups(
-    identity: BotIdentity, now: datetime, *, approve_first: bool = True, config: ComposeConfig = DEFAULT_CONFIG
+    settings: BotSettings, now: datetime, *, approve_first: bool = True, config: ComposeConfig = DEFAULT_CONFIG
 ) -> int:
     """Compose the further mails that are due. Return how many. A report's own mail must have been sent before."""
-    return _Further(identity, now, config, Action.APPROVE if approve_first else Action.SEND).compose()
+    return _Further(settings, now, config, Action.APPROVE if approve_first else Action.SEND).compose()
 
 
 class _Further:
     """One round of composing."""
 
-    def __init__(self, identity: BotIdentity, now: datetime, config: ComposeConfig, otherwise: Action) -> None:
-        self.identity, self.now, self.config, self.otherwise = identity, now, config, otherwise
-        self.writer = OutboxWriter(identity, config, now)
-        self.excluded = excluded_addresses(identity.aliases)
+    def __init__(self, settings: BotSettings, now: datetime, config: ComposeConfig, otherwise: Action) -> None:
+        self.settings, self.now, self.config, self.otherwise = settings, now, config, otherwise
+        self.writer = OutboxWriter(settings, config, now)
+        self.excluded = excluded_addresses(settings.aliases)
 
     def compose(self) -> int:
         self.cancel_outdated()
@@ -118,7 +118,7 @@ class _Further:
         parent = next((each.parent for each in found if each.parent), None)
         names = (parent.sha, parent.title) if parent else ("", "")
         purpose = f"{Purpose.FOLLOW_UP}{keys[0]}-{keys[-1]}"
-        mail = compose_follow_up(context.thread, new, names, purpose, self.identity, self.now, self.excluded)
+        mail = compose_follow_up(context.thread, new, names, purpose, self.settings, self.now, self.excluded)
         foreign = [text for each in new for text in (each.metric, each.suite, each.machine, *each.params.values())]
         return self._insert(context, mail, purpose, self._decision(context), [*names, *foreign], newest)
 
@@ -182,7 +182,7 @@ class _Further:
 
     def _mail(self, context: ReportContext, event: EventData, purpose: str) -> ComposedMail | None:
         """Return the mail about an event; None if its numbers give no reason for one."""
-        common = (purpose, self.identity, self.now, self.excluded)
+        common = (purpose, self.settings, self.now, self.excluded)
         if found := tested_patch(context, event):
             thread, tested = found
             return compose_tested(thread, tested, context.headline, *common)
@@ -211,7 +211,7 @@ class _Further:
         if kind is EventKind.INVALID:
             return PolicyDecision(self.otherwise)
         is_reminder = kind in (None, EventKind.STILL_THERE)
-        data = report_data(context.report, self.identity, ComposeConfig(), PatchMails())  # rules need no trees
+        data = report_data(context.report, self.settings, ComposeConfig(), PatchMails())  # rules need no trees
         policy_context = basic_context(context.report, with_fix=is_reminder)
         decision = decide(data, self.config.policy, policy_context, self.now, self.otherwise)
         return decision if decision.action is Action.HOLD else PolicyDecision(self.otherwise)

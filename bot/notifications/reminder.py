@@ -21,7 +21,7 @@ from bot.compose.report_data import FindingData
 from bot.mail.addresses import Address
 from bot.mail.authentication import AuthVerdict
 from bot.mail.message import lore_link, one_line
-from bot.mail.settings import Aliases, BotIdentity
+from bot.mail.settings import Aliases, BotSettings
 from bot.notifications.thread import ReportContext, ThreadData, in_thread, report_context
 from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, excluded_addresses
 from bot.outbox.sender import overtaken_reminders
@@ -101,7 +101,7 @@ def compose_reminder(
     thread: ThreadData,
     reminder: ReminderData,
     purpose: str,
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     excluded: Mapping[str, str],
 ) -> ComposedMail:
@@ -120,11 +120,11 @@ def compose_reminder(
         "where": one_line(reminder.headline.where, 66),
         "reported": report_data.sides(reminder.headline),
         "last_word": reminder.last_word,
-        "closes": closes.format(link=link, prefix=identity.prefix),
+        "closes": closes.format(link=link, prefix=settings.prefix),
         "others": others,
     }
     first = Recipient(reminder.person, f"awaited: {reminder.stage}")
-    return in_thread(thread, purpose, "reminder", context, identity, now, excluded, first)
+    return in_thread(thread, purpose, "reminder", context, settings, now, excluded, first)
 
 
 def _greeted(name: str) -> str:
@@ -171,7 +171,7 @@ def sent_reports(since: datetime) -> QuerySet[OutgoingMail]:
 
 def quiet_reports(
     sent: QuerySet[OutgoingMail],
-    identity: BotIdentity,
+    settings: BotSettings,
     policy: ReminderPolicy,
     excluded: Mapping[str, str],
     now: datetime,
@@ -188,7 +188,7 @@ def quiet_reports(
     for row in rows:
         report, own = row.about, events[row.about.pk]
         state = fold(Verdict(report.verdict), own)
-        person = _person(row, state, posters, identity.aliases, excluded)
+        person = _person(row, state, posters, settings.aliases, excluded)
         clock = report_clock(
             state,
             (row.sent_at, report.last_human_reply_at, *_words(own)),
@@ -198,7 +198,7 @@ def quiet_reports(
         )
         quiet = QuietReport(
             key=report.pk,
-            person=identity.aliases.proper.get(person.email, person.email),
+            person=settings.aliases.proper.get(person.email, person.email),
             state=state.state,
             clock=clock,
             change_pct=report.change,
@@ -208,7 +208,7 @@ def quiet_reports(
         )
         found.append(Quiet(quiet, row, state, person))
     # The reports with a reason for silence where their person gets no mail, or is away
-    everybody = {each.person.email: identity.aliases.of(each.person.email) for each in found}
+    everybody = {each.person.email: settings.aliases.of(each.person.email) for each in found}
     away = _away({address for addresses in everybody.values() for address in addresses}, now)
     marked = []
     for each in found:
@@ -336,9 +336,9 @@ _ON_THEIR_WAY = (OutgoingState.COMPOSED, OutgoingState.APPROVED, OutgoingState.S
 log = logging.getLogger(__name__)
 
 
-def compose_reminders(identity: BotIdentity, now: datetime, config: ComposeConfig) -> int:
+def compose_reminders(settings: BotSettings, now: datetime, config: ComposeConfig) -> int:
     """Cancel reminders that are no longer due, and compose those that are. Return how many were composed."""
-    this_round = _Round(identity, now, config, excluded_addresses(identity.aliases))
+    this_round = _Round(settings, now, config, excluded_addresses(settings.aliases))
     this_round.cancel_outdated()
     if config.policy.reminders.action is Action.HOLD:
         return 0
@@ -350,7 +350,7 @@ def compose_reminders(identity: BotIdentity, now: datetime, config: ComposeConfi
 class _Round:
     """One round of composing. `excluded`: who gets no mail, and why."""
 
-    identity: BotIdentity
+    settings: BotSettings
     now: datetime
     config: ComposeConfig
     excluded: Mapping[str, str]
@@ -363,7 +363,7 @@ class _Round:
         """Return the reports that may be reminded of, or those of `reports` that may."""
         sent = sent_reports(self.now - self.policy.oldest)
         sent = sent if reports is None else sent.filter(report__in=reports)
-        return quiet_reports(sent, self.identity, self.policy, self.excluded, self.now, without)
+        return quiet_reports(sent, self.settings, self.policy, self.excluded, self.now, without)
 
     def try_compose(self, batch: ReminderBatch) -> bool:
         """Compose one reminder. An error keeps no other from being composed."""
@@ -394,10 +394,10 @@ class _Round:
         purpose = next(name for number in count(1) if (name := f"{Purpose.REMINDER}{number}") not in used)
         context = report_context(first.sent, self.config.conventions)
         data = reminder_data(first, others, context.headline)
-        mail = compose_reminder(context.thread, data, purpose, self.identity, self.now, self.excluded)
+        mail = compose_reminder(context.thread, data, purpose, self.settings, self.now, self.excluded)
         if first.person.email not in [each.email for each in mail.recipients.to]:
             return False  # whoever is awaited gets no mail from us
-        writer = OutboxWriter(self.identity, self.config, self.now)
+        writer = OutboxWriter(self.settings, self.config, self.now)
         start = writer.decide_start(mail, PolicyDecision(self.policy.action), foreign=_foreign(context, data))
         if not writer.insert(context.report, mail, purpose, start):
             return False

@@ -20,7 +20,7 @@ from bot.compose.report_mail import compose
 from bot.errors import Unreadable
 from bot.git.maintainers import touched
 from bot.mail.addresses import Address
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, PatchLookup, excluded_addresses, policy_context
 from bot.replies.sender_kind import SenderKind
 from bot.replies.which_report import person_keys
@@ -110,7 +110,7 @@ MOST_BYTES = 70_000  # of table rows; list servers accept 100 kB
 ROW = 60  # bytes of a row without its name
 
 
-def report_data(report: Report, identity: BotIdentity, config: ComposeConfig, patches: PatchMails) -> ReportData:
+def report_data(report: Report, settings: BotSettings, config: ComposeConfig, patches: PatchMails) -> ReportData:
     """Return the content of a report's mail, its headline first; LookupError if all findings are held."""
     findings = findings_of(report)
     head = _leading(findings)
@@ -145,18 +145,18 @@ def report_data(report: Report, identity: BotIdentity, config: ComposeConfig, pa
         test_text=result.test_text,
         test_url=result.test_url,
         artifacts=result.artifacts,
-        raw=identity.base_url + reverse("api-result", args=[head.result_id]) if head.result_id else "",
-        history=_history(head, culprit.sha, identity),
+        raw=settings.base_url + reverse("api-result", args=[head.result_id]) if head.result_id else "",
+        history=_history(head, culprit.sha, settings),
     )
 
 
-def _history(head: Finding, culprit: str, identity: BotIdentity) -> str:
+def _history(head: Finding, culprit: str, settings: BotSettings) -> str:
     """Return "stable since v6.9, 41 builds; https://…/curve/12/"; "" without a history."""
     past = past_of(head, culprit)
     if past is None or past.history is None:
         return ""
     modes = past.history.modes_pct
-    url = identity.base_url + reverse("curve", args=[past.curve.pk])
+    url = settings.base_url + reverse("curve", args=[past.curve.pk])
     return "; ".join([past.history.text, *([f"two modes {modes:.0f}% apart"] if modes else ()), url])
 
 
@@ -295,7 +295,7 @@ DEFAULT_CONFIG = ComposeConfig()
 
 
 def compose_due(
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     *,
     approve_first: bool = True,
@@ -315,17 +315,17 @@ def compose_due(
         .distinct()
         .order_by("pk")
     )
-    round_ = _Round(OutboxWriter(identity, config, now), excluded_addresses(identity.aliases), otherwise)
+    round_ = _Round(OutboxWriter(settings, config, now), excluded_addresses(settings.aliases), otherwise)
     round_.refresh(limit)
     return sum(round_.try_compose(report) for report in due[:limit])
 
 
 def refresh_unsent(
-    identity: BotIdentity, now: datetime, *, approve_first: bool = True, config: ComposeConfig = DEFAULT_CONFIG
+    settings: BotSettings, now: datetime, *, approve_first: bool = True, config: ComposeConfig = DEFAULT_CONFIG
 ) -> None:
     """Bring unsent mails up to date, before a person approves them or a server gets them."""
     otherwise = Action.APPROVE if approve_first else Action.SEND
-    _Round(OutboxWriter(identity, config, now), excluded_addresses(identity.aliases), otherwise).refresh(AT_ONCE)
+    _Round(OutboxWriter(settings, config, now), excluded_addresses(settings.aliases), otherwise).refresh(AT_ONCE)
 
 
 class _Round:
@@ -350,12 +350,12 @@ class _Round:
         return False
 
     def _report_data(self, report: Report) -> ReportData:
-        return report_data(report, self.writer.identity, self.writer.config, self.patches)
+        return report_data(report, self.writer.settings, self.writer.config, self.patches)
 
     def _compose(self, report: Report) -> bool:
         writer, newest, held = self.writer, newest_finding(report), withheld(report)  # before the findings are loaded
         data = self._report_data(report)
-        mail = compose(data, writer.identity, writer.now, "", writer.config.conventions, self.excluded)
+        mail = compose(data, writer.settings, writer.now, "", writer.config.conventions, self.excluded)
         decision = decide(data, writer.config.policy, policy_context(report), writer.now, self.otherwise)
         start = writer.decide_start(mail, decision, data)
         with transaction.atomic():
@@ -433,7 +433,7 @@ class _Round:
         writer, report = self.writer, row.about
         newest, held = newest_finding(report), withheld(report)
         data = self._report_data(report)
-        mail = compose(data, writer.identity, writer.now, row.message_id, writer.config.conventions, self.excluded)
+        mail = compose(data, writer.settings, writer.now, row.message_id, writer.config.conventions, self.excluded)
         decision = decide(data, writer.config.policy, policy_context(report), writer.now, self.otherwise)
         start = writer.decide_start(mail, decision, data)
         columns = {**writer.columns(mail), "newest_finding": newest, "withheld": held}

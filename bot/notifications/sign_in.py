@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from bot.compose.mail import POLICY
 from bot.mail.message import for_header
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.outbox.transports import Envelope, SendStatus, Signing, Transport
 from tracker.models import SignIn
 from tracker.services import accounts, mail_transitions
@@ -22,7 +22,7 @@ FRESH = timedelta(minutes=10)  # older requests are not mailed
 log = logging.getLogger(__name__)
 
 
-def mail_links(transport: Transport, identity: BotIdentity, now: datetime, signing: Signing | None = None) -> int:
+def mail_links(transport: Transport, settings: BotSettings, now: datetime, signing: Signing | None = None) -> int:
     """Send the requested links that are not mailed yet. Return how many a server accepted."""
     if mail_transitions.stopped():
         return 0
@@ -34,12 +34,12 @@ def mail_links(transport: Transport, identity: BotIdentity, now: datetime, signi
         if not (link.for_opt_out or accounts.is_known(link.address)):
             continue
         try:
-            raw = compose(link, identity, now)
+            raw = compose(link, settings, now)
         except ValueError as error:  # an address that is invalid in a header; go on with the others
             log.error("no sign-in link for %r: %s", link.address, error)
             continue
         envelope = Envelope(
-            _id(link, identity), identity.address, [link.address], signing.sign(raw) if signing else raw
+            _id(link, settings), settings.address, [link.address], signing.sign(raw) if signing else raw
         )
         outcome = transport.send(envelope, lambda: not mail_transitions.stopped())
         accepted += outcome.status is SendStatus.SENT
@@ -51,34 +51,34 @@ def mail_links(transport: Transport, identity: BotIdentity, now: datetime, signi
     return accepted
 
 
-def compose(link: SignIn, identity: BotIdentity, now: datetime) -> bytes:
+def compose(link: SignIn, settings: BotSettings, now: datetime) -> bytes:
     """Return the mail's bytes."""
     message = EmailMessage(policy=POLICY)
-    message["Message-ID"] = f"<{_id(link, identity)}>"
+    message["Message-ID"] = f"<{_id(link, settings)}>"
     message["Date"] = format_datetime(now.replace(microsecond=0))
-    message["From"] = f"{for_header(identity.name, 60)} <{identity.address}>"
+    message["From"] = f"{for_header(settings.name, 60)} <{settings.address}>"
     message["To"] = link.address
     verb = "No more mail from" if link.for_opt_out else "Sign in to"
-    message["Subject"] = f"{verb} {for_header(identity.name, 60)}"
+    message["Subject"] = f"{verb} {for_header(settings.name, 60)}"
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(_text(link, identity), charset="utf-8", cte="8bit")
+    message.set_content(_text(link, settings), charset="utf-8", cte="8bit")
     return message.as_bytes()
 
 
-def _text(link: SignIn, identity: BotIdentity) -> str:
+def _text(link: SignIn, settings: BotSettings) -> str:
     if link.for_opt_out:
         path = reverse("confirm-opt-out", args=[accounts.opt_out_links_token(link)])
         context = {
-            "bot": identity.name,
-            "link": f"{identity.base_url}{path}",
+            "bot": settings.name,
+            "link": f"{settings.base_url}{path}",
             "days": accounts.OPT_OUT_LINKS_GOOD_FOR.days,
         }
         return render_to_string("mail/opt_out.txt", context)
     path = reverse("sign-in-by-link", args=[accounts.token(link)])
     minutes = int(accounts.GOOD_FOR.total_seconds() // 60)
-    context = {"bot": identity.name, "link": f"{identity.base_url}{path}", "minutes": minutes}
+    context = {"bot": settings.name, "link": f"{settings.base_url}{path}", "minutes": minutes}
     return render_to_string("mail/sign_in.txt", context)
 
 
-def _id(link: SignIn, identity: BotIdentity) -> str:
-    return f"link-{link.pk}-{link.asked_at:%Y%m%d%H%M%S}@{identity.address.partition('@')[2]}"
+def _id(link: SignIn, settings: BotSettings) -> str:
+    return f"link-{link.pk}-{link.asked_at:%Y%m%d%H%M%S}@{settings.address.partition('@')[2]}"

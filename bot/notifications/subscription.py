@@ -21,7 +21,7 @@ from bot.compose.recipients import Recipient, Recipients, exclusion_reason
 from bot.compose.report_mail import finished
 from bot.mail.addresses import Address
 from bot.mail.message import one_line
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.digest import guarded_signature
 from bot.outbox.drafts import ComposeConfig, OutboxWriter, excluded_addresses
 from tracker.domain.search import parse
@@ -53,24 +53,24 @@ class SubscriptionNews:
 
 
 def compose_subscription(
-    news: SubscriptionNews, identity: BotIdentity, now: datetime, excluded: Mapping[str, str]
+    news: SubscriptionNews, settings: BotSettings, now: datetime, excluded: Mapping[str, str]
 ) -> ComposedMail:
     """Return the mail; without recipients if the person gets no mail any more."""
     tag = tag_of(news.purpose)
     recipient = Recipient(news.person, "subscribed")
-    reason = exclusion_reason(recipient.email, identity, excluded)
-    ends = f"{identity.base_url}{news.ends}"
+    reason = exclusion_reason(recipient.email, settings, excluded)
+    ends = f"{settings.base_url}{news.ends}"
     context = {
         "text": guarded_signature(news.text),
-        "page": f"{identity.base_url}{news.page}",
-        "bot": one_line(identity.name, 60),
+        "page": f"{settings.base_url}{news.page}",
+        "bot": one_line(settings.name, 60),
         "what": one_line(news.what, 60),
         "ends": ends,
     }
     return ComposedMail(
-        message_id=message_id(now, tag, identity, news.purpose),
-        sender=Address(identity.name, identity.address),
-        reply_to=Address(identity.name, identity.tagged(tag)),
+        message_id=message_id(now, tag, settings, news.purpose),
+        sender=Address(settings.name, settings.address),
+        reply_to=Address(settings.name, settings.tagged(tag)),
         recipients=Recipients(() if reason else (recipient,), (), (recipient,) if reason else ()),
         subject=one_line(news.subject, 200),
         date=now.replace(microsecond=0),
@@ -88,11 +88,11 @@ MOST = 50  # reports in one mail; the page has all
 log = logging.getLogger(__name__)
 
 
-def compose_subscriptions(identity: BotIdentity, now: datetime, config: ComposeConfig, *, approve_first: bool) -> int:
+def compose_subscriptions(settings: BotSettings, now: datetime, config: ComposeConfig, *, approve_first: bool) -> int:
     """Compose the mails that are due. Return how many. An error keeps no other from being composed."""
-    writer = OutboxWriter(identity, config, now)
+    writer = OutboxWriter(settings, config, now)
     decision = PolicyDecision(Action.APPROVE if approve_first else Action.SEND)
-    excluded = excluded_addresses(identity.aliases)
+    excluded = excluded_addresses(settings.aliases)
     composed = 0
     for row in subscriptions.due(now)[:AT_ONCE]:
         try:
@@ -111,7 +111,7 @@ def _compose(row: Subscription, writer: OutboxWriter, decision: PolicyDecision, 
     news = _escalated(row, writer.now) if not row.query else _changed(row, writer)
     if news is None:
         return False
-    mail = compose_subscription(news, writer.identity, writer.now, excluded)
+    mail = compose_subscription(news, writer.settings, writer.now, excluded)
     if not mail.to:
         return False  # bounces, or wants no mail
     foreign = [news.text, news.subject, news.what, news.person.name]
@@ -129,7 +129,7 @@ def _changed(row: Subscription, writer: OutboxWriter) -> SubscriptionNews | None
     if not rows:
         return None
     Subscription.objects.filter(pk=row.pk).update(mailed=[f"{each.pk}:{each.revision}" for each in recent])
-    known, base = directions(), writer.identity.base_url
+    known, base = directions(), writer.settings.base_url
     shown = [report_json(each, known, lambda path: f"{base}{path}") for each in rows[:MOST]]
     more = "\n\nMore have changed; the page has all." if len(rows) > MOST else ""
     number = f"{MOST}+ reports" if more else counted(len(rows), "report")

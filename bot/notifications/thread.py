@@ -16,7 +16,7 @@ from bot.compose.report_mail import commit_line, finished
 from bot.mail.addresses import Address
 from bot.mail.message import one_line, parse
 from bot.mail.patches import bare_title
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.report import ancestors, headline_of, values_of
 from tracker.domain.events import EventData, EventKind, Verdict
 from tracker.domain.report_state import ReportState, effective_events, fold
@@ -47,7 +47,7 @@ def in_thread(
     purpose: str,
     template: str,
     context: Mapping[str, object],
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     excluded: Mapping[str, str],
     first: Recipient | None = None,
@@ -61,20 +61,20 @@ def in_thread(
     own = (commit_line(thread.sha, thread.title), trailer)
     position = reply_position(thread.message_id, thread.references)
     common = {
-        "bot": one_line(identity.name, 60),
+        "bot": one_line(settings.name, 60),
         "sha": thread.sha,
         "commit": commit_line(thread.sha, thread.title),
         "title": one_line(thread.title, 200),
         "verdict": thread.verdict,
-        "prefix": identity.prefix,
-        "page": identity.page(thread.sha[:12]),
-        "help": identity.help("answering"),
+        "prefix": settings.prefix,
+        "page": settings.page(thread.sha[:12]),
+        "help": settings.help("answering"),
     }
     return ComposedMail(
-        message_id=message_id(now, thread.tag, identity, purpose),
-        sender=Address(identity.name, identity.address),
-        reply_to=Address(identity.name, identity.tagged(thread.tag)),
-        recipients=_recipients(thread, identity, excluded, first),
+        message_id=message_id(now, thread.tag, settings, purpose),
+        sender=Address(settings.name, settings.address),
+        reply_to=Address(settings.name, settings.tagged(thread.tag)),
+        recipients=_recipients(thread, settings, excluded, first),
         subject=f"Re: {thread.subject}",
         date=now.replace(microsecond=0),
         body=finished(render_to_string(f"mail/{template}.txt", {**common, **context}), own),
@@ -85,7 +85,7 @@ def in_thread(
 
 
 def _recipients(
-    thread: ThreadData, identity: BotIdentity, excluded: Mapping[str, str], first: Recipient | None
+    thread: ThreadData, settings: BotSettings, excluded: Mapping[str, str], first: Recipient | None
 ) -> Recipients:
     """Return the report's recipients and `first`, without those who opted out or can't be reached.
 
@@ -98,10 +98,10 @@ def _recipients(
     left_out: dict[str, Recipient] = {}
     persons: set[str] = set()
     for each in recipients:
-        aliases = identity.aliases.of(each.email)
+        aliases = settings.aliases.of(each.email)
         if aliases & persons:
             continue
-        if why := exclusion_reason(each.email, identity, excluded):
+        if why := exclusion_reason(each.email, settings, excluded):
             left_out.setdefault(each.email, replace(each, why=why))
         elif len(kept) >= thread.most_people:
             left_out.setdefault(each.email, replace(each, why=f"more than {thread.most_people} recipients"))

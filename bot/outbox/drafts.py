@@ -22,7 +22,7 @@ from bot.compose.policy import Action, Policy, PolicyContext, PolicyDecision, fi
 from bot.compose.report_data import ReportData
 from bot.mail.message import one_line
 from bot.mail.patches import PatchMail
-from bot.mail.settings import Aliases, BotIdentity
+from bot.mail.settings import Aliases, BotSettings
 from tracker.domain.events import EventKind, Part
 from tracker.domain.report_state import effective_events
 from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, Purpose, Report
@@ -150,8 +150,8 @@ class Start:
 class OutboxWriter:
     """Checks mails and puts them into the outbox, for one round of composing."""
 
-    def __init__(self, identity: BotIdentity, config: ComposeConfig, now: datetime) -> None:
-        self.identity, self.config, self.now = identity, config, now
+    def __init__(self, settings: BotSettings, config: ComposeConfig, now: datetime) -> None:
+        self.settings, self.config, self.now = settings, config, now
         self._calendar = MailCalendar(config.policy, now)
 
     def decide_start(
@@ -168,7 +168,7 @@ class OutboxWriter:
 
         `foreign`: names and texts in a further mail that are not ours; `counts`: whether the daily limits apply.
         """
-        if found := faults(mail, self.identity, self.config.conventions, self.now, data, foreign):
+        if found := faults(mail, self.settings, self.config.conventions, self.now, data, foreign):
             return Start(OutgoingState.HELD, "; ".join(found)[:1000])
         state = _STATES[decision.action]
         limited = counts and state == OutgoingState.APPROVED
@@ -192,7 +192,7 @@ class OutboxWriter:
             start = Start(OutgoingState.HELD, self._why_careful)
         row = {
             "message_id": mail.message_id,
-            "sender": self.identity.return_path(mail.report_tag, mail.message_id),
+            "sender": self.settings.return_path(mail.report_tag, mail.message_id),
             "state": start.state,
             "reason": start.reason,
             "not_before": start.not_before,
@@ -227,7 +227,7 @@ class OutboxWriter:
 
     def _limited(self, mail: ComposedMail) -> tuple[list[str], str]:
         """Return the lists that have a limit, and the author ("" if To is a list)."""
-        common = {self.identity.list_address, *self.identity.lists, self.config.conventions.lkml}  # get every mail
+        common = {self.settings.list_address, *self.settings.lists, self.config.conventions.lkml}  # get every mail
         recipients = [each for each in (*mail.recipients.to, *mail.recipients.cc) if each.email not in common]
         author = next((each.email for each in mail.recipients.to if each in recipients and not each.is_list), "")
         return [each.email for each in recipients if each.is_list], author

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from bot.mail.authentication import AuthVerdict
 from bot.mail.message import ParsedMail, parse
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.reading import MailWish, Reading, wish_of
 from tracker.models import Correspondent, FailureSource, Mailing, MailTransition, OutgoingMail, OutgoingState
 from tracker.models.outbox import WAITING
@@ -79,7 +79,7 @@ BY = "archive"
 MAY_HAVE_LEFT = frozenset({S.SENDING, S.IN_DOUBT})
 
 
-def evaluate(mail: OutgoingMail, reading: Reading, identity: BotIdentity, now: datetime) -> bool:
+def evaluate(mail: OutgoingMail, reading: Reading, settings: BotSettings, now: datetime) -> bool:
     """Evaluate an archived mail as evidence for a mail that is not known to be sent; return False if it is no copy.
 
     If our mail may have been sent, a copy is proof. If it still waits, as after a restored backup, the copy must be
@@ -88,7 +88,7 @@ def evaluate(mail: OutgoingMail, reading: Reading, identity: BotIdentity, now: d
     if not is_copy(mail, reading.mail):
         mail_transitions.add_note(mail, BY, now, "an archived mail has the same Message-ID, but it is not a copy")
         return False
-    proven = reading.trust.verdict is AuthVerdict.PASS or identity.trust_policy == "open"
+    proven = reading.trust.verdict is AuthVerdict.PASS or settings.trust_policy == "open"
     if mail.state in MAY_HAVE_LEFT or proven:
         mail_transitions.mark_sent(mail.message_id, reading.mail.date or now, now, BY, "a copy was found")
     elif mail.state in WAITING and not mail.settled:
@@ -113,23 +113,23 @@ LATELY = 1000  # mails
 FRESH = timedelta(days=3)  # nobody is asked about older mail
 
 
-def process_wish(reading: Reading, identity: BotIdentity, now: datetime) -> None:
+def process_wish(reading: Reading, settings: BotSettings, now: datetime) -> None:
     """Process a person's mail. An opt-out or opt-in takes effect at once if its sender is proven (DESIGN rule 8). An
     unproven opt-out is confirmed by a link that is mailed to the address, if it is recent.
     """
     author, at = reading.mail.author.email.lower(), min(reading.mail.date or now, now)
-    wish = wish_of(reading, identity) if reading.trust.verdict is not AuthVerdict.FAIL else None
-    if wish and _is_list(author, identity):  # a list can't opt in or out
+    wish = wish_of(reading, settings) if reading.trust.verdict is not AuthVerdict.FAIL else None
+    if wish and _is_list(author, settings):  # a list can't opt in or out
         return
     if wish is None:
         mail_transitions.clear_bounce(author, at)
         return
-    proven = reading.trust.proven and _is_wished_in_every_reading(wish, reading, identity)
-    if wish is MailWish.COME_BACK and not (proven or identity.trust_policy == "open"):
+    proven = reading.trust.proven and _is_wished_in_every_reading(wish, reading, settings)
+    if wish is MailWish.COME_BACK and not (proven or settings.trust_policy == "open"):
         rows = Correspondent.objects.filter(address=author, since__lt=at)
         rows.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN)).delete()
         return
-    if wish is MailWish.LEAVE and not (proven or identity.trust_policy == "open"):
+    if wish is MailWish.LEAVE and not (proven or settings.trust_policy == "open"):
         if now - at < FRESH and is_of_a_person(author) and _got_mail_lately(author):
             accounts.opt_out_links_request_link(author, now)
         return
@@ -142,14 +142,14 @@ def process_wish(reading: Reading, identity: BotIdentity, now: datetime) -> None
         older.exclude(mailing=mailing).update(**values)
 
 
-def _is_wished_in_every_reading(wish: MailWish, reading: Reading, identity: BotIdentity) -> bool:
+def _is_wished_in_every_reading(wish: MailWish, reading: Reading, settings: BotSettings) -> bool:
     """Return whether nobody can have made this wish of a signed mail by changing how its body is read."""
-    return reading.others is not None and all(wish_of(each, identity) is wish for each in reading.others)
+    return reading.others is not None and all(wish_of(each, settings) is wish for each in reading.others)
 
 
-def _is_list(address: str, identity: BotIdentity) -> bool:
+def _is_list(address: str, settings: BotSettings) -> bool:
     """Return whether an address is one of our own lists, or a list that got our mail lately."""
-    if address in (identity.list_address, *identity.lists):
+    if address in (settings.list_address, *settings.lists):
         return True
     recent = OutgoingMail.objects.order_by("-pk").values_list("lists", flat=True)[:LATELY]
     return any(address in lists for lists in recent)
@@ -161,13 +161,13 @@ def _got_mail_lately(address: str) -> bool:
     return any(address == each.lower() for recipients in recent for each in recipients)
 
 
-def process_bounce(reading: Reading, identity: BotIdentity, now: datetime) -> bool:
+def process_bounce(reading: Reading, settings: BotSettings, now: datetime) -> bool:
     """Process a bounce: mark the mail as sent and record the failed recipients. Return whether it is about our mail.
 
     The mail is identified only by its secret return path; everything else in a mail is public and can be forged.
     """
     addressed = [each.email for each in (*reading.mail.recipients, *reading.mail.delivered_to)]
-    paths = [each for each in addressed if identity.mark_in(each)]
+    paths = [each for each in addressed if settings.mark_in(each)]
     for mail in OutgoingMail.objects.filter(sender__in=paths, attempts__gt=0).order_by("pk")[:1]:
         at = min(reading.mail.date or now, now)
         mail_transitions.mark_sent(

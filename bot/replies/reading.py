@@ -21,7 +21,7 @@ from bot.mail.patches import (
     is_answer,
     posted_title,
 )
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.commands import Commands, find_commands, refused, without_foreign_lines
 from bot.replies.sender_kind import SenderKind, kind_of
 from bot.replies.sentences import Sentence, own_sentences
@@ -102,9 +102,9 @@ class Audience:
         return self.to_reporter and name not in self.others
 
 
-def audience_of(mail: ParsedMail, identity: BotIdentity) -> Audience:
+def audience_of(mail: ParsedMail, settings: BotSettings) -> Audience:
     """Return whom the mail addresses."""
-    ours = {each for each in mail.recipients if identity.speaks_for_lab(each.email)}
+    ours = {each for each in mail.recipients if settings.speaks_for_lab(each.email)}
     return Audience(
         to_reporter=any(each in ours for each in mail.to),
         reporters=frozenset(_first_name(each.name) for each in ours) - {""},
@@ -181,46 +181,46 @@ class Reading:
         return self.may_command and bool(self.commands.bad or self.commands.too_many)
 
 
-def understand(raw: bytes, identity: BotIdentity) -> Reading:
+def understand(raw: bytes, settings: BotSettings) -> Reading:
     """Parse and read the bytes of a mail, and verify who wrote it."""
     mail = parse(raw)
-    reading = read(mail, identity, judge(raw, mail, identity.trust_anchors))
+    reading = read(mail, settings, judge(raw, mail, settings.trust_anchors))
     if reading.trust.proven and not reading.trust.covers_body:
         others = other_readings(raw, mail)
-        reading = replace(reading, others=None if others is None else tuple(read(each, identity) for each in others))
+        reading = replace(reading, others=None if others is None else tuple(read(each, settings) for each in others))
     return replace(reading, bounce=read_bounce(raw)) if reading.kind is SenderKind.BOUNCE else reading
 
 
-def read(mail: ParsedMail, identity: BotIdentity, trust: Trust = UNPROVEN) -> Reading:
+def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Reading:
     """Read a parsed mail. Pure: the same mail always gives the same Reading."""
     in_context = quoting.lines_in_context(mail.text)
     lines = [line.text for line in in_context]
     own = quoting.own_of(lines)
-    found = find_commands(without_foreign_lines(own), identity.prefix)
+    found = find_commands(without_foreign_lines(own), settings.prefix)
     if "html_only" in mail.problems:  # in HTML anything may look like a line of the writer
         found = refused(found, "commands are read from plain text only: send the mail as text/plain")
     problems = list(mail.problems)
     if found.too_many:
         problems.append("too_many_commands")
     problems.extend(f"bad_command, line {bad.line}: {bad.why}" for bad in found.bad)
-    tags = (identity.tag_in(address.email) for address in (*mail.recipients, *mail.delivered_to))
+    tags = (settings.tag_in(address.email) for address in (*mail.recipients, *mail.delivered_to))
     signed = (*(mail.to if trust.covers("to") else ()), *(mail.cc if trust.covers("cc") else ()))
     return Reading(
         mail=mail,
-        kind=kind_of(mail, identity),
+        kind=kind_of(mail, settings),
         own_text=own,
         sentences=() if posted_title(mail.subject) else own_sentences(in_context),
-        audience=audience_of(mail, identity),
+        audience=audience_of(mail, settings),
         commands=found,
         trailers=find_trailers(lines),
         patches=find_patches(lines, mail.subject, mail.attachments),
-        links=find_links("\n".join(lines), identity.base_url),
+        links=find_links("\n".join(lines), settings.base_url),
         tags=tuple(dict.fromkeys(tag for tag in tags if tag)),
         notice=find_notice(own),
         problems=tuple(problems),
         trust=trust,
-        signed_tags=frozenset(identity.tag_in(address.email) for address in signed) - {""},
-        rules_off=identity.rules_off,
+        signed_tags=frozenset(settings.tag_in(address.email) for address in signed) - {""},
+        rules_off=settings.rules_off,
         answered_culprit=answered_culprit(mail),
     )
 
@@ -238,14 +238,14 @@ class MailWish(StrEnum):
 _WISH = re.compile(r"(?:please )?(un-?)?subscribe(?: me)?(?: please)?[\s.!]*", re.I)
 
 
-def wish_of(reading: Reading, identity: BotIdentity) -> MailWish | None:
+def wish_of(reading: Reading, settings: BotSettings) -> MailWish | None:
     """Return the request of a person who wrote to our address, or None; mail only to a list is about that list."""
-    to_us = any(identity.is_own(each.email) for each in (*reading.mail.recipients, *reading.mail.delivered_to))
+    to_us = any(settings.is_own(each.email) for each in (*reading.mail.recipients, *reading.mail.delivered_to))
     if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not to_us or not reading.mail.author.email:
         return None
     lines = [line.strip() for line in reading.own_text.splitlines() if line.strip()]
     commanded = [
-        line[len(identity.prefix) :].lstrip(": ") for line in lines if line.lower().startswith(identity.prefix.lower())
+        line[len(settings.prefix) :].lstrip(": ") for line in lines if line.lower().startswith(settings.prefix.lower())
     ]
     for text in (reading.mail.subject.strip(), *lines[:1], *commanded[:1]):
         if found := _WISH.fullmatch(text):

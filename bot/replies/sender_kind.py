@@ -8,7 +8,7 @@ from enum import StrEnum
 from bot.mail.message import AUTO_REPLY_MARKS, ParsedMail
 from bot.mail.patches import is_answer
 from bot.mail.quoting import AWAY, any_of
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 
 
 class SenderKind(StrEnum):
@@ -49,7 +49,7 @@ _UNDELIVERED = re.compile(
 )
 
 
-def kind_of(mail: ParsedMail, identity: BotIdentity) -> SenderKind:
+def kind_of(mail: ParsedMail, settings: BotSettings) -> SenderKind:
     """Return what wrote the mail.
 
     Operators often share the robot's address, and the display name tells them apart; or they answer under its name from
@@ -57,7 +57,7 @@ def kind_of(mail: ParsedMail, identity: BotIdentity) -> SenderKind:
     """
     if not mail.author.email and not mail.message_id and not mail.text.strip():
         return SenderKind.UNREADABLE
-    if identity.is_own(mail.author.email) or mail.mark("x-perfwork-report"):
+    if settings.is_own(mail.author.email) or mail.mark("x-perfwork-report"):
         return SenderKind.SELF
     if _is_bounce(mail):
         return SenderKind.BOUNCE
@@ -65,14 +65,14 @@ def kind_of(mail: ParsedMail, identity: BotIdentity) -> SenderKind:
         return SenderKind.AUTO_REPLY
     if mail.mark("return-path") == "<>":  # vacation replies have it too
         return SenderKind.BOUNCE
-    if mail.author.email in identity.operators and is_answer(mail.subject) and not _by_machine(mail):
+    if mail.author.email in settings.operators and is_answer(mail.subject) and not _by_machine(mail):
         return SenderKind.BOT_OPERATOR
     if _ROBOT_NAME.search(mail.author.name) or mail.mark("x-patchwork-bot") or _by_machine(mail):
         return SenderKind.ROBOT
-    shared = mail.author.email in identity.robots and mail.author.name.lower() in identity.operators
-    if mail.author.email in identity.operators or shared:
+    shared = mail.author.email in settings.robots and mail.author.name.lower() in settings.operators
+    if mail.author.email in settings.operators or shared:
         return SenderKind.BOT_OPERATOR
-    if mail.author.email in identity.robots or _ROBOT_ADDRESS.match(mail.author.email):
+    if mail.author.email in settings.robots or _ROBOT_ADDRESS.match(mail.author.email):
         return SenderKind.ROBOT
     return SenderKind.PERSON
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.classifier import Model, ReplyFacts, features, grams
 from bot.replies.effects import effects_by_rules, facts_of
 from bot.replies.reading import Reading, understand
@@ -25,7 +25,7 @@ from tracker.domain.events import Role
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "replies"
 LAB = "lab@robots.example"
-IDENTITY = BotIdentity(address="bot@perf.example", operators=frozenset({LAB}), trust_policy="open")
+IDENTITY = BotSettings(address="bot@perf.example", operators=frozenset({LAB}), trust_policy="open")
 EFFECTS = (
     *("none", "responded", "working", "needs_info", "info_provided", "fix_proposed", "fix_confirmed", "fix_failed"),
     *("fix_queued", "dropped", "wontfix", "disputed", "invalid", "duplicate", "improvement_ack"),

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from bot.mail.addresses import Address
 from bot.mail.patches import MailLink, is_answer, is_posting, posted_title
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.reading import Reading
 from bot.replies.rules.notation import Relation, Standpoint
 from bot.replies.sender_kind import SenderKind
@@ -44,32 +44,32 @@ class KnownReport:
     verified: frozenset[str] | None = None  # those of them that nobody can have made up; None: all
     benchmark: str = ""
 
-    def standpoint(self, reading: Reading, relation: Relation, identity: BotIdentity) -> Standpoint:
+    def standpoint(self, reading: Reading, relation: Relation, settings: BotSettings) -> Standpoint:
         """Return how a mail relates to this report. A name proves nothing, since anyone can write under it."""
         improvement = self.verdict == Verdict.IMPROVEMENT
         author = reading.mail.author.email
         people = (self.authors or frozenset()) | self.people if self.verified is None else self.verified
-        known = identity.aliases.of(author) & people
-        by_address = bool(known) or identity.speaks_for_lab(author)
-        role = self.role_of(reading, identity)
+        known = settings.aliases.of(author) & people
+        by_address = bool(known) or settings.speaks_for_lab(author)
+        role = self.role_of(reading, settings)
         return Standpoint(
             relation, role, improvement, self.culprit, by_address, title=self.title, benchmark=self.benchmark
         )
 
-    def role_of(self, reading: Reading, identity: BotIdentity) -> Role | None:
+    def role_of(self, reading: Reading, settings: BotSettings) -> Role | None:
         """Return the writer's role in this report: author, maintainer (a recipient, or by git a signer or maintainer of
         the culprit), lab, machine or third party.
 
         None if the report's people are unknown.
         """
         author = reading.mail.author
-        if reading.kind in (SenderKind.SELF, SenderKind.BOT_OPERATOR) or author.email in identity.operators:
+        if reading.kind in (SenderKind.SELF, SenderKind.BOT_OPERATOR) or author.email in settings.operators:
             return Role.REPORTER
         if reading.kind is not SenderKind.PERSON:
             return Role.MACHINE
         if self.authors is None:
             return None
-        author_keys = {*person_keys([author]), *identity.aliases.of(author.email)}
+        author_keys = {*person_keys([author]), *settings.aliases.of(author.email)}
         if author_keys & self.authors:
             return Role.AUTHOR
         return Role.MAINTAINER if author_keys & self.people else Role.THIRD_PARTY
@@ -179,9 +179,9 @@ class KnownReports:
                     found[report] = Relation.CULPRIT
         return found
 
-    def standpoint(self, reading: Reading, report_id: str, relation: Relation, identity: BotIdentity) -> Standpoint:
+    def standpoint(self, reading: Reading, report_id: str, relation: Relation, settings: BotSettings) -> Standpoint:
         """Return how a mail relates to one of the reports that `relations` returned."""
-        standpoint = self.reports[report_id].standpoint(reading, relation, identity)
+        standpoint = self.reports[report_id].standpoint(reading, relation, settings)
         return replace(standpoint, aimed=self._is_aimed(reading, report_id))
 
     def _is_aimed(self, reading: Reading, report_id: str) -> bool:

@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 from bot.git.repository import LogCommit
 from bot.mail.addresses import parse_addresses
 from bot.mail.patches import MailLink, Trailer, bare_title, find_links, find_trailers, fixed_commits
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tracker.domain.events import Part
 
 # --- What a commit message names: the mails that it closes, the commits that it fixes, reverts or comes from. Pure
@@ -54,15 +54,15 @@ class MessageReferences:
     reporters: frozenset[str] = frozenset()
 
 
-def find_references(message: str, identity: BotIdentity) -> MessageReferences:
+def find_references(message: str, settings: BotSettings) -> MessageReferences:
     """Parse a message. Trailers count anywhere, folded or not; only links to our pages and to lore count."""
     # Unlike a patch, a commit message has no notes to cut off below a row of dashes.
     trailers = find_trailers(_ROWS_OF_DASHES.sub("", message).split("\n"))
     reporters = [each for each in trailers if each.key.startswith("Reported-")]
     addresses = [(_line(each), address.email) for each in reporters for address in parse_addresses(each.value)]
     linking = [each for each in trailers if each.key in ("Closes", "Link")]
-    links = [(link, _line(each)) for each in linking for link in _links(each, identity)]
-    tags = [(tag, line) for line, email in addresses if (tag := identity.tag_in(email))]
+    links = [(link, _line(each)) for each in linking for link in _links(each, settings)]
+    tags = [(tag, line) for line, email in addresses if (tag := settings.tag_in(email))]
     title = " ".join(message.partition("\n\n")[0].split())
     reverted = _REVERT_TITLE.match(title)
     mentioned = [
@@ -84,10 +84,10 @@ def find_references(message: str, identity: BotIdentity) -> MessageReferences:
     )
 
 
-def _links(trailer: Trailer, identity: BotIdentity) -> Iterator[MailLink]:
+def _links(trailer: Trailer, settings: BotSettings) -> Iterator[MailLink]:
     """Yield the links in a trailer, except those that are part of another site's URL."""
     for word in trailer.value.split():
-        for link in find_links(word, identity.base_url):
+        for link in find_links(word, settings.base_url):
             if word.lstrip("<([").startswith(link.url):
                 yield link
 

@@ -17,7 +17,7 @@ from bot.errors import Busy, Unreadable
 from bot.git.inspection import patch_ids
 from bot.git.repository import Tag, fetch, is_repository, read_refs, resolve
 from bot.leases import acquire, extend, release
-from bot.mail.settings import Aliases, BotIdentity
+from bot.mail.settings import Aliases, BotSettings
 from bot.upstream import backfill, walk
 from bot.upstream import landings as landing_rows
 from bot.upstream import landings as stable
@@ -317,7 +317,7 @@ def _nothing(count: int = 0) -> None:
 
 def track(
     tree: Tree,
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     others: Sequence[Path] = (),
     progress: Callable[[int], None] = _nothing,
@@ -336,14 +336,14 @@ def track(
     route = Route(repository, TreeRole(tree.role), read_refs(repository), checkpoint, tree.branches)
     if tree.branches and not route.heads:
         raise Unreadable(f"{tree.name}: {tree.path}: no branch matches {tree.branches}; correct it in PERFWORK_TREES")
-    loaded = load_tracked(tree, checkpoint.marks, now, identity.aliases)
+    loaded = load_tracked(tree, checkpoint.marks, now, settings.aliases)
     next_checkpoint = route.next_checkpoint(loaded.marks)
     if next_checkpoint == checkpoint:
         return TrackTally(unchanged=True)
     known = landing_rows.known_states(tree)
     _complete_shas(repository, loaded)
-    walked = _walk(route, loaded, known, identity, progress)
-    matches = _match(walked.seen, loaded, identity, repository, others)
+    walked = _walk(route, loaded, known, settings, progress)
+    matches = _match(walked.seen, loaded, settings, repository, others)
     update = _TreeUpdate(tree, loaded, known, matches, _changed(route, loaded, walked, known, matches, now), now)
     found, written_by = backfill.bases_find(repository, route.refs), backfill.find(repository)
     with transaction.atomic():
@@ -376,7 +376,7 @@ def _walk(
     route: Route,
     loaded: Loaded,
     known: Mapping[str, LandingState],
-    identity: BotIdentity,
+    settings: BotSettings,
     progress: Callable[[int], None],
 ) -> Walked:
     """Walk as far back as the new items need it; from the beginning if a culprit is older than its known date."""
@@ -384,9 +384,9 @@ def _walk(
     unsure = [state.merged_at or state.at for state in known.values() if _is_unsure(state, lost, late)]
     since = min([each for each in (loaded.since, *unsure) if each], default=None)
     behind = walk.border(route, since)
-    walked = walk.walk(route, loaded.tracked, identity, behind, progress)
+    walked = walk.walk(route, loaded.tracked, settings, behind, progress)
     if route.role is not TreeRole.NEXT and since and walk.hidden(route, walked, loaded.fresh, behind):
-        return walk.walk(route, loaded.tracked, identity, (), progress)
+        return walk.walk(route, loaded.tracked, settings, (), progress)
     return walked
 
 
@@ -397,13 +397,13 @@ def _is_unsure(state: LandingState, lost: Collection[str], late: Sequence[versio
 
 
 def _match(
-    seen: Sequence[Seen], loaded: Loaded, identity: BotIdentity, repository: Path, others: Sequence[Path]
+    seen: Sequence[Seen], loaded: Loaded, settings: BotSettings, repository: Path, others: Sequence[Path]
 ) -> list[Match]:
     named = {sha for each in seen for sha, _ in each.named.reverts}
     alike = lookalikes(seen, loaded.tracked)
     context = Context(
         tracked=loaded.tracked,
-        robots=identity.robots | {identity.address},
+        robots=settings.robots | {settings.address},
         patch_ids=patch_ids([repository, *others], alike) if alike else {},
         existing_shas=set(resolve(repository, named)) if named else (),
     )
@@ -519,7 +519,7 @@ class Patience:
 
 def follow(
     tree: Tree,
-    identity: BotIdentity,
+    settings: BotSettings,
     now: datetime,
     patience: Patience,
     others: Sequence[Path] = (),
@@ -546,7 +546,7 @@ def follow(
                 fetch(Path(tree.path), patience.fetch)
         except (Unreadable, OSError) as error:
             fetch_error = f"{tree.name}: {error}; walked the commits fetched before"
-        tally = track(tree, identity, now, others, report_progress, partial(extend, tree, lease_time))
+        tally = track(tree, settings, now, others, report_progress, partial(extend, tree, lease_time))
         order_builds(tree, now)
         Tree.objects.filter(pk=tree.pk).update(looked_at=now)
         _store_error(tree, fetch_error)

@@ -15,7 +15,7 @@ from bot.errors import Unreadable
 from bot.git import repository as git
 from bot.git.history import Graph, read_log
 from bot.git.repository import Refs, Tag, resolve
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.upstream.matching import Seen, Tracked, find_references
 from tracker.domain import versions
 from tracker.domain.events import TreeRole
@@ -132,17 +132,17 @@ class Route:
 
 
 def walk(
-    route: Route, tracked: Tracked, identity: BotIdentity, behind: Collection[str], progress: Callable[[int], None]
+    route: Route, tracked: Tracked, settings: BotSettings, behind: Collection[str], progress: Callable[[int], None]
 ) -> Walked:
     """Walk everything that is not in the history of the commits `behind`."""
     graph = Graph()
     prefilter = tracked.prefilter(
-        (identity.address.partition("@")[0] + "+", identity.base_url.partition("://")[2] + "/r")
+        (settings.address.partition("@")[0] + "+", settings.base_url.partition("://")[2] + "/r")
     )
     tips = (*route.heads, *(tag.commit for tag in route.tags))
     seen: list[Seen] = []
     for commit in read_log(route.repository, tips, behind, graph, prefilter, progress):
-        named = find_references(commit.message, identity)
+        named = find_references(commit.message, settings)
         seen.append(Seen(replace(commit, message=""), named))  # without messages, to save memory: 1 in 50 is a revert
         if len(seen) > _MOST_SEEN:
             raise Unreadable(f"{route.repository}: more than {_MOST_SEEN} commits match reports; is it a kernel tree?")

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.explain import explain
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.which_report import KnownReport
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 
-BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
+BOT = BotSettings(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
 FIELDS = {
     *("message_id", "in_reply_to", "references", "subject", "date", "author", "kind", "own_text", "report_ids"),
     *(
@@ -44,8 +44,8 @@ It is the lock.
 """
 
 
-def explained(*mails: str, identity: BotIdentity = BOT, known: tuple[KnownReport, ...] = ()) -> list[dict[str, Any]]:
-    return list(explain([mail.encode("latin-1") for mail in mails], identity, known))
+def explained(*mails: str, settings: BotSettings = BOT, known: tuple[KnownReport, ...] = ()) -> list[dict[str, Any]]:
+    return list(explain([mail.encode("latin-1") for mail in mails], settings, known))
 
 
 def test_a_report_and_its_reply() -> None:
@@ -73,8 +73,8 @@ def test_a_report_known_from_elsewhere() -> None:
 
 
 def test_what_needs_proof_is_suggested_and_counts_when_accepted() -> None:
-    unproven = BotIdentity(address=BOT.address, robots=BOT.robots, trust_policy="verified")
-    report, reply = explained(INVENTED, REPLY.replace("It is the lock.", "#lkp invalid"), identity=unproven)
+    unproven = BotSettings(address=BOT.address, robots=BOT.robots, trust_policy="verified")
+    report, reply = explained(INVENTED, REPLY.replace("It is the lock.", "#lkp invalid"), settings=unproven)
     assert reply["effect"] == {"state": "invalid", "mode": "suggest", "rule": "command_invalid"}
     assert (report["state"], report["state_if_accepted"]) == ("responded", "invalid")
 

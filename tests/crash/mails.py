@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 from bot.compose.mail import ComposedMail, to_bytes
 from bot.compose.recipients import Recipient, Recipients
 from bot.mail.addresses import Address
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tracker.domain.events import Verdict
 from tracker.domain.report_state import fold
 from tracker.domain.text import tag_of
 from tracker.models import Commit, MailTransition, OutgoingMail, OutgoingState, Report
 from tracker.services import report_summary
 
-BOT = BotIdentity(address="perfbot@bot.example.org", list_address="perf-reports@lists.example.org")
+BOT = BotSettings(address="perfbot@bot.example.org", list_address="perf-reports@lists.example.org")
 DANA = Recipient(Address("Dana Brook", "dana@dev.example"), "author")
 LEE = Recipient(Address("Lee Park", "lee@dev.example"), "a maintainer")
 MM = Recipient(Address("", "mm@lists.example.org"), "a list", is_list=True)

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from bot.compose.policy import Action, Policy, ReminderPolicy
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.reminder import compose_reminders
 from bot.outbox import sender
 from bot.outbox.drafts import ComposeConfig
@@ -69,9 +69,9 @@ class Script:
 class Year:
     """The clock, the agenda of what people will do, and the mails that left."""
 
-    def __init__(self, identity: BotIdentity, days: int, reports: int, people: int) -> None:
+    def __init__(self, settings: BotSettings, days: int, reports: int, people: int) -> None:
         self.days = days
-        self.identity, self.dice, self.now = identity, random.Random(7), START
+        self.settings, self.dice, self.now = settings, random.Random(7), START
         self.people = developers(self.dice, people, START)
         self.agenda: list[tuple[datetime, int, Callable[[], None]]] = []
         self.order, self.scripts, self.by_key = count(), list[Script](), dict[int, Script]()
@@ -128,10 +128,10 @@ class Year:
     def mail(self, report: Report, author: Developer) -> None:
         mail = EmailMessage()
         message_id = f"r{report.pk}@bot.example.org"
-        mail["From"], mail["To"], mail["Cc"] = self.identity.address, author.email, "list@lists.example.org"
+        mail["From"], mail["To"], mail["Cc"] = self.settings.address, author.email, "list@lists.example.org"
         mail["Subject"], mail["Message-ID"] = report.title, f"<{message_id}>"
         OutgoingMail.objects.create(
-            report=report, message_id=message_id, raw=bytes(mail), sender=self.identity.address, subject=report.title,
+            report=report, message_id=message_id, raw=bytes(mail), sender=self.settings.address, subject=report.title,
             recipients=[author.email], composed_at=self.now, sent_at=self.now, state=OutgoingState.SENT,
         )  # fmt: skip
 
@@ -208,7 +208,7 @@ class Year:
     def run(self) -> None:
         for day in range(self.days):
             self.until(START + timedelta(days=day, hours=12))
-            compose_reminders(self.identity, self.now, CONFIG)
+            compose_reminders(self.settings, self.now, CONFIG)
             self.until(START + timedelta(days=day, hours=18))  # people write in between
             self.send()
 
@@ -231,8 +231,8 @@ def needed(script: Script, at: datetime) -> int:
     ("days", "reports", "people"),
     [pytest.param(110, 150, 40, id="a third"), pytest.param(350, 600, 150, id="whole", marks=pytest.mark.long)],
 )
-def test_a_year_without_nagging(db: None, identity: BotIdentity, days: int, reports: int, people: int) -> None:
-    year = Year(identity, days, reports, people)
+def test_a_year_without_nagging(db: None, bot_settings: BotSettings, days: int, reports: int, people: int) -> None:
+    year = Year(bot_settings, days, reports, people)
     year.run()
     counts: Counter[str] = Counter()
     per_person: dict[str, list[datetime]] = defaultdict(list)

@@ -85,7 +85,7 @@ def test_commands_close_and_reopen(world: World) -> None:
 
 def test_unproven_mail_closes_nothing_under_the_default_policy(world: World) -> None:
     report = world.report()
-    world.identity = type(world.identity)(address=world.identity.address, trust_policy="verified")
+    world.settings = type(world.settings)(address=world.settings.address, trust_policy="verified")
     world.post(DANA, "#lkp invalid", to=message_id(report))
     world.read()
     assert state(report) == "responded"
@@ -175,7 +175,7 @@ def test_somebody_whom_the_report_was_sent_to_counts_as_a_maintainer(world: Worl
     world.ingest(
         world.result(sha, title, first_bad={"sha": sha, "subject": title, "author": author, "trailers": trailers})
     )
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     report = Report.objects.get()
     world.post(LEE, "I can see this too, on another machine.", to=message_id(report))
     world.read()

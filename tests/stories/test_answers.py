@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bot.compose.mail import to_bytes
 from bot.mail.addresses import Address
 from bot.mail.message import is_address, parse
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.command_answer import answer_to, approve_answers
 from bot.replies.reading import read
 from tests.world import DANA, START, World, message_id
@@ -26,8 +26,8 @@ BAD = "#lkp fixx: mm: a\n#lkp dup\n"
 
 
 @pytest.fixture
-def world(tmp_path: Path, identity: BotIdentity) -> World:
-    return World(tmp_path, identity)
+def world(tmp_path: Path, bot_settings: BotSettings) -> World:
+    return World(tmp_path, bot_settings)
 
 
 def answers() -> list[OutgoingMail]:
@@ -112,7 +112,7 @@ def test_robots_bounces_and_absences_are_never_answered(world: World, author: Ad
 
 def test_ourselves_we_never_answer(world: World) -> None:
     report = world.report()
-    world.post(Address("Bot", world.identity.address.upper()), BAD, to=message_id(report))
+    world.post(Address("Bot", world.settings.address.upper()), BAD, to=message_id(report))
     world.read()
     assert answers() == []
 
@@ -134,7 +134,7 @@ def test_a_good_command_is_not_answered(world: World) -> None:
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=200))
 def test_nothing_of_a_mail_breaks_out_of_its_place_in_the_answer(name: str, subject: str, words: str) -> None:
-    bot = BotIdentity(address="perfbot@bot.example.org")
+    bot = BotSettings(address="perfbot@bot.example.org")
     words = words.replace("\n", " ")
     raw = f"From: {name} <dana@dev.example>\nMessage-ID: <a@b>\nSubject: {subject}\n\n#lkp {words}\n"
     reading = read(parse(raw.encode("utf-8", "replace")), bot)

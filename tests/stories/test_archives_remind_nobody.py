@@ -11,7 +11,7 @@ import pytest
 from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
 from bot.compose.policy import Action, Policy, ReminderPolicy
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.follow_ups import compose_follow_ups
 from bot.notifications.reminder import compose_reminders
 from bot.outbox.drafts import ComposeConfig
@@ -23,7 +23,7 @@ BOXES = ("threads-dev.mbox", "threads-dev-2.mbox", "reports-dev.mbox")
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_not_one_reminder(shared: Path, lkp: BotIdentity, db: None, tmp_path: Path) -> None:
+def test_not_one_reminder(shared: Path, lkp: BotSettings, db: None, tmp_path: Path) -> None:
     epoch = tmp_path / "cgroups" / "git" / "0.git"
     subprocess.run(
         ["git", "clone", "-q", "--mirror", str(shared / "lore" / "cgroups.0.bundle"), str(epoch)], check=True

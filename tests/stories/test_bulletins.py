@@ -187,7 +187,7 @@ def cycle(world: World, outside: None) -> Report:
 
 
 def bulletin_config(world: World) -> BulletinConfig:
-    return BulletinConfig(replace(world.identity, address="perfbot@bot.example.org"), ComposeConfig(), LISTS)
+    return BulletinConfig(replace(world.settings, address="perfbot@bot.example.org"), ComposeConfig(), LISTS)
 
 
 def test_the_digest_comes_once_a_week(cycle: Report, world: World) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.archives import filing
 from bot.archives.batch import replay_all
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.effects import MERE_RESPONSE
 from bot.replies.rules.notation import Effect, Mode
 from tests.world import DANA, World, message_id, state, status_text
@@ -30,8 +30,8 @@ READ = (
 
 
 @pytest.fixture
-def world(tmp_path: Path, identity: BotIdentity) -> World:
-    return World(tmp_path, identity)
+def world(tmp_path: Path, bot_settings: BotSettings) -> World:
+    return World(tmp_path, bot_settings)
 
 
 @pytest.fixture
@@ -250,6 +250,6 @@ def test_a_decision_stands_when_a_later_release_reads_more_or_less_in_the_mail(
     for before, after in (((another,), ()), ((), (another,))):
         changed = [*before, *READ, *after]
         monkeypatch.setattr(filing, "effects_of", lambda *_, effects=changed: tuple(effects))
-        replay_all(world.identity, world.now)
+        replay_all(world.settings, world.now)
         assert list(Suggestion.objects.filter(decision=Decision.OPEN).values_list("kind", flat=True)) == ["dropped"]
         assert Suggestion.objects.get(decision="rejected").kind == "expected"

@@ -38,7 +38,7 @@ def compose(world: World, number: int = 1) -> list[OutgoingMail]:
     for each in range(number):
         sha = f"{each + 1:040x}"
         world.ingest(world.result(sha, f"mm: {each}", id=f"n{each}"))
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     return list(OutgoingMail.objects.order_by("pk"))
 
 
@@ -89,7 +89,7 @@ def test_a_server_that_refuses_3_of_40(world: World, moody: tuple[Moody, Server]
     result = world.result("b" * 40, "mm: a", first_bad=first_bad)
     result["first_bad"]["trailers"] = [{"tag": "Cc", "value": each} for each in people]
     world.ingest(result)
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     mail = OutgoingMail.objects.get()
     assert len(mail.recipients) == 40
     mood.rcpt = {
@@ -303,7 +303,7 @@ def test_what_follows_a_report_waits_until_that_has_gone_out(world: World, moody
     report = world.report()
     report_mail = OutgoingMail.objects.get()
     world.ingest(world.result(report.culprit.sha, report.culprit.title, id="again", measurements=[worse()]))
-    assert compose_follow_ups(world.identity, world.later(), approve_first=False) == 1
+    assert compose_follow_ups(world.settings, world.later(), approve_first=False) == 1
     follow_up = OutgoingMail.objects.exclude(pk=report_mail.pk).get()
     assert follow_up.purpose.startswith("follow_up")
     OutgoingMail.objects.filter(pk=report_mail.pk).update(state=S.IN_DOUBT)  # as if its fate were not known

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from bot.archives.reader import forget_others
 from bot.archives.sources import shown
 from bot.celery import RecordedTask
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.management.commands.up import commands
 from bot.notifications.faults import mail_operators
 from bot.notifications.report import compose_due
@@ -65,13 +65,13 @@ def test_operators_see_it_on_two_pages_and_others_on_none(client: Client, hangin
 
 
 def test_operators_get_one_mail_a_day(
-    hanging: Mirror, operator: User, moody: tuple[Moody, Server], identity: BotIdentity
+    hanging: Mirror, operator: User, moody: tuple[Moody, Server], bot_settings: BotSettings
 ) -> None:
     User.objects.create_user("reader", "reader@lab.example")
     transport = SmtpTransport(moody[1])
-    assert mail_operators(transport, identity, NOW) == 1
-    assert mail_operators(transport, identity, NOW) == 0
-    assert mail_operators(transport, identity, NOW + timedelta(days=1)) == 1
+    assert mail_operators(transport, bot_settings, NOW) == 1
+    assert mail_operators(transport, bot_settings, NOW) == 0
+    assert mail_operators(transport, bot_settings, NOW + timedelta(days=1)) == 1
     message = message_from_bytes(moody[0].taken[0], policy=default)
     assert message["To"] == "kim@lab.example"
     assert "X-Evil" not in message
@@ -82,22 +82,22 @@ def test_operators_get_one_mail_a_day(
     assert FaultMail.objects.count() == 2
 
 
-def test_a_server_that_is_away_loses_no_mail(hanging: Mirror, operator: User, identity: BotIdentity) -> None:
+def test_a_server_that_is_away_loses_no_mail(hanging: Mirror, operator: User, bot_settings: BotSettings) -> None:
     away = SmtpTransport(Server("127.0.0.1", 9))
-    assert mail_operators(away, identity, NOW) == 0
+    assert mail_operators(away, bot_settings, NOW) == 0
     assert not FaultMail.objects.exists()
 
 
 def test_no_operator_is_mailed_while_all_sending_is_stopped(
-    hanging: Mirror, operator: User, moody: tuple[Moody, Server], identity: BotIdentity
+    hanging: Mirror, operator: User, moody: tuple[Moody, Server], bot_settings: BotSettings
 ) -> None:
     mail_transitions.stop_sending("kim", NOW)
-    assert mail_operators(SmtpTransport(moody[1]), identity, NOW) == 0
+    assert mail_operators(SmtpTransport(moody[1]), bot_settings, NOW) == 0
     mail_transitions.resume_sending("kim", NOW)
-    assert mail_operators(SmtpTransport(moody[1]), identity, NOW) == 1
+    assert mail_operators(SmtpTransport(moody[1]), bot_settings, NOW) == 1
 
 
-def test_a_server_that_is_away_is_asked_once(hanging: Mirror, operator: User, identity: BotIdentity) -> None:
+def test_a_server_that_is_away_is_asked_once(hanging: Mirror, operator: User, bot_settings: BotSettings) -> None:
     User.objects.create_superuser("lin", "lin@lab.example")
     asked = []
 
@@ -109,7 +109,7 @@ def test_a_server_that_is_away_is_asked_once(hanging: Mirror, operator: User, id
         def close(self) -> None:
             pass
 
-    assert mail_operators(Away(), identity, NOW) == 0
+    assert mail_operators(Away(), bot_settings, NOW) == 0
     assert len(asked) == 1
     assert not FaultMail.objects.exists()
 
@@ -120,7 +120,7 @@ def due() -> datetime | None:
 
 def test_mail_that_waits_for_its_day_or_its_turn_does_not_stall(world: World) -> None:
     world.ingest(world.result("b" * 40, "mm: a"))
-    compose_due(world.identity, NOW, approve_first=False)
+    compose_due(world.settings, NOW, approve_first=False)
     assert due() == NOW
     mail = OutgoingMail.objects.filter(state=OutgoingState.APPROVED)
     mail.update(not_before=NOW + timedelta(days=1))  # the author has had today's five
@@ -153,7 +153,7 @@ def test_a_tree_that_is_quiet_was_read_all_the_same(kernel: Kernel, settings: An
     kernel.walk("linus")
     for hours in (1, 24):
         now = NOW + timedelta(hours=hours)
-        follow(Tree.objects.get(name="linus"), kernel.world.identity, now, Patience(None, timedelta(minutes=5)))
+        follow(Tree.objects.get(name="linus"), kernel.world.settings, now, Patience(None, timedelta(minutes=5)))
         assert [each.at for each in snapshot(now).trees] == [now]
 
 

@@ -29,20 +29,20 @@ S = OutgoingState
 
 def composed(world: World, *, approve_first: bool = False) -> OutgoingMail:
     world.ingest(world.result("b" * 40, "mm: b"))
-    compose_due(world.identity, world.now, approve_first=approve_first)
+    compose_due(world.settings, world.now, approve_first=approve_first)
     return OutgoingMail.objects.get()
 
 
 def test_an_unproven_copy_of_mail_that_waits_makes_a_person_look(world: World) -> None:
     """A backup was restored, or somebody posted our mail before us: nobody can tell, so nobody sends."""
-    world.identity = replace(world.identity, trust_policy="verified")
+    world.settings = replace(world.settings, trust_policy="verified")
     mail = composed(world)
     world.inbox.add(bytes(mail.raw))
     world.read()
     assert reloaded(mail).state == S.HELD
     assert "check before sending" in reloaded(mail).reason
     assert not Report.objects.get().reported_at
-    refresh_unsent(world.identity, world.later(), approve_first=False)
+    refresh_unsent(world.settings, world.later(), approve_first=False)
     assert reloaded(mail).state == S.HELD  # no rule lets it go
     assert act(mail, "approve")
 
@@ -69,7 +69,7 @@ def test_a_huge_bounce_is_read_as_far_as_it_matters() -> None:
 
 
 def test_only_who_left_without_proof_comes_back_without(world: World) -> None:
-    world.identity = replace(world.identity, trust_policy="verified")
+    world.settings = replace(world.settings, trust_policy="verified")
     report = world.report()
     note = "<1@dev.example>, proven by DKIM of dev.example"
     Correspondent.objects.create(address=LEE.email, mailing=Mailing.OPTED_OUT, note=note, since=world.now)
@@ -130,7 +130,7 @@ def test_what_a_person_holds_while_it_is_composed_again_stays_held(
     mail = composed(world, approve_first=True)
     OutgoingMail.objects.update(stale=True)
     while_composing(monkeypatch, lambda: act(mail, "hold"))
-    refresh_unsent(world.identity, world.later(), approve_first=False)
+    refresh_unsent(world.settings, world.later(), approve_first=False)
     assert reloaded(mail).state == S.HELD
     assert states_of(mail) == ["composed", "held"]
 
@@ -140,7 +140,7 @@ def test_a_mail_does_not_leave_while_it_is_looked_at_again(world: World, monkeyp
     OutgoingMail.objects.update(stale=True)
     seen: list[int] = []
     while_composing(monkeypatch, lambda: seen.append(len(claim(world.now))))
-    refresh_unsent(world.identity, world.later(), approve_first=False)
+    refresh_unsent(world.settings, world.later(), approve_first=False)
     assert seen == [0]
     assert not reloaded(mail).stale
     assert claim(world.now)
@@ -153,9 +153,9 @@ def test_what_becomes_known_while_it_is_looked_at_is_looked_at_again(
     OutgoingMail.objects.update(stale=True)
     with monkeypatch.context() as first:
         while_composing(first, lambda: OutgoingMail.objects.update(stale=True, looked_at=None))
-        refresh_unsent(world.identity, world.later(), approve_first=False)
+        refresh_unsent(world.settings, world.later(), approve_first=False)
     assert reloaded(mail).stale
-    refresh_unsent(world.identity, world.later(), approve_first=False)
+    refresh_unsent(world.settings, world.later(), approve_first=False)
     assert not reloaded(mail).stale
 
 
@@ -168,7 +168,7 @@ def test_bytes_that_a_server_has_seen_stay(world: World, monkeypatch: pytest.Mon
 
     while_composing(monkeypatch, leaves)
     later = world.later()
-    refresh_unsent(world.identity, later, approve_first=False)
+    refresh_unsent(world.settings, later, approve_first=False)
     assert bytes(reloaded(mail).raw) == bytes(mail.raw)
 
 

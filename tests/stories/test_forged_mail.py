@@ -10,7 +10,7 @@ import pytest
 
 from bot.archives.batch import replay_all
 from bot.mail.addresses import Address
-from bot.mail.settings import BotIdentity, TrustAnchors
+from bot.mail.settings import BotSettings, TrustAnchors
 from tests.bot.mail.test_trust import DKIM, RECORD, signed
 from tests.world import DANA, DIFF, World, message_id, state
 from tracker.models import Commit, Decision, Event, Message, Report, Suggestion
@@ -21,9 +21,9 @@ TEXTS = ["#lkp invalid", "I've dropped this patch.", "I'll send a fix tomorrow."
 
 
 @pytest.fixture
-def world(tmp_path: Path, identity: BotIdentity) -> World:
+def world(tmp_path: Path, bot_settings: BotSettings) -> World:
     return World(
-        tmp_path, replace(identity, trust_policy="verified", trust_anchors=replace(DKIM, signs=lambda domain: True))
+        tmp_path, replace(bot_settings, trust_policy="verified", trust_anchors=replace(DKIM, signs=lambda domain: True))
     )
 
 
@@ -61,8 +61,8 @@ def test_her_own_signed_mail_acts(world: World, text: str, expected: str) -> Non
 def test_a_stranger_under_her_name_closes_nothing_though_he_is_proven(world: World) -> None:
     report = world.report()
     mallory = Address(DANA.name, "mallory@evil.example")
-    key = replace(world.identity.trust_anchors, key=lambda name: RECORD)
-    world.identity = replace(world.identity, trust_anchors=key)
+    key = replace(world.settings.trust_anchors, key=lambda name: RECORD)
+    world.settings = replace(world.settings, trust_anchors=key)
     world.inbox.add(signed(world.mail(mallory, "I've dropped this patch.", to=message_id(report)), b"evil.example"))
     world.read()
     assert Message.objects.get(author_email=mallory.email).trust == "pass"
@@ -81,13 +81,13 @@ def test_her_mail_sent_again_into_another_thread_proves_nothing(world: World) ->
 
 def test_who_proves_his_own_address_takes_nobody_elses_mail_away(world: World) -> None:
     report = world.report()
-    world.identity = replace(world.identity, trust_policy="open")
+    world.settings = replace(world.settings, trust_policy="open")
     world.post(DANA, "I will send a fix tomorrow.", to=message_id(report))
     world.read()
     hers = Message.objects.get(author_email=DANA.email)
     mallory = Address("Mal", "mal@evil.example")
-    anchors = replace(world.identity.trust_anchors, key=lambda name: RECORD)
-    world.identity = replace(world.identity, trust_anchors=anchors)
+    anchors = replace(world.settings.trust_anchors, key=lambda name: RECORD)
+    world.settings = replace(world.settings, trust_anchors=anchors)
     raw = world.mail(mallory, "Never mind.", to=message_id(report))
     own = next(line for line in raw.splitlines() if line.lower().startswith(b"message-id:"))
     world.inbox.add(signed(raw.replace(own, f"Message-ID: <{hers.message_id}>".encode()), b"evil.example"))
@@ -99,8 +99,8 @@ def test_who_proves_his_own_address_takes_nobody_elses_mail_away(world: World) -
 def test_what_was_turned_down_stays_so_when_the_proof_comes_later(world: World) -> None:
     report = world.report()
     raw = signed(world.mail(DANA, "I've dropped this patch.", to=message_id(report)))
-    known = world.identity
-    world.identity = replace(known, trust_anchors=TrustAnchors())
+    known = world.settings
+    world.settings = replace(known, trust_anchors=TrustAnchors())
     world.inbox.add(raw)
     world.read()
     decide(Suggestion.objects.get(), Decision.REJECTED, "mira", world.now)
@@ -128,8 +128,8 @@ def test_a_notice_that_answers_a_fix_counts_as_much_when_it_is_proven(world: Wor
     notice = "Hello:\n\nThis patch was applied to linux-mm/linux.git (main)\nby Lee <lee@dev.example>:\n\n"
     notice += "On Mon you wrote:\n> x\n\n"
     notice += "Here is the summary with links:\n  - mm: mend it\n    https://git.kernel.org/linux-mm/c/0123456789ab\n"
-    anchors = replace(world.identity.trust_anchors, key=lambda name: RECORD)
-    world.identity = replace(world.identity, trust_anchors=anchors)
+    anchors = replace(world.settings.trust_anchors, key=lambda name: RECORD)
+    world.settings = replace(world.settings, trust_anchors=anchors)
     world.inbox.add(signed(world.mail(bot, notice, to=fix_id, subject="Re: [PATCH] mm: mend it"), b"kernel.org"))
     world.read()
     assert state(report) == "fix_queued"
@@ -140,7 +140,7 @@ def test_an_unproven_report_rewrites_no_culprit(world: World) -> None:
     Commit.objects.filter(sha="3b1f0c9d2e" + "0" * 30).update(sha="3b1f0c9d2e", title="")
     body = f'kernel test robot noticed a -5.0% regression of a.b on:\n\ncommit: 3b1f0c9d2e{"f" * 30} ("evil: title")\n'
     robot = Address("kernel test robot", "oliver.sang@intel.com")
-    world.identity = replace(world.identity, robots=frozenset({robot.email}))
+    world.settings = replace(world.settings, robots=frozenset({robot.email}))
     world.post(robot, body, subject="[evil:b] [evil] 3b1f0c9d2e: a.b -5.0% regression")
     world.read()
     assert list(Commit.objects.filter(sha__startswith="3b1f").values_list("sha", "title")) == [("3b1f0c9d2e", "")]
@@ -148,10 +148,10 @@ def test_an_unproven_report_rewrites_no_culprit(world: World) -> None:
 
 def test_a_mail_without_a_date_was_written_when_it_came_in_however_often_it_is_read(world: World) -> None:
     report = world.report()
-    world.identity = replace(world.identity, trust_policy="open")
+    world.settings = replace(world.settings, trust_policy="open")
     raw = world.mail(DANA, "I will send a fix tomorrow.", to=message_id(report))
     world.inbox.add(b"".join(line for line in raw.splitlines(True) if not line.lower().startswith(b"date:")))
     world.read()
     before = list(Event.objects.values_list("kind", "occurred_at"))
-    replay_all(world.identity, world.now + timedelta(days=90))
+    replay_all(world.settings, world.now + timedelta(days=90))
     assert list(Event.objects.values_list("kind", "occurred_at")) == before

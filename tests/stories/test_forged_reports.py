@@ -15,7 +15,7 @@ from django.db import transaction
 from bot.archives import filing
 from bot.archives.batch import replay_all
 from bot.mail.addresses import Address
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tests.bot.mail.test_trust import DKIM, RECORD, signed
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tests.world import DANA, World, state
@@ -32,9 +32,9 @@ SIGNED += [b"content-transfer-encoding", b"mime-version"]
 
 
 @pytest.fixture(params=["verified", "maintainers"])
-def world(request: pytest.FixtureRequest, tmp_path: Path, identity: BotIdentity) -> World:
+def world(request: pytest.FixtureRequest, tmp_path: Path, bot_settings: BotSettings) -> World:
     anchors = replace(DKIM, key=lambda name: RECORD, signs=lambda domain: domain == "lab.example")
-    policy = replace(identity, trust_policy=request.param, trust_anchors=anchors, robots=frozenset({ROBOT}))
+    policy = replace(bot_settings, trust_policy=request.param, trust_anchors=anchors, robots=frozenset({ROBOT}))
     return World(tmp_path, policy)
 
 
@@ -181,7 +181,7 @@ def test_a_replay_keeps_what_an_unproven_report_measured(world: World, accepted:
         assert decide(Suggestion.objects.get(kind="reported"), Decision.ACCEPTED, "mira", world.now)
     columns = ("metric__name", "change_pct", "headline", "report__held", "report__title")
     before = list(Finding.objects.order_by("pk").values_list(*columns))
-    replay_all(world.identity, world.now)
+    replay_all(world.settings, world.now)
     assert list(Finding.objects.order_by("pk").values_list(*columns)) == before
     assert len(before) == 2
 

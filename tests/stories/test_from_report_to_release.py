@@ -29,9 +29,9 @@ class Lab:
             self.git.point(branch, self.git.head("master"))
         mirrors = {name: self.git.mirror(world.directory / f"{name}.git") for name in ("linus", "mm", "next")}
         settings.PERFWORK_TREES = {name: f"{path}{_branch(name)}" for name, path in mirrors.items()}
-        settings.PERFWORK_BOT_ADDRESS = world.identity.address
-        settings.PERFWORK_LIST_ADDRESS = world.identity.list_address
-        settings.PERFWORK_BASE_URL = world.identity.base_url
+        settings.PERFWORK_BOT_ADDRESS = world.settings.address
+        settings.PERFWORK_LIST_ADDRESS = world.settings.list_address
+        settings.PERFWORK_BASE_URL = world.settings.base_url
         settings.PERFWORK_TRUST = "open"
 
     def read(self) -> None:

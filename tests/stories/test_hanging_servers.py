@@ -26,7 +26,7 @@ from bot.demo import DemoInbox, serve
 from bot.errors import Busy
 from bot.git import repository
 from bot.leases import acquire
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tests.conftest import ROOT
 from tests.databases import migrated
 from tests.mail_server import free_port
@@ -68,19 +68,19 @@ def mirror_of(directory: Path, url: str) -> Path:
 @pytest.mark.django_db
 @pytest.mark.parametrize("scheme", ["http", "git"])
 def test_a_fetch_that_hangs_is_stored_and_tried_again_later(
-    tmp_path: Path, identity: BotIdentity, client: Client, scheme: str
+    tmp_path: Path, bot_settings: BotSettings, client: Client, scheme: str
 ) -> None:
     with silent_server() as port:
         inbox = mirror_of(tmp_path / "list", f"{scheme}://127.0.0.1:{port}/list/git/0.git")
         now = timezone.now()
         started = time.monotonic()
-        found = read_mirror(str(inbox), identity, now, PATIENCE)
+        found = read_mirror(str(inbox), bot_settings, now, PATIENCE)
         assert time.monotonic() - started < 10
     assert "git fetch took more than 1 s" in found.error
     row = Mirror.objects.get()
     assert (row.error, row.failing_since, row.lease_until) == (found.error, now, None)
     assert not Archive.objects.exists()  # what is stale does not count as read
-    assert read_mirror(str(inbox), identity, now + timedelta(minutes=9), PATIENCE).error == ""  # not tried
+    assert read_mirror(str(inbox), bot_settings, now + timedelta(minutes=9), PATIENCE).error == ""  # not tried
     assert "git fetch took more than 1 s" in client.get("/inbox/").content.decode()
     assert "git fetch took more" not in client.get("/").content.decode()
     operator = User.objects.create_user("olga")
@@ -89,15 +89,15 @@ def test_a_fetch_that_hangs_is_stored_and_tried_again_later(
     assert "git fetch took more than 1 s" in client.get("/").content.decode()
     repository.run(inbox / "git" / "0.git", "config", "--unset", "remote.origin.url")
     later = now + timedelta(minutes=11)  # after two failures it would be twice as long
-    assert read_mirror(str(inbox), identity, later, PATIENCE).tally.seen == 1
+    assert read_mirror(str(inbox), bot_settings, later, PATIENCE).tally.seen == 1
     row.refresh_from_db()
     assert (row.error, row.failing_since) == ("", None)
 
 
 @pytest.mark.django_db
-def test_whatever_can_not_be_opened_is_stored(tmp_path: Path, identity: BotIdentity) -> None:
+def test_whatever_can_not_be_opened_is_stored(tmp_path: Path, bot_settings: BotSettings) -> None:
     for address in (str(tmp_path / "missing"), "imaps://user:secret@mail.example.org:x/list", "ftp://x/y"):
-        found = read_mirror(address, identity, timezone.now(), PATIENCE)
+        found = read_mirror(address, bot_settings, timezone.now(), PATIENCE)
         assert found.error
         assert Mirror.objects.get(error=found.error).path
     assert not Mirror.objects.filter(path__contains="secret").exists()
@@ -105,12 +105,12 @@ def test_whatever_can_not_be_opened_is_stored(tmp_path: Path, identity: BotIdent
 
 
 @pytest.mark.django_db
-def test_no_two_workers_fetch_one_archive(tmp_path: Path, identity: BotIdentity) -> None:
+def test_no_two_workers_fetch_one_archive(tmp_path: Path, bot_settings: BotSettings) -> None:
     inbox = DemoInbox(tmp_path / "list")
     row = Mirror.objects.create(path=str(inbox.path.resolve()))
     acquire(row, timedelta(minutes=5))
     with pytest.raises(Busy):
-        read_mirror(str(inbox.path), identity, timezone.now(), PATIENCE)
+        read_mirror(str(inbox.path), bot_settings, timezone.now(), PATIENCE)
 
 
 def test_a_new_epoch_appears_when_it_is_whole(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from bot.demo import Catcher, DemoInbox, DemoTree
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tests.bot.mail.test_trust import RECORD, signed
 from tests.conftest import ROOT
 from tests.world import DANA, START, World
@@ -150,9 +150,9 @@ def running(tmp_path: Path) -> Iterator[Running]:
     process.end()
 
 
-def whole_circle(running: Running, identity: BotIdentity) -> None:
+def whole_circle(running: Running, settings: BotSettings) -> None:
     """A result goes in, the mail leaves, a signed reply comes back, git has the fix, and the table says fixed."""
-    world = World(running.directory / "pen", identity)
+    world = World(running.directory / "pen", settings)
     world.git, world.now = running.tree, START
     culprit = world.commit("mm/vmscan: walk cold folios first")
     world.tag("v9.1-rc1")
@@ -177,24 +177,24 @@ def whole_circle(running: Running, identity: BotIdentity) -> None:
 
 
 @pytest.mark.long
-def test_a_whole_report_without_a_click(tmp_path: Path, identity: BotIdentity) -> None:
+def test_a_whole_report_without_a_click(tmp_path: Path, bot_settings: BotSettings) -> None:
     running = Running(tmp_path, PERFWORK_TRUST="verified")
     try:
-        whole_circle(running, identity)
+        whole_circle(running, bot_settings)
     finally:
         running.end()
 
 
 @pytest.mark.long
 def test_a_whole_report_without_a_click_over_postgresql_and_rabbitmq_with_three_workers(
-    tmp_path: Path, identity: BotIdentity, postgres: str, rabbitmq: str
+    tmp_path: Path, bot_settings: BotSettings, postgres: str, rabbitmq: str
 ) -> None:
     running = Running(tmp_path, PERFWORK_TRUST="verified", DATABASE_URL=postgres, CELERY_BROKER_URL=rabbitmq)
     third = None
     try:
         running.wait("the front page", lambda: "Perfwork" in running.page("/"))
         third = running.start("up", "--only", "worker", "--queues", "mail,results,archives,git,web")
-        whole_circle(running, identity)
+        whole_circle(running, bot_settings)
         assert third.poll() is None
     finally:
         if third:
@@ -204,8 +204,8 @@ def test_a_whole_report_without_a_click_over_postgresql_and_rabbitmq_with_three_
 
 
 @pytest.mark.long
-def test_from_a_dropped_result_to_the_table_and_through_a_kill(running: Running, identity: BotIdentity) -> None:
-    world = World(running.directory / "pen", identity)  # only to write results and letters with
+def test_from_a_dropped_result_to_the_table_and_through_a_kill(running: Running, bot_settings: BotSettings) -> None:
+    world = World(running.directory / "pen", bot_settings)  # only to write results and letters with
     world.git, world.now = running.tree, START
     first, second = world.commit("mm/vmscan: walk cold folios first"), world.commit("net/relay: batch")
     world.tag("v9.1-rc1")

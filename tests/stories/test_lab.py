@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tests.world import DANA, LEE, World, message_id
 from tracker.domain.events import Awaited, EventData, EventKind, Role, Verdict
 from tracker.domain.lab_jobs import Request, debts_of
@@ -36,7 +36,7 @@ PATCH += " \n"  # an empty line of context
 
 @pytest.fixture
 def world(tmp_path: Path, db: None) -> World:
-    return World(tmp_path, BotIdentity(address="perfbot@bot.example.org", trust_policy="open"))
+    return World(tmp_path, BotSettings(address="perfbot@bot.example.org", trust_policy="open"))
 
 
 def ask(world: World, text: str, **more: Any) -> Message:

@@ -19,7 +19,7 @@ from bot.git import inspection
 from bot.lab import open_jobs, requested_patch
 from bot.mail.addresses import Address
 from bot.mail.message import parse
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.follow_ups import compose_follow_ups
 from bot.results import recognise
 from tests.world import DANA, LEE, World, message_id
@@ -46,7 +46,7 @@ STALE = DIFF.replace("SCAN_COST 56", "SCAN_COST 57")
 
 @pytest.fixture
 def world(tmp_path: Path, db: None) -> World:
-    return World(tmp_path, BotIdentity(address="perfbot@bot.example.org", trust_policy="open"))
+    return World(tmp_path, BotSettings(address="perfbot@bot.example.org", trust_policy="open"))
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def ask(world: World, report: Report, text: str = f"Can you test this patch?\n\n
 
 
 def opened(world: World) -> LabJob:
-    assert open_jobs(world.identity, [world.directory / "linux.git"], world.now) == 1
+    assert open_jobs(world.settings, [world.directory / "linux.git"], world.now) == 1
     return LabJob.objects.order_by("-pk")[0]
 
 
@@ -90,7 +90,7 @@ def measured(job: dict[str, Any], old: float, new: float) -> dict[str, Any]:
 
 def answers(world: World) -> list[OutgoingMail]:
     """What the bot answers in the thread."""
-    compose_follow_ups(world.identity, world.later(), approve_first=False)
+    compose_follow_ups(world.settings, world.later(), approve_first=False)
     return list(OutgoingMail.objects.exclude(purpose="report").order_by("pk"))
 
 
@@ -116,7 +116,7 @@ def test_the_whole_circle(world: World, report: Report, runner: Any, client: Cli
     text = " ".join(read.text.split())
     assert "We tested this patch. It recovers 100% of the regression:" in text
     assert "compared with the kernel before the culprit: -30.0% -> +0.0%, 3 + 3 runs" in text
-    assert f"Tested-by: {world.identity.name} <{world.identity.tagged(report.tag)}>" in text
+    assert f"Tested-by: {world.settings.name} <{world.settings.tagged(report.tag)}>" in text
     assert max(len(line) for line in read.text.splitlines() if not line.startswith("culprit:")) <= 78
     assert answers(world) == [mail]  # once
     assert runner(f"{job.pk}/result", measured(claimed, head.new_mean, head.old_mean))[1]["status"] == "duplicate"
@@ -220,7 +220,7 @@ def test_what_nobody_waits_for_is_withdrawn(world: World, report: Report, runner
     _, claimed = runner("claim", {})
     event = EventData("a", EventKind.EXPECTED, world.later(), role=Role.AUTHOR, actor="toni")
     event_log.record([event_log.event_row(report, event, world.now)])
-    assert open_jobs(world.identity, [], world.now) == 0
+    assert open_jobs(world.settings, [], world.now) == 0
     job.refresh_from_db()
     assert job.state == "withdrawn"
     status, answer = runner(f"{job.pk}/result", measured(claimed, 70, 100))
@@ -229,10 +229,10 @@ def test_what_nobody_waits_for_is_withdrawn(world: World, report: Report, runner
 
 
 def test_who_is_not_proven_is_left_to_bold_runners_and_gets_no_mail(world: World, report: Report, runner: Any) -> None:
-    world.identity = BotIdentity(address=world.identity.address)  # the default policy
+    world.settings = BotSettings(address=world.settings.address)  # the default policy
     world.post(LEE, f"Can you test this patch?\n\n{DIFF}", to=message_id(report))
     world.read()
-    open_jobs(world.identity, [world.directory / "linux.git"], world.now)
+    open_jobs(world.settings, [world.directory / "linux.git"], world.now)
     assert not LabJob.objects.get().proven
     assert runner("claim", {}) == (204, None)
     status, claimed = runner("claim", {"unproven": True})
@@ -338,10 +338,10 @@ def test_of_two_proposals_for_one_file_the_first_is_meant(world: World, report: 
 def test_a_broken_tree_or_none_leaves_the_patch_unchecked(world: World, report: Report) -> None:
     ask(world, report)
     (world.directory / "broken.git").mkdir()
-    open_jobs(world.identity, [world.directory / "broken.git"], world.now)
+    open_jobs(world.settings, [world.directory / "broken.git"], world.now)
     job = LabJob.objects.get()
     assert (job.state, job.applies) == ("waiting", None)
-    assert open_jobs(world.identity, [], world.now) == 0
+    assert open_jobs(world.settings, [], world.now) == 0
 
 
 def test_checking_writes_no_file_of_the_tree(world: World, report: Report) -> None:
@@ -357,7 +357,7 @@ def test_two_runners_at_once_get_a_job_each(world: World, report: Report) -> Non
     second = world.report("mm: second", "b" * 40, id="second")
     for each in (report, second):
         ask(world, each)
-    open_jobs(world.identity, [], world.now)
+    open_jobs(world.settings, [], world.now)
     rows = lab_jobs.claimable(world.now)
     first = lab_jobs.claim(rows, "a", world.now, timedelta(minutes=5))
     other = lab_jobs.claim(rows, "b", world.now, timedelta(minutes=5))
@@ -379,7 +379,7 @@ def test_the_example_runner_says_what_is_wrong(world: World) -> None:
 
 
 def test_a_strangers_later_patch_is_not_the_one_that_was_meant(world: World, report: Report, runner: Any) -> None:
-    world.identity = BotIdentity(address=world.identity.address)  # the default policy
+    world.settings = BotSettings(address=world.settings.address)  # the default policy
     lees = posting(world, to=message_id(report))
     world.read()
     asked = EventData("ask", EventKind.TEST_ASKED, world.later(), actor="toni", role=Role.MAINTAINER)
@@ -387,7 +387,7 @@ def test_a_strangers_later_patch_is_not_the_one_that_was_meant(world: World, rep
     eves = DIFF.replace("SCAN_COST 40", "SCAN_COST 0")
     world.post(EVE, f"x\n\n---\n{eves}", subject="[PATCH] mm: eve's", message_id="eve@x.example", to=message_id(report))
     world.read()
-    open_jobs(world.identity, [], world.later())
+    open_jobs(world.settings, [], world.later())
     tested = LabJob.objects.get(event_key="ask")
     assert (tested.patch_mail, tested.proven) == (lees, False)  # toni stands for the request, and nobody for the patch
     assert not LabJob.objects.filter(proven=True).exists()
@@ -395,13 +395,13 @@ def test_a_strangers_later_patch_is_not_the_one_that_was_meant(world: World, rep
 
 
 def test_a_strangers_patch_that_does_not_apply_gets_no_mail(world: World, report: Report) -> None:
-    world.identity = BotIdentity(address=world.identity.address)
+    world.settings = BotSettings(address=world.settings.address)
     for number in range(3):
         subject = f"BUY NOW {number} http://evil.example/x"
         text = f"Can you test this patch?\n\n{STALE}"
         world.post(Address("Eve", f"eve{number}@x.example"), text, subject=subject, to=message_id(report))
     world.read()
-    open_jobs(world.identity, [world.directory / "linux.git"], world.now)
+    open_jobs(world.settings, [world.directory / "linux.git"], world.now)
     assert not Event.objects.filter(result__startswith="job/").exists()
     assert answers(world) == []
 
@@ -410,7 +410,7 @@ def test_a_report_gets_one_such_answer_a_day(world: World, report: Report) -> No
     ask(world, report, f"Can you test this patch?\n\n{STALE}")
     opened(world)
     ask(world, report, f"And this patch, can you test it?\n\n{STALE}")
-    open_jobs(world.identity, [world.directory / "linux.git"], world.now)
+    open_jobs(world.settings, [world.directory / "linux.git"], world.now)
     assert Event.objects.filter(result__startswith="job/").count() == 1
 
 
@@ -419,10 +419,10 @@ def test_undo_brings_a_withdrawn_job_back(world: World, report: Report, runner: 
     job = opened(world)
     event = EventData("a", EventKind.INVALID, world.later(), actor="toni")
     event_log.record([event_log.event_row(report, event, world.now)])
-    open_jobs(world.identity, [], world.now)
+    open_jobs(world.settings, [], world.now)
     undone = EventData("u", EventKind.REVERSED, world.later(), actor="toni", reverses="a")
     event_log.record([event_log.event_row(report, undone, world.now)])
-    open_jobs(world.identity, [], world.now)
+    open_jobs(world.settings, [], world.now)
     job.refresh_from_db()
     assert job.state == "waiting"
     assert runner("claim", {})[0] == 200
@@ -437,7 +437,7 @@ def test_undo_of_a_result_opens_its_job_again(world: World, report: Report, runn
         event = Event.objects.filter(result=job.name, reverses="").order_by("-pk")[0]
         undone = EventData(f"u{number}", EventKind.REVERSED, timezone.now(), actor="toni", reverses=event.key)
         event_log.record([event_log.event_row(report, undone, timezone.now())])
-        assert open_jobs(world.identity, [], timezone.now()) == 0
+        assert open_jobs(world.settings, [], timezone.now()) == 0
     job.refresh_from_db()
     assert (job.state, job.payload) == ("waiting", "")
     assert Event.objects.filter(result=job.name).count() == 2
@@ -447,7 +447,7 @@ def test_the_culprit_is_looked_for_in_every_tree(world: World, report: Report) -
     other = DemoTree(world.directory / "other.git")
     other.commit("another project", DANA, world.now)
     ask(world, report)
-    open_jobs(world.identity, [world.directory / "other.git", world.directory / "linux.git"], world.now)
+    open_jobs(world.settings, [world.directory / "other.git", world.directory / "linux.git"], world.now)
     job = LabJob.objects.get()
     assert (job.applies, job.base) == (True, report.culprit.sha)
     found = inspection.check([world.directory / "other.git"], ["f" * 40], STALE)
@@ -460,7 +460,7 @@ def test_a_slow_tree_says_nothing_about_a_patch(world: World, report: Report, mo
 
     ask(world, report)
     monkeypatch.setattr(inspection.git, "run", slow)
-    open_jobs(world.identity, [world.directory / "linux.git"], world.now)
+    open_jobs(world.settings, [world.directory / "linux.git"], world.now)
     job = LabJob.objects.get()
     assert (job.applies, job.detail) == (None, "")
 

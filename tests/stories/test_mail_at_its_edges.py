@@ -30,7 +30,7 @@ S = OutgoingState
 def waiting(world: World, sha: str = "b" * 40) -> OutgoingMail:
     """An approved mail that nobody has."""
     world.ingest(world.result(sha, f"mm: {sha[:2]}"))
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     return OutgoingMail.objects.get(report__culprit__sha=sha)
 
 
@@ -45,7 +45,7 @@ def test_a_report_that_is_invalid_does_not_leave_after_a_first_try_that_failed(w
     [claimed] = mail_transitions.claim([mail.pk], world.now, timedelta(minutes=5), "worker 1")
     mail_transitions.retry_later(claimed, world.now, "no route to host", "worker 1", no_server=True)
     say(world, EventKind.INVALID)
-    compose_due(world.identity, world.later(), approve_first=False)
+    compose_due(world.settings, world.later(), approve_first=False)
     assert OutgoingMail.objects.get().state == S.HELD
 
 
@@ -53,7 +53,7 @@ def test_what_left_though_it_was_invalid_is_withdrawn(world: World) -> None:
     mail = waiting(world)
     say(world, EventKind.INVALID)
     mail_transitions.mark_sent(mail.message_id, world.later(), world.now)
-    assert compose_follow_ups(world.identity, world.later(2), approve_first=False) == 1
+    assert compose_follow_ups(world.settings, world.later(2), approve_first=False) == 1
 
 
 def test_a_report_that_changes_while_its_mail_is_composed_is_composed_in_the_next_round(
@@ -67,7 +67,7 @@ def test_a_report_that_changes_while_its_mail_is_composed_is_composed_in_the_nex
         return compose(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(composer, "compose", meanwhile)
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     assert not OutgoingMail.objects.exists()
 
 

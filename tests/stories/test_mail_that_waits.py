@@ -28,7 +28,7 @@ def culprits(world: World, number: int = 1) -> None:
 
 
 def by_itself(world: World, config: ComposeConfig = ONE_A_DAY) -> int:
-    return compose_due(world.identity, world.later(), approve_first=False, config=config)
+    return compose_due(world.settings, world.later(), approve_first=False, config=config)
 
 
 def drop(world: World, report: Report) -> None:
@@ -39,10 +39,10 @@ def drop(world: World, report: Report) -> None:
 def test_a_reminder_that_waits_is_cancelled_when_somebody_answers(world: World) -> None:
     report = world.report()
     still_there(world, report, "v9.1-rc5")
-    assert compose_follow_ups(world.identity, world.later()) == 1
+    assert compose_follow_ups(world.settings, world.later()) == 1
     world.post(DANA, "I will look into it.", to=message_id(report))
     world.read()
-    compose_follow_ups(world.identity, world.later())
+    compose_follow_ups(world.settings, world.later())
     (mail,) = mails(report)
     assert (mail.state, mail.reason) == (
         OutgoingState.CANCELLED,
@@ -52,9 +52,9 @@ def test_a_reminder_that_waits_is_cancelled_when_somebody_answers(world: World) 
 
 def test_a_report_that_waits_is_held_when_its_culprit_is_dropped(world: World) -> None:
     culprits(world)
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     drop(world, Report.objects.get())
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.reason[:33]) == (OutgoingState.HELD, "closed before any mail was sent: ")
 
@@ -71,9 +71,9 @@ def test_so_is_one_that_was_put_off_to_another_day(world: World) -> None:
 
 def test_who_opts_out_meanwhile_is_left_out(world: World) -> None:
     culprits(world)
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     Correspondent.objects.create(address=DANA.email, mailing=Mailing.OPTED_OUT, since=world.later())
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     mail = OutgoingMail.objects.get()
     assert mail.recipients == ["perf-reports@lists.example.org"]
     assert [DANA.email, DANA.name, "", "opted out"] in mail.people
@@ -81,7 +81,7 @@ def test_who_opts_out_meanwhile_is_left_out(world: World) -> None:
 
 def test_what_a_person_holds_is_let_go_by_a_person_alone(world: World) -> None:
     culprits(world)
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     mail = OutgoingMail.objects.get()
     assert act(mail, "hold")
     for held in ("we wait for something", ""):
@@ -123,7 +123,7 @@ def test_what_is_found_while_a_mail_is_composed_is_told_all_the_same(
 ) -> None:
     culprits(world)
     if before == "composed again":
-        compose_due(world.identity, world.later())
+        compose_due(world.settings, world.later())
         OutgoingMail.objects.update(stale=True)
     report, real = Report.objects.get(), composer.compose
 
@@ -138,7 +138,7 @@ def test_what_is_found_while_a_mail_is_composed_is_told_all_the_same(
         mail = OutgoingMail.objects.get()
         mail_transitions.mark_sent(mail.message_id, world.now, world.now)
         OutgoingMail.objects.update(stale=True)
-        assert compose_follow_ups(world.identity, world.later(), approve_first=False) == 1
+        assert compose_follow_ups(world.settings, world.later(), approve_first=False) == 1
     else:
         by_itself(world)
         assert "lab7-m2" in OutgoingMail.objects.get().body
@@ -182,10 +182,10 @@ def test_what_a_person_let_go_is_not_held_again(world: World) -> None:
 def test_what_a_rule_sends_is_looked_at_again_though_the_rest_waits_for_people(world: World) -> None:
     config = ComposeConfig(policy=Policy(rules=(PolicyRule(Action.SEND),), per_author=1))
     culprits(world, 2)
-    compose_due(world.identity, world.later(), config=config)
+    compose_due(world.settings, world.later(), config=config)
     late = OutgoingMail.objects.exclude(not_before=None).get()
     Correspondent.objects.create(address=DANA.email, mailing=Mailing.OPTED_OUT, since=world.later())
-    compose_due(world.identity, world.later(), config=config)
+    compose_due(world.settings, world.later(), config=config)
     late.refresh_from_db()
     assert (late.state, late.recipients) == (OutgoingState.APPROVED, ["perf-reports@lists.example.org"])
 
@@ -227,14 +227,14 @@ def test_what_must_be_looked_at_again_is_not_sent_before(world: World) -> None:
 
 def test_who_was_looked_at_is_not_looked_at_for_ever(world: World, django_assert_num_queries: Any) -> None:
     culprits(world, 3)
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     for report in Report.objects.all():
         drop(world, report)
     Correspondent.objects.create(address=DANA.email, mailing=Mailing.OPTED_OUT, since=world.now)
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     assert set(OutgoingMail.objects.values_list("state", "stale")) == {("held", False)}
     with django_assert_num_queries(6):
-        compose_due(world.identity, world.later())
+        compose_due(world.settings, world.later())
 
 
 def test_the_same_patch_is_free_again_when_the_other_commit_goes_before_anybody_was_told(world: World) -> None:
@@ -258,7 +258,7 @@ def test_a_result_that_can_t_be_read_holds_its_report_alone(world: World, payloa
     BisectResult.objects.update(payload=payload)
     world.ingest(world.result(world.commit("mm: good"), "mm: good"))
     for _ in range(2):
-        compose_due(world.identity, world.later(), limit=1)
+        compose_due(world.settings, world.later(), limit=1)
     assert OutgoingMail.objects.filter(report__culprit__title="mm: good").count() == 1
     odd = Report.objects.get(culprit__title="mm: odd")
     assert odd.held.startswith("composing its mail failed: ") or odd.outgoing.exists()
@@ -269,6 +269,6 @@ def test_a_report_without_numbers_stands_in_nobody_s_way(world: World) -> None:
     Report.objects.get().findings.update(old_mean=None)
     world.ingest(world.result(world.commit("mm: good"), "mm: good"))
     for _ in range(2):
-        compose_due(world.identity, world.later(), limit=1)
+        compose_due(world.settings, world.later(), limit=1)
     assert OutgoingMail.objects.get().report.culprit.title == "mm: good"
     assert Report.objects.get(culprit__title="mm: odd").held.endswith("all its findings are held")

@@ -156,7 +156,7 @@ def test_an_author_who_can_t_be_mailed_keeps_nothing_back(world: World) -> None:
 def test_a_report_that_was_wrong_is_withdrawn(world: World) -> None:
     report = world.report()
     world.post(LEE, "This report is invalid, the machine was throttled.\n\n#lkp invalid", to=message_id(report))
-    world.identity = replace(world.identity, trust_policy="verified")
+    world.settings = replace(world.settings, trust_policy="verified")
     world.read()
     suggestion = Suggestion.objects.get(report=report, kind="invalid")
     report_actions.decide(suggestion, Decision.ACCEPTED, "olga", world.later())
@@ -171,7 +171,7 @@ def test_it_is_withdrawn_once_though_somebody_wavers(world: World) -> None:
     """What had not gone out is set aside meanwhile, and comes back as the same mail."""
     report = world.report()
     world.post(LEE, "#lkp invalid", to=message_id(report))
-    world.identity = replace(world.identity, trust_policy="verified")
+    world.settings = replace(world.settings, trust_policy="verified")
     world.read()
     for _ in range(2):
         suggestion = Suggestion.objects.get(report=report, kind="invalid")
@@ -184,7 +184,7 @@ def test_it_is_withdrawn_once_though_somebody_wavers(world: World) -> None:
 
 
 def test_what_the_lab_has_said_itself_is_not_said_again(world: World) -> None:
-    world.identity = replace(world.identity, operators=frozenset({"olga@lab.example"}))
+    world.settings = replace(world.settings, operators=frozenset({"olga@lab.example"}))
     report = world.report()
     world.post(replace(DANA, name="Olga", email="olga@lab.example"), "#lkp invalid", to=message_id(report))
     world.read()

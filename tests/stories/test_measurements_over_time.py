@@ -114,7 +114,7 @@ def test_from_forty_commits_to_a_fix_that_is_measured(
     assert f"/curve/{curve.pk}/" in client.get(f"/report/{shas[25]}/").content.decode()
     assert "No unreported changes." in client.get("/changes/").content.decode()
     # The mail says how well the change is known, and where to look.
-    compose_due(world.identity, world.later(), approve_first=True)
+    compose_due(world.settings, world.later(), approve_first=True)
     mail = OutgoingMail.objects.get().body
     assert re.search(r"7[0-9]\.[0-9]x the usual noise\s+here \(\d\.\d+%, from 126\s+runs\)", mail)
     assert f"stable since 2026-01-01, 25 builds;\n           https://perf.example.org/curve/{curve.pk}/" in mail
@@ -214,7 +214,7 @@ def test_a_mail_that_is_composed_before_its_result_is_on_the_curve_has_its_histo
         "bad": "e" * 40,
     }
     world.ingest(bisected(world, request, "d" * 40, "c" * 40))
-    compose_due(world.identity, world.later(), approve_first=True)
+    compose_due(world.settings, world.later(), approve_first=True)
     assert "history:   stable since 2026-01-01, 30 builds;" in OutgoingMail.objects.get().body
 
 

@@ -33,7 +33,7 @@ def operator(db: None) -> Client:
 def compose(world: World, number: int = 1, *, approve_first: bool = True) -> list[OutgoingMail]:
     for each in range(number):
         world.ingest(world.result(f"{each + 1:040x}", f"mm: {each}", id=f"n{each}"))
-    compose_due(world.identity, world.now, approve_first=approve_first)
+    compose_due(world.settings, world.now, approve_first=approve_first)
     return list(OutgoingMail.objects.order_by("pk"))
 
 

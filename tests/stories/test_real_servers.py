@@ -50,7 +50,7 @@ def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: p
     result = world.result("b" * 40, "mm: größer ± 3")
     result["first_bad"]["trailers"] = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
     world.ingest(result)
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     mail = OutgoingMail.objects.get()
     assert send(Server("127.0.0.1", mta.port, timeout=10)) == {SendStatus.SENT: 1}
     assert "queued as" in mail.transitions.last().words  # type: ignore[union-attr]
@@ -159,7 +159,7 @@ def test_a_copy_in_the_sent_folder_tells_what_went_out(world: World, tmp_path: P
     from urllib.parse import urlsplit
 
     world.ingest(world.result("b" * 40, "mm: größer ± 3"))
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     mail = OutgoingMail.objects.get()
     catcher = serve(DemoInbox(tmp_path / "list"), free_port())
     try:
@@ -168,7 +168,7 @@ def test_a_copy_in_the_sent_folder_tells_what_went_out(world: World, tmp_path: P
         mail.transitions.exclude(became=OutgoingState.APPROVED).delete()
         mail.save()  # as it was
         (source,) = open_sources(mailbox)
-        assert read_source(source, world.identity, timezone.now()).seen == 1
+        assert read_source(source, world.settings, timezone.now()).seen == 1
         assert reloaded(mail).state == OutgoingState.SENT
         assert send(server) == {}
         assert len(catcher.handler.received) == 1
@@ -180,7 +180,7 @@ def test_a_sent_folder_that_is_not_there_is_no_mails_trouble(world: World, tmp_p
     from urllib.parse import urlsplit
 
     world.ingest(world.result("b" * 40, "mm: a"))
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     catcher = serve(DemoInbox(tmp_path / "list"), free_port())
     try:
         nowhere = SentFolder(urlsplit(f"imap://u:p@127.0.0.1:{free_port()}/Sent"))

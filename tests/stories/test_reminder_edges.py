@@ -144,7 +144,7 @@ def test_two_workers_send_a_person_one_mail(world: World, monkeypatch: pytest.Mo
     def another_was_faster(lock: object) -> None:
         if lock is reminder.Lock.REMINDERS and others.pop() if others else False:
             Report.objects.filter(culprit__sha="b" * 40).update(urgency=10**15)
-            assert reminder.compose_reminders(world.identity, world.now, SEND) == 1
+            assert reminder.compose_reminders(world.settings, world.now, SEND) == 1
         take(lock)  # type: ignore[arg-type]
 
     monkeypatch.setattr(reminder.database, "take", another_was_faster)
@@ -166,14 +166,14 @@ def test_still_there_keeps_its_distance(world: World) -> None:
     for number, days in ((3, 1), (4, 14)):
         world.later(days * DAY)
         record(world, report, EventKind.STILL_THERE, commit=f"{number}" * 40, tag=f"v9.1-rc{number}")
-        compose_follow_ups(world.identity, world.later(), approve_first=False)
+        compose_follow_ups(world.settings, world.later(), approve_first=False)
     measured = OutgoingMail.objects.filter(purpose__startswith="still_there ")
     assert [mail.purpose for mail in measured] == ["still_there v9.1-rc4"]
 
 
 def test_two_addresses_are_one_person(world: World) -> None:
     aliases = read_mailmap(f"Dana Brook <{DANA.email}> <dana@home.example>\n")
-    world.identity = type(world.identity)(address=world.identity.address, aliases=aliases)
+    world.settings = type(world.settings)(address=world.settings.address, aliases=aliases)
     world.report()
     second = world.report("mm: second", "b" * 40, id="second")
     Commit.objects.filter(pk=second.culprit.pk).update(author_email="dana@home.example")

@@ -26,7 +26,7 @@ WEEK, DAY = 24 * 7, 24
 
 
 def remind(world: World, hours: float = 1, config: ComposeConfig = SEND) -> int:
-    return compose_reminders(world.identity, world.later(hours), config)
+    return compose_reminders(world.settings, world.later(hours), config)
 
 
 def reminders(**filters: object) -> list[OutgoingMail]:
@@ -110,7 +110,7 @@ def test_the_lab_can_turn_them_off(world: World) -> None:
     ],
 )
 def test_who_answered_or_asked_is_left_alone(world: World, text: str) -> None:
-    world.identity = type(world.identity)(address=world.identity.address, trust_policy="open")
+    world.settings = type(world.settings)(address=world.settings.address, trust_policy="open")
     report = world.report()
     world.post(DANA, text, to=message_id(report))
     world.read()
@@ -154,7 +154,7 @@ def test_even_an_approved_one_does_not_leave_after_a_reply(world: World) -> None
     world.post(LEE, "Isn't this fixed already?", to=message_id(report))
     world.read()
     assert claimable(world) == []
-    compose_follow_ups(world.identity, world.later(), approve_first=False)
+    compose_follow_ups(world.settings, world.later(), approve_first=False)
     assert claimable(world) == []
 
 
@@ -237,7 +237,7 @@ def test_still_there_counts_as_a_reminder(world: World) -> None:
         tag = f"v9.1-rc{number}"
         event = EventData(f"s{number}", EventKind.STILL_THERE, world.later(WEEK), commit=f"{number}" * 40, tag=tag)
         event_log.record([event_log.event_row(report, event, world.now)])
-        compose_follow_ups(world.identity, world.later(), approve_first=False)
+        compose_follow_ups(world.settings, world.later(), approve_first=False)
         for mail in OutgoingMail.objects.filter(state=OutgoingState.APPROVED):
             sent(world, mail)
         remind(world)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tests.bot.mail.test_trust import DKIM, signed
 from tests.world import DANA, World, message_id, state
 from tracker.models import Event, Message, OutgoingMail, Report, Suggestion
@@ -21,9 +21,9 @@ SIGNED = [b"from", b"to", b"cc", b"date", b"subject", b"in-reply-to", b"referenc
 
 
 @pytest.fixture
-def world(tmp_path: Path, identity: BotIdentity) -> World:
+def world(tmp_path: Path, bot_settings: BotSettings) -> World:
     anchors = replace(DKIM, signs=lambda domain: True)
-    return World(tmp_path, replace(identity, trust_policy="verified", trust_anchors=anchors))
+    return World(tmp_path, replace(bot_settings, trust_policy="verified", trust_anchors=anchors))
 
 
 def kinds(report: Report) -> list[str]:

@@ -24,9 +24,9 @@ def replay(*arguments: str) -> str:
 
 @pytest.fixture
 def as_in_the_world(world: World, settings: Any) -> None:
-    settings.PERFWORK_BOT_ADDRESS = world.identity.address
-    settings.PERFWORK_BASE_URL = world.identity.base_url
-    settings.PERFWORK_TRUST = world.identity.trust_policy
+    settings.PERFWORK_BOT_ADDRESS = world.settings.address
+    settings.PERFWORK_BASE_URL = world.settings.base_url
+    settings.PERFWORK_TRUST = world.settings.trust_policy
 
 
 def test_an_inbox_of_nothing(client: Client, db: None) -> None:

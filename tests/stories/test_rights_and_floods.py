@@ -223,7 +223,7 @@ def answers() -> int:
 
 def test_a_forged_sender_gets_no_answer(world: World) -> None:
     """An error reply quotes the failed line: it would carry a stranger's text to anybody, in our name."""
-    world.identity = replace(world.identity, trust_policy="verified")
+    world.settings = replace(world.settings, trust_policy="verified")
     report = world.report()
     victim = replace(LEE, email="victim@elsewhere.example")
     world.post(victim, "#lkp buy this: https://evil.example/\n", to=message_id(report))

@@ -12,7 +12,7 @@ from django.test import Client
 from bot.archives.batch import ReadTally
 from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.results.curves import extend_curves
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tracker.models import Curve, Decision, Finding, Report, Suggestion
@@ -28,17 +28,17 @@ AGAIN = INVENTED.replace("202603110412.3b1f0c9d-lkp", "202603190412.3b1f0c9d-lkp
 
 
 @pytest.fixture
-def robots(identity: BotIdentity) -> BotIdentity:
-    return BotIdentity(address=identity.address, robots=frozenset({"lkp@intel.com"}), trust_policy="open")
+def robots(bot_settings: BotSettings) -> BotSettings:
+    return BotSettings(address=bot_settings.address, robots=frozenset({"lkp@intel.com"}), trust_policy="open")
 
 
-def read(folder: Path, identity: BotIdentity, now: datetime, *mails: str) -> ReadTally:
+def read(folder: Path, settings: BotSettings, now: datetime, *mails: str) -> ReadTally:
     tally = ReadTally()
     for mail in mails:
         file = folder / f"{len(list(folder.iterdir()))}.eml"
         file.write_bytes(mail.encode("latin-1"))
         (source,) = open_sources(str(file))
-        tally += read_source(source, identity, now)
+        tally += read_source(source, settings, now)
     return tally
 
 
@@ -51,7 +51,7 @@ def shown(client: Client) -> list[str]:
 
 @pytest.mark.django_db
 def test_whom_the_robot_wrote_to_is_the_author(
-    tmp_path: Path, robots: BotIdentity, now: datetime, client: Client
+    tmp_path: Path, robots: BotSettings, now: datetime, client: Client
 ) -> None:
     read(tmp_path, robots, now, INVENTED)
     assert "Dana Brook &lt;dana@dev.example&gt;" in client.get(f"/report/{SHA}/").content.decode()
@@ -62,7 +62,7 @@ def test_whom_the_robot_wrote_to_is_the_author(
 @pytest.mark.django_db
 @pytest.mark.parametrize("turned", [False, True])
 def test_the_first_of_two_reports_names_the_author(
-    tmp_path: Path, robots: BotIdentity, now: datetime, turned: bool
+    tmp_path: Path, robots: BotSettings, now: datetime, turned: bool
 ) -> None:
     dated = [(INVENTED, "Wed, 11 Mar 2026 04:12:00 +0800"), (AGAIN, "Thu, 19 Mar 2026 04:12:00 +0800")]
     first, second = (mail.replace("\nSubject:", f"\nDate: {date}\nSubject:", 1) for mail, date in dated)
@@ -72,14 +72,14 @@ def test_the_first_of_two_reports_names_the_author(
 
 
 @pytest.mark.django_db
-def test_a_list_is_no_author(tmp_path: Path, robots: BotIdentity, now: datetime) -> None:
+def test_a_list_is_no_author(tmp_path: Path, robots: BotSettings, now: datetime) -> None:
     read(tmp_path, robots, now, INVENTED.replace("Dana Brook <dana@dev.example>", "<linux-mm@kvack.org>"))
     assert Report.objects.get().author == ""
 
 
 @pytest.mark.django_db
 def test_a_doubtful_report_waits_for_the_operator(
-    tmp_path: Path, robots: BotIdentity, now: datetime, client: Client
+    tmp_path: Path, robots: BotSettings, now: datetime, client: Client
 ) -> None:
     tally = read(tmp_path, robots, now, DOUBTFUL)
     assert (tally.reports, tally.quarantined) == (1, 0)
@@ -96,7 +96,7 @@ def test_a_doubtful_report_waits_for_the_operator(
 
 
 @pytest.mark.django_db
-def test_a_clear_report_frees_what_a_doubtful_one_held(tmp_path: Path, robots: BotIdentity, now: datetime) -> None:
+def test_a_clear_report_frees_what_a_doubtful_one_held(tmp_path: Path, robots: BotSettings, now: datetime) -> None:
     read(tmp_path, robots, now, DOUBTFUL.replace("-12.4%", "-99.9%"), AGAIN)
     report = Report.objects.get()
     assert report.held == ""
@@ -108,7 +108,7 @@ def test_a_clear_report_frees_what_a_doubtful_one_held(tmp_path: Path, robots: B
 
 
 @pytest.mark.django_db
-def test_a_doubtful_report_adds_no_numbers_to_a_clear_one(tmp_path: Path, robots: BotIdentity, now: datetime) -> None:
+def test_a_doubtful_report_adds_no_numbers_to_a_clear_one(tmp_path: Path, robots: BotSettings, now: datetime) -> None:
     read(tmp_path, robots, now, INVENTED, AGAIN.replace("[mm/vmscan]  3b1f0c9d2e:", "[mm/vmscan]  77770c9d2e:"))
     report = Report.objects.get()
     assert report.held == ""
@@ -118,7 +118,7 @@ def test_a_doubtful_report_adds_no_numbers_to_a_clear_one(tmp_path: Path, robots
 
 @pytest.mark.django_db
 def test_a_culprit_that_is_reported_twice_is_one_report(
-    tmp_path: Path, robots: BotIdentity, now: datetime, client: Client
+    tmp_path: Path, robots: BotSettings, now: datetime, client: Client
 ) -> None:
     tally = read(tmp_path, robots, now, INVENTED, AGAIN)
     assert (tally.reports, tally.repeated) == (2, 1)
@@ -136,7 +136,7 @@ def test_a_culprit_that_is_reported_twice_is_one_report(
 
 
 @pytest.mark.django_db
-def test_what_a_mail_prints_is_on_curves(tmp_path: Path, robots: BotIdentity, now: datetime, client: Client) -> None:
+def test_what_a_mail_prints_is_on_curves(tmp_path: Path, robots: BotSettings, now: datetime, client: Client) -> None:
     """Its means stand beside the lab's own samples, each once however often it is read."""
     read(tmp_path, robots, now, INVENTED)
     extend_curves(now)

@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.notifications.sign_in import mail_links
 from bot.outbox.transports import Server, SmtpTransport
 from tests.mail_server import Moody
@@ -35,15 +35,15 @@ def no_notification(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tracker.pages.accounts.enqueue", lambda task: None)
 
 
-def mail(moody: Mailed, identity: BotIdentity) -> int:
-    return mail_links(SmtpTransport(moody[1]), identity, datetime.now(UTC))
+def mail(moody: Mailed, settings: BotSettings) -> int:
+    return mail_links(SmtpTransport(moody[1]), settings, datetime.now(UTC))
 
 
-def test_a_link_signs_in_once(client: Client, known: str, moody: Mailed, identity: BotIdentity) -> None:
+def test_a_link_signs_in_once(client: Client, known: str, moody: Mailed, bot_settings: BotSettings) -> None:
     page = client.post("/sign-in/", {"address": " Dana@Dev.example "}).content.decode()
     assert "If <b> Dana@Dev.example </b> is known here" in page
-    assert mail(moody, identity) == 1
-    assert mail(moody, identity) == 0  # never twice
+    assert mail(moody, bot_settings) == 1
+    assert mail(moody, bot_settings) == 0  # never twice
     (received,) = moody[0].taken
     message = message_from_bytes(received, policy=default)
     assert message["To"] == "dana@dev.example"
@@ -66,7 +66,7 @@ def test_a_link_signs_in_once(client: Client, known: str, moody: Mailed, identit
 
 
 def test_strangers_get_the_same_answer_and_no_mail(
-    client: Client, known: str, moody: Mailed, identity: BotIdentity
+    client: Client, known: str, moody: Mailed, bot_settings: BotSettings
 ) -> None:
     User.objects.create_superuser("kim", "kim@lab.example")
     User.objects.create_user("gone", "gone@lab.example", is_active=False)
@@ -74,7 +74,7 @@ def test_strangers_get_the_same_answer_and_no_mail(
         page = client.post("/sign-in/", {"address": address})
         assert page.status_code == 200
         assert "a sign-in link has been mailed to it" in page.content.decode()
-    assert mail(moody, identity) == 0
+    assert mail(moody, bot_settings) == 0
     assert SignIn.objects.count() == 3  # known or not, the same is done for who asks at the page
 
 
@@ -110,18 +110,18 @@ def test_a_link_that_is_not_good_is_refused(client: Client, known: str, change: 
 
 
 def test_what_a_server_refuses_or_a_stop_holds_is_lost_without_harm(
-    known: str, moody: Mailed, identity: BotIdentity
+    known: str, moody: Mailed, bot_settings: BotSettings
 ) -> None:
     now = datetime.now(UTC)
     accounts.request_link(known, "", now)
     mail_transitions.stop_sending("kim", now)
-    assert mail(moody, identity) == 0
+    assert mail(moody, bot_settings) == 0
     mail_transitions.resume_sending("kim", now)
-    assert mail_links(SmtpTransport(Server("127.0.0.1", 1)), identity, now) == 0  # nobody is there: it waits
+    assert mail_links(SmtpTransport(Server("127.0.0.1", 1)), bot_settings, now) == 0  # nobody is there: it waits
     assert SignIn.objects.get().mailed_at is None
-    assert mail(moody, identity) == 1
+    assert mail(moody, bot_settings) == 1
     accounts.request_link(known, "", now)
-    assert mail_links(SmtpTransport(moody[1]), identity, now + timedelta(hours=1)) == 0  # too late to be of use
+    assert mail_links(SmtpTransport(moody[1]), bot_settings, now + timedelta(hours=1)) == 0  # too late to be of use
 
 
 def test_an_account_of_that_name_is_not_taken_over(known: str) -> None:
@@ -197,7 +197,7 @@ def test_a_from_line_alone_makes_nobody_known(db: None) -> None:
     assert accounts.is_known("eve@x.example")
 
 
-def test_an_odd_address_keeps_no_other_mail_back(known: str, moody: Mailed, identity: BotIdentity) -> None:
+def test_an_odd_address_keeps_no_other_mail_back(known: str, moody: Mailed, bot_settings: BotSettings) -> None:
     SignIn.objects.create(address="a@x.example\nBcc: b@x.example", asked_at=datetime.now(UTC))
     accounts.request_link(known, "", datetime.now(UTC))
-    assert mail(moody, identity) == 1
+    assert mail(moody, bot_settings) == 1

@@ -34,7 +34,7 @@ def mira(db: None) -> User:
 def mails(world: World, hours: float = 1) -> list[OutgoingMail]:
     """What the next round composes."""
     before = set(OutgoingMail.objects.values_list("pk", flat=True))
-    compose_subscriptions(world.identity, world.later(hours), CONFIG, approve_first=False)
+    compose_subscriptions(world.settings, world.later(hours), CONFIG, approve_first=False)
     return list(OutgoingMail.objects.exclude(pk__in=before))
 
 

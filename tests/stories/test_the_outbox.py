@@ -21,7 +21,7 @@ def mail(world: World) -> OutgoingMail:
     result = world.result("b" * 40, "mm: charge <b>late</b>")
     result["first_bad"]["trailers"] = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
     world.ingest(result)
-    compose_due(world.identity, world.now)
+    compose_due(world.settings, world.now)
     return OutgoingMail.objects.get()
 
 
@@ -68,7 +68,7 @@ def test_the_pages_ask_a_constant_number_of_queries(
 ) -> None:
     for number in range(5):
         world.ingest(world.result(f"{number}" * 40, f"mm: {number}", id=f"n{number}"))
-    compose_due(world.identity, world.now)
+    compose_due(world.settings, world.now)
     with django_assert_num_queries(9):  # a state each, how many wait, and whether all is stopped
         client.get("/outbox/")
     with django_assert_num_queries(2):  # the mails, and how many wait
@@ -92,7 +92,7 @@ def test_a_faulty_mail_is_held_and_says_why(world: World, admin_client: Client) 
     result = world.result("b" * 40, "mm: a")
     result["first_bad"]["date"] = "2019-01-01T00:00:00Z"
     world.ingest(result)
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.reason) == ("held", "the culprit is from 2019-01-01, older than 365 days")
     assert "older than 365 days" in admin_client.get("/outbox/").content.decode()
@@ -103,7 +103,7 @@ def test_why_a_mail_is_held_is_for_those_who_send(world: World, client: Client, 
     Correspondent.objects.create(address=DANA.email, mailing=Mailing.BOUNCING, since=world.now, note=note)
     sha = world.commit("mm: x")
     world.ingest(world.result(sha, "mm: x"))
-    compose_due(world.identity, world.later(), approve_first=False)
+    compose_due(world.settings, world.later(), approve_first=False)
     mail = OutgoingMail.objects.get()
     assert (mail.state, note in mail.reason) == ("held", True)
     for path in ("/outbox/", f"/outbox/{mail.pk}/", f"/report/{sha}/"):

@@ -36,7 +36,7 @@ RC5 = {"sha": "e" * 40, "describe": "v9.1-rc5"}
 
 
 def further(world: World, hours: float = 1) -> int:
-    return compose_follow_ups(world.identity, world.later(hours), approve_first=False)
+    return compose_follow_ups(world.settings, world.later(hours), approve_first=False)
 
 
 def mails(report: Report, begins: str = "") -> list[OutgoingMail]:
@@ -128,7 +128,7 @@ def test_follow_ups_have_a_week_between_them_and_tell_what_came_meanwhile(world:
 def test_a_finding_that_came_while_the_mail_was_approved_is_not_lost(world: World) -> None:
     sha = world.commit(TITLE)
     world.ingest(world.result(sha, TITLE))
-    compose_due(world.identity, world.later(), approve_first=False)
+    compose_due(world.settings, world.later(), approve_first=False)
     report = Report.objects.get()
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     assert further(world) == 0  # never before its report
@@ -153,7 +153,7 @@ def test_rules_hold_what_follows_too(world: World) -> None:
     report = world.report()
     still_there(world, report, "v9.1-rc5")
     config = ComposeConfig(policy=Policy(rules=(PolicyRule(Action.HOLD, suites=("vm-*",)),)))
-    compose_follow_ups(world.identity, world.later(), approve_first=False, config=config)
+    compose_follow_ups(world.settings, world.later(), approve_first=False, config=config)
     assert mails(report)[0].reason.startswith("rule 1 of the policy (")
 
 
@@ -180,21 +180,21 @@ def test_one_that_was_held_for_the_quiet_time_goes_when_it_is_over(world: World)
 def test_a_follow_up_waits_no_longer_when_its_report_is_closed_and_goes_when_it_is_open_again(world: World) -> None:
     report = world.report()
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
-    compose_follow_ups(world.identity, world.later())
+    compose_follow_ups(world.settings, world.later())
     for kind, state in ((EventKind.EXPECTED, "cancelled"), (EventKind.REOPENED, "composed")):
         event = EventData(key=kind, kind=kind, occurred_at=world.later(), actor="olga")
         event_log.record([event_log.event_row(report, event, world.now)])
-        compose_follow_ups(world.identity, world.later())
+        compose_follow_ups(world.settings, world.later())
         assert [mail.state for mail in mails(report)] == [state]
 
 
 def test_what_waits_is_told_by_what_is_known_when_it_goes(world: World) -> None:
     report = world.report()
     still_there(world, report, "v9.1-rc5")
-    compose_follow_ups(world.identity, world.later())
+    compose_follow_ups(world.settings, world.later())
     event = EventData(key="d", kind=EventKind.DISPUTED, occurred_at=world.later(), actor="olga")
     event_log.record([event_log.event_row(report, event, world.now)])
-    compose_follow_ups(world.identity, world.later())
+    compose_follow_ups(world.settings, world.later())
     (mail,) = mails(report)
     assert (mail.state, "Could you" in mail.body) == (OutgoingState.COMPOSED, False)
 
@@ -352,7 +352,7 @@ def test_who_opted_out_hears_no_more(world: World) -> None:
 def test_they_wait_for_approval_where_reports_do(world: World) -> None:
     report = world.report()
     still_there(world, report, "v9.1-rc5")
-    assert compose_follow_ups(world.identity, world.later()) == 1
+    assert compose_follow_ups(world.settings, world.later()) == 1
     assert mails(report)[0].state == OutgoingState.COMPOSED
 
 
@@ -365,11 +365,11 @@ def test_two_rounds_at_once_put_one_mail_into_the_outbox(world: World, monkeypat
 
     def twice(event: Any) -> str:
         monkeypatch.setattr(follow_ups, "_purpose", first)
-        assert compose_follow_ups(world.identity, at, approve_first=False) == 1
+        assert compose_follow_ups(world.settings, at, approve_first=False) == 1
         return first(event)
 
     monkeypatch.setattr(follow_ups, "_purpose", twice)
-    assert compose_follow_ups(world.identity, at, approve_first=False) == 0
+    assert compose_follow_ups(world.settings, at, approve_first=False) == 0
     assert len(mails(report)) == 1
 
 
@@ -377,12 +377,12 @@ def test_limits_put_mails_off_to_a_day_with_room(world: World) -> None:
     config = ComposeConfig(policy=Policy(per_author=1))
     for number in range(3):
         world.ingest(world.result(f"{number}" * 40, f"mm: {number}", id=f"n{number}"))
-    compose_due(world.identity, world.now, approve_first=False, config=config)
+    compose_due(world.settings, world.now, approve_first=False, config=config)
     days = [mail.not_before.date() if mail.not_before else None for mail in OutgoingMail.objects.order_by("pk")]
     today = world.now.date()
     assert days == [None, today + timedelta(days=1), today + timedelta(days=2)]
     world.ingest(world.result("9" * 40, "mm: 9", id="n9"))
-    compose_due(world.identity, world.now, approve_first=False, config=config)
+    compose_due(world.settings, world.now, approve_first=False, config=config)
     last = OutgoingMail.objects.latest("pk")
     assert last.not_before
     assert last.not_before.date() == today + timedelta(days=3)
@@ -396,7 +396,7 @@ def test_another_robot_was_faster(kernel: Kernel) -> None:
     OutgoingMail.objects.all().delete()
     event = EventData(key="r", kind=EventKind.REPORTED, occurred_at=world.now, message_id="1@robots.example")
     event_log.record([event_log.event_row(report, event, world.now)])
-    assert compose_due(world.identity, world.later(), approve_first=False) == 1
+    assert compose_due(world.settings, world.later(), approve_first=False) == 1
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.reason) == (
         OutgoingState.HELD,
@@ -410,5 +410,5 @@ def test_a_fix_was_posted_before_anybody_was_told(world: World) -> None:
     report = Report.objects.get()
     event = EventData(key="f", kind=EventKind.FIX_QUEUED, occurred_at=world.now, commit="f" * 40, title=FIX)
     event_log.record([event_log.event_row(report, event, world.now)])
-    compose_due(world.identity, world.later(), approve_first=False)
+    compose_due(world.settings, world.later(), approve_first=False)
     assert OutgoingMail.objects.get().reason == "a fix was posted on 2026-09-01, less than 7 days ago"

@@ -112,18 +112,18 @@ def test_what_is_done_can_be_said_in_the_thread(world: World, toni: Client) -> N
     posted = {"do": "note", "row": rows(report), "argument": "It is the <lock>, see v9.1.", "notify_thread": "on"}
     toni.post("/triage/change/", posted)
     toni.post("/triage/change/", {"do": "block", "row": rows(report), "release": "v9.1"})  # not notify_thread
-    compose_follow_ups(world.identity, world.later(), approve_first=False)
+    compose_follow_ups(world.settings, world.later(), approve_first=False)
     mail = OutgoingMail.objects.exclude(purpose="report").get()
     assert (mail.state, mail.purpose) == ("approved", f"said {Event.objects.get(kind='noted').key}")
     assert "toni updated this report: noted." in mail.body
     assert '  "It is the <lock>, see v9.1."' in mail.body
     assert max(len(each) for each in mail.body.splitlines() if report.culprit.sha not in each) <= 78
     assert f"In-Reply-To: <{message_id(report)}>".encode() in bytes(mail.raw)
-    compose_follow_ups(world.identity, world.later(), approve_first=False)
+    compose_follow_ups(world.settings, world.later(), approve_first=False)
     assert OutgoingMail.objects.exclude(purpose="report").count() == 1  # and once
     mail_transitions.mark_sent(mail.message_id, world.now, world.now)
-    compose_due(world.identity, world.later())
-    compose_follow_ups(world.identity, world.later(), approve_first=False)
+    compose_due(world.settings, world.later())
+    compose_follow_ups(world.settings, world.later(), approve_first=False)
     assert OutgoingMail.objects.count() == 2
 
 
@@ -131,10 +131,10 @@ def test_what_was_taken_back_before_it_went_out_is_not_said(world: World, toni: 
     report = world.report()
     toni.post("/triage/change/", {"do": "disputed", "row": rows(report), "notify_thread": "on"})
     batch = Event.objects.get(kind="disputed").batch
-    compose_follow_ups(world.identity, world.later())
+    compose_follow_ups(world.settings, world.later())
     assert OutgoingMail.objects.exclude(purpose="report").get().state == "composed"
     toni.post("/triage/undo/", {"batch": batch})
-    compose_follow_ups(world.identity, world.later())
+    compose_follow_ups(world.settings, world.later())
     assert OutgoingMail.objects.exclude(purpose="report").get().state == "cancelled"
 
 

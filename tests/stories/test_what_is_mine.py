@@ -82,7 +82,7 @@ def test_a_maintainer_sees_their_subsystems(db: None, django_assert_max_num_quer
 def test_who_sends_sees_the_drafts(world: World) -> None:
     sha = world.commit("mm: x")
     world.ingest(world.result(sha, "mm: x"))
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     mail = OutgoingMail.objects.get()
     User.objects.create_superuser("root", "", "x")
     client = Client()

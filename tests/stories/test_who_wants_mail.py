@@ -60,7 +60,7 @@ def test_a_dead_address_gets_no_more_until_somebody_writes_from_it(world: World)
     assert Report.objects.get().state == "no_response"  # a bounce is no answer
 
     world.ingest(world.result("c" * 40, "mm: c", id="c"))
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     assert DANA.email not in OutgoingMail.objects.last().recipients  # type: ignore[union-attr]
 
     world.post(DANA, "I am here again.", to=message_id(report))
@@ -70,7 +70,7 @@ def test_a_dead_address_gets_no_more_until_somebody_writes_from_it(world: World)
 
 def test_a_bounce_proves_that_a_mail_in_doubt_went_out(world: World) -> None:
     world.ingest(world.result("b" * 40, "mm: b"))
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     (mail,) = claim(world.now)
     from tracker.services import mail_transitions
 
@@ -99,7 +99,7 @@ def test_the_return_path_tells_which_mail_it_was_and_nothing_else(world: World) 
 
 def test_what_never_began_to_leave_can_not_come_back(world: World) -> None:
     world.ingest(world.result("b" * 40, "mm: b"))
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     mail = OutgoingMail.objects.get()
     world.inbox.add(bounce(world, mail))
     world.read()
@@ -111,7 +111,7 @@ def test_a_list_neither_bounces_nor_leaves(world: World) -> None:
     report = world.report()
     mail = OutgoingMail.objects.get()
     OutgoingMail.objects.update(attempts=1)
-    ours = world.identity.list_address
+    ours = world.settings.list_address
     world.inbox.add(bounce(world, mail, **{"dana@dev.example": ours, "Dana@dev.example": ours}))
     world.post(Address("", ours), "unsubscribe", to=message_id(report))
     world.read()
@@ -122,12 +122,12 @@ def test_a_list_neither_bounces_nor_leaves(world: World) -> None:
 def test_our_own_servers_no_is_nobodys_fault(world: World) -> None:
     """As when a relay does not know us any more: all are refused, and nobody is struck off for it."""
     mood = Moody()
-    people = ["dana@dev.example", world.identity.list_address]
+    people = ["dana@dev.example", world.settings.list_address]
     mood.rcpt = dict.fromkeys(people, "554 5.7.1 Relay access denied")
     with mail_server(mood) as server:
         for number in range(4):
             world.ingest(world.result(f"{number + 1:040x}", f"mm: {number}", id=f"n{number}"))
-            compose_due(world.identity, world.now, approve_first=False)
+            compose_due(world.settings, world.now, approve_first=False)
             send(server)
     assert OutgoingMail.objects.filter(state="failed").count() == 4
     assert not Correspondent.objects.exists()
@@ -161,7 +161,7 @@ def test_who_asks_to_be_left_alone_is(world: World, subject: str, text: str) -> 
     world.post(DANA, text, to=message_id(report), subject=subject)
     world.read()
     assert mailing(DANA.email) == Mailing.OPTED_OUT
-    assert DANA.email in excluded_addresses(world.identity.aliases)
+    assert DANA.email in excluded_addresses(world.settings.aliases)
     assert "not proven" in Correspondent.objects.get().note
     assert not OutgoingMail.objects.filter(purpose__startswith="answer").exists()  # it is no command that failed
 
@@ -200,7 +200,7 @@ def test_the_link_in_the_head_works_without_a_report(world: World) -> None:
     assert mailing("kim@dev.example") == Mailing.OPTED_OUT
     assert RawMessage.objects.filter(position__gt="").exists()
     mail = OutgoingMail.objects.get()
-    assert f"List-Unsubscribe: <mailto:{world.identity.tagged(mail.report.tag)}?subject=unsubscribe>".encode() in bytes(
+    assert f"List-Unsubscribe: <mailto:{world.settings.tagged(mail.report.tag)}?subject=unsubscribe>".encode() in bytes(
         mail.raw
     )
 
@@ -220,7 +220,7 @@ def test_he_may_come_back_and_old_mail_read_late_changes_nothing(world: World) -
 
 def test_unproven_mail_calls_nobody_in(world: World) -> None:
     """By rules that ask for people who want mail, only those are mailed who are proven to."""
-    world.identity = replace(world.identity, trust_policy="verified")
+    world.settings = replace(world.settings, trust_policy="verified")
     report = world.report()
     world.post(LEE, "subscribe", to=message_id(report))
     world.read()
@@ -229,7 +229,7 @@ def test_unproven_mail_calls_nobody_in(world: World) -> None:
 
 def test_a_forged_mail_unsubscribes_nobody(world: World, client: Client, moody: tuple[Moody, Server]) -> None:
     """An unproven opt-out asks the address whether it was meant, once a day; the link in that mail confirms it."""
-    world.identity = replace(world.identity, trust_policy="verified")
+    world.settings = replace(world.settings, trust_policy="verified")
     report = world.report()
     world.post(LEE, "unsubscribe", to=message_id(report))
     world.read()
@@ -241,7 +241,7 @@ def test_a_forged_mail_unsubscribes_nobody(world: World, client: Client, moody: 
     assert mailing(LEE.email) == ""
     mood, server = moody
     link = SignIn.objects.get()  # asked once, for three mails
-    assert mail_links(SmtpTransport(server), world.identity, link.asked_at) == 1
+    assert mail_links(SmtpTransport(server), world.settings, link.asked_at) == 1
     (raw,) = mood.taken
     assert (
         mood.reached,

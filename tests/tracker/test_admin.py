@@ -15,7 +15,7 @@ from tracker.models import Suggestion
 def suggestion(world: World) -> Suggestion:
     """A command by unproven mail, under the default policy."""
     report = world.report()
-    world.identity = type(world.identity)(address=world.identity.address, trust_policy="verified")
+    world.settings = type(world.settings)(address=world.settings.address, trust_policy="verified")
     world.post(DANA, "#lkp invalid", to=message_id(report))
     world.read()
     return Suggestion.objects.get()

@@ -14,7 +14,7 @@ from kcidb_io.schema import LATEST
 
 from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tests.world import START, World
 from tracker.models import Commit, Report
 from tracker.pages.report_json import kcidb_json
@@ -50,8 +50,8 @@ def test_all_reports_of_real_mail_are_valid(
 ) -> None:
     robots = frozenset({"lkp@intel.com", "oliver.sang@intel.com", "rong.a.chen@intel.com", "yujie.liu@intel.com"})
     (source,) = open_sources(str(shared / f"{name}.mbox"))
-    identity = BotIdentity(address="perfbot@bot.example.org", robots=robots, trust_policy="open")
-    read_source(source, identity, START)
+    settings = BotSettings(address="perfbot@bot.example.org", robots=robots, trust_policy="open")
+    read_source(source, settings, START)
     found = exported(capsys)
     regressions = Report.objects.filter(verdict="regression").count()
     assert len(found["issues"]) == regressions > 0

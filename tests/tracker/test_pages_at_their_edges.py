@@ -57,7 +57,7 @@ def test_a_link_with_a_nul_finds_nothing(client: Client) -> None:
 
 def test_of_a_failed_mail_strangers_see_no_recipient(world: World, client: Client, admin_client: Client) -> None:
     world.ingest(world.result("b" * 40, "mm: a"))
-    compose_due(world.identity, world.now, approve_first=True)
+    compose_due(world.settings, world.now, approve_first=True)
     mail = OutgoingMail.objects.get()
     mail_transitions.transition(OutgoingMail.objects.all(), OutgoingState.FAILED, "x", world.now, "550 no such user")
     DeliveryFailure.objects.create(
@@ -69,7 +69,7 @@ def test_of_a_failed_mail_strangers_see_no_recipient(world: World, client: Clien
 
 def test_a_mail_is_approved_as_it_was_seen(world: World, admin_client: Client) -> None:
     world.ingest(world.result("b" * 40, "mm: a"))
-    compose_due(world.identity, world.now, approve_first=True)
+    compose_due(world.settings, world.now, approve_first=True)
     mail = OutgoingMail.objects.get()
     seen = mail.version
     assert f'value="{seen}"' in admin_client.get(f"/outbox/{mail.pk}/").content.decode()
@@ -84,7 +84,7 @@ def test_a_mail_is_approved_as_it_was_seen(world: World, admin_client: Client) -
 
 def test_the_command_approves_no_text_that_it_has_just_changed(world: World, settings: Any) -> None:
     world.ingest(world.result("b" * 40, "mm: a"))
-    compose_due(world.identity, world.now, approve_first=True)
+    compose_due(world.settings, world.now, approve_first=True)
     OutgoingMail.objects.update(stale=True, looked_at=None)  # more is known by now
     mail = OutgoingMail.objects.get()
     with pytest.raises(CommandError, match="recomposed, since more is known now"):

@@ -34,8 +34,8 @@ class Command(BaseCommand):
         try:
             sources = [source for file in files for source in open_sources(file)]
             mails = (mail.raw for source in sources for mail in source.mails("", source.goal()))
-            identity = bot_identity() if tracked else identity_without_keys()
-            for each in explain(mails, identity, reports, rows=rows, why=why):
+            settings = bot_identity() if tracked else identity_without_keys()
+            for each in explain(mails, settings, reports, rows=rows, why=why):
                 self.stdout.write(json.dumps(each, ensure_ascii=False))
         except (Unreadable, OSError) as error:
             raise CommandError(str(error)) from None

@@ -16,7 +16,7 @@ from django.db.models import Prefetch
 from bot.compose.report_mail import tags
 from bot.config import bot_identity
 from bot.mail.message import lore_link, one_line
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.management import require_folded
 from tracker.domain.events import EventKind
 from tracker.domain.text import safe_cell
@@ -92,14 +92,14 @@ TABLES: dict[str, Callable[[], Iterator[Row]]] = {
 }
 
 
-def kcidb(origin: str, identity: BotIdentity) -> dict[str, Any]:
+def kcidb(origin: str, settings: BotSettings) -> dict[str, Any]:
     """Return all regressions as a submission to KCIDB."""
     if not ORIGIN.fullmatch(origin):
         raise CommandError(f"--origin: expected a name of a-z, 0-9 and _; found {origin[:40]!r}")
     related = Finding.objects.select_related("metric", "scenario", "machine").order_by("pk")
     rows = Report.objects.select_related("culprit", "tree").prefetch_related(Prefetch("findings", queryset=related))
     found = ((each, each.findings.all()) for each in rows.order_by("pk").iterator(chunk_size=500))
-    return kcidb_json(found, origin, lambda path: f"{identity.base_url}{path}")
+    return kcidb_json(found, origin, lambda path: f"{settings.base_url}{path}")
 
 
 class Command(BaseCommand):
@@ -120,7 +120,7 @@ class Command(BaseCommand):
         if table == "fixes":
             # The tags for the commit message of a fix (Documentation/process/submitting-patches.rst); CommandError
             # if no report or several have such a culprit
-            identity = bot_identity()
+            settings = bot_identity()
             found = list(Report.objects.filter(culprit__sha__startswith=sha.lower()).select_related("culprit")[:2])
             if len(sha) < SHORTEST_SHA or len(found) != 1:
                 raise CommandError(f"{sha}: expected {SHORTEST_SHA} digits or more of the culprit of one report")
@@ -129,7 +129,7 @@ class Command(BaseCommand):
             own_id = mails.values_list("message_id", flat=True).first()
             ours = report.outgoing.filter(purpose=Purpose.REPORT).exists()
             closing = (
-                (tags(report.tag, own_id, identity) if ours else (f"Closes: {lore_link(own_id)}",)) if own_id else ()
+                (tags(report.tag, own_id, settings) if ours else (f"Closes: {lore_link(own_id)}",)) if own_id else ()
             )
             self.stdout.write(
                 "\n".join([f'Fixes: {report.culprit.sha[:12]} ("{one_line(report.culprit.title, 300)}")', *closing])

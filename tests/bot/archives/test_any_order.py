@@ -22,7 +22,7 @@ from bot.archives.batch import replay_all
 from bot.archives.files import read_mbox
 from bot.archives.public_inbox import EpochSource, read_epoch
 from bot.archives.reader import read_source
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tests.conftest import OPERATORS, ROBOTS, ROOT
 from tests.databases import migrated
 from tracker.models import Message
@@ -82,12 +82,12 @@ def epoch_of(folder: Path, mails: Sequence[bytes]) -> EpochSource:
     return EpochSource(folder, str(folder))
 
 
-def dense(shared: Path, folder: Path, identity: BotIdentity, now: datetime) -> list[bytes]:
+def dense(shared: Path, folder: Path, settings: BotSettings, now: datetime) -> list[bytes]:
     """Return the mails of the dense epoch that are filed when all of it is read, and one in a hundred others."""
     epoch = folder / "cgroups.git"
     subprocess.run(["git", "clone", "-q", "--mirror", shared / "lore" / "cgroups.0.bundle", epoch], check=True)
     with transaction.atomic():
-        read_source(EpochSource(epoch, str(epoch)), identity, now)
+        read_source(EpochSource(epoch, str(epoch)), settings, now)
         filed = set(Message.objects.values_list("source__position", flat=True))
         transaction.set_rollback(True)
     assert len(filed) > 60
@@ -118,7 +118,7 @@ def run_all(commands: Sequence[Sequence[str]], environment: dict[str, str]) -> l
 @pytest.mark.long
 @pytest.mark.django_db
 def test_two_workers_on_postgresql_leave_the_same_database(
-    shared: Path, tmp_path: Path, lkp: BotIdentity, now: datetime, postgres: str
+    shared: Path, tmp_path: Path, lkp: BotSettings, now: datetime, postgres: str
 ) -> None:
     mails = dense(shared, tmp_path, lkp, now)
     pieces = [str(epoch_of(tmp_path / f"{number}.git", mails[number::PIECES]).epoch) for number in range(PIECES)]
@@ -157,7 +157,7 @@ def courses(mails: Sequence[bytes], folder: Path) -> Iterator[tuple[list[EpochSo
         yield epochs, {"MOST": order.randrange(1, 60), "EVERY": order.choice([0.1, 2.0])}
 
 
-def threads(shared: Path, folder: Path, identity: BotIdentity, now: datetime) -> list[bytes]:
+def threads(shared: Path, folder: Path, settings: BotSettings, now: datetime) -> list[bytes]:
     """Return real threads and single reports, some of culprits that were reported twice."""
     names = ("threads-dev", "reports-dev")
     mails = [mail.raw for name in names for mail in read_mbox(shared / f"{name}.mbox")]
@@ -168,7 +168,7 @@ def threads(shared: Path, folder: Path, identity: BotIdentity, now: datetime) ->
 @pytest.mark.django_db
 @pytest.mark.parametrize("chosen", [dense, threads])
 def test_any_order_leaves_the_same_database(
-    shared: Path, tmp_path: Path, lkp: BotIdentity, now: datetime, monkeypatch: pytest.MonkeyPatch, chosen: Any
+    shared: Path, tmp_path: Path, lkp: BotSettings, now: datetime, monkeypatch: pytest.MonkeyPatch, chosen: Any
 ) -> None:
     mails = chosen(shared, tmp_path, lkp, now)
     first: dict[str, list[str]] = {}

@@ -18,7 +18,7 @@ from bot.archives.public_inbox import read_epoch
 from bot.archives.sources import open_sources
 from bot.demo import DemoInbox
 from bot.errors import Unreadable
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 
 MAILS = [b"Message-ID: <%d@x>\nSubject: %d\n\nbody %d\n" % (n, n, n) for n in range(5)]
 LINE = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"
@@ -168,7 +168,7 @@ def test_any_bytes_in_an_mbox_are_split_and_no_more(
 
 # --- the prefilter ---
 
-BOT = BotIdentity(
+BOT = BotSettings(
     address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), base_url="https://perf.example.org"
 )
 

@@ -14,7 +14,7 @@ from bot.archives import batch, reader
 from bot.archives.reader import has_names_to_search, read_source
 from bot.archives.sources import open_sources
 from bot.demo import DemoInbox
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tests.bot.archives.test_epochs import LKP
 from tracker.domain.events import Verdict
 from tracker.models import Archive, Message, Report
@@ -51,9 +51,9 @@ def report(sha: str, pk: int) -> None:
     Report.objects.filter(pk=made.pk).update(id=pk)
 
 
-def read(inbox: DemoInbox, now: datetime, identity: BotIdentity = LKP) -> list[str]:
+def read(inbox: DemoInbox, now: datetime, settings: BotSettings = LKP) -> list[str]:
     for source in open_sources(str(inbox.path)):
-        read_source(source, identity, now)
+        read_source(source, settings, now)
     return list(Message.objects.values_list("message_id", flat=True))
 
 

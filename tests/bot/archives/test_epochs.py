@@ -26,12 +26,12 @@ from bot.archives.sources import open_sources
 from bot.demo import DemoInbox
 from bot.errors import Busy, Unreadable
 from bot.mail.message import parse
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.processes import process_name
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tracker.models import Archive, Message
 
-LKP = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
+LKP = BotSettings(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
 REPORT = INVENTED.encode("latin-1")
 REPORT_ID = "202603110412.3b1f0c9d-lkp@intel.com"
 

@@ -20,9 +20,9 @@ from bot.archives.prefilter import Prefilter
 from bot.archives.public_inbox import EpochSource
 from bot.archives.reader import Looked, looked_at
 from bot.errors import Unreadable
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 
-BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}))
+BOT = BotSettings(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}))
 MAILS = 1200
 
 
@@ -80,7 +80,7 @@ def test_the_mails_are_those_of_one_process(epoch: EpochSource, monkeypatch: pyt
 def test_what_answers_a_mail_for_us_is_sent_too_and_the_rest_is_not(epoch: EpochSource) -> None:
     # Each mail answers the one before it, so that all are tracked once one is.
     assert all(each.raw is not None for each in read(epoch)[100:])
-    quiet = BotIdentity(address="nobody@other.example")
+    quiet = BotSettings(address="nobody@other.example")
     looks = [each for each in looked_at(epoch, "", epoch.goal(), Prefilter((), quiet)) if each]
     unsent = [each for each in looks[100:] if each.raw is None]
     assert len(unsent) > 1000

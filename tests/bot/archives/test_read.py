@@ -140,10 +140,10 @@ def test_a_mail_that_breaks_the_reader_is_quarantined_and_the_next_one_read(
 
     real = batch.understand
 
-    def fragile(raw: bytes, identity: Any) -> Any:
+    def fragile(raw: bytes, settings: Any) -> Any:
         if b"This one" in raw:
             raise RuntimeError("a bug of ours")
-        return real(raw, identity)
+        return real(raw, settings)
 
     monkeypatch.setattr(batch, "understand", fragile)
     tally = world.read()

@@ -22,7 +22,7 @@ from bot.demo import DIFF, DemoInbox
 from bot.errors import Unreadable
 from bot.mail.message import parse
 from bot.mail.patches import PatchMail
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tests.needs import need
 from tracker.models import Archive, Message
@@ -35,7 +35,7 @@ def _public_inbox() -> None:
     need("public-inbox")
 
 
-LKP = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
+LKP = BotSettings(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
 REPORT_ID = "202603110412.3b1f0c9d-lkp@intel.com"
 DATE = "Date: Wed, 11 Mar 2026 10:15:00 +0000\n"
 

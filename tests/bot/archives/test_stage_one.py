@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from bot.archives.prefilter import Passes, Prefilter, key_of_commit, key_of_message, key_of_title
 from bot.mail.message import parse
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.reading import read
 from bot.replies.which_report import KnownReport, KnownReports
 from bot.robot_reports.report import find_report
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 
-BOT = BotIdentity(
+BOT = BotSettings(
     address="perfbot@bot.example.org",
     base_url="https://perf.example.org",
     robots=frozenset({"lkp@intel.com"}),

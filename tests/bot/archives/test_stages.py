@@ -21,7 +21,7 @@ from bot.archives.filing import MailFiler
 from bot.archives.prefilter import KeySet, Passes, Prefilter, decode_body, key_of_commit, key_of_title
 from bot.archives.public_inbox import read_epoch
 from bot.mail.message import parse
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.reading import read
 from bot.robot_reports.report import find_report
 from tests.bot.robot_reports.test_robot_reports import INVENTED
@@ -29,7 +29,7 @@ from tracker.domain.events import Verdict
 from tracker.models import Event, Message, PendingReference, Report, Suggestion
 from tracker.services import catalog
 
-BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
+BOT = BotSettings(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
 
 
 def stored() -> dict[str, Any]:
@@ -42,10 +42,10 @@ def stored() -> dict[str, Any]:
     }
 
 
-def take_all(mails: list[RawMail], identity: BotIdentity, now: datetime, size: int = 7) -> ReadTally:
+def take_all(mails: list[RawMail], settings: BotSettings, now: datetime, size: int = 7) -> ReadTally:
     """Read mails as a worker would, in small batches, in one transaction."""
-    prefilter = Prefilter(known_reports.tracked_keys(), identity, known_reports.awaited_keys())
-    filer = MailFiler(identity, now)
+    prefilter = Prefilter(known_reports.tracked_keys(), settings, known_reports.awaited_keys())
+    filer = MailFiler(settings, now)
     tally = ReadTally()
     for start in range(0, len(mails), size):
         passed = [batch.Passed(mail, prefilter.passes(mail.raw)) for mail in mails[start : start + size]]
@@ -55,7 +55,7 @@ def take_all(mails: list[RawMail], identity: BotIdentity, now: datetime, size: i
 
 @pytest.mark.long
 @pytest.mark.django_db
-def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: BotIdentity, now: datetime) -> None:
+def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: BotSettings, now: datetime) -> None:
     mails = list(read_mbox(shared / "threads-dev.mbox"))
     seen: list[dict[str, Any]] = []
     for seed in range(6):
@@ -77,7 +77,7 @@ def test_any_order_of_reading_gives_the_same_states(shared: Path, lkp: BotIdenti
 @pytest.mark.long
 @pytest.mark.django_db
 def test_stage_one_loses_nothing_that_parsing_everything_finds(
-    shared: Path, tmp_path: Path, lkp: BotIdentity, now: datetime
+    shared: Path, tmp_path: Path, lkp: BotSettings, now: datetime
 ) -> None:
     """A real list: what the prefilter drops names nothing that is tracked once all of it is read."""
     subprocess.run(
@@ -116,7 +116,7 @@ def test_no_query_for_mail_that_does_not_concern_us(now: datetime) -> None:
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_a_batch_costs_a_constant_number_of_queries_but_for_what_it_files(
-    shared: Path, lkp: BotIdentity, now: datetime
+    shared: Path, lkp: BotSettings, now: datetime
 ) -> None:
     mails = list(read_mbox(shared / "threads-dev.mbox"))
     take_all(mails, lkp, now)
@@ -215,7 +215,7 @@ def test_the_message_ids_of_stage_one_are_those_of_the_parser(value: bytes) -> N
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_two_workers_that_file_report_and_reply_at_the_same_moment(
-    shared: Path, lkp: BotIdentity, now: datetime
+    shared: Path, lkp: BotSettings, now: datetime
 ) -> None:
     """Neither saw what the other filed: whoever ends last brings them together."""
     mails = list(read_mbox(shared / "threads-dev.mbox"))
@@ -233,7 +233,7 @@ def test_two_workers_that_file_report_and_reply_at_the_same_moment(
 
 
 @pytest.mark.parametrize(("root", "passes"), [("", Passes.NOT), ("In-Reply-To: <z@x>\n", Passes.MAYBE)])
-def test_nothing_waits_for_a_mail_that_is_not_kept(lkp: BotIdentity, root: str, passes: Passes) -> None:
+def test_nothing_waits_for_a_mail_that_is_not_kept(lkp: BotSettings, root: str, passes: Passes) -> None:
     """Else the answers would be kept or not by where a reading was broken off."""
     head = "From: Kim <kim@dev.example>\nMessage-ID: <a@x>\nSubject: foo: -12.4% regression\n"
     prefilter = Prefilter((), lkp)
@@ -243,7 +243,7 @@ def test_nothing_waits_for_a_mail_that_is_not_kept(lkp: BotIdentity, root: str, 
 
 
 @pytest.mark.django_db
-def test_a_fix_waits_for_the_report_of_a_lab(lkp: BotIdentity, now: datetime) -> None:
+def test_a_fix_waits_for_the_report_of_a_lab(lkp: BotSettings, now: datetime) -> None:
     """A patch is read before a lab has bisected what it mends; the report comes by no mail."""
     patch = (
         "From: Dana <dana@dev.example>\nMessage-ID: <fix@dev.example>\nSubject: [PATCH] mm: mend the walk\n\n"
@@ -268,7 +268,7 @@ def test_a_fix_waits_for_the_report_of_a_lab(lkp: BotIdentity, now: datetime) ->
 
 @pytest.mark.slow
 @pytest.mark.django_db
-def test_an_orphan_waits_for_its_report_and_is_kept_once(shared: Path, lkp: BotIdentity, now: datetime) -> None:
+def test_an_orphan_waits_for_its_report_and_is_kept_once(shared: Path, lkp: BotSettings, now: datetime) -> None:
     mails = list(read_mbox(shared / "threads-dev.mbox"))
     reports = [mail for mail in mails if find_report(parse(mail.raw))]
     replies = [mail for mail in mails if mail not in reports]
@@ -285,7 +285,7 @@ def test_an_orphan_waits_for_its_report_and_is_kept_once(shared: Path, lkp: BotI
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_a_report_that_is_repeated_often_costs_no_more_each_time(
-    lkp: BotIdentity, now: datetime, django_assert_max_num_queries: Any
+    lkp: BotSettings, now: datetime, django_assert_max_num_queries: Any
 ) -> None:
     """Anybody can send a mail in a robot's name, and as often as he likes."""
     texts = [INVENTED.replace("202603110412", f"{number:012}") for number in range(120)]
@@ -297,7 +297,7 @@ def test_a_report_that_is_repeated_often_costs_no_more_each_time(
 
 
 @pytest.mark.django_db
-def test_names_past_all_measure_harm_their_own_mail_only(lkp: BotIdentity, now: datetime) -> None:
+def test_names_past_all_measure_harm_their_own_mail_only(lkp: BotSettings, now: datetime) -> None:
     wide = "".join(chr(0x1F300 + number % 700) for number in range(880))
     report = INVENTED.encode("latin-1")
     answers = [

@@ -94,7 +94,7 @@ def composed(world: World, **first_bad: object) -> list[str]:
     payload = world.result("b" * 40, "mm: a")
     payload["first_bad"] |= first_bad
     world.ingest(payload)
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     return list(parse(bytes(OutgoingMail.objects.get().raw)).references)
 
 
@@ -122,7 +122,7 @@ def test_a_patch_in_our_archive_brings_its_cover_letter(world: World) -> None:
     payload = world.result("b" * 40, "mm: a")
     payload["first_bad"]["trailers"] = [{"tag": "Link", "value": LORE + PATCH}]
     world.ingest(payload)
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     mail = OutgoingMail.objects.get(report__culprit__sha="b" * 40)
     assert parse(bytes(mail.raw)).references == (report.outgoing.get().message_id, "cover@dev.example", PATCH)
 
@@ -132,7 +132,7 @@ def test_a_link_to_a_report_is_no_patch(world: World) -> None:
     payload = world.result("b" * 40, "mm: a")
     payload["first_bad"]["trailers"] = [{"tag": "Link", "value": LORE + report.outgoing.get().message_id}]
     world.ingest(payload)
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     assert parse(bytes(OutgoingMail.objects.get(report__culprit__sha="b" * 40).raw)).references == ()
 
 

@@ -114,13 +114,13 @@ def test_what_is_there_is_walked_though_it_can_not_be_fetched(
     repository = clone(upstream, tmp_path / "clone", "--mirror")
     git.run(repository, "config", "remote.origin.url", str(tmp_path / "gone.git"))
     tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(repository))
-    _, error = follow(tree, world.identity, world.now, Patience(TIMEOUT, timedelta(seconds=9)))
+    _, error = follow(tree, world.settings, world.now, Patience(TIMEOUT, timedelta(seconds=9)))
     assert error.startswith(f"linus: {repository}: git fetch: fatal:")
     assert "\n" not in error
     assert Tree.objects.get().error == error
     assert Release.objects.filter(version="v9.0").exists()
     git.run(repository, "config", "remote.origin.url", str(upstream.path))
-    assert follow(tree, world.identity, world.now, Patience(TIMEOUT, timedelta(seconds=9)))[1] == ""
+    assert follow(tree, world.settings, world.now, Patience(TIMEOUT, timedelta(seconds=9)))[1] == ""
     assert Tree.objects.get().error == ""
 
 
@@ -128,16 +128,16 @@ def test_one_worker_at_a_time(db: None, world: World, upstream: Linux) -> None:
     tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(upstream.path))
     acquire(tree, timedelta(minutes=5))
     with pytest.raises(Busy, match="linus: another worker"):
-        follow(tree, world.identity, world.now, Patience(None, timedelta(seconds=9)))
+        follow(tree, world.settings, world.now, Patience(None, timedelta(seconds=9)))
     Tree.objects.update(holder="elsewhere 1 1")
     with pytest.raises(Busy):
-        follow(tree, world.identity, world.now, Patience(None, timedelta(seconds=9)))
+        follow(tree, world.settings, world.now, Patience(None, timedelta(seconds=9)))
     host = process_name(os.getpid()).rsplit(" ", 2)[0]
     Tree.objects.update(holder=f"{host.replace(host.split()[1], 'another-boot')} 1 0")  # of the same name
     with pytest.raises(Busy):
-        follow(tree, world.identity, world.now, Patience(None, timedelta(seconds=9)))
+        follow(tree, world.settings, world.now, Patience(None, timedelta(seconds=9)))
     Tree.objects.update(holder=f"{host} 1 0")
-    follow(tree, world.identity, world.now, Patience(None, timedelta(seconds=9)))  # who held it has died
+    follow(tree, world.settings, world.now, Patience(None, timedelta(seconds=9)))  # who held it has died
     assert Tree.objects.get().lease_until is None
 
 

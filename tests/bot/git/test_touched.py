@@ -103,7 +103,7 @@ def test_trees_that_do_not_know_it_or_are_broken_are_passed_over(linux: Linux, t
 def test_a_report_goes_to_those_whom_the_tree_names(world: World, linux: Linux) -> None:
     sha = change(linux, {"mm/vmscan.c": b"int b;\n"})
     world.ingest(world.result(sha, "mm/vmscan: walk cold folios first"))
-    compose_due(world.identity, world.later(), config=ComposeConfig(trees=(linux.path,)))
+    compose_due(world.settings, world.later(), config=ComposeConfig(trees=(linux.path,)))
     mail = OutgoingMail.objects.get()
     assert mail.recipients == ["dana@dev.example", "perf-reports@lists.example.org", MM[2], MM[0], MM[1]]
     assert ["andrea@dev.example", "Andrea Vale", "Cc", "maintainer of EXAMPLE MM"] in mail.people

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bot import config
 from bot.mail.message import parse
-from bot.mail.settings import BotIdentity, read_mailmap
+from bot.mail.settings import BotSettings, read_mailmap
 from bot.replies.reading import read
 from bot.replies.which_report import KnownReport
 from tracker.domain.events import Role
@@ -47,7 +47,7 @@ def test_every_address_of_a_person() -> None:
     ],
 )
 def test_roles(writer: str, role: Role) -> None:
-    lab = BotIdentity(
+    lab = BotSettings(
         aliases=read_mailmap(MAP),
         robots=frozenset({"bot@lab.example"}),
         operators=frozenset({"olga@lab.example", "olga lind"}),

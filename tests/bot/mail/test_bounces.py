@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.mail.bounces import Bounce, read_bounce
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from tracker.services.mail_transitions import is_dead
 
 RETURNED = "202609011200.7d3e91c0-perfbot@bot.example.org"
@@ -158,7 +158,7 @@ def test_who_is_dead(reason: str, dead: bool) -> None:
 
 
 def test_a_return_path_names_a_report_and_one_of_its_mails() -> None:
-    bot = BotIdentity(address="perfbot@bot.example.org")
+    bot = BotSettings(address="perfbot@bot.example.org")
     path = bot.return_path("7d3e91c0a45b28f6", RETURNED)
     assert path.startswith("perfbot+7d3e91c0a45b28f6.")
     assert path != replace(bot, secret=b"another").return_path("7d3e91c0a45b28f6", RETURNED)

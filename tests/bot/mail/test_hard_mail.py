@@ -10,13 +10,13 @@ import pytest
 from bot.mail import quoting
 from bot.mail.body import as_text
 from bot.mail.message import ParsedMail, parse
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.reading import Reading, read
 from bot.replies.sender_kind import SenderKind
 from bot.robot_reports.report import find_report
 from tests.world import DIFF
 
-BOT = BotIdentity(address="perfbot@bot.example.org", base_url="https://perf.example.org")
+BOT = BotSettings(address="perfbot@bot.example.org", base_url="https://perf.example.org")
 HEAD = "From: Dana Brook <dana@dev.example>\nMessage-ID: <a@dev.example>\n"
 
 

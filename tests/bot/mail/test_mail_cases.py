@@ -11,7 +11,7 @@ import pytest
 
 from bot.explain import explain
 from bot.mail.message import ParsedMail, parse
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.effects import effects_of
 from bot.replies.reading import Reading, read
 from bot.replies.rules.notation import Relation, Standpoint
@@ -95,14 +95,14 @@ _ABSENT = [pytest.param({"name": "none"}, marks=pytest.mark.skip(reason=_NOT_HER
 
 
 @pytest.mark.parametrize("case", CASES or _ABSENT, ids=lambda case: case["name"])
-def test_case(case: dict[str, Any], identity: BotIdentity, request: pytest.FixtureRequest) -> None:
+def test_case(case: dict[str, Any], bot_settings: BotSettings, request: pytest.FixtureRequest) -> None:
     if case["name"] in NOT_YET:
         request.applymarker(pytest.mark.xfail(strict=True, reason="not yet"))
     raw = case["raw"].encode(case.get("encoding", "utf-8"))
-    (output,) = explain([raw], identity, [KNOWN])
+    (output,) = explain([raw], bot_settings, [KNOWN])
     mail = parse(raw)
     for key, expected in case["expect"].items():
-        found = CHECKS[key](mail, read(mail, identity), output)
+        found = CHECKS[key](mail, read(mail, bot_settings), output)
         if key == "body_contains":
             assert expected in found
         elif key == "date_utc":

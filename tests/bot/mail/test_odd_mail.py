@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from bot.explain import explain
 from bot.mail.body import as_text
 from bot.mail.message import MAX_LINES, MAX_TEXT, parse
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.commands import find_commands
 from bot.replies.which_report import KnownReport
 
-BOT = BotIdentity(address="perfbot@bot.example.org", base_url="https://perf.example.org", trust_policy="open")
+BOT = BotSettings(address="perfbot@bot.example.org", base_url="https://perf.example.org", trust_policy="open")
 KNOWN = KnownReport("7d3e91c0a45b28f6", "7d3e91c0a45b28f6", "", ("202603110412.7d3e91c0-perfbot@bot.example.org",))
 HEAD = """\
 From: Dana Brook <dana@dev.example>

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from bot.mail import headers, quoting
 from bot.mail.message import parse
 from bot.mail.patches import bare_title, find_links, find_patches, find_trailers, fixed_commits, is_posting, version_of
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.commands import Commands, find_commands
 from bot.replies.reading import find_notice, read
 from bot.replies.sender_kind import SenderKind, kind_of
 from tests.world import DIFF
 
-BOT = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}))
+BOT = BotSettings(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}))
 
 
 def mail_bytes(body: str, **more: str) -> bytes:

@@ -135,9 +135,9 @@ def test_what_was_erased_does_not_come_back(world: World, now: datetime) -> None
     answer(world, report, "Thanks! I am working on a patch, it will be ready on Monday.")
     erase(DANA.email, now)
     events = Event.objects.count()
-    replay_all(world.identity, now)
+    replay_all(world.settings, now)
     for source in open_sources(str(world.inbox.path)):
-        read_source(source, world.identity, now, again=True)
+        read_source(source, world.settings, now, again=True)
     assert not Message.objects.filter(author_email=DANA.email).exists()
     assert not any(b"ready on Monday" in each.raw for each in RawMessage.objects.all())
     assert Event.objects.count() == events
@@ -157,7 +157,7 @@ def test_what_waited_for_its_report_and_was_erased_does_not_come_back(
     world.report("mm: a", "b" * 40)  # which names what it waited for
     for again in (False, True):
         for source in open_sources(str(mbox)):
-            read_source(source, world.identity, now, again=again)
+            read_source(source, world.settings, now, again=again)
     assert not any(b"secret plan" in each.raw for each in RawMessage.objects.all())
     assert not Message.objects.filter(own_text__contains="secret").exists()
     assert not Event.objects.filter(kind="fix_proposed").exists()

@@ -24,14 +24,14 @@ def settle(world: World) -> None:
 def test_what_a_rule_held_waits_for_a_person(world: World) -> None:
     """A person may have approved it since; its reason may be gone by the time that it is checked again."""
     world.ingest(world.result("b" * 40, "mm: a"))
-    compose_due(world.identity, world.now, approve_first=True)
+    compose_due(world.settings, world.now, approve_first=True)
     reason = "rule 1 of the policy"
     mail_transitions.transition(OutgoingMail.objects.all(), OutgoingState.HELD, "x", world.now, reason, reason=reason)
     settle(world)
     [mail] = OutgoingMail.objects.all()
     assert mail.decided_by_person
     OutgoingMail.objects.update(stale=True, looked_at=None)
-    compose_due(world.identity, world.now + timedelta(days=30), approve_first=False)
+    compose_due(world.settings, world.now + timedelta(days=30), approve_first=False)
     assert OutgoingMail.objects.get().state == OutgoingState.HELD
 
 

@@ -33,7 +33,7 @@ from tracker.services import mail_transitions
 def mail(world: World) -> OutgoingMail:
     """An approved mail about a fresh report."""
     world.ingest(world.result(world.commit("mm: a"), "mm: a"))
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     return OutgoingMail.objects.get()
 
 
@@ -52,8 +52,8 @@ def test_an_approved_mail_is_sent_once_and_the_report_is_told(mail: OutgoingMail
 def test_one_connection_carries_many(world: World, moody: tuple[Moody, Server]) -> None:
     for number in range(5):
         world.ingest(world.result(world.commit(f"mm: {number}"), f"mm: {number}"))
-    assert compose_due(world.identity, world.now, approve_first=False) == 5
-    assert compose_due(world.identity, world.now, approve_first=False) == 0  # a report is told once
+    assert compose_due(world.settings, world.now, approve_first=False) == 5
+    assert compose_due(world.settings, world.now, approve_first=False) == 0  # a report is told once
     assert send(moody[1]) == {SendStatus.SENT: 5}
     assert len(moody[0].taken) == 5
 
@@ -130,7 +130,7 @@ def test_no_server_at_all_is_later(mail: OutgoingMail) -> None:
 def test_a_wrong_password_fails_no_mail(world: World, moody: tuple[Moody, Server]) -> None:
     for number in range(3):
         world.ingest(world.result(world.commit(f"mm: {number}"), f"mm: {number}"))
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     server = Server("127.0.0.1", moody[1].port, user="bot", password="wrong", timeout=5)
     assert send(server) == {SendStatus.NO_SERVER: 1}  # and the next ones are not even tried
     assert set(OutgoingMail.objects.values_list("state", flat=True)) == {OutgoingState.APPROVED}
@@ -185,10 +185,10 @@ def test_a_claimed_mail_is_not_claimed_again(mail: OutgoingMail) -> None:
 
 
 def test_a_mail_to_nobody_is_held_with_the_reason(world: World) -> None:
-    world.identity = type(world.identity)(address=world.identity.address)
+    world.settings = type(world.settings)(address=world.settings.address)
     first_bad = {"sha": "b" * 40, "subject": "mm: a", "author": {"email": "stable@kernel.org"}}
     world.ingest(world.result("b" * 40, "mm: a", first_bad=first_bad))
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     held = OutgoingMail.objects.get()
     assert (held.state, "no recipients" in held.reason) == (OutgoingState.HELD, True)
 

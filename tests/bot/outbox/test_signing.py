@@ -29,7 +29,7 @@ PUBLIC = base64.b64encode(bytes(SigningKey(bytes(range(32))).verify_key))
 def sent(world: World, signing: Signing) -> bytes:
     """What a receiver gets of a real report."""
     world.ingest(world.result("b" * 40, "mm: größer ± 3"))
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     mood = Moody()
     with mail_server(mood) as server:
         assert sum(send(server, signing=signing).values()) == 1
@@ -94,7 +94,7 @@ def test_a_mail_that_can_not_be_signed_does_not_leave(world: World) -> None:
     with pytest.raises(Unsigned):
         Signing(DkimKey("bot.example.org", "s1", b"no key")).sign(b"From: a@b\r\n\r\n")
     world.ingest(world.result("b" * 40, "mm: a"))
-    compose_due(world.identity, world.now, approve_first=False)
+    compose_due(world.settings, world.now, approve_first=False)
     mood = Moody()
     with mail_server(mood) as server:
         send(server, signing=Signing(DkimKey("bot.example.org", "s1", b"no key")))

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.reading import Reading, understand
 from bot.replies.rules.notation import Relation, Standpoint
 from bot.replies.which_report import cures, is_backport, is_candidate_fix, is_in_series, speaks_to
 from tracker.domain.events import Role
 
 ROBOT = "lkp@robot.example"
-IDENTITY = BotIdentity(address="perfbot@bot.example.org", robots=frozenset({ROBOT}), trust_policy="open")
+IDENTITY = BotSettings(address="perfbot@bot.example.org", robots=frozenset({ROBOT}), trust_policy="open")
 TITLE = "mm/vmscan: walk cold folios first"
 DIFF = "--- a/mm/vmscan.c\n+++ b/mm/vmscan.c\n@@ -1,2 +1,2 @@\n-a\n+b\n"
 

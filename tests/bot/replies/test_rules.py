@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bot.mail.message import parse
 from bot.mail.quoting import lines_in_context
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.replies.classifier import Model, Opinion
 from bot.replies.effects import candidate_helps, content_effects, effects_by_rules, effects_of, holds_table, intents_of
 from bot.replies.reading import Reading, read
@@ -23,7 +23,7 @@ from bot.replies.rules.notation import NOTHING, Effect, Mode, Relation, Standpoi
 from bot.replies.sentences import has_content, own_sentences
 from tracker.domain.events import Role
 
-LAB = BotIdentity(
+LAB = BotSettings(
     address="perfbot@bot.example.org", robots=frozenset({"lab@lab.example"}), operators=frozenset({"olga@lab.example"})
 )
 DEVELOPER = "From: Dana Brook <dana@dev.example>\nTo: Olga Lind <olga@lab.example>\nCc: Lee Park <lee@dev.example>\n"

@@ -59,7 +59,7 @@ def test_a_doubtful_result_is_held_with_the_reason(world: World, changes: dict[s
     report = Report.objects.get()
     assert BisectResult.objects.get().held == reason
     assert report.held == reason
-    assert compose_due(world.identity, world.now) == 0
+    assert compose_due(world.settings, world.now) == 0
 
 
 def test_a_culprit_without_an_author_is_held(world: World, client: Client) -> None:
@@ -121,7 +121,7 @@ def test_the_click_lets_a_report_go(world: World, admin_client: Client) -> None:
     report = Report.objects.get()
     admin_client.post("/admin/tracker/report/", {"action": "release", "_selected_action": [report.pk]})
     assert Report.objects.get().held == ""
-    assert compose_due(world.identity, world.now) == 1
+    assert compose_due(world.settings, world.now) == 1
     row = BisectResult.objects.get()
     assert (row.held, row.note) == ("", "was held: the culprit is a merge commit")
     assert "lab-bbbbbbbb" not in admin_client.get("/results/?held=1").content.decode()
@@ -153,7 +153,7 @@ def test_what_is_held_is_in_no_mail(world: World) -> None:
         SHA, "mm: a", id="doubtful", machine={"id": "lab7-m9", "cpus": 8}, **measured([1000.0], [500.0])
     )
     world.ingest(world.result(SHA, "mm: a"), doubtful)
-    assert compose_due(world.identity, world.now) == 1
+    assert compose_due(world.settings, world.now) == 1
     assert b"lab7-m9" not in bytes(OutgoingMail.objects.get().raw)
 
 
@@ -173,7 +173,7 @@ def test_other_outcomes_are_stored_and_shown_and_never_reported(world: World, cl
     world.ingest(world.result(SHA, "mm: a", outcome=outcome))
     assert BisectResult.objects.get().outcome == outcome
     assert not Report.objects.exists()
-    assert compose_due(world.identity, world.now) == 0
+    assert compose_due(world.settings, world.now) == 0
     assert not OutgoingMail.objects.exists()
     page = client.get(f"/results/?outcome={outcome}").content.decode()
     assert "lab/lab-bbbbbbbb" in page
@@ -204,7 +204,7 @@ def test_a_mail_and_a_page_have_an_end(world: World, client: Client) -> None:
     one = {**result["measurements"][0], "role": "monitor"}
     result["measurements"] += [{**one, "metric": f"vmstat.m{number}"} for number in range(800)]
     world.ingest(result)
-    assert compose_due(world.identity, world.now) == 1
+    assert compose_due(world.settings, world.now) == 1
     assert bytes(OutgoingMail.objects.get().raw).count(b"  vmstat.m") <= 300 + 3  # the first screen names three
     assert client.get(f"/report/{SHA}/").content.decode().count('<th scope="row" class="m v">') == 500
 
@@ -215,7 +215,7 @@ def test_long_names_make_no_mail_too_large(world: World) -> None:
     name = "perf-profile.calltrace.cycles-pp." + "do_syscall_64." * 18
     result["measurements"] += [{**one, "metric": f"{name}f{number}"} for number in range(400)]
     world.ingest(result)
-    assert compose_due(world.identity, world.now) == 1
+    assert compose_due(world.settings, world.now) == 1
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.reason) == ("composed", "")
     assert 60_000 < len(bytes(mail.raw)) < 100_000

@@ -61,11 +61,11 @@ def test_a_regression_leads_before_an_improvement(world: World) -> None:
 
 def test_a_mail_that_waits_is_composed_again_under_its_message_id(world: World) -> None:
     world.ingest(worse(world, 700))
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     before = OutgoingMail.objects.get()
     world.later()
     world.ingest(worse(world, 600, id="2", machine=OTHER))
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     after = OutgoingMail.objects.get()
     assert after.message_id == before.message_id
     assert (before.subject, after.subject) == (
@@ -74,13 +74,13 @@ def test_a_mail_that_waits_is_composed_again_under_its_message_id(world: World) 
     )
     assert b"lab7-m2" in bytes(after.raw)
     assert bytes(after.raw).count(before.message_id.encode()) == 2
-    assert compose_due(world.identity, world.later()) == 0
+    assert compose_due(world.settings, world.later()) == 0
     assert OutgoingMail.objects.get().composed_at == after.composed_at  # and not a third time
 
 
 def test_once_the_mail_is_approved_the_headline_stays(world: World) -> None:
     world.ingest(worse(world, 700))
-    compose_due(world.identity, world.later(), approve_first=False)
+    compose_due(world.settings, world.later(), approve_first=False)
     world.ingest(worse(world, 600, id="2", machine=OTHER))
     report = Report.objects.get()
     assert headline(report) == "lab7-m1"
@@ -152,7 +152,7 @@ def test_what_is_there_later_and_what_has_gone(world: World) -> None:
     assert Event.objects.get().tag == "v9.1-rc4"
     world.ingest(later(world, 2, "v9.1", outcome="not-reproduced"))
     assert status_text(report) == "but the regression has disappeared in v9.1"
-    assert compose_due(world.identity, world.now) == 0  # nobody needs to hear of it now
+    assert compose_due(world.settings, world.now) == 0  # nobody needs to hear of it now
     world.ingest(later(world, 3, "v9.2-rc1"))
     assert state(report) == "no_response"
 
@@ -360,10 +360,10 @@ def test_a_tree_puts_a_guessed_pair_the_right_way_round(
 
 def test_what_was_sent_is_not_composed_again(world: World) -> None:
     world.ingest(worse(world, 700))
-    compose_due(world.identity, world.later(), approve_first=False)
+    compose_due(world.settings, world.later(), approve_first=False)
     mail = OutgoingMail.objects.get()
     mail_transitions.mark_sent(mail.message_id, world.now, world.now)
     world.later()
     world.ingest(worse(world, 600, id="2", machine=OTHER))
-    compose_due(world.identity, world.later(), approve_first=False)
+    compose_due(world.settings, world.later(), approve_first=False)
     assert bytes(OutgoingMail.objects.get().raw) == bytes(mail.raw)

@@ -183,7 +183,7 @@ def test_a_direction_frees_what_never_moved_far_enough(world: World) -> None:
 
 def composed(world: World) -> OutgoingMail:
     world.ingest(result_data(world, C, "c", 1000, 700))
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     return OutgoingMail.objects.get()
 
 
@@ -192,7 +192,7 @@ def test_a_mail_about_to_change_can_not_be_approved(world: World) -> None:
     world.now -= timedelta(days=1)  # another clock must not matter
     world.ingest(result_data(world, C, "d", 1000, 400, machine={"id": "lab7-m2", "cpus": 8}))
     assert not act(mail, "approve")
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     mail.refresh_from_db()
     assert mail.subject.endswith("-60.0% regression")
     assert act(mail, "approve")
@@ -202,7 +202,7 @@ def test_the_operators_headline_reaches_the_mail(world: World) -> None:
     mail = composed(world)
     world.ingest(result_data(world, C, "d", 1000, 1400, machine={"id": "lab7-m2", "cpus": 8}))
     regrading.set_headline(Finding.objects.get(headline=False))
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     mail.refresh_from_db()
     assert mail.subject.endswith("40.0% improvement")
 
@@ -211,7 +211,7 @@ def test_what_nobody_should_be_told_any_more_is_held(world: World) -> None:
     mail = composed(world)
     gone = {"created_at": (world.now + timedelta(days=2)).isoformat(), "bad": {"sha": "4" * 40, "describe": "v9.1"}}
     world.ingest(result_data(world, C, "gone", 1000, 1000, outcome="not-reproduced", **gone))
-    compose_due(world.identity, world.later())
+    compose_due(world.settings, world.later())
     mail.refresh_from_db()
     assert mail.state == "held"
     assert "closed before any mail was sent: but the regression has disappeared in v9.1" in mail.reason

@@ -51,7 +51,7 @@ def test_a_result_that_can_not_be_read_any_more_stays_as_it_was(results: None) -
 
 
 def test_a_mail_that_waits_is_composed_again(results: None, world: World) -> None:
-    compose_due(world.identity, world.now, approve_first=True)
+    compose_due(world.settings, world.now, approve_first=True)
     assert set(OutgoingMail.objects.values_list("stale", flat=True)) == {False}
     Finding.objects.update(new_mean=2.0)
     read_again()

@@ -16,7 +16,7 @@ from benchmarks.accuracy.robot_reports import DATASETS, OUTSIDE_REPORT, compared
 from bot.archives.files import read_mbox
 from bot.explain import report_json
 from bot.mail.message import parse
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.robot_reports.fields import MachineParts, Origin, find_origin, find_tags, machine_parts
 from bot.robot_reports.report import Recogniser, find_report
 from tests.conftest import ROOT
@@ -141,7 +141,7 @@ def test_tags_with_and_without_their_bar() -> None:
 
 
 @pytest.mark.slow
-def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: BotIdentity, db: None, now: datetime) -> None:
+def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: BotSettings, db: None, now: datetime) -> None:
     """What the data's reader found of a report with further impact stands in the database after reading it."""
     from bot.archives.reader import read_source
     from bot.archives.sources import open_sources
@@ -169,7 +169,7 @@ def test_a_report_is_filed_with_all_its_numbers(shared: Path, lkp: BotIdentity, 
 
 @pytest.mark.slow
 def test_all_rows_are_kept_small_and_shown_on_demand(
-    shared: Path, lkp: BotIdentity, client: Client, db: None, now: datetime, django_assert_num_queries: Any
+    shared: Path, lkp: BotSettings, client: Client, db: None, now: datetime, django_assert_num_queries: Any
 ) -> None:
     from bot.archives.reader import read_source
     from bot.archives.sources import open_sources

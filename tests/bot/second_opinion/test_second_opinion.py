@@ -97,7 +97,7 @@ def unsure(world: World) -> Report:
 
 
 def ask(world: World, url: str, **changes: Any) -> int:
-    return ask_about_replies(Endpoint(url, "tiny-1", **changes), world.identity, world.now, 50)
+    return ask_about_replies(Endpoint(url, "tiny-1", **changes), world.settings, world.now, 50)
 
 
 def test_that_it_is_a_response_is_known_already(world: World, unsure: Report, reader: ReaderServer, url: str) -> None:
@@ -131,8 +131,8 @@ def test_an_answer_is_suggested_with_its_evidence_and_asked_for_once(
 def test_a_replay_needs_no_second_question(
     world: World, unsure: Report, reader: ReaderServer, url: str, settings: Any
 ) -> None:
-    settings.PERFWORK_BOT_ADDRESS, settings.PERFWORK_TRUST = world.identity.address, world.identity.trust_policy
-    settings.PERFWORK_BASE_URL = world.identity.base_url
+    settings.PERFWORK_BOT_ADDRESS, settings.PERFWORK_TRUST = world.settings.address, world.settings.trust_policy
+    settings.PERFWORK_BASE_URL = world.settings.base_url
     ask(world, url)
     call_command("replay", "--all", verbosity=0)
     assert Suggestion.objects.filter(rule="second_opinion").count() == 1
@@ -220,8 +220,8 @@ def test_so_many_questions_a_day_and_none_about_old_mail(
     world: World, unsure: Report, reader: ReaderServer, url: str
 ) -> None:
     endpoint = Endpoint(url, "tiny-1")
-    assert ask_about_replies(endpoint, world.identity, world.now, 0) == 0
-    assert ask_about_replies(endpoint, world.identity, world.now + timedelta(days=90), 5) == 0
+    assert ask_about_replies(endpoint, world.settings, world.now, 0) == 0
+    assert ask_about_replies(endpoint, world.settings, world.now + timedelta(days=90), 5) == 0
     assert reader.asked == []
 
 

@@ -52,7 +52,7 @@ class Lab:
         return self.linux("log", "-1", "--format=%cI", sha)
 
     def walk(self) -> None:
-        follow(self.tree, self.world.identity, self.world.later(), Patience(None, timedelta(hours=1)))
+        follow(self.tree, self.world.settings, self.world.later(), Patience(None, timedelta(hours=1)))
         self.tree.refresh_from_db()
         call_command("ingest", str(self.folder / "1.csv"))  # looks at stale curves, as the worker does
 

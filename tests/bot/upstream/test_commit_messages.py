@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.git.inspection import inspect
 from bot.git.repository import LogCommit
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.upstream.matching import (
     MAX_NAMED,
     Context,
@@ -27,7 +27,7 @@ from tests.world import DANA, LEE, START, World, message_id, state
 from tracker.domain.events import Part
 from tracker.models import Landing, Report
 
-US = BotIdentity(
+US = BotSettings(
     address="perfbot@bot.example.org", base_url="https://perf.example.org", robots=frozenset({"lkp@robots.example"})
 )
 SHA, FIX = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d", "f" * 20 + "0" * 20
@@ -262,9 +262,9 @@ def test_a_message_may_hold_any_control_letter(kernel: Kernel) -> None:
 def test_two_reports_that_begin_alike(kernel: Kernel) -> None:
     """Seven digits may mean two culprits: then nobody knows, whatever the robot's credit says."""
     one, two = kernel.report("1234567" + "a" * 33, "mm: a"), kernel.report("1234567" + "b" * 33, "mm: b")
-    kernel.git.commit("mm: fix", f"Fixes: 1234567\nReported-by: robot <{next(iter(kernel.world.identity.robots))}>")
+    kernel.git.commit("mm: fix", f"Fixes: 1234567\nReported-by: robot <{next(iter(kernel.world.settings.robots))}>")
     kernel.git.commit(
-        "mm: fix b", f"Fixes: 1234567bbbbb\nReported-by: robot <{next(iter(kernel.world.identity.robots))}>"
+        "mm: fix b", f"Fixes: 1234567bbbbb\nReported-by: robot <{next(iter(kernel.world.settings.robots))}>"
     )
     kernel.git.tag("v9.1-rc1")
     kernel.walk("linus")

@@ -361,7 +361,7 @@ def test_a_worker_that_lost_its_tree_stores_nothing(kernel: Kernel, monkeypatch:
 
     monkeypatch.setattr(walk, "walk", slow)
     with pytest.raises(Busy, match="another worker took over"):
-        follow(tree, kernel.world.identity, kernel.world.now, Patience(None, timedelta(minutes=5)))
+        follow(tree, kernel.world.settings, kernel.world.now, Patience(None, timedelta(minutes=5)))
     assert state(report) == "no_response"
 
 

@@ -14,7 +14,7 @@ from bot.errors import Unreadable
 from bot.git import repository as git
 from bot.git.history import Graph, read_log
 from bot.git.repository import Refs, read_refs
-from bot.mail.settings import BotIdentity
+from bot.mail.settings import BotSettings
 from bot.upstream.tracking import track
 from tests.made_history import build, history
 from tracker.domain import versions
@@ -111,8 +111,8 @@ def test_step_by_step_they_land_where_one_walk_says(db: None, tmp_path: Path, ro
         if number == half:
             follow(late, tmp_path / "whole.git")
         if number % 3 or number > half:
-            track(Tree.objects.get(pk=tree.pk), BotIdentity(), NOW)
-    track(Tree.objects.get(pk=tree.pk), BotIdentity(), NOW)
+            track(Tree.objects.get(pk=tree.pk), BotSettings(), NOW)
+    track(Tree.objects.get(pk=tree.pk), BotSettings(), NOW)
     ours = dict(Landing.objects.exclude(tag="").values_list("commit__sha", "tag"))
     tracked = sorted({*early, *late})
     heads = ["--branches"] if role == TreeRole.STABLE else ["master"]

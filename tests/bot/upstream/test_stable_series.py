@@ -158,5 +158,5 @@ def test_a_tree_that_is_no_stable_one_any_more_says_nothing(kernel: Kernel) -> N
     tree = Tree.objects.get(name="stable")
     tree.role, tree.cursor = "maintainer", ""
     tree.save()
-    track(tree, kernel.world.identity, kernel.world.now)
+    track(tree, kernel.world.settings, kernel.world.now)
     assert not StableSeries.objects.exists()

@@ -73,7 +73,7 @@ def test_a_revert_in_a_maintainers_tree_drops_what_is_only_there(world: World) -
 
 def test_a_fix_that_credits_our_tagged_address(world: World) -> None:
     report = world.report()
-    world.commit("mm: charge once", f"Reported-by: Perfwork <{world.identity.tagged(report.tag)}>")
+    world.commit("mm: charge once", f"Reported-by: Perfwork <{world.settings.tagged(report.tag)}>")
     world.tag("v9.1-rc1")
     world.track()
     assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc1"
@@ -134,7 +134,7 @@ def test_what_is_no_repository_is_said_in_a_line(world: World, kind: str, tmp_pa
             each.write_bytes(b"junk")
     tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(repository))
     with pytest.raises(Unreadable, match=str(repository)) as error:
-        track(tree, world.identity, world.now)
+        track(tree, world.settings, world.now)
     assert "\n" not in str(error.value)
     assert not Release.objects.filter(version="v9.0").exists()
 
@@ -148,7 +148,7 @@ def test_a_shallow_clone_is_refused_with_what_to_do(world: World, tmp_path: Path
     with pytest.raises(
         Unreadable, match=r"shallow\.git: a shallow clone lacks the history: run `git fetch --unshallow`"
     ):
-        track(tree, world.identity, world.now)
+        track(tree, world.settings, world.now)
 
 
 def test_a_broken_clone_inside_another_repository_is_not_mistaken_for_it(world: World, tmp_path: Path) -> None:
@@ -158,5 +158,5 @@ def test_a_broken_clone_inside_another_repository_is_not_mistaken_for_it(world: 
     (broken / "HEAD").write_text("ref: refs/heads/master\n")
     tree = Tree.objects.create(name="linus", role=TreeRole.MAINLINE, path=str(broken))
     with pytest.raises(Unreadable, match=r"broken\.git"):
-        track(tree, world.identity, world.now)
+        track(tree, world.settings, world.now)
     assert Report.objects.count() == 0
