@@ -13,7 +13,7 @@ from bot.mail.patches import answered_posting, is_answer
 from bot.mail.settings import BotSettings
 from bot.replies.effects import MERE_RESPONSE, FoundIntent, effects_of, events_of, intents_of, reported_event, settled
 from bot.replies.reading import Reading, understand
-from bot.replies.rules.notation import NOTHING, Effect, Mode, Relation, Standpoint, name_of
+from bot.replies.rules.notation import NOTHING, Effect, MailContext, Mode, Relation, name_of
 from bot.replies.sender_kind import SenderKind
 from bot.replies.training import nearest
 from bot.replies.which_report import KnownReport, KnownReports, person_keys
@@ -294,35 +294,33 @@ def _explain_one(
     mail = reading.mail
     relations = known_reports.relations(reading) if not robot_report else {}
     effects: tuple[Effect, ...] = (NOTHING,)
-    standpoint = Standpoint(Relation.THREAD)
+    context = MailContext(Relation.THREAD)
     for report_id, relation in relations.items():
-        report_standpoint = known_reports.standpoint(reading, report_id, relation, settings)
-        report_effects = effects_of(reading, report_standpoint, settings.trust_policy)
+        report_context = known_reports.context(reading, report_id, relation, settings)
+        report_effects = effects_of(reading, report_context, settings.trust_policy)
         if not effects[0].kind:
-            effects, standpoint = report_effects, report_standpoint
+            effects, context = report_effects, report_context
         if report_id in input_reports:
-            _add_events(input_reports[report_id], settled(report_effects), mail, report_standpoint)
+            _add_events(input_reports[report_id], settled(report_effects), mail, report_context)
     if relations and not robot_report:
         first, relation = next(iter(relations.items()))
         known_reports.file(mail.message_id, first, known_reports.thread_for(reading, first, relation))
     if not relations and reading.notice and reading.kind is SenderKind.ROBOT:
         # About no known report: shown anyway, since it changes nothing.
-        effects = effects_of(reading, standpoint, settings.trust_policy)
+        effects = effects_of(reading, context, settings.trust_policy)
     return _as_json(
         reading,
         robot_report,
         list(relations) or ([robot_report.culprit] if robot_report else []),
         effects,
-        standpoint,
+        context,
         rows,
         why,
     )
 
 
-def _add_events(
-    input_report: _InputReport, effects: Iterable[Effect], mail: ParsedMail, standpoint: Standpoint
-) -> None:
-    for effect, event in events_of(effects, mail, standpoint.role, mail.date or _EPOCH):
+def _add_events(input_report: _InputReport, effects: Iterable[Effect], mail: ParsedMail, context: MailContext) -> None:
+    for effect, event in events_of(effects, mail, context.role, mail.date or _EPOCH):
         if effect.mode is Mode.AUTO:
             input_report.acted.append(event)
         if effect.mode is not Mode.NONE:
@@ -334,7 +332,7 @@ def _as_json(
     robot_report: RobotReport | None,
     report_ids: list[str],
     effects: tuple[Effect, ...],
-    standpoint: Standpoint,
+    context: MailContext,
     rows: bool,
     why: bool,
 ) -> dict[str, Any]:
@@ -356,10 +354,9 @@ def _as_json(
         "links": [each.url for each in reading.links],
         "report": report_json(robot_report, mail, rows=rows) if robot_report else None,
         "trust": {"verdict": reading.trust.verdict.value, "by": reading.trust.by or None},
-        "role": standpoint.role.value if standpoint.role else None,
+        "role": context.role.value if context.role else None,
         "intents": [
-            {"name": each.intent.value, "evidence": each.evidence}
-            for each in _intents(reading, robot_report, standpoint)
+            {"name": each.intent.value, "evidence": each.evidence} for each in _intents(reading, robot_report, context)
         ],
         "effect": _effect_json(effects[0]),
         "effects": [
@@ -371,9 +368,9 @@ def _as_json(
     }
 
 
-def _intents(reading: Reading, robot_report: RobotReport | None, standpoint: Standpoint) -> tuple[FoundIntent, ...]:
+def _intents(reading: Reading, robot_report: RobotReport | None, context: MailContext) -> tuple[FoundIntent, ...]:
     """Return the intents of a reply, each name once; a report has none."""
-    found = intents_of(reading, improvement=standpoint.improvement) if not robot_report else ()
+    found = intents_of(reading, improvement=context.improvement) if not robot_report else ()
     return tuple({each.intent: each for each in reversed(found)}.values())[::-1]
 
 

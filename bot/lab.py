@@ -26,9 +26,9 @@ from tracker.domain.events import Awaited, EventData, EventKind, Grade, Verdict
 from tracker.domain.lab_jobs import (
     SENTENCES,
     UNFINISHED,
-    Debt,
     JobOutcome,
     MeasuredMetric,
+    PendingRequest,
     Request,
     measured_metrics,
     metrics_of,
@@ -266,22 +266,22 @@ def open_jobs(settings: BotSettings, trees: Sequence[Path], now: datetime) -> in
     A patch that applies to none of its possible bases in a followed tree ends its job at once.
     """
     found = lab_jobs.owed_reports(MOST)
-    owed = {(each.report.pk, debt.event.key): (each, debt) for each in found for debt in each.debts}
+    owed = {(each.report.pk, pending.event.key): (each, pending) for each in found for pending in each.pending_requests}
     lab_jobs.withdraw_all_but(owed.keys(), UNFINISHED if len(found) < MOST else ())
     rows = LabJob.objects.filter(report__in=[each.report for each in found])
     known = set(rows.values_list("report", "event_key"))
     opened = 0
-    for key, (each, debt) in owed.items():
+    for key, (each, pending) in owed.items():
         if key not in known:
             events = [event.value() for event in each.events]
-            opened += _try_open(each.report, debt, events, settings, trees, now)
+            opened += _try_open(each.report, pending, events, settings, trees, now)
     lab_jobs.reopen(known & owed.keys())
     return opened
 
 
 def _try_open(
     report: Report,
-    debt: Debt,
+    pending: PendingRequest,
     events: Sequence[EventData],
     settings: BotSettings,
     trees: Sequence[Path],
@@ -289,18 +289,18 @@ def _try_open(
 ) -> bool:
     """Open one job; a mail or a tree that can't be read keeps no other from being opened."""
     try:
-        candidate = _candidate(events, debt.event)
-        patch = requested_patch(debt.event.message_id, candidate) if debt.request in _WITH_PATCH else NONE
+        candidate = _candidate(events, pending.event)
+        patch = requested_patch(pending.event.message_id, candidate) if pending.request in _WITH_PATCH else NONE
         found = _checked(patch, report, trees)
-        proven = settings.trust_policy == "open" or _is_proven(debt.event, patch, events)
+        proven = settings.trust_policy == "open" or _is_proven(pending.event, patch, events)
         with transaction.atomic():
-            job = lab_jobs.open_job(report, debt, now, **_columns(patch, found, debt.event, proven=proven))
+            job = lab_jobs.open_job(report, pending, now, **_columns(patch, found, pending.event, proven=proven))
             # A stranger's patch is not answered, and a report gets such an answer once a day.
             if job and job.applies is False and proven and not lab_jobs.answered_lately(report, now):
                 record_outcome(job, JobOutcome.NOT_APPLIED, found.error, now)
             return job is not None
     except Exception:  # bad mail, or a broken tree
-        log.exception("%s: the job for %s could not be opened", report.culprit.sha10, debt.event.key)
+        log.exception("%s: the job for %s could not be opened", report.culprit.sha10, pending.event.key)
         return False
 
 

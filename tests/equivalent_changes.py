@@ -30,7 +30,7 @@ EQUIVALENT: Mapping[str, Sequence[tuple[str, str]]] = {
         ("signed_by_developer", "if (found_names) or True"),
         ("signed_by_developer", 'if found_names else "XXXX"'),
         ("signed_by_developer", '(identity or "XXXX")'),
-        ("judge", "if not address and len(raw) > MAX_BYTES"),  # a mail without an author is nobody's later, too
+        ("authenticate", "if not address and len(raw) > MAX_BYTES"),  # a mail without an author is nobody's later, too
         ("_without_body_headers", "inside = None"),  # a head does not begin with a continued line
         ("_without_body_headers", "inside = True"),
     ],
@@ -47,7 +47,7 @@ EQUIVALENT: Mapping[str, Sequence[tuple[str, str]]] = {
     ],
     "addresses have one @ when they come here (bot/mail/addresses.py), and a domain one dot at its end at most": [
         ("verified_by_server", 'address.partition("@")'),
-        ("judge", 'address.partition("@")'),
+        ("authenticate", 'address.partition("@")'),
         ("_came_from", '.partition("@")[2]'),
         ("aligned", "rstrip(None)"),
         ("aligned", 'rstrip("XX.XX")'),
@@ -64,7 +64,7 @@ EQUIVALENT: Mapping[str, Sequence[tuple[str, str]]] = {
     ],
     "a limit by one": [
         ("_without_comments", "value[:20001]"),
-        ("judge", "len(raw) >= MAX_BYTES"),
+        ("authenticate", "len(raw) >= MAX_BYTES"),
         ("signatures", "value[:8001]"),
         ("_delay", "min(before, 11)"),  # the longest delay is reached before
     ],

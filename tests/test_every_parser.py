@@ -96,10 +96,10 @@ BY_ANNOTATION: dict[str, st.SearchStrategy[Any]] = {
     "Headers": BYTES.map(lambda raw: parse_mail(raw).headers) if hasattr(parse_mail(b""), "headers") else st.nothing(),
 }
 EXEMPT = {
-    "bot.mail.authentication.signed_by_developer": "called by judge, which is here",
-    "bot.mail.authentication.verified_by_dkim": "called by judge",
-    "bot.mail.authentication.is_signed_for": "called by judge",
-    "bot.mail.authentication.verify": "called by judge; dkimpy raises what judge catches",
+    "bot.mail.authentication.signed_by_developer": "called by authenticate, which is here",
+    "bot.mail.authentication.verified_by_dkim": "called by authenticate",
+    "bot.mail.authentication.is_signed_for": "called by authenticate",
+    "bot.mail.authentication.verify": "called by authenticate; dkimpy raises what authenticate catches",
     "bot.replies.rules.notation.kind_of": "a word of ours",
     "bot.replies.rules.notation.expression": "phrases of ours; refuses others by ValueError",
     "bot.replies.effects.may_act": "a setting of ours",

@@ -19,7 +19,7 @@ from bot.explain import track
 from bot.mail.settings import BotSettings
 from bot.replies.effects import effects_by_rules, facts_of
 from bot.replies.reading import Reading, understand
-from bot.replies.rules.notation import Relation, Standpoint
+from bot.replies.rules.notation import MailContext, Relation
 from bot.replies.training import REAL, Labelled
 from bot.replies.which_report import KnownReport, KnownReports
 from bot.robot_reports.report import find_report
@@ -50,7 +50,7 @@ class LabelledReply:
     thread: str
     label: Mapping[str, Any]
     reading: Reading
-    standpoint: Standpoint
+    context: MailContext
 
     @property
     def acceptable(self) -> frozenset[str]:
@@ -58,8 +58,8 @@ class LabelledReply:
         return frozenset({self.label["status_effect"], *self.label.get("also_acceptable", ())})
 
     def training(self) -> Labelled:
-        by_rules = list(effects_by_rules(self.reading, self.standpoint))
-        facts = facts_of(self.reading, self.standpoint, by_rules)
+        by_rules = list(effects_by_rules(self.reading, self.context))
+        facts = facts_of(self.reading, self.context, by_rules)
         return Labelled(self.thread, facts, self.label["status_effect"], REAL)
 
 
@@ -87,12 +87,12 @@ def _replies_of(name: str, put_aside: bool) -> Iterator[LabelledReply]:
             known.file(reading.mail.message_id, report)
         if reading.mail.message_id in labels:
             key, thread, label = labels[reading.mail.message_id]
-            standpoint = (
-                known.standpoint(reading, report, relations[report], settings)
+            context = (
+                known.context(reading, report, relations[report], settings)
                 if report
-                else Standpoint(Relation.THREAD, improvement=thread["kind"] == "improvement")
+                else MailContext(Relation.THREAD, improvement=thread["kind"] == "improvement")
             )
-            yield LabelledReply(name, key, label, reading, standpoint)
+            yield LabelledReply(name, key, label, reading, context)
 
 
 def _known_reports(name: str, readings: list[Reading], settings: BotSettings) -> KnownReports:

@@ -58,7 +58,7 @@ class Judged:
 
 
 def judged(replies: Iterable[LabelledReply], model: Model | None) -> list[Judged]:
-    return [_judged(each, list(content_effects(each.reading, each.standpoint, model))) for each in replies]
+    return [_judged(each, list(content_effects(each.reading, each.context, model))) for each in replies]
 
 
 def _judged(reply: LabelledReply, effects: Sequence[Effect]) -> Judged:

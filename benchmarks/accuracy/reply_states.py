@@ -59,7 +59,7 @@ def _end(name: str, key: str, replies: list[Judged]) -> ThreadEnd:
 
 def _events(judged: Judged, at: datetime) -> Iterator[EventData]:
     reply = judged.reply
-    for effect, event in events_of(judged.recorded, reply.reading.mail, reply.standpoint.role, at):
+    for effect, event in events_of(judged.recorded, reply.reading.mail, reply.context.role, at):
         accepted = effect.mode is Mode.AUTO or (effect.mode is Mode.SUGGEST and judged.is_right(name_of(effect)))
         if accepted:
             yield event

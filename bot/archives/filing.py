@@ -53,7 +53,7 @@ OF_A_PATCH = ":patch:"  # in the key of what all versions of a patch suggest
 Made = tuple[int, str, bool]  # the report, the key, and whether it is an event or a suggestion
 
 
-class Conclusions:
+class ReplyFiler:
     """Applies the effects of mails to reports; `touched`: the reports with new events, which are to be folded."""
 
     def __init__(self, settings: BotSettings, now: datetime) -> None:
@@ -76,15 +76,15 @@ class Conclusions:
         """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
         made: set[Made] = set()
         report = rows[tag]
-        standpoint = known.standpoint(reading, tag, relation, self.settings)
-        if standpoint.aimed and self._is_copy(reading):
-            standpoint = replace(standpoint, aimed=False)
+        context = known.context(reading, tag, relation, self.settings)
+        if context.aimed and self._is_copy(reading):
+            context = replace(context, aimed=False)
         at = reading.mail.date or self._received_at(reading)
-        effects = effects_of(reading, standpoint, self.settings.trust_policy)
+        effects = effects_of(reading, context, self.settings.trust_policy)
         has_events = any(each.kind and each.mode is Mode.AUTO for each in effects)
         # What a person has rejected stays rejected, whatever is known since.
         rejected_keys = event_log.rejected_keys(report, reading.mail.message_id) if has_events else set()
-        given = events_of(effects, reading.mail, standpoint.role, at)
+        given = events_of(effects, reading.mail, context.role, at)
         given = [each for each in given if each[0].mode is not Mode.AUTO or each[1].key not in rejected_keys]
         kept = settled([effect for effect, _ in given])
         for effect, event in given:
@@ -176,7 +176,7 @@ class MailFiler:
     def __init__(self, settings: BotSettings, now: datetime) -> None:
         self.settings = settings
         self.now = now
-        self._conclusions = Conclusions(settings, now)
+        self._replies = ReplyFiler(settings, now)
         self._with_new_mail: set[int] = set()  # reports with new mail
         self._changed: set[int] = set()  # reports of which something changed that a reply's meaning depends on
         self._out_of_order: set[int] = set()  # reports whose headline is not the first mail that was read
@@ -196,9 +196,9 @@ class MailFiler:
 
     def refold(self) -> None:
         """Update the cached states; called once per batch."""
-        event_log.refold(self._conclusions.touched)  # reports that were rolled back do not exist, and are not folded
-        report_summary.refresh(self._conclusions.touched | self._with_new_mail)
-        self._conclusions.touched.clear()
+        event_log.refold(self._replies.touched)  # reports that were rolled back do not exist, and are not folded
+        report_summary.refresh(self._replies.touched | self._with_new_mail)
+        self._replies.touched.clear()
         self._with_new_mail.clear()
 
     def changed_reports(self) -> list[int]:
@@ -281,7 +281,7 @@ class MailFiler:
         if before.author_email != author and author not in self.settings.robots:
             return False  # to prove one's own address takes nobody else's mail away
         events = Event.objects.filter(message_id=name, actor="")
-        self._conclusions.touched |= {before.report_id, *events.values_list("report", flat=True)}
+        self._replies.touched |= {before.report_id, *events.values_list("report", flat=True)}
         event_log.forget_mail([name])
         self.known.forget(name)
         before.delete()
@@ -300,7 +300,7 @@ class MailFiler:
         elif reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
             process_wish(reading, self.settings, self.now)
         for tag, relation in relations.items():
-            self._conclusions.apply(reading, tag, relation, self.known, self._rows)
+            self._replies.apply(reading, tag, relation, self.known, self._rows)
         answer(reading, self._rows[next(iter(relations))], self.settings, self.now)
         return Filed(mail.message_id, is_reply=True)
 
@@ -318,7 +318,7 @@ class MailFiler:
             # Forget a patch that was filed for a culprit's title which turned out to be another one
             patch = Message.objects.filter(message_id=reading.mail.message_id, relation=Relation.CULPRIT)
             if patch.delete()[0]:
-                self._conclusions.withdraw(reading.mail.message_id)
+                self._replies.withdraw(reading.mail.message_id)
                 self.known.forget(reading.mail.message_id)
             return
         first_tag, first_relation = next(iter(relations.items()))
@@ -333,8 +333,8 @@ class MailFiler:
         self._with_new_mail.add(report.pk)
         made: set[Made] = set()
         for tag, relation in relations.items():
-            made |= self._conclusions.apply(reading, tag, relation, self.known, self._rows)
-        self._conclusions.withdraw_others(reading.mail.message_id, made)
+            made |= self._replies.apply(reading, tag, relation, self.known, self._rows)
+        self._replies.withdraw_others(reading.mail.message_id, made)
 
     def _reimport(self, report: Report) -> None:
         """Let the earliest report of a culprit be its headline, whichever of them was read first.
@@ -405,7 +405,7 @@ class MailFiler:
             reasons = (*robot_report.unsure, *(() if proven else (report_import.UNVERIFIED,)))
             effect = Effect(EventKind.REPORTED, Mode.SUGGEST, rule, quote="; ".join(reasons))
             for event in events:
-                self._conclusions.suggest(report, event, effect)
+                self._replies.suggest(report, event, effect)
         else:
-            self._conclusions.append(report, events, mail.subject)
+            self._replies.append(report, events, mail.subject)
         return Filed(mail.message_id, is_report=True, is_repeated=imported.repeated, report=report)

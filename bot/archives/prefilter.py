@@ -285,7 +285,7 @@ class Prefilter:
         return why
 
     def look(self, raw: bytes) -> Look:
-        """Return what is in the bytes of a mail, for an archive with an index, where nothing waits; see `judge`."""
+        """Return what is in the bytes of a mail, for an archive with an index, where nothing waits; see `decide`."""
         raw, found, end = self._scanned(raw)
         body, in_body = raw, found
         if b"\0" in raw or not found.keys().isdisjoint(_WRAPPED):
@@ -298,7 +298,7 @@ class Prefilter:
         ours = OWN in found or OWN in in_body or PAGE in in_body
         return Look(names, _own_ids(raw, found, end), ours=ours, may_be_report=self._may_be_report(raw, found, end))
 
-    def judge(self, look: Look) -> Passes:
+    def decide(self, look: Look) -> Passes:
         """Return what `passes` does, by what is tracked now."""
         if look.ours or self.tracked.holds_any(look.names) or self.tracked.holds_any(look.own):
             why = Passes.TRACKED

@@ -54,7 +54,7 @@ _AHEAD = 32  # slices that wait here at most
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Prefiltered:
     """A mail of an epoch, and what the prefilter sees in it.
 
     `raw` is None where the other process, which doesn't learn what is filed meanwhile, saw no reason to send it: if
@@ -68,10 +68,10 @@ class Looked:
     look: Look
 
 
-_Sent = list[tuple[Any, ...]]  # the fields of `Looked`, and of its look
+_Sent = list[tuple[Any, ...]]  # the fields of `Prefiltered`, and of its look
 
 
-def looked_at(source: EpochSource, cursor: str, goal: str, prefilter: Prefilter) -> Iterator[Looked | None]:
+def read_ahead(source: EpochSource, cursor: str, goal: str, prefilter: Prefilter) -> Iterator[Prefiltered | None]:
     """Yield the mails after `cursor` up to `goal`, oldest first, each with what the prefilter sees in it.
 
     Yields None while it has to wait for more: the time to file what passed. Raises Unreadable as the source does, and
@@ -91,8 +91,8 @@ def looked_at(source: EpochSource, cursor: str, goal: str, prefilter: Prefilter)
     yield from _from_process(source, last.position, goal, prefilter)
 
 
-def _looked(mail: RawMail, prefilter: Prefilter) -> Looked:
-    return Looked(mail.position, mail.read_to, len(mail.raw), mail.raw, prefilter.look(mail.raw))
+def _looked(mail: RawMail, prefilter: Prefilter) -> Prefiltered:
+    return Prefiltered(mail.position, mail.read_to, len(mail.raw), mail.raw, prefilter.look(mail.raw))
 
 
 def _is_alone() -> bool:
@@ -100,7 +100,7 @@ def _is_alone() -> bool:
     return len(os.sched_getaffinity(0)) < 2
 
 
-def _from_process(source: EpochSource, since: str, goal: str, prefilter: Prefilter) -> Iterator[Looked | None]:
+def _from_process(source: EpochSource, since: str, goal: str, prefilter: Prefilter) -> Iterator[Prefiltered | None]:
     """Yield what a forked process reads and looks at; it ends with this one, and when the reader stops."""
     receiver, sender = Pipe(duplex=False)
 
@@ -125,7 +125,7 @@ def _from_process(source: EpochSource, since: str, goal: str, prefilter: Prefilt
             if sent is None:
                 return
             for position, read_to, size, raw, names, own, ours, may_be_report in sent:
-                yield Looked(position, read_to, size, raw, Look(names, own, ours, may_be_report))
+                yield Prefiltered(position, read_to, size, raw, Look(names, own, ours, may_be_report))
     finally:
         kill(pid)
         while receiving.is_alive():
@@ -149,13 +149,13 @@ def _send(sender: Connection, source: EpochSource, since: str, goal: str, prefil
     """Look at the mails, and send them in slices, then None, or the error that ended it. Uses no database."""
     widen(sender.fileno())
     end: Exception | None = None
-    mails: list[Looked] = []
+    mails: list[Prefiltered] = []
     passed: list[bool] = []
     size = held = 0  # bytes to send, and in memory
     try:
         for mail in source.mails_after(since, goal):
             mails.append(_looked(mail, prefilter))
-            passed.append(prefilter.judge(mails[-1].look) is not Passes.NOT)
+            passed.append(prefilter.decide(mails[-1].look) is not Passes.NOT)
             size += len(mail.raw) if passed[-1] else 0
             held += len(mail.raw)
             if len(mails) >= _AT_ONCE or size >= _MOST_BYTES or held >= _MOST_HELD:
@@ -167,7 +167,7 @@ def _send(sender: Connection, source: EpochSource, since: str, goal: str, prefil
     sender.send(end)
 
 
-def _to_send(mails: Sequence[Looked], passed: Sequence[bool]) -> _Sent:
+def _to_send(mails: Sequence[Prefiltered], passed: Sequence[bool]) -> _Sent:
     """Return the fields of mails, without the bytes of those that did not pass, but for the last one."""
     passed = [*passed[:-1], *(True for _ in mails[-1:])]
     return [
@@ -276,18 +276,18 @@ class _Reading:
         self.passed: list[Passed] = []
         self.size = 0  # bytes in `passed`
         self.unsent: list[str] = []  # positions of others that passed, whose bytes are only in the archive
-        self.last: RawMail | Looked | None = None
+        self.last: RawMail | Prefiltered | None = None
         self.newest = b""  # the last mail whose bytes are here
         self.saved = 0  # mails up to the saved cursor
         self.flush_at = time.monotonic() + EVERY
 
-    def mails(self, goal: str) -> Iterator[RawMail | Looked | None]:
+    def mails(self, goal: str) -> Iterator[RawMail | Prefiltered | None]:
         """Yield the new mails, with what the prefilter sees in them where there is an index; None: none is ready."""
         if isinstance(self.source, EpochSource):
-            return looked_at(self.source, self.archive.cursor, goal, self.prefilter)
+            return read_ahead(self.source, self.archive.cursor, goal, self.prefilter)
         return self.source.mails(self.archive.cursor, goal)
 
-    def take(self, mail: RawMail | Looked) -> bool:
+    def take(self, mail: RawMail | Prefiltered) -> bool:
         """Take one mail, without a query if it does not concern us. Returns whether mails and the cursor were saved."""
         self.tally.seen += 1
         self.last = mail
@@ -295,7 +295,7 @@ class _Reading:
             why, size = self.prefilter.passes(mail.raw), len(mail.raw)
         else:
             assert self.index is not None
-            why, size = self.prefilter.judge(mail.look), mail.size
+            why, size = self.prefilter.decide(mail.look), mail.size
             self.index.add(mail.position, mail.look.names)
         self.newest = mail.raw or self.newest
         if why is not Passes.NOT:

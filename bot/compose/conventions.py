@@ -121,11 +121,11 @@ _OBEYED = re.compile(
 )
 
 
-def is_obeyed(line: str) -> bool:
+def is_directive(line: str) -> bool:
     """Return whether a program may act on the line."""
     return _OBEYED.match(line) is not None
 
 
-def guarded(body: str, own: Collection[str]) -> str:
+def escape_directives(body: str, own: Collection[str]) -> str:
     """Return the body with a space before every line that programs act on, except for our `own` lines."""
-    return "\n".join(f" {line}" if is_obeyed(line) and line not in own else line for line in body.split("\n"))
+    return "\n".join(f" {line}" if is_directive(line) and line not in own else line for line in body.split("\n"))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email.errors import MessageError
 
 from bot.compose import report_data
-from bot.compose.conventions import WIDTH, Conventions, is_obeyed
+from bot.compose.conventions import WIDTH, Conventions, is_directive
 from bot.compose.mail import ComposedMail, to_bytes
 from bot.compose.recipients import UNREACHABLE, is_forbidden
 from bot.compose.report_data import ReportData
@@ -177,7 +177,7 @@ def _width(context: LintContext) -> Iterator[str]:
 
 def _obeyed(context: LintContext) -> Iterator[str]:
     """Lines that programs act on are our own."""
-    for line in filter(is_obeyed, context.mail.body.split("\n")):
+    for line in filter(is_directive, context.mail.body.split("\n")):
         ours = _OURS.fullmatch(line)
         if ours is None or ours["tested"] not in (None, context.settings.tagged(context.mail.report_tag)):
             yield f"programs would act on a line that is not ours: {line[:60]}"

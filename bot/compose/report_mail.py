@@ -14,7 +14,7 @@ from datetime import datetime
 from django.template.loader import render_to_string
 
 from bot.compose import report_data
-from bot.compose.conventions import DEFAULT, WIDTH, Conventions, SubjectForm, guarded, message_id
+from bot.compose.conventions import DEFAULT, WIDTH, Conventions, SubjectForm, escape_directives, message_id
 from bot.compose.mail import ComposedMail
 from bot.compose.recipients import recipients_of
 from bot.compose.report_data import FindingData, ReportData, attachments, in_lines, percent, reproduce, worst
@@ -471,7 +471,7 @@ def finished(text: str, own: Collection[str]) -> str:
     that programs should act on.
     """
     kept = [line.rstrip() for line in text.strip("\n").split("\n")]
-    return guarded("\n".join("-- " if line == "--" else line for line in kept) + "\n", ("commit:", *own))
+    return escape_directives("\n".join("-- " if line == "--" else line for line in kept) + "\n", ("commit:", *own))
 
 
 def commit_line(sha: str, title: str) -> str:

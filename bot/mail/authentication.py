@@ -405,7 +405,7 @@ def _without_body_headers(head: bytes) -> bytes:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def judge(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
+def authenticate(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
     """Return whether the author of a mail is verified. Never raises.
 
     Any proof that passes counts, for the headers that it covers. Without one: FAIL if a proof fails, or if the domain

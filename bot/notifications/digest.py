@@ -54,7 +54,7 @@ def compose_bulletin(
     kept = tuple(each for each in recipients if each.email not in reasons)
     left_out = tuple(Recipient(Address("", email), why, is_list=True) for email, why in reasons.items())
     page = f"{settings.base_url}{bulletin.page}"
-    context = {"text": guarded_signature(bulletin.text), "page": page, "bot": one_line(settings.name, 60)}
+    context = {"text": escape_signature(bulletin.text), "page": page, "bot": one_line(settings.name, 60)}
     return ComposedMail(
         message_id=message_id(now, tag, settings, bulletin.purpose),
         sender=Address(settings.name, settings.address),
@@ -68,7 +68,7 @@ def compose_bulletin(
     )
 
 
-def guarded_signature(text: str) -> str:
+def escape_signature(text: str) -> str:
     """Return a text of ours without lines that programs take for the start of the signature."""
     return _MARK.sub(r" \g<0>", text.strip("\n"))
 

@@ -140,7 +140,7 @@ _PROGRESS = frozenset({EventKind.FIX_QUEUED, EventKind.FIX_MERGED, EventKind.FIX
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class SilentReport:
     """A report that was mailed, and the person who is awaited."""
 
     report: QuietReport
@@ -169,14 +169,14 @@ def sent_reports(since: datetime) -> QuerySet[OutgoingMail]:
     )
 
 
-def quiet_reports(
+def silent_reports(
     sent: QuerySet[OutgoingMail],
     settings: BotSettings,
     policy: ReminderPolicy,
     excluded: Mapping[str, str],
     now: datetime,
     without: Sequence[int] = (),
-) -> list[Quiet]:
+) -> list[SilentReport]:
     """Return reports with their clocks, in a constant number of queries. `without`: reminders that do not count."""
     rows = list(sent.select_related("report__culprit").defer("raw", "body").order_by("pk"))
     keys = [row.about.pk for row in rows]
@@ -206,7 +206,7 @@ def quiet_reports(
             reminded=tuple(sorted(reminded[report.pk])),
             silenced=_silenced(state, report.merged_release in candidates),
         )
-        found.append(Quiet(quiet, row, state, person))
+        found.append(SilentReport(quiet, row, state, person))
     # The reports with a reason for silence where their person gets no mail, or is away
     everybody = {each.person.email: settings.aliases.of(each.person.email) for each in found}
     away = _away({address for addresses in everybody.values() for address in addresses}, now)
@@ -220,7 +220,7 @@ def quiet_reports(
     return marked
 
 
-def reminder_data(first: Quiet, others: Sequence[Quiet], headline: FindingData) -> ReminderData:
+def reminder_data(first: SilentReport, others: Sequence[SilentReport], headline: FindingData) -> ReminderData:
     """Return what a reminder says."""
     clock = first.report.clock
     assert clock  # it is due
@@ -359,11 +359,11 @@ class _Round:
     def policy(self) -> ReminderPolicy:
         return self.config.policy.reminders
 
-    def quiet(self, reports: Iterable[int] | None = None, without: Sequence[int] = ()) -> list[Quiet]:
+    def quiet(self, reports: Iterable[int] | None = None, without: Sequence[int] = ()) -> list[SilentReport]:
         """Return the reports that may be reminded of, or those of `reports` that may."""
         sent = sent_reports(self.now - self.policy.oldest)
         sent = sent if reports is None else sent.filter(report__in=reports)
-        return quiet_reports(sent, self.settings, self.policy, self.excluded, self.now, without)
+        return silent_reports(sent, self.settings, self.policy, self.excluded, self.now, without)
 
     def try_compose(self, batch: ReminderBatch) -> bool:
         """Compose one reminder. An error keeps no other from being composed."""
@@ -385,7 +385,7 @@ class _Round:
             log.exception("%s: composing a reminder failed", batch.person)
         return False
 
-    def _compose(self, person: str, due: Sequence[Quiet]) -> bool:
+    def _compose(self, person: str, due: Sequence[SilentReport]) -> bool:
         first, *others = due
         # The purpose of a report's next reminder; one that we cancelled before it left is composed again
         mails = OutgoingMail.objects.filter(report=first.report.key, purpose__startswith=Purpose.REMINDER)

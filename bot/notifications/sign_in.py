@@ -67,7 +67,7 @@ def compose(link: SignIn, settings: BotSettings, now: datetime) -> bytes:
 
 def _text(link: SignIn, settings: BotSettings) -> str:
     if link.for_opt_out:
-        path = reverse("confirm-opt-out", args=[accounts.opt_out_links_token(link)])
+        path = reverse("confirm-opt-out", args=[accounts.opt_out_token(link)])
         context = {
             "bot": settings.name,
             "link": f"{settings.base_url}{path}",

@@ -22,7 +22,7 @@ from bot.compose.report_mail import finished
 from bot.mail.addresses import Address
 from bot.mail.message import one_line
 from bot.mail.settings import BotSettings
-from bot.notifications.digest import guarded_signature
+from bot.notifications.digest import escape_signature
 from bot.outbox.drafts import ComposeConfig, OutboxWriter, excluded_addresses
 from tracker.domain.search import parse
 from tracker.domain.text import counted, tag_of
@@ -61,7 +61,7 @@ def compose_subscription(
     reason = exclusion_reason(recipient.email, settings, excluded)
     ends = f"{settings.base_url}{news.ends}"
     context = {
-        "text": guarded_signature(news.text),
+        "text": escape_signature(news.text),
         "page": f"{settings.base_url}{news.page}",
         "bot": one_line(settings.name, 60),
         "what": one_line(news.what, 60),

@@ -131,7 +131,7 @@ def process_wish(reading: Reading, settings: BotSettings, now: datetime) -> None
         return
     if wish is MailWish.LEAVE and not (proven or settings.trust_policy == "open"):
         if now - at < FRESH and is_of_a_person(author) and _got_mail_lately(author):
-            accounts.opt_out_links_request_link(author, now)
+            accounts.request_opt_out_link(author, now)
         return
     proof = f"proven by {reading.trust.by}" if proven else UNPROVEN
     mailing = Mailing.OPTED_OUT if wish is MailWish.LEAVE else Mailing.OPTED_IN

@@ -19,10 +19,10 @@ from bot.replies.classifier import Model, ReplyFacts, decide, load, named_commit
 from bot.replies.commands import Command, Word
 from bot.replies.reading import Reading
 from bot.replies.rules import RULES, UNMEASURED, By, Rule
-from bot.replies.rules.notation import NOTHING, Effect, Intent, Mode, Relation, Standpoint, name_of
+from bot.replies.rules.notation import NOTHING, Effect, Intent, MailContext, Mode, Relation, name_of
 from bot.replies.sender_kind import SenderKind
 from bot.replies.sentences import Sentence, has_content, is_greeting, is_polite
-from bot.replies.which_report import CONTEXT, is_candidate_fix, speaks_to
+from bot.replies.which_report import CONTEXT, concerns, is_candidate_fix
 from tracker.domain.events import CLOSED, EventData, EventKind, Role
 from tracker.domain.report_state import STEPS
 
@@ -234,19 +234,18 @@ _TITLE = 20  # characters that identify a title
 _BUT = re.compile(r"(?:but|however|though|although|still|except|unfortunately)\b", re.I)
 
 
-def effects_of(reading: Reading, standpoint: Standpoint, policy: str = "verified") -> tuple[Effect, ...]:
+def effects_of(reading: Reading, context: MailContext, policy: str = "verified") -> tuple[Effect, ...]:
     """Return the effects of a mail on one report, commands first, then the deciding effect; never empty.
 
     A report that is only linked to is not changed, but for a patch that is said to cure it. Without the proof that the
     policy requires, an effect becomes a suggestion (trust_policy.py).
     """
-    if standpoint.relation in (Relation.LINK, Relation.CULPRIT):
-        return tuple(replace(each, mode=Mode.SUGGEST) for each in _patch_effects(reading, standpoint)) or (NOTHING,)
-    effects = _effects_as_written(reading, standpoint)
-    others = None if reading.others is None else [_effects_as_written(each, standpoint) for each in reading.others]
+    if context.relation in (Relation.LINK, Relation.CULPRIT):
+        return tuple(replace(each, mode=Mode.SUGGEST) for each in _patch_effects(reading, context)) or (NOTHING,)
+    effects = _effects_as_written(reading, context)
+    others = None if reading.others is None else [_effects_as_written(each, context) for each in reading.others]
     limited = (
-        _limited_by_policy(each, _proof_of(each, reading.trust, standpoint, others), standpoint, policy)
-        for each in effects
+        _limited_by_policy(each, _proof_of(each, reading.trust, context, others), context, policy) for each in effects
     )
     return tuple(limited) or (NOTHING,)
 
@@ -265,13 +264,13 @@ def settled(effects: Sequence[Effect]) -> tuple[Effect, ...]:
     return (*meanings, *mere) or (NOTHING,)
 
 
-def _effects_as_written(reading: Reading, standpoint: Standpoint) -> list[Effect]:
+def _effects_as_written(reading: Reading, context: MailContext) -> list[Effect]:
     """Return the effects of what the mail says, as if its writer were proven."""
     command_effects = [effect_of(each) for each in reading.commands.good] if reading.may_command else []
-    return [*command_effects, *content_effects(reading, standpoint)]
+    return [*command_effects, *content_effects(reading, context)]
 
 
-def _proof_of(effect: Effect, trust: Trust, standpoint: Standpoint, others: list[list[Effect]] | None) -> Trust:
+def _proof_of(effect: Effect, trust: Trust, context: MailContext, others: list[list[Effect]] | None) -> Trust:
     """Return the proof that the writer meant this effect for this report.
 
     There is none if only unsigned headers lead to the report. It fails if what is signed leads elsewhere, or says
@@ -280,9 +279,9 @@ def _proof_of(effect: Effect, trust: Trust, standpoint: Standpoint, others: list
     """
     if not trust.proven:
         return trust
-    if not standpoint.aimed:
+    if not context.aimed:
         # Where the thread is signed, it is another one. Where it is not (as by intel.com and suse.cz), nobody knows.
-        elsewhere = standpoint.relation is Relation.TAG or trust.covers("in-reply-to", "references")
+        elsewhere = context.relation is Relation.TAG or trust.covers("in-reply-to", "references")
         return Trust(AuthVerdict.FAIL, f"{trust.by}: not for this report") if elsewhere else UNPROVEN
     agreed = others is not None and all(any(_agree(effect, other) for other in each) for each in others)
     return trust if agreed else Trust(AuthVerdict.FAIL, f"{trust.by}: how the body is to be read is not signed")
@@ -296,10 +295,10 @@ def _agree(one: Effect, other: Effect) -> bool:
     return long == short or (len(short) >= _TITLE and long.startswith(short))
 
 
-def _limited_by_policy(effect: Effect, trust: Trust, standpoint: Standpoint, policy: str) -> Effect:
+def _limited_by_policy(effect: Effect, trust: Trust, context: MailContext, policy: str) -> Effect:
     """Return the effect, as a suggestion if the policy requires more proof."""
     needs_proof = effect.rule.startswith(COMMAND) or closes(effect)
-    if may_act(policy, trust, standpoint.role, needs_proof=needs_proof, by_address=standpoint.by_address):
+    if may_act(policy, trust, context.role, needs_proof=needs_proof, by_address=context.by_address):
         return effect
     return replace(effect, mode=Mode.SUGGEST)
 
@@ -310,31 +309,31 @@ def closes(effect: Effect) -> bool:
     return bool(step and step.to in CLOSED)
 
 
-def content_effects(reading: Reading, standpoint: Standpoint, model: Model | None = None) -> Iterator[Effect]:
+def content_effects(reading: Reading, context: MailContext, model: Model | None = None) -> Iterator[Effect]:
     """Yield the effects of what a mail says, commands aside, as if its writer were proven.
 
     `model`: what the classifier has learned, if not the one of the project; a cross-validation has others.
     """
     if reading.kind is SenderKind.ROBOT:
-        if (note := reading.notice) and standpoint.relation is not Relation.PATCH_THREAD:
+        if (note := reading.notice) and context.relation is not Relation.PATCH_THREAD:
             where = f"{note.tree} ({note.branch})"  # this thread's patch was applied there
             yield Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
-    elif standpoint.relation in CONTEXT and not (speaks_to(reading, standpoint) or _is_measured(reading)):
+    elif context.relation in CONTEXT and not (concerns(reading, context) or _is_measured(reading)):
         return  # about the patch, not about the regression
     elif reading.patches and reading.kind is SenderKind.PERSON:
-        yield from _patch_effects(reading, standpoint)
+        yield from _patch_effects(reading, context)
     elif reading.may_command:
-        yield from _learned_effects(reading, standpoint, model)
+        yield from _learned_effects(reading, context, model)
 
 
-def _patch_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:
+def _patch_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     """A person replies with a patch, or posts one elsewhere that closes the report; they may ask for a test."""
     if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not reading.patches:
         return
-    if not is_candidate_fix(reading, standpoint):
+    if not is_candidate_fix(reading, context):
         return
     patch = reading.patches[0]
-    rule = _PATCH_RULES.get(standpoint.relation, "patch_in_reply")
+    rule = _PATCH_RULES.get(context.relation, "patch_in_reply")
     quote = patch.title or (patch.files[0] if patch.files else "a patch")
     debug = next((each.text for each in reading.sentences if _DEBUG.search(each.text)), "")
     mode = Mode.SUGGEST if debug or reading.kind is SenderKind.BOT_OPERATOR else Mode.AUTO
@@ -352,61 +351,61 @@ def _patch_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]
         yield Effect(EventKind.TEST_ASKED, Mode.AUTO, "asks_test_of_patch", quote=test_request.evidence)
 
 
-def _learned_effects(reading: Reading, standpoint: Standpoint, model: Model | None) -> Iterator[Effect]:
+def _learned_effects(reading: Reading, context: MailContext, model: Model | None) -> Iterator[Effect]:
     """Yield the effects of plain English, as rules and the classifier read it together.
 
     What the lab states about a candidate fix, and its own measurement shows too, needs no other opinion.
     """
-    found = list(effects_by_rules(reading, standpoint))
-    if any(_is_measured_so(each, reading, standpoint) for each in found):
+    found = list(effects_by_rules(reading, context))
+    if any(_is_measured_so(each, reading, context) for each in found):
         yield from found
         return
-    outsider = standpoint.role not in _DEVELOPERS and reading.kind is not SenderKind.BOT_OPERATOR
+    outsider = context.role not in _DEVELOPERS and reading.kind is not SenderKind.BOT_OPERATOR
     if not reading.sentences or not (outsider or _has_substance(reading)):
         yield from found
         return
-    opinion = (model or load()).opinion(facts_of(reading, standpoint, found))
+    opinion = (model or load()).opinion(facts_of(reading, context, found))
     decided = decide(found, opinion, may_act=not outsider)
     if decided and not outsider and reading.kind is SenderKind.PERSON:
         decided.append(Effect(RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=_evidence_text(reading)))
     yield from (each for each in decided if not outsider or each.kind is not RESPONDED)
 
 
-def facts_of(reading: Reading, standpoint: Standpoint, found: Sequence[Effect]) -> ReplyFacts:
+def facts_of(reading: Reading, context: MailContext, found: Sequence[Effect]) -> ReplyFacts:
     """Return what the classifier looks at. `found`: the effects by rules, the deciding one first."""
-    intents = intents_of(reading, improvement=standpoint.improvement)
+    intents = intents_of(reading, improvement=context.improvement)
     first = found[0] if found else NOTHING
     names = [each.rule.name for each in intents if each.rule]
     return ReplyFacts(
         sentences=reading.sentences,
-        role=standpoint.role,
-        improvement=standpoint.improvement,
+        role=context.role,
+        improvement=context.improvement,
         has_patch=bool(reading.patches),
         has_table=holds_table(reading.own_text),
         found=(*names, f"= {name_of(first)}", f"= {name_of(first)}, {first.mode}"),
     )
 
 
-def effects_by_rules(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:
+def effects_by_rules(reading: Reading, context: MailContext) -> Iterator[Effect]:
     """Yield the effects of a person's mail by the written rules alone, the deciding one first."""
     if reading.kind is SenderKind.BOT_OPERATOR:
-        yield from _operator_effects(reading, standpoint)
+        yield from _operator_effects(reading, context)
     elif reading.patches:
-        yield from _patch_effects(reading, standpoint)
+        yield from _patch_effects(reading, context)
     else:
-        yield from _prose_effects(reading, standpoint)
+        yield from _prose_effects(reading, context)
 
 
-def _prose_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:
+def _prose_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     """Yield the effects of plain English by author, maintainer or a third party."""
-    found = intents_of(reading, improvement=standpoint.improvement)
-    if standpoint.role not in _DEVELOPERS:
+    found = intents_of(reading, improvement=context.improvement)
+    if context.role not in _DEVELOPERS:
         found = tuple(each for each in found if each.rule and each.rule.does in _THIRD_PARTY_KINDS)
         yield from (replace(each, mode=Mode.SUGGEST) for each in _rule_effects(found))
         return
     if not _has_substance(reading):
         return
-    found = tuple(each for each in found if not _names_culprit(each, standpoint.culprit))
+    found = tuple(each for each in found if not _names_culprit(each, context.culprit))
     asides = {each.rule.name for each in found if each.rule and each.rule.aside}
     effects = sorted(_rule_effects(found), key=lambda effect: effect.rule in asides)  # the deciding effect first
     answer = Effect(RESPONDED, Mode.AUTO, "reply_of_author", quote=_evidence_text(reading))
@@ -442,12 +441,12 @@ def _rule_effects(found: Sequence[FoundIntent]) -> Iterator[Effect]:
         yield Effect(rule.does, mode, rule.name, quote=each.evidence, title=bare_title(title), remark=sha)
 
 
-def _operator_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effect]:
+def _operator_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     """Yield the effects of a lab operator's reply: a test result, an answer, or a retraction."""
     if reading.patches:
-        yield from _patch_effects(reading, standpoint)
+        yield from _patch_effects(reading, context)
         return
-    found = intents_of(reading, improvement=standpoint.improvement)
+    found = intents_of(reading, improvement=context.improvement)
     table = holds_table(reading.own_text)
     intents = {each.intent for each in found}
     if table or Intent.BOT_WILL_TEST in intents:
@@ -460,7 +459,7 @@ def _operator_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effe
             outcome = None
     if tested and (outcome is None or outcome.kind is EventKind.ANSWERED):
         outcome = Effect(EventKind.FIX_CONFIRMED, Mode.AUTO, "operator_tested_by", quote=f"Tested-by: {tested.value}")
-    helped = None if standpoint.improvement else candidate_helps(reading.own_text)
+    helped = None if context.improvement else candidate_helps(reading.own_text)
     if outcome and outcome.kind is not EventKind.ANSWERED:
         yield _qualified(outcome, reading, found)
     elif helped is not None:
@@ -474,12 +473,12 @@ def _operator_effects(reading: Reading, standpoint: Standpoint) -> Iterator[Effe
         yield from _answer_effects(reading, asks=Intent.BOT_ASKS in intents)
 
 
-def _is_measured_so(effect: Effect, reading: Reading, standpoint: Standpoint) -> bool:
+def _is_measured_so(effect: Effect, reading: Reading, context: MailContext) -> bool:
     """Whether an automatic effect is the outcome of a lab's test that its comparison of candidates shows, too."""
     outcomes = {EventKind.FIX_CONFIRMED: True, EventKind.FIX_FAILED: False}
     if reading.kind is not SenderKind.BOT_OPERATOR or effect.mode is not Mode.AUTO or effect.kind not in outcomes:
         return False
-    helped = None if standpoint.improvement else candidate_helps(reading.own_text)
+    helped = None if context.improvement else candidate_helps(reading.own_text)
     return helped is outcomes[effect.kind]
 
 

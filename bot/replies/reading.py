@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from bot.mail import quoting
-from bot.mail.authentication import UNPROVEN, Trust, judge, other_readings
+from bot.mail.authentication import UNPROVEN, Trust, authenticate, other_readings
 from bot.mail.bounces import Bounce, read_bounce
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import (
@@ -184,7 +184,7 @@ class Reading:
 def understand(raw: bytes, settings: BotSettings) -> Reading:
     """Parse and read the bytes of a mail, and verify who wrote it."""
     mail = parse(raw)
-    reading = read(mail, settings, judge(raw, mail, settings.trust_anchors))
+    reading = read(mail, settings, authenticate(raw, mail, settings.trust_anchors))
     if reading.trust.proven and not reading.trust.covers_body:
         others = other_readings(raw, mail)
         reading = replace(reading, others=None if others is None else tuple(read(each, settings) for each in others))

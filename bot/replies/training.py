@@ -17,7 +17,7 @@ from bot.mail.settings import BotSettings
 from bot.replies.classifier import Model, ReplyFacts, features, grams
 from bot.replies.effects import effects_by_rules, facts_of
 from bot.replies.reading import Reading, understand
-from bot.replies.rules.notation import Intent, Relation, Standpoint
+from bot.replies.rules.notation import Intent, MailContext, Relation
 from tracker.domain.events import Role
 
 # --- The written examples (fixtures/replies): invented replies with their meaning, as the mails that they stand for
@@ -87,8 +87,8 @@ class Example:
         body = f"On Monday, the robot wrote:\n{above}{quote}\n{paragraph}\n"
         return understand(f"{head}{kind}\n{body}".encode("utf-8", "replace"), IDENTITY)
 
-    def standpoint(self) -> Standpoint:
-        return Standpoint(Relation.THREAD, self.role, self.improvement)
+    def context(self) -> MailContext:
+        return MailContext(Relation.THREAD, self.role, self.improvement)
 
 
 def _at_paragraph(text: str, evidence: str) -> tuple[str, str]:
@@ -164,9 +164,9 @@ def labelled(examples: Iterable[Example]) -> list[Labelled]:
     """Return written examples as training data, each a thread of its own."""
     found = []
     for each in examples:
-        reading, standpoint = each.reading(), each.standpoint()
-        by_rules = list(effects_by_rules(reading, standpoint))
-        found.append(Labelled(each.name, facts_of(reading, standpoint, by_rules), each.effect))
+        reading, context = each.reading(), each.context()
+        by_rules = list(effects_by_rules(reading, context))
+        found.append(Labelled(each.name, facts_of(reading, context, by_rules), each.effect))
     return found
 
 

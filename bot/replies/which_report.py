@@ -11,7 +11,7 @@ from bot.mail.addresses import Address
 from bot.mail.patches import MailLink, is_answer, is_posting, posted_title
 from bot.mail.settings import BotSettings
 from bot.replies.reading import Reading
-from bot.replies.rules.notation import Relation, Standpoint
+from bot.replies.rules.notation import MailContext, Relation
 from bot.replies.sender_kind import SenderKind
 from tracker.domain.events import Role, Verdict
 
@@ -44,7 +44,7 @@ class KnownReport:
     verified: frozenset[str] | None = None  # those of them that nobody can have made up; None: all
     benchmark: str = ""
 
-    def standpoint(self, reading: Reading, relation: Relation, settings: BotSettings) -> Standpoint:
+    def context(self, reading: Reading, relation: Relation, settings: BotSettings) -> MailContext:
         """Return how a mail relates to this report. A name proves nothing, since anyone can write under it."""
         improvement = self.verdict == Verdict.IMPROVEMENT
         author = reading.mail.author.email
@@ -52,7 +52,7 @@ class KnownReport:
         known = settings.aliases.of(author) & people
         by_address = bool(known) or settings.speaks_for_lab(author)
         role = self.role_of(reading, settings)
-        return Standpoint(
+        return MailContext(
             relation, role, improvement, self.culprit, by_address, title=self.title, benchmark=self.benchmark
         )
 
@@ -179,10 +179,10 @@ class KnownReports:
                     found[report] = Relation.CULPRIT
         return found
 
-    def standpoint(self, reading: Reading, report_id: str, relation: Relation, settings: BotSettings) -> Standpoint:
+    def context(self, reading: Reading, report_id: str, relation: Relation, settings: BotSettings) -> MailContext:
         """Return how a mail relates to one of the reports that `relations` returned."""
-        standpoint = self.reports[report_id].standpoint(reading, relation, settings)
-        return replace(standpoint, aimed=self._is_aimed(reading, report_id))
+        context = self.reports[report_id].context(reading, relation, settings)
+        return replace(context, aimed=self._is_aimed(reading, report_id))
 
     def _is_aimed(self, reading: Reading, report_id: str) -> bool:
         """Whether what is signed leads to a report: a tag in To or Cc, the thread, or a line of the body.
@@ -247,12 +247,12 @@ _CURES = re.compile(
 _LONGEST = 50_000  # characters of a mail that are searched
 
 
-def speaks_to(reading: Reading, standpoint: Standpoint) -> bool:
+def concerns(reading: Reading, context: MailContext) -> bool:
     """Whether the writer's own words name the regression, who reported it, or what was measured."""
     text = reading.own_text[:_LONGEST]
     if _SPEAKS.search(text):
         return True
-    name = standpoint.benchmark
+    name = context.benchmark
     return len(name) > 2 and re.search(rf"\b{re.escape(name)}\b", text, re.I) is not None
 
 
@@ -274,7 +274,7 @@ def is_in_series(subject: str) -> bool:
     return any(each and int(each[1]) > 1 for each in found)
 
 
-def is_candidate_fix(reading: Reading, standpoint: Standpoint) -> bool:
+def is_candidate_fix(reading: Reading, context: MailContext) -> bool:
     """Whether the patch in a mail is a candidate fix of a report.
 
     Never a backport, whatever it carries; the culprit itself, in an earlier or a later version, and patches around the
@@ -284,9 +284,9 @@ def is_candidate_fix(reading: Reading, standpoint: Standpoint) -> bool:
     if is_backport(subject):
         return False
     title = reading.patches[0].title or posted_title(subject)
-    if (standpoint.title and title == standpoint.title) or standpoint.relation in CONTEXT:
+    if (context.title and title == context.title) or context.relation in CONTEXT:
         return cures(reading)
-    improves = standpoint.improvement and standpoint.relation is Relation.CULPRIT  # it may fix anything but a slowdown
-    if improves or (standpoint.relation is Relation.THREAD and is_in_series(subject)):
-        return speaks_to(reading, standpoint)
-    return standpoint.relation is not Relation.LINK or cures(reading)
+    improves = context.improvement and context.relation is Relation.CULPRIT  # it may fix anything but a slowdown
+    if improves or (context.relation is Relation.THREAD and is_in_series(subject)):
+        return concerns(reading, context)
+    return context.relation is not Relation.LINK or cures(reading)

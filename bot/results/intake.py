@@ -14,7 +14,7 @@ from bot.results import recognise
 from bot.results.formats import bisect_log
 from bot.results.formats.files import head_of
 from bot.results.recognise import Input, partner_of, read_path
-from bot.results.storage import Receipt, ReleaseReceipt, kernel_results_take, take_all
+from bot.results.storage import Receipt, ReleaseReceipt, take_all, take_kernel_results
 from bot.results.values import KernelResult, RejectedInput, Result
 
 # --- The single entry point for results, whether from the command, the drop directory or the network ---
@@ -70,7 +70,7 @@ def _take(inputs: Sequence[Input], trees: Sequence[Path], now: datetime) -> Iter
         result: Result | KernelResult
         answer: Receipt | ReleaseReceipt | RejectedInput
         if isinstance(each.result, KernelResult):
-            result, answer = each.result, kernel_results_take(each.result, now)
+            result, answer = each.result, take_kernel_results(each.result, now)
         else:
             result, answer = next(taken)
         if isinstance(answer, RejectedInput):

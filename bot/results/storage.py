@@ -215,7 +215,7 @@ class ReleaseReceipt:
         return "; ".join([f"{self.row.kernel}, measured", *self.left_out])
 
 
-def kernel_results_take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
+def take_kernel_results(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
     """Store one result. The same content again is a duplicate; other content under its key is a Conflict."""
     for attempt in range(_TRIES):
         try:

@@ -106,7 +106,7 @@ _MAX_EXCLUDES = 100_000  # letters, most of which are a byte
 _MAX_DESCRIBED = 50  # of those found, at up to a tenth of a second each; the next walk goes on
 
 
-def bases_find(repository: Path, refs: Refs) -> dict[str, str]:
+def find_bases(repository: Path, refs: Refs) -> dict[str, str]:
     """Return the bases of parents that have none yet and that this tree holds."""
     if not refs.versions:
         return {}
@@ -116,7 +116,7 @@ def bases_find(repository: Path, refs: Refs) -> dict[str, str]:
     return describe(repository, dict(list(resolved.items())[:_MAX_DESCRIBED]), refs.odd) if resolved else {}
 
 
-def bases_store(bases: Mapping[str, str]) -> None:
+def store_bases(bases: Mapping[str, str]) -> None:
     """Store bases. They replace what a lab gave, since git knows better."""
     changed: set[int] = set()
     for sha, base in bases.items():
@@ -147,7 +147,7 @@ def describe(repository: Path, shas: Mapping[str, str], odd: Collection[str]) ->
 # --- The release cycles that a tree's tags show: their candidates, and when each was released ---
 
 
-def releases_store(tags: Sequence[Tag]) -> None:
+def store_releases(tags: Sequence[Tag]) -> None:
     """Store every release cycle in the tags, with its date once released, and its candidates.
 
     Refreshes the summaries of reports made since the release before the first new one.

@@ -345,12 +345,12 @@ def track(
     walked = _walk(route, loaded, known, settings, progress)
     matches = _match(walked.seen, loaded, settings, repository, others)
     update = _TreeUpdate(tree, loaded, known, matches, _changed(route, loaded, walked, known, matches, now), now)
-    found, written_by = backfill.bases_find(repository, route.refs), backfill.find(repository)
+    found, written_by = backfill.find_bases(repository, route.refs), backfill.find(repository)
     with transaction.atomic():
         database.take(Lock.TREE_WALK)
         check_lease()
         events = update.store(route)
-        backfill.bases_store(found)
+        backfill.store_bases(found)
         backfill.store(written_by)
         Tree.objects.filter(pk=tree.pk).update(cursor=next_checkpoint.dump(), walked_at=now)
         if route.role is TreeRole.MAINLINE and tree.walked_at is None:  # from now on "not merged" is known
@@ -459,7 +459,7 @@ class _TreeUpdate:
         landing_rows.store(self.tree, self.changed, keys, self.now)
         recording.relate(self.tree, sure, keys)
         if route.role is TreeRole.MAINLINE:
-            backfill.releases_store(route.refs.versions)
+            backfill.store_releases(route.refs.versions)
         view = self._view(route)
         # A commit that is known only by an abbreviated sha is not in this tree.
         fresh = {sha for sha in self.loaded.fresh if len(sha) >= SHA_LENGTH}

@@ -26,7 +26,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from tracker.models import BisectResult, Decision, Event, OutgoingMail, OutgoingState, Suggestion, TaskRun
-from tracker.services.faults import FaultKind, Snapshot, domain_faults, snapshot
+from tracker.services.faults import FaultKind, Snapshot, list_faults, snapshot
 
 KEPT = 10.0  # seconds for which the lengths of queues are kept
 _CACHED = "perfwork-queue-lengths"
@@ -77,7 +77,7 @@ def from_snapshot(at: Snapshot) -> Iterator[Metric]:
         failing = {row.name: float(bool(row.error)) for row in rows}
         yield _labelled(f"perfwork_{name}_failing", f"1 if the {name} can't be read.", name, failing)
     kinds = dict.fromkeys((str(kind) for kind in FaultKind), 0.0)
-    for fault in domain_faults(at):
+    for fault in list_faults(at):
         kinds[fault.kind] += 1
     yield _labelled("perfwork_faults", "Problems as on the front page of operators.", "kind", kinds)
 

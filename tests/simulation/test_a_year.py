@@ -260,10 +260,11 @@ def test_a_year_without_nagging(db: None, bot_settings: BotSettings, days: int, 
         counts["answered without a reminder"] += (
             any(first for _, first in reply.words) and not per_report[reply.report.pk]
         )
-    debts = {script.report.pk for script in year.scripts if script.turns[-1][1] == LAB}
+    pending_requests = {script.report.pk for script in year.scripts if script.turns[-1][1] == LAB}
     known = set(Report.objects.filter(awaited="reporter").values_list("pk", flat=True))
     print(
-        "\n" + "\n".join(f"{name:28} {number:5}" for name, number in counts.items()), f"\nlab's debts {len(debts):22}"
+        "\n" + "\n".join(f"{name:28} {number:5}" for name, number in counts.items()),
+        f"\nlab's debts {len(pending_requests):22}",
     )
     assert len(year.scripts) == reports
     assert counts["reminders"] > reports / 6
@@ -279,7 +280,7 @@ def test_a_year_without_nagging(db: None, bot_settings: BotSettings, days: int, 
     ):
         assert counts[wrong] == 0, wrong
     assert counts["forgotten"] == 0
-    assert known == debts
+    assert known == pending_requests
 
 
 def forgotten(year: Year, per_report: dict[int, list[datetime]]) -> int:

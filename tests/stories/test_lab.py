@@ -14,7 +14,7 @@ from django.test import Client
 from bot.mail.settings import BotSettings
 from tests.world import DANA, LEE, World, message_id
 from tracker.domain.events import Awaited, EventData, EventKind, Role, Verdict
-from tracker.domain.lab_jobs import Request, debts_of
+from tracker.domain.lab_jobs import Request, requests_pending
 from tracker.domain.report_state import fold
 from tracker.models import Message
 from tracker.pages.lab import work_list
@@ -49,7 +49,7 @@ def ask(world: World, text: str, **more: Any) -> Message:
 def test_a_test_that_was_asked_for_is_listed_with_its_patch(world: World, client: Client) -> None:
     mail = ask(world, f"Can you test whether this patch helps?\n\n{PATCH}\n-- \nDana\n")
     [row] = work_list(world.now).rows
-    assert (row.debt.request, row.is_overdue) in ((Request.TEST, False), (Request.MEASURE, False))
+    assert (row.pending.request, row.is_overdue) in ((Request.TEST, False), (Request.MEASURE, False))
     page = client.get("/lab/").content.decode()
     assert "1 request<" in page
     assert "Dana Brook" in page
@@ -66,7 +66,7 @@ def test_a_test_that_was_asked_for_is_listed_with_its_patch(world: World, client
 def test_a_question_is_due_sooner_and_shows_its_words(world: World, client: Client) -> None:
     mail = ask(world, "Which kernel config did you use for this?")
     [row] = work_list(world.now + timedelta(days=6)).rows
-    assert (row.debt.request, row.is_overdue) == (Request.QUESTION, True)
+    assert (row.pending.request, row.is_overdue) == (Request.QUESTION, True)
     assert "Which kernel config did you use for this?" in client.get("/lab/").content.decode()
     missing = client.get(f"/lab/patch/{mail.pk}")
     assert (missing.status_code, b"there is no patch in this mail" in missing.content) == (404, True)
@@ -118,16 +118,16 @@ def test_what_the_lab_owes(kinds: list[str], owed: dict[Request, str]) -> None:
         EventData(f"e{n}", EventKind(kind), FRIDAY + timedelta(seconds=n), role=Role.AUTHOR, title="x")
         for n, kind in enumerate(kinds)
     ]
-    debts = debts_of(Verdict.REGRESSION, events)
-    assert {debt.request: f"{debt.due_at:%Y-%m-%d}" for debt in debts} == owed
-    assert bool(debts) == (fold(Verdict.REGRESSION, events).awaited is Awaited.REPORTER)
+    pending_requests = requests_pending(Verdict.REGRESSION, events)
+    assert {pending.request: f"{pending.due_at:%Y-%m-%d}" for pending in pending_requests} == owed
+    assert bool(pending_requests) == (fold(Verdict.REGRESSION, events).awaited is Awaited.REPORTER)
 
 
 def test_a_fix_and_the_request_to_test_it_are_one() -> None:
     mail = {"message_id": "m@x", "role": Role.AUTHOR}
     kinds = (EventKind.FIX_PROPOSED, EventKind.TEST_ASKED)
     events = [EventData(f"e{kind}", kind, FRIDAY, title="x", **mail) for kind in kinds]  # type: ignore[arg-type]
-    assert [debt.request for debt in debts_of(Verdict.REGRESSION, events)] == [Request.TEST]
+    assert [pending.request for pending in requests_pending(Verdict.REGRESSION, events)] == [Request.TEST]
 
 
 def test_those_that_wait_longest_are_shown(world: World, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

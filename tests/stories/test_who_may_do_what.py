@@ -15,7 +15,7 @@ from bot.mail.authentication import AuthVerdict, Trust
 from bot.replies.commands import Word
 from bot.replies.effects import effects_of
 from bot.replies.reading import understand
-from bot.replies.rules.notation import Mode, Relation, Standpoint
+from bot.replies.rules.notation import MailContext, Mode, Relation
 from bot.replies.training import IDENTITY
 from tests.conftest import ROOT
 from tests.tracker.lines import line
@@ -118,7 +118,7 @@ def outcome(word: Word, policy: str, verdict: AuthVerdict) -> str:
     raw = f"From: d@x.example\nSubject: Re: [mm] 3b1f0c9d2e: a.b 12% regression\nMessage-ID: <a@b>\n\n{command}\n"
     reading = understand(raw.encode(), IDENTITY)
     reading = replace(reading, trust=Trust(verdict, "DKIM", signed=frozenset({"from", "in-reply-to", "content-type"})))
-    effects = effects_of(reading, Standpoint(Relation.THREAD, Role.AUTHOR), policy)
+    effects = effects_of(reading, MailContext(Relation.THREAD, Role.AUTHOR), policy)
     commands = [each for each in effects if each.rule.startswith("command")]
     return {Mode.AUTO: "acts", Mode.SUGGEST: "waits", Mode.NONE: "nothing"}[commands[0].mode] if commands else "nothing"
 

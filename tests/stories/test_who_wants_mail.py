@@ -248,7 +248,7 @@ def test_a_forged_mail_unsubscribes_nobody(world: World, client: Client, moody: 
         b"asks Perfwork to send you no more" in raw,
     ) == ([[LEE.email]], True)
     SignIn.objects.update(asked_at=timezone.now())  # the pages' clock is not the test's
-    path = reverse("confirm-opt-out", args=[accounts.opt_out_links_token(link)])
+    path = reverse("confirm-opt-out", args=[accounts.opt_out_token(link)])
     assert "Stop all mail to" in client.get(path).content.decode()
     assert mailing(LEE.email) == ""  # a scanner that opens links confirms nothing
     assert client.post(path).status_code == 200

@@ -31,7 +31,7 @@ def authenticate(request: HttpRequest, scope: Scope) -> ApiKey | JsonResponse:
     """
     now = timezone.now()
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    key = accounts.api_keys_find(token.strip(), now) if scheme.lower() == "bearer" else None
+    key = accounts.find_api_key(token.strip(), now) if scheme.lower() == "bearer" else None
     if key is None:
         response = error_response(401, "expected a header `Authorization: Bearer KEY` with a valid API key")
         response["WWW-Authenticate"] = "Bearer"

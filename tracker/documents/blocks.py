@@ -269,7 +269,7 @@ _STARTS = re.compile(r"^(?:([-+])(?=\s|$|-[-\s]*$)|(\d+)([.)])(?=\s|$))")  # wha
 _UNDERLINE = re.compile(r"^=(?==*$)")  # what would turn the line above into a heading
 
 
-def markdown_render(document: Document, base_url: str = "") -> str:
+def to_markdown(document: Document, base_url: str = "") -> str:
     """Return the whole text; `base_url` is put before the paths of links."""
     parts = [f"# {escaped(document.title)}"]
     if document.aside:
@@ -363,7 +363,7 @@ def _forms_cell(cell: Cell, base_url: str) -> Any:
 # By the extension in the URL: the renderer and the content type.
 FORMS: Mapping[str, tuple[Callable[[Document, str], str], str]] = {
     "txt": (render, "text/plain"),
-    "md": (markdown_render, "text/markdown"),
+    "md": (to_markdown, "text/markdown"),
     "json": (as_json, "application/json"),
 }
 

@@ -110,7 +110,7 @@ WORKING_DAYS = {Request.TEST: 5, Request.MEASURE: 5, Request.QUESTION: 2, Reques
 
 
 @dataclass(frozen=True, slots=True)
-class Debt:
+class PendingRequest:
     """A request: what, since when, until when, and the event that says so."""
 
     request: Request
@@ -121,7 +121,7 @@ class Debt:
         return now > self.due_at
 
 
-def debts_of(verdict: Verdict, events: Iterable[EventData]) -> list[Debt]:
+def requests_pending(verdict: Verdict, events: Iterable[EventData]) -> list[PendingRequest]:
     """Return what the lab owes in a report, if the report waits for the lab: of each kind the newest request since it
     began to wait. A candidate fix that came with a request to test it is that request; a question from before the
     last candidate is answered by measuring that.
@@ -135,11 +135,11 @@ def debts_of(verdict: Verdict, events: Iterable[EventData]) -> list[Debt]:
     for kind in (Request.QUESTION, Request.DOUBT):
         if (question := newest.get(kind)) and any(question.order() < each.order() for each in tested):
             del newest[kind]
-    debts = [
-        Debt(request, event, after_working_days(event.occurred_at, WORKING_DAYS[request]))
+    pending_requests = [
+        PendingRequest(request, event, after_working_days(event.occurred_at, WORKING_DAYS[request]))
         for request, event in newest.items()
     ]
-    return sorted(debts, key=lambda debt: (debt.due_at, debt.request))
+    return sorted(pending_requests, key=lambda pending: (pending.due_at, pending.request))
 
 
 def _while_the_lab_is_awaited(verdict: Verdict, events: Sequence[EventData]) -> Sequence[EventData]:

@@ -96,11 +96,11 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
 @sensitive_variables()
 def confirm_opt_out(request: HttpRequest, token: str) -> HttpResponse:
     """POST stops all mail to the address that the link was mailed to; GET asks for confirmation."""
-    link = accounts.opt_out_links_find(token, timezone.now())
+    link = accounts.find_opt_out(token, timezone.now())
     if link is None:
         return render(request, "accounts/link_expired.html", {"opt_out": True}, status=410)
     if request.method == "POST":
-        accounts.opt_out_links_use(link, timezone.now())
+        accounts.use_opt_out(link, timezone.now())
     return render(request, "accounts/opt_out.html", {"link": link, "done": request.method == "POST"})
 
 

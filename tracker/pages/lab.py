@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from tracker.domain.events import EventData
-from tracker.domain.lab_jobs import Debt, MeasuredMetric, measured_metrics
+from tracker.domain.lab_jobs import MeasuredMetric, PendingRequest, measured_metrics
 from tracker.models import Event, LabJob, Message, Report
 from tracker.services.lab_jobs import owed_reports
 
@@ -29,7 +29,7 @@ class LabRow:
     """
 
     report: Report
-    debt: Debt
+    pending: PendingRequest
     quote: str
     mail: Message | None
     is_overdue: bool
@@ -48,15 +48,15 @@ def work_list(now: datetime) -> WorkList:
     """Return what the lab owes in the reports that have waited for it longest."""
     found = owed_reports(MOST + 1)
     cut, found = len(found) > MOST, found[:MOST]
-    debts = [(each, debt) for each in found for debt in each.debts]
-    mails = _mails([debt.event for _, debt in debts])
+    pending_requests = [(each, pending) for each in found for pending in each.pending_requests]
+    mails = _mails([pending.event for _, pending in pending_requests])
     stored = LabJob.objects.filter(report__in=[each.report for each in found]).defer("payload")
     jobs = {(job.report_id, job.event_key): job for job in stored}
     rows = [
-        _row(each.report, debt, each.events, mails, jobs.get((each.report.pk, debt.event.key)), now)
-        for each, debt in debts
+        _row(each.report, pending, each.events, mails, jobs.get((each.report.pk, pending.event.key)), now)
+        for each, pending in pending_requests
     ]
-    return WorkList(sorted(rows, key=lambda row: (not row.is_overdue, row.debt.due_at, row.report.pk)), cut)
+    return WorkList(sorted(rows, key=lambda row: (not row.is_overdue, row.pending.due_at, row.report.pk)), cut)
 
 
 def _mails(events: Sequence[EventData]) -> dict[str, Message]:
@@ -67,14 +67,14 @@ def _mails(events: Sequence[EventData]) -> dict[str, Message]:
 
 def _row(
     report: Report,
-    debt: Debt,
+    pending: PendingRequest,
     events: Sequence[Event],
     mails: Mapping[str, Message],
     job: LabJob | None,
     now: datetime,
 ) -> LabRow:
-    quote = next((each.quote for each in events if each.key == debt.event.key), "") or debt.event.remark
-    return LabRow(report, debt, quote, mails.get(debt.event.message_id), debt.is_overdue(now), job)
+    quote = next((each.quote for each in events if each.key == pending.event.key), "") or pending.event.remark
+    return LabRow(report, pending, quote, mails.get(pending.event.message_id), pending.is_overdue(now), job)
 
 
 @dataclass(frozen=True, slots=True)

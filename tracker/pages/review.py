@@ -159,7 +159,7 @@ class Inbox:
     has_pending_mail: bool  # whether mail waits for a report that has not been seen
 
 
-def load_inbox(
+def load_queue(
     now: datetime,
     suggestions_before: int | None = None,
     quarantine_before: int | None = None,
@@ -272,7 +272,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
     may_decide, now = request.user.has_perm(DECIDE), timezone.now()
     context = {
         "faults": faults(now) if request.user.has_perm(SEND) else [],
-        "page": load_inbox(now, keys["suggestions"], keys["quarantine"], chosen),
+        "page": load_queue(now, keys["suggestions"], keys["quarantine"], chosen),
         "chosen": chosen,
         "others": report_actions.OTHERS,
         "may_decide": may_decide,

@@ -102,7 +102,7 @@ def create(
     return key, token
 
 
-def api_keys_find(token: str, now: datetime) -> ApiKey | None:
+def find_api_key(token: str, now: datetime) -> ApiKey | None:
     """Return the key of a token, and record its use to the minute; None if it is unknown, expired or revoked."""
     valid = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
     key = valid.filter(digest=_digest(token)).select_related("acts_for").first()
@@ -172,12 +172,12 @@ def network_of(address: str) -> str:
 # --- Tokens of mailed links: signed, so that the database alone is not enough to make one; each kind has its salt ---
 
 
-def signed_links_token(link: SignIn, salt: str) -> str:
+def sign_token(link: SignIn, salt: str) -> str:
     """Return the token of a link; only the mail to the address has it."""
     return signing.dumps(link.pk, salt=salt)
 
 
-def signed_links_find(token: str, salt: str, links: QuerySet[SignIn]) -> SignIn | None:
+def unsign_token(token: str, salt: str, links: QuerySet[SignIn]) -> SignIn | None:
     """Return the one of these links that a token names; None if it is forged or of another kind."""
     try:
         return links.filter(pk=signing.loads(token, salt=salt)).first()
@@ -193,7 +193,7 @@ _DAY = timedelta(days=1)
 _OPT_OUT_LINKS_SALT = "perfwork.opt-out"
 
 
-def opt_out_links_request_link(address: str, now: datetime) -> SignIn | None:
+def request_opt_out_link(address: str, now: datetime) -> SignIn | None:
     """Record that an address is to be asked whether it wants no more mail; None if it is over the limit."""
     with transaction.atomic():
         database.take(Lock.SIGN_IN_LINKS)
@@ -203,19 +203,19 @@ def opt_out_links_request_link(address: str, now: datetime) -> SignIn | None:
         return SignIn.objects.create(address=address, for_opt_out=True, asked_at=now)
 
 
-def opt_out_links_token(link: SignIn) -> str:
+def opt_out_token(link: SignIn) -> str:
     """Return the token of a link."""
-    return signed_links_token(link, _OPT_OUT_LINKS_SALT)
+    return sign_token(link, _OPT_OUT_LINKS_SALT)
 
 
-def opt_out_links_find(token: str, now: datetime) -> SignIn | None:
+def find_opt_out(token: str, now: datetime) -> SignIn | None:
     """Return the link of a valid token; None if it is forged or expired."""
-    return signed_links_find(
+    return unsign_token(
         token, _OPT_OUT_LINKS_SALT, SignIn.objects.filter(for_opt_out=True, asked_at__gt=now - OPT_OUT_LINKS_GOOD_FOR)
     )
 
 
-def opt_out_links_use(link: SignIn, now: datetime) -> None:
+def use_opt_out(link: SignIn, now: datetime) -> None:
     """Record the opt-out; an operator's stop stays."""
     SignIn.objects.filter(pk=link.pk).update(used_at=now)
     values = {"mailing": Mailing.OPTED_OUT, "note": "confirmed by a link", "since": now}
@@ -364,13 +364,13 @@ def _users(address: str) -> list[User]:
 
 def token(link: SignIn) -> str:
     """Return the token of a link."""
-    return signed_links_token(link, _SALT)
+    return sign_token(link, _SALT)
 
 
 def find(token: str, now: datetime) -> SignIn | None:
     """Return the link of a valid token; None if it is forged, expired or used."""
     valid = SignIn.objects.filter(for_opt_out=False, used_at__isnull=True, asked_at__gt=now - GOOD_FOR)
-    return signed_links_find(token, _SALT, valid)
+    return unsign_token(token, _SALT, valid)
 
 
 def use(link: SignIn, now: datetime) -> User | None:

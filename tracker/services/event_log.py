@@ -12,7 +12,7 @@ from django.db.models import Exists, Q
 
 from tracker.domain.deadlines import GONE_FOR, Closing, closing_of
 from tracker.domain.events import OPEN, EventData, EventKind, Role, Verdict
-from tracker.domain.report_state import fold as report_state_fold
+from tracker.domain.report_state import fold as fold_events
 from tracker.models import (
     Decision,
     Event,
@@ -147,7 +147,7 @@ def refold(report_ids: Iterable[int]) -> None:
 def _write(reports: Sequence[Report], events: Mapping[int, list[Event]]) -> None:
     """Fold, write what changed, and have unsent mail about that checked again."""
     states = {
-        report.pk: report_state_fold(Verdict(report.verdict), [event.value() for event in events[report.pk]])
+        report.pk: fold_events(Verdict(report.verdict), [event.value() for event in events[report.pk]])
         for report in reports
     }
     changed_at = {pk: max((event.occurred_at for event in rows), default=None) for pk, rows in events.items()}

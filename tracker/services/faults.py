@@ -107,7 +107,7 @@ class Snapshot:
     interval: timedelta = timedelta(0)  # between two fetches of an archive or a tree
 
 
-def domain_faults(snapshot: Snapshot, limits: Limits = Limits()) -> list[Fault]:
+def list_faults(snapshot: Snapshot, limits: Limits = Limits()) -> list[Fault]:
     """Return all faults, those that stop most first."""
     return [
         *_scheduler(snapshot, limits),
@@ -177,7 +177,7 @@ MOST = 100  # of each kind
 
 def faults(now: datetime) -> list[Fault]:
     """Return all that does not work now."""
-    return domain_faults(snapshot(now))
+    return list_faults(snapshot(now))
 
 
 def snapshot(now: datetime) -> Snapshot:

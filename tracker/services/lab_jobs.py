@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from tracker.domain.events import OPEN, Awaited, Verdict
-from tracker.domain.lab_jobs import UNFINISHED, Debt, JobOutcome, JobState, debts_of
+from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, PendingRequest, requests_pending
 from tracker.models import Event, Finding, LabJob, Report
 
 MOST_ATTEMPTS = 3  # a job whose runners died so often waits for a person
@@ -24,7 +24,7 @@ class OwedReport:
 
     report: Report
     events: Sequence[Event]
-    debts: Sequence[Debt]
+    pending_requests: Sequence[PendingRequest]
 
 
 def owed_reports(most: int) -> list[OwedReport]:
@@ -38,18 +38,18 @@ def owed_reports(most: int) -> list[OwedReport]:
         OwedReport(
             report,
             events[report.pk],
-            debts_of(Verdict(report.verdict), [event.value() for event in events[report.pk]]),
+            requests_pending(Verdict(report.verdict), [event.value() for event in events[report.pk]]),
         )
         for report in reports
     ]
 
 
-def open_job(report: Report, debt: Debt, now: datetime, **columns: Any) -> LabJob | None:
+def open_job(report: Report, pending: PendingRequest, now: datetime, **columns: Any) -> LabJob | None:
     """Open the job for a request; None if there is one already."""
     job, created = LabJob.objects.get_or_create(
         report=report,
-        event_key=debt.event.key,
-        defaults={"request": debt.request, "due_at": debt.due_at, "opened_at": now, **columns},
+        event_key=pending.event.key,
+        defaults={"request": pending.request, "due_at": pending.due_at, "opened_at": now, **columns},
     )
     return job if created else None
 

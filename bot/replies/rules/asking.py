@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bot.replies.rules.notation import CONDITIONAL, NEGATED, REPORTED, By, Intent, Mode, Rule, Trap, words
+from bot.replies.rules.notation import CONDITIONAL, NEGATED, REPORTED, By, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 
 # --- Requests to the reporter: to run something, to provide data, to explain ---
 
-_MEANS = Trap(
+_MEANS = Unless(
     "asks what someone means or wants",
     words(
         "do|did you mean",
@@ -18,7 +18,7 @@ _MEANS = Trap(
         "right $",
     ),
 )
-_TAKEN_BACK = Trap("withdraws the request", words("no need", "never mind"))
+_TAKEN_BACK = Unless("withdraws the request", words("no need", "never mind"))
 
 ASKS_RULES = (
     Rule(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bot.replies.rules.notation import CONDITIONAL, HEDGED, NEGATED, REPORTED, Intent, Mode, Rule, Trap, words
+from bot.replies.rules.notation import CONDITIONAL, HEDGED, NEGATED, REPORTED, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 
 # --- The report is disputed. Most claims of noise turned out to be real regressions, so this is only ever suggested
 # ---
 
-_DENIED = Trap("denies the doubt", words("<not>|no … doubt|noise|noisy|false", "false sharing"))
+_DENIED = Unless("denies the doubt", words("<not>|no … doubt|noise|noisy|false", "false sharing"))
 
 RULES = (
     Rule(
@@ -163,7 +163,9 @@ DROPS_RULES = (
             "^ please? drop|revert <culprit>",
         ),
         unless=(
-            Trap("says not to", words("not|don't|never|no_need_to|rather_than drop|revert|remove|dropping|reverting")),
+            Unless(
+                "says not to", words("not|don't|never|no_need_to|rather_than drop|revert|remove|dropping|reverting")
+            ),
             REPORTED,
         ),
         does=EventKind.DROPPED,
@@ -183,7 +185,9 @@ DROPS_RULES = (
 
 # --- The change is accepted as expected. A developer's plain English never closes a report alone (DESIGN rule 4) ---
 
-_EXPECTED_DENIED = Trap("negates it", words("<not> … expected|intended|intentional|acceptable|by_design|within|known"))
+_EXPECTED_DENIED = Unless(
+    "negates it", words("<not> … expected|intended|intentional|acceptable|by_design|within|known")
+)
 
 EXPECTED_RULES = (
     Rule(

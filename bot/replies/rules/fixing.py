@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bot.replies.rules.notation import CONDITIONAL, NEGATED, REPORTED, Intent, Mode, Rule, Trap, words
+from bot.replies.rules.notation import CONDITIONAL, NEGATED, REPORTED, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 
 # --- Fixes elsewhere: posted, queued, or named by title or sha ---
 
-_NOT = Trap("has a negation", words("<not>"))
+_NOT = Unless("has a negation", words("<not>"))
 
 RULES = (
     Rule(
@@ -114,7 +114,7 @@ RULES = (
 
 # --- Someone is working on a fix, or promises one ---
 
-_ELSE = Trap("leaves it to others", words("or_i will|can|could", "someone|somebody else"))
+_ELSE = Unless("leaves it to others", words("or_i will|can|could", "someone|somebody else"))
 
 WORKING_RULES: tuple[Rule, ...] = (
     Rule(
@@ -211,7 +211,7 @@ IMPROVEMENTS_RULES = (
             "gladly|happily take",
         ),
         unless=(
-            Trap("wonders or negates", words("unexpected|wonder", "<not> … expected|great|good|nice|intended|happy")),
+            Unless("wonders or negates", words("unexpected|wonder", "<not> … expected|great|good|nice|intended|happy")),
         ),
         question=False,
         improvement=True,

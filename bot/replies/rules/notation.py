@@ -368,7 +368,7 @@ def _clause(text: str, cue: re.Match[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Trap:
+class Unless:
     """Words that rule out a cue: in its clause (`near`), or in its whole sentence. `says`: what the sentence does."""
 
     says: str
@@ -392,7 +392,7 @@ class Rule:
     says: str
     cue: Words
     by: By = By.DEVELOPER
-    unless: tuple[Trap, ...] = ()
+    unless: tuple[Unless, ...] = ()
     does: EventKind | None = None
     mode: Mode = Mode.NONE
     aside: bool = False
@@ -411,14 +411,14 @@ class Rule:
 
 # --- What rules out a cue: a negation, a condition, a hedge, or reported speech ---
 
-NEGATED = Trap("has a negation in the same clause", words("<not>"), near=True)
-CONDITIONAL = Trap("has a condition", words("if|unless|whether|assuming|in_case|provided_that"))
-HEDGED = Trap(
+NEGATED = Unless("has a negation in the same clause", words("<not>"), near=True)
+CONDITIONAL = Unless("has a condition", words("if|unless|whether|assuming|in_case|provided_that"))
+HEDGED = Unless(
     "hedges in the same clause",
     words("may|might|could|perhaps|maybe|probably|possibly|hopefully|should|i_think|i_guess"),
     near=True,
 )
-REPORTED = Trap(
+REPORTED = Unless(
     "reports what others say",
     words(
         "he|she|they|somebody|someone|people|user|users just|already|also? said|says|told|mentioned|mentions|"
@@ -431,8 +431,6 @@ REPORTED = Trap(
 
 
 # --- An effect: what a mail does to one report, by which rule, and on what evidence ---
-
-__all__ = ["NOTHING", "Effect", "Mode", "Relation", "Standpoint", "kind_of", "name_of"]
 
 
 class Relation(StrEnum):
@@ -448,7 +446,7 @@ class Relation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standpoint:
+class MailContext:
     """How a mail relates to one report: its relation, its writer's role, and whether the report is an improvement.
 
     `role` None: the report's people are unknown.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bot.replies.rules.notation import CONDITIONAL, HEDGED, REPORTED, By, Intent, Mode, Rule, Trap, words
+from bot.replies.rules.notation import CONDITIONAL, HEDGED, REPORTED, By, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 
-_NOT = Trap("has a negation", words("<not>|no"))
-_CAVEAT = Trap(
+_NOT = Unless("has a negation", words("<not>|no"))
+_CAVEAT = Unless(
     "has a negation, a condition or a caveat",
     words(
         "<not>",
@@ -15,25 +15,25 @@ _CAVEAT = Trap(
         "if|unless|whether|may|might|should|could|seems|seem|looks|expect*|hope*|want*",
     ),
 )
-_DENIES = Trap(
+_DENIES = Unless(
     "denies it",
     words("<not> … fully|entirely|completely? … <gone>|<fixes>|<help>", "still there", "<regression> … left"),
 )
-_RERUN = Trap(
+_RERUN = Unless(
     "is about a rerun of the culprit",
     words(
         "rerun|re-run|reran|retest*|re-test*|rebuilt|rebuild|both_parent|latest|mainline|upstream|reproducible",
         "/next-\\d+/",
     ),
 )
-_NO_RESULT = Trap(
+_NO_RESULT = Unless(
     "thanks for news, hopes or asks",
     words("thanks|thank_you for", "hope|hopes|expect|expected", "you mentioned|said|confirmed|mean", "so_if"),
 )
-_ELSEWHERE = Trap(
+_ELSEWHERE = Unless(
     "is about another tree or machine", words("mainline|upstream|linux-next|latest|platform*|machine*|other")
 )
-_IF = Trap("has a condition", words("if|whether|unless|should|expect*"))
+_IF = Unless("has a condition", words("if|whether|unless|should|expect*"))
 
 RULES = (
     Rule(
@@ -168,7 +168,7 @@ RULES = (
             "<patch>|it|this …… <fixes>|help|helps|helped it|this|that|the|all|our|both|on|a_lot|much",
             "<no longer seen> … see|observe|reproduce … <regression> … <anymore>",
         ),
-        unless=(_NO_RESULT, _DENIES, Trap("depends on the patch", words("if the|this|your patch|series"))),
+        unless=(_NO_RESULT, _DENIES, Unless("depends on the patch", words("if the|this|your patch|series"))),
         by=By.OPERATOR,
         question=False,
         improvement=False,
@@ -185,7 +185,7 @@ RULES = (
             "still … see|saw|observe|observed|have|exists|there|reproduce|reproduced|reproducible|remains",
             "can|could still|reliably|stably|always? reproduce|be_reproduced",
         ),
-        unless=(_NOT, _IF, Trap("says that the result is back", words("back|recovered|almost|restored"))),
+        unless=(_NOT, _IF, Unless("says that the result is back", words("back|recovered|almost|restored"))),
         by=By.OPERATOR,
         question=False,
         does=EventKind.ANSWERED,

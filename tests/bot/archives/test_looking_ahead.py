@@ -18,7 +18,7 @@ from bot.archives import reader
 from bot.archives.files import RawMail
 from bot.archives.prefilter import Prefilter
 from bot.archives.public_inbox import EpochSource
-from bot.archives.reader import Looked, looked_at
+from bot.archives.reader import Prefiltered, read_ahead
 from bot.errors import Unreadable
 from bot.mail.settings import BotSettings
 
@@ -48,8 +48,8 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_AT_ONCE", 30)
 
 
-def read(epoch: EpochSource) -> list[Looked]:
-    return [each for each in looked_at(epoch, "", epoch.goal(), Prefilter((), BOT)) if each]
+def read(epoch: EpochSource) -> list[Prefiltered]:
+    return [each for each in read_ahead(epoch, "", epoch.goal(), Prefilter((), BOT)) if each]
 
 
 def children() -> list[int]:
@@ -81,7 +81,7 @@ def test_what_answers_a_mail_for_us_is_sent_too_and_the_rest_is_not(epoch: Epoch
     # Each mail answers the one before it, so that all are tracked once one is.
     assert all(each.raw is not None for each in read(epoch)[100:])
     quiet = BotSettings(address="nobody@other.example")
-    looks = [each for each in looked_at(epoch, "", epoch.goal(), Prefilter((), quiet)) if each]
+    looks = [each for each in read_ahead(epoch, "", epoch.goal(), Prefilter((), quiet)) if each]
     unsent = [each for each in looks[100:] if each.raw is None]
     assert len(unsent) > 1000
     found = list(epoch.at([each.position for each in unsent[:40]]))
@@ -90,7 +90,7 @@ def test_what_answers_a_mail_for_us_is_sent_too_and_the_rest_is_not(epoch: Epoch
 
 def test_it_says_when_it_waits_and_ends_when_the_reader_stops(epoch: EpochSource) -> None:
     before = children()
-    looks = looked_at(epoch, "", epoch.goal(), Prefilter((), BOT))
+    looks = read_ahead(epoch, "", epoch.goal(), Prefilter((), BOT))
     assert [next(looks) for _ in range(101)].count(None) == 1, "the process has just been started"
     assert len(children()) > len(before)
     looks.close()  # type: ignore[attr-defined]
@@ -110,7 +110,7 @@ def test_a_killed_process_is_an_error_and_loses_nothing_that_it_sent(
 
     monkeypatch.setattr(EpochSource, "mails_after", slow)
     before = children()
-    looks = looked_at(epoch, "", epoch.goal(), Prefilter((), BOT))
+    looks = read_ahead(epoch, "", epoch.goal(), Prefilter((), BOT))
     for _ in range(101):
         next(looks)
     [pid] = [each for each in children() if each not in before]
@@ -135,7 +135,7 @@ def test_what_was_read_before_a_fault_of_git_arrives_before_its_error(
     monkeypatch.setattr(EpochSource, "mails_after", broken)
     seen = []
     with pytest.raises(Unreadable, match="the disk is gone"):
-        for each in looked_at(epoch, "", epoch.goal(), Prefilter((), BOT)):
+        for each in read_ahead(epoch, "", epoch.goal(), Prefilter((), BOT)):
             seen += [each] if each else []
     assert len(seen) == 145
     assert seen[-1].raw is not None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compose.conventions import Conventions, guarded, is_obeyed
+from bot.compose.conventions import Conventions, escape_directives, is_directive
 from bot.compose.lint import faults
 from bot.compose.report_data import BuildInfo, ReportData
 from bot.compose.report_mail import compose
@@ -40,7 +40,7 @@ FOREIGN: dict[str, Callable[[str], ReportData]] = {
 
 def obeyed(body: str) -> list[str]:
     own = re.compile(rf'commit:( {REPORT.sha} \(".*"\))?')
-    return [line for line in body.split("\n") if is_obeyed(line) and not own.fullmatch(line)]
+    return [line for line in body.split("\n") if is_directive(line) and not own.fullmatch(line)]
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -65,6 +65,6 @@ def test_a_line_that_slipped_through_is_found() -> None:
 
 @given(st.lists(st.sampled_from([*ORDERS, "plain", "", " #lkp fix: a", "commit:", "From: me"]), max_size=9))
 def test_only_our_own_lines_are_obeyed(lines: list[str]) -> None:
-    kept = guarded("\n".join(lines), ("commit:",)).split("\n")
+    kept = escape_directives("\n".join(lines), ("commit:",)).split("\n")
     assert [line.removeprefix(" ") for line in kept] == [line.removeprefix(" ") for line in (lines or [""])]
-    assert {line for line in kept if is_obeyed(line)} <= {"commit:"}
+    assert {line for line in kept if is_directive(line)} <= {"commit:"}

@@ -14,7 +14,7 @@ from bot.mail.message import ParsedMail, parse
 from bot.mail.settings import BotSettings
 from bot.replies.effects import effects_of
 from bot.replies.reading import Reading, read
-from bot.replies.rules.notation import Relation, Standpoint
+from bot.replies.rules.notation import MailContext, Relation
 from bot.replies.which_report import KnownReport, KnownReports
 from tests.conftest import SHARED
 from tracker.domain.events import EventKind, Role
@@ -39,7 +39,7 @@ def same_time(iso: str) -> str:
     return datetime.fromisoformat(iso).isoformat()
 
 
-AUTHOR = Standpoint(Relation.THREAD, Role.AUTHOR)
+AUTHOR = MailContext(Relation.THREAD, Role.AUTHOR)
 Check = Callable[[ParsedMail, Reading, dict[str, Any]], Any]
 CHECKS: dict[str, Check] = {
     "parse": lambda mail, reading, output: "ok" if output["kind"] != "unreadable" and mail.message_id else "failed",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.mail.authentication import UNPROVEN, judge
+from bot.mail.authentication import UNPROVEN, authenticate
 from bot.mail.message import parse
 from bot.mail.settings import TrustAnchors
 
@@ -44,7 +44,7 @@ def test_who_wrote_it(lines: tuple[str, ...], expected: tuple[str, str]) -> None
 
 def test_it_proves_nothing() -> None:
     raw = f"From: {LIST}\nX-Original-From: dana@dev.example\nDate: Wed, 11 Mar 2026 10:00:00 +0000\n\nHi.\n".encode()
-    assert judge(raw, parse(raw), TrustAnchors()) == UNPROVEN
+    assert authenticate(raw, parse(raw), TrustAnchors()) == UNPROVEN
 
 
 @given(st.text(), st.text(), st.text())

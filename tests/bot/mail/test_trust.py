@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nacl.signing import SigningKey
 
-from bot.mail.authentication import CLOCK, UNPROVEN, AuthVerdict, Trust, joined, judge
+from bot.mail.authentication import CLOCK, UNPROVEN, AuthVerdict, Trust, authenticate, joined
 from bot.mail.message import parse
 from bot.mail.settings import TrustAnchors
 from bot.replies.effects import may_act
@@ -51,7 +51,7 @@ def signed(mail: bytes = PLAIN, domain: bytes = b"dev.example", **options: objec
 
 
 def verdict(raw: bytes, anchors: TrustAnchors = DKIM) -> AuthVerdict:
-    return judge(raw, parse(raw), anchors).verdict
+    return authenticate(raw, parse(raw), anchors).verdict
 
 
 @pytest.mark.parametrize("frame", [b"", b"\n\n", b"\xef\xbb\xbf", b"From dana Wed Mar 11 10:15:00 2026\n"])
@@ -60,7 +60,7 @@ def test_what_a_mailbox_puts_above_the_head_takes_no_proof_away(frame: bytes) ->
 
 
 def test_a_signature_of_the_writers_domain_proves_him() -> None:
-    found = judge(signed(), parse(signed()), DKIM)
+    found = authenticate(signed(), parse(signed()), DKIM)
     assert (found.verdict, found.by) == (AuthVerdict.PASS, "dkim dev.example")
     assert found.covers("to", "cc", "in-reply-to", "references", "message-id")
     assert not found.covers_body  # Content-Type was not signed: whoever resends the mail may add one
@@ -255,22 +255,22 @@ ONLY_SUBJECT = signed(include_headers=[b"from", b"date", b"subject"])
     ],
 )
 def test_what_a_server_found_valid_covers_what_the_signature_says(raw: bytes, covered: str) -> None:
-    found = judge(raw, parse(raw), SERVER)
+    found = authenticate(raw, parse(raw), SERVER)
     names = ("subject", "to", "in-reply-to", "content-type")
     assert [name for name in names if found.covers(name)] == covered.split()
 
 
 def test_a_proof_says_who_found_it_and_which_signature_it_was() -> None:
     """Two mails with one signature are copies of one mail: an identity that is lost lets both act."""
-    by_us, by_server = (judge(raw, parse(raw), anchors) for raw, anchors in
+    by_us, by_server = (authenticate(raw, parse(raw), anchors) for raw, anchors in
                         ((signed(), DKIM), (GOOD + OUTSIDE + signed(), SERVER)))  # fmt: skip
     b = b"".join(signed()[: -len(PLAIN)].rpartition(b" b=")[2].split()).decode()
     assert (by_us.by, by_us.signature) == ("dkim dev.example", b[:64])
     assert (by_server.by, by_server.signature) == ("mx.list.example: dkim dev.example", b[:64])
     two = GOOD + OUTSIDE + ONLY_SUBJECT[: -len(PLAIN)] + signed()
-    assert judge(two, parse(two), SERVER).signature == "", "which of them it meant is not known"
+    assert authenticate(two, parse(two), SERVER).signature == "", "which of them it meant is not known"
     failed = DMARC.replace(b"dmarc=pass", b"dmarc=fail") + OUTSIDE + PLAIN
-    assert judge(failed, parse(failed), SERVER).by == "mx.list.example: dmarc dev.example"
+    assert authenticate(failed, parse(failed), SERVER).by == "mx.list.example: dmarc dev.example"
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_a_proof_says_who_found_it_and_which_signature_it_was() -> None:
     ],
 )  # fmt: skip
 def test_every_verdict_says_by_what(raw: bytes, anchors: TrustAnchors, by: str) -> None:
-    assert judge(raw, parse(raw), anchors).by == by
+    assert authenticate(raw, parse(raw), anchors).by == by
 
 
 def test_a_signature_with_an_unknown_key_hides_none_below_it() -> None:
@@ -312,10 +312,10 @@ def test_what_several_proofs_cover_together() -> None:
 
 def test_a_signature_of_the_writer_and_the_date_is_the_least_that_counts() -> None:
     least = signed(include_headers=[b"from", b"date"])
-    found = judge(least, parse(least), DKIM)
+    found = authenticate(least, parse(least), DKIM)
     assert found.proven
     assert not found.covers("subject")
-    assert not judge(signed(include_headers=[b"from"]), parse(PLAIN), DKIM).proven
+    assert not authenticate(signed(include_headers=[b"from"]), parse(PLAIN), DKIM).proven
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_a_signature_of_the_writer_and_the_date_is_the_least_that_counts() -> No
 def test_a_signature_that_lacks_its_tags_proves_nothing_and_hides_no_other(junk: bytes) -> None:
     raw = b"DKIM-Signature: " + junk + b"\n" + signed()
     assert verdict(raw) is AuthVerdict.PASS
-    by_server = judge(found := GOOD + OUTSIDE + b"DKIM-Signature: " + junk + b"\n" + PLAIN, parse(found), SERVER)
+    by_server = authenticate(found := GOOD + OUTSIDE + b"DKIM-Signature: " + junk + b"\n" + PLAIN, parse(found), SERVER)
     assert not by_server.covers("subject"), "the server found something valid, and this is not what it was"
     alone = b"DKIM-Signature: " + junk + b"\n" + PLAIN
     assert verdict(alone) is not AuthVerdict.PASS
@@ -343,7 +343,7 @@ def test_a_developers_key(tmp_path: Path) -> None:
     config = {"signingkey": f"ed25519:{tmp_path}/secret", "identity": "dana@dev.example", "selector": "default"}
     raw = patatt.rfc2822_sign(PLAIN, config)
     hers = TrustAnchors(keyring=str(keyring))
-    found = judge(raw, parse(raw), hers)
+    found = authenticate(raw, parse(raw), hers)
     assert (found.verdict, found.by) == (AuthVerdict.PASS, "patatt ed25519 dana@dev.example")
     assert found.covers("from", "subject", "message-id")
     assert not found.covers("in-reply-to")
@@ -353,7 +353,7 @@ def test_a_developers_key(tmp_path: Path) -> None:
     assert both.count(b"X-Developer-Signature") == 2
     assert verdict(both, hers) is AuthVerdict.NONE, "of two developers' signatures neither says who wrote it"
     changed = raw.replace(b"the lock", b"the luck")
-    assert judge(changed, parse(changed), hers) == Trust(AuthVerdict.FAIL, "patatt ed25519 dana@dev.example")
+    assert authenticate(changed, parse(changed), hers) == Trust(AuthVerdict.FAIL, "patatt ed25519 dana@dev.example")
     assert verdict(raw.replace(b"From: Dana Brook <dana@", b"From: Lee <lee@"), hers) is AuthVerdict.NONE
     assert verdict(raw, TrustAnchors(keyring=str(tmp_path / "none"))) is AuthVerdict.NONE
     assert verdict(raw.replace(b"a=ed25519", b"a=openpgp"), hers) is AuthVerdict.NONE  # would start another program
@@ -421,4 +421,4 @@ def test_a_proven_address_under_a_borrowed_name_closes_nothing() -> None:
 def test_junk_proves_nothing_and_raises_nothing(junk: bytes, name: bytes) -> None:
     raw = name + b": " + junk + b"\n" + PLAIN
     anchors = TrustAnchors(SERVER.servers, {}, "/nonexistent", lambda key: junk.decode("latin-1"))
-    assert judge(raw, parse(raw), anchors).verdict is not AuthVerdict.PASS
+    assert authenticate(raw, parse(raw), anchors).verdict is not AuthVerdict.PASS

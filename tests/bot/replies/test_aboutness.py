@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bot.mail.settings import BotSettings
 from bot.replies.reading import Reading, understand
-from bot.replies.rules.notation import Relation, Standpoint
-from bot.replies.which_report import cures, is_backport, is_candidate_fix, is_in_series, speaks_to
+from bot.replies.rules.notation import MailContext, Relation
+from bot.replies.which_report import concerns, cures, is_backport, is_candidate_fix, is_in_series
 from tracker.domain.events import Role
 
 ROBOT = "lkp@robot.example"
@@ -25,8 +25,8 @@ def mail(subject: str, text: str) -> Reading:
     return understand((head + text).encode(), IDENTITY)
 
 
-def standpoint(relation: Relation) -> Standpoint:
-    return Standpoint(relation, Role.AUTHOR, title=TITLE, benchmark="will-it-scale")
+def context(relation: Relation) -> MailContext:
+    return MailContext(relation, Role.AUTHOR, title=TITLE, benchmark="will-it-scale")
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_no_cure(text: str) -> None:
     ],
 )
 def test_candidate_fixes(subject: str, text: str, relation: Relation, expected: bool) -> None:
-    assert is_candidate_fix(mail(subject, f"{text}\n---\n{DIFF}"), standpoint(relation)) is expected
+    assert is_candidate_fix(mail(subject, f"{text}\n---\n{DIFF}"), context(relation)) is expected
 
 
 @pytest.mark.parametrize(("text", "expected"), [("It lost counts.", False), ("It regressed vm-scan.", True)])
 def test_a_fix_of_an_improvements_culprit_is_a_candidate_only_if_it_speaks_of_a_regression(
     text: str, expected: bool
 ) -> None:
-    improvement = replace(standpoint(Relation.CULPRIT), improvement=True)
+    improvement = replace(context(Relation.CULPRIT), improvement=True)
     assert is_candidate_fix(mail("[PATCH] mm: keep folios warm", f"{text}\n---\n{DIFF}"), improvement) is expected
 
 
@@ -128,7 +128,7 @@ def test_a_fix_of_an_improvements_culprit_is_a_candidate_only_if_it_speaks_of_a_
     ],
 )
 def test_what_speaks_to_a_regression(text: str, expected: bool) -> None:
-    assert speaks_to(mail("Re: [PATCH] mm: keep folios warm", text), standpoint(Relation.FIX_THREAD)) is expected
+    assert concerns(mail("Re: [PATCH] mm: keep folios warm", text), context(Relation.FIX_THREAD)) is expected
 
 
 @given(st.text(max_size=300), st.text(st.characters(codec="utf-8"), max_size=2000))

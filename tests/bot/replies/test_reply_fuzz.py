@@ -14,12 +14,12 @@ from bot.archives.files import read_mbox
 from bot.explain import explain
 from bot.replies.effects import effects_of
 from bot.replies.reading import understand
-from bot.replies.rules.notation import Relation, Standpoint
+from bot.replies.rules.notation import MailContext, Relation
 from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tracker.domain.events import Role
 
 MUTATIONS = int(os.environ.get("PERFWORK_MUTATIONS", "300"))
-STANDPOINTS = [Standpoint(Relation.THREAD, role) for role in (Role.AUTHOR, Role.THIRD_PARTY)]
+STANDPOINTS = [MailContext(Relation.THREAD, role) for role in (Role.AUTHOR, Role.THIRD_PARTY)]
 PIECES = (
     *(b"\n\n", b"\x00", b"\xff\xfe", b"> ", b"-- \n", b"\n---\n", b"=?utf-8?b?", b"<", b'"', b"(", b"; charset=utf-16"),
     *(b"\nContent-Transfer-Encoding: base64\n", b"\nContent-Type: text/html\n", b"\nContent-Type: multipart/mixed\n"),

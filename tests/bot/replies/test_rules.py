@@ -19,7 +19,7 @@ from bot.replies.classifier import Model, Opinion
 from bot.replies.effects import candidate_helps, content_effects, effects_by_rules, effects_of, holds_table, intents_of
 from bot.replies.reading import Reading, read
 from bot.replies.rules import OPERATORS, RULES, Rule
-from bot.replies.rules.notation import NOTHING, Effect, Mode, Relation, Standpoint, expression, name_of
+from bot.replies.rules.notation import NOTHING, Effect, MailContext, Mode, Relation, expression, name_of
 from bot.replies.sentences import has_content, own_sentences
 from tracker.domain.events import Role
 
@@ -37,7 +37,7 @@ def reading(text: str, head: str = DEVELOPER) -> Reading:
 def effect(text: str, head: str = DEVELOPER, role: Role = Role.AUTHOR, *, improvement: bool = False) -> Effect:
     if head is OPERATOR:
         role = Role.REPORTER
-    return next(effects_by_rules(reading(text, head), Standpoint(Relation.THREAD, role, improvement)), NOTHING)
+    return next(effects_by_rules(reading(text, head), MailContext(Relation.THREAD, role, improvement)), NOTHING)
 
 
 def effect_text(text: str, head: str = DEVELOPER, role: Role = Role.AUTHOR, *, improvement: bool = False) -> str:
@@ -140,7 +140,7 @@ def test_a_patch_of_a_person_acts_and_a_debug_patch_does_not() -> None:
     assert effect_text(f"Can you try this?\n\n{diff}") == "fix_proposed auto"
     assert effect_text(f"Please run with this debug patch.\n\n{diff}") == "fix_proposed suggest"
     assert effect_text(f"With the change below it is gone.\n\n{diff}", OPERATOR) == "fix_proposed suggest"
-    effects = effects_by_rules(reading(f"Can you test this?\n\n{diff}"), Standpoint(Relation.THREAD, Role.AUTHOR))
+    effects = effects_by_rules(reading(f"Can you test this?\n\n{diff}"), MailContext(Relation.THREAD, Role.AUTHOR))
     assert [each.kind for each in effects] == ["fix_proposed", "test_asked"]
 
 
@@ -152,7 +152,7 @@ def test_what_a_third_party_says_decides_nothing() -> None:
 
 def test_a_doubt_beside_a_question_is_suggested_and_the_silence_is_over_all_the_same() -> None:
     doubt = reading("This looks like noise.\nCan you rerun it?")
-    effects = effects_by_rules(doubt, Standpoint(Relation.THREAD, Role.AUTHOR))
+    effects = effects_by_rules(doubt, MailContext(Relation.THREAD, Role.AUTHOR))
     assert [(each.kind, each.mode) for each in effects] == [
         *(("asked", Mode.AUTO), ("disputed", Mode.SUGGEST), ("responded", Mode.AUTO))
     ]
@@ -174,9 +174,9 @@ def test_the_commit_that_is_named_as_the_fix(text: str, title: str, sha: str) ->
 
 
 def test_the_culprit_is_no_fix_of_its_own() -> None:
-    standpoint = Standpoint(Relation.THREAD, Role.AUTHOR, culprit="3b1f0c9d2e44" + "0" * 28)
+    context = MailContext(Relation.THREAD, Role.AUTHOR, culprit="3b1f0c9d2e44" + "0" * 28)
     reply = reading("What was broken before was fixed by commit 3b1f0c9d2e44.")
-    assert [each.rule for each in effects_by_rules(reply, standpoint)] == ["reply_of_author"]
+    assert [each.rule for each in effects_by_rules(reply, context)] == ["reply_of_author"]
 
 
 def test_improvements() -> None:
@@ -187,7 +187,7 @@ def test_improvements() -> None:
 def test_a_rule_can_be_switched_off() -> None:
     off = replace(LAB, rules_off=frozenset({"expected"}))
     mail = parse(f"{DEVELOPER}Message-ID: <a@b>\n\nThis is expected.\n".encode())
-    found = effects_by_rules(read(mail, off), Standpoint(Relation.THREAD, Role.AUTHOR))
+    found = effects_by_rules(read(mail, off), MailContext(Relation.THREAD, Role.AUTHOR))
     assert [each.rule for each in found] == ["reply_of_author"]
 
 
@@ -257,8 +257,8 @@ def test_what_the_lab_states_and_its_table_shows_needs_no_other_opinion() -> Non
 
     def effects(said: str, left: str) -> list[str]:
         mail = reading(f"{said}\n\nit was applied as below.\n\n{FOUR.format(left=left)}", OPERATOR)
-        standpoint = Standpoint(Relation.THREAD, Role.REPORTER)
-        return [f"{name_of(each)} {each.mode}" for each in content_effects(mail, standpoint, misled)]
+        context = MailContext(Relation.THREAD, Role.REPORTER)
+        return [f"{name_of(each)} {each.mode}" for each in content_effects(mail, context, misled)]
 
     misled = cast(Model, SimpleNamespace(opinion=lambda facts: Opinion({"fix_queued": 0.9, "responded": 0.1}, {}, {})))
     assert effects("from our tests, this patch has little impact.", "-25.0") == ["fix_failed auto"]
@@ -300,7 +300,7 @@ def test_junk_means_something_or_nothing(text: str) -> None:
     for head in (DEVELOPER, OPERATOR):
         mail = reading(text.encode("utf-8", "replace").decode(), head)
         assert intents_of(mail) == intents_of(mail)
-        assert effects_of(mail, Standpoint(Relation.THREAD, Role.AUTHOR))
+        assert effects_of(mail, MailContext(Relation.THREAD, Role.AUTHOR))
 
 
 WORDS = sorted({word for rule in RULES for phrase in rule.cue.phrases for word in phrase.split() if word.isalpha()})
@@ -309,7 +309,7 @@ WORDS = sorted({word for rule in RULES for phrase in rule.cue.phrases for word i
 @given(st.lists(st.sampled_from(WORDS), max_size=60))
 def test_a_salad_of_cues(words: list[str]) -> None:
     for head in (DEVELOPER, OPERATOR):
-        effects = effects_of(reading(" ".join(words), head), Standpoint(Relation.THREAD, Role.AUTHOR), "open")
+        effects = effects_of(reading(" ".join(words), head), MailContext(Relation.THREAD, Role.AUTHOR), "open")
         assert sum(each.mode is Mode.AUTO for each in effects) <= 3
         closing = {"expected", "invalid", "duplicate"}
         acts = {str(each.kind) for each in effects if each.mode is Mode.AUTO}
@@ -333,7 +333,7 @@ def test_the_labs_rules_are_its_own() -> None:
     ],
 )
 def test_a_title_in_quotes_is_the_title(written: str) -> None:
-    (by_command, *_) = effects_of(reading(f"#lkp fix: {written}"), Standpoint(Relation.THREAD, Role.AUTHOR), "open")
+    (by_command, *_) = effects_of(reading(f"#lkp fix: {written}"), MailContext(Relation.THREAD, Role.AUTHOR), "open")
     assert by_command.title == "mm/vmscan: stop it"
     if written[0] in '"“„«':
         assert effect(f"This should be fixed by {written}").title == "mm/vmscan: stop it"

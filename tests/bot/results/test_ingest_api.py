@@ -159,12 +159,12 @@ def test_keys_are_made_listed_and_revoked(db: None, capsys: pytest.CaptureFixtur
     assert made.startswith("perfwork_")
     (key,) = ApiKey.objects.all()
     assert made not in str(vars(key))
-    assert accounts.api_keys_find(made, timezone.now()) == key
+    assert accounts.find_api_key(made, timezone.now()) == key
     call_command("apikey", "list")
     listed = capsys.readouterr().out
     assert (key.beginning in listed, "results as lab7, last used" in listed, made in listed) == (True, True, False)
     call_command("apikey", "revoke", "lab7")
-    assert accounts.api_keys_find(made, timezone.now()) is None
+    assert accounts.find_api_key(made, timezone.now()) is None
     for arguments, why in (
         (["revoke", "lab7"], "no valid key is named 'lab7'"),
         (["create", "lab7", "--producer", "x"], "there is a key named 'lab7'"),

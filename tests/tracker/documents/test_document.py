@@ -93,7 +93,7 @@ ROWS: list[tuple[Block, str, str, str]] = [
 def test_each_block_in_its_forms(block: Block, plain: str, marked: str, page: str) -> None:
     doc = document(block)
     assert plain in text.render(doc)
-    assert marked in markdown.markdown_render(doc)
+    assert marked in markdown.to_markdown(doc)
     assert page in html(doc)
 
 
@@ -124,7 +124,7 @@ def test_foreign_text_is_shown_and_not_obeyed() -> None:
     plain = text.render(doc)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", plain)
     escaped = tuple(block for block in doc.blocks if not isinstance(block, Prose | Verbatim))
-    marked = markdown.markdown_render(Document(HOSTILE, HOSTILE, escaped))
+    marked = markdown.to_markdown(Document(HOSTILE, HOSTILE, escaped))
     shown = python_markdown.markdown(marked, extensions=["tables"])
     assert "<script" not in shown
     assert "<em>" not in shown
@@ -140,7 +140,7 @@ def test_no_text_breaks_a_form(content: str) -> None:
     longest = max(map(len, re.split(r"\s", text.line(content))), default=0)
     for line in text.render(doc).splitlines():
         assert len(line) <= max(text.WIDTH, longest + 30)
-    shown = python_markdown.markdown(markdown.markdown_render(document(Paragraph(content))))
+    shown = python_markdown.markdown(markdown.to_markdown(document(Paragraph(content))))
     assert nh3.clean(shown, tags={"h1"}).count("<") == 2  # the title alone is markup
     assert json.loads(as_json(doc))["blocks"][1]["text"] == content
 
@@ -149,9 +149,7 @@ def test_no_text_breaks_a_form(content: str) -> None:
     "content", ["1.05", "2.6.24.2", "1. one", "- one", "+ one", "= x", "===", "---", "10) ten", "#1", "a_b"]
 )
 def test_what_looks_like_a_list_is_none_in_markdown(content: str) -> None:
-    shown = unescape(
-        python_markdown.markdown(markdown.markdown_render(document(Paragraph(content), Bullets([content]))))
-    )
+    shown = unescape(python_markdown.markdown(markdown.to_markdown(document(Paragraph(content), Bullets([content])))))
     assert f"<p>{content}</p>" in shown
     assert f"<li>{content}</li>" in shown
 
@@ -168,7 +166,7 @@ def test_links_tell_their_place_where_there_is_one() -> None:
     doc = document(Bullets([DocumentLink("a report", "/report/1/"), DocumentLink("elsewhere", "https://x.example/")]))
     assert "- a report\n- elsewhere <https://x.example/>" in text.render(doc)
     assert "- a report <https://p.example/report/1/>" in text.render(doc, "https://p.example")
-    assert "[a report](https://p.example/report/1/)" in markdown.markdown_render(doc, "https://p.example")
+    assert "[a report](https://p.example/report/1/)" in markdown.to_markdown(doc, "https://p.example")
 
 
 @pytest.mark.parametrize(("content", "columns"), [("abc", 3), ("日本", 4), ("e\u0301", 1)])

@@ -225,7 +225,7 @@ def test_each_form_tells_all_of_it(v5_6: Release, report: Document, client: Clie
     marked = client.get("/v5.6/report.md").content.decode()
     today = document(v5_6, "0-Day CI", timezone.now())
     assert plain == text.render(today, "http://127.0.0.1:8000")
-    assert marked == markdown.markdown_render(today, "http://127.0.0.1:8000")
+    assert marked == markdown.to_markdown(today, "http://127.0.0.1:8000")
     data = json.loads(client.get("/v5.6/report.json").content)
     tables = [block for block in data["blocks"] if block["kind"] == "table"]
     assert [len(table["rows"]) for table in tables] == [15, 11, 43]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tracker.services.faults import FaultKind, Followed, Run, Snapshot, domain_faults
+from tracker.services.faults import FaultKind, Followed, Run, Snapshot, list_faults
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -24,7 +24,7 @@ WELL = Snapshot(
 
 
 def test_a_healthy_installation_has_none() -> None:
-    assert domain_faults(WELL) == []
+    assert list_faults(WELL) == []
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_healthy_installation_has_none() -> None:
     ],
 )
 def test_each_fault_is_said_once_with_its_reason(snapshot: Snapshot, kind: FaultKind, words: str) -> None:
-    (fault,) = domain_faults(snapshot)
+    (fault,) = list_faults(snapshot)
     assert fault.kind is kind
     assert words in fault.error
 
@@ -62,4 +62,4 @@ def test_each_fault_is_said_once_with_its_reason(snapshot: Snapshot, kind: Fault
     ],
 )
 def test_what_is_meant_to_be_is_no_fault(snapshot: Snapshot) -> None:
-    assert domain_faults(snapshot) == []
+    assert list_faults(snapshot) == []
