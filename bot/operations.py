@@ -1,14 +1,21 @@
-"""Restore a backup, without sending a mail twice: what was sent since the backup is not known to it.
+"""The care of the data: prune what nothing rests on, erase a person, back the database up and restore it.
 
-So sending is stopped until an operator has looked; what was approved is in doubt, and counts as sent once a copy is
-found in an archive (DESIGN rule 5); what was only composed, or not yet, is held. Results of the time between, handed
-in again, are held by `Restoration` (bot/results/grading.py).
+What reports rest on (their mail, results and events) is never pruned. Erasing empties what somebody wrote and closes
+their account; facts and counts stay, since they are public elsewhere: git's commits, and the mails that we sent. Their
+address stays in one place, as one that gets no mail: to forget it would mean to write to it again.
+
+A backup is one tar file: a manifest, a consistent copy of the database, and what waits in the drop directory. SQLite's
+online backup copies one snapshot (sqlite.org/backup.html), pg_dump one transaction. Not in it: mirrors of archives and
+git trees, which are cloned again; the broker's queue, which holds no state (DESIGN rule 7); and secrets.
+
+After a restore no mail may leave twice, and what was sent since the backup is not known to it. So sending is stopped
+until an operator has looked; what was approved is in doubt, and counts as sent once a copy is found in an archive
+(DESIGN rule 5); what was only composed is held. Results of the time between that are handed in again are held by the
+`Restoration` (bot/results/grading.py).
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import os
 import shutil
@@ -17,12 +24,11 @@ import subprocess
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
@@ -74,13 +80,6 @@ from tracker.services.database import Lock
 from tracker.services.event_log import fold
 from tracker.services.report_summary import refresh
 from tracker.services.sessions import end_all
-
-# --- Errors of backup and restore, each said in one line: what is wrong, and what to do ---
-
-
-class BackupError(Exception):
-    """A backup can't be made, read or restored."""
-
 
 # --- Remove what nobody needs any more: raw mail that concerns nothing, files that were imported, old links and
 # sessions ---
@@ -272,159 +271,33 @@ def _forget_names(address: str, names: Collection[str]) -> set[int]:
     return touched
 
 
-# --- A consistent copy of the database into one file, and back, while others use it: by the tools of each database
-# ---
-# SQLite's online backup copies one snapshot (sqlite.org/backup.html); pg_dump works in one transaction of the isolation
-# level REPEATABLE READ.
+# --- Backup and restore ---
 
-NAMES = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
-_LONGEST_ERROR = 500  # characters
+MANIFEST = "manifest.json"  # the first file of a backup: what it is a backup of
+_FORMAT = "perfwork-backup/1"
+_DATABASE = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
+_DROPPED = "drop/"  # the folder of the drop directory's files
 _ADDRESS = ("host", "port", "dbname", "user", "sslmode", "sslrootcert", "sslcert", "sslkey", "passfile", "service")
+_BY = "restore"
+# In the words of all versions of the schema. At no moment may a restored database send.
+_STOP = f"""INSERT INTO tracker_sendingstop ("at", "by", "reason", "ended_by")
+ VALUES (CURRENT_TIMESTAMP, '{_BY}', '{mail_transitions.UNFINISHED_RESTORE}', '')"""
 
 
-def copy_out(target: Path, tables: Sequence[str]) -> dict[str, int]:
-    """Write a copy of the database. Return how many rows of these tables it has. Raises BackupError."""
-    if connection.vendor == "sqlite":
-        connection.ensure_connection()
-        with closing(sqlite3.connect(target)) as copy:
-            # All pages in one step: in several, it would begin anew whenever somebody writes in between.
-            connection.connection.backup(copy)
-            _database_copy_check(copy)
-            return {table: _number(copy.cursor(), table) for table in tables}
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # it waits for pg_dump, and locks nothing
-        cursor.execute("SELECT pg_export_snapshot()")
-        (snapshot,) = cursor.fetchone()
-        found = {table: _number(cursor, table) for table in tables}
-        options = ("--format=custom", "--no-owner", "--no-privileges")
-        _postgresql("pg_dump", *options, f"--snapshot={snapshot}", f"--file={target}")
-    return found
-
-
-def count_rows(tables: Sequence[str]) -> dict[str, int]:
-    """Return how many rows these tables have now."""
-    with connection.cursor() as cursor:
-        return {table: _number(cursor, table) for table in tables}
-
-
-def _number(cursor: Any, table: str) -> int:
-    cursor.execute(f"SELECT COUNT(*) FROM {connection.ops.quote_name(table)}")
-    return int(cursor.fetchone()[0])
-
-
-def copy_in(source: Path, statement: str) -> None:
-    """Replace the database by a copy, in which a statement was run, in one transaction. Raises BackupError, and leaves
-    it as it was.
-    """
-    if connection.vendor == "sqlite":
-        with closing(sqlite3.connect(source)) as copy:
-            _database_copy_check(copy)
-            with copy:
-                copy.execute(statement)
-            connection.ensure_connection()
-            copy.backup(connection.connection)
-        connection.close()
-    else:
-        connection.close()
-        # `pg_restore --clean` fails at the indexes of partitions, so the schema goes as a whole.
-        empty, script = source.with_name("empty.sql"), source.with_name("restore.sql")
-        empty.write_text("DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n")
-        _run("pg_restore", "--no-owner", "--no-privileges", f"--file={script}", str(source))
-        with script.open("a") as file:
-            file.write(f"\n{statement.replace('tracker_', 'public.tracker_', 1)};\n")
-        once = ("--single-transaction", "--set=ON_ERROR_STOP=1", "--quiet", "--no-psqlrc", "--output=/dev/null")
-        _postgresql("psql", *once, f"--file={empty}", f"--file={script}")
-
-
-def _database_copy_check(copy: sqlite3.Connection) -> None:
-    try:
-        [(answer,)] = copy.execute("PRAGMA quick_check(1)").fetchall()
-    except sqlite3.DatabaseError as error:
-        raise BackupError(f"the copy of the database can't be used: {error}") from None
-    if answer != "ok":
-        raise BackupError(f"the database is damaged: {answer}; see sqlite.org/recovery.html")
-
-
-def _postgresql(program: str, *arguments: str) -> None:
-    """Run a program on the database."""
-    given = connection.get_connection_params()
-    address = " ".join(f"{name}={_quoted(given[name])}" for name in _ADDRESS if given.get(name))
-    _run(program, f"--dbname={address}", *arguments, password=str(given.get("password") or ""))
-
-
-def _run(program: str, *arguments: str, password: str = "") -> None:
-    """Run a program of PostgreSQL; the password goes by the environment, where other users can't read it."""
-    path = shutil.which(program)
-    if path is None:
-        raise BackupError(f"{program} is missing: apt install postgresql-client, of the server's version or newer")
-    environment = {**os.environ, "PGPASSWORD": password}
-    done = subprocess.run([path, *arguments], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        raise BackupError(f"{program}: {' '.join(done.stderr.split())[:_LONGEST_ERROR]}")
-
-
-def _quoted(value: object) -> str:
-    """Return a value of a connection string (PostgreSQL 33.1.1.1)."""
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-# --- What a backup says of itself: `manifest.json`, the first file in it ---
-
-FORMAT = "perfwork-backup/1"
-NAME = "manifest.json"
-LARGEST = 1 << 20  # bytes
-ENGINES = ("sqlite", "postgresql")
+class BackupError(Exception):
+    """A backup can't be made, read or restored; one line says what is wrong, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`migrations`: those applied in it. `sha256` is of the member `database`. `rows`: numbers of rows, to compare."""
+    """What a backup says of itself. `migrations`: those applied in it, as `app.name`."""
 
     made_at: datetime
     engine: str
-    database: str
-    sha256: str
     migrations: Sequence[str]
-    rows: Mapping[str, int]
-
-    def text(self) -> str:
-        values = {"format": FORMAT, **asdict(self), "made_at": self.made_at.isoformat()}
-        return json.dumps(values, indent=1, sort_keys=True) + "\n"
 
 
-def read_manifest(raw: bytes) -> Manifest:
-    """Read a manifest. Raises BackupError if it is none, or of another format."""
-    try:
-        values = json.loads(raw)
-        if values["format"] != FORMAT:
-            raise BackupError(f"{NAME}: expected the format {FORMAT}, found {values['format']!r}")
-        found = Manifest(
-            made_at=datetime.fromisoformat(values["made_at"]),
-            engine=str(values["engine"]),
-            database=str(values["database"]),
-            sha256=str(values["sha256"]),
-            migrations=[str(each) for each in values["migrations"]],
-            rows={str(name): int(number) for name, number in values["rows"].items()},
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BackupError(f"{NAME} is not that of a backup: {type(error).__name__}: {error}") from None
-    if found.engine not in ENGINES or found.made_at.tzinfo is None:
-        raise BackupError(f"{NAME}: unknown database {found.engine!r}, or a time without its zone")
-    return found
-
-
-# --- Write a backup: one tar with a manifest, a consistent copy of the database, and the files of the drop directory
-# ---
-# The database holds everything that Perfwork knows, raw mail and results included. Not in the backup: mirrors of
-# archives and git trees, which are cloned again, the broker's queue, which holds no state (DESIGN rule 7), and
-# secrets.
-
-COUNTED = tuple(model._meta.db_table for model in (Report, Event, Message, RawMessage, OutgoingMail))
-DROPPED = "drop"  # the folder of the drop directory's files
-
-
-def write_backup(target: Path, drop: Path, now: datetime) -> Manifest:
+def write_backup(target: Path, drop: Path, now: datetime) -> None:
     """Write a backup to a new file, readable by its owner only; it is there whole, or not at all.
 
     Raises BackupError, and OSError from the disk. Others may go on working meanwhile: what they store in a transaction
@@ -434,136 +307,90 @@ def write_backup(target: Path, drop: Path, now: datetime) -> Manifest:
         raise BackupError(f"{target} exists already: name a new file")
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as name:
         folder = Path(name)
-        copy = folder / NAMES[connection.vendor]
-        dropped = list(_copied(drop, folder / DROPPED))  # first: what is ingested meanwhile is in both, and not in none
-        rows = copy_out(copy, COUNTED)
-        manifest = Manifest(now, connection.vendor, copy.name, sha256(copy), migrations(), rows)
+        for path in sorted(drop.rglob("*")) if drop.is_dir() else ():
+            # First: what is ingested meanwhile is in both, and not in none. What is done is in the database.
+            if path.is_file() and not path.is_symlink() and path.relative_to(drop).parts[0] != "done":
+                dropped = folder / _DROPPED / path.relative_to(drop)
+                dropped.parent.mkdir(parents=True, exist_ok=True)
+                with suppress(FileNotFoundError):
+                    shutil.copy2(path, dropped)
+        copy = folder / _DATABASE[connection.vendor]
+        if connection.vendor == "sqlite":
+            connection.ensure_connection()
+            with closing(sqlite3.connect(copy)) as to:  # all pages in one step: in several, each write begins it anew
+                connection.connection.backup(to)
+                _check_sqlite(to)
+        else:
+            _run_on_database("pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={copy}")
+        applied = sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
+        values = {"format": _FORMAT, "made_at": now.isoformat(), "engine": connection.vendor, "migrations": applied}
+        (folder / MANIFEST).write_text(json.dumps(values, indent=1) + "\n")
         unfinished = folder / "backup.tar"
-        with _private(unfinished) as out:
+        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
             with tarfile.open(fileobj=out, mode="w:") as tar:
-                text = manifest.text()
-                raw = text.encode()
-                entry = tarfile.TarInfo(NAME)
-                entry.size, entry.mtime, entry.mode = len(raw), int(now.timestamp()), 0o600
-                tar.addfile(entry, io.BytesIO(raw))
-                tar.add(copy, copy.name)
-                for path in dropped:
-                    tar.add(path, str(path.relative_to(folder)), recursive=False)
+                for path in (folder / MANIFEST, copy, *sorted((folder / _DROPPED).rglob("*"))):
+                    if path.is_file() and not path.is_symlink():
+                        tar.add(path, str(path.relative_to(folder)))
             out.flush()
             os.fsync(out.fileno())
         os.link(unfinished, target)  # fails if the name has been taken meanwhile
-    return manifest
 
 
-def _private(path: Path) -> io.BufferedWriter:
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
-
-
-def _copied(drop: Path, target: Path) -> Iterator[Path]:
-    """Copy the files of the drop directory; yield the copies. What is taken at that very moment is in the database."""
-    for path in _files(drop):
-        copy = target / path.relative_to(drop)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            shutil.copy2(path, copy)
-        except FileNotFoundError:
-            continue
-        yield copy
-
-
-def _files(drop: Path) -> Iterator[Path]:
-    """Yield what waits in the drop directory, and what was rejected: not what is done, which the database holds."""
-    if not drop.is_dir():
-        return
-    for path in sorted(drop.rglob("*")):
-        if path.is_file() and not path.is_symlink() and path.relative_to(drop).parts[0] != "done":
-            yield path
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def migrations() -> list[str]:
-    """Return the migrations that are applied, as `app.name`."""
-    return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
-
-
-# --- Restore a backup, without sending a mail twice: what was sent since the backup is not known to it ---
-# So sending is stopped until an operator has looked; what was approved is in doubt, and counts as sent once a copy is
-# found in an archive (DESIGN rule 5); what was only composed, or not yet, is held. Results of the time between, handed
-# in again, are held by `Restoration` (bot/results/grading.py).
-
-S = OutgoingState
-BY = "restore"
-# In the words of all versions of the schema.
-STOP = f"""INSERT INTO tracker_sendingstop ("at", "by", "reason", "ended_by")
- VALUES (CURRENT_TIMESTAMP, '{BY}', '{mail_transitions.UNFINISHED_RESTORE}', '')"""
-
-
-def restore_backup(
-    source: Path, drop: Path, now: datetime, *, replace: bool, say: Callable[[str], None] = lambda line: None
-) -> Manifest:
+def restore_backup(source: Path, drop: Path, now: datetime, *, replace: bool) -> Manifest:
     """Replace the database by that of a backup, and put its dropped files back. Raises BackupError, and OSError.
 
     `replace`: also if there are reports or mails in the database now.
     """
     with tempfile.TemporaryDirectory(prefix=".restore-", dir=source.parent) as name:
-        folder = Path(name)
-        with _opened(source) as tar:
-            manifest = _manifest(tar)
-            _check(manifest, now, replace=replace)
-            # Extract the copy of the database; its name in the archive decides nothing about where
-            copy = folder / NAMES[manifest.engine]
-            try:
-                file = tar.extractfile(manifest.database)
-                assert file
-                with copy.open("wb") as target:
-                    while chunk := file.read(1 << 20):
-                        target.write(chunk)
-            except (KeyError, AssertionError, tarfile.TarError) as error:
-                raise BackupError(f"the backup has no database: {error}") from None
-            if sha256(copy) != manifest.sha256:
-                raise BackupError("the backup is damaged: its database does not match its checksum")
-            say("replacing the database")
-            copy_in(copy, STOP)  # at no moment may the restored database send
-            call_command("migrate", verbosity=0)
-            _settle(manifest, now)
-            _put_back(tar, drop)
-    if (found := count_rows(list(manifest.rows))) != manifest.rows:
-        raise BackupError(f"the restored database has other rows than the backup says: {found}, not {manifest.rows}")
+        try:
+            with tarfile.open(source, mode="r:") as tar:
+                first = tar.next()
+                content = tar.extractfile(first) if first and first.name == MANIFEST and first.size < 1 << 20 else None
+                if content is None:
+                    raise BackupError(f"{source} is not a backup: it does not begin with {MANIFEST}")
+                manifest = read_manifest(content.read())
+                _refuse_unfit(manifest, now, replace=replace)
+                files = [entry for entry in tar.getmembers() if entry.isfile() and entry.name.startswith(_DROPPED)]
+                for entry in files:
+                    if not (drop / entry.name.removeprefix(_DROPPED)).resolve().is_relative_to(drop.resolve()):
+                        raise BackupError(f"the backup has a file that leads elsewhere: {entry.name!r}")
+                copy = Path(name) / _DATABASE[manifest.engine]
+                _extract(tar, tar.getmember(copy.name), copy)
+                _replace_database(copy)
+                call_command("migrate", verbosity=0)
+                _settle(manifest.made_at, now)
+                for entry in files:
+                    if not (target := drop / entry.name.removeprefix(_DROPPED)).exists():
+                        _extract(tar, entry, target)
+        except (tarfile.TarError, KeyError) as error:
+            raise BackupError(f"{source} is not a backup, or damaged: {error}") from None
     return manifest
 
 
-def _opened(source: Path) -> tarfile.TarFile:
+def read_manifest(raw: bytes) -> Manifest:
+    """Read a manifest. Raises BackupError if it is none, or of another format."""
     try:
-        return tarfile.open(source, mode="r:")
-    except tarfile.TarError as error:
-        raise BackupError(f"{source} is not a backup: {error}") from None
+        values = json.loads(raw)
+        if values["format"] != _FORMAT:
+            raise BackupError(f"{MANIFEST}: expected the format {_FORMAT}, found {values['format']!r}")
+        made_at = datetime.fromisoformat(values["made_at"])
+        manifest = Manifest(made_at, str(values["engine"]), [str(name) for name in values["migrations"]])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BackupError(f"{MANIFEST} is not that of a backup: {type(error).__name__}: {error}") from None
+    if manifest.engine not in _DATABASE or made_at.tzinfo is None:
+        raise BackupError(f"{MANIFEST}: unknown database {manifest.engine!r}, or a time without its zone")
+    return manifest
 
 
-def _manifest(tar: tarfile.TarFile) -> Manifest:
-    try:
-        entry = tar.next()
-        if entry is None or entry.name != NAME or not entry.isfile() or entry.size > LARGEST:
-            raise BackupError(f"not a backup: it does not begin with {NAME}")
-        file = tar.extractfile(entry)
-        assert file
-        return read_manifest(file.read())
-    except tarfile.TarError as error:
-        raise BackupError(f"the backup can't be read: {error}") from None
-
-
-def _check(manifest: Manifest, now: datetime, *, replace: bool) -> None:
+def _refuse_unfit(manifest: Manifest, now: datetime, *, replace: bool) -> None:
     """Refuse what can't be restored here, before anything is changed."""
     if manifest.engine != connection.vendor:
         raise BackupError(
             f"the backup is of {manifest.engine}, the database here is {connection.vendor}: set DATABASE_URL"
         )
-    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
-    if unknown := sorted(set(manifest.migrations) - known):
-        raise BackupError(f"the backup is of a newer version of Perfwork: it has {unknown[0]}; install that version")
+    here = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+    if newer := sorted(set(manifest.migrations) - here):
+        raise BackupError(f"the backup is of a newer version of Perfwork: it has {newer[0]}; install that version")
     tables = connection.introspection.table_names()
     if ServiceLease._meta.db_table in tables:
         lease = ServiceLease.objects.filter(name="scheduler", lease_until__gt=now).first()
@@ -576,22 +403,81 @@ def _check(manifest: Manifest, now: datetime, *, replace: bool) -> None:
         raise BackupError("the database holds reports already: back it up, then restore with --replace")
 
 
+def _extract(tar: tarfile.TarFile, entry: tarfile.TarInfo, target: Path) -> None:
+    """Write one file of a backup; where to, its name in the archive does not decide."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if (content := tar.extractfile(entry)) is not None:
+        with target.open("xb") as file:
+            shutil.copyfileobj(content, file)
+        os.utime(target, (entry.mtime, entry.mtime))
+
+
+def _replace_database(copy: Path) -> None:
+    """Replace the database by a copy in which sending is stopped; after an error it is as it was."""
+    if connection.vendor == "sqlite":
+        with closing(sqlite3.connect(copy)) as source:
+            _check_sqlite(source)
+            with source:
+                source.execute(_STOP)
+            connection.ensure_connection()
+            source.backup(connection.connection)
+        connection.close()
+        return
+    connection.close()
+    # `pg_restore --clean` fails at the indexes of partitions, so the schema goes as a whole.
+    empty, script = copy.with_name("empty.sql"), copy.with_name("restore.sql")
+    empty.write_text("DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n")
+    _run("pg_restore", "--no-owner", "--no-privileges", f"--file={script}", str(copy))
+    with script.open("a") as file:
+        file.write(f"\n{_STOP.replace('tracker_', 'public.tracker_', 1)};\n")
+    once = ("--single-transaction", "--set=ON_ERROR_STOP=1", "--quiet", "--no-psqlrc", "--output=/dev/null")
+    _run_on_database("psql", *once, f"--file={empty}", f"--file={script}")
+
+
+def _check_sqlite(copy: sqlite3.Connection) -> None:
+    try:
+        [(answer,)] = copy.execute("PRAGMA quick_check(1)").fetchall()
+    except sqlite3.DatabaseError as error:
+        raise BackupError(f"the copy of the database can't be used: {error}") from None
+    if answer != "ok":
+        raise BackupError(f"the database is damaged: {answer}; see sqlite.org/recovery.html")
+
+
+def _run_on_database(program: str, *arguments: str) -> None:
+    given = connection.get_connection_params()
+    # Quoted as in a connection string (PostgreSQL 33.1.1.1).
+    quoted = {name: str(given[name]).replace("\\", "\\\\").replace("'", "\\'") for name in _ADDRESS if given.get(name)}
+    address = " ".join(f"{name}='{value}'" for name, value in quoted.items())
+    _run(program, f"--dbname={address}", *arguments, password=str(given.get("password") or ""))
+
+
+def _run(program: str, *arguments: str, password: str = "") -> None:
+    """Run a program of PostgreSQL; the password goes by the environment, where other users can't read it."""
+    path = shutil.which(program)
+    if path is None:
+        raise BackupError(f"{program} is missing: apt install postgresql-client, of the server's version or newer")
+    environment = {**os.environ, "PGPASSWORD": password}
+    done = subprocess.run([path, *arguments], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise BackupError(f"{program}: {' '.join(done.stderr.split())[:500]}")
+
+
 @transaction.atomic
-def _settle(manifest: Manifest, now: datetime) -> None:
+def _settle(backup_at: datetime, now: datetime) -> None:
     """Let nothing leave that may have left after the backup was made."""
-    made = f"{manifest.made_at:%Y-%m-%d %H:%M} UTC"
-    Restoration.objects.create(backup_at=manifest.made_at, restored_at=now)
+    made = f"{backup_at:%Y-%m-%d %H:%M} UTC"
+    Restoration.objects.create(backup_at=backup_at, restored_at=now)
     reason = f"restored from a backup of {made}: mail that was sent since is not known here"
-    SendingStop.objects.filter(by=BY, ended_at=None).update(at=now, reason=reason)  # the stop that came with the copy
-    may_have_left = OutgoingMail.objects.filter(state__in=(S.APPROVED, S.SENDING))
+    SendingStop.objects.filter(by=_BY, ended_at=None).update(at=now, reason=reason)  # the stop that came with the copy
+    may_have_left = OutgoingMail.objects.filter(state__in=(OutgoingState.APPROVED, OutgoingState.SENDING))
     doubt = f"approved before the backup of {made}; it counts as sent if a copy is found in an archive"
-    columns = {"reason": doubt, "handed_over_at": manifest.made_at, "lease_until": None}
-    mail_transitions.transition(may_have_left, S.IN_DOUBT, BY, now, doubt, **columns)
+    columns = {"reason": doubt, "handed_over_at": backup_at, "lease_until": None}
+    mail_transitions.transition(may_have_left, OutgoingState.IN_DOUBT, _BY, now, doubt, **columns)
     held = f"composed before the backup of {made}; check in the archives that it was not sent since"
-    of_a_rule = Q(state=S.HELD) & (Q(decided_by_person=False) | Q(not_before__isnull=False))
-    composed = OutgoingMail.objects.filter(Q(state=S.COMPOSED) | of_a_rule)
+    of_a_rule = Q(state=OutgoingState.HELD) & (Q(decided_by_person=False) | Q(not_before__isnull=False))
+    composed = OutgoingMail.objects.filter(Q(state=OutgoingState.COMPOSED) | of_a_rule)
     columns = {"reason": held, "decided_by_person": True, "not_before": None}
-    mail_transitions.transition(composed, S.HELD, BY, now, held, **columns)
+    mail_transitions.transition(composed, OutgoingState.HELD, _BY, now, held, **columns)
     # A reason for which a report was held may have been cleared since, and its mail sent; no result clears this one.
     unmailed = Report.objects.filter(results__isnull=False).exclude(outgoing__purpose="report").distinct()
     keys = list(unmailed.exclude(held__endswith=FORGOTTEN).values_list("pk", flat=True))
@@ -601,28 +487,3 @@ def _settle(manifest: Manifest, now: datetime) -> None:
         reports.exclude(held="").update(held=Concat("held", Value(f"\n{FORGOTTEN}")))
         reports.filter(held="").update(held=FORGOTTEN)
         refresh(some)
-
-
-def _put_back(tar: tarfile.TarFile, drop: Path) -> None:
-    """Put the files of the drop directory back that are not there. Raises BackupError for a name that leads outside."""
-    try:
-        entries = tar.getmembers()
-    except (tarfile.TarError, OSError) as error:
-        raise BackupError(f"the database is restored, but the rest of the backup is damaged: {error}") from None
-    for entry in entries:
-        if not entry.isfile() or not entry.name.startswith(f"{DROPPED}/"):
-            continue
-        target = (drop / entry.name.removeprefix(f"{DROPPED}/")).resolve()
-        if not target.is_relative_to(drop.resolve()):
-            raise BackupError(f"the backup has a file that leads elsewhere: {entry.name!r}")
-        content = tar.extractfile(entry)
-        if target.exists() or content is None:
-            continue
-        # Written by hand: tarfile can't extract under another name before Python 3.11.4, and Debian 12 has 3.11.2.
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with target.open("xb") as file:
-                shutil.copyfileobj(content, file)
-        except tarfile.TarError as error:
-            raise BackupError(f"the backup is damaged at {entry.name!r}: {error}") from None
-        os.utime(target, (entry.mtime, entry.mtime))

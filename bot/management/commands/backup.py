@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from bot.operations import BackupError, write_backup
+from tracker.models import Report
 
 
 class Command(BaseCommand):
@@ -22,9 +23,9 @@ class Command(BaseCommand):
 
     def handle(self, *, file: Path, **options: Any) -> None:
         try:
-            manifest = write_backup(file.resolve(), settings.PERFWORK_DROP, timezone.now())
+            write_backup(file.resolve(), settings.PERFWORK_DROP, timezone.now())
         except BackupError as fault:
             raise CommandError(str(fault)) from None
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror or error}") from None
-        self.stdout.write(f"{file}: {file.stat().st_size >> 20} MiB, {manifest.rows['tracker_report']:,} reports")
+        self.stdout.write(f"{file}: {file.stat().st_size >> 20} MiB, {Report.objects.count():,} reports")

@@ -12,6 +12,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from bot.operations import BackupError, restore_backup
+from tracker.models import Report
 
 AFTER = """sending is stopped, since mail that was sent after the backup is not known here. Now:
   manage.py read                              read the archives: copies of our mail are found there
@@ -31,14 +32,13 @@ class Command(BaseCommand):
 
     def handle(self, *, file: Path, replace: bool, **options: Any) -> None:
         try:
-            manifest = restore_backup(
-                file.resolve(), settings.PERFWORK_DROP, timezone.now(), replace=replace, say=self.stdout.write
-            )
+            manifest = restore_backup(file.resolve(), settings.PERFWORK_DROP, timezone.now(), replace=replace)
         except BackupError as fault:
             raise CommandError(str(fault)) from None
         except DatabaseError as error:
             raise CommandError(f"the database: {' '.join(str(error).split())}") from None
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror or error}") from None
-        reports = manifest.rows["tracker_report"]
-        self.stdout.write(f"restored {reports:,} reports of {manifest.made_at:%Y-%m-%d %H:%M} UTC; {AFTER}")
+        self.stdout.write(
+            f"restored {Report.objects.count():,} reports of {manifest.made_at:%Y-%m-%d %H:%M} UTC; {AFTER}"
+        )

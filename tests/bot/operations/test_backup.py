@@ -253,7 +253,6 @@ def test_what_can_not_be_restored_is_refused_and_changes_nothing(tmp_path: Path)
     for change, message in (
         ({"engine": "postgresql"}, "the backup is of postgresql, the database here is sqlite"),
         ({"migrations": ["tracker.9999_future"]}, "of a newer version of Perfwork"),
-        ({"sha256": "0" * 64}, "does not match its checksum"),
         ({"format": "perfwork-backup/2"}, "expected the format perfwork-backup/1"),
     ):
         changed = tmp_path / "changed.tar"
@@ -302,10 +301,7 @@ def test_a_manifest_of_wrong_types_is_an_error_of_its_own(value: object) -> None
         "format": "perfwork-backup/1",
         "made_at": "2026-01-01T00:00:00+00:00",
         "engine": "sqlite",
-        "database": "database.sqlite3",
-        "sha256": "0",
         "migrations": [],
-        "rows": {},
     }
     read_manifest(json.dumps(good).encode())
     for name in good:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from bot.notifications.report import compose_due
-from bot.operations import Manifest, _settle
+from bot.operations import _settle
 from bot.results.grading import FORGOTTEN
 from tests.world import World
 from tracker.models import OutgoingMail, OutgoingState, Report
@@ -17,8 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 def settle(world: World) -> None:
-    made = world.now - timedelta(days=1)
-    _settle(Manifest(engine="sqlite", made_at=made, migrations=(), rows={}, database="x", sha256=""), world.now)
+    _settle(world.now - timedelta(days=1), world.now)
 
 
 def test_what_a_rule_held_waits_for_a_person(world: World) -> None:
