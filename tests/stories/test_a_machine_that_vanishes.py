@@ -11,8 +11,6 @@ import pytest
 
 from tests.conftest import ROOT, clean_environment
 
-pytestmark = pytest.mark.slow
-
 PERIOD = 5  # seconds, the shortest time after which PostgreSQL ends an idle transaction
 HOLD = """
 import os, sys, django
@@ -42,6 +40,7 @@ def start(url: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", HOLD], cwd=ROOT, env=env, stdin=pipe, stdout=pipe, text=True)
 
 
+@pytest.mark.slow
 def test_its_locks_are_free_again_and_it_notices(postgres: str) -> None:
     vanished = start(postgres)
     try:

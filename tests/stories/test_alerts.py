@@ -24,8 +24,6 @@ from tests.databases import migrated
 from tests.needs import SERVERS, need
 from tests.stories.test_it_runs_by_itself import free_port
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
-
 KEY = "a-key-of-the-tests"
 RULES = ROOT / "deploy" / "prometheus" / "alerts.yaml"
 ALERTS = re.findall(r"- alert: (\w+)", RULES.read_text())
@@ -194,6 +192,8 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
         subprocess.run(["umount", "--lazy", var])
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_every_alert_fires_by_its_cause_and_ends_with_it(installation: Installation) -> None:
     at = installation
     at.wait_until(lambda found: not found, "something fires in an installation that works")

@@ -21,12 +21,11 @@ from tests.world import DANA, START, World, message_id
 from tracker.models import OutgoingMail
 from tracker.services.mail_transitions import mark_sent
 
-pytestmark = pytest.mark.django_db
 BAD = "#lkp fixx: mm: a\n#lkp dup\n"
 
 
 @pytest.fixture
-def world(tmp_path: Path, bot_settings: BotSettings) -> World:
+def answers_world(tmp_path: Path, bot_settings: BotSettings) -> World:
     return World(tmp_path, bot_settings)
 
 
@@ -34,10 +33,11 @@ def answers() -> list[OutgoingMail]:
     return list(OutgoingMail.objects.filter(purpose__startswith="answer ").order_by("pk"))
 
 
-def test_the_answer_quotes_the_line_and_says_why(world: World) -> None:
-    report = world.report()
-    world.post(DANA, f"Hi,\n\n{BAD}", to=message_id(report), message_id="bad@dev.example")
-    world.read()
+@pytest.mark.django_db
+def test_the_answer_quotes_the_line_and_says_why(answers_world: World) -> None:
+    report = answers_world.report()
+    answers_world.post(DANA, f"Hi,\n\n{BAD}", to=message_id(report), message_id="bad@dev.example")
+    answers_world.read()
     (row,) = answers()
     mail = email.message_from_bytes(bytes(row.raw), policy=default)
     assert (mail["Auto-Submitted"], mail["In-Reply-To"]) == ("auto-replied", "<bad@dev.example>")
@@ -48,49 +48,53 @@ def test_the_answer_quotes_the_line_and_says_why(world: World) -> None:
     assert "> #lkp dup" in body
     assert max(map(len, body.splitlines())) <= 78
     assert row.state == "composed"
-    assert approve_answers(world.now) == 1
+    assert approve_answers(answers_world.now) == 1
 
 
-def test_sent_it_is_no_news_of_the_report(world: World) -> None:
-    report = world.report()
-    world.post(DANA, BAD, to=message_id(report))
-    world.read()
+@pytest.mark.django_db
+def test_sent_it_is_no_news_of_the_report(answers_world: World) -> None:
+    report = answers_world.report()
+    answers_world.post(DANA, BAD, to=message_id(report))
+    answers_world.read()
     before = list(report.events.values_list("key", flat=True))
-    assert mark_sent(answers()[0].message_id, world.now, world.now)
+    assert mark_sent(answers()[0].message_id, answers_world.now, answers_world.now)
     assert list(report.events.values_list("key", flat=True)) == before
-    world.inbox.add(bytes(answers()[0].raw))
-    world.read()  # our own answer, back from the list: filed, not answered
+    answers_world.inbox.add(bytes(answers()[0].raw))
+    answers_world.read()  # our own answer, back from the list: filed, not answered
     assert len(answers()) == 1
 
 
-def test_one_an_hour_to_a_person_and_never_twice_for_a_mail(world: World) -> None:
-    report = world.report()
-    world.post(DANA, BAD, to=message_id(report))
-    world.read()
-    world.now -= timedelta(minutes=110)  # each step of this world is an hour
-    world.post(DANA, BAD, to=message_id(report))
-    world.read()
+@pytest.mark.django_db
+def test_one_an_hour_to_a_person_and_never_twice_for_a_mail(answers_world: World) -> None:
+    report = answers_world.report()
+    answers_world.post(DANA, BAD, to=message_id(report))
+    answers_world.read()
+    answers_world.now -= timedelta(minutes=110)  # each step of this world is an hour
+    answers_world.post(DANA, BAD, to=message_id(report))
+    answers_world.read()
     assert len(answers()) == 1
-    world.post(Address("Lee Park", "lee@dev.example"), BAD, to=message_id(report))
-    world.read()
+    answers_world.post(Address("Lee Park", "lee@dev.example"), BAD, to=message_id(report))
+    answers_world.read()
     assert len(answers()) == 2
-    world.later(2)
-    world.post(DANA, BAD, to=message_id(report))
-    world.read()
-    world.read()
+    answers_world.later(2)
+    answers_world.post(DANA, BAD, to=message_id(report))
+    answers_world.read()
+    answers_world.read()
     assert len(answers()) == 3
 
 
+@pytest.mark.django_db
 @pytest.mark.slow
-def test_two_writers_of_one_reading_are_answered_and_many_are_not(world: World) -> None:
-    report = world.report()
+def test_two_writers_of_one_reading_are_answered_and_many_are_not(answers_world: World) -> None:
+    report = answers_world.report()
     for number in range(15):
-        world.post(Address("", f"w{number}@dev.example"), BAD, to=message_id(report))
-    world.read()
+        answers_world.post(Address("", f"w{number}@dev.example"), BAD, to=message_id(report))
+    answers_world.read()
     assert len(answers()) == 10
     assert len({row.message_id for row in answers()}) == 10
 
 
+@pytest.mark.django_db
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("author", "headers"),
@@ -103,35 +107,41 @@ def test_two_writers_of_one_reading_are_answered_and_many_are_not(world: World) 
         (Address("", "noreply@dev.example"), {}),
     ],
 )
-def test_robots_bounces_and_absences_are_never_answered(world: World, author: Address, headers: dict[str, str]) -> None:
-    report = world.report()
-    world.post(author, BAD, to=message_id(report), **headers)
-    world.read()
+def test_robots_bounces_and_absences_are_never_answered(
+    answers_world: World, author: Address, headers: dict[str, str]
+) -> None:
+    report = answers_world.report()
+    answers_world.post(author, BAD, to=message_id(report), **headers)
+    answers_world.read()
     assert answers() == []
 
 
-def test_ourselves_we_never_answer(world: World) -> None:
-    report = world.report()
-    world.post(Address("Bot", world.settings.address.upper()), BAD, to=message_id(report))
-    world.read()
+@pytest.mark.django_db
+def test_ourselves_we_never_answer(answers_world: World) -> None:
+    report = answers_world.report()
+    answers_world.post(Address("Bot", answers_world.settings.address.upper()), BAD, to=message_id(report))
+    answers_world.read()
     assert answers() == []
 
 
-def test_old_mail_is_not_answered(world: World) -> None:
-    report = world.report()
-    world.post(DANA, BAD, to=message_id(report))
-    world.later(24 * 10)  # the archive is read ten days after
-    world.read()
+@pytest.mark.django_db
+def test_old_mail_is_not_answered(answers_world: World) -> None:
+    report = answers_world.report()
+    answers_world.post(DANA, BAD, to=message_id(report))
+    answers_world.later(24 * 10)  # the archive is read ten days after
+    answers_world.read()
     assert answers() == []
 
 
-def test_a_good_command_is_not_answered(world: World) -> None:
-    report = world.report()
-    world.post(DANA, "#lkp note: looking\n#regzbot poke\n", to=message_id(report))
-    world.read()
+@pytest.mark.django_db
+def test_a_good_command_is_not_answered(answers_world: World) -> None:
+    report = answers_world.report()
+    answers_world.post(DANA, "#lkp note: looking\n#regzbot poke\n", to=message_id(report))
+    answers_world.read()
     assert answers() == []
 
 
+@pytest.mark.django_db
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=200))
 def test_nothing_of_a_mail_breaks_out_of_its_place_in_the_answer(name: str, subject: str, words: str) -> None:
     bot = BotSettings(address="perfbot@bot.example.org")

@@ -15,11 +15,10 @@ from tests.conftest import ROOT
 from tests.databases import migrated
 from tests.stories.test_it_runs_by_itself import free_port
 
-pytestmark = pytest.mark.slow
-
 NUDGE = "from bot.tasks import send_mail; send_mail.delay()"
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_an_enqueued_task_over_redis_sends_the_mail(tmp_path: Path, redis: str) -> None:
     catcher = serve(DemoInbox(tmp_path / "inbox"), free_port())
@@ -52,6 +51,7 @@ def test_an_enqueued_task_over_redis_sends_the_mail(tmp_path: Path, redis: str) 
         catcher.stop()
 
 
+@pytest.mark.slow
 def test_what_a_page_enqueues_goes_to_the_queue_of_its_kind() -> None:
     """In a process that never imported the worker's code, such as a web server's."""
     code = (

@@ -18,10 +18,8 @@ from tracker.models import Release, Report, ReportHighlight
 from tracker.pages import cached
 from tracker.pages.prose import write
 
-pytestmark = pytest.mark.django_db
 
-
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def page_cache(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.PERFWORK_PAGE_CACHE = True
     caches["pages"].clear()
@@ -37,6 +35,8 @@ def address(report: Report) -> str:
     return f"/report/{report.culprit.sha}/"
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
 def test_a_page_is_made_once_and_a_browser_that_has_it_gets_a_304(
     client: Client, report: Report, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -54,6 +54,8 @@ def test_a_page_is_made_once_and_a_browser_that_has_it_gets_a_304(
     assert {"Accept-Encoding", "Cookie"} <= set(first["Vary"].split(", "))
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
 def test_what_happens_to_a_report_shows_at_once(client: Client, world: World, report: Report) -> None:
     before = client.get(address(report))
     world.post(DANA, "I am working on a fix.", to=message_id(report))
@@ -63,6 +65,8 @@ def test_what_happens_to_a_report_shows_at_once(client: Client, world: World, re
     assert "working on it" in after.content.decode()
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
 def test_a_release_report_is_made_anew_when_it_changes_and_not_for_other_events(
     client: Client, world: World, report: Report
 ) -> None:
@@ -84,6 +88,8 @@ def test_a_release_report_is_made_anew_when_it_changes_and_not_for_other_events(
     assert len(set(tags)) == len(tags)
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
 def test_nobody_gets_the_page_of_another(client: Client, admin_client: Client, report: Report) -> None:
     own = admin_client.get(address(report))
     assert "ETag" not in own
@@ -95,6 +101,8 @@ def test_nobody_gets_the_page_of_another(client: Client, admin_client: Client, r
     assert "ETag" not in client.get(address(report))
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
 def test_other_addresses_hosts_and_errors_are_not_mixed_up(client: Client, report: Report, settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["one.example", "two.example"]
     texts = {host: client.get(f"/search/?q=sha:{host}", headers={"host": host}) for host in settings.ALLOWED_HOSTS}
@@ -105,6 +113,8 @@ def test_other_addresses_hosts_and_errors_are_not_mixed_up(client: Client, repor
     assert client.get("/v9.9/", headers={"host": "one.example"}).status_code == 404
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
 def test_a_page_that_many_ask_for_is_made_by_one(
     client: Client, report: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +149,8 @@ def test_a_page_that_many_ask_for_is_made_by_one(
     assert len(made) == 1
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
 def test_every_name_is_that_of_a_page() -> None:
     def names(patterns: Any) -> set[str]:
         found = set()
@@ -149,6 +161,8 @@ def test_every_name_is_that_of_a_page() -> None:
     assert cached.FRESHNESS.keys() <= names(get_resolver().url_patterns)
 
 
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
 def test_it_can_be_switched_off(client: Client, report: Report, settings: Any) -> None:
     settings.PERFWORK_PAGE_CACHE = False
     assert "ETag" not in client.get(address(report))

@@ -21,7 +21,6 @@ from tracker.domain.events import EventKind
 from tracker.models import Decision, Event, Report, RuleRecord, Suggestion
 from tracker.pages.review import excerpt
 
-pytestmark = pytest.mark.django_db
 # What the mail of these tests is read as: nothing sure, and that it may be expected.
 READ = (
     Effect(EventKind.EXPECTED, Mode.SUGGEST, "expected", quote="This is expected."),
@@ -30,7 +29,7 @@ READ = (
 
 
 @pytest.fixture
-def world(tmp_path: Path, bot_settings: BotSettings) -> World:
+def deciding_world(tmp_path: Path, bot_settings: BotSettings) -> World:
     return World(tmp_path, bot_settings)
 
 
@@ -43,10 +42,10 @@ def mira(client: Client) -> Client:
 
 
 @pytest.fixture
-def report(world: World) -> Report:
-    report = world.report()
-    world.post(DANA, "Hi,\n\nI have looked at it. This is\nexpected. We do more now.\n", to=message_id(report))
-    world.read()
+def report(deciding_world: World) -> Report:
+    report = deciding_world.report()
+    deciding_world.post(DANA, "Hi,\n\nI have looked at it. This is\nexpected. We do more now.\n", to=message_id(report))
+    deciding_world.read()
     return report
 
 
@@ -58,6 +57,7 @@ def decide(client: Client, **data: str) -> int:
     return client.post(f"/inbox/{suggestion().pk}/decide/", data).status_code
 
 
+@pytest.mark.django_db
 def test_the_page_shows_the_words_in_their_context_and_what_would_change(mira: Client, report: Report) -> None:
     page = mira.get("/inbox/").content.decode()
     assert "I have looked at it. <mark>This is expected.</mark> We do more now." in page
@@ -66,6 +66,7 @@ def test_the_page_shows_the_words_in_their_context_and_what_would_change(mira: C
     assert "Dana Brook, author, not verified" in page
 
 
+@pytest.mark.django_db
 def test_accepted_it_is_an_event_of_the_person(mira: Client, report: Report) -> None:
     assert decide(mira, decision="accept") == 302
     assert state(report) == "expected"
@@ -77,6 +78,7 @@ def test_accepted_it_is_an_event_of_the_person(mira: Client, report: Report) -> 
     assert RuleRecord.objects.get(rule="expected").accepted_pct == 100
 
 
+@pytest.mark.django_db
 def test_rejected_it_is_an_event_that_moves_nothing(mira: Client, report: Report) -> None:
     before = status_text(report)
     assert decide(mira, decision="reject") == 302
@@ -85,6 +87,7 @@ def test_rejected_it_is_an_event_that_moves_nothing(mira: Client, report: Report
     assert RuleRecord.objects.get(rule="expected").rejected == 1
 
 
+@pytest.mark.django_db
 def test_another_state(mira: Client, report: Report) -> None:
     assert decide(mira, decision="set", instead="disputed") == 302
     assert state(report) == "disputed"
@@ -92,6 +95,7 @@ def test_another_state(mira: Client, report: Report) -> None:
     assert RuleRecord.objects.get(rule="expected").changed == 1
 
 
+@pytest.mark.django_db
 def test_taken_back_and_decided_again(mira: Client, report: Report) -> None:
     for _ in range(2):
         decide(mira, decision="accept")
@@ -106,6 +110,7 @@ def test_taken_back_and_decided_again(mira: Client, report: Report) -> None:
     assert (record.accepted, record.changed, record.rejected) == (0, 1, 0)
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     "data", [{}, {"decision": "set"}, {"decision": "burn"}, {"decision": "set", "instead": "reported"}]
 )
@@ -115,6 +120,7 @@ def test_a_wrong_word_is_refused_in_a_line(mira: Client, report: Report, data: d
     assert answer.content.startswith(b"decision: expected accept, reject or another state")
 
 
+@pytest.mark.django_db
 def test_only_who_may_decides(client: Client, report: Report) -> None:
     assert "Sign in</a> to accept" in client.get("/inbox/").content.decode()
     assert decide(client, decision="accept") == 302  # to the log-in
@@ -124,12 +130,14 @@ def test_only_who_may_decides(client: Client, report: Report) -> None:
     assert suggestion().decision == "open"
 
 
-def test_reading_the_mail_again_asks_nothing_again(mira: Client, report: Report, world: World) -> None:
+@pytest.mark.django_db
+def test_reading_the_mail_again_asks_nothing_again(mira: Client, report: Report, deciding_world: World) -> None:
     decide(mira, decision="reject")
-    world.read()
+    deciding_world.read()
     assert suggestion().decision == "rejected"
 
 
+@pytest.mark.django_db
 def test_an_excerpt_of_a_long_mail_is_short() -> None:
     found = excerpt("word " * 500 + "This  is\nexpected. " + "word " * 500, "This is expected.")
     assert found.evidence == "This is expected."
@@ -137,6 +145,7 @@ def test_an_excerpt_of_a_long_mail_is_short() -> None:
     assert found.before.startswith("… ")
 
 
+@pytest.mark.django_db
 @pytest.mark.slow
 @given(st.text(max_size=300), st.text(max_size=100))
 def test_an_excerpt_of_anything(text: str, quote: str) -> None:
@@ -144,10 +153,10 @@ def test_an_excerpt_of_anything(text: str, quote: str) -> None:
 
 
 @pytest.fixture
-def many(world: World) -> list[Suggestion]:
+def many(deciding_world: World) -> list[Suggestion]:
     """Thirty suggestions of two rules about two reports."""
     rows = [
-        {"report": world.report(f"mm: change {place}", f"{place + 5:x}" * 40), "message_id": f"m{place}@x"}
+        {"report": deciding_world.report(f"mm: change {place}", f"{place + 5:x}" * 40), "message_id": f"m{place}@x"}
         for place in range(2)
     ]
     return Suggestion.objects.bulk_create(
@@ -155,7 +164,7 @@ def many(world: World) -> list[Suggestion]:
             key=f"k{number}",
             kind="expected" if number % 3 else "disputed",
             rule="expected" if number % 3 else "disputed",
-            occurred_at=world.now,
+            occurred_at=deciding_world.now,
             role="author",
             quote=f"words {number}",
             **rows[number % 2],
@@ -164,6 +173,7 @@ def many(world: World) -> list[Suggestion]:
     )
 
 
+@pytest.mark.django_db
 def test_many_are_decided_and_undone_at_once(mira: Client, many: list[Suggestion]) -> None:
     chosen = [each.pk for each in many[:7]]
     answer = mira.post("/inbox/decide/?kind=expected", {"chosen": chosen, "decision": "reject"})
@@ -176,6 +186,7 @@ def test_many_are_decided_and_undone_at_once(mira: Client, many: list[Suggestion
     assert "suggestions rejected." not in mira.get("/inbox/").content.decode()
 
 
+@pytest.mark.django_db
 def test_the_queue_says_how_much_waits_and_keeps_reports_together(mira: Client, many: list[Suggestion]) -> None:
     page = mira.get("/inbox/").content.decode()
     assert "all 30" in page
@@ -186,6 +197,7 @@ def test_the_queue_says_how_much_waits_and_keeps_reports_together(mira: Client, 
     assert mira.get("/inbox/?kind=burned").status_code == 200
 
 
+@pytest.mark.django_db
 def test_only_a_rule_that_was_right_is_accepted_as_a_whole(mira: Client, many: list[Suggestion]) -> None:
     RuleRecord.objects.create(rule="expected", accepted=98, rejected=2)
     assert "Accept 20</button>" not in mira.get("/inbox/").content.decode()
@@ -205,6 +217,7 @@ def test_only_a_rule_that_was_right_is_accepted_as_a_whole(mira: Client, many: l
     assert RuleRecord.objects.get(rule="expected").accepted == 119
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     "data", [{}, {"decision": "accept"}, {"decision": "burn", "chosen": ["1"]}, {"decision": "accept", "chosen": ["x"]},
              {"decision": "accept", "chosen": ["1"] * 101}, {"rule": "nothing"}]
@@ -214,6 +227,7 @@ def test_a_wrong_choice_decides_nothing(mira: Client, many: list[Suggestion], da
     assert Suggestion.objects.filter(decision="open").count() == 30
 
 
+@pytest.mark.django_db
 def test_a_second_click_takes_no_undo_away(mira: Client, many: list[Suggestion]) -> None:
     chosen = {"decision": "reject", "chosen": [str(each.pk) for each in many]}
     mira.post("/inbox/decide/", chosen)
@@ -224,6 +238,7 @@ def test_a_second_click_takes_no_undo_away(mira: Client, many: list[Suggestion])
     assert list(Suggestion.objects.exclude(decision="open")) == [many[0]]
 
 
+@pytest.mark.django_db
 def test_what_is_accepted_at_once_is_what_the_button_says(mira: Client, many: list[Suggestion]) -> None:
     RuleRecord.objects.create(rule="expected", accepted=100)
     report = many[0].report
@@ -242,14 +257,15 @@ def test_what_is_accepted_at_once_is_what_the_button_says(mira: Client, many: li
     assert "Accept 100</button>" in mira.get("/inbox/").content.decode()
 
 
+@pytest.mark.django_db
 def test_a_decision_stands_when_a_later_release_reads_more_or_less_in_the_mail(
-    world: World, mira: Client, report: Report, monkeypatch: pytest.MonkeyPatch
+    deciding_world: World, mira: Client, report: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert decide(mira, decision="reject") == 302
     another = Effect(EventKind.DROPPED, Mode.SUGGEST, "classifier", quote="We do more now.")
     for before, after in (((another,), ()), ((), (another,))):
         changed = [*before, *READ, *after]
         monkeypatch.setattr(filing, "effects_of", lambda *_, effects=changed: tuple(effects))
-        replay_all(world.settings, world.now)
+        replay_all(deciding_world.settings, deciding_world.now)
         assert list(Suggestion.objects.filter(decision=Decision.OPEN).values_list("kind", flat=True)) == ["dropped"]
         assert Suggestion.objects.get(decision="rejected").kind == "expected"

@@ -36,7 +36,6 @@ from tracker.services import mail_transitions
 from tracker.services.faults import faults, snapshot
 from tracker.unavailable import OncePerMinute, reason_of
 
-pytestmark = pytest.mark.django_db
 NOW = datetime.now(UTC)
 HANGS = "git fetch: the server did not answer for 60 s; try another mirror"
 
@@ -54,6 +53,7 @@ def operator() -> User:
     return user
 
 
+@pytest.mark.django_db
 def test_operators_see_it_on_two_pages_and_others_on_none(client: Client, hanging: Mirror, operator: User) -> None:
     assert HANGS not in client.get("/").content.decode()
     client.force_login(operator)
@@ -64,6 +64,7 @@ def test_operators_see_it_on_two_pages_and_others_on_none(client: Client, hangin
     assert 'id="problems"' in client.get("/help/operating/").content.decode()
 
 
+@pytest.mark.django_db
 def test_operators_get_one_mail_a_day(
     hanging: Mirror, operator: User, moody: tuple[Moody, Server], bot_settings: BotSettings
 ) -> None:
@@ -82,12 +83,14 @@ def test_operators_get_one_mail_a_day(
     assert FaultMail.objects.count() == 2
 
 
+@pytest.mark.django_db
 def test_a_server_that_is_away_loses_no_mail(hanging: Mirror, operator: User, bot_settings: BotSettings) -> None:
     away = SmtpTransport(Server("127.0.0.1", 9))
     assert mail_operators(away, bot_settings, NOW) == 0
     assert not FaultMail.objects.exists()
 
 
+@pytest.mark.django_db
 def test_no_operator_is_mailed_while_all_sending_is_stopped(
     hanging: Mirror, operator: User, moody: tuple[Moody, Server], bot_settings: BotSettings
 ) -> None:
@@ -97,6 +100,7 @@ def test_no_operator_is_mailed_while_all_sending_is_stopped(
     assert mail_operators(SmtpTransport(moody[1]), bot_settings, NOW) == 1
 
 
+@pytest.mark.django_db
 def test_a_server_that_is_away_is_asked_once(hanging: Mirror, operator: User, bot_settings: BotSettings) -> None:
     User.objects.create_superuser("lin", "lin@lab.example")
     asked = []
@@ -118,6 +122,7 @@ def due() -> datetime | None:
     return snapshot(NOW + timedelta(hours=3)).oldest_due
 
 
+@pytest.mark.django_db
 def test_mail_that_waits_for_its_day_or_its_turn_does_not_stall(world: World) -> None:
     world.ingest(world.result("b" * 40, "mm: a"))
     compose_due(world.settings, NOW, approve_first=False)
@@ -134,6 +139,7 @@ def test_mail_that_waits_for_its_day_or_its_turn_does_not_stall(world: World) ->
     assert due() == NOW + timedelta(minutes=5), "it was tried, and put off"
 
 
+@pytest.mark.django_db
 def test_what_is_not_configured_any_more_is_no_fault(kernel: Kernel, settings: Any) -> None:
     Mirror.objects.create(path="/srv/old", tried_at=NOW - timedelta(days=9))
     address = "imaps://kim:secret@list.example/INBOX"
@@ -147,6 +153,7 @@ def test_what_is_not_configured_any_more_is_no_fault(kernel: Kernel, settings: A
     assert snapshot(NOW).trees == []
 
 
+@pytest.mark.django_db
 def test_a_tree_that_is_quiet_was_read_all_the_same(kernel: Kernel, settings: Any) -> None:
     settings.PERFWORK_TREES = {"linus": "/srv/linux.git"}
     kernel.git.commit("mm: a change")
@@ -157,6 +164,7 @@ def test_a_tree_that_is_quiet_was_read_all_the_same(kernel: Kernel, settings: An
         assert [each.at for each in snapshot(now).trees] == [now]
 
 
+@pytest.mark.django_db
 def test_probes(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     assert client.get("/healthz").content == b"ok\n"
     assert client.get("/readyz").status_code == 200
@@ -169,12 +177,14 @@ def test_probes(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (answer.status_code, answer.content) == (503, b"not ready: the database can't be reached\n")
 
 
+@pytest.mark.django_db
 def test_probes_are_answered_without_tls(client: Client, settings: Any) -> None:
     settings.SECURE_SSL_REDIRECT = True
     assert client.get("/healthz").status_code == 200
     assert client.get("/").status_code == 301
 
 
+@pytest.mark.django_db
 def test_metrics_need_their_key_and_are_as_prometheus_reads_them(client: Client, settings: Any) -> None:
     assert client.get("/metrics").status_code == 404
     settings.PERFWORK_METRICS_KEY = "s3cret"
@@ -191,6 +201,7 @@ def test_metrics_need_their_key_and_are_as_prometheus_reads_them(client: Client,
     assert any(each.labels.get("page") == "metrics" for each in found["perfwork_request_seconds"])
 
 
+@pytest.mark.django_db
 def test_a_queue_that_nobody_declared_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     app = Celery(broker="memory://", set_as_current=False)
     app.conf.task_queues = [Queue("mail"), Queue("git")]
@@ -198,6 +209,7 @@ def test_a_queue_that_nobody_declared_is_empty(monkeypatch: pytest.MonkeyPatch) 
     assert queue_lengths() == {"mail": 0.0, "git": 0.0}
 
 
+@pytest.mark.django_db
 def test_without_a_database_a_page_says_so_and_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*arguments: Any) -> None:
         raise OperationalError("connection to server at 10.0.0.2 failed")
@@ -219,6 +231,7 @@ def undefined(sqlstate: str) -> ProgrammingError:
     return error
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("error", "meaning"),
     [
@@ -237,11 +250,13 @@ def test_what_the_errors_of_databases_mean(error: Exception, meaning: str) -> No
     assert reason_of(error) == meaning
 
 
+@pytest.mark.django_db
 def test_an_error_of_the_program_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tracker.pages.home.home_page", lambda now: 1 / 0)
     assert Client(raise_request_exception=False).get("/").status_code == 500
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("error", "line"),
     [
@@ -261,6 +276,7 @@ def test_the_log_gets_one_line_a_minute(error: str, line: str) -> None:
     assert (records[0].getMessage(), records[0].exc_info) == (line, None)
 
 
+@pytest.mark.django_db
 def test_log_lines_name_what_they_are_about_on_one_line() -> None:
     record = logging.LogRecord("bot", logging.INFO, "", 0, "filed", (), None)
     with bound(message_id="<a\nb@x>"), bound(task="read_archive"):
@@ -270,6 +286,7 @@ def test_log_lines_name_what_they_are_about_on_one_line() -> None:
     assert (fields["event"], fields["level"], fields["task"]) == ("filed", "info", "read_archive")
 
 
+@pytest.mark.django_db
 def test_a_worker_records_each_run() -> None:
     class Fails(RecordedTask):
         name = "fails"
@@ -283,12 +300,14 @@ def test_a_worker_records_each_run() -> None:
     assert TaskRun.objects.get(task="fails").error == ""
 
 
+@pytest.mark.django_db
 def test_faults_cost_few_queries_however_many_there_are(django_assert_max_num_queries: Any) -> None:
     Mirror.objects.bulk_create(Mirror(path=f"/srv/{number}", error="x") for number in range(150))
     with django_assert_max_num_queries(11):
         assert len([each for each in faults(NOW) if each.error == "x"]) == 100
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("only", "queues", "names"),
     [

@@ -23,7 +23,6 @@ from tracker.models import Decision, Event, Finding, Message, Report, Suggestion
 from tracker.services.accounts import permit_of
 from tracker.services.report_actions import decide
 
-pytestmark = pytest.mark.django_db
 MALLORY = Address("Mallory", "mallory@evil.example")
 ROBOT = "robot@lab.example"
 SIGNED = [b"from", b"to", b"cc", b"date", b"subject", b"message-id", b"in-reply-to", b"references", b"content-type"]
@@ -32,7 +31,7 @@ SIGNED += [b"content-transfer-encoding", b"mime-version"]
 
 
 @pytest.fixture(params=["verified", "maintainers"])
-def world(request: pytest.FixtureRequest, tmp_path: Path, bot_settings: BotSettings) -> World:
+def forged_reports_world(request: pytest.FixtureRequest, tmp_path: Path, bot_settings: BotSettings) -> World:
     anchors = replace(DKIM, key=lambda name: RECORD, signs=lambda domain: domain == "lab.example")
     policy = replace(bot_settings, trust_policy=request.param, trust_anchors=anchors, robots=frozenset({ROBOT}))
     return World(tmp_path, policy)
@@ -59,18 +58,19 @@ def read(world: World, raw: bytes, name: str) -> None:
     world.read(file)
 
 
-def test_a_strangers_report_adds_nobody_to_a_report(world: World) -> None:
+@pytest.mark.django_db
+def test_a_strangers_report_adds_nobody_to_a_report(forged_reports_world: World) -> None:
     read(
-        world,
-        real_report(world),
+        forged_reports_world,
+        real_report(forged_reports_world),
         "real",
     )
     report = Report.objects.get()
     before = (report.authors, report.recipients, report.state, report.findings.count(), report.held)
     assert before[0] == ["dana@dev.example"]
-    read(world, report_mail(world, str(MALLORY), "forged"), "forged")
-    command = world.mail(MALLORY, "#lkp invalid", to="forged@lab.example")
-    read(world, signed(command, b"evil.example", include_headers=SIGNED), "command")
+    read(forged_reports_world, report_mail(forged_reports_world, str(MALLORY), "forged"), "forged")
+    command = forged_reports_world.mail(MALLORY, "#lkp invalid", to="forged@lab.example")
+    read(forged_reports_world, signed(command, b"evil.example", include_headers=SIGNED), "command")
     report = Report.objects.get()
     assert (report.authors, report.recipients, report.state, report.findings.count(), report.held) == before
     assert Message.objects.get(author_email=MALLORY.email).role == "third_party"
@@ -78,18 +78,19 @@ def test_a_strangers_report_adds_nobody_to_a_report(world: World) -> None:
     assert Suggestion.objects.get(kind="reported").message_id == "forged@lab.example"
 
 
-def test_a_strangers_report_of_a_new_culprit_is_held_and_gives_no_rights(world: World) -> None:
-    read(world, report_mail(world, str(MALLORY), "forged"), "forged")
+@pytest.mark.django_db
+def test_a_strangers_report_of_a_new_culprit_is_held_and_gives_no_rights(forged_reports_world: World) -> None:
+    read(forged_reports_world, report_mail(forged_reports_world, str(MALLORY), "forged"), "forged")
     report = Report.objects.get()
     assert (report.held, report.people_verified) == ("not verified: nothing proves that the robot sent it", False)
-    command = world.mail(MALLORY, "#lkp invalid", to="forged@lab.example")
-    read(world, signed(command, b"evil.example", include_headers=SIGNED), "command")
+    command = forged_reports_world.mail(MALLORY, "#lkp invalid", to="forged@lab.example")
+    read(forged_reports_world, signed(command, b"evil.example", include_headers=SIGNED), "command")
     assert state(report) == "no_response" or state(report) == "responded"
     assert permit_of(User.objects.create(username="m", email=MALLORY.email))(report) is None
     # The robot's own report comes: its people are those of the report, and no others.
     read(
-        world,
-        real_report(world),
+        forged_reports_world,
+        real_report(forged_reports_world),
         "real",
     )
     report = Report.objects.get()
@@ -97,21 +98,25 @@ def test_a_strangers_report_of_a_new_culprit_is_held_and_gives_no_rights(world: 
     assert report.state != "invalid"
 
 
-def test_a_strangers_report_adds_nothing_to_one_without_any_mail(world: World) -> None:
+@pytest.mark.django_db
+def test_a_strangers_report_adds_nothing_to_one_without_any_mail(forged_reports_world: World) -> None:
     """As those are that came from a fixture."""
-    read(world, real_report(world), "real")
+    read(forged_reports_world, real_report(forged_reports_world), "real")
     Message.objects.all().delete()
     before = Report.objects.get()
-    read(world, report_mail(world, str(MALLORY), "forged"), "forged")
+    read(forged_reports_world, report_mail(forged_reports_world, str(MALLORY), "forged"), "forged")
     after = Report.objects.get()
     same = ("authors", "recipients", "people_verified", "held", "state")
     assert [getattr(after, name) for name in same] == [getattr(before, name) for name in same]
 
 
-def test_a_strangers_report_under_the_same_message_id_keeps_the_robots_out_of_nothing(world: World) -> None:
-    read(world, report_mail(world, str(MALLORY), "real"), "forged")
+@pytest.mark.django_db
+def test_a_strangers_report_under_the_same_message_id_keeps_the_robots_out_of_nothing(
+    forged_reports_world: World,
+) -> None:
+    read(forged_reports_world, report_mail(forged_reports_world, str(MALLORY), "real"), "forged")
     assert not Report.objects.get().people_verified
-    read(world, real_report(world), "real")
+    read(forged_reports_world, real_report(forged_reports_world), "real")
     report = Report.objects.get()
     assert (report.held, report.authors, report.people_verified) == ("", ["dana@dev.example"], True)
     assert Message.objects.get().trust == "pass"
@@ -120,40 +125,48 @@ def test_a_strangers_report_under_the_same_message_id_keeps_the_robots_out_of_no
     assert report.findings.count() == 2
 
 
-def test_who_accepts_a_held_report_vouches_for_its_people(world: World) -> None:
-    read(world, report_mail(world, "Dana <dana@dev.example>", "old"), "old")
+@pytest.mark.django_db
+def test_who_accepts_a_held_report_vouches_for_its_people(forged_reports_world: World) -> None:
+    read(forged_reports_world, report_mail(forged_reports_world, "Dana <dana@dev.example>", "old"), "old")
     report = Report.objects.get()
     dana = User.objects.create(username="d", email="dana@dev.example")
     assert permit_of(dana)(report) is None
-    assert decide(Suggestion.objects.get(kind="reported"), Decision.ACCEPTED, "mira", world.now)
+    assert decide(Suggestion.objects.get(kind="reported"), Decision.ACCEPTED, "mira", forged_reports_world.now)
     assert permit_of(dana)(Report.objects.get()) == "author"
 
 
-def test_a_recipient_that_the_robot_did_not_sign_is_none(world: World) -> None:
-    raw = real_report(world, [each for each in SIGNED if each != b"cc"])
-    read(world, b"Cc: Mallory <mallory@evil.example>\n" + raw, "real")
+@pytest.mark.django_db
+def test_a_recipient_that_the_robot_did_not_sign_is_none(forged_reports_world: World) -> None:
+    raw = real_report(forged_reports_world, [each for each in SIGNED if each != b"cc"])
+    read(forged_reports_world, b"Cc: Mallory <mallory@evil.example>\n" + raw, "real")
     assert Report.objects.get().recipients == ["dana@dev.example"]
 
 
-def test_whichever_mail_comes_first_the_rows_are_the_same(world: World) -> None:
+@pytest.mark.django_db
+def test_whichever_mail_comes_first_the_rows_are_the_same(forged_reports_world: World) -> None:
     """A stranger's report under another name and tree, the robot's own two, and what is answered to them."""
-    forged = report_mail(world, "Dana <dana@dev.example>, Mallory <mallory@evil.example>", "forged")
+    forged = report_mail(forged_reports_world, "Dana <dana@dev.example>, Mallory <mallory@evil.example>", "forged")
     forged = forged.replace(b"[linus:master] [mm/vmscan]", b"[evil:branch] [evil]").replace(b"walk cold", b"steal all")
     later = (
-        report_mail(world, "Dana <dana@dev.example>", "later").replace(b"11 Mar", b"12 Mar").replace(b"12.4%", b"12.5%")
+        report_mail(forged_reports_world, "Dana <dana@dev.example>", "later")
+        .replace(b"11 Mar", b"12 Mar")
+        .replace(b"12.4%", b"12.5%")
     )
-    answer = world.mail(DANA, "I can reproduce it. The lock is to blame.", to="real@lab.example")
+    answer = forged_reports_world.mail(DANA, "I can reproduce it. The lock is to blame.", to="real@lab.example")
     mails = {
         "forged": forged,
-        "real": real_report(world),
+        "real": real_report(forged_reports_world),
         "later": signed(later, b"lab.example", include_headers=SIGNED),
         "dana": signed(answer, b"dev.example", include_headers=SIGNED),
-        "mallory": world.mail(MALLORY, "I will send a fix tomorrow.", to="forged@lab.example"),
-        "revert": world.mail(
+        "mallory": forged_reports_world.mail(MALLORY, "I will send a fix tomorrow.", to="forged@lab.example"),
+        "revert": forged_reports_world.mail(
             MALLORY, f"It is slow since then.\n{DIFF}", subject='[PATCH] Revert "mm/vmscan: steal all folios first"'
         ),
     }
-    seen = {order: _rows_after(world, mails, order) for order in Random(1).sample(list(permutations(mails)), 12)}
+    seen = {
+        order: _rows_after(forged_reports_world, mails, order)
+        for order in Random(1).sample(list(permutations(mails)), 12)
+    }
     first = next(iter(seen.values()))
     assert first["report"] == ["[linus:master] [mm/vmscan] 3b1f0c9d2e: vm-scan.ops_per_sec -12.4% regression"]
     for order, rows in seen.items():
@@ -161,40 +174,49 @@ def test_whichever_mail_comes_first_the_rows_are_the_same(world: World) -> None:
             assert of_table == first[name], f"{name}, read in the order {', '.join(order)}"
 
 
+@pytest.mark.django_db
 def test_many_forged_reports_of_before_do_not_keep_the_real_one_out(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    forged_reports_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filing, "MOST_REPORTS", 3)
-    read(world, real_report(world), "real")
+    read(forged_reports_world, real_report(forged_reports_world), "real")
     columns = ("title", "subsystem", "verdict", "held", "findings__metric__name")
     before = sorted(Report.objects.values_list(*columns))
     for number in range(4):
-        forged = report_mail(world, str(MALLORY), f"forged{number}").replace(b"11 Mar", b"01 Mar")
-        read(world, forged.replace(b"[mm/vmscan]", b"[evil]").replace(b"regression", b"improvement"), f"forged{number}")
+        forged = report_mail(forged_reports_world, str(MALLORY), f"forged{number}").replace(b"11 Mar", b"01 Mar")
+        read(
+            forged_reports_world,
+            forged.replace(b"[mm/vmscan]", b"[evil]").replace(b"regression", b"improvement"),
+            f"forged{number}",
+        )
     assert sorted(Report.objects.values_list(*columns)) == before
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("accepted", [False, True])
-def test_a_replay_keeps_what_an_unproven_report_measured(world: World, accepted: bool) -> None:
-    read(world, report_mail(world, "Dana <dana@dev.example>", "old"), "old")
+def test_a_replay_keeps_what_an_unproven_report_measured(forged_reports_world: World, accepted: bool) -> None:
+    read(forged_reports_world, report_mail(forged_reports_world, "Dana <dana@dev.example>", "old"), "old")
     if accepted:
-        assert decide(Suggestion.objects.get(kind="reported"), Decision.ACCEPTED, "mira", world.now)
+        assert decide(Suggestion.objects.get(kind="reported"), Decision.ACCEPTED, "mira", forged_reports_world.now)
     columns = ("metric__name", "change_pct", "headline", "report__held", "report__title")
     before = list(Finding.objects.order_by("pk").values_list(*columns))
-    replay_all(world.settings, world.now)
+    replay_all(forged_reports_world.settings, forged_reports_world.now)
     assert list(Finding.objects.order_by("pk").values_list(*columns)) == before
     assert len(before) == 2
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("order", list(permutations(("one", "two", "later"))))
-def test_of_unproven_reports_the_earliest_counts(world: World, order: tuple[str, ...]) -> None:
+def test_of_unproven_reports_the_earliest_counts(forged_reports_world: World, order: tuple[str, ...]) -> None:
     mails = {
-        "one": report_mail(world, "Dana <dana@dev.example>", "one"),
-        "two": report_mail(world, str(MALLORY), "two").replace(b"[mm/vmscan]", b"[evil]").replace(b"11 Mar", b"12 Mar"),
-        "later": report_mail(world, "Lee <lee@dev.example>", "later").replace(b"11 Mar", b"13 Mar"),
+        "one": report_mail(forged_reports_world, "Dana <dana@dev.example>", "one"),
+        "two": report_mail(forged_reports_world, str(MALLORY), "two")
+        .replace(b"[mm/vmscan]", b"[evil]")
+        .replace(b"11 Mar", b"12 Mar"),
+        "later": report_mail(forged_reports_world, "Lee <lee@dev.example>", "later").replace(b"11 Mar", b"13 Mar"),
     }
     for name in order:
-        read(world, mails[name], "".join(order) + name)
+        read(forged_reports_world, mails[name], "".join(order) + name)
     report = Report.objects.get()
     assert (report.subsystem, report.authors, report.people_verified) == ("mm/vmscan", ["dana@dev.example"], False)
     assert report.held == "not verified: nothing proves that the robot sent it"

@@ -18,8 +18,6 @@ import pytest
 from tests.conftest import ROOT
 from tests.needs import need
 
-pytestmark = pytest.mark.slow
-
 BLOCKS = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "results.md").read_text(), re.S)
 
 
@@ -58,6 +56,7 @@ def served(tmp_path: Path) -> Iterator[str]:
     running.wait(30)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_result_by_command_and_a_refusal_through_a_pipe(tmp_path: Path) -> None:
     by_command, by_pipe = BLOCKS[:2]
@@ -74,6 +73,7 @@ def test_a_result_by_command_and_a_refusal_through_a_pipe(tmp_path: Path) -> Non
     assert json.loads(kept.read_bytes()) == {"schema": "perf-bisect-result/1"}
 
 
+@pytest.mark.slow
 def test_a_result_with_curl(served: str, tmp_path: Path) -> None:
     need("curl")
     block = next(block for block in BLOCKS if block.startswith("curl")).replace("127.0.0.1:8000", served)
@@ -94,6 +94,7 @@ def test_a_result_with_curl(served: str, tmp_path: Path) -> None:
     assert " 401 " in stranger.stdout.splitlines()[0]
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_directory_that_is_dropped(served: str, tmp_path: Path) -> None:
     """The worker of `up` takes files and directories, each whole, and moves them where they belong."""

@@ -12,8 +12,6 @@ import pytest
 
 from tests.conftest import ROOT
 
-pytestmark = pytest.mark.slow
-
 MAILS = 2_500  # 10,000 in `make crash-test`
 
 
@@ -26,6 +24,7 @@ def crash(*command: str) -> dict[str, Any]:
     return figures
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize(("database", "broker"), [("sqlite", "filesystem"), ("postgresql", "redis")])
 def test_killed_at_random_moments(database: str, broker: str, request: pytest.FixtureRequest) -> None:
@@ -37,6 +36,7 @@ def test_killed_at_random_moments(database: str, broker: str, request: pytest.Fi
     assert [figures[name] for name in ("lost", "twice_unasked", "other_bytes", "unrecorded")] == [0, 0, 0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_three_workers_send_thousands_of_mails_once(postgres: str) -> None:
     """Two from the beginning, a third midway; on PostgreSQL, where they claim at the same time."""
@@ -46,6 +46,7 @@ def test_three_workers_send_thousands_of_mails_once(postgres: str) -> None:
     assert [figures[name] for name in ("mails", "lost", "twice", "in_doubt", "unrecorded")] == [MAILS, 0, 0, 0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_killed_between_statements() -> None:
     figures = crash("tests.crash.statements", "--every", "23")

@@ -45,16 +45,16 @@ STALE = DIFF.replace("SCAN_COST 56", "SCAN_COST 57")
 
 
 @pytest.fixture
-def world(tmp_path: Path, db: None) -> World:
+def lab_jobs_world(tmp_path: Path, db: None) -> World:
     return World(tmp_path, BotSettings(address="perfbot@bot.example.org", trust_policy="open"))
 
 
 @pytest.fixture
-def report(world: World) -> Report:
+def report(lab_jobs_world: World) -> Report:
     """A report whose culprit is in a tree that has the file."""
-    tree = DemoTree(world.directory / "linux.git")
-    sha = tree.commit("mm/vmscan: scan more", DANA, world.now, files={"mm/vmscan.c": OLD})
-    return world.report("mm/vmscan: scan more", sha)
+    tree = DemoTree(lab_jobs_world.directory / "linux.git")
+    sha = tree.commit("mm/vmscan: scan more", DANA, lab_jobs_world.now, files={"mm/vmscan.c": OLD})
+    return lab_jobs_world.report("mm/vmscan: scan more", sha)
 
 
 @pytest.fixture
@@ -94,9 +94,9 @@ def answers(world: World) -> list[OutgoingMail]:
     return list(OutgoingMail.objects.exclude(purpose="report").order_by("pk"))
 
 
-def test_the_whole_circle(world: World, report: Report, runner: Any, client: Client) -> None:
-    asking = ask(world, report)
-    job = opened(world)
+def test_the_whole_circle(lab_jobs_world: World, report: Report, runner: Any, client: Client) -> None:
+    asking = ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
     assert (job.request, job.applies, job.base) == ("test a patch", True, report.culprit.sha)
     status, claimed = runner("claim", {"runner": "box-1", "machines": [report.machine or "lab7-m1"]})
     assert (status, claimed["patch"], claimed["base"]) == (200, DIFF, report.culprit.sha)
@@ -108,7 +108,7 @@ def test_the_whole_circle(world: World, report: Report, runner: Any, client: Cli
     assert (status, answer["status"]) == (200, "recorded")
     report.refresh_from_db()
     assert (report.state, report.awaited) == ("fix_confirmed", "author")
-    [mail] = answers(world)
+    [mail] = answers(lab_jobs_world)
     assert (mail.state, mail.reason) == ("approved", "")
     read = parse(bytes(mail.raw))
     assert read.in_reply_to == (asking.message_id,)
@@ -116,9 +116,9 @@ def test_the_whole_circle(world: World, report: Report, runner: Any, client: Cli
     text = " ".join(read.text.split())
     assert "We tested this patch. It recovers 100% of the regression:" in text
     assert "compared with the kernel before the culprit: -30.0% -> +0.0%, 3 + 3 runs" in text
-    assert f"Tested-by: {world.settings.name} <{world.settings.tagged(report.tag)}>" in text
+    assert f"Tested-by: {lab_jobs_world.settings.name} <{lab_jobs_world.settings.tagged(report.tag)}>" in text
     assert max(len(line) for line in read.text.splitlines() if not line.startswith("culprit:")) <= 78
-    assert answers(world) == [mail]  # once
+    assert answers(lab_jobs_world) == [mail]  # once
     assert runner(f"{job.pk}/result", measured(claimed, head.new_mean, head.old_mean))[1]["status"] == "duplicate"
     assert "Nothing waits for the lab." in client.get("/lab/").content.decode()
     page = client.get(f"/lab/job/{job.pk}/").content.decode()
@@ -129,12 +129,14 @@ def test_the_whole_circle(world: World, report: Report, runner: Any, client: Cli
     assert "(+42.9%), 3 + 3 runs" in timeline
 
 
-def test_a_patch_that_does_not_apply_is_answered_in_one_line(world: World, report: Report, runner: Any) -> None:
-    ask(world, report, f"Can you test this patch?\n\n{STALE}")
-    job = opened(world)
+def test_a_patch_that_does_not_apply_is_answered_in_one_line(
+    lab_jobs_world: World, report: Report, runner: Any
+) -> None:
+    ask(lab_jobs_world, report, f"Can you test this patch?\n\n{STALE}")
+    job = opened(lab_jobs_world)
     assert (job.state, job.outcome) == ("done", "does-not-apply")
     assert runner("claim", {}) == (204, None)
-    [mail] = answers(world)
+    [mail] = answers(lab_jobs_world)
     assert (mail.state, mail.reason) == ("approved", "")
     text = parse(bytes(mail.raw)).text
     assert "We could not test this patch: it does not apply to the culprit." in " ".join(text.split())
@@ -152,15 +154,15 @@ def test_a_patch_that_does_not_apply_is_answered_in_one_line(world: World, repor
     ],
 )
 def test_what_a_runner_could_not_do_is_said(
-    world: World, report: Report, runner: Any, outcome: str, words: str
+    lab_jobs_world: World, report: Report, runner: Any, outcome: str, words: str
 ) -> None:
-    ask(world, report)
-    job = opened(world)
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
     claimed = runner("claim", {})[1]
     result = {"schema": "perf-job-result/1", "lease": claimed["lease"], "outcome": outcome}
     status, _ = runner(f"{job.pk}/result", {**result, "base": {"describe": "v9.1-rc2"}, "detail": "make: *** [all]"})
     assert status == 200
-    [mail] = answers(world)
+    [mail] = answers(lab_jobs_world)
     assert words in " ".join(mail.body.split())
     assert "> make: *** [all]" in mail.body
     report.refresh_from_db()
@@ -170,22 +172,24 @@ def test_what_a_runner_could_not_do_is_said(
 @pytest.mark.parametrize(
     ("new", "words"), [(70.0, "makes no measurable difference"), (40.0, "makes things worse"), (85.0, "recovers 50%")]
 )
-def test_what_does_not_cure_gets_no_tag(world: World, report: Report, runner: Any, new: float, words: str) -> None:
+def test_what_does_not_cure_gets_no_tag(
+    lab_jobs_world: World, report: Report, runner: Any, new: float, words: str
+) -> None:
     Finding.objects.filter(report=report, headline=True).update(old_mean=100.0, new_mean=70.0)
-    ask(world, report)
-    job = opened(world)
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
     claimed = runner("claim", {})[1]
     assert runner(f"{job.pk}/result", measured(claimed, 70.0, new))[0] == 200
-    [mail] = answers(world)
+    [mail] = answers(lab_jobs_world)
     assert words in mail.body
     assert "Tested-by" not in mail.body
     report.refresh_from_db()
     assert report.awaited == "author"
 
 
-def test_a_lease_runs_out_and_another_runner_takes_over(world: World, report: Report, runner: Any) -> None:
-    ask(world, report)
-    job = opened(world)
+def test_a_lease_runs_out_and_another_runner_takes_over(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
     _, first = runner("claim", {"runner": "a", "seconds": 60})
     assert runner("claim", {"runner": "b"}) == (204, None)
     assert runner(f"{job.pk}/extend", {"lease": first["lease"], "seconds": 120})[0] == 200
@@ -206,21 +210,21 @@ def test_a_lease_runs_out_and_another_runner_takes_over(world: World, report: Re
         call_command("lab", "--retry", "999")
 
 
-def test_a_late_result_counts_if_nobody_else_took_the_job(world: World, report: Report, runner: Any) -> None:
-    ask(world, report)
-    job = opened(world)
+def test_a_late_result_counts_if_nobody_else_took_the_job(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
     _, claimed = runner("claim", {})
     LabJob.objects.update(lease_until=timezone.now() - timedelta(days=1))
     assert runner(f"{job.pk}/result", measured(claimed, 70, 100))[0] == 200
 
 
-def test_what_nobody_waits_for_is_withdrawn(world: World, report: Report, runner: Any) -> None:
-    ask(world, report)
-    job = opened(world)
+def test_what_nobody_waits_for_is_withdrawn(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
     _, claimed = runner("claim", {})
-    event = EventData("a", EventKind.EXPECTED, world.later(), role=Role.AUTHOR, actor="toni")
-    event_log.record([event_log.event_row(report, event, world.now)])
-    assert open_jobs(world.settings, [], world.now) == 0
+    event = EventData("a", EventKind.EXPECTED, lab_jobs_world.later(), role=Role.AUTHOR, actor="toni")
+    event_log.record([event_log.event_row(report, event, lab_jobs_world.now)])
+    assert open_jobs(lab_jobs_world.settings, [], lab_jobs_world.now) == 0
     job.refresh_from_db()
     assert job.state == "withdrawn"
     status, answer = runner(f"{job.pk}/result", measured(claimed, 70, 100))
@@ -228,17 +232,19 @@ def test_what_nobody_waits_for_is_withdrawn(world: World, report: Report, runner
     assert not Event.objects.filter(result=job.name).exists()
 
 
-def test_who_is_not_proven_is_left_to_bold_runners_and_gets_no_mail(world: World, report: Report, runner: Any) -> None:
-    world.settings = BotSettings(address=world.settings.address)  # the default policy
-    world.post(LEE, f"Can you test this patch?\n\n{DIFF}", to=message_id(report))
-    world.read()
-    open_jobs(world.settings, [world.directory / "linux.git"], world.now)
+def test_who_is_not_proven_is_left_to_bold_runners_and_gets_no_mail(
+    lab_jobs_world: World, report: Report, runner: Any
+) -> None:
+    lab_jobs_world.settings = BotSettings(address=lab_jobs_world.settings.address)  # the default policy
+    lab_jobs_world.post(LEE, f"Can you test this patch?\n\n{DIFF}", to=message_id(report))
+    lab_jobs_world.read()
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now)
     assert not LabJob.objects.get().proven
     assert runner("claim", {}) == (204, None)
     status, claimed = runner("claim", {"unproven": True})
     assert (status, claimed["proven"]) == (200, False)
     assert runner(f"{claimed['id']}/result", measured(claimed, 70, 100))[0] == 200
-    [mail] = answers(world)
+    [mail] = answers(lab_jobs_world)
     assert LEE.email not in [each.email for each in parse(bytes(mail.raw)).to]
 
 
@@ -260,9 +266,11 @@ def test_who_is_not_proven_is_left_to_bold_runners_and_gets_no_mail(world: World
         ("{pk}/result", {**MEASURED, "measurements": [{"metric": "m", "without": [1], "with": [1, 2]}]}, "/0/without"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(world: World, report: Report, runner: Any, path: str, body: Any, words: str) -> None:
-    ask(world, report)
-    job = opened(world)
+def test_what_is_wrong_is_named(
+    lab_jobs_world: World, report: Report, runner: Any, path: str, body: Any, words: str
+) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
     status, answer = runner(path.format(pk=job.pk), body)
     assert status == 400
     assert words in json.dumps(answer)
@@ -270,9 +278,9 @@ def test_what_is_wrong_is_named(world: World, report: Report, runner: Any, path:
     assert job.state == "waiting"
 
 
-def test_only_a_key_for_jobs_opens_the_door(world: World, report: Report, runner: Any, client: Client) -> None:
-    ask(world, report)
-    job = opened(world)
+def test_only_a_key_for_jobs_opens_the_door(lab_jobs_world: World, report: Report, runner: Any, client: Client) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
     _, other = accounts.create("results only", [Scope.RESULTS], "*", timezone.now())
     for path in ("claim", f"{job.pk}/extend", f"{job.pk}/release", f"{job.pk}/result"):
         assert runner(path, {}, key="perfwork_wrong")[0] == 401
@@ -296,78 +304,82 @@ def posting(world: World, text: str = f"Scan less.\n\n---\n{DIFF}", **more: str)
     return name
 
 
-def test_a_link_a_parent_a_candidate_a_branch(world: World, report: Report) -> None:
-    name = posting(world, to=message_id(report))
-    linked = ask(world, report, f"Could you please test https://lore.kernel.org/r/{name}/ ?")
+def test_a_link_a_parent_a_candidate_a_branch(lab_jobs_world: World, report: Report) -> None:
+    name = posting(lab_jobs_world, to=message_id(report))
+    linked = ask(lab_jobs_world, report, f"Could you please test https://lore.kernel.org/r/{name}/ ?")
     found = requested_patch(linked.message_id)
     assert (found.text, found.message_id, found.title) == (DIFF, name, "mm/vmscan: scan less")
-    elsewhere = ask(world, report, "Could you please test https://lore.kernel.org/r/far-away@else.example ?")
+    elsewhere = ask(lab_jobs_world, report, "Could you please test https://lore.kernel.org/r/far-away@else.example ?")
     found = requested_patch(elsewhere.message_id)
     assert (found.text, found.message_id) == ("", "far-away@else.example")
-    world.post(DANA, "Can you test this? Background: https://lore.kernel.org/r/far-away@else.example", to=name)
-    world.read()
+    lab_jobs_world.post(DANA, "Can you test this? Background: https://lore.kernel.org/r/far-away@else.example", to=name)
+    lab_jobs_world.read()
     answering = Message.objects.filter(author_email=DANA.email).order_by("-pk")[0]
     assert requested_patch(answering.message_id).text == DIFF  # what is stored, before what is only linked
-    branch = ask(world, report, "Can you test git://git.example.org/mm.git scan-less please?")
+    branch = ask(lab_jobs_world, report, "Can you test git://git.example.org/mm.git scan-less please?")
     assert requested_patch(branch.message_id).branch == "git://git.example.org/mm.git scan-less"
-    world.post(DANA, "Can you test this one?", to=name)
-    world.read()
+    lab_jobs_world.post(DANA, "Can you test this one?", to=name)
+    lab_jobs_world.read()
     below = Message.objects.order_by("-pk")[0]
     assert requested_patch(below.message_id).text == DIFF
-    plain = ask(world, report, "Can you test the fix?")
+    plain = ask(lab_jobs_world, report, "Can you test the fix?")
     assert requested_patch(plain.message_id, candidate=name).text == DIFF
     assert requested_patch(plain.message_id).text == ""
     assert requested_patch("never-seen@x").text == ""
 
 
-def test_the_base_that_a_patch_names_and_a_series(world: World, report: Report) -> None:
+def test_the_base_that_a_patch_names_and_a_series(lab_jobs_world: World, report: Report) -> None:
     base = "1" * 40
-    name = posting(world, f"Scan less.\n---\n{DIFF}\nbase-commit: {base}\n", to=message_id(report))
-    series = posting(world, to=message_id(report), subject="[PATCH v2 2/3] mm: x", message_id="second@dev.example")
-    world.read()
+    name = posting(lab_jobs_world, f"Scan less.\n---\n{DIFF}\nbase-commit: {base}\n", to=message_id(report))
+    series = posting(
+        lab_jobs_world, to=message_id(report), subject="[PATCH v2 2/3] mm: x", message_id="second@dev.example"
+    )
+    lab_jobs_world.read()
     assert requested_patch(name).base == base
     assert (requested_patch(name).in_series, requested_patch(series).in_series) == (False, True)
 
 
-def test_of_two_proposals_for_one_file_the_first_is_meant(world: World, report: Report, client: Client) -> None:
-    asking = ask(world, report, f"Can you test this patch?\n\n{DIFF}\nor else\n\n{STALE}")
+def test_of_two_proposals_for_one_file_the_first_is_meant(
+    lab_jobs_world: World, report: Report, client: Client
+) -> None:
+    asking = ask(lab_jobs_world, report, f"Can you test this patch?\n\n{DIFF}\nor else\n\n{STALE}")
     assert requested_patch(asking.message_id).text == DIFF
     assert client.get(f"/lab/patch/{asking.pk}").content.decode() == DIFF  # the page shows what a runner gets
 
 
-def test_a_broken_tree_or_none_leaves_the_patch_unchecked(world: World, report: Report) -> None:
-    ask(world, report)
-    (world.directory / "broken.git").mkdir()
-    open_jobs(world.settings, [world.directory / "broken.git"], world.now)
+def test_a_broken_tree_or_none_leaves_the_patch_unchecked(lab_jobs_world: World, report: Report) -> None:
+    ask(lab_jobs_world, report)
+    (lab_jobs_world.directory / "broken.git").mkdir()
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "broken.git"], lab_jobs_world.now)
     job = LabJob.objects.get()
     assert (job.state, job.applies) == ("waiting", None)
-    assert open_jobs(world.settings, [], world.now) == 0
+    assert open_jobs(lab_jobs_world.settings, [], lab_jobs_world.now) == 0
 
 
-def test_checking_writes_no_file_of_the_tree(world: World, report: Report) -> None:
-    tree = world.directory / "linux.git"
+def test_checking_writes_no_file_of_the_tree(lab_jobs_world: World, report: Report) -> None:
+    tree = lab_jobs_world.directory / "linux.git"
     before = sorted((path, path.stat().st_mtime_ns) for path in tree.rglob("*") if path.is_file())
-    ask(world, report, f"Can you test this patch?\n\n{DIFF.replace('mm/vmscan.c', '../../etc/passwd')}")
-    opened(world)
+    ask(lab_jobs_world, report, f"Can you test this patch?\n\n{DIFF.replace('mm/vmscan.c', '../../etc/passwd')}")
+    opened(lab_jobs_world)
     after = sorted((path, path.stat().st_mtime_ns) for path in tree.rglob("*") if path.is_file())
     assert after == before
 
 
-def test_two_runners_at_once_get_a_job_each(world: World, report: Report) -> None:
-    second = world.report("mm: second", "b" * 40, id="second")
+def test_two_runners_at_once_get_a_job_each(lab_jobs_world: World, report: Report) -> None:
+    second = lab_jobs_world.report("mm: second", "b" * 40, id="second")
     for each in (report, second):
-        ask(world, each)
-    open_jobs(world.settings, [], world.now)
-    rows = lab_jobs.claimable(world.now)
-    first = lab_jobs.claim(rows, "a", world.now, timedelta(minutes=5))
-    other = lab_jobs.claim(rows, "b", world.now, timedelta(minutes=5))
+        ask(lab_jobs_world, each)
+    open_jobs(lab_jobs_world.settings, [], lab_jobs_world.now)
+    rows = lab_jobs.claimable(lab_jobs_world.now)
+    first = lab_jobs.claim(rows, "a", lab_jobs_world.now, timedelta(minutes=5))
+    other = lab_jobs.claim(rows, "b", lab_jobs_world.now, timedelta(minutes=5))
     assert first
     assert other
     assert first.pk != other.pk
-    assert lab_jobs.claim(rows, "c", world.now, timedelta(minutes=5)) is None
+    assert lab_jobs.claim(rows, "c", lab_jobs_world.now, timedelta(minutes=5)) is None
 
 
-def test_the_example_runner_says_what_is_wrong(world: World) -> None:
+def test_the_example_runner_says_what_is_wrong(lab_jobs_world: World) -> None:
     script = Path(recognise.__file__).parents[2] / "fixtures" / "runner.py"
     run = ["python3", str(script), "--url", "http://127.0.0.1:9", "--tree", "none"]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
@@ -378,96 +390,106 @@ def test_the_example_runner_says_what_is_wrong(world: World) -> None:
 # --- what strangers and undo must not do ---
 
 
-def test_a_strangers_later_patch_is_not_the_one_that_was_meant(world: World, report: Report, runner: Any) -> None:
-    world.settings = BotSettings(address=world.settings.address)  # the default policy
-    lees = posting(world, to=message_id(report))
-    world.read()
-    asked = EventData("ask", EventKind.TEST_ASKED, world.later(), actor="toni", role=Role.MAINTAINER)
-    event_log.record([event_log.event_row(report, asked, world.now)])
+def test_a_strangers_later_patch_is_not_the_one_that_was_meant(
+    lab_jobs_world: World, report: Report, runner: Any
+) -> None:
+    lab_jobs_world.settings = BotSettings(address=lab_jobs_world.settings.address)  # the default policy
+    lees = posting(lab_jobs_world, to=message_id(report))
+    lab_jobs_world.read()
+    asked = EventData("ask", EventKind.TEST_ASKED, lab_jobs_world.later(), actor="toni", role=Role.MAINTAINER)
+    event_log.record([event_log.event_row(report, asked, lab_jobs_world.now)])
     eves = DIFF.replace("SCAN_COST 40", "SCAN_COST 0")
-    world.post(EVE, f"x\n\n---\n{eves}", subject="[PATCH] mm: eve's", message_id="eve@x.example", to=message_id(report))
-    world.read()
-    open_jobs(world.settings, [], world.later())
+    lab_jobs_world.post(
+        EVE, f"x\n\n---\n{eves}", subject="[PATCH] mm: eve's", message_id="eve@x.example", to=message_id(report)
+    )
+    lab_jobs_world.read()
+    open_jobs(lab_jobs_world.settings, [], lab_jobs_world.later())
     tested = LabJob.objects.get(event_key="ask")
     assert (tested.patch_mail, tested.proven) == (lees, False)  # toni stands for the request, and nobody for the patch
     assert not LabJob.objects.filter(proven=True).exists()
     assert runner("claim", {}) == (204, None)
 
 
-def test_a_strangers_patch_that_does_not_apply_gets_no_mail(world: World, report: Report) -> None:
-    world.settings = BotSettings(address=world.settings.address)
+def test_a_strangers_patch_that_does_not_apply_gets_no_mail(lab_jobs_world: World, report: Report) -> None:
+    lab_jobs_world.settings = BotSettings(address=lab_jobs_world.settings.address)
     for number in range(3):
         subject = f"BUY NOW {number} http://evil.example/x"
         text = f"Can you test this patch?\n\n{STALE}"
-        world.post(Address("Eve", f"eve{number}@x.example"), text, subject=subject, to=message_id(report))
-    world.read()
-    open_jobs(world.settings, [world.directory / "linux.git"], world.now)
+        lab_jobs_world.post(Address("Eve", f"eve{number}@x.example"), text, subject=subject, to=message_id(report))
+    lab_jobs_world.read()
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now)
     assert not Event.objects.filter(result__startswith="job/").exists()
-    assert answers(world) == []
+    assert answers(lab_jobs_world) == []
 
 
-def test_a_report_gets_one_such_answer_a_day(world: World, report: Report) -> None:
-    ask(world, report, f"Can you test this patch?\n\n{STALE}")
-    opened(world)
-    ask(world, report, f"And this patch, can you test it?\n\n{STALE}")
-    open_jobs(world.settings, [world.directory / "linux.git"], world.now)
+def test_a_report_gets_one_such_answer_a_day(lab_jobs_world: World, report: Report) -> None:
+    ask(lab_jobs_world, report, f"Can you test this patch?\n\n{STALE}")
+    opened(lab_jobs_world)
+    ask(lab_jobs_world, report, f"And this patch, can you test it?\n\n{STALE}")
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now)
     assert Event.objects.filter(result__startswith="job/").count() == 1
 
 
-def test_undo_brings_a_withdrawn_job_back(world: World, report: Report, runner: Any) -> None:
-    ask(world, report)
-    job = opened(world)
-    event = EventData("a", EventKind.INVALID, world.later(), actor="toni")
-    event_log.record([event_log.event_row(report, event, world.now)])
-    open_jobs(world.settings, [], world.now)
-    undone = EventData("u", EventKind.REVERSED, world.later(), actor="toni", reverses="a")
-    event_log.record([event_log.event_row(report, undone, world.now)])
-    open_jobs(world.settings, [], world.now)
+def test_undo_brings_a_withdrawn_job_back(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    event = EventData("a", EventKind.INVALID, lab_jobs_world.later(), actor="toni")
+    event_log.record([event_log.event_row(report, event, lab_jobs_world.now)])
+    open_jobs(lab_jobs_world.settings, [], lab_jobs_world.now)
+    undone = EventData("u", EventKind.REVERSED, lab_jobs_world.later(), actor="toni", reverses="a")
+    event_log.record([event_log.event_row(report, undone, lab_jobs_world.now)])
+    open_jobs(lab_jobs_world.settings, [], lab_jobs_world.now)
     job.refresh_from_db()
     assert job.state == "waiting"
     assert runner("claim", {})[0] == 200
 
 
-def test_undo_of_a_result_opens_its_job_again(world: World, report: Report, runner: Any) -> None:
-    ask(world, report)
-    job = opened(world)
+def test_undo_of_a_result_opens_its_job_again(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
     for number in (1, 2):
         claimed = runner("claim", {})[1]
         assert runner(f"{job.pk}/result", measured(claimed, 70.0, 70.0))[0] == 200
         event = Event.objects.filter(result=job.name, reverses="").order_by("-pk")[0]
         undone = EventData(f"u{number}", EventKind.REVERSED, timezone.now(), actor="toni", reverses=event.key)
         event_log.record([event_log.event_row(report, undone, timezone.now())])
-        assert open_jobs(world.settings, [], timezone.now()) == 0
+        assert open_jobs(lab_jobs_world.settings, [], timezone.now()) == 0
     job.refresh_from_db()
     assert (job.state, job.payload) == ("waiting", "")
     assert Event.objects.filter(result=job.name).count() == 2
 
 
-def test_the_culprit_is_looked_for_in_every_tree(world: World, report: Report) -> None:
-    other = DemoTree(world.directory / "other.git")
-    other.commit("another project", DANA, world.now)
-    ask(world, report)
-    open_jobs(world.settings, [world.directory / "other.git", world.directory / "linux.git"], world.now)
+def test_the_culprit_is_looked_for_in_every_tree(lab_jobs_world: World, report: Report) -> None:
+    other = DemoTree(lab_jobs_world.directory / "other.git")
+    other.commit("another project", DANA, lab_jobs_world.now)
+    ask(lab_jobs_world, report)
+    open_jobs(
+        lab_jobs_world.settings,
+        [lab_jobs_world.directory / "other.git", lab_jobs_world.directory / "linux.git"],
+        lab_jobs_world.now,
+    )
     job = LabJob.objects.get()
     assert (job.applies, job.base) == (True, report.culprit.sha)
-    found = inspection.check([world.directory / "other.git"], ["f" * 40], STALE)
+    found = inspection.check([lab_jobs_world.directory / "other.git"], ["f" * 40], STALE)
     assert not found.known  # a head alone says nothing
 
 
-def test_a_slow_tree_says_nothing_about_a_patch(world: World, report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_tree_says_nothing_about_a_patch(
+    lab_jobs_world: World, report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def slow(*arguments: object, **options: object) -> bytes:
         raise Unreadable("/srv/linux.git: git apply took more than 120 s")
 
-    ask(world, report)
+    ask(lab_jobs_world, report)
     monkeypatch.setattr(inspection.git, "run", slow)
-    open_jobs(world.settings, [world.directory / "linux.git"], world.now)
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now)
     job = LabJob.objects.get()
     assert (job.applies, job.detail) == (None, "")
 
 
-def test_a_report_without_findings_burns_no_attempt(world: World, report: Report, runner: Any) -> None:
-    ask(world, report)
-    job = opened(world)
+def test_a_report_without_findings_burns_no_attempt(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
     Finding.objects.filter(report=report).delete()
     assert runner("claim", {}) == (204, None)
     job.refresh_from_db()

@@ -23,7 +23,6 @@ from tracker.domain.events import EventData, EventKind
 from tracker.models import Archive, Correspondent, Mailing, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.services import event_log, mail_transitions
 
-pytestmark = pytest.mark.django_db
 S = OutgoingState
 
 
@@ -40,6 +39,7 @@ def say(world: World, kind: EventKind) -> None:
     event_log.record([event_log.event_row(report, event, world.now)])
 
 
+@pytest.mark.django_db
 def test_a_report_that_is_invalid_does_not_leave_after_a_first_try_that_failed(world: World) -> None:
     mail = waiting(world)
     [claimed] = mail_transitions.claim([mail.pk], world.now, timedelta(minutes=5), "worker 1")
@@ -49,6 +49,7 @@ def test_a_report_that_is_invalid_does_not_leave_after_a_first_try_that_failed(w
     assert OutgoingMail.objects.get().state == S.HELD
 
 
+@pytest.mark.django_db
 def test_what_left_though_it_was_invalid_is_withdrawn(world: World) -> None:
     mail = waiting(world)
     say(world, EventKind.INVALID)
@@ -56,6 +57,7 @@ def test_what_left_though_it_was_invalid_is_withdrawn(world: World) -> None:
     assert compose_follow_ups(world.settings, world.later(2), approve_first=False) == 1
 
 
+@pytest.mark.django_db
 def test_a_report_that_changes_while_its_mail_is_composed_is_composed_in_the_next_round(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +73,7 @@ def test_a_report_that_changes_while_its_mail_is_composed_is_composed_in_the_nex
     assert not OutgoingMail.objects.exists()
 
 
+@pytest.mark.django_db
 def test_subscriptions_take_no_report_its_place(world: World) -> None:
     mail = waiting(world)
     calendar = MailCalendar(Policy(per_author=1), world.now)
@@ -79,6 +82,7 @@ def test_subscriptions_take_no_report_its_place(world: World) -> None:
     assert MailCalendar(Policy(per_author=1), world.now).due([], DANA.email) is None
 
 
+@pytest.mark.django_db
 def test_a_bounce_is_of_one_address_and_an_opt_out_of_a_person(world: World) -> None:
     aliases = read_mailmap("Dana Brook <dana@dev.example> <dana@old.example>\n")
     row = Correspondent.objects.create(address="dana@old.example", mailing=Mailing.BOUNCING, since=world.now)
@@ -87,6 +91,7 @@ def test_a_bounce_is_of_one_address_and_an_opt_out_of_a_person(world: World) -> 
     assert set(excluded_addresses(aliases)) == {"dana@old.example", "dana@dev.example"}
 
 
+@pytest.mark.django_db
 def test_a_mail_that_waits_for_its_turn_keeps_no_other(world: World) -> None:
     limited = Rates(own={"@slow.example": 1.0})
     for number in range(1, 4):
@@ -100,6 +105,7 @@ def test_a_mail_that_waits_for_its_turn_keeps_no_other(world: World) -> None:
     assert [mail.pk for mail in (*first, *second)] == [slow[0].pk, OutgoingMail.objects.latest("pk").pk]
 
 
+@pytest.mark.django_db
 def test_what_no_archive_can_show_is_left_to_a_person(world: World) -> None:
     mail = waiting(world)
     [claimed] = mail_transitions.claim([mail.pk], world.now, timedelta(minutes=5), "w")
@@ -111,6 +117,7 @@ def test_what_no_archive_can_show_is_left_to_a_person(world: World) -> None:
     assert resolve(RecoveryPolicy(resend=True), later) == 0
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("code", ["530 5.7.0 Must issue a STARTTLS command first", "535 5.7.8 bad password"])
 def test_a_server_that_is_set_wrongly_fails_no_mail(world: World, moody: tuple[Moody, Server], code: str) -> None:
     first, second = waiting(world, "b" * 40), waiting(world, "c" * 40)
@@ -120,6 +127,7 @@ def test_a_server_that_is_set_wrongly_fails_no_mail(world: World, moody: tuple[M
     assert OutgoingMail.objects.get(pk=second.pk).state == S.APPROVED
 
 
+@pytest.mark.django_db
 def test_an_entry_that_another_worker_took_ends_nothing(
     world: World, tmp_path: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,8 +33,6 @@ from tests.stories.test_hanging_servers import hang_for_all
 from tests.world import DANA, World, status_text
 from tracker.models import Correspondent, DeliveryFailure, Mailing, OutgoingMail, OutgoingState
 
-pytestmark = pytest.mark.slow
-
 # --- Postfix ---
 
 
@@ -45,6 +43,7 @@ def mta() -> Iterator[postfix.Postfix]:
         yield server
 
 
+@pytest.mark.slow
 def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: postfix.Postfix) -> None:
     """To Dana and the list into Maildirs; Lee's address is dead, which Postfix finds out after it took the mail."""
     result = world.result("b" * 40, "mm: größer ± 3")
@@ -74,11 +73,13 @@ def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: p
 # --- RabbitMQ ---
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_an_approved_mail_leaves_while_list_servers_hang(tmp_path: Path, rabbitmq: str) -> None:
     hang_for_all(tmp_path, rabbitmq)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_nudges_over_rabbitmq_and_a_worker_that_is_killed(tmp_path: Path, rabbitmq: str) -> None:
     """The crash of tests/crash, short, over this broker: nothing lost, nothing twice."""
@@ -154,6 +155,7 @@ def mailbox() -> Iterator[str]:
     shutil.rmtree(directory, ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_a_copy_in_the_sent_folder_tells_what_went_out(world: World, tmp_path: Path, mailbox: str) -> None:
     """Sent, and kept there; then a backup of the database is restored, in which the mail only waits."""
     from urllib.parse import urlsplit
@@ -176,6 +178,7 @@ def test_a_copy_in_the_sent_folder_tells_what_went_out(world: World, tmp_path: P
         catcher.stop()
 
 
+@pytest.mark.slow
 def test_a_sent_folder_that_is_not_there_is_no_mails_trouble(world: World, tmp_path: Path) -> None:
     from urllib.parse import urlsplit
 

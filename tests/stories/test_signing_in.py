@@ -30,7 +30,7 @@ def known(db: None) -> str:
     return "dana@dev.example"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def no_notification(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tracker.pages.accounts.enqueue", lambda task: None)
 
@@ -39,6 +39,7 @@ def mail(moody: Mailed, settings: BotSettings) -> int:
     return mail_links(SmtpTransport(moody[1]), settings, datetime.now(UTC))
 
 
+@pytest.mark.usefixtures("no_notification")
 def test_a_link_signs_in_once(client: Client, known: str, moody: Mailed, bot_settings: BotSettings) -> None:
     page = client.post("/sign-in/", {"address": " Dana@Dev.example "}).content.decode()
     assert "If <b> Dana@Dev.example </b> is known here" in page
@@ -65,6 +66,7 @@ def test_a_link_signs_in_once(client: Client, known: str, moody: Mailed, bot_set
     assert "Sign in</a>" in client.get("/").content.decode()
 
 
+@pytest.mark.usefixtures("no_notification")
 def test_strangers_get_the_same_answer_and_no_mail(
     client: Client, known: str, moody: Mailed, bot_settings: BotSettings
 ) -> None:
@@ -78,6 +80,7 @@ def test_strangers_get_the_same_answer_and_no_mail(
     assert SignIn.objects.count() == 3  # known or not, the same is done for who asks at the page
 
 
+@pytest.mark.usefixtures("no_notification")
 def test_nobody_is_flooded(known: str) -> None:
     now = datetime.now(UTC)
     links = [accounts.request_link(known, f"10.0.0.{number}", now) for number in range(5)]
@@ -90,6 +93,7 @@ def test_nobody_is_flooded(known: str) -> None:
     assert sum(map(bool, links)) == accounts.PER_NETWORK_ADDRESS
 
 
+@pytest.mark.usefixtures("no_notification")
 @pytest.mark.parametrize("change", ["old", "forged", "cut", "other salt", "used"])
 def test_a_link_that_is_not_good_is_refused(client: Client, known: str, change: str) -> None:
     from django.core import signing
@@ -109,6 +113,7 @@ def test_a_link_that_is_not_good_is_refused(client: Client, known: str, change: 
     assert not User.objects.exists()
 
 
+@pytest.mark.usefixtures("no_notification")
 def test_what_a_server_refuses_or_a_stop_holds_is_lost_without_harm(
     known: str, moody: Mailed, bot_settings: BotSettings
 ) -> None:
@@ -124,6 +129,7 @@ def test_what_a_server_refuses_or_a_stop_holds_is_lost_without_harm(
     assert mail_links(SmtpTransport(moody[1]), bot_settings, now + timedelta(hours=1)) == 0  # too late to be of use
 
 
+@pytest.mark.usefixtures("no_notification")
 def test_an_account_of_that_name_is_not_taken_over(known: str) -> None:
     User.objects.create_user(known, "somebody.else@dev.example")
     link = accounts.request_link(known, "", datetime.now(UTC))
@@ -131,6 +137,7 @@ def test_an_account_of_that_name_is_not_taken_over(known: str) -> None:
     assert accounts.use(link, datetime.now(UTC)) is None
 
 
+@pytest.mark.usefixtures("no_notification")
 @pytest.mark.parametrize(
     ("role", "may"),
     [("", set()), ("triager", {CHANGE_REPORTS, DECIDE}), ("operator", {CHANGE_REPORTS, DECIDE, SEND})],
@@ -147,6 +154,7 @@ def test_roles_say_who_may_what(db: None, client: Client, role: str, may: set[st
     assert "Sign in</a>" in client.get("/").content.decode()  # at once
 
 
+@pytest.mark.usefixtures("no_notification")
 def test_a_password_signs_in_and_leads_nowhere_else(db: None, client: Client) -> None:
     User.objects.create_user("toni", password="a-long-password")
     credentials = {"username": "toni", "password": "a-long-password", "next": "https://evil.example/"}
@@ -156,6 +164,7 @@ def test_a_password_signs_in_and_leads_nowhere_else(db: None, client: Client) ->
     assert client.post("/sign-in/password/", credentials)["Location"] == "/"
 
 
+@pytest.mark.usefixtures("no_notification")
 @pytest.mark.parametrize(
     ("own", "given"),
     [("mike@example.org", "m\u0131ke@example.org"), ("sid@kernel.example", "\u017fid@kernel.example")],
@@ -168,6 +177,7 @@ def test_no_other_spelling_is_somebody(db: None, own: str, given: str) -> None:
     assert accounts.use(link, datetime.now(UTC)) is None
 
 
+@pytest.mark.usefixtures("no_notification")
 @pytest.mark.parametrize(
     "address",
     [
@@ -186,6 +196,7 @@ def test_what_everybody_reads_signs_nobody_in(db: None, address: str) -> None:
     assert permit_of(User.objects.create(username="x", email=address))(report) is None
 
 
+@pytest.mark.usefixtures("no_notification")
 def test_a_from_line_alone_makes_nobody_known(db: None) -> None:
     report = line(1)
     source = RawMessage.objects.create(digest="d", compressed=b"", received_at=datetime.now(UTC))
@@ -197,6 +208,7 @@ def test_a_from_line_alone_makes_nobody_known(db: None) -> None:
     assert accounts.is_known("eve@x.example")
 
 
+@pytest.mark.usefixtures("no_notification")
 def test_an_odd_address_keeps_no_other_mail_back(known: str, moody: Mailed, bot_settings: BotSettings) -> None:
     SignIn.objects.create(address="a@x.example\nBcc: b@x.example", asked_at=datetime.now(UTC))
     accounts.request_link(known, "", datetime.now(UTC))

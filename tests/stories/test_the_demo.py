@@ -17,8 +17,6 @@ from bot.demo import DemoTree
 from bot.mail.message import ParsedMail, parse
 from tests.conftest import ROOT
 
-pytestmark = pytest.mark.slow
-
 
 def manage(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "manage.py", *arguments]
@@ -64,6 +62,7 @@ def assert_the_story(reports: dict[str, dict[str, Any]]) -> None:
     assert len(reports) == 9 + 53
 
 
+@pytest.mark.slow
 def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     """Whatever is set for the installation that it runs on: none of it is the demo's, which would mail real people."""
     real = {"DATABASE_URL": f"sqlite:///{tmp_path / 'real.sqlite3'}", "EMAIL_URL": "smtp://127.0.0.1:9"}
@@ -82,11 +81,13 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     assert all(json.loads(line)["evidence"] for line in events)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_the_demo_tells_the_same_on_postgresql(tmp_path: Path, postgres: str) -> None:
     assert_the_story(played(tmp_path / "var", "--database", postgres)[1])
 
 
+@pytest.mark.slow
 def test_the_results_name_the_commits_of_the_demo_tree(tmp_path: Path) -> None:
     shas = set(demo.build_tree(DemoTree(tmp_path / "linux.git")).values())
     results = [json.loads(file.read_text()) for file in sorted((ROOT / "fixtures" / "results").glob("*.json"))]

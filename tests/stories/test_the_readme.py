@@ -18,9 +18,8 @@ from django.test import Client
 from bot.results.recognise import read_bytes
 from tests.conftest import ROOT
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 @pytest.mark.long
 def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
@@ -37,6 +36,7 @@ def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_the_page_about_archives_is_done_as_it_says(tmp_path: Path) -> None:
     (block,) = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "archives.md").read_text(), re.S)
@@ -51,6 +51,7 @@ def test_the_page_about_archives_is_done_as_it_says(tmp_path: Path) -> None:
     assert lines[3] == "0 mails read again: none in quarantine, 0 reports with a changed status"
 
 
+@pytest.mark.slow
 def test_the_page_about_comparisons_is_done_as_it_says(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "comparisons.md").read_text(), re.S)
@@ -62,12 +63,14 @@ def test_the_page_about_comparisons_is_done_as_it_says(db: None, monkeypatch: py
         call_command(*arguments, stdout=io.StringIO())
 
 
+@pytest.mark.slow
 def test_the_example_of_a_measurement_is_taken() -> None:
     (example,) = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "comparisons.md").read_text(), re.S)
     (answer,) = read_bytes(example.encode(), "example")
     assert answer.rejection is None
 
 
+@pytest.mark.slow
 def test_every_setting_is_documented() -> None:
     code = (ROOT / "tracker" / "settings.py").read_text()
     names = set(re.findall(r'(?:env(?:\.\w+)?|flag|seconds|positive_int|pairs|address|database)\(\s*"([A-Z_]+)"', code))
@@ -75,6 +78,7 @@ def test_every_setting_is_documented() -> None:
     assert names == documented | {"PERFWORK_ENV"}
 
 
+@pytest.mark.slow
 def test_every_command_in_mail_is_documented() -> None:
     from bot.replies.commands import Word
 
@@ -82,12 +86,14 @@ def test_every_command_in_mail_is_documented() -> None:
     assert set(shown) == {word.value for word in Word}
 
 
+@pytest.mark.slow
 def test_the_help_that_the_mails_point_to(client: Client) -> None:
     page = client.get("/help/answering/").content.decode()
     assert ">Answering a report</h1>" in page
     assert settings.BASE_DIR == ROOT
 
 
+@pytest.mark.slow
 def test_every_file_that_the_documents_name_is_there() -> None:
     """A recipe that leads to a file of yesterday is worse than none."""
     pages = [ROOT / "CONTRIBUTING.md", ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -24,7 +24,7 @@ from tracker.services import mail_transitions
 
 
 @pytest.fixture
-def toni(db: None) -> Client:
+def triage_actions_toni(db: None) -> Client:
     """A triager."""
     user = User.objects.create_user("toni", "toni@lab.example")
     user.groups.add(Group.objects.get(name="triager"))
@@ -71,47 +71,49 @@ def test_a_maintainer_changes_what_he_was_told_of(client: Client, db: None) -> N
     assert text(client, f"/report/{other.culprit.sha}/").count("<option") == 0
 
 
-def test_a_timeline_is_taken_back_by_triagers(toni: Client, world: World) -> None:
+def test_a_timeline_is_taken_back_by_triagers(triage_actions_toni: Client, world: World) -> None:
     report = world.report()
     world.post(DANA, "I am working on a fix.", to=message_id(report))
     world.read()
     assert Report.objects.get().state == "working"
     event = Event.objects.get(kind="working")
-    toni.post(f"/report/{report.culprit.sha}/take-back/", {"key": event.key})
+    triage_actions_toni.post(f"/report/{report.culprit.sha}/take-back/", {"key": event.key})
     assert Report.objects.get().state != "working"
-    page = text(toni, f"/report/{report.culprit.sha}/")
+    page = text(triage_actions_toni, f"/report/{report.culprit.sha}/")
     assert "Undone." in page
     assert 'class="reversed"' in page
 
 
-def test_views_are_kept_and_shared(toni: Client, client: Client) -> None:
+def test_views_are_kept_and_shared(triage_actions_toni: Client, client: Client) -> None:
     line(1, merged_release="v5.6", state="working")
-    toni.post("/views/", {"name": "in work", "query": "state=working", "next": "/v5.6/"})
-    assert "in work" in text(toni, "/v5.6/")
+    triage_actions_toni.post("/views/", {"name": "in work", "query": "state=working", "next": "/v5.6/"})
+    assert "in work" in text(triage_actions_toni, "/v5.6/")
     assert "in work" not in text(client, "/v5.6/")
-    toni.post("/views/", {"name": "in work", "query": "state!=working", "shared": "on"})
+    triage_actions_toni.post("/views/", {"name": "in work", "query": "state!=working", "shared": "on"})
     assert '<a href="?state!=working">in work</a>' in text(client, "/v5.6/")
-    response = toni.post("/views/", {"name": "bad", "query": "state=sleeping"})
+    response = triage_actions_toni.post("/views/", {"name": "bad", "query": "state=sleeping"})
     assert (response.status_code, b"state: expected" in response.content) == (400, True)
-    assert toni.post("/views/", {"name": " ", "query": ""}).status_code == 400
+    assert triage_actions_toni.post("/views/", {"name": " ", "query": ""}).status_code == 400
     view = SavedView.objects.get()
     eve = Client()
     eve.force_login(User.objects.create_user("eve"))
     eve.post(f"/views/{view.pk}/delete/")
     assert SavedView.objects.exists()
-    toni.post(f"/views/{view.pk}/delete/", {"next": "https://evil.example/"})
+    triage_actions_toni.post(f"/views/{view.pk}/delete/", {"next": "https://evil.example/"})
     assert not SavedView.objects.exists()
-    assert toni.post(f"/views/{view.pk}/delete/", {"next": "https://evil.example/"})["Location"] == "/"
+    assert triage_actions_toni.post(f"/views/{view.pk}/delete/", {"next": "https://evil.example/"})["Location"] == "/"
 
 
 # --- said on the list, too ------------------------------------------------------------------------
 
 
-def test_what_is_done_can_be_said_in_the_thread(world: World, toni: Client) -> None:
+def test_what_is_done_can_be_said_in_the_thread(world: World, triage_actions_toni: Client) -> None:
     report = world.report()
     posted = {"do": "note", "row": rows(report), "argument": "It is the <lock>, see v9.1.", "notify_thread": "on"}
-    toni.post("/triage/change/", posted)
-    toni.post("/triage/change/", {"do": "block", "row": rows(report), "release": "v9.1"})  # not notify_thread
+    triage_actions_toni.post("/triage/change/", posted)
+    triage_actions_toni.post(
+        "/triage/change/", {"do": "block", "row": rows(report), "release": "v9.1"}
+    )  # not notify_thread
     compose_follow_ups(world.settings, world.later(), approve_first=False)
     mail = OutgoingMail.objects.exclude(purpose="report").get()
     assert (mail.state, mail.purpose) == ("approved", f"said {Event.objects.get(kind='noted').key}")
@@ -127,13 +129,13 @@ def test_what_is_done_can_be_said_in_the_thread(world: World, toni: Client) -> N
     assert OutgoingMail.objects.count() == 2
 
 
-def test_what_was_taken_back_before_it_went_out_is_not_said(world: World, toni: Client) -> None:
+def test_what_was_taken_back_before_it_went_out_is_not_said(world: World, triage_actions_toni: Client) -> None:
     report = world.report()
-    toni.post("/triage/change/", {"do": "disputed", "row": rows(report), "notify_thread": "on"})
+    triage_actions_toni.post("/triage/change/", {"do": "disputed", "row": rows(report), "notify_thread": "on"})
     batch = Event.objects.get(kind="disputed").batch
     compose_follow_ups(world.settings, world.later())
     assert OutgoingMail.objects.exclude(purpose="report").get().state == "composed"
-    toni.post("/triage/undo/", {"batch": batch})
+    triage_actions_toni.post("/triage/undo/", {"batch": batch})
     compose_follow_ups(world.settings, world.later())
     assert OutgoingMail.objects.exclude(purpose="report").get().state == "cancelled"
 

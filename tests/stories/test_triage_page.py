@@ -33,7 +33,7 @@ from tracker.models import (
 
 
 @pytest.fixture
-def toni(db: None) -> Client:
+def triage_page_toni(db: None) -> Client:
     """A triager."""
     user = User.objects.create_user("toni", "toni@lab.example")
     user.groups.add(Group.objects.get(name="triager"))
@@ -70,14 +70,14 @@ def statements(client: Client, path: str, **posted: Any) -> list[str]:
         *("?improvements=on", "?blocking=yes", "?subsystem=mm", "?author=a%40b.example"),
     ],
 )
-def test_a_table_takes_six_queries_at_most(toni: Client, query: str) -> None:
+def test_a_table_takes_six_queries_at_most(triage_page_toni: Client, query: str) -> None:
     reports = [
         line(n, merged_release="v5.6", shift_left_release="v5.5", subsystem="mm", author="a@b.example", machine="m2")
         for n in range(60)
     ]
     SavedView.objects.create(owner=User.objects.get(), name="mine", query="state=open", saved_at=NOW)
     assert len(reports) == 60
-    for client in (Client(), toni):
+    for client in (Client(), triage_page_toni):
         assert len(beside_rights(statements(client, f"/v5.6/{query}"))) <= 6
 
 
@@ -86,9 +86,9 @@ def beside_rights(queries: list[str]) -> list[str]:
     return [each for each in queries if 'FROM "auth_permission"' not in each and 'FROM "tracker_session"' not in each]
 
 
-def test_many_are_changed_in_six_queries(toni: Client) -> None:
+def test_many_are_changed_in_six_queries(triage_page_toni: Client) -> None:
     reports = [line(number, merged_release="v5.6") for number in range(100)]
-    queries = statements(toni, "/triage/change/", do="working", row=rows(*reports), next="/v5.6/")
+    queries = statements(triage_page_toni, "/triage/change/", do="working", row=rows(*reports), next="/v5.6/")
     assert len(beside_rights(queries)) <= 6, queries
     assert Report.objects.filter(state="working").count() == 100
 
@@ -107,10 +107,10 @@ def test_a_report_says_what_one_can_do_and_what_is_like_it(world: World, client:
     assert f"Closes: https://lore.kernel.org/r/{mail.message_id}" in page
 
 
-def test_a_report_takes_as_many_queries_whatever_its_thread(world: World, toni: Client) -> None:
+def test_a_report_takes_as_many_queries_whatever_its_thread(world: World, triage_page_toni: Client) -> None:
     report = world.report()
-    text(toni, "/")  # what the header counts is counted now and then
-    few = len(statements(toni, f"/report/{report.culprit.sha}/"))
+    text(triage_page_toni, "/")  # what the header counts is counted now and then
+    few = len(statements(triage_page_toni, f"/report/{report.culprit.sha}/"))
     sources = RawMessage.objects.bulk_create(
         RawMessage(digest=f"d{n}", compressed=b"", received_at=NOW) for n in range(2000)
     )
@@ -120,16 +120,18 @@ def test_a_report_takes_as_many_queries_whatever_its_thread(world: World, toni: 
         for n, source in enumerate(sources)
     )  # fmt: skip
     Message.objects.filter(pk=Message.objects.order_by("sent_at").values("pk")[:1]).update(tables=b"packed")
-    queries = statements(toni, f"/report/{report.culprit.sha}/")
+    queries = statements(triage_page_toni, f"/report/{report.culprit.sha}/")
     assert len(queries) == few
     assert len(beside_rights(queries)) <= 14
-    page = text(toni, f"/report/{report.culprit.sha}/")
+    page = text(triage_page_toni, f"/report/{report.culprit.sha}/")
     assert ("Writer 1999" in page, "Writer 1900" in page, "Writer 1899" in page) == (True, True, False)
     assert len(page) < 1_500_000
     assert "All measurements" in page  # which the first mail told, far up the thread
     older = page.partition('href="?mails=')[2].partition("#")[0]
-    assert "Writer 1899" in text(toni, f"/report/{report.culprit.sha}/?mails={older}")
-    assert text(toni, f"/report/{report.culprit.sha}/?mails=x", 400) == "mails: expected a number; found 'x'"
+    assert "Writer 1899" in text(triage_page_toni, f"/report/{report.culprit.sha}/?mails={older}")
+    assert (
+        text(triage_page_toni, f"/report/{report.culprit.sha}/?mails=x", 400) == "mails: expected a number; found 'x'"
+    )
 
 
 # --- odd questions --------------------------------------------------------------------------------
@@ -219,11 +221,11 @@ def test_what_is_asked_every_day_is_one_click_away(client: Client, db: None, now
         ({"do": "fixed", "row": ["1:0"], "argument": "soon"}, "Fixed: expected a version like v6.12-rc4"),
     ],
 )
-def test_a_change_that_makes_no_sense_is_refused(toni: Client, posted: dict[str, Any], words: str) -> None:
-    answer = toni.post("/triage/change/", posted)
+def test_a_change_that_makes_no_sense_is_refused(triage_page_toni: Client, posted: dict[str, Any], words: str) -> None:
+    answer = triage_page_toni.post("/triage/change/", posted)
     assert (answer.status_code, words in answer.content.decode()) == (400, True)
-    assert toni.post("/triage/undo/", {"batch": "../../etc"}).status_code == 400
-    assert toni.get("/triage/change/").status_code == 405
+    assert triage_page_toni.post("/triage/undo/", {"batch": "../../etc"}).status_code == 400
+    assert triage_page_toni.get("/triage/change/").status_code == 405
 
 
 # --- odd data -------------------------------------------------------------------------------------

@@ -18,8 +18,6 @@ from tests.world import DANA, World, message_id
 from tracker.models import Folding, Report
 from tracker.services import event_log
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def upgraded(world: World, monkeypatch: pytest.MonkeyPatch) -> list[Report]:
@@ -34,6 +32,7 @@ def upgraded(world: World, monkeypatch: pytest.MonkeyPatch) -> list[Report]:
     return reports
 
 
+@pytest.mark.django_db
 def test_pages_say_how_far_it_is_until_all_is_folded(
     upgraded: list[Report], client: Client, admin_client: Client
 ) -> None:
@@ -56,6 +55,7 @@ def test_pages_say_how_far_it_is_until_all_is_folded(
     assert fold_reports() == 0
 
 
+@pytest.mark.django_db
 def test_commands_print_no_table_that_is_not_folded(upgraded: list[Report]) -> None:
     for command in (["triage"], ["export", "reports"], ["report", "v9.1"], ["digest"]):
         with pytest.raises(CommandError, match="0 of 3; wait for a worker, or run"):
@@ -67,6 +67,7 @@ def test_commands_print_no_table_that_is_not_folded(upgraded: list[Report]) -> N
     assert '"working"' in out.getvalue()
 
 
+@pytest.mark.django_db
 def test_it_goes_on_where_it_was_interrupted(upgraded: list[Report], monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[int]] = []
     fold = event_log.fold
@@ -86,12 +87,14 @@ def test_it_goes_on_where_it_was_interrupted(upgraded: list[Report], monkeypatch
     assert seen[1] == seen[2], "the first slice is not folded twice"
 
 
+@pytest.mark.django_db
 def test_a_new_database_has_nothing_to_fold(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(event_log, "_known_complete", set())
     assert event_log.progress() is None
     assert Folding.objects.get().version == event_log.VERSION
 
 
+@pytest.mark.django_db
 def test_once_it_is_complete_it_costs_no_query(
     monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: pytest.FixtureRequest
 ) -> None:
@@ -170,6 +173,7 @@ print(Client().get(f"/report/{Report.objects.get().culprit.sha}/", headers={"hos
 """
 
 
+@pytest.mark.django_db
 @pytest.mark.slow
 @pytest.mark.parametrize("database", [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"])
 def test_data_of_the_first_schema_is_there_after_all_migrations(

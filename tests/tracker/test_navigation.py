@@ -12,13 +12,12 @@ from django.test import Client
 from tests.tracker.lines import NOW, line
 from tracker.models import Suggestion
 
-pytestmark = pytest.mark.django_db
-
 
 def header(client: Client, path: str) -> str:
     return client.get(path).content.decode().partition("</header>")[0]
 
 
+@pytest.mark.django_db
 def test_every_link_leads_somewhere_and_is_marked_there(client: Client) -> None:
     links = [unescape(each) for each in re.findall(r'<a href="([^"]+)"', header(client, "/"))]
     assert len(links) > 12
@@ -30,6 +29,7 @@ def test_every_link_leads_somewhere_and_is_marked_there(client: Client) -> None:
             assert f'href="{link.replace("&", "&amp;")}" aria-current="page"' in header(client, link), link
 
 
+@pytest.mark.django_db
 def test_what_waits_is_said_to_those_who_may_act(client: Client) -> None:
     report = line(1, merged_release="v6.1")
     for number in range(3):

@@ -33,28 +33,30 @@ from tracker.pages.triage.filters import TriageQuery
 from tracker.pages.triage.table import controls
 from tracker.services import curves, mail_transitions
 
-pytestmark = pytest.mark.django_db
-
 
 def query(text: str) -> TriageQuery:
     return TriageQuery.from_query(QueryDict(text), NOW)
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("limit", ["001000999999", "0100", "10000", "1001", "0", "", "٣"])
 def test_a_page_of_the_api_has_an_end(client: Client, limit: str) -> None:
     answer = client.get("/api/v1/metrics", {"limit": limit})
     assert answer.status_code == (200 if limit == "0100" else 400)
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
 def test_a_time_beyond_the_calendar_is_rejected(client: Client, moment: str) -> None:
     assert client.get("/api/v1/reports", {"updated_since": moment}).status_code == 400
 
 
+@pytest.mark.django_db
 def test_a_link_with_a_nul_finds_nothing(client: Client) -> None:
     assert client.get("/search/", {"q": "a%00b@c.example"}).status_code == 200
 
 
+@pytest.mark.django_db
 def test_of_a_failed_mail_strangers_see_no_recipient(world: World, client: Client, admin_client: Client) -> None:
     world.ingest(world.result("b" * 40, "mm: a"))
     compose_due(world.settings, world.now, approve_first=True)
@@ -67,6 +69,7 @@ def test_of_a_failed_mail_strangers_see_no_recipient(world: World, client: Clien
     assert "550 no such user" in admin_client.get(f"/outbox/{mail.pk}/").content.decode()
 
 
+@pytest.mark.django_db
 def test_a_mail_is_approved_as_it_was_seen(world: World, admin_client: Client) -> None:
     world.ingest(world.result("b" * 40, "mm: a"))
     compose_due(world.settings, world.now, approve_first=True)
@@ -82,6 +85,7 @@ def test_a_mail_is_approved_as_it_was_seen(world: World, admin_client: Client) -
     assert OutgoingMail.objects.get().state == OutgoingState.APPROVED
 
 
+@pytest.mark.django_db
 def test_the_command_approves_no_text_that_it_has_just_changed(world: World, settings: Any) -> None:
     world.ingest(world.result("b" * 40, "mm: a"))
     compose_due(world.settings, world.now, approve_first=True)
@@ -94,12 +98,14 @@ def test_the_command_approves_no_text_that_it_has_just_changed(world: World, set
     assert OutgoingMail.objects.get().state == OutgoingState.APPROVED
 
 
+@pytest.mark.django_db
 def test_a_kernel_too_old_for_the_list_has_no_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Kernel.objects.create(name="v4.4", measured_at=NOW)
     monkeypatch.setattr(kernels, "kernels", list)
     assert kernels.neighbours(kernel) == []
 
 
+@pytest.mark.django_db
 def test_the_last_day_of_a_range_belongs_to_it(client: Client) -> None:
     machine, scenario = Machine.objects.create(name="m"), Scenario.objects.create(key="s", suite="s", params={})
     metric = Metric.objects.create(name="s.ops")
@@ -111,11 +117,13 @@ def test_the_last_day_of_a_range_belongs_to_it(client: Client) -> None:
     assert client.get(address.replace("until=2026-03-02", "until=9999-12-31")).status_code == 400
 
 
+@pytest.mark.django_db
 def test_the_form_keeps_what_has_no_field() -> None:
     found = controls(query("reported_after=2026-03-01&state!=fixed&subsystem=mm&q=x&improvements=on"), {})
     assert set(found.hidden) == {("reported_after", "2026-03-01"), ("state!", "fixed")}
 
 
+@pytest.mark.django_db
 def test_improvements_stay_off_where_they_were_switched_off(client: Client) -> None:
     Machine.objects.create(name="m")
     better = line(1, machine="m", verdict="improvement", state="fix_proposed").culprit.sha10
@@ -127,6 +135,7 @@ def test_improvements_stay_off_where_they_were_switched_off(client: Client) -> N
     assert better in client.get("/machine/m/?improvements=off&improvements=on").content.decode()
 
 
+@pytest.mark.django_db
 def test_headings_count_what_the_table_lists() -> None:
     Release.objects.get_or_create(version="v5.6", defaults={"number": 50_006_999_0000})
     for number, state in enumerate(("fix_proposed", "expected", "no_action")):
@@ -136,12 +145,14 @@ def test_headings_count_what_the_table_lists() -> None:
     assert [(each.value, each.number) for each in found["merged"]] == [("open", 1)]
 
 
+@pytest.mark.django_db
 def test_a_state_that_only_improvements_have_asks_for_them(client: Client) -> None:
     Release.objects.get_or_create(version="v5.6", defaults={"number": 50_006_999_0000})
     better = line(1, merged_release="v5.6", verdict="improvement", state="no_action").culprit.sha10
     assert better in client.get("/v5.6/?state=no_action").content.decode()
 
 
+@pytest.mark.django_db
 def test_a_report_that_leaves_a_release_makes_its_pages_anew() -> None:
     Release.objects.get_or_create(version="v5.6", defaults={"number": 50_006_999_0000})
     stays, leaves = line(1, merged_release="v5.6", revision=9), line(2, merged_release="v5.6", revision=3)
@@ -152,6 +163,7 @@ def test_a_report_that_leaves_a_release_makes_its_pages_anew() -> None:
     assert stays.revision == 9
 
 
+@pytest.mark.django_db
 def test_a_feed_names_itself_with_its_filters(client: Client) -> None:
     Release.objects.get_or_create(version="v5.6", defaults={"number": 50_006_999_0000})
     feed = client.get("/v5.6/.atom?state=open&subsystem=mm").content.decode()
@@ -159,6 +171,7 @@ def test_a_feed_names_itself_with_its_filters(client: Client) -> None:
     assert "?" not in client.get("/v5.6/.json").json()["url"]
 
 
+@pytest.mark.django_db
 def test_a_decision_returns_to_its_page_of_the_queue(admin_client: Client) -> None:
     report = line(1)
     made = [
@@ -174,6 +187,7 @@ def test_a_decision_returns_to_its_page_of_the_queue(admin_client: Client) -> No
     assert first["Location"] == f"/inbox/#s{made[118].pk}"
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("days", ["1000000", "9999999999", "-1"])
 def test_pruning_takes_days_of_a_calendar(days: str) -> None:
     with pytest.raises(CommandError, match="expected 0 to 36,500 days"):

@@ -12,8 +12,6 @@ import pytest
 from tests.conftest import ROOT, clean_environment
 from tracker.settings import postgresql_options
 
-pytestmark = pytest.mark.slow
-
 SECRET = "correct-horse-battery-staple-" * 3
 SAFE = {"SECRET_KEY": SECRET, "ALLOWED_HOSTS": "perf.example.org", "PERFWORK_BASE_URL": "https://perf.example.org"}
 
@@ -25,6 +23,7 @@ def manage(var: Path, *arguments: str, **env: str) -> subprocess.CompletedProces
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("env", "message"),
     [
@@ -55,11 +54,13 @@ def test_what_is_unsafe_or_wrong_is_refused_in_a_line(tmp_path: Path, env: dict[
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_production_settings_are_clean(tmp_path: Path) -> None:
     done = manage(tmp_path, "check", "--deploy", "--fail-level", "WARNING", **SAFE)
     assert (done.returncode, "no issues" in done.stdout) == (0, True), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("value", "promised"), [("", "False False"), ("on", "True True")])
 def test_what_a_domain_promises_to_browsers_is_opted_in(tmp_path: Path, value: str, promised: str) -> None:
     env = {**SAFE, "PERFWORK_HSTS_PRELOAD": value, "PERFWORK_HSTS_SUBDOMAINS": value} if value else SAFE
@@ -68,12 +69,14 @@ def test_what_a_domain_promises_to_browsers_is_opted_in(tmp_path: Path, value: s
     assert done.stdout.split("\n")[-2] == promised, done.stderr
 
 
+@pytest.mark.slow
 def test_a_database_without_tables_is_said(tmp_path: Path) -> None:
     done = manage(tmp_path, "triage")
     assert done.returncode != 0
     assert done.stderr == "perfwork: database: no such table: tracker_folding; run `./manage.py migrate` first\n"
 
 
+@pytest.mark.slow
 def test_a_fresh_installation_says_what_to_do(tmp_path: Path) -> None:
     assert manage(tmp_path, "migrate", "-v0").returncode == 0
     for arguments, message, code in (
@@ -90,6 +93,7 @@ def test_a_fresh_installation_says_what_to_do(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_secret_of_a_local_installation_is_its_own_and_stays(tmp_path: Path) -> None:
     ask = ["shell", "-v0", "-c", "from django.conf import settings; print(settings.SECRET_KEY)"]
     first, again = manage(tmp_path, *ask).stdout, manage(tmp_path, *ask).stdout
@@ -100,10 +104,12 @@ def test_the_secret_of_a_local_installation_is_its_own_and_stays(tmp_path: Path)
     assert (tmp_path / "secret-key").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_nothing_runs_a_migration_short(tmp_path: Path) -> None:
     assert manage(tmp_path, "makemigrations", "--check", "--dry-run").returncode == 0
 
 
+@pytest.mark.slow
 def test_what_a_command_does_not_need_it_does_not_import() -> None:
     """Each of these costs a tenth of a second or more at every start."""
     code = (
@@ -119,6 +125,7 @@ def test_what_a_command_does_not_need_it_does_not_import() -> None:
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
+@pytest.mark.slow
 def test_what_the_database_url_says_of_a_connection_goes_first() -> None:
     ours = postgresql_options(60, {})
     assert ours["options"] == "-c idle_in_transaction_session_timeout=60000"

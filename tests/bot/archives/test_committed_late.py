@@ -20,7 +20,6 @@ from tracker.domain.events import Verdict
 from tracker.models import Archive, Message, Report
 from tracker.services import catalog
 
-pytestmark = pytest.mark.django_db
 PATCH = b"""From: Dana <dana@dev.example>
 Message-ID: <fix@dev.example>
 Subject: [PATCH] mm: mend the walk
@@ -57,6 +56,7 @@ def read(inbox: DemoInbox, now: datetime, settings: BotSettings = LKP) -> list[s
     return list(Message.objects.values_list("message_id", flat=True))
 
 
+@pytest.mark.django_db
 def test_a_report_with_a_lower_key_than_one_that_was_searched(inbox: DemoInbox, now: datetime) -> None:
     report("a" * 40, pk=900)
     assert read(inbox, now) == []
@@ -67,6 +67,7 @@ def test_a_report_with_a_lower_key_than_one_that_was_searched(inbox: DemoInbox, 
     assert not has_names_to_search(source, Archive.objects.get())
 
 
+@pytest.mark.django_db
 def test_reports_that_are_committed_while_mail_is_being_filed(
     inbox: DemoInbox, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +83,7 @@ def test_reports_that_are_committed_while_mail_is_being_filed(
     assert read(inbox, now) == ["fix@dev.example"]
 
 
+@pytest.mark.django_db
 def test_an_archive_that_an_earlier_release_has_read(inbox: DemoInbox, now: datetime) -> None:
     report("a" * 40, pk=900)
     read(inbox, now)

@@ -42,7 +42,7 @@ def epoch(tmp_path: Path) -> EpochSource:
     return EpochSource(path, str(path))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "FEW", 100)
     monkeypatch.setattr(reader, "_AT_ONCE", 30)
@@ -62,6 +62,7 @@ def children() -> list[int]:
     return found
 
 
+@pytest.mark.usefixtures("small_slices")
 def test_the_mails_are_those_of_one_process(epoch: EpochSource, monkeypatch: pytest.MonkeyPatch) -> None:
     ahead = read(epoch)
     monkeypatch.setattr(reader, "FEW", MAILS + 1)
@@ -77,6 +78,7 @@ def test_the_mails_are_those_of_one_process(epoch: EpochSource, monkeypatch: pyt
     assert ahead[-1].raw is not None, "the last mail is sent: its date is shown"
 
 
+@pytest.mark.usefixtures("small_slices")
 def test_what_answers_a_mail_for_us_is_sent_too_and_the_rest_is_not(epoch: EpochSource) -> None:
     # Each mail answers the one before it, so that all are tracked once one is.
     assert all(each.raw is not None for each in read(epoch)[100:])
@@ -88,6 +90,7 @@ def test_what_answers_a_mail_for_us_is_sent_too_and_the_rest_is_not(epoch: Epoch
     assert [len(mail.raw) for mail in found] == [each.size for each in unsent[:40]]
 
 
+@pytest.mark.usefixtures("small_slices")
 def test_it_says_when_it_waits_and_ends_when_the_reader_stops(epoch: EpochSource) -> None:
     before = children()
     looks = read_ahead(epoch, "", epoch.goal(), Prefilter((), BOT))
@@ -97,6 +100,7 @@ def test_it_says_when_it_waits_and_ends_when_the_reader_stops(epoch: EpochSource
     assert children() == before
 
 
+@pytest.mark.usefixtures("small_slices")
 def test_a_killed_process_is_an_error_and_loses_nothing_that_it_sent(
     epoch: EpochSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +125,7 @@ def test_a_killed_process_is_an_error_and_loses_nothing_that_it_sent(
     assert time.monotonic() - start < 20
 
 
+@pytest.mark.usefixtures("small_slices")
 def test_what_was_read_before_a_fault_of_git_arrives_before_its_error(
     epoch: EpochSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +146,7 @@ def test_what_was_read_before_a_fault_of_git_arrives_before_its_error(
     assert seen[-1].raw is not None
 
 
+@pytest.mark.usefixtures("small_slices")
 def test_it_works_in_a_worker_of_celery(epoch: EpochSource) -> None:
     """Celery's workers are daemons to multiprocessing, which lets those have no children."""
     found: SimpleQueue[object] = SimpleQueue()

@@ -24,8 +24,6 @@ from tests.world import DANA, World, message_id
 from tracker.models import Finding, Message, RawMessage, Report
 from tracker.templatetags.words import number
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def lkp_settings(settings: Any) -> None:
@@ -48,6 +46,7 @@ def snapshot() -> list[list[dict[str, Any]]]:
     return [exported(table) for table in ("reports", "findings", "messages", "events")]
 
 
+@pytest.mark.django_db
 @pytest.mark.slow
 @pytest.mark.usefixtures("lkp_settings")
 def test_the_real_threads_are_reports_with_all_their_replies(shared: Path) -> None:
@@ -71,6 +70,7 @@ def test_the_real_threads_are_reports_with_all_their_replies(shared: Path) -> No
     assert snapshot() == before
 
 
+@pytest.mark.django_db
 @pytest.mark.slow
 @pytest.mark.usefixtures("lkp_settings")
 def test_a_real_public_inbox(shared: Path, tmp_path: Path, client: Client) -> None:
@@ -96,6 +96,7 @@ def test_a_real_public_inbox(shared: Path, tmp_path: Path, client: Client) -> No
     assert snapshot() == before
 
 
+@pytest.mark.django_db
 @pytest.mark.slow
 @pytest.mark.usefixtures("lkp_settings")
 def test_explain_says_what_the_tracker_folds(shared: Path) -> None:
@@ -106,6 +107,7 @@ def test_explain_says_what_the_tracker_folds(shared: Path) -> None:
     assert {each["message_id"]: each["state"] for each in lines if each["report"]} == tracked
 
 
+@pytest.mark.django_db
 def test_one_bad_archive_does_not_keep_the_others_from_being_read(world: World, tmp_path: Path) -> None:
     report = world.report()
     world.post(DANA, "It is the lock.", to=message_id(report))
@@ -118,6 +120,7 @@ def test_one_bad_archive_does_not_keep_the_others_from_being_read(world: World, 
     assert Message.objects.filter(report=report).count() == 2
 
 
+@pytest.mark.django_db
 def test_an_mbox_with_binary_junk_between_its_mails(world: World, tmp_path: Path) -> None:
     report = world.report()
     line = b"From mboxrd@z Thu Jan  1 00:00:00 1970\n"
@@ -130,6 +133,7 @@ def test_an_mbox_with_binary_junk_between_its_mails(world: World, tmp_path: Path
     assert RawMessage.objects.exclude(error="").count() == 1
 
 
+@pytest.mark.django_db
 def test_a_mail_that_breaks_the_reader_is_quarantined_and_the_next_one_read(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +157,7 @@ def test_a_mail_that_breaks_the_reader_is_quarantined_and_the_next_one_read(
     assert b"This one." in kept.raw
 
 
+@pytest.mark.django_db
 def test_csv_is_safe_in_a_spreadsheet(world: World) -> None:
     report = world.report()
     Report.objects.filter(pk=report.pk).update(title="=cmd|' /C calc'!A0")
@@ -172,6 +177,7 @@ def piped(tmp_path: Path, raw: bytes, *arguments: str, migrate: bool = True) -> 
     return subprocess.run([*command, "read", *arguments], env=environment, input=raw, capture_output=True)
 
 
+@pytest.mark.django_db
 @pytest.mark.slow
 def test_a_mail_from_a_pipe_and_the_exit_codes_of_sysexits(tmp_path: Path) -> None:
     done = piped(tmp_path, INVENTED.encode("latin-1"), "-")
@@ -188,6 +194,7 @@ def test_a_mail_from_a_pipe_and_the_exit_codes_of_sysexits(tmp_path: Path) -> No
     assert b"Traceback" not in broken.stderr
 
 
+@pytest.mark.django_db
 @pytest.mark.slow
 def test_several_archives_at_once(tmp_path: Path) -> None:
     lists = []
@@ -204,6 +211,7 @@ def test_several_archives_at_once(tmp_path: Path) -> None:
         assert database.execute("SELECT count(*) FROM tracker_report").fetchone() == (3,)
 
 
+@pytest.mark.django_db
 @pytest.mark.usefixtures("lkp_settings")
 @pytest.mark.parametrize(("verdict", "kinds"), [("regression", {"reported", "landed"}), ("improvement", {"reported"})])
 def test_a_regression_in_the_mainline_landed_there_and_of_an_improvement_git_says_it(

@@ -27,10 +27,8 @@ from tests.bot.robot_reports.test_robot_reports import INVENTED
 from tests.needs import need
 from tracker.models import Archive, Message
 
-pytestmark = pytest.mark.slow
 
-
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _public_inbox() -> None:
     need("public-inbox")
 
@@ -125,6 +123,8 @@ def _wait(port: int) -> None:
             time.sleep(0.1)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("_public_inbox")
 @pytest.mark.django_db
 @pytest.mark.parametrize("scheme", ["imap", "nntp"])
 def test_a_list_is_read_from_where_it_stopped(served: Served, scheme: str, now: datetime) -> None:
@@ -144,6 +144,8 @@ def test_a_list_is_read_from_where_it_stopped(served: Served, scheme: str, now: 
     assert Archive.objects.get().path == url
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("_public_inbox")
 @pytest.mark.parametrize("scheme", ["imap", "nntp"])
 def test_a_list_that_is_not_there_is_said_in_a_line(served: Served, scheme: str) -> None:
     (source,) = open_sources(getattr(served, scheme).replace("inbox.test.t", "inbox.other"))
@@ -152,6 +154,8 @@ def test_a_list_that_is_not_there_is_said_in_a_line(served: Served, scheme: str)
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("_public_inbox")
 @pytest.mark.django_db
 def test_a_thread_and_the_missing_parents_of_ours(served: Served, now: datetime, settings: object) -> None:
     assert {parse(each.raw).message_id for each in read_thread(served.http, REPORT_ID)} >= {REPORT_ID, "1@dev.example"}
@@ -178,6 +182,8 @@ def posting(version: str, day: int, above: str = "") -> bytes:
     return f"{head}\nWhy.\n---\n{DIFF}".encode()
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("_public_inbox")
 @pytest.mark.parametrize(
     "served", [[posting("v1", 12), posting("v2 1/2", 13, "References: <cover@dev.example>\n")]], indirect=True
 )
@@ -191,6 +197,8 @@ def test_a_patch_is_found_by_its_id(served: Served) -> None:
     assert find_patch_mail(served.http, "not an id", "mm: a") is None
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("_public_inbox")
 def test_a_password_is_never_shown() -> None:
     (source,) = open_sources("imaps://dana:s3cret@127.0.0.1:9/INBOX")
     assert source.name == "imaps://127.0.0.1:9/INBOX"
@@ -202,6 +210,8 @@ def test_a_password_is_never_shown() -> None:
     assert "s3cret" not in str(error.value)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("_public_inbox")
 @pytest.mark.parametrize(
     "address",
     ["imaps://joe:s3cr#et@host/INBOX", "imaps://joe:s3[cret@host/x", "imap4://joe:s3/cret@host/x", "nntp://host"],
@@ -213,6 +223,8 @@ def test_a_bad_address_is_one_line_without_its_password(address: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("_public_inbox")
 def test_a_uid_may_stand_behind_the_mail() -> None:
     """RFC 3501 leaves the order of a FETCH response to the server."""
     response = [

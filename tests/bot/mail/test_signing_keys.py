@@ -10,7 +10,6 @@ from bot import config
 from bot.config import KeyCache
 from tracker.models import SigningKey
 
-pytestmark = pytest.mark.django_db
 MAIL = (
     b"Received: x\r\nDKIM-Signature: v=1; a=rsa-sha256; d=Dev.Example;\r\n\ts=s1; h=from;\r\n b=abc\r\n"
     b"From: a@dev.example\r\n\r\nhi\r\n"
@@ -29,11 +28,13 @@ def queried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.mark.django_db
 def test_nobody_is_asked_by_default(queried: list[str], now: datetime) -> None:
     assert KeyCache().warm([MAIL], now) == 0
     assert queried == []
 
 
+@pytest.mark.django_db
 def test_a_key_is_asked_for_once_and_kept(queried: list[str], now: datetime) -> None:
     keys = KeyCache(ask_dns=True)
     assert (keys.warm([MAIL, MAIL], now), keys.warm([MAIL], now)) == (1, 0)
@@ -43,6 +44,7 @@ def test_a_key_is_asked_for_once_and_kept(queried: list[str], now: datetime) -> 
     assert queried == ["s1._domainkey.dev.example"]
 
 
+@pytest.mark.django_db
 def test_what_dns_cannot_tell_is_asked_again_and_what_is_not_there_after_a_while(
     queried: list[str], now: datetime
 ) -> None:

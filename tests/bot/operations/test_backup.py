@@ -25,8 +25,6 @@ from bot.results.grading import may_be_forgotten
 from tests.conftest import ROOT, clean_environment
 from tests.databases import migrated
 
-pytestmark = pytest.mark.slow
-
 STATES = """
 import json
 from tracker.models import OutgoingMail, Report, SendingStop
@@ -97,6 +95,7 @@ def installations(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tu
     server.psql(f"DROP DATABASE {name} WITH (FORCE);")
 
 
+@pytest.mark.slow
 def test_what_may_have_been_sent_since_the_backup_is_not_sent_again(
     installations: tuple[Installation, Installation], tmp_path: Path
 ) -> None:
@@ -133,6 +132,7 @@ call_command("restore", {file!r})
 """
 
 
+@pytest.mark.slow
 def test_a_restore_that_was_killed_sends_nothing_until_it_is_done_again(
     installations: tuple[Installation, Installation], tmp_path: Path
 ) -> None:
@@ -150,6 +150,7 @@ def test_a_restore_that_was_killed_sends_nothing_until_it_is_done_again(
     assert second.states()["stops"] == []
 
 
+@pytest.mark.slow
 def test_a_result_of_the_time_between_is_held_when_it_is_handed_in_again(tmp_path: Path) -> None:
     first, second = Installation(tmp_path / "first"), Installation(tmp_path / "second")
     file = str(tmp_path / "backup.tar")
@@ -161,6 +162,7 @@ def test_a_result_of_the_time_between_is_held_when_it_is_handed_in_again(tmp_pat
     assert second.states()["mails"] == []
 
 
+@pytest.mark.slow
 def test_a_result_without_a_date_may_be_older_than_the_restored_backup() -> None:
     restored = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -175,6 +177,7 @@ def test_a_result_without_a_date_may_be_older_than_the_restored_backup() -> None
     assert not list(may_be_forgotten(None, [], restored))
 
 
+@pytest.mark.slow
 def test_for_a_week_no_mail_leaves_without_a_person(tmp_path: Path) -> None:
     """Mails that nothing says of whether they left before: here a report of a result that is certainly new."""
     work = Installation(tmp_path / "work")
@@ -222,6 +225,7 @@ def rows_in_pairs(work: Installation) -> Iterator[None]:
         writer.join()
 
 
+@pytest.mark.slow
 def test_a_backup_under_load_is_one_moment(installations: tuple[Installation, Installation], tmp_path: Path) -> None:
     """Each copy has both rows of a pair, or neither."""
     work, other = installations
@@ -238,6 +242,7 @@ def test_a_backup_under_load_is_one_moment(installations: tuple[Installation, In
     assert 0 < sizes[0] < sizes[1], "somebody wrote meanwhile"
 
 
+@pytest.mark.slow
 def test_what_can_not_be_restored_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     work = Installation(tmp_path / "work")
     work.manage("ingest", "fixtures/results/01-mm-vmscan.json")
@@ -275,6 +280,7 @@ def with_manifest(source: Path, target: Path, change: dict[str, object]) -> None
             new.addfile(entry, io.BytesIO(raw))
 
 
+@pytest.mark.slow
 def test_a_file_that_leads_outside_is_not_written(tmp_path: Path) -> None:
     work = Installation(tmp_path / "work")
     file, evil = tmp_path / "backup.tar", tmp_path / "evil.tar"
@@ -289,12 +295,14 @@ def test_a_file_that_leads_outside_is_not_written(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("outside.json"))
 
 
+@pytest.mark.slow
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)))
 def test_junk_is_no_manifest(raw: bytes) -> None:
     with pytest.raises(BackupError):
         read_manifest(raw)
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=9), st.lists, max_leaves=9))
 def test_a_manifest_of_wrong_types_is_an_error_of_its_own(value: object) -> None:
     good: dict[str, object] = {

@@ -33,8 +33,6 @@ from tracker.models import (
     Suggestion,
 )
 
-pytestmark = pytest.mark.django_db
-
 
 def answer(world: World, report: Report, text: str) -> None:
     """Post an answer of the author, and read it."""
@@ -46,6 +44,7 @@ def raw(digest: str, at: datetime, error: str = "") -> RawMessage:
     return RawMessage.objects.create(digest=digest, compressed=b"", received_at=at, error=error)
 
 
+@pytest.mark.django_db
 def test_only_what_nothing_rests_on_is_removed(world: World, tmp_path: Path, now: datetime) -> None:
     report = world.report()
     answer(world, report, "I will look into the lock tomorrow.")
@@ -79,6 +78,7 @@ def test_only_what_nothing_rests_on_is_removed(world: World, tmp_path: Path, now
     assert {each.what: each.number for each in later}["imported files"] == 2
 
 
+@pytest.mark.django_db
 def test_what_is_needed_again_while_it_is_chosen_stays(
     world: World, tmp_path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +90,7 @@ def test_what_is_needed_again_while_it_is_chosen_stays(
     assert RawMessage.objects.filter(pk=row.pk).exists()
 
 
+@pytest.mark.django_db
 def test_what_a_person_wrote_is_erased_and_the_facts_stay(world: World, now: datetime, client: Client) -> None:
     report = world.report()
     answer(world, report, "Thanks! I am working on a patch, it will be ready on Monday.")
@@ -130,6 +131,7 @@ def test_what_a_person_wrote_is_erased_and_the_facts_stay(world: World, now: dat
     assert "ready on Monday" not in page.content.decode()
 
 
+@pytest.mark.django_db
 def test_what_was_erased_does_not_come_back(world: World, now: datetime) -> None:
     report = world.report()
     answer(world, report, "Thanks! I am working on a patch, it will be ready on Monday.")
@@ -143,6 +145,7 @@ def test_what_was_erased_does_not_come_back(world: World, now: datetime) -> None
     assert Event.objects.count() == events
 
 
+@pytest.mark.django_db
 def test_what_waited_for_its_report_and_was_erased_does_not_come_back(
     world: World, now: datetime, tmp_path: Path
 ) -> None:
@@ -163,6 +166,7 @@ def test_what_waited_for_its_report_and_was_erased_does_not_come_back(
     assert not Event.objects.filter(kind="fix_proposed").exists()
 
 
+@pytest.mark.django_db
 def test_names_are_forgotten_as_they_are_stored_and_whom_a_robot_wrote_to_as_well(world: World, now: datetime) -> None:
     report = world.report()
     world.post(Address("J. R. Park", "jr@dev.example"), "I will look into it.", to=message_id(report))
@@ -180,6 +184,7 @@ def test_names_are_forgotten_as_they_are_stored_and_whom_a_robot_wrote_to_as_wel
     assert not RateCalendar.objects.exists()
 
 
+@pytest.mark.django_db
 def test_erasing_asks_first() -> None:
     with pytest.raises(CommandError, match="can't be undone: add --yes"):
         call_command("erase", DANA.email)

@@ -13,13 +13,12 @@ from tests.world import World
 from tracker.models import OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions
 
-pytestmark = pytest.mark.django_db
-
 
 def settle(world: World) -> None:
     _settle(world.now - timedelta(days=1), world.now)
 
 
+@pytest.mark.django_db
 def test_what_a_rule_held_waits_for_a_person(world: World) -> None:
     """A person may have approved it since; its reason may be gone by the time that it is checked again."""
     world.ingest(world.result("b" * 40, "mm: a"))
@@ -34,6 +33,7 @@ def test_what_a_rule_held_waits_for_a_person(world: World) -> None:
     assert OutgoingMail.objects.get().state == OutgoingState.HELD
 
 
+@pytest.mark.django_db
 def test_a_report_that_was_held_is_held_for_the_restore_as_well(world: World) -> None:
     """Its reason may have been cleared since, and its mail sent."""
     world.ingest(world.result("b" * 40, "mm: a"), world.result("c" * 40, "mm: b"))

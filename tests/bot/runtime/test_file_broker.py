@@ -17,7 +17,7 @@ from bot.celery import Transport, app
 MAIL = Queue("mail", Exchange("mail"), routing_key="mail")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def nothing_bound() -> None:
     """Forget what this process has bound, in another test's folder; never while a thread publishes."""
     Transport.global_state.clear()
@@ -43,6 +43,7 @@ def take(folder: Path, count: int) -> list[int]:
     return taken
 
 
+@pytest.mark.usefixtures("nothing_bound")
 def test_two_that_take_while_one_writes_get_every_message_once(tmp_path: Path) -> None:
     count = 300
     with ThreadPoolExecutor(2) as pool, connect(tmp_path) as connection:
@@ -58,6 +59,7 @@ def test_two_that_take_while_one_writes_get_every_message_once(tmp_path: Path) -
     assert sorted(number for taker in takers for number in taker.result()) == list(range(count))
 
 
+@pytest.mark.usefixtures("nothing_bound")
 def test_a_message_is_taken_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A move to another file system is a copy, which two processes may make at once, one of them of an empty file."""
     monkeypatch.setattr("shutil.move", lambda *_: pytest.fail("moved"))
@@ -68,6 +70,7 @@ def test_a_message_is_taken_where_it_lies(tmp_path: Path, monkeypatch: pytest.Mo
     assert not list(tmp_path.glob("*.msg"))
 
 
+@pytest.mark.usefixtures("nothing_bound")
 @pytest.mark.parametrize("left", ["", "[[", '[["mail", ""'])
 def test_a_table_left_half_written_is_written_anew(tmp_path: Path, left: str) -> None:
     with connect(tmp_path) as connection:
@@ -78,12 +81,14 @@ def test_a_table_left_half_written_is_written_anew(tmp_path: Path, left: str) ->
     assert take(tmp_path, 1) == [1]
 
 
+@pytest.mark.usefixtures("nothing_bound")
 def test_a_message_half_written_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "123_abc.part").write_text('{"body":')
     (tmp_path / "done").touch()
     assert take(tmp_path, 1) == []
 
 
+@pytest.mark.usefixtures("nothing_bound")
 def test_the_app_uses_it_without_a_broker() -> None:
     with app.connection() as connection:
         assert isinstance(connection.transport, Transport)

@@ -52,18 +52,18 @@ DEVIATIONS = {
 
 
 @pytest.fixture
-def source(shared: Path) -> dict[str, Any]:
+def release_report_source(shared: Path) -> dict[str, Any]:
     return json.loads((shared / "v5.6-report.json").read_text())  # type: ignore[no-any-return]
 
 
 @pytest.fixture
-def v5_6(v5_6_loaded: None, db: None) -> Release:
+def release_report_v5_6(v5_6_loaded: None, db: None) -> Release:
     return Release.objects.get(version="v5.6")
 
 
 @pytest.fixture
-def report(v5_6: Release) -> Document:
-    return document(v5_6, "0-Day CI", NOW)
+def report(release_report_v5_6: Release) -> Document:
+    return document(release_report_v5_6, "0-Day CI", NOW)
 
 
 def section(report: Document, number: str) -> list[Block]:
@@ -92,11 +92,14 @@ def text_of(blocks: list[Block]) -> str:
     return "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
 
 
-def test_the_title_and_the_sections(report: Document, source: dict[str, Any]) -> None:
-    assert report.title == source["title"]
-    assert report.aside == f"{source['release']}, released {source['release_date']}; as of 2026-11-21"
+def test_the_title_and_the_sections(report: Document, release_report_source: dict[str, Any]) -> None:
+    assert report.title == release_report_source["title"]
+    assert (
+        report.aside
+        == f"{release_report_source['release']}, released {release_report_source['release_date']}; as of 2026-11-21"
+    )
     announced = [str(item).partition(", ")[2] for item in only(section(report, "1"), Bullets).items]
-    published = [each.partition(", ")[2].replace("’", "'") for each in source["intro_sections"]]
+    published = [each.partition(", ")[2].replace("’", "'") for each in release_report_source["intro_sections"]]
     assert sorted(announced) == sorted(published)
     assert announced[:2] == [published[1], published[0]], DEVIATIONS["order"]
     assert announced[2:] == published[2:]
@@ -104,13 +107,13 @@ def test_the_title_and_the_sections(report: Document, source: dict[str, Any]) ->
     assert numbers == ["1", "2", "3", "4", "5", "6"]
 
 
-def test_the_glossary(report: Document, source: dict[str, Any]) -> None:
+def test_the_glossary(report: Document, release_report_source: dict[str, Any]) -> None:
     rows = only(section(report, "2"), TableBlock).rows
     assert [row[:2] for row in rows] == [
-        (each["classification"], each["name"]) for each in source["parameter_glossary"]
+        (each["classification"], each["name"]) for each in release_report_source["parameter_glossary"]
     ]
     assert len(rows) == 15
-    for row, each in zip(rows, source["parameter_glossary"], strict=True):
+    for row, each in zip(rows, release_report_source["parameter_glossary"], strict=True):
         assert row[2] != each["description"], DEVIATIONS["own words"]
         assert len(row[2]) > 15
 
@@ -131,26 +134,26 @@ def compare_rows(table: TableBlock, published: list[dict[str, Any]], *, with_bas
         assert cells[-1] == status.replace("at at", "at")  # "typo"
 
 
-def test_the_release_test(report: Document, source: dict[str, Any]) -> None:
+def test_the_release_test(report: Document, release_report_source: dict[str, Any]) -> None:
     found = section(report, "3")
-    claims = source["claims"]["release_test"]
+    claims = release_report_source["claims"]["release_test"]
     assert f"{claims['regression']} regressions and {claims['improvement']} improvements" in text_of(found)
-    compare_rows(only(section(report, "3.1"), TableBlock), source["release_test"], with_base=True)
+    compare_rows(only(section(report, "3.1"), TableBlock), release_report_source["release_test"], with_base=True)
 
 
-def test_the_shift_left_table(report: Document, source: dict[str, Any]) -> None:
-    claims, counted = source["claims"]["shift_left"], source["counted"]["shift_left"]
+def test_the_shift_left_table(report: Document, release_report_source: dict[str, Any]) -> None:
+    claims, counted = release_report_source["claims"]["shift_left"], release_report_source["counted"]["shift_left"]
     assert claims != counted
     content = text_of(section(report, "4"))
     assert f"{counted['regression']} regressions and {counted['improvement']} improvements" in content, DEVIATIONS[
         "counts"
     ]
-    compare_rows(only(section(report, "4.1"), TableBlock), source["shift_left"], with_base=False)
+    compare_rows(only(section(report, "4.1"), TableBlock), release_report_source["shift_left"], with_base=False)
 
 
-def test_the_details(report: Document, source: dict[str, Any]) -> None:
-    numbered = [(f"3.{n}", each) for n, each in enumerate(source["release_details"], 2)]
-    numbered += [(f"4.{n}", each) for n, each in enumerate(source["shift_left_details"], 2)]
+def test_the_details(report: Document, release_report_source: dict[str, Any]) -> None:
+    numbered = [(f"3.{n}", each) for n, each in enumerate(release_report_source["release_details"], 2)]
+    numbered += [(f"4.{n}", each) for n, each in enumerate(release_report_source["shift_left_details"], 2)]
     assert len(numbered) == 7
     headings = {each.number: each for each in report.blocks if isinstance(each, Heading)}
     for number, each in numbered:
@@ -177,8 +180,8 @@ def test_the_details(report: Document, source: dict[str, Any]) -> None:
         }
 
 
-def test_the_comparison(report: Document, source: dict[str, Any]) -> None:
-    published = source["release_comparison"]
+def test_the_comparison(report: Document, release_report_source: dict[str, Any]) -> None:
+    published = release_report_source["release_comparison"]
     suites = list(dict.fromkeys(each["suite"] for each in published))
     assert (len(published), len(suites)) == (20, 9)
     assert "20 tests of 9 suites" in text_of(section(report, "5"))
@@ -201,29 +204,29 @@ def test_the_comparison(report: Document, source: dict[str, Any]) -> None:
     assert [each.text for each in numbered] == suites
 
 
-def test_the_machines(report: Document, source: dict[str, Any]) -> None:
+def test_the_machines(report: Document, release_report_source: dict[str, Any]) -> None:
     found = [dict(block.pairs) for block in section(report, "6") if isinstance(block, Facts)]
     names = ("model", "brand", "cpu_number", "memory")
-    listed = [{name: str(each[name]) for name in names} for each in source["test_machines"]]
+    listed = [{name: str(each[name]) for name in names} for each in release_report_source["test_machines"]]
     assert len(listed) == 8
     ours = [box for box in found if "name" not in box]
     silent = text_of(section(report, "6"))
     assert "No hardware details are known of" in silent
     assert "lkp-csl-2sp5" in silent
     assert sorted(ours, key=str) == sorted(listed, key=str)
-    compared = [each["machine"] for each in source["release_comparison"]]
+    compared = [each["machine"] for each in release_report_source["release_comparison"]]
     rest = {json.dumps({name: str(value) for name, value in each.items()}, sort_keys=True) for each in compared}
     behind = [{name: value for name, value in box.items() if name != "name"} for box in found if "name" in box]
     assert sorted(json.dumps(each, sort_keys=True) for each in behind) == sorted(rest), DEVIATIONS["machines"]
     families = [each.text for each in report.blocks if isinstance(each, Heading) and each.number.startswith("6.")]
-    assert families[:6] == list(dict.fromkeys(each["group"] for each in source["test_machines"]))
+    assert families[:6] == list(dict.fromkeys(each["group"] for each in release_report_source["test_machines"]))
 
 
-def test_each_form_tells_all_of_it(v5_6: Release, report: Document, client: Client) -> None:
+def test_each_form_tells_all_of_it(release_report_v5_6: Release, report: Document, client: Client) -> None:
     page = client.get("/v5.6/report/").content.decode()
     plain = client.get("/v5.6/report.txt").content.decode()
     marked = client.get("/v5.6/report.md").content.decode()
-    today = document(v5_6, "0-Day CI", timezone.now())
+    today = document(release_report_v5_6, "0-Day CI", timezone.now())
     assert plain == text.render(today, "http://127.0.0.1:8000")
     assert marked == markdown.to_markdown(today, "http://127.0.0.1:8000")
     data = json.loads(client.get("/v5.6/report.json").content)
@@ -241,7 +244,7 @@ def test_each_form_tells_all_of_it(v5_6: Release, report: Document, client: Clie
 @pytest.mark.parametrize(
     ("form", "first"), [("txt", "0-Day CI Linux"), ("md", "# 0-Day CI"), ("html", "<!doctype html>")]
 )
-def test_the_command(v5_6: Release, form: str, first: str) -> None:
+def test_the_command(release_report_v5_6: Release, form: str, first: str) -> None:
     out = io.StringIO()
     call_command("report", "v5.6", format=form, stdout=out)
     assert out.getvalue().startswith(first)
@@ -250,7 +253,7 @@ def test_the_command(v5_6: Release, form: str, first: str) -> None:
         call_command("report", "v9.9")
 
 
-def test_a_report_gets_a_section_of_its_own_and_loses_it(v5_6: Release, client: Client) -> None:
+def test_a_report_gets_a_section_of_its_own_and_loses_it(release_report_v5_6: Release, client: Client) -> None:
     toni = User.objects.create_user("toni", "toni@lab.example", "x")
     client.force_login(toni)
     form = {"version": "v5.6", "report": "8019ad13ef", "heading": "futexes"}
@@ -265,7 +268,7 @@ def test_a_report_gets_a_section_of_its_own_and_loses_it(v5_6: Release, client: 
     assert "Highlight</button>" in client.get("/report/8019ad13ef/").content.decode()
 
 
-def test_prose_is_written_with_history(v5_6: Release, client: Client) -> None:
+def test_prose_is_written_with_history(release_report_v5_6: Release, client: Client) -> None:
     toni = User.objects.create_user("toni", "toni@lab.example", "x")
     client.force_login(toni)
     data = {"version": "v5.6", "name": "introduction", "text": "A **calm** release. <script>alert(1)</script>"}
@@ -291,23 +294,23 @@ def test_prose_is_written_with_history(v5_6: Release, client: Client) -> None:
     ("path", "status"),
     [("/v9.9/report/", 404), ("/v9.9/report.txt", 404), ("/v5.6/report.pdf", 404), ("/v5.6/report/?edit=x", 400)],
 )
-def test_what_is_not_there(v5_6: Release, client: Client, path: str, status: int) -> None:
+def test_what_is_not_there(release_report_v5_6: Release, client: Client, path: str, status: int) -> None:
     assert client.get(path).status_code == status
 
 
-def test_a_release_that_was_never_measured(v5_6: Release, client: Client) -> None:
+def test_a_release_that_was_never_measured(release_report_v5_6: Release, client: Client) -> None:
     page = client.get("/v6.1/report.txt").content.decode()
     assert "no measurements of v6.1 yet" in page
     assert "None." in page
 
 
-def test_the_newest_candidate_stands_for_a_release_in_the_making(v5_6: Release, client: Client) -> None:
+def test_the_newest_candidate_stands_for_a_release_in_the_making(release_report_v5_6: Release, client: Client) -> None:
     Measurement.objects.filter(kernel__name="v5.6").delete()
     Kernel.objects.filter(name="v5.6").update(name="v5.6-rc7")
     assert "How v5.6-rc7 compares with v5.5" in client.get("/v5.6/report.txt").content.decode().replace("\n", " ")
 
 
-def test_as_many_queries_whatever_there_is(v5_6: Release, client: Client) -> None:
+def test_as_many_queries_whatever_there_is(release_report_v5_6: Release, client: Client) -> None:
     def query_count() -> int:
         with CaptureQueriesContext(connection) as queries:
             assert client.get("/v5.6/report/").status_code == 200
@@ -316,7 +319,7 @@ def test_as_many_queries_whatever_there_is(v5_6: Release, client: Client) -> Non
     few = query_count()
     assert few <= 20
     for report in Report.objects.all():
-        ReportHighlight.objects.get_or_create(release=v5_6, report=report)
+        ReportHighlight.objects.get_or_create(release=release_report_v5_6, report=report)
     for row in Measurement.objects.filter(kernel__name="v5.6"):
         machine = Machine.objects.create(name=f"another {row.pk}", cpus=row.pk)
         Measurement.objects.create(
@@ -325,13 +328,13 @@ def test_as_many_queries_whatever_there_is(v5_6: Release, client: Client) -> Non
     assert query_count() == few
 
 
-def test_what_moved_most_is_drawn_over_time(v5_6: Release) -> None:
+def test_what_moved_most_is_drawn_over_time(release_report_v5_6: Release) -> None:
     """Only where there is a history: the published report of a release that has none stays as it is."""
-    assert not moved_most(document(v5_6, "0-Day CI", NOW))
+    assert not moved_most(document(release_report_v5_6, "0-Day CI", NOW))
     moved = Measurement.objects.filter(kernel__name="v5.6", role="headline").select_related("metric")[:3]
     for each in moved:
         Curve.objects.create(metric=each.metric, scenario=each.scenario, machine=each.machine, outline="0,0,50,100")
-    (table,) = moved_most(document(v5_6, "0-Day CI", NOW))
+    (table,) = moved_most(document(release_report_v5_6, "0-Day CI", NOW))
     drawn = [row[-1] for row in table.rows if row[-1] != "no history"]
     assert drawn
     assert {str(each) for each in drawn} == {"▁▁▄█"}
