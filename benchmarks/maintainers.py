@@ -15,8 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.budgets import figure
 from bot.git.maintainers import Maintainers
 from bot.mail.settings import read_mailmap
-from tests.debian_kernel import DebianKernel
-from tests.needs import kernel_source
+from tests.support.needs import DebianKernel, kernel_source
 
 COMMITS, SCRIPT_COMMITS = 2000, 20
 BUDGET_MS = 5.0

@@ -1,4 +1,7 @@
-"""System checks of the settings that refer to files, keys, rules and URLs."""
+"""The bot as a Django app: commands and tasks, no models, and the check of its settings.
+
+The system check covers the settings that refer to files, keys, rules and URLs.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,6 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured
-
-# --- System checks of the settings that refer to files, keys, rules and URLs ---
 
 
 def check_settings(**options: Any) -> list[CheckMessage]:
@@ -27,9 +28,6 @@ def check_settings(**options: Any) -> list[CheckMessage]:
     except (ImproperlyConfigured, ValueError) as error:
         return [Error(str(error), id="perfwork.E001")]
     return []
-
-
-# --- The bot as a Django app: it brings commands and tasks, and no models ---
 
 
 class BotConfig(AppConfig):

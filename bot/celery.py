@@ -1,4 +1,12 @@
-"""The broker of an installation without servers: kombu's file-system queue, safe for several processes."""
+"""The Celery app: which task runs when and in which queue, its broker of files, and its scheduler.
+
+Each periodic task finds its work in the database (DESIGN rule 7), and a lost one is enqueued again at the next beat.
+There is a queue for each kind of waiting: mail must never stand behind a fetch from a server that hangs.
+
+`Channel` is the broker of an installation without servers: kombu's file-system queue, safe for several processes.
+`RecordedTask` notes when a task last ran, how long it took and what it raised, and names the task in log lines. Of
+several schedulers one is at work, by its lease; a second one waits, and takes over when the first has ended.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +37,7 @@ from bot.leases import acquire, extend, release
 from tracker.logs import bound
 from tracker.models import ServiceLease, TaskRun
 
-# --- The broker of an installation without servers: kombu's file-system queue, safe for several processes ---
+# --- Broker of files ---
 
 
 class Channel(filesystem.Channel):
@@ -93,8 +101,7 @@ class Transport(filesystem.Transport):
     Channel = Channel
 
 
-# --- A Celery task that notes when it last ran, how long it took and what it raised, and names itself in log lines
-# ---
+# --- Recorded tasks ---
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +130,7 @@ class RecordedTask(Task):  # type: ignore[type-arg]  # generic in the stubs only
             self._context = None
 
 
-# --- The scheduler of periodic tasks: one is at work, a second one waits, and takes over when the first has ended ---
+# --- Scheduler ---
 
 LEASE = timedelta(seconds=60)
 WAIT = 5  # seconds between two attempts to take over; the lease is renewed as often
@@ -171,7 +178,7 @@ class LeasedScheduler(PersistentScheduler):
         return self.leads
 
 
-# --- The Celery app: periodic tasks, each of which finds its work in the database (DESIGN rule 7) ---
+# --- The app ---
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
 

@@ -1,4 +1,11 @@
-"""Turn the settings into values: bot identity, trust anchors, compose config, send config, transport and trees."""
+"""Turn the settings into values: bot settings, trust anchors, composing, sending, transport and trees.
+
+A file that can't be read, or a name that is not known, raises ImproperlyConfigured with the name of its setting; the
+keys that sign our mail are tried once. Without a policy file there are no rules, and the default limits.
+
+DKIM keys of mail domains are cached in the database, and looked up in DNS only if that is switched on. Without a
+database (`identity_without_keys`) only trusted servers and developer keys authenticate mail.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +35,7 @@ from bot.replies.rules import RULES
 from bot.upstream.tracking import ConfiguredTree
 from tracker.models import SigningKey
 
-# --- DKIM keys of mail domains: cached in the database, looked up in DNS only if that is switched on ---
+# --- DKIM keys ---
 
 MOST = 100_000  # keys
 AT_ONCE = 50  # DNS queries per batch
@@ -101,7 +108,7 @@ def _record(name: str) -> str | None:
         return None
 
 
-# --- Turn the settings into values: bot identity, trust anchors, compose config, send config, transport and trees ---
+# --- Settings to values ---
 
 if TYPE_CHECKING:  # documents and their formats take 40 ms to import, which `read` and `send` do without
     from bot.notifications.digest import BulletinConfig
@@ -183,7 +190,7 @@ def second_reader() -> Endpoint | None:
 
 def bulletin_config() -> BulletinConfig:
     """Return the bulletin config: identity, compose config and lists (by default, our own list)."""
-    lists = settings.PERFWORK_BULLETINS or [each for each in [settings.PERFWORK_LIST_ADDRESS] if each]
+    lists = settings.PERFWORK_BULLETINS or [email for email in [settings.PERFWORK_LIST_ADDRESS] if email]
     from bot.notifications.digest import BulletinConfig
 
     return BulletinConfig(bot_identity(), compose_config(), tuple(address.lower() for address in lists))
@@ -272,7 +279,7 @@ def _aliases(path: str) -> Aliases:
 
 def tree_paths() -> list[Path]:
     """Return the paths of the existing clones of PERFWORK_TREES."""
-    paths = (Path(each.path) for each in configured_trees())
+    paths = (Path(tree.path) for tree in configured_trees())
     return [path for path in dict.fromkeys(paths) if is_repository(path)]
 
 
@@ -281,4 +288,4 @@ def configured_trees(names: Collection[str] = ()) -> list[ConfiguredTree]:
     roles = settings.PERFWORK_TREE_ROLES
     values = {name: value.partition("#") for name, value in settings.PERFWORK_TREES.items()}
     trees = [ConfiguredTree(name, path, branches, roles.get(name)) for name, (path, _, branches) in values.items()]
-    return [each for each in trees if not names or each.name in names]
+    return [tree for tree in trees if not names or tree.name in names]

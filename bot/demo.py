@@ -1,6 +1,11 @@
-"""The script of the demo: who wrote which commit, what the lab measured, and how people reply.
+"""The demo: its kernel tree, its list archive, its SMTP server, and its script.
 
-The commits up to v9.1-rc2 have fixed dates and so fixed shas, which fixtures/results/ refers to.
+The script says who wrote which commit, what the lab measured, and how people reply. The commits up to v9.1-rc2 have
+fixed dates and so fixed shas, which fixtures/results/ refers to: equal commits always get equal shas.
+
+`DemoTree` is a small git tree, built commit by commit. `DemoInbox` is a list archive in public-inbox v2 format,
+written mail by mail like a list server does. `serve` starts an SMTP server on loopback that files received mail in
+the list archive and relays nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ from bot.git import repository
 from bot.mail.addresses import Address
 from bot.mail.message import ParsedMail, parse
 
-# --- A small git tree, built commit by commit; equal commits always get equal shas ---
+# --- Kernel tree ---
 
 
 class DemoTree:
@@ -100,7 +105,7 @@ class DemoTree:
         return done.stdout.decode().strip()
 
 
-# --- A list archive in public-inbox v2 format, written mail by mail like a list server does ---
+# --- List archive ---
 
 
 class DemoInbox:
@@ -150,7 +155,7 @@ class DemoInbox:
         return done.stdout.decode().strip()
 
 
-# --- An SMTP server on loopback that files received mail in a list archive and relays nothing ---
+# --- SMTP server ---
 
 
 class Catcher:
@@ -174,8 +179,7 @@ def serve(inbox: DemoInbox, port: int) -> Controller:
     return controller
 
 
-# --- The script of the demo: who wrote which commit, what the lab measured, and how people reply ---
-# The commits up to v9.1-rc2 have fixed dates and so fixed shas, which fixtures/results/ refers to.
+# --- Script ---
 
 DANA = Address("Dana Brook", "dana@dev.example")
 LEE = Address("Lee Park", "lee@dev.example")
@@ -382,17 +386,17 @@ ANSWERS: list[DemoAnswer] = [
 ]
 
 
-def answer(each: DemoAnswer, report: ParsedMail, at: datetime, number: int) -> bytes:
+def answer(reply: DemoAnswer, report: ParsedMail, at: datetime, number: int) -> bytes:
     """Return a reply as the mail that the list receives."""
     message = EmailMessage(policy=SMTP_POLICY.clone(max_line_length=998))
-    message["From"] = str(each.author)
+    message["From"] = str(reply.author)
     message["To"] = str(report.author)
-    message["Subject"] = each.subject or f"Re: {report.subject}"
+    message["Subject"] = reply.subject or f"Re: {report.subject}"
     message["Date"] = format_datetime(at)
     message["Message-ID"] = f"<answer-{number}.{report.message_id.partition('@')[0]}@dev.example>"
-    if not each.subject:
+    if not reply.subject:
         message["In-Reply-To"] = message["References"] = f"<{report.message_id}>"
     quoted = "\n".join(f"> {line}" for line in report.text.splitlines()[:6])
-    intro = "" if each.subject else f"On {report.date:%a, %d %b %Y}, {report.author.name} wrote:\n{quoted}\n\n"
-    message.set_content(intro + each.text(report.message_id), charset="utf-8", cte="8bit")
+    intro = "" if reply.subject else f"On {report.date:%a, %d %b %Y}, {report.author.name} wrote:\n{quoted}\n\n"
+    message.set_content(intro + reply.text(report.message_id), charset="utf-8", cte="8bit")
     return message.as_bytes(policy=SMTP_POLICY.clone(linesep="\n"))

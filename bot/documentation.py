@@ -1,4 +1,11 @@
-"""Generate docs/reading.md from the rules: one row per rule, with its phrases and its accuracy."""
+"""docs/ as a site, and its parts that are written from code: the reference, and the page of rules.
+
+The reference is Markdown: commands, keys, states and events, addresses of the API. docs/reading.md is generated from
+the rules, one row per rule, with its phrases and its accuracy.
+
+The site is built into a directory, whole or not at all: a broken link is an error, an earlier site is replaced only
+by a complete one, and a directory with anything else in it is refused.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +32,7 @@ from tracker.domain.events import CLOSED, EventKind, State, Verdict
 from tracker.domain.report_state import STEPS, ReportState, Step, status_text
 from tracker.services.report_actions import ACTION_KEYS
 
-# --- The reference, written from code as Markdown: commands, keys, states and events, addresses of the API ---
+# --- Reference ---
 
 # The options that Django gives to every command.
 _DJANGOS = frozenset(
@@ -37,7 +44,7 @@ _DJANGOS = frozenset(
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table. Cells are one line each; a bar in them is escaped."""
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(each.replace("|", "\\|") for each in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def commands() -> str:
@@ -60,12 +67,12 @@ def action_keys() -> str:
     """Return the actions of the triage page: key, label, what is asked for, and the event that is recorded."""
     rows = (
         (
-            f"`{each.key}`",
-            each.label,
-            each.needs or (f"optional: {each.offers}" if each.offers else ""),
-            f"`{each.kind}`",
+            f"`{action.key}`",
+            action.label,
+            action.needs or (f"optional: {action.offers}" if action.offers else ""),
+            f"`{action.kind}`",
         )
-        for each in ACTION_KEYS
+        for action in ACTION_KEYS
     )
     return table(("key", "action", "asks for", "event"), rows)
 
@@ -121,7 +128,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
 }
 
 
-# --- Build the documentation into a directory, whole or not at all ---
+# --- Site ---
 
 ROOT = Path(__file__).resolve().parent.parent
 _OURS = ".perfwork-documentation"  # marks a site that may be replaced
@@ -166,7 +173,7 @@ def _faults(printed: str) -> str:
     return " ".join(re.sub(r"^(?:WARNING|ERROR) +-? *", "", line) for line in lines[:20])
 
 
-# --- Generate docs/reading.md from the rules: one row per rule, with its phrases and its accuracy ---
+# --- Page of rules ---
 
 MEASURED = ROOT / "bot" / "replies" / "measured.json"
 _HEAD = """\
@@ -232,8 +239,8 @@ how many readings of their intent agree with the labels.
 
 def measured() -> dict[str, Any]:
     """Return the accuracy of the rules, as `make reading` saved it."""
-    found: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8"))
-    return found
+    accuracy: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8"))
+    return accuracy
 
 
 def page(accuracy: Mapping[str, Any]) -> str:

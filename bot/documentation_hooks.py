@@ -1,4 +1,4 @@
-"""What ProperDocs calls while it builds: pages from outside docs/, reference from code, tables that a phone scrolls."""
+"""What ProperDocs calls while it builds: pages from the root, reference from code, wide tables."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     for name in _MARK.findall(markdown):
         if name not in PARTS:
             raise PluginError(f"{page.file.src_uri}: there is no reference of {name!r}: use {', '.join(PARTS)}")
-    return _MARK.sub(lambda found: PARTS[found[1]](), markdown)
+    return _MARK.sub(lambda match: PARTS[match[1]](), markdown)
 
 
 def on_page_content(html: str, config: ProperDocsConfig, **_: Any) -> str:

@@ -1,4 +1,12 @@
-"""`explain`: what raw mail is read as, one JSON object per mail (DESIGN section 5). Pure: needs no database."""
+"""`explain`: what raw mail is read as, one JSON object per mail (DESIGN section 5). Pure.
+
+It needs no database. Reports anywhere in the input are tracked, and others may be given; replies are read against all
+of them. A report of the input gets the state that its automatic events lead to, and the state if every suggestion is
+accepted.
+
+The field `report` has every field of a robot's report, null if it is missing. People of a mail that is not proven
+have no rights, and none beside those of one that is (DESIGN rule 8).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +31,7 @@ from bot.robot_reports.tables import Impact, ReportRow, ReportTable, Value
 from tracker.domain.events import EventData, Verdict
 from tracker.domain.report_state import fold
 
-# --- A robot report as a JSON object: the field `report` of `explain` (DESIGN section 5) ---
+# --- A robot's report ---
 
 Json = dict[str, Any]
 
@@ -37,11 +45,12 @@ def report_json(report: RobotReport, mail: ParsedMail, *, rows: bool = False) ->
         **_test(report),
         **_tables(report, rows),
         "additional": [
-            _impact(impact, found) for impact, found in zip(report.additional, report.impact_rows, strict=True)
+            _impact(impact, pair) for impact, pair in zip(report.additional, report.impact_rows, strict=True)
         ],
         "n_additional_impact": len(report.additional),
         "rechecks": [
-            {"state": each.what, "ref": each.ref, "ref_text": each.ref, "sha": each.sha} for each in report.rechecks
+            {"state": recheck.what, "ref": recheck.ref, "ref_text": recheck.ref, "sha": recheck.sha}
+            for recheck in report.rechecks
         ],
         "rechecks_other": list(report.rechecks_other) or None,
         "reported_by": report.tags.reported_by or None,
@@ -60,9 +69,9 @@ def _mail(report: RobotReport, mail: ParsedMail) -> Json:
     return {
         "form": "reply-to-patch" if is_answer(mail.subject) else "report",
         "patch_subject": report.origin.patch_subject or answered_posting(mail.subject) or None,
-        "recipients": sorted({each.email for each in mail.recipients}),
+        "recipients": sorted({recipient.email for recipient in mail.recipients}),
         "charset": mail.charset or None,
-        "attachments": [each.filename for each in mail.attachments if each.filename],
+        "attachments": [attachment.filename for attachment in mail.attachments if attachment.filename],
     }
 
 
@@ -148,7 +157,7 @@ def _table(table: ReportTable, rows: bool) -> Json:
     return fields
 
 
-def _impact(impact: Impact, found: tuple[ReportTable, ReportRow] | None) -> Json:
+def _impact(impact: Impact, pair: tuple[ReportTable, ReportRow] | None) -> Json:
     return {
         "testcase": impact.suite,
         "metric": impact.metric,
@@ -157,8 +166,8 @@ def _impact(impact: Impact, found: tuple[ReportTable, ReportRow] | None) -> Json
         "change_pct": impact.change_pct,
         "machine": impact.machine,
         "parameters": dict(impact.parameters),
-        "tbox_group": (found[0].axis("tbox_group") or None) if found else None,
-        "row": _row(found[1]) if found else None,
+        "tbox_group": (pair[0].axis("tbox_group") or None) if pair else None,
+        "row": _row(pair[1]) if pair else None,
     }
 
 
@@ -194,7 +203,7 @@ def _flags(report: RobotReport) -> list[str]:
     return [name for name, present in flags.items() if present]
 
 
-# --- `explain`: what raw mail is read as, one JSON object per mail (DESIGN section 5). Pure: needs no database ---
+# --- The mails ---
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -211,7 +220,7 @@ class _InputReport:
 def explain(
     mails: Iterable[bytes],
     settings: BotSettings,
-    known: Iterable[KnownReport] = (),
+    tracked: Iterable[KnownReport] = (),
     *,
     rows: bool = False,
     why: bool = False,
@@ -224,7 +233,7 @@ def explain(
     readings = [understand(raw, settings) for raw in mails]
     parsed = [reading.mail for reading in readings]
     known_reports = KnownReports()
-    for report in known:
+    for report in tracked:
         known_reports.add(report)
     reports = {
         number: robot_report for number, mail in enumerate(parsed) if (robot_report := _report_in(mail, settings))
@@ -337,7 +346,7 @@ def _as_json(
     why: bool,
 ) -> dict[str, Any]:
     mail = reading.mail
-    effects = tuple(each for each in effects if each.rule != MERE_RESPONSE) or (NOTHING,)
+    effects = tuple(effect for effect in effects if effect.rule != MERE_RESPONSE) or (NOTHING,)
     return {
         "message_id": mail.message_id,
         "in_reply_to": list(mail.in_reply_to),
@@ -348,21 +357,22 @@ def _as_json(
         "kind": SenderKind.ROBOT.value if robot_report and reading.kind is not SenderKind.SELF else reading.kind.value,
         "own_text": reading.own_text,
         "report_ids": report_ids,
-        "commands": [{"name": each.word.value, "argument": each.argument} for each in reading.commands.good],
-        "trailers": [{"key": each.key, "value": each.value} for each in reading.trailers],
-        "patches": [{"title": each.title, "source": each.source} for each in reading.patches],
-        "links": [each.url for each in reading.links],
+        "commands": [{"name": command.word.value, "argument": command.argument} for command in reading.commands.good],
+        "trailers": [{"key": trailer.key, "value": trailer.value} for trailer in reading.trailers],
+        "patches": [{"title": patch.title, "source": patch.source} for patch in reading.patches],
+        "links": [link.url for link in reading.links],
         "report": report_json(robot_report, mail, rows=rows) if robot_report else None,
         "trust": {"verdict": reading.trust.verdict.value, "by": reading.trust.by or None},
         "role": context.role.value if context.role else None,
         "intents": [
-            {"name": each.intent.value, "evidence": each.evidence} for each in _intents(reading, robot_report, context)
+            {"name": intent.intent.value, "evidence": intent.evidence}
+            for intent in _intents(reading, robot_report, context)
         ],
         "effect": _effect_json(effects[0]),
         "effects": [
-            _effect_json(each) | {"evidence": each.quote} | (_why_json(each) if why else {})
-            for each in effects
-            if each.kind
+            _effect_json(effect) | {"evidence": effect.quote} | (_why_json(effect) if why else {})
+            for effect in effects
+            if effect.kind
         ],
         "problems": [*reading.problems, *(robot_report.problems if robot_report else ())],
     }
@@ -370,8 +380,8 @@ def _as_json(
 
 def _intents(reading: Reading, robot_report: RobotReport | None, context: MailContext) -> tuple[FoundIntent, ...]:
     """Return the intents of a reply, each name once; a report has none."""
-    found = intents_of(reading, improvement=context.improvement) if not robot_report else ()
-    return tuple({each.intent: each for each in reversed(found)}.values())[::-1]
+    intents = intents_of(reading, improvement=context.improvement) if not robot_report else ()
+    return tuple({intent.intent: intent for intent in reversed(intents)}.values())[::-1]
 
 
 def _effect_json(effect: Effect) -> dict[str, str | None]:
@@ -381,11 +391,11 @@ def _effect_json(effect: Effect) -> dict[str, str | None]:
 def _why_json(effect: Effect) -> dict[str, Any]:
     near = [
         {
-            "example": each.example.name,
-            "sentence": each.example.evidence,
-            "state": each.example.effect,
-            "nearness": round(each.nearness, 2),
+            "example": neighbour.example.name,
+            "sentence": neighbour.example.evidence,
+            "state": neighbour.example.effect,
+            "nearness": round(neighbour.nearness, 2),
         }
-        for each in nearest(effect.quote)
+        for neighbour in nearest(effect.quote)
     ]
     return {"why": effect.why, "nearest": near}

@@ -1,4 +1,14 @@
-"""Open a job for each request that the lab owes, with its patch and base; withdraw those that nobody waits for."""
+"""What people ask the lab to test: the patch, the job for a runner, and its result.
+
+A job is opened for each request that the lab owes, with its patch and base; those that nobody waits for are
+withdrawn. A patch that applies to none of its possible bases in a followed tree ends its job at once.
+
+The patch is in the mail that asks, linked or named there, in the mail above, or it is the candidate. Only stored mail
+is read; what is not stored is named, so that a runner can fetch it with b4.
+
+A runner hands in a result (perf-job-result/1). It is stored as received, with the event by which the report's state
+follows.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +49,7 @@ from tracker.models import Finding, LabJob, Message, Report
 from tracker.models.reports import NEWS
 from tracker.services import event_log, lab_jobs
 
-# --- The result of a job, as a runner hands it in: perf-job-result/1. Pure ---
+# --- Results ---
 
 _SCHEMA = Schema("perf-job-result-1")
 
@@ -55,7 +65,7 @@ class JobResult:
     measurements: tuple[MeasuredMetric, ...]
 
     def of_metric(self, name: str) -> MeasuredMetric | None:
-        return next((each for each in self.measurements if each.name == name), None)
+        return next((measurement for measurement in self.measurements if measurement.name == name), None)
 
 
 def parse(payload: Any) -> JobResult:
@@ -76,9 +86,7 @@ def stored(payload: str) -> JobResult:
     return parse(json.loads(payload))
 
 
-# --- Which patch a request is about: in the mail that asks, linked or named there, in the mail above, or the
-# candidate ---
-# Reads stored mail only; what is not stored is named, so that a runner can fetch it with b4.
+# --- Requested patches ---
 
 _BASE = re.compile(r"^base-commit: ([0-9a-f]{40})\s*$", re.M)
 _SERIES = re.compile(r"\[[^\]]{0,80}?\b0*(\d{1,3})/0*(\d{1,3})\]")
@@ -105,22 +113,22 @@ NONE = RequestedPatch()
 def requested_patch(message_id: str, candidate: str = "") -> RequestedPatch:
     """Return the patch that a mail asks to test. `candidate`: the mail with the newest candidate fix of the report."""
     asking = _stored(message_id)
-    found = next(_candidates(asking, message_id), NONE) if asking else NONE
-    if found is NONE and candidate and candidate != message_id:
+    patch = next(_candidates(asking, message_id), NONE) if asking else NONE
+    if patch is NONE and candidate and candidate != message_id:
         posting = _stored(candidate)
-        found = patch_of(posting) if posting else RequestedPatch(message_id=candidate)
-    return found
+        patch = patch_of(posting) if posting else RequestedPatch(message_id=candidate)
+    return patch
 
 
 def patch_of(mail: ParsedMail) -> RequestedPatch:
     """Return the patch in a mail, to the letter; NONE without one. Of alternatives in one mail, the first."""
-    texts = [mail.text, *(each.text for each in mail.attachments)]
+    texts = [mail.text, *(attachment.text for attachment in mail.attachments)]
     diffs = [diff for text in texts for diff in find_diffs(text)]
     if not diffs:
         return NONE
-    base = next((found[1] for text in texts if (found := _BASE.search(text))), "")
+    base = next((match[1] for text in texts if (match := _BASE.search(text))), "")
     named = find_patches(unquoted_lines(mail.text), mail.subject, mail.attachments)
-    title = posted_title(mail.subject) or next((each.title for each in named if each.title), "")
+    title = posted_title(mail.subject) or next((patch.title for patch in named if patch.title), "")
     return RequestedPatch(_applied_together(diffs), mail.message_id, title, base, _is_in_series(mail.subject))
 
 
@@ -135,7 +143,7 @@ def _candidates(mail: ParsedMail, message_id: str) -> Iterator[RequestedPatch]:
     if (own := patch_of(mail)) is not NONE:
         yield own
     text = own_text(mail.text)
-    links = [each.message_id for each in find_links(text) if each.message_id and is_message_id(each.message_id)]
+    links = [link.message_id for link in find_links(text) if link.message_id and is_message_id(link.message_id)]
     for message_id in links:
         if (patch := stored_patch(message_id)) is not NONE:
             yield patch
@@ -168,11 +176,11 @@ def _applied_together(diffs: list[str]) -> str:
 
 
 def _is_in_series(subject: str) -> bool:
-    found = _SERIES.search(subject)
-    return bool(found) and int(found[2]) > 1 if found else False
+    match = _SERIES.search(subject)
+    return bool(match) and int(match[2]) > 1 if match else False
 
 
-# --- Record how a job ended: the result as received, and the event by which the report's state follows ---
+# --- Recording ---
 
 _MEASURED = {
     Grade.IMPROVEMENT: EventKind.FIX_CONFIRMED,
@@ -212,10 +220,10 @@ def _grade(job: LabJob, result: JobResult) -> Grade:
 
 def headline(job: LabJob) -> Finding:
     """Return the finding that a job measures again. Raises RejectedInput if the report has none."""
-    found = _headline(job)
-    if found is None:
+    finding = _headline(job)
+    if finding is None:
         raise RejectedInput("result", "the report has no findings to compare it with")
-    return found
+    return finding
 
 
 def _headline(job: LabJob) -> Finding | None:
@@ -228,13 +236,13 @@ def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
     report, remark = job.report, ""
     if sentence := SENTENCES.get(JobOutcome(job.outcome)):
         remark = sentence.format(base=base or job.base[:12] or "the culprit")
-    events = [each.value() for each in report.events.all()]
+    events = [entry.value() for entry in report.events.all()]
 
     def made(as_kind: EventKind) -> EventData:
         key = f"{as_kind}:{job.name}"
         return EventData(
             # A job that was opened again has an event of that key already, which somebody undid.
-            key=f"{key}:{now:%Y%m%dT%H%M%S%f}" if any(each.key == key for each in events) else key,
+            key=f"{key}:{now:%Y%m%dT%H%M%S%f}" if any(other.key == key for other in events) else key,
             kind=as_kind,
             occurred_at=now,
             result=job.name,
@@ -247,13 +255,13 @@ def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
     if fold(Verdict(report.verdict), [*events, event]).awaited is Awaited.REPORTER:
         event = made(EventKind.ANSWERED)
     named = head.metric.name if (head := _headline(job)) else ""
-    numbers = next((str(each) for each in measured_metrics(job.payload) if each.name == named), "")
+    numbers = next((str(metric) for metric in measured_metrics(job.payload) if metric.name == named), "")
     row = event_log.event_row(report, event, now, numbers or job.detail)
     row.notify_thread = event.kind not in NEWS  # those are mailed anyway
     event_log.record([row])
 
 
-# --- Open a job for each request that the lab owes, with its patch and base; withdraw those that nobody waits for ---
+# --- Opening ---
 
 MOST = 500  # reports in a round, those that have waited longest
 _WITH_PATCH = (Request.TEST, Request.MEASURE)
@@ -265,17 +273,21 @@ def open_jobs(settings: BotSettings, trees: Sequence[Path], now: datetime) -> in
 
     A patch that applies to none of its possible bases in a followed tree ends its job at once.
     """
-    found = lab_jobs.owed_reports(MOST)
-    owed = {(each.report.pk, pending.event.key): (each, pending) for each in found for pending in each.pending_requests}
-    lab_jobs.withdraw_all_but(owed.keys(), UNFINISHED if len(found) < MOST else ())
-    rows = LabJob.objects.filter(report__in=[each.report for each in found])
-    known = set(rows.values_list("report", "event_key"))
+    owed_reports = lab_jobs.owed_reports(MOST)
+    owed = {
+        (owed_report.report.pk, pending.event.key): (owed_report, pending)
+        for owed_report in owed_reports
+        for pending in owed_report.pending_requests
+    }
+    lab_jobs.withdraw_all_but(owed.keys(), UNFINISHED if len(owed_reports) < MOST else ())
+    rows = LabJob.objects.filter(report__in=[owed_report.report for owed_report in owed_reports])
+    known_keys = set(rows.values_list("report", "event_key"))
     opened = 0
-    for key, (each, pending) in owed.items():
-        if key not in known:
-            events = [event.value() for event in each.events]
-            opened += _try_open(each.report, pending, events, settings, trees, now)
-    lab_jobs.reopen(known & owed.keys())
+    for key, (owed_report, pending) in owed.items():
+        if key not in known_keys:
+            events = [event.value() for event in owed_report.events]
+            opened += _try_open(owed_report.report, pending, events, settings, trees, now)
+    lab_jobs.reopen(known_keys & owed.keys())
     return opened
 
 
@@ -291,13 +303,13 @@ def _try_open(
     try:
         candidate = _candidate(events, pending.event)
         patch = requested_patch(pending.event.message_id, candidate) if pending.request in _WITH_PATCH else NONE
-        found = _checked(patch, report, trees)
+        check = _checked(patch, report, trees)
         proven = settings.trust_policy == "open" or _is_proven(pending.event, patch, events)
         with transaction.atomic():
-            job = lab_jobs.open_job(report, pending, now, **_columns(patch, found, pending.event, proven=proven))
+            job = lab_jobs.open_job(report, pending, now, **_columns(patch, check, pending.event, proven=proven))
             # A stranger's patch is not answered, and a report gets such an answer once a day.
             if job and job.applies is False and proven and not lab_jobs.answered_lately(report, now):
-                record_outcome(job, JobOutcome.NOT_APPLIED, found.error, now)
+                record_outcome(job, JobOutcome.NOT_APPLIED, check.error, now)
             return job is not None
     except Exception:  # bad mail, or a broken tree
         log.exception("%s: the job for %s could not be opened", report.culprit.sha10, pending.event.key)
@@ -306,14 +318,14 @@ def _try_open(
 
 def _checked(patch: RequestedPatch, report: Report, trees: Sequence[Path]) -> inspection.ApplyCheck:
     """Return where a patch applies: at the commit that it names, at the culprit, or at the head of the tree."""
-    bases = [each for each in (patch.base, report.culprit.sha) if each]
+    bases = [base for base in (patch.base, report.culprit.sha) if base]
     if not patch.text or patch.in_series:  # the other patches of a series come first
         return inspection.ApplyCheck()
     return inspection.check(trees, bases, patch.text)
 
 
 def _columns(
-    patch: RequestedPatch, found: inspection.ApplyCheck, event: EventData, *, proven: bool
+    patch: RequestedPatch, check: inspection.ApplyCheck, event: EventData, *, proven: bool
 ) -> dict[str, object]:
     return {
         "asked_in": event.message_id,
@@ -322,17 +334,17 @@ def _columns(
         "patch_mail": patch.message_id,
         "in_series": patch.in_series,
         "branch": patch.branch,
-        "base": found.base or patch.base,
-        "applies": bool(found.base) if found.known else None,
+        "base": check.base or patch.base,
+        "applies": bool(check.base) if check.known else None,
     }
 
 
 def _is_proven(event: EventData, patch: RequestedPatch, events: Sequence[EventData]) -> bool:
     """Whether it is proven who asks and whose patch it is, or a person here stands for these very mails."""
-    named = {each for each in (event.message_id, patch.message_id) if each}
+    named = {message_id for message_id in (event.message_id, patch.message_id) if message_id}
     trusted = Message.objects.filter(message_id__in=named, trust=AuthVerdict.PASS)
     left = named - set(trusted.values_list("message_id", flat=True))
-    return left <= {each.message_id for each in effective_events(list(events)) if each.actor} and bool(
+    return left <= {entry.message_id for entry in effective_events(list(events)) if entry.actor} and bool(
         named or event.actor
     )
 
@@ -340,8 +352,8 @@ def _is_proven(event: EventData, patch: RequestedPatch, events: Sequence[EventDa
 def _candidate(events: Sequence[EventData], request: EventData) -> str:
     """Return the mail with the newest candidate fix at the time of a request, or ""."""
     posted = [
-        each
-        for each in effective_events(list(events))
-        if each.kind is EventKind.FIX_PROPOSED and each.message_id and each.occurred_at <= request.occurred_at
+        event
+        for event in effective_events(list(events))
+        if event.kind is EventKind.FIX_PROPOSED and event.message_id and event.occurred_at <= request.occurred_at
     ]
     return max(posted, key=EventData.order).message_id if posted else ""

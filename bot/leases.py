@@ -1,4 +1,7 @@
-"""Leases: one worker at a time reads an archive or a tree. The lease of a worker that died on this host is freed."""
+"""Leases: one worker at a time reads an archive or a tree.
+
+The lease of a worker that died on this host is freed.
+"""
 
 from __future__ import annotations
 

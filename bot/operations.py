@@ -81,10 +81,7 @@ from tracker.services.event_log import fold
 from tracker.services.report_summary import refresh
 from tracker.services.sessions import end_all
 
-# --- Remove what nobody needs any more: raw mail that concerns nothing, files that were imported, old links and
-# sessions ---
-# What reports rest on is never removed: their mail, results and events. Rows go in slices, so that others are not kept
-# waiting.
+# --- Pruning: rows go in slices, so that others are not kept waiting ---
 
 _AT_ONCE = 500  # rows of one transaction
 _LINKS = timedelta(days=30)  # their counts limit how often somebody may ask; the longest limit is a day
@@ -160,9 +157,7 @@ def _old_entries(folder: Path, before: datetime) -> Iterator[Path]:
             yield path
 
 
-# --- Erase a person's data on request: what they wrote and their account go, facts and counts stay ---
-# What stays, since it is public elsewhere and is evidence: what git says of commits, and mails that we sent. Their
-# address stays in one place, as one that gets no mail: to forget it would mean to write to it again.
+# --- Erasing ---
 
 NOBODY = "erased@erased.invalid"
 NOTE = "erased on request"

@@ -1,4 +1,9 @@
-"""Child processes that end with their parent, and names of processes that no other one has had."""
+"""Processes of this host: children that end with their parent, unique names, a supervisor.
+
+A child gets SIGTERM when its parent dies, even by SIGKILL. A process's name is one that no other process has had: the
+host with its boot and pid namespace, the pid and the start time. The supervisor runs several processes as one: it
+starts them together, restarts one that dies, after a growing pause if it dies early, and stops them together.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-# --- Child processes that end with their parent, and names of processes that no other one has had ---
+# --- Children and names ---
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
@@ -135,7 +140,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-# --- Run several processes as one: start them together, restart one that dies, stop them together ---
+# --- The supervisor ---
 
 log = logging.getLogger(__name__)
 _STABLE_AFTER = 10.0  # seconds; a process that lived longer is restarted at once

@@ -1,6 +1,15 @@
-"""Ask for second opinions on replies that were only recorded as responses, and suggest what the answers say.
+"""A second opinion on replies: a lab's own language model is asked what they mean, and may only suggest.
 
-Each mail of a report is asked about once: the answer is stored, so that a replay needs no second question.
+Asked about are the newest replies of which nothing is recorded but that they are a response. Each mail of a report is
+asked about once: the answer is stored, or the reason why it doesn't count, so that reading mail again needs no second
+question.
+
+The mail is data from a stranger. It is quoted to the model as one JSON string, the answer must be one of the effects
+that we name, and the sentence that it gives as evidence must stand in the mail, word for word. So a mail that gives
+orders can at most make a suggestion out of its own words.
+
+The endpoint is any OpenAI-compatible server (llama.cpp, vLLM, Ollama …): one chat completion per mail, with limits on
+time and size. The first failure of the server ends a run, and the next run goes on.
 """
 
 from __future__ import annotations
@@ -24,10 +33,7 @@ from tracker.domain.events import EventKind, Role
 from tracker.models import Event, Message, SecondOpinion, Suggestion
 from tracker.services.report_actions import SECOND_OPINION
 
-# --- What a language model is asked about a reply, and which of its answers count. Pure ---
-# The mail is data: it is quoted as one JSON string, the answer must be one of the effects that we name, and its
-# evidence must stand in the mail, word for word. So a mail that gives orders can at most make a suggestion from its
-# own words.
+# --- Question and answer ---
 
 LONGEST_TEXT = 6000  # characters of the reply that are sent
 LONGEST_CONTEXT = 2000  # of the lines that it answers
@@ -72,7 +78,7 @@ class SecondReading:
 
 def messages(reading: Reading, role: Role | None) -> list[dict[str, str]]:
     """Return the messages of a chat completion that asks about a reply."""
-    context = "\n".join(dict.fromkeys(each.below for each in reading.sentences if each.below))
+    context = "\n".join(dict.fromkeys(sentence.below for sentence in reading.sentences if sentence.below))
     asked = {
         "writer": _ROLES.get(role or Role.AUTHOR, "a third party"),
         "subject": reading.mail.subject[:300],
@@ -111,7 +117,7 @@ def _holds(text: Sequence[str], words: Sequence[str]) -> bool:
     return f" {' '.join(words)} " in f" {' '.join(text)} "
 
 
-# --- An OpenAI-compatible endpoint (llama.cpp, vLLM, Ollama …): one chat completion, with limits on time and size ---
+# --- The endpoint ---
 
 _MOST_BYTES = 256 << 10  # of an answer
 _MOST_TOKENS = 400
@@ -170,8 +176,7 @@ def _body(response: requests.Response) -> bytes:
     return bytes(body)
 
 
-# --- Ask for second opinions on replies that were only recorded as responses, and suggest what the answers say ---
-# Each mail of a report is asked about once: the answer is stored, so that a replay needs no second question.
+# --- Asking and suggesting ---
 
 DAY = timedelta(days=1)
 AT_ONCE = 20  # questions of one run
@@ -187,8 +192,10 @@ def ask_about_replies(endpoint: Endpoint, settings: BotSettings, now: datetime, 
     suggest_stored()
     left = most_a_day - SecondOpinion.objects.filter(asked_at__gt=now - DAY).count()
     # The events of responses that were never asked about
-    known = SecondOpinion.objects.filter(report=OuterRef("report"), message_id=OuterRef("message_id"))
-    unsure = _responses().exclude(Exists(known)).filter(occurred_at__gt=now - _OLDEST).order_by("-occurred_at", "-pk")
+    opinions = SecondOpinion.objects.filter(report=OuterRef("report"), message_id=OuterRef("message_id"))
+    unsure = (
+        _responses().exclude(Exists(opinions)).filter(occurred_at__gt=now - _OLDEST).order_by("-occurred_at", "-pk")
+    )
     asked = 0
     for event in list(unsure[: max(0, min(left, AT_ONCE))]):
         try:
@@ -205,8 +212,8 @@ def ask_about_replies(endpoint: Endpoint, settings: BotSettings, now: datetime, 
 def _responses() -> QuerySet[Event]:
     """Return the events of mails of which nothing is recorded but that they are a response."""
     others = Event.objects.filter(report=OuterRef("report"), message_id=OuterRef("message_id"), actor="")
-    found = Event.objects.filter(kind=EventKind.RESPONDED, actor="").exclude(message_id="")
-    return found.exclude(Exists(others.exclude(kind=EventKind.RESPONDED)))
+    responses = Event.objects.filter(kind=EventKind.RESPONDED, actor="").exclude(message_id="")
+    return responses.exclude(Exists(others.exclude(kind=EventKind.RESPONDED)))
 
 
 def _ask(endpoint: Endpoint, settings: BotSettings, event: Event, now: datetime) -> None:
@@ -218,8 +225,8 @@ def _ask(endpoint: Endpoint, settings: BotSettings, event: Event, now: datetime)
     kind, sentence, fault, answer = None, "", "", ""
     try:
         answer = endpoint.ask(messages(reading, Role(event.role)))
-        found = parse_answer(answer, reading.own_text)
-        kind, sentence = found.kind, found.sentence
+        opinion = parse_answer(answer, reading.own_text)
+        kind, sentence = opinion.kind, opinion.sentence
     except Unreadable as unusable:
         fault = str(unusable)
     row = SecondOpinion(

@@ -1,4 +1,16 @@
-"""Celery tasks: find work in the database and call one function. A task may be lost, repeated or run concurrently."""
+"""Celery tasks: each finds its work in the database and calls one function.
+
+A task may be lost, repeated or run concurrently: what is to be done stands in the database, so the next beat finds
+what a lost task left (`bot/celery.py` has the schedule). A task that must not run twice at once takes a lease; if
+another worker has it, it is Busy, which is logged and is no error.
+
+Archives, trees and webhooks have a task each, so that a server that hangs keeps no other waiting. Archives are passed
+by number, because a URL may hold a password that must not reach the broker. Such tasks expire after one period: by
+then the next beat has enqueued them again. Errors are stored or logged, and the next run retries.
+
+Nothing on the way may block mail: curves that can't be extended, or a digest that can't be composed, are logged. Mail
+is sent in runs of seconds, so that a worker can stop soon when it is asked to.
+"""
 
 from __future__ import annotations
 
@@ -137,15 +149,15 @@ def read_archive(index: int) -> None:
     patience = MirrorPatience(fetching, _lease(), interval, settings.PERFWORK_FETCH_PATIENCE)
     try:
         address = settings.PERFWORK_ARCHIVES[index]
-        found = read_mirror(address, bot_identity(), timezone.now(), patience)
+        outcome = read_mirror(address, bot_identity(), timezone.now(), patience)
     except Busy as busy:
         log.info("%s", busy)
     except (IndexError, OperationalError) as error:
         log.error("%s", error)  # the next task retries
     else:
-        if found.error:
-            log.error("%s", found.error)
-        if found.has_next:
+        if outcome.error:
+            log.error("%s", outcome.error)
+        if outcome.has_next:
             _enqueue(clone_epochs, index)
 
 

@@ -1,6 +1,16 @@
-"""Deliveries of webhooks: queue each new event once, and send until the receiver has it or three days have passed.
+"""Webhooks: new events are queued for other programs' servers, signed, and sent until they arrive.
 
-An attempt is counted before it is made, so that a worker that dies leaves a repeat at worst, under the same key.
+Each new event is queued once for each webhook, and sent until the receiver has it or three days have passed. An
+attempt is counted before it is made, so a worker that dies leaves a repeat at worst, under the same key. A receiver
+that answers 410 (Gone) gets no more.
+
+Signatures are those of the Standard Webhooks specification, for which receivers have libraries
+(https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
+
+The address was given by a person, so a request never goes into our own network (unless PERFWORK_WEBHOOKS_PRIVATE
+allows it) and never takes long. The name is resolved once, its addresses are checked, and the connection goes to what
+was checked: a name server that answers differently the second time gains nothing. Redirects are not followed, and
+answers are not read.
 """
 
 from __future__ import annotations
@@ -30,8 +40,7 @@ from tracker.pages.report_json import directions, report_json
 from tracker.pages.search import matching
 from tracker.services import event_log
 
-# --- Signatures of webhooks, as the Standard Webhooks specification has them, for which receivers have libraries ---
-# Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+# --- Signatures ---
 
 
 def signed_headers(secret: str, key: str, moment: int, body: bytes) -> dict[str, str]:
@@ -51,9 +60,7 @@ def _bytes_of(secret: str) -> bytes:
     return base64.b64decode(secret.removeprefix("whsec_"))
 
 
-# --- Send a request to an address that a person gave: never into the own network, and never for long ---
-# The name is resolved once, its addresses are checked, and the connection goes to what was checked: a name server that
-# answers differently the second time gains nothing. Redirects are not followed, answers are not read.
+# --- Sending ---
 
 TIMEOUT = 10.0  # seconds, for connecting and for the answer each
 _TUNNELS = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))  # RFC 6052, RFC 8215
@@ -75,8 +82,8 @@ def resolve(target: Target, *, private: bool) -> str:
 
     `private`: whether loopback and the lab's own network may be sent to.
     """
-    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    addresses = [str(each[4][0]) for each in found]
+    infos = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    addresses = [str(info[4][0]) for info in infos]
     if not private and not all(map(is_public, addresses)):
         raise OSError(f"{target.host} is not a public address (PERFWORK_WEBHOOKS_PRIVATE=on allows it)")
     return addresses[0]
@@ -115,9 +122,7 @@ def _cut(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-# --- Deliveries of webhooks: queue each new event once, and send until the receiver has it or three days have passed
-# ---
-# An attempt is counted before it is made, so that a worker that dies leaves a repeat at worst, under the same key.
+# --- Deliveries ---
 
 AT_ONCE = 500  # events that are in memory together
 GIVE_UP = timedelta(days=3)
@@ -153,23 +158,23 @@ def _queue(webhook: Webhook, base_url: str, now: datetime) -> None:
     if webhook.query:
         news = news.filter(report__in=matching(parse(webhook.query)))
     related, last = news.select_related("report__culprit", "report__tree").order_by("pk"), 0
-    while found := list(related.filter(pk__gt=last)[:AT_ONCE]):
-        known = directions() if found else {}
+    while events := list(related.filter(pk__gt=last)[:AT_ONCE]):
+        by_metric = directions() if events else {}
         WebhookDelivery.objects.bulk_create(
             [
                 WebhookDelivery(
                     webhook=webhook,
                     event=event,
                     key=key_of(webhook, event),
-                    body=orjson.dumps(_news(event, known, base_url), option=orjson.OPT_UTC_Z).decode(),
+                    body=orjson.dumps(_news(event, by_metric, base_url), option=orjson.OPT_UTC_Z).decode(),
                     created_at=now,
                     next_at=now,
                 )
-                for event in found
+                for event in events
             ],
             ignore_conflicts=True,
         )
-        last = found[-1].pk
+        last = events[-1].pk
     Webhook.objects.filter(pk=webhook.pk).update(events_until=now)
 
 
@@ -179,9 +184,9 @@ def key_of(webhook: Webhook, event: Event) -> str:
     return f"msg_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
-def _news(event: Event, known: Any, base_url: str) -> dict[str, Any]:
+def _news(event: Event, by_metric: Any, base_url: str) -> dict[str, Any]:
     """Return the body: the event and its report, as the API has them."""
-    report = report_json(event.report, known, lambda path: f"{base_url}{path}")
+    report = report_json(event.report, by_metric, lambda path: f"{base_url}{path}")
     return {
         "type": "event.recorded",
         "timestamp": event.recorded_at,

@@ -26,13 +26,11 @@ from django.db import transaction
 from bot.documentation import build
 from bot.mail.settings import BotSettings
 from bot.outbox.transports import Server
-from tests.kernel import ROBOT, Kernel
-from tests.mail_server import Moody, mail_server
-from tests.needs import need, redis_server
-from tests.outbox import unrecorded
-from tests.rabbit import rabbit
-from tests.timers import Timers
-from tests.world import World
+from tests.support.databases import Timers
+from tests.support.needs import need, redis_server
+from tests.support.outbox import unrecorded
+from tests.support.servers import Moody, mail_server, rabbit
+from tests.support.world import ROBOT, Kernel, World
 from tracker.models import Report
 from tracker.services import enqueue, event_log
 
@@ -63,7 +61,7 @@ def clean_environment() -> dict[str, str]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hash passwords fast: the default hash takes half a second, and is not what any test is about. Pages are made for
-    every request, so that their queries can be counted; tests/stories/test_cached_pages.py switches their cache on.
+    every request, so that their queries can be counted; tests/stories/test_triage_page.py switches their cache on.
     """
     settings.PERFWORK_PAGE_CACHE = False
     # `make matrix` names another database and broker for the tests' own process. Tests that start an installation

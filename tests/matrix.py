@@ -22,8 +22,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
 django.setup()
 
 from tests.conftest import ROOT
-from tests.needs import NEEDS, redis_server
-from tests.rabbit import rabbit
+from tests.support.needs import NEEDS, redis_server
+from tests.support.servers import rabbit
 
 ON_THE_DATABASE = ("tests/tracker", "tests/bot", "tests/stories")
 CRASH = ("--mails", "300", "--kills", "60")

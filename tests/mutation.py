@@ -41,7 +41,7 @@ PARTS = {
     ),
     "transitions": MutatedPart(
         ["tracker/services/mail_transitions.py"],
-        ["tests/tracker/test_mail_transitions.py"],
+        ["tests/tracker/services/test_mail_transitions.py"],
     ),
 }
 CONFIGURATION = """

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT, clean_environment
-from tests.needs import SERVERS, need
+from tests.support.needs import SERVERS, need
 
 pytestmark = pytest.mark.slow
 

@@ -112,7 +112,7 @@ EXEMPT = {
     "tracker.domain.text.tag_of": "a sha that was checked before",
     "tracker.domain.versions.points": "a version that we parsed before",
     "tracker.domain.versions.upcoming": "a version that we parsed before",
-    "tracker.domain.track_record.group": "a name to print; tests/stories/test_statistics.py has any courses",
+    "tracker.domain.track_record.group": "a name to print; tests/stories/test_measurements.py has any courses",
     "tracker.domain.tool_output.read": "a kind of ours; its parsers are here",
 }
 

@@ -1,4 +1,14 @@
-"""The admin of reports, mail and people, and the actions of administrators on them."""
+"""The Django admin: every table, the records of the past read-only, and what administrators may do to them.
+
+Raw mail, results, events and the like never change (DESIGN rules 1 and 2), so most tables are ReadOnly: nothing is
+added, changed or deleted here. What remains are actions that go through the services: release a held report, make a
+finding the headline, decide on suggestions, revoke a key, end somebody's sessions.
+
+Where a row can be edited, saving it also refreshes what depends on it: a tree's role decides the section of its
+reports, a metric's direction grades its findings again, a release's date ends a cycle. Secrets (session keys,
+digests, lease tokens) are not shown, and filters are limited to the listed ones, since a query on a hidden column
+would tell it letter by letter.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +26,7 @@ from tracker.pages.accounts import AdminPasswordForm
 from tracker.services import accounts, regrading, report_actions, sessions
 from tracker.services.report_summary import refresh, refresh_since
 
-# --- A read-only ModelAdmin ---
+# --- Read-only tables ---
 
 
 class ReadOnly(admin.ModelAdmin):
@@ -24,7 +34,7 @@ class ReadOnly(admin.ModelAdmin):
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Allow only the listed filters: a query on a hidden column would tell it letter by letter."""
-        names = [each[0] if isinstance(each, tuple) else each for each in self.list_filter]
+        names = [entry[0] if isinstance(entry, tuple) else entry for entry in self.list_filter]
         return any(lookup == name or lookup.startswith(f"{name}__") for name in names)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -37,7 +47,7 @@ class ReadOnly(admin.ModelAdmin):
         return False
 
 
-# --- The admin of accounts: users, whose sessions can be ended; sessions, password attempts and API keys ---
+# --- Accounts ---
 
 admin.site.login_form = AdminPasswordForm
 admin.site.unregister(User)
@@ -105,7 +115,7 @@ class SubscriptionAdmin(ReadOnly):
     list_display = ("owner", "query", "often", "mailed_until")
 
 
-# --- The admin of comparisons and release reports ---
+# --- Kernels, release reports, studies ---
 
 
 @admin.register(models.Kernel)
@@ -188,7 +198,7 @@ class ToolOutputAdmin(ReadOnly):
         return super().get_queryset(request).defer("text")
 
 
-# --- The admin of operations: when tasks ran, and who was mailed what does not work ---
+# --- Operations ---
 
 
 @admin.register(models.TaskRun)
@@ -211,7 +221,7 @@ class FoldingAdmin(ReadOnly):
     list_display = ("version", "folded_to")
 
 
-# --- The admin of reports, mail and people, and the actions of administrators on them ---
+# --- Reports, mail and people ---
 
 
 @admin.register(models.Commit)
@@ -488,6 +498,3 @@ class CorrespondentAdmin(admin.ModelAdmin):
 @admin.register(models.Archive)
 class ArchiveAdmin(ReadOnly):
     list_display = ("path", "read_at", "error")
-
-
-# --- The Django admin: every table, with records of the past read-only ---

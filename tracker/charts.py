@@ -1,4 +1,16 @@
-"""The bisection chart: each sample of every measured commit as a dot, with means, in git's order. Pure."""
+"""All charts, as numbers: from values to the coordinates of an SVG, or to lines of text. Pure.
+
+A template only puts a chart's numbers into an SVG. Where there is too little to draw, there is no chart; where there
+is too much, samples are thinned out and neighbouring builds share a column.
+
+- Bars: a test with the first kernel as 100; also as plain text for a terminal.
+- Bisection: each sample of every measured commit as a dot, with means, in git's order.
+- Curve: samples as dots, means with their intervals, changes and releases as lines; builds at equal distances.
+- Burn-down: the open regressions of a cycle at each release candidate.
+- Index: the index over releases; its points are links.
+- Overlay: two curves over time, each in per cent of its own first level, so that their scales don't matter.
+- Sparkline: the samples of both sides of a triage row, from the heights that its report caches.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +27,7 @@ from tracker.domain.performance_index import IndexPoint
 from tracker.domain.text import Scale, number, scale
 from tracker.domain.versions import CycleStep
 
-# --- A test as a bar chart, the first kernel as 100: SVG coordinates, and plain text for a terminal. Pure ---
+# --- Bars ---
 
 _BARS_WIDTH, _BARS_LEFT, _STEP, _THICK = 460, 96, 20, 12
 _VALUE = 60  # room for the number beside a bar
@@ -61,11 +73,11 @@ class Bars:
 def bars(line: ComparisonLine, labels: Sequence[str]) -> Bars | None:
     """Return the chart; None if fewer than two kernels can be compared."""
     values = line.relative
-    known = [each for each in values if each is not None and each >= 0]
-    if len(known) < 2:
+    measured = [relative for relative in values if relative is not None and relative >= 0]
+    if len(measured) < 2:
         return None
     ends = [_interval(line, index) for index in range(len(values))]
-    top = max(100.0, *known, *(high for pair in ends if pair for high in pair))
+    top = max(100.0, *measured, *(high for pair in ends if pair for high in pair))
     x = Scale(0, top, _BARS_LEFT, _BARS_WIDTH - _VALUE)
     drawn = []
     for index, (label, value, pair) in enumerate(zip(labels, values, ends, strict=True)):
@@ -93,8 +105,8 @@ def _interval(line: ComparisonLine, index: int) -> tuple[float, float] | None:
 def letters(line: ComparisonLine, labels: Sequence[str]) -> list[str]:
     """Return the chart as lines of text: "v5.6   91.3  #################"."""
     values = line.relative
-    known = [each for each in values if each is not None and each >= 0]
-    if len(known) < 2:
+    measured = [relative for relative in values if relative is not None and relative >= 0]
+    if len(measured) < 2:
         return []
     labels = [label[:_BARS_LABEL] for label in labels]
     longest = max(map(len, labels))
@@ -104,11 +116,11 @@ def letters(line: ComparisonLine, labels: Sequence[str]) -> list[str]:
         if value is None or value < 0:
             drawn.append(f"{label:<{longest}}  not measured")
         else:
-            drawn.append(f"{label:<{longest}}  {value:>7.1f}  {'#' * round(room * value / max(known))}".rstrip())
+            drawn.append(f"{label:<{longest}}  {value:>7.1f}  {'#' * round(room * value / max(measured))}".rstrip())
     return [*drawn, _LESS] if line.test.direction == "lower" else drawn
 
 
-# --- The bisection chart: each sample of every measured commit as a dot, with means, in git's order. Pure ---
+# --- Bisection ---
 
 MOST_GROUPS = 24
 MOST_DOTS = 40  # per group
@@ -168,15 +180,15 @@ def groups_of(
 
 
 def _is_one_of(sha: str, shas: tuple[str, str]) -> bool:
-    return any(sha and each and (sha.startswith(each) or each.startswith(sha)) for each in shas)
+    return any(sha and other and (sha.startswith(other) or other.startswith(sha)) for other in shas)
 
 
 def measured_later(name: str, metric: str, measured: Sequence[Any]) -> list[Group]:
     """Return the same metric's mean from a later result that became no finding; only its mean is stored."""
     return [
-        Group(name, "bad" if each.get("verdict") == "regression" else "good", _finite([each.get("new")]))
-        for each in measured
-        if isinstance(each, Mapping) and each.get("metric") == metric
+        Group(name, "bad" if measurement.get("verdict") == "regression" else "good", _finite([measurement.get("new")]))
+        for measurement in measured
+        if isinstance(measurement, Mapping) and measurement.get("metric") == metric
     ][:1]
 
 
@@ -197,8 +209,8 @@ def side(name: str, verdict: str, samples: Sequence[Any]) -> Group:
 
 def _finite(samples: Sequence[Any]) -> tuple[float, ...]:
     """Return the drawable samples; if there are too many, an evenly spaced subset."""
-    numbers = [each for each in samples if isinstance(each, (int, float)) and not isinstance(each, bool)]
-    kept = [float(each) for each in numbers if -1e300 < each < 1e300]
+    numbers = [sample for sample in samples if isinstance(sample, (int, float)) and not isinstance(sample, bool)]
+    kept = [float(sample) for sample in numbers if -1e300 < sample < 1e300]
     if len(kept) > MOST_DOTS:
         kept = [kept[number * len(kept) // MOST_DOTS] for number in range(MOST_DOTS)]
     return tuple(kept)
@@ -207,15 +219,15 @@ def _finite(samples: Sequence[Any]) -> tuple[float, ...]:
 def read_payload(text: str) -> Mapping[str, Any]:
     """Parse a result's payload; return {} if it is not a JSON object."""
     try:
-        found = json.loads(text) if text else {}
+        payload = json.loads(text) if text else {}
     except ValueError:
         return {}
-    return found if isinstance(found, Mapping) else {}
+    return payload if isinstance(payload, Mapping) else {}
 
 
 def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
     """Return the chart; None if there is nothing to compare."""
-    every = [each for group in groups for each in group.samples]
+    every = [sample for group in groups for sample in group.samples]
     if len(groups) < 2:
         return None
     y = scale(every, _TOP + _HEIGHT, _TOP)
@@ -244,8 +256,7 @@ def _column(group: Group, x: int, y: Scale, unit: str) -> Column:
     return Column(group, x, dots, y(mean), x - 18, x + 18, description)
 
 
-# --- A curve over builds as an SVG: samples as dots, means with their intervals, changes and releases as lines. Pure
-# ---
+# --- Curve ---
 
 _CURVE_LEFT, _RIGHT, _CURVE_TOP, _CURVE_HEIGHT, _CURVE_WIDTH = 64, 12, 26, 260, 1120
 CURVE_MOST_DOTS = 3000  # samples that are drawn one by one
@@ -295,7 +306,7 @@ def curve_chart(builds: Sequence[Build], marks: Sequence[CurveMark] = ()) -> Cur
         return None
     shows_samples = sum(len(build.samples) for build in builds) <= CURVE_MOST_DOTS
     values = [value for build in builds for value in (build.samples if shows_samples else (build.low, build.high))]
-    values += [each for build in builds for each in (build.low, build.high)]
+    values += [bound for build in builds for bound in (build.low, build.high)]
     across, step = Scale(0, len(builds) - 1, _CURVE_LEFT, _CURVE_WIDTH - _RIGHT), math.ceil(len(builds) / MOST_COLUMNS)
     up = Scale(min(values), max(values), _CURVE_TOP + _CURVE_HEIGHT, _CURVE_TOP)
     columns = [(across(start), builds[start : start + step]) for start in range(0, len(builds), step)]
@@ -321,7 +332,9 @@ def curve_chart(builds: Sequence[Build], marks: Sequence[CurveMark] = ()) -> Cur
 
 def _lines(places: Mapping[str, int], across: Scale, marks: Sequence[CurveMark]) -> list[MarkLine]:
     lines: list[MarkLine] = []
-    for mark in sorted((each for each in marks if each.build in places), key=lambda each: places[each.build]):
+    for mark in sorted(
+        (candidate for candidate in marks if candidate.build in places), key=lambda candidate: places[candidate.build]
+    ):
         x = across(places[mark.build])
         taken = {line.y for line in lines if x - line.x < _LABEL}
         lines.append(MarkLine(mark, x, 10 if 10 not in taken else 21))
@@ -337,14 +350,14 @@ def _ticks(builds: Sequence[Build], across: Scale) -> list[tuple[int, str]]:
 
 def outline(heights: str, width: int = 220, height: int = 36) -> str:
     """Return a small chart as an SVG path, from heights between 0 and 100: "0,50,100"; "" without any."""
-    values = [int(each) for each in heights.split(",")] if heights else []
+    values = [int(digits) for digits in heights.split(",")] if heights else []
     if len(values) < 2:
         return ""
     x, y = Scale(0, len(values) - 1, 2, width - 2), Scale(0, 100, height - 3, 3)
     return "M" + "L".join(f"{x(place)} {y(value)}" for place, value in enumerate(values))
 
 
-# --- The burn-down of a release cycle: the open regressions at each release candidate. Pure ---
+# --- Burn-down ---
 
 _CYCLE_WIDTH, _CYCLE_HEIGHT, _SIDE, _CYCLE_TOP, _BOTTOM = 420, 96, 20, 18, 22
 
@@ -375,7 +388,7 @@ def cycle_chart(burn_down: Sequence[CycleStep]) -> CycleChart | None:
     return CycleChart(_CYCLE_WIDTH, _CYCLE_HEIGHT, line, dots, f"Open regressions: {summary}")
 
 
-# --- The index over releases, as coordinates of an SVG whose points are links. Pure ---
+# --- Index ---
 
 _INDEX_LEFT, _INDEX_RIGHT, _INDEX_TOP, _INDEX_HEIGHT = 48, 24, 18, 190
 _INDEX_STEP, _LEAST = 64, 560
@@ -408,11 +421,11 @@ class IndexChart:
 
 def index_chart(points: Sequence[IndexPoint]) -> IndexChart | None:
     """Return the chart; None for fewer than two points."""
-    known = [point for point in points if point.value is not None]
-    if len(known) < 2:
+    measured = [point for point in points if point.value is not None]
+    if len(measured) < 2:
         return None
-    low = min(point.low for point in known if point.low is not None)
-    high = max(point.high for point in known if point.high is not None)
+    low = min(point.low for point in measured if point.low is not None)
+    high = max(point.high for point in measured if point.high is not None)
     width = max(_LEAST, _INDEX_LEFT + _INDEX_RIGHT + _INDEX_STEP * (len(points) - 1))
     across = Scale(0, len(points) - 1, _INDEX_LEFT, width - _INDEX_RIGHT)
     y = Scale(
@@ -430,7 +443,7 @@ def index_chart(points: Sequence[IndexPoint]) -> IndexChart | None:
         )
         lines[-1].append(f"{x},{y(point.value)}")
     grid = y.grid(lambda value: f"{value:.0f}" if high - low > 4 else f"{value:.1f}")
-    described = ", ".join(f"{point.name} {point.value:.1f}" for point in known)
+    described = ", ".join(f"{point.name} {point.value:.1f}" for point in measured)
     stretches = [" ".join(line) for line in lines if len(line) > 1]
     return IndexChart(width, _INDEX_TOP + _INDEX_HEIGHT + 34, stretches, dots, grid, f"Performance index: {described}")
 
@@ -445,8 +458,7 @@ def describe(point: IndexPoint) -> str:
     return f"{text}, {point.matched} of {point.total} benchmarks"
 
 
-# --- Two curves over time as one SVG, each in per cent of its own first level, so that their scales don't matter.
-# Pure ---
+# --- Overlay ---
 
 _OVERLAY_LEFT, _OVERLAY_RIGHT, _OVERLAY_TOP, _OVERLAY_HEIGHT, _OVERLAY_WIDTH = 64, 12, 12, 260, 1120
 _FIRST = 5  # builds whose median is 100
@@ -493,8 +505,7 @@ def _relative(builds: Sequence[Build]) -> list[tuple[float, float]]:
     return [(build.at.timestamp(), 100 * build.level / first) for build in builds[::step]]
 
 
-# --- The sparkline of a triage row: the samples of both sides as dots, from the heights that its report caches. Pure
-# ---
+# --- Sparkline ---
 
 _SPARKLINE_STEP, _DOT = 3, 2  # one sample every 3 units, the first 2 from the edge
 
@@ -508,9 +519,9 @@ def paths(spark: str) -> tuple[str, str, int]:
     if not spark:
         return "", "", 0
     old, new = (side.split(",") for side in spark.split("|"))
-    good = "".join(f"M{_DOT + _SPARKLINE_STEP * number} {int(each) + _DOT}h0" for number, each in enumerate(old))
+    good = "".join(f"M{_DOT + _SPARKLINE_STEP * number} {int(height) + _DOT}h0" for number, height in enumerate(old))
     start = _DOT + _SPARKLINE_STEP * (len(old) + 1)
-    bad = "".join(f"M{start + _SPARKLINE_STEP * number} {int(each) + _DOT}h0" for number, each in enumerate(new))
+    bad = "".join(f"M{start + _SPARKLINE_STEP * number} {int(height) + _DOT}h0" for number, height in enumerate(new))
     return good, bad, start + _SPARKLINE_STEP * len(new) - _DOT
 
 
@@ -531,7 +542,7 @@ def in_letters(heights: str, most: int = 24) -> str:
     >>> in_letters("0,50,100")
     '▁▄█'
     """
-    values = [int(each) for each in heights.split(",")[-most:]] if heights else []
+    values = [int(height) for height in heights.split(",")[-most:]] if heights else []
     if len(values) < 2:
         return ""
     return "".join(

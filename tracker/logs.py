@@ -1,4 +1,4 @@
-"""What a log line is about (request, task, Message-ID …), bound once and added to each line logged meanwhile.
+"""What a log line is about (request, task, Message-ID …), bound once and added to all lines meanwhile.
 
 Lines are for people; with LOG_FORMAT=json structlog makes one JSON object of each. It is imported only then: that
 takes a tenth of a second, which every command would pay.

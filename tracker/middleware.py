@@ -1,5 +1,6 @@
-"""Around every request: its time is measured, its log lines are marked, what signed-in people see stays private, and no
-table is shown before all reports are folded.
+"""Around every request: its time, the marks of its log lines, private pages, and folding after an upgrade.
+
+What signed-in people see stays private, and no table is shown before all reports are folded.
 """
 
 from __future__ import annotations

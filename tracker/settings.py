@@ -1,7 +1,8 @@
-"""Settings, read once from the environment, with defaults that are safe on a fresh machine.
+"""All settings, read once from the environment, with defaults that are safe on a fresh machine.
 
-`PERFWORK_ENV=FILE` adds settings from an env file, which never override the real environment.
-docs/settings.md lists every name.
+`PERFWORK_ENV=FILE` adds settings from an env file, which never override the real environment. docs/settings.md lists
+every name. A bad value is rejected in one line that names the setting, with what was expected and what was found; the
+value of a URL is left out, since it may hold a password.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-# --- Typed settings from the environment: a bad value is rejected in one line that names the setting ---
+# --- Typed settings ---
 
 env = environ.Env()
 T = TypeVar("T")
@@ -39,8 +40,8 @@ def parse_setting(name: str, expected: str, read: Callable[[], T]) -> T:
         return read()
     except (ValueError, KeyError, TypeError, ImproperlyConfigured):
         # A URL may hold a password, which must not be logged.
-        found = "" if name.endswith("_URL") else f", found {os.environ.get(name, '')[:80]!r}"
-        raise ImproperlyConfigured(f"{name}: expected {expected}{found}") from None
+        suffix = "" if name.endswith("_URL") else f", found {os.environ.get(name, '')[:80]!r}"
+        raise ImproperlyConfigured(f"{name}: expected {expected}{suffix}") from None
 
 
 def flag(name: str, default: bool) -> bool:
@@ -78,10 +79,10 @@ def pairs(name: str, expected: str = "comma-separated name=path pairs", key: str
     """Return comma-separated name=value pairs as a dict; `key`: the pattern that a name must match."""
 
     def read() -> dict[str, str]:
-        found = dict(pair.split("=", 1) for pair in env.list(name, default=[]))
-        if not all(re.fullmatch(key, own) and value for own, value in found.items()):
+        by_name = dict(pair.split("=", 1) for pair in env.list(name, default=[]))
+        if not all(re.fullmatch(key, own) and value for own, value in by_name.items()):
             raise ValueError
-        return found
+        return by_name
 
     return parse_setting(name, expected, read)
 
@@ -90,10 +91,10 @@ def address(name: str, default: str) -> str:
     """Return an email address in ASCII, without a +tag."""
 
     def read() -> str:
-        found: str = env.str(name, default=default)
-        if not _ADDRESS.fullmatch(found):
+        value: str = env.str(name, default=default)
+        if not _ADDRESS.fullmatch(value):
             raise ValueError
-        return found
+        return value
 
     return parse_setting(name, "an address like perfbot@bot.example.org", read)
 
@@ -128,9 +129,7 @@ def postgresql_options(period: float, given: Mapping[str, Any]) -> dict[str, Any
     return {**ours, **given}
 
 
-# --- Settings, read once from the environment, with defaults that are safe on a fresh machine ---
-# `PERFWORK_ENV=FILE` adds settings from an env file, which never override the real environment.
-# docs/settings.md lists every name.
+# --- The env file and var/ ---
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -147,7 +146,8 @@ except OSError as _why:
 
 DOCUMENTATION = BASE_DIR / "build" / "help"  # where `./manage.py documentation` builds what /help/ shows
 
-# --- bot identity, mail, archives and trees ---------------------------------------------------
+# --- Bot, mail, archives and trees ---
+
 PERFWORK_BOT_ADDRESS: str = address("PERFWORK_BOT_ADDRESS", "perfbot@localhost")
 PERFWORK_BOT_NAME: str = env.str("PERFWORK_BOT_NAME", default="Perfwork")
 PERFWORK_LIST_ADDRESS: str = env.str("PERFWORK_LIST_ADDRESS", default="")
@@ -237,7 +237,8 @@ for _tree, _role in PERFWORK_TREE_ROLES.items():
             f"PERFWORK_TREE_ROLES: {_tree}: expected mainline, next, stable or maintainer, found {_role!r}"
         )
 
-# --- safety -----------------------------------------------------------------------------------
+# --- Safety ---
+
 DEBUG: bool = flag("DEBUG", False)
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=LOOPBACK)
@@ -286,7 +287,8 @@ _behind_proxy = flag("PERFWORK_BEHIND_PROXY", False)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _behind_proxy else None
 CSRF_TRUSTED_ORIGINS = [PERFWORK_BASE_URL] if _https else []
 
-# --- Django -----------------------------------------------------------------------------------
+# --- Django ---
+
 INSTALLED_APPS = [
     "django.contrib.admin.apps.SimpleAdminConfig",  # commands do without the admin (tracker/urls.py)
     "django.contrib.auth",
@@ -395,7 +397,9 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True  # served straight from static/: no collectstatic step, no STATIC_ROOT
 WHITENOISE_AUTOREFRESH = DEBUG
 
-# --- Celery: only wakes the workers, so a file-system queue is enough until a broker is set (DESIGN rule 7) ---
+# --- Celery ---
+
+# It only wakes the workers, so a file-system queue is enough until a broker is set (DESIGN rule 7).
 CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default="filesystem://")
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {}
 if CELERY_BROKER_URL.startswith("filesystem:"):
@@ -410,7 +414,9 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
         "polling_interval": 0.1,
     }
 
-# --- logs: lines on stderr, or JSON for a collector ----------------------------------------------
+# --- Logs ---
+
+# Lines on stderr, or JSON for a collector.
 LOG_LEVEL: str = env.str("LOG_LEVEL", default="INFO").upper()
 if LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
     raise ImproperlyConfigured(f"LOG_LEVEL: expected DEBUG, INFO, WARNING, ERROR or CRITICAL, found {LOG_LEVEL!r}")

@@ -1,4 +1,8 @@
-"""A database that can't be used: a page that asks again by itself, JSON for programs, and one log line a minute."""
+"""When the database can't be used: a page that asks again by itself, and JSON for programs.
+
+An error of the database makes one log line a minute, without a traceback. LOGGING names this module, so it is loaded
+before any model.
+"""
 
 from __future__ import annotations
 

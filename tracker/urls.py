@@ -1,6 +1,8 @@
-"""All addresses of the pages: address, view, name. bot/urls.py, the root of all URLs, includes them.
+"""All addresses of the pages and the API: address, view, name.
 
-The first that fits is taken: `/v6.12/` before the subsystems, whose names may be anything.
+bot/urls.py, the root of all URLs, includes them. The first that fits is taken: `/v6.12/` before the subsystems, whose
+names may be anything. The admin is discovered here and not in the settings, so that commands need not import it. A
+name in an address may contain slashes.
 """
 
 from django.contrib import admin

@@ -26,7 +26,7 @@ def main() -> None:
 
     django.setup()
     from tests.bot.upstream.test_landings import described, every_commit, graph_of
-    from tests.made_history import build, history
+    from tests.support.world import build, history
 
     right = asked = 0
     for number in range(int(sys.argv[1]) if len(sys.argv) > 1 else 5):

@@ -16,8 +16,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.accuracy.shares import share
 from bot.git.maintainers import Maintainers
 from bot.mail.settings import read_mailmap
-from tests.debian_kernel import DebianKernel
-from tests.needs import kernel_source
+from tests.support.needs import DebianKernel, kernel_source
 
 TESTED = 200  # the first commits are those of `make maintainers`
 LKML = {"linux-kernel@vger.kernel.org"}  # the script names it for every file, and a report goes there anyway

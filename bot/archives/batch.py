@@ -1,6 +1,16 @@
-"""Stage two: parse the mails of a batch that passed stage one, and file them one by one.
+"""Stage two: parse the mails that passed the prefilter, and file them one by one.
 
-A mail that seems to be about an unknown report becomes a pending reference; it is filed once what it names is.
+`take` files a batch in the caller's transaction, one savepoint a mail: a mail that can't be read is quarantined with
+its error, and the next one is filed (DESIGN rule 6). The bytes of mail that concerns us are stored once, as received,
+before they are read (DESIGN rule 1).
+
+A mail that seems to be about an unknown report becomes a *pending reference* under each key that it names, and is
+filed once one of these is tracked. So filing one mail may release others, round by round, as deep as threads go.
+Where an archive has a name index, such mail is not stored; the index is searched for it instead. If a report's
+people, verdict or title change, its thread is read again, since its replies may mean something else now.
+
+A replay reads stored mail again with the current code: the quarantined mail, a transaction a slice, or all of it, in
+one transaction. What people decided stays.
 """
 
 from __future__ import annotations
@@ -38,7 +48,7 @@ from tracker.models import (
 from tracker.services import database, event_log, report_summary
 from tracker.services.database import Lock, is_interruption
 
-# --- Counts of what a reading did. Pure ---
+# --- Counts ---
 
 
 @dataclass(slots=True)
@@ -62,7 +72,7 @@ class ReadTally:
         return self
 
 
-# --- Store the bytes of mails that concern us: once, as received, before they are read (DESIGN rule 1) ---
+# --- Stored bytes ---
 
 MOST_KEYS = 60  # per pending mail
 
@@ -99,8 +109,8 @@ def keep(mail: RawMail, archive: Archive | None, now: datetime) -> RawMessage:
 def keep_all(mails: Sequence[RawMail], archive: Archive | None, now: datetime) -> tuple[dict[bytes, RawMessage], int]:
     """Store many at once. Returns the rows by their bytes, and how many of them are new."""
     by_digest = {hashlib.sha256(mail.raw).hexdigest(): mail for mail in mails}
-    known = RawMessage.objects.filter(digest__in=by_digest).values_list("digest", flat=True)
-    new = by_digest.keys() - set(known)
+    stored = RawMessage.objects.filter(digest__in=by_digest).values_list("digest", flat=True)
+    new = by_digest.keys() - set(stored)
     RawMessage.objects.bulk_create(
         (
             RawMessage(
@@ -133,8 +143,7 @@ def add_pending_references(waiting: Iterable[tuple[RawMessage, Mapping[str, bool
     )
 
 
-# --- Stage two: parse the mails of a batch that passed stage one, and file them one by one ---
-# A mail that seems to be about an unknown report becomes a pending reference; it is filed once what it names is.
+# --- Filing a batch ---
 
 ROUNDS = 1000  # a pending mail may wait for another one, as deep as threads go
 AT_ONCE = 500
@@ -195,17 +204,17 @@ def take(
     """
     tally = ReadTally()
     if search is None:
-        maybe = [each for each in passed if each.why is Passes.MAYBE and not each.source]
+        maybe = [candidate for candidate in passed if candidate.why is Passes.MAYBE and not candidate.source]
         store_pending(maybe, archive, filer, prefilter, tally)
-    passed = [each for each in passed if each.why is not Passes.MAYBE or each.source]
+    passed = [candidate for candidate in passed if candidate.why is not Passes.MAYBE or candidate.source]
     waits = search is None
     new_keys = [*learnt, *_file(passed, archive, filer, prefilter, tally, waits=waits)]
     for _ in range(ROUNDS):
         if not new_keys:
             break
         keys, new_keys = new_keys, []
-        for found in (*_pending_for(keys), *(search(keys) if search else ())):
-            new_keys += _file(found, archive, filer, prefilter, tally, waits=waits)
+        for batch in (*_pending_for(keys), *(search(keys) if search else ())):
+            new_keys += _file(batch, archive, filer, prefilter, tally, waits=waits)
     # Read the threads of changed reports again: the roles of their writers, or what they mean, may have changed
     for pk in filer.changed_reports():
         elsewhere = Event.objects.filter(report=pk, actor="").exclude(message_id="").values("message_id")
@@ -225,10 +234,10 @@ def store_pending(
     maybe: Sequence[Passed], archive: Archive | None, filer: MailFiler, prefilter: Prefilter, tally: ReadTally
 ) -> None:
     """Store mails that seem to be about an unknown report, unparsed, with the keys that they name."""
-    named = {each.mail.raw: keys for each in maybe if (keys := prefilter.names(each.mail.raw))}
+    named = {candidate.mail.raw: keys for candidate in maybe if (keys := prefilter.names(candidate.mail.raw))}
     if not named:
         return
-    sources, made = keep_all([each.mail for each in maybe if each.mail.raw in named], archive, filer.now)
+    sources, made = keep_all([candidate.mail for candidate in maybe if candidate.mail.raw in named], archive, filer.now)
     filed = set(
         Message.objects.filter(source__in=[row.pk for row in sources.values()]).values_list("source", flat=True)
     )
@@ -248,29 +257,29 @@ def _file(
     waits: bool,
 ) -> Iterator[str]:
     """Parse and file mails. Yields the keys that are tracked from now on. `waits`: whether unfiled mail is stored."""
-    gone = erased(each.mail for each in passed)
-    parsed_now = (_parsed(each, archive, filer, tally) for each in passed if each.mail.raw not in gone)
-    reads = [each for each in parsed_now if each]
+    gone = erased(candidate.mail for candidate in passed)
+    parsed_now = (_parsed(candidate, archive, filer, tally) for candidate in passed if candidate.mail.raw not in gone)
+    reads = [read for read in parsed_now if read]
     if reads:
-        filer.load_reports([each.reading for each in reads])
+        filer.load_reports([read.reading for read in reads])
     unfiled: list[Passed] = []
-    for number, each in enumerate(reads):
+    for number, read in enumerate(reads):
         try:
             with transaction.atomic():
-                filed = _take(each, archive, filer)
+                filed = _take(read, archive, filer)
         except (SoftTimeLimitExceeded, MemoryError):
             raise  # the host's fault, not the mail's: nothing may be skipped for it
         except Exception as error:  # hostile mail may raise anything: it is stored, and the next one is read
             if is_interruption(error) and not is_too_long(error):
                 raise
-            _quarantine(each.passed, archive, filer, error, tally)
+            _quarantine(read.passed, archive, filer, error, tally)
             filer.clear_cache()  # what it cached from this mail was rolled back
             filer.load_reports([later.reading for later in reads[number + 1 :]])
             continue
-        relevant = each.passed.why in (Passes.TRACKED, Passes.REPORT) and not filer.is_of_a_bulletin(each.reading)
+        relevant = read.passed.why in (Passes.TRACKED, Passes.REPORT) and not filer.is_of_a_bulletin(read.reading)
         if waits and relevant and not filed.message_id:
-            unfiled.append(each.passed)
-        _count(filed, tally, each.passed, filer)
+            unfiled.append(read.passed)
+        _count(filed, tally, read.passed, filer)
         yield from _tracked(filed, prefilter)
     store_pending(unfiled, archive, filer, prefilter, tally)
 
@@ -285,9 +294,9 @@ def _parsed(passed: Passed, archive: Archive | None, filer: MailFiler, tally: Re
         return None
 
 
-def _take(each: _Read, archive: Archive | None, filer: MailFiler) -> Filed:
+def _take(read: _Read, archive: Archive | None, filer: MailFiler) -> Filed:
     """File one mail; it waits for whatever it names that is not there yet."""
-    reading, passed = each.reading, each.passed
+    reading, passed = read.reading, read.passed
 
     def kept() -> RawMessage:
         return passed.source or keep(passed.mail, archive, filer.now)
@@ -325,12 +334,12 @@ def _tracked(filed: Filed, prefilter: Prefilter) -> Iterator[str]:
 
 def _pending_for(keys: Sequence[str]) -> Iterator[list[Passed]]:
     """Yield the mails that waited for one of these keys, in the order of their arrival, about SLICE bytes at a time."""
-    found: set[int] = set()
+    pks: set[int] = set()
     for start in range(0, len(keys), AT_ONCE):
         rows = PendingReference.objects.filter(key__in=keys[start : start + AT_ONCE], source__error="")
-        found.update(rows.values_list("source", flat=True))
+        pks.update(rows.values_list("source", flat=True))
     size, passed = 0, []
-    for start in range(0, len(order := sorted(found)), ROWS):
+    for start in range(0, len(order := sorted(pks)), ROWS):
         for source in RawMessage.objects.filter(pk__in=order[start : start + ROWS]).order_by("pk"):
             passed.append(Passed(RawMail(source.raw, source.position), Passes.MAYBE, source))
             size += len(passed[-1].mail.raw)
@@ -373,7 +382,7 @@ def _count(filed: Filed, tally: ReadTally, passed: Passed, filer: MailFiler) -> 
     tally.kept += bool(filed.message_id and not filed.was_known and not passed.source)
 
 
-# --- Read stored mail again with the current code: the quarantined mail, or all of it (DESIGN rule 1) ---
+# --- Replay ---
 
 REPLAY_AT_ONCE = 200  # mails
 

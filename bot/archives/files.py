@@ -1,4 +1,13 @@
-"""mbox files, plain or compressed with gzip or xz: lore's mboxrd, and the mboxo of others (RFC 4155, mbox(5))."""
+"""Archives that are files: an mbox, a single mail, a Maildir, and standard input.
+
+An mbox may be plain or compressed with gzip or xz, lore's mboxrd or the mboxo of others (RFC 4155, mbox(5)). A
+Maildir has one file per mail, in cur/ and new/. Standard input is an mbox or a mail, as a mail server pipes it to a
+program.
+
+All of them are *snapshots*: they can't resume, so they are read whole or not at all. The cursor holds size and time
+stamp as of the last reading, and tells whether anything may be new. One mail at a time is in memory, and of a large
+one only as much as shows that it is too large.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +28,7 @@ from typing import IO
 from bot.errors import Unreadable
 from bot.mail.message import MAX_BYTES
 
-# --- One mail as an archive holds it ---
+# --- Raw mail ---
 
 # Of a larger mail only this much is read: one byte more than is parsed, which shows that there was more.
 LIMIT = MAX_BYTES + 1
@@ -43,11 +52,11 @@ def head_of(raw: bytes) -> bytes:
     if raw.find(b"\r", 0, 2000) < 0:
         return raw[:end] if end >= 0 else raw
     crlf = raw.find(b"\r\n\r\n", 0, end if end >= 0 else len(raw))
-    ends = [each for each in (end, crlf) if each >= 0]
+    ends = [offset for offset in (end, crlf) if offset >= 0]
     return raw[: min(ends)] if ends else raw
 
 
-# --- Sources that are read whole or not at all: the cursor holds size and time stamp as of the last reading ---
+# --- Snapshots ---
 
 
 class SnapshotSource:
@@ -76,7 +85,7 @@ def fingerprint(paths: Iterable[Path]) -> str:
     return " ".join(f"{stat.st_size}@{stat.st_mtime_ns}" for stat in stats)
 
 
-# --- mbox files, plain or compressed with gzip or xz: lore's mboxrd, and the mboxo of others (RFC 4155, mbox(5)) ---
+# --- mbox ---
 
 # A separator: "From ", something like an address, a date. A body line "From here on" has no year at its end.
 _SEPARATOR = re.compile(rb"^From [^\n]{0,300}\b\d{4}(?: [+-]\d{4})?\r?\n", re.M)
@@ -164,10 +173,10 @@ def _next_separator(data: mmap.mmap, begin: int) -> re.Match[bytes] | None:
         offset = data.find(b"\nFrom ", offset - 1 if offset else 0)
         if offset < 0:
             return None
-        found = _SEPARATOR.match(data, offset + 1)
+        match = _SEPARATOR.match(data, offset + 1)
         above = data[max(0, offset - 2) : offset]
-        if found and (found[0].startswith(b"From mboxrd@z ") or above.endswith(b"\n") or above == b"\n\r"):
-            return found
+        if match and (match[0].startswith(b"From mboxrd@z ") or above.endswith(b"\n") or above == b"\n\r"):
+            return match
         offset += 2
 
 
@@ -178,7 +187,7 @@ def _unquoted(raw: bytes) -> bytes:
     return raw[:-1] if raw.endswith(b"\n\n") else raw
 
 
-# --- Maildir: one file per mail, in cur/ and new/ ---
+# --- Maildir ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,14 +215,14 @@ def is_maildir(path: Path) -> bool:
 def read_maildir(path: Path) -> Iterator[RawMail]:
     """Yield the mails of a Maildir by file name, which is by time of delivery; symlinks are not followed."""
     files = [file for folder in ("cur", "new") for file in (path / folder).iterdir()]
-    for file in sorted(files, key=lambda each: each.name):
+    for file in sorted(files, key=lambda entry: entry.name):
         if file.is_file() and not file.is_symlink():
             with file.open("rb") as opened:
                 raw = opened.read(LIMIT)
             yield RawMail(raw, os.fsencode(file.name).decode("utf-8", "backslashreplace"))
 
 
-# --- Standard input: an mbox or a mail, as a mail server pipes it to a program ---
+# --- Standard input ---
 
 
 @dataclass(frozen=True, slots=True)

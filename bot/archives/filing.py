@@ -1,4 +1,18 @@
-"""File one mail in the database, as message and events: our own, a robot's report, or a reply."""
+"""File one mail in the database, as a message and events: our own, a robot's report, or a reply.
+
+`MailFiler` caches the reports that a batch may be about. It files a mail under the first report that it is about;
+`ReplyFiler` turns what the mail says to each of its reports into events, or into suggestions that wait for a click.
+What a mail says about mail of ours is recorded beside that: it was delivered, it bounced, or someone wants no more of
+it.
+
+The same mails give the same rows in any order (DESIGN rule 11). So a proven mail replaces an unproven one under its
+Message-ID, the earliest report of a culprit is the headline whichever was read first, proven ones before others, and
+a mail is filed again when more is known. A signed mail that comes again under another Message-ID is known as a copy.
+What people decided always stays, and what was erased on request does not come back.
+
+If the culprit or the metric of a robot's report is uncertain, or its sender not verified, the event that it was
+reported is a suggestion, and the report is held until that is accepted.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +41,7 @@ from tracker.models import Decision, Event, Message, OutgoingMail, OutgoingState
 from tracker.services import event_log, report_summary
 from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT
 
-# --- What a mail says about mail of ours: it was delivered, it bounced, or someone wants no more of it ---
+# --- Mail about our own mail ---
 
 
 def record_delivery(reading: Reading, settings: BotSettings, now: datetime) -> bool:
@@ -47,7 +61,7 @@ def process_other(reading: Reading, settings: BotSettings, now: datetime) -> boo
     return True
 
 
-# --- What a mail says, to events and suggestions of one report ---
+# --- Events and suggestions ---
 
 OF_A_PATCH = ":patch:"  # in the key of what all versions of a patch suggest
 Made = tuple[int, str, bool]  # the report, the key, and whether it is an event or a suggestion
@@ -63,7 +77,7 @@ class ReplyFiler:
 
     def append(self, report: Report, events: Iterable[EventData], quote: str) -> None:
         """Append events of one report."""
-        self.touched |= event_log.append(event_log.event_row(report, each, self.now, quote) for each in events)
+        self.touched |= event_log.append(event_log.event_row(report, event, self.now, quote) for event in events)
 
     def _received_at(self, reading: Reading) -> datetime:
         """Return when a mail without a date came in first, whenever it is read again."""
@@ -71,21 +85,21 @@ class ReplyFiler:
         return stored or self.now
 
     def apply(
-        self, reading: Reading, tag: str, relation: Relation, known: KnownReports, rows: Mapping[str, Report]
+        self, reading: Reading, tag: str, relation: Relation, known_reports: KnownReports, rows: Mapping[str, Report]
     ) -> set[Made]:
         """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
         made: set[Made] = set()
         report = rows[tag]
-        context = known.context(reading, tag, relation, self.settings)
+        context = known_reports.context(reading, tag, relation, self.settings)
         if context.aimed and self._is_copy(reading):
             context = replace(context, aimed=False)
         at = reading.mail.date or self._received_at(reading)
         effects = effects_of(reading, context, self.settings.trust_policy)
-        has_events = any(each.kind and each.mode is Mode.AUTO for each in effects)
+        has_events = any(candidate.kind and candidate.mode is Mode.AUTO for candidate in effects)
         # What a person has rejected stays rejected, whatever is known since.
         rejected_keys = event_log.rejected_keys(report, reading.mail.message_id) if has_events else set()
         given = events_of(effects, reading.mail, context.role, at)
-        given = [each for each in given if each[0].mode is not Mode.AUTO or each[1].key not in rejected_keys]
+        given = [pair for pair in given if pair[0].mode is not Mode.AUTO or pair[1].key not in rejected_keys]
         kept = settled([effect for effect, _ in given])
         for effect, event in given:
             if effect not in kept:
@@ -93,7 +107,7 @@ class ReplyFiler:
             if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
                 event = replace(event, key=f"{event.kind}{OF_A_PATCH}{event.title[:300]}")
             if event.kind is EventKind.DUPLICATE:
-                event = replace(event, remark=self._sha10_of(event.remark, known, rows))
+                event = replace(event, remark=self._sha10_of(event.remark, known_reports, rows))
             made.add((report.pk, event.key, effect.mode is Mode.AUTO))
             if effect.mode is not Mode.AUTO:
                 self.suggest(report, event, effect)
@@ -139,10 +153,10 @@ class ReplyFiler:
         if not made and not earlier and changed:
             Suggestion.objects.filter(pk=row.pk, decision=Decision.OPEN).update(**values)
 
-    def _sha10_of(self, argument: str, known: KnownReports, rows: Mapping[str, Report]) -> str:
+    def _sha10_of(self, argument: str, known_reports: KnownReports, rows: Mapping[str, Report]) -> str:
         """Return the sha of the report's culprit that a `dup` links to; the argument itself if it is none of ours."""
         for link in find_links(argument, self.settings.base_url):
-            tag = known.by_message.get(link.message_id, "")
+            tag = known_reports.by_message.get(link.message_id, "")
             if tag in rows:
                 return rows[tag].culprit.sha10
         return argument[:200]
@@ -153,7 +167,7 @@ def _keys_of(rows: QuerySet[Event] | QuerySet[Suggestion]) -> Iterator[tuple[int
     yield from rows.values_list("pk", "report", "key")
 
 
-# --- File one mail in the database, as message and events: our own, a robot's report, or a reply ---
+# --- Filing a mail ---
 
 MOST_REPORTS = 50  # of one culprit, that are compared
 
@@ -222,7 +236,7 @@ class MailFiler:
         commits = commit_keys(reading)
         if commits:
             reports = self.known.reports.values()
-            culprits = {key.decode() for each in reports for key in keys_of_culprit(each.culprit, each.title)}
+            culprits = {key.decode() for report in reports for key in keys_of_culprit(report.culprit, report.title)}
             commits = [key for key in commits if key not in culprits]
         ignored = {reading.mail.message_id, *self._bulletins}
         return [name for name in (*mails, *commits) if name not in ignored]
@@ -345,11 +359,15 @@ class MailFiler:
         mails = report.messages.exclude(tables=b"").select_related("source").order_by(unproven, "sent_at", "message_id")
         chosen = sorted(mails[:MOST_REPORTS], key=lambda mail: (mail.sent_at, mail.message_id))
         readings = [understand(mail.source.raw, self.settings) for mail in chosen]
-        found = [(reading, self._report_in(reading)) for reading in readings]
+        pairs = [(reading, self._report_in(reading)) for reading in readings]
         policy = self.settings.trust_policy
         report_import.import_again(
             report,
-            [(each, is_proven(each, reading, policy), reading) for reading, each in found if each],
+            [
+                (robot_report, is_proven(robot_report, reading, policy), reading)
+                for reading, robot_report in pairs
+                if robot_report
+            ],
             self.settings,
         )
 

@@ -1,4 +1,17 @@
-"""Load the reports that mails may be about, with a few queries for any number of mails."""
+"""Which reports mails may be about, which mails of an archive name them, and which mails are missing.
+
+Reports are loaded with a few queries for any number of mails. A *key* is what a mail names and the prefilter looks
+for: a Message-ID, a culprit by its first digits, a culprit's title.
+
+The *name index* of an archive says which of its mails name a key, to be found once that matters: an archive that is
+its own store needs no copies of mail that may matter some day. The index holds, for every mail, its position and 32
+bits of each name in it, sorted, in slices by those bits, so that a search reads a 64th of it per key. It is saved in
+the transaction that saves the cursor. Two names in four thousand million look alike: a search may find a mail too
+many, which costs a parse, and misses none.
+
+A mail is missing from a tracked thread if we have a reply to it, but not the mail itself. The lore server is asked
+for it, and again after a week.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +35,7 @@ from bot.replies.which_report import KnownReport, KnownReports, Thread
 from bot.robot_reports.fields import benchmark_in
 from tracker.models import Archive, ArchiveNames, ArchivePositions, Message, OutgoingMail, PendingReference, Report
 
-# --- Load the reports that mails may be about, with a few queries for any number of mails ---
+# --- Loading reports ---
 
 Item = TypeVar("Item")
 _AT_ONCE = 500  # names in one query
@@ -79,10 +92,11 @@ def commit_keys(reading: Reading) -> list[str]:
 
 
 def load(
-    known: KnownReports, rows: dict[str, Report], readings: Sequence[Reading], bulletins: set[str]
+    known_reports: KnownReports, rows: dict[str, Report], readings: Sequence[Reading], bulletins: set[str]
 ) -> dict[str, str]:
-    """Add the reports that these mails may be about to `known` and `rows` (by tag), and the ids of our own mails that
-    are about no report to `bulletins`. Returns those of the mails' own ids that are filed already, with their trust.
+    """Add the reports that these mails may be about to `known_reports` and, by tag, to `rows`; add the ids of our own
+    mails that are about no report to `bulletins`. Return which of the mails' own ids are filed already, with their
+    trust.
     """
     names = {name for reading in readings for name in names_in(reading)}
     read: dict[str, int] = {}
@@ -104,18 +118,18 @@ def load(
     conditions += _by_culprit(readings)
     for group in _slices(conditions, 100):
         for report in Report.objects.filter(reduce(or_, group)).select_related("culprit"):
-            add_report(known, rows, report)
+            add_report(known_reports, rows, report)
             tags[report.pk] = report.tag
     for message_id, pk in filed.items():
         if pk in tags:
-            known.file(message_id, tags[pk], threads.get(message_id, Thread.REPORT))
+            known_reports.file(message_id, tags[pk], threads.get(message_id, Thread.REPORT))
     return {name: trust[name] for name in (reading.mail.message_id for reading in readings) if name in trust}
 
 
-def add_report(known: KnownReports, rows: dict[str, Report], report: Report) -> None:
+def add_report(known_reports: KnownReports, rows: dict[str, Report], report: Report) -> None:
     """Add a report to those that mails are matched with."""
     rows[report.tag] = report
-    known.add(
+    known_reports.add(
         KnownReport(
             id=report.tag,
             culprit=report.culprit.sha,
@@ -140,11 +154,11 @@ def _by_culprit(readings: Iterable[Reading]) -> list[Q]:
         tags |= {*reading.tags, *(link.page for link in reading.links if link.page)}
         digits |= {*reading.fixes, *(link.page for link in reading.links if link.page)}
         titles |= {reading.reverts} - {""}
-    found = [Q(tag__in=chunk) for chunk in _slices(sorted(tags))]
-    found += [Q(culprit__title__in=chunk) for chunk in _slices(sorted(filter(_is_searchable, titles)))]
+    queries = [Q(tag__in=chunk) for chunk in _slices(sorted(tags))]
+    queries += [Q(culprit__title__in=chunk) for chunk in _slices(sorted(filter(_is_searchable, titles)))]
     # A range finds prefixes by the index, which LIKE does not everywhere; old reports have only ten digits.
-    found += [Q(culprit__sha__gte=each[:10], culprit__sha__lt=each[:10] + "g") for each in sorted(digits)]
-    return found
+    queries += [Q(culprit__sha__gte=prefix[:10], culprit__sha__lt=prefix[:10] + "g") for prefix in sorted(digits)]
+    return queries
 
 
 def _is_searchable(name: str) -> bool:
@@ -156,12 +170,7 @@ def _slices(items: Sequence[Item], size: int = _AT_ONCE) -> Iterator[Sequence[It
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-# --- The index of an archive: which of its mails name a Message-ID, a commit or a title, to be found once that
-# matters ---
-# An archive that is its own store needs no copies of mail that may matter some day. The index holds, for every mail,
-# its position and 32 bits of each name in it, sorted, in slices by those bits, so that a search reads a 64th of it
-# per key. It is saved in the transaction that saves the cursor. Two names in four thousand million look alike: a
-# search may find a mail too many, which costs a parse, and misses none.
+# --- Name index ---
 
 _SLICES = 64
 _SHIFT = 32 + 32 - 6  # an entry is 32 bits of a name and the number of the mail; the first six bits are the slice
@@ -242,7 +251,7 @@ class NameIndex:
         return self._at(sorted(numbers))
 
     def _at(self, numbers: Sequence[int]) -> list[str]:
-        found: list[str] = []
+        selected: list[str] = []
         rows = list(ArchivePositions.objects.filter(archive=self.archive).order_by("first").values_list("pk", "first"))
         firsts = [first for _, first in rows]
         wanted: dict[int, list[int]] = defaultdict(list)
@@ -250,8 +259,8 @@ class NameIndex:
             wanted[int(np.searchsorted(firsts, number, side="right")) - 1].append(number)
         for index, group in wanted.items():
             positions = ArchivePositions.objects.get(pk=rows[index][0]).positions.split()
-            found += [positions[number - firsts[index]] for number in group]
-        return found
+            selected += [positions[number - firsts[index]] for number in group]
+        return selected
 
     def truncate(self, count: int) -> None:
         """Forget all mails after the first `count`: the archive was rewritten there, or is read again."""
@@ -280,7 +289,7 @@ def _entries_of(pks: Sequence[int]) -> Iterable[_Entries]:
         yield np.frombuffer(bytes(blob), np.uint64)
 
 
-# --- Mails missing from tracked threads: we have a reply to them, but not the mail itself ---
+# --- Missing mails ---
 
 AT_ONCE = 50  # threads per run, to spare the server
 RETRY_AFTER = timedelta(days=7)  # after which a server is asked again for what it did not have

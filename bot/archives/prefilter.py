@@ -1,4 +1,16 @@
-"""Stage one, the prefilter: does a raw mail concern us? It looks at bytes only, and misses nothing relevant."""
+"""Stage one, the prefilter: does a raw mail concern us? It looks at bytes only. Pure.
+
+It misses nothing relevant; a mail too many costs a parse. All patterns are found in one pass: Hyperscan reads some
+gigabytes per second, whatever the number of patterns; `bytes.find` does so for one. Transfer encodings (RFC 2045, RFC
+3676) are decoded for searching only, without splitting the body: what separates the parts stays in it.
+
+What a mail names is looked up among the *tracked* keys. `KeySet` holds a million in 25 MB, and the dozen lookups per
+mail cost the same for any number of keys: a byte table answers nearly every one alone, and what it can't rule out is
+looked up exactly, by 64-bit hash.
+
+`passes` does it all for one mail. For an archive with a name index it is split in two: `look` returns what is in the
+bytes, whatever is tracked, and may run in another process; `decide` compares that with what is tracked now.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +30,7 @@ from bot.mail.settings import BotSettings
 from bot.replies.reading import QUOTED_COMMIT, REPORT_SUBJECT
 from bot.robot_reports.report import Recogniser
 
-# --- The patterns that the prefilter looks for, all found in one pass over the bytes of a mail ---
-# Hyperscan reads some gigabytes per second, whatever the number of patterns; `bytes.find` does so for one.
+# --- Patterns ---
 
 # What may occur in a mail, as plain numbers, since they are looked up a million times. The first five are header
 # fields, which occur in bodies, too: the position tells which it is.
@@ -85,21 +96,21 @@ class Patterns:
 
     def of(self, raw: bytes) -> Found:
         """Return all matches in a mail, by pattern."""
-        found: Found = {}
-        self._database.scan(raw, match_event_handler=_note, context=found)
+        matches: Found = {}
+        self._database.scan(raw, match_event_handler=_note, context=matches)
         start = raw[:12].lower()
         for sign, name in _FIELDS.items():  # a field on the first line
             if start.startswith(name):
-                found.setdefault(sign, []).insert(0, len(name))
+                matches.setdefault(sign, []).insert(0, len(name))
         # "perfbot@" at another domain is not ours.
-        if OWN in found and not any(self._own.match(raw, end) for end in found[OWN]):
-            del found[OWN]
-        return found
+        if OWN in matches and not any(self._own.match(raw, end) for end in matches[OWN]):
+            del matches[OWN]
+        return matches
 
 
-def _note(number: int, start: int, end: int, flags: int, found: object) -> None:
-    assert isinstance(found, dict)
-    found.setdefault(number, []).append(end)
+def _note(number: int, start: int, end: int, flags: int, matches: object) -> None:
+    assert isinstance(matches, dict)
+    matches.setdefault(number, []).append(end)
 
 
 def _quoted(text: str) -> bytes:
@@ -107,8 +118,7 @@ def _quoted(text: str) -> bytes:
     return b"".join(b"\\x%02x" % byte for byte in text.encode())
 
 
-# --- A set of a million keys in 25 MB, with a dozen lookups per mail that cost the same for any number of keys ---
-# A byte table answers nearly every lookup alone; what it can't rule out is looked up exactly, by 64-bit hash.
+# --- Key set ---
 
 _MIN_SLOTS = 1 << 16  # slots
 _SLOTS_PER_KEY = 16  # slots per key: one in sixteen unknown keys is looked up in vain
@@ -175,8 +185,7 @@ class KeySet:
         np.frombuffer(self._slots, np.uint8)[numbers & self._mask] = 1
 
 
-# --- Decode the transfer encodings in the body of a mail, without splitting it into parts. Pure ---
-# For searching only: what separates the parts stays in it. RFC 2045, RFC 3676.
+# --- Transfer encodings ---
 
 _UTF16 = ("utf-16-le", "utf-16-be")
 _BASE64 = re.compile(rb"(?:^[ \t]*[A-Za-z0-9+/]+={0,2}[ \t]*(?:\n|\Z))+", re.M)
@@ -205,7 +214,7 @@ def _decoded(block: bytes) -> bytes:
     return b"\n" + raw
 
 
-# --- Stage one, the prefilter: does a raw mail concern us? It looks at bytes only, and misses nothing relevant ---
+# --- The prefilter ---
 
 _ID = re.compile(rb"<([^<>]{1,900})>")
 _BARE_ID = re.compile(rb"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
@@ -274,9 +283,9 @@ class Prefilter:
         be filed only after they are checked. A mail that names only itself waits for nothing, and nothing waits for
         it, so that the same mails are stored wherever a reading is interrupted.
         """
-        raw, found, end = self._scanned(raw)
-        own = _own_ids(raw, found, end)
-        why = self._why(raw, found, end, own)
+        raw, matches, end = self._scanned(raw)
+        own = _own_ids(raw, matches, end)
+        why = self._why(raw, matches, end, own)
         if why is not Passes.NOT and own:
             if why is not Passes.MAYBE:
                 self.tracked.add(own[0])
@@ -286,17 +295,17 @@ class Prefilter:
 
     def look(self, raw: bytes) -> Look:
         """Return what is in the bytes of a mail, for an archive with an index, where nothing waits; see `decide`."""
-        raw, found, end = self._scanned(raw)
-        body, in_body = raw, found
-        if b"\0" in raw or not found.keys().isdisjoint(_WRAPPED):
-            body = self._decoded_body(raw, found, end)
+        raw, matches, end = self._scanned(raw)
+        body, in_body = raw, matches
+        if b"\0" in raw or not matches.keys().isdisjoint(_WRAPPED):
+            body = self._decoded_body(raw, matches, end)
             in_body = self._signs.of(body)
-        answered, subject = _answered_ids(raw, found, end), _subject(raw, found, end)
+        answered, subject = _answered_ids(raw, matches, end), _subject(raw, matches, end)
         names = [*answered, *_names_in_body(body, in_body), *_answered_culprit(subject, answered, body)]
         if b'Revert "' in subject and not _ANSWER.match(subject):
             names.append(_key_of_title(subject))
-        ours = OWN in found or OWN in in_body or PAGE in in_body
-        return Look(names, _own_ids(raw, found, end), ours=ours, may_be_report=self._may_be_report(raw, found, end))
+        ours = OWN in matches or OWN in in_body or PAGE in in_body
+        return Look(names, _own_ids(raw, matches, end), ours=ours, may_be_report=self._may_be_report(raw, matches, end))
 
     def decide(self, look: Look) -> Passes:
         """Return what `passes` does, by what is tracked now."""
@@ -308,92 +317,92 @@ class Prefilter:
             self.tracked.add(look.own[0])
         return why
 
-    def _may_be_report(self, raw: bytes, found: Found, end: int) -> bool:
-        if ROBOT not in found or found[ROBOT][0] >= end:
+    def _may_be_report(self, raw: bytes, matches: Found, end: int) -> bool:
+        if ROBOT not in matches or matches[ROBOT][0] >= end:
             return False
-        return self._reports.may_be_report(b"".join(_values(raw, found, FROM, end)), raw)
+        return self._reports.may_be_report(b"".join(_values(raw, matches, FROM, end)), raw)
 
     def _scanned(self, raw: bytes) -> tuple[bytes, Found, int]:
         """Return the mail with LF line ends, the patterns in it, and where its header ends."""
         # A mail with LF line ends; a CR alone is a line end, too, to mail programs
         raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
-        found = self._signs.of(raw)
-        return raw, found, found[HEAD_END][0] if HEAD_END in found else len(raw)
+        matches = self._signs.of(raw)
+        return raw, matches, matches[HEAD_END][0] if HEAD_END in matches else len(raw)
 
     def names(self, raw: bytes) -> dict[str, bool]:
         """Return the keys that a mail names, and whether each is its own id: the mails it answers and links to, the
         commits it says it fixes, the title it reverts. {} if it names only itself.
         """
-        raw, found, end = self._scanned(raw)
-        own = b"".join(_own_ids(raw, found, end)[:1])
-        body = self._decoded_body(raw, found, end)
+        raw, matches, end = self._scanned(raw)
+        own = b"".join(_own_ids(raw, matches, end)[:1])
+        body = self._decoded_body(raw, matches, end)
         links = find_links(body.decode("utf-8", "replace"))
-        answered = _answered_ids(raw, found, end)
-        keys = [*_own_ids(raw, found, end), *answered, *(key_of_message(link.message_id) for link in links)]
+        answered = _answered_ids(raw, matches, end)
+        keys = [*_own_ids(raw, matches, end), *answered, *(key_of_message(link.message_id) for link in links)]
         keys += [key_of_commit(sha[1]) for sha in _FIXED.finditer(body)]
-        subject = _subject(raw, found, end)
+        subject = _subject(raw, matches, end)
         keys += _answered_culprit(subject, answered, body)
         keys += [_key_of_title(subject)] if b'Revert "' in subject else []
         named = {key.decode("utf-8", "replace"): key == own for key in keys}
         named = {key: is_own for key, is_own in named.items() if len(key) <= _LONGEST and "\0" not in key}
         return named if own and len(named) > 1 else {}
 
-    def _why(self, raw: bytes, found: Found, end: int, own: list[bytes]) -> Passes:
-        answered = _answered_ids(raw, found, end)
+    def _why(self, raw: bytes, matches: Found, end: int, own: list[bytes]) -> Passes:
+        answered = _answered_ids(raw, matches, end)
         ids = [*own, *answered]
-        if self.tracked.holds_any(ids) or OWN in found:
+        if self.tracked.holds_any(ids) or OWN in matches:
             return Passes.TRACKED
-        subject = _subject(raw, found, end)
+        subject = _subject(raw, matches, end)
         if b'Revert "' in subject and not _ANSWER.match(subject) and _key_of_title(subject) in self.tracked:
             return Passes.NAMED
         suspicious = self.awaited.holds_any(ids) or (b"% " in subject and _CHANGED.search(subject) is not None)
-        if ROBOT in found and found[ROBOT][0] < end:
-            if self._may_be_report(raw, found, end):
+        if ROBOT in matches and matches[ROBOT][0] < end:
+            if self._may_be_report(raw, matches, end):
                 return Passes.REPORT
-            sender = b"".join(_values(raw, found, FROM, end))
+            sender = b"".join(_values(raw, matches, FROM, end))
             # A reply to something that a robot sent or received; but robots reply, too, to patches.
-            answers = IN_REPLY_TO in found and _ANSWER.match(subject) is not None
+            answers = IN_REPLY_TO in matches and _ANSWER.match(subject) is not None
             suspicious = suspicious or (answers and not self._reports.is_robot(sender))
-        if HTML in found and b"text/plain" not in raw:  # it may contain words that its bytes do not show
+        if HTML in matches and b"text/plain" not in raw:  # it may contain words that its bytes do not show
             return Passes.REPORT if suspicious else Passes.NAMED
-        body, in_body = raw, found
-        if b"\0" in raw or not found.keys().isdisjoint(_WRAPPED):
-            body = self._decoded_body(raw, found, end)
+        body, in_body = raw, matches
+        if b"\0" in raw or not matches.keys().isdisjoint(_WRAPPED):
+            body = self._decoded_body(raw, matches, end)
             in_body = self._signs.of(body)
         culprits = _answered_culprit(subject, answered, body)
         if self.tracked.holds_any(culprits):
             return Passes.NAMED
         return self._of_body(body, in_body, suspicious or bool(culprits))
 
-    def _decoded_body(self, raw: bytes, found: Found, end: int) -> bytes:
-        quoted, base64 = QUOTED_PRINTABLE in found, BASE64 in found
-        return decode_body(b"\n" + raw[end:], quoted=quoted, base64=base64, delsp=DELSP in found)
+    def _decoded_body(self, raw: bytes, matches: Found, end: int) -> bytes:
+        quoted, base64 = QUOTED_PRINTABLE in matches, BASE64 in matches
+        return decode_body(b"\n" + raw[end:], quoted=quoted, base64=base64, delsp=DELSP in matches)
 
-    def _of_body(self, body: bytes, found: Found, suspicious: bool) -> Passes:
+    def _of_body(self, body: bytes, matches: Found, suspicious: bool) -> Passes:
         """Return the result for a decoded body."""
-        if OWN in found or PAGE in found:
+        if OWN in matches or PAGE in matches:
             return Passes.TRACKED
         named = Passes.NOT
-        for end in found.get(FIXES, ()):
+        for end in matches.get(FIXES, ()):
             if (sha := _SHA.match(body, end)) and key_of_commit(sha[1]) in self.tracked:
                 named = Passes.NAMED
-        for end in found.get(LINK, ())[:_LINKS]:
+        for end in matches.get(LINK, ())[:_LINKS]:
             if self.tracked.holds_any(_linked(body, end)):
                 return Passes.TRACKED
         if named is Passes.NAMED:
             return named
-        if suspicious or (REPORTED in found and ROBOT in found and _closes_something(body, found)):
+        if suspicious or (REPORTED in matches and ROBOT in matches and _closes_something(body, matches)):
             return Passes.MAYBE
-        if any(_PERCENT.match(body, end) for end in found.get(NOTICED, ())):
+        if any(_PERCENT.match(body, end) for end in matches.get(NOTICED, ())):
             return Passes.MAYBE
-        return Passes.MAYBE if COMMAND in found else Passes.NOT
+        return Passes.MAYBE if COMMAND in matches else Passes.NOT
 
 
-def _names_in_body(body: bytes, found: Found) -> Iterator[bytes]:
+def _names_in_body(body: bytes, matches: Found) -> Iterator[bytes]:
     """Yield the mails that a body links to, and the commits that it says it fixes."""
-    for end in found.get(LINK, ())[:_LINKS]:
+    for end in matches.get(LINK, ())[:_LINKS]:
         yield from _linked(body, end)
-    for end in found.get(FIXES, ()):
+    for end in matches.get(FIXES, ()):
         if sha := _SHA.match(body, end):
             yield key_of_commit(sha[1])
 
@@ -428,9 +437,9 @@ def _key_of_title(subject: bytes) -> bytes:
     return b"title " + title.rstrip(b'"')
 
 
-def _values(raw: bytes, found: Found, sign: int, end: int) -> list[bytes]:
+def _values(raw: bytes, matches: Found, sign: int, end: int) -> list[bytes]:
     """Return the values of a header field, still folded."""
-    return [_value(raw, start, end) for start in found[sign] if start < end] if sign in found else []
+    return [_value(raw, start, end) for start in matches[sign] if start < end] if sign in matches else []
 
 
 def _value(raw: bytes, start: int, end: int) -> bytes:
@@ -441,16 +450,16 @@ def _value(raw: bytes, start: int, end: int) -> bytes:
     return raw[start : stop if stop >= 0 else end]
 
 
-def _own_ids(raw: bytes, found: Found, end: int) -> list[bytes]:
+def _own_ids(raw: bytes, matches: Found, end: int) -> list[bytes]:
     """Return the Message-ID of a mail; hostile mail may have several, of which the first counts."""
-    return [each for value in _values(raw, found, MESSAGE_ID, end) for each in _ids_in(value)]
+    return [message_id for value in _values(raw, matches, MESSAGE_ID, end) for message_id in _ids_in(value)]
 
 
-def _answered_ids(raw: bytes, found: Found, end: int) -> list[bytes]:
+def _answered_ids(raw: bytes, matches: Found, end: int) -> list[bytes]:
     """Return the Message-IDs of the mails that it answers, each once."""
     ids: list[bytes] = []
     for sign in _ANSWERING:
-        for value in _values(raw, found, sign, end):
+        for value in _values(raw, matches, sign, end):
             ids += _ids_in(value)
     return list(dict.fromkeys(ids))
 
@@ -461,20 +470,24 @@ def _ids_in(value: bytes) -> list[bytes]:
         return []
     value = value[:_LONGEST_FIELD]
     ids = _ID.findall(value.translate(None, _BLANKS)) or _BARE_ID.findall(value)  # an id may be folded in its middle
-    return ids if value.isascii() else [to_text(each.decode("utf-8", "surrogateescape")).encode() for each in ids]
+    return (
+        ids
+        if value.isascii()
+        else [to_text(message_id.decode("utf-8", "surrogateescape")).encode() for message_id in ids]
+    )
 
 
-def _subject(raw: bytes, found: Found, end: int) -> bytes:
-    start = found[SUBJECT][0] if SUBJECT in found else end
+def _subject(raw: bytes, matches: Found, end: int) -> bytes:
+    start = matches[SUBJECT][0] if SUBJECT in matches else end
     value = _value(raw, start, end) if start < end else b""
     if b"=?" in value or not value.isascii():
         return decode(value.decode("utf-8", "surrogateescape")).encode()
     return b" ".join(value.split())
 
 
-def _closes_something(body: bytes, found: Found) -> bool:
+def _closes_something(body: bytes, matches: Found) -> bool:
     """Whether a trailer links to a mail that is not a build report; those have lists of their own (oe-kbuild-all)."""
-    for offset in found.get(LINK, ())[:_LINKS]:
+    for offset in matches.get(LINK, ())[:_LINKS]:
         line = body.rfind(b"\n", 0, offset) + 1
         if _CLOSES.match(body, line) and b"kbuild" not in body[offset : offset + 60]:
             return True

@@ -1,8 +1,15 @@
-"""public-inbox epochs: git repositories in which each commit adds one mail.
+"""public-inbox archives: git repositories in which each commit adds one mail, and their mirrors.
 
 public-inbox-v2-format(5): the mail is the file `m`, a removal the file `d`. public-inbox-v1-format(5): the mail is a
-file named by a digest of its Message-ID. One `git log` names the mails, one `git cat-file --batch` unpacks them
-in parallel with us. A second unpacker was measured, and is slower on two cores.
+file named by a digest of its Message-ID. An inbox has *epochs* (git/0.git, git/1.git, …), each of which is a source.
+One `git log` names the mails, one `git cat-file --batch` unpacks them in parallel with us. A second unpacker was
+measured, and is slower on two cores.
+
+The cursor of an epoch is a *checkpoint*: the commits up to which it was read, sparser into the past, as history may
+change. After a purge has rewritten history, reading resumes at the newest of them that is still in it.
+
+To update a mirror, its newest epoch is fetched, and the epochs that follow it are cloned, each of which appears under
+its name when it is complete.
 """
 
 from __future__ import annotations
@@ -25,7 +32,7 @@ from bot.errors import Busy, Unreadable
 from bot.git import repository
 from tracker.domain.text import counted
 
-# --- A checkpoint: the commits up to which an epoch was read, sparser into the past, as history may change. Pure ---
+# --- Checkpoints ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +78,7 @@ class ReadCheckpoint:
         return ReadCheckpoint()
 
 
-# --- public-inbox epochs: git repositories in which each commit adds one mail ---
-# public-inbox-v2-format(5): the mail is the file `m`, a removal the file `d`. public-inbox-v1-format(5): the mail is a
-# file named by a digest of its Message-ID. One `git log` names the mails, one `git cat-file --batch` unpacks them
-# in parallel with us. A second unpacker was measured, and is slower on two cores.
+# --- Epochs ---
 
 _SLICE = 256  # mails named to the unpacker at once
 _PIPE = 1 << 20  # bytes of pipe buffer between two processes; the kernel may give less
@@ -88,8 +92,8 @@ def epochs(path: Path) -> list[Path]:
     """Return the epochs of an inbox directory (git/0.git, git/1.git, …) in order, or `path` if it is one."""
     if repository.is_repository(path):
         return [path]
-    numbered = [each for each in (path / "git").glob("*.git") if each.stem.isdecimal()]
-    return sorted(numbered, key=lambda each: int(each.stem))
+    numbered = [epoch for epoch in (path / "git").glob("*.git") if epoch.stem.isdecimal()]
+    return sorted(numbered, key=lambda epoch: int(epoch.stem))
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +320,7 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-# --- Update mirrors of public-inbox archives: `git fetch` the newest epoch, and clone the epochs that follow it ---
+# --- Mirrors ---
 
 _NUMBERED = re.compile(r"(?P<base>.*/)(?P<number>\d{1,4})(?P<end>(?:\.git)?)/?\Z")
 _MOST_NEW = 100  # epochs at once
@@ -352,22 +356,22 @@ def fetch(path: Path, timeout: float) -> None:
 
     Raises Unreadable with the epoch that could not be fetched.
     """
-    known = epochs(path)
-    for epoch in known[-1:] if _is_inbox(path) else known:  # older epochs of an inbox are complete
+    clones = epochs(path)
+    for epoch in clones[-1:] if _is_inbox(path) else clones:  # older epochs of an inbox are complete
         if _remote(epoch):
             repository.run(epoch, *_LOW_SPEED_LIMIT, "fetch", "--quiet", "origin", timeout=timeout)
 
 
 def next_epoch(path: Path, timeout: float = 120.0) -> NextEpoch | None:
     """Return the epoch after the newest of an inbox, if its remote has one. `timeout`: seconds for the server."""
-    known = epochs(path) if _is_inbox(path) else []
-    found = _NUMBERED.fullmatch(_remote(known[-1])) if known else None
-    if not found or int(found["number"]) != int(known[-1].stem):
+    clones = epochs(path) if _is_inbox(path) else []
+    match = _NUMBERED.fullmatch(_remote(clones[-1])) if clones else None
+    if not match or int(match["number"]) != int(clones[-1].stem):
         return None
-    number = int(known[-1].stem) + 1
-    url = f"{found['base']}{number}{found['end']}"
+    number = int(clones[-1].stem) + 1
+    url = f"{match['base']}{number}{match['end']}"
     try:
-        repository.run(known[-1], *_LOW_SPEED_LIMIT, "ls-remote", "--quiet", "--heads", "--", url, timeout=timeout)
+        repository.run(clones[-1], *_LOW_SPEED_LIMIT, "ls-remote", "--quiet", "--heads", "--", url, timeout=timeout)
     except Unreadable:
         return None
     return NextEpoch(url, path / "git" / f"{number}.git")

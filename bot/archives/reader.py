@@ -1,6 +1,16 @@
-"""Read a source into the database: stage one looks at bytes only, stage two files what passed, many per transaction.
+"""Read an archive into the database, from where it was left.
 
-A bad mail affects no other (DESIGN rule 6): it is stored whole with its error, and the cursor moves on.
+Stage one looks at bytes only (prefilter.py), stage two files what passed (batch.py), many mails per transaction, and
+the cursor is saved in the same transaction. A bad mail affects no other (DESIGN rule 6): it is stored whole with its
+error, and the cursor moves on.
+
+The first mails of an epoch are looked at here, the rest in a process of its own, ahead of the filing. git unpacks on
+one core; looking at the bytes takes about as long again, and so does filing where robots post: done by one process
+they would wait for each other. What is found does not depend on who looks, since what is tracked is asked only here,
+mail by mail, in the order of the archive (`Prefilter.decide`).
+
+`read_mirror` makes one pass over a configured archive: lease, fetch, read, release. Whatever fails is stored, and
+shown in the review queue.
 """
 
 from __future__ import annotations
@@ -40,11 +50,7 @@ from tracker.models import Archive, Message, Mirror, OutgoingMail, RawMessage, R
 from tracker.services import database
 from tracker.services.database import Lock
 
-# --- The first look at an epoch's mails: the first ones here, the rest in a process of its own, ahead of the filing
-# ---
-# git unpacks on one core. Looking at the bytes takes about as long again, and so does filing where robots post: done by
-# one process they would wait for each other. What is found does not depend on who looks, since what is tracked is asked
-# only here, mail by mail, in the order of the archive (`Prefilter.judge`).
+# --- The first look ---
 
 FEW = 500  # mails that are looked at here: a process costs more
 _AT_ONCE = 250  # mails sent at once
@@ -171,8 +177,8 @@ def _to_send(mails: Sequence[Prefiltered], passed: Sequence[bool]) -> _Sent:
     """Return the fields of mails, without the bytes of those that did not pass, but for the last one."""
     passed = [*passed[:-1], *(True for _ in mails[-1:])]
     return [
-        (each.position, each.read_to, each.size, each.raw if sent else None, *_fields(each.look))
-        for each, sent in zip(mails, passed, strict=True)
+        (mail.position, mail.read_to, mail.size, mail.raw if sent else None, *_fields(mail.look))
+        for mail, sent in zip(mails, passed, strict=True)
     ]
 
 
@@ -180,9 +186,7 @@ def _fields(look: Look) -> tuple[list[bytes], list[bytes], bool, bool]:
     return look.names, look.own, look.ours, look.may_be_report
 
 
-# --- Read a source into the database: stage one looks at bytes only, stage two files what passed, many per
-# transaction ---
-# A bad mail affects no other (DESIGN rule 6): it is stored whole with its error, and the cursor moves on.
+# --- Reading a source ---
 
 EVERY = 2.0  # seconds of reading that a crash may lose
 MOST = 500  # mails filed per transaction
@@ -235,8 +239,8 @@ def _read(
         archive.cursor = "" if again else source.resume(archive.cursor)
         reading = _Reading(source, archive, settings, now, lease)
         try:
-            for each in reading.mails(goal) if not done else ():
-                if reading.take(each) if each else reading.use_wait():
+            for mail in reading.mails(goal) if not done else ():
+                if reading.take(mail) if mail else reading.use_wait():
                     progress(reading.tally.seen)
         except (Unreadable, OSError):
             reading.flush()  # save what was read before the failure
@@ -345,7 +349,7 @@ class _Reading:
             assert isinstance(self.source, EpochSource)
             self.passed += [Passed(mail, Passes.TRACKED) for mail in self.source.at(self.unsent)]
         self.filer.settings.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now)
-        self.passed = [parsed(each, self.filer.settings) for each in self.passed]
+        self.passed = [parsed(candidate, self.filer.settings) for candidate in self.passed]
 
     def _take(self) -> ReadTally:
         """File what passed, and what the index finds by the names that matter now."""
@@ -354,8 +358,8 @@ class _Reading:
         # Track what others have filed in the meantime
         newest = newest_names()
         newer = {name: _rows_since(name, self.learnt.get(name, 0)) for name in NAMED}
-        keys = [key_of_message(each) for each in newer["message"].values_list("message_id", flat=True)]
-        keys += [key_of_message(each) for each in newer["sent"].values_list("message_id", flat=True)]
+        keys = [key_of_message(message_id) for message_id in newer["message"].values_list("message_id", flat=True)]
+        keys += [key_of_message(message_id) for message_id in newer["sent"].values_list("message_id", flat=True)]
         for sha, title in newer["report"].values_list("culprit__sha", "culprit__title"):
             keys += keys_of_culprit(sha, title)
         for key in keys:
@@ -380,8 +384,8 @@ class _Reading:
             chunk = positions[start : start + AT_ONCE]
             stored = RawMessage.objects.filter(archive=self.archive, position__in=chunk)
             done = stored.filter(Q(message__isnull=False) | ~Q(error="") | ~Q(erased_at=None))  # or in quarantine
-            known = set(done.values_list("position", flat=True))
-            chunk = [each for each in chunk if each not in known]
+            handled = set(done.values_list("position", flat=True))
+            chunk = [position for position in chunk if position not in handled]
             yield [Passed(mail, Passes.NAMED) for mail in self.source.at(chunk)]
 
     def _save(self, tally: ReadTally) -> None:
@@ -392,7 +396,7 @@ class _Reading:
         archive.kept += tally.kept
         if self.last:
             moments = (archive.newest_at, parse(head_of(self.newest) + b"\n\n").date)
-            archive.newest_at = max((each for each in moments if each), default=None)
+            archive.newest_at = max((moment for moment in moments if moment), default=None)
         archive.save(update_fields=["cursor", "seen", "kept", "newest_at", "read_at", "error", "searched"])
         self.tally += tally
         self.saved = self.tally.seen
@@ -415,22 +419,23 @@ def _newest(name: str) -> list[int]:
 
 def _check(name: str, newest: int) -> tuple[int, int]:
     rows = NAMED[name]._default_manager.filter(pk__gt=newest - WINDOW, pk__lte=newest)
-    found = rows.aggregate(number=Count("pk"), total=Sum("pk"))
-    return found["number"], int(found["total"] or 0)  # PostgreSQL sums up to a Decimal
+    totals = rows.aggregate(number=Count("pk"), total=Sum("pk"))
+    return totals["number"], int(totals["total"] or 0)  # PostgreSQL sums up to a Decimal
 
 
-def _rows_since(name: str, known: Sequence[int] | int) -> QuerySet[Model]:
+def _rows_since(name: str, checkpoint: Sequence[int] | int) -> QuerySet[Model]:
     """Return the rows of a table that are not known. One that is committed after another with a higher key is among
     them: the rows up to that key are others then.
     """
-    newest, *check = known if isinstance(known, Sequence) else (known,)  # as releases before 1.1 stored it
+    newest, *check = (
+        checkpoint if isinstance(checkpoint, Sequence) else (checkpoint,)
+    )  # as releases before 1.1 stored it
     is_complete = tuple(check) == _check(name, newest)
     rows = NAMED[name]._default_manager.order_by("pk")
     return rows.filter(pk__gt=newest if is_complete else newest - WINDOW)
 
 
-# --- One pass over a configured archive: lease, fetch, read, release. Whatever fails is stored, and shown on
-# `/inbox/` ---
+# --- Configured archives ---
 
 _MOST_DOUBLED = 5  # times
 _REMOTE_EPOCH = 30.0  # seconds for asking whether there is a new epoch
@@ -493,7 +498,7 @@ def read_mirror(address: str, settings: BotSettings, now: datetime, patience: Mi
 
 def forget_others(addresses: Iterable[str]) -> None:
     """Forget the archives that are not in PERFWORK_ARCHIVES any more, so that nobody is told that they stand still."""
-    Mirror.objects.exclude(path__in=[shown(each) for each in addresses]).delete()
+    Mirror.objects.exclude(path__in=[shown(address) for address in addresses]).delete()
 
 
 def _fetch_and_read(

@@ -1,4 +1,12 @@
-"""File a robot's report in the database: its culprit's report, its findings, and all rows of its tables."""
+"""File a robot's report: its culprit's report, its findings, and all rows of its tables.
+
+One culprit, one report. A mail is *sure* if its sender is proven and it has no inconsistencies. Any other creates a
+held report and adds no findings to one that exists, nor, unproven, any people. A sure one releases a report that was
+held for that. Titles and authors that git or a lab has told stay.
+
+Since mails are read in any order, `import_again` makes a report anew from all robot reports about its culprit: the
+first sure one gives the headline, else the first proven one, else the first; the first proven one names the author.
+"""
 
 from __future__ import annotations
 
@@ -103,10 +111,10 @@ def import_again(report: Report, reports: Sequence[tuple[RobotReport, bool, Read
     is proven. The first one that is proven and has no inconsistencies gives the headline, else the first that is
     proven, else the first; the first one that is proven names the author. While none is sure, the report is held.
     """
-    proven = [each for each in reports if each[1]]
+    proven = [entry for entry in reports if entry[1]]
     if proven:
         _set_author(report.culprit, _people(proven[0][2], settings)[0])
-    sure = [each for each in proven if not each[0].unsure]
+    sure = [entry for entry in proven if not entry[0].unsure]
     chosen = sure or proven[:1] or list(reports[:1])
     if chosen and not sure and is_provisional(report):
         _hold(report, *chosen[0], settings)
@@ -158,8 +166,8 @@ def _set_author(culprit: Commit, to: Sequence[Address]) -> None:
 
     The robot writes To the author alone, and Cc everybody else (seen in all 56 reports of 2019-2026).
     """
-    known = culprit.author_email and not culprit.author_from_report
-    if known or len(to) != 1 or not is_of_a_person(to[0].email):
+    is_known = culprit.author_email and not culprit.author_from_report
+    if is_known or len(to) != 1 or not is_of_a_person(to[0].email):
         return
     culprit.author_name, culprit.author_email, culprit.author_from_report = to[0].name[:300], to[0].email, True
     culprit.save(update_fields=["author_name", "author_email", "author_from_report"])
@@ -171,7 +179,9 @@ def _people(reading: Reading, settings: BotSettings) -> tuple[list[Address], lis
     to = mail.to if trust.covers("to") or not trust.proven else ()
     cc = mail.cc if trust.covers("cc") or not trust.proven else ()
     robots = settings.robots
-    return [each for each in to if each.email not in robots], [each for each in (*to, *cc) if each.email not in robots]
+    return [address for address in to if address.email not in robots], [
+        address for address in (*to, *cc) if address.email not in robots
+    ]
 
 
 def events_of(mail: ParsedMail, robot_report: RobotReport, at: datetime) -> list[EventData]:
@@ -213,8 +223,8 @@ def add_findings(report: Report, robot_report: RobotReport) -> None:
         **_sides(robot_report.old, robot_report.new),
     )
     catalog.add_finding(headline)
-    for impact, found in zip(robot_report.additional, robot_report.impact_rows, strict=True):
-        table, row = found or (None, None)
+    for impact, pair in zip(robot_report.additional, robot_report.impact_rows, strict=True):
+        table, row = pair or (None, None)
         catalog.add_finding(
             Finding(
                 report=report,

@@ -1,4 +1,12 @@
-"""A folder on an IMAP server (RFC 3501), for lists without a mirror: `imaps://user:password@host/folder`."""
+"""Archives on servers: an IMAP folder, a news group, and a thread on a lore server.
+
+IMAP (RFC 3501) and NNTP are for lists without a mirror: `imaps://user:password@host/folder`, `nntp://host/group`,
+`nntps://user:password@host:563/group`. Both resume: a folder after a UID, as long as its UIDVALIDITY is the same, a
+group after an article's number. A name, which is stored and shown, has no password in it.
+
+A thread is fetched by Message-ID with the library that b4 uses. A server's error raises Unreadable: nothing may be
+skipped for that.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +26,7 @@ from urllib.parse import SplitResult, unquote
 from bot.archives.files import LIMIT, RawMail, SnapshotSource, read_mbox
 from bot.errors import Unreadable
 
-# --- A folder on an IMAP server (RFC 3501), for lists without a mirror: `imaps://user:password@host/folder` ---
+# --- IMAP ---
 
 _TIMEOUT = 60.0
 _PORTS = {"imap": 143, "imaps": 993}
@@ -69,15 +77,15 @@ class ImapSource:
 
     def _uids(self, server: imaplib.IMAP4, first: int, last: int) -> list[int]:
         """Return the UIDs in a range; imaplib reads at most a million bytes per answer."""
-        found = self._answer(server, "SEARCH", f"UID {first}:{last}")[0]
-        numbers = found.split() if isinstance(found, bytes) else []
+        answer = self._answer(server, "SEARCH", f"UID {first}:{last}")[0]
+        numbers = answer.split() if isinstance(answer, bytes) else []
         return sorted(uid for uid in map(int, numbers) if first <= uid <= last)
 
     def _fetch(self, server: imaplib.IMAP4, uids: list[int], validity: str) -> Iterator[RawMail]:
         """Yield mails in the order of their UIDs, which the cursor needs; of very large ones only the beginning."""
         response = self._answer(server, "FETCH", ",".join(map(str, uids)), "(UID RFC822.SIZE)")
-        lines = [each for each in response if isinstance(each, bytes)]
-        large = {int(uid[1]) for each in lines if (uid := _UID.search(each)) and _size(each) > LIMIT}
+        lines = [line for line in response if isinstance(line, bytes)]
+        large = {int(uid[1]) for line in lines if (uid := _UID.search(line)) and _size(line) > LIMIT}
         for is_large, group in groupby(uids, key=large.__contains__):
             part = f"BODY.PEEK[]<0.{LIMIT}>" if is_large else "BODY.PEEK[]"
             mails = _bodies(self._answer(server, "FETCH", ",".join(map(str, group)), f"(UID {part})"))
@@ -119,23 +127,22 @@ def _mailbox_number(server: imaplib.IMAP4, name: str) -> str:
 
 
 def _size(line: bytes) -> int:
-    found = _SIZE.search(line)
-    return int(found[1]) if found else 0
+    match = _SIZE.search(line)
+    return int(match[1]) if match else 0
 
 
 def _bodies(response: list[Any]) -> dict[int, bytes]:
     """Return the bodies by UID, which may stand before a body or after it (RFC 3501 section 7.4.2: in any order)."""
     mails: dict[int, bytes] = {}
-    for each, following in pairwise([*response, b""]):
-        if isinstance(each, tuple):
+    for item, following in pairwise([*response, b""]):
+        if isinstance(item, tuple):
             after = following if isinstance(following, bytes) else b""
-            if uid := _UID.search(each[0]) or _UID.search(after):
-                mails[int(uid[1])] = each[1]
+            if uid := _UID.search(item[0]) or _UID.search(after):
+                mails[int(uid[1])] = item[1]
     return mails
 
 
-# --- A group on a news server, for lists without a mirror: `nntp://host/group`,
-# `nntps://user:password@host:563/group` ---
+# --- NNTP ---
 
 with warnings.catch_warnings():  # the stdlib's until Python 3.12; from 3.13 on the same module from PyPI
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -212,7 +219,7 @@ class NntpSource:
             raise Unreadable(f"{self.name}: {' '.join(str(error).split())[:200] or 'connection closed'}") from error
 
 
-# --- Fetch a thread by Message-ID from a lore server, with the library that b4 uses ---
+# --- Threads of lore ---
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,12 @@
-"""Open archives: detect the format of a path or URL, and return sources of raw mail, each with a cursor.
+"""Open an archive: recognise the format of a path or URL, and return its sources of raw mail.
+
+A *source* is one archive to read: an epoch, a file, a folder, a group. Its *cursor* says how far it was read, in a
+format of its own. Names, which are stored and shown, and error messages never contain a password.
 
 To add a format: a file with a class like `Source`, a line in `open_sources`, a test in
 tests/bot/archives/test_archives.py.
+
+`find_patch_mail` finds the mail that posted a commit as a patch, by its patch-id on a lore server, like `b4 dig`.
 """
 
 from __future__ import annotations
@@ -22,10 +27,6 @@ from bot.errors import Unreadable
 from bot.git import repository
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import PatchMail, bare_title, is_answer
-
-# --- Open archives: detect the format of a path or URL, and return sources of raw mail, each with a cursor ---
-# To add a format: a file with a class like `Source`, a line in `open_sources`, a test in
-# tests/bot/archives/test_archives.py.
 
 _NO_ADDRESS = "not a valid URL; in a password write # / ? [ @ : as %23 %2F %3F %5B %40 %3A"
 
@@ -96,11 +97,11 @@ def open_sources(name: str) -> list[Source]:
         return [FileSource(path, printable(path))]
     if is_maildir(path):
         return [MaildirSource(path, printable(path))]
-    if found := epochs(path):
-        for epoch in found:
+    if clones := epochs(path):
+        for epoch in clones:
             if not repository.is_repository(epoch):
                 raise Unreadable(f"{epoch}: not a git repository; clone the epoch again")
-        return [EpochSource(epoch, printable(epoch)) for epoch in found]
+        return [EpochSource(epoch, printable(epoch)) for epoch in clones]
     raise Unreadable(
         f"{name}: not a mail archive; expected a public-inbox (git/0.git), one epoch, a Maildir (cur/, new/), an mbox"
         " or a mail"
@@ -131,7 +132,7 @@ def thread_source(server: str, message_id: str) -> Source:
     return ThreadSource(server, message_id)
 
 
-# --- Find the mail that posted a commit as a patch, by its patch-id on a lore server, like `b4 dig` ---
+# --- The mail of a patch ---
 
 MOST = 50  # postings of one patch
 _PATCH_ID = re.compile(r"[0-9a-f]{40}\Z")
@@ -149,14 +150,14 @@ def find_patch_mail(server: str, patch_id: str, title: str) -> PatchMail | None:
 
     node = liblore.LoreNode(server, follow_upstream=False, request_timeout=(5.0, 30.0))
     try:
-        found = node.get_mbox_by_query(f"patchid:{patch_id}")
+        mbox = node.get_mbox_by_query(f"patchid:{patch_id}")
     except (liblore.LibloreError, LookupError, OSError) as error:
         if isinstance(error, liblore.RemoteError) and "404" in str(error):
             return None
         raise Unreadable(f"{server}: patch-id {patch_id[:12]}: {' '.join(str(error).split())[:300]}") from error
     finally:
         node.close()
-    return chosen(_mails(found), title)
+    return chosen(_mails(mbox), title)
 
 
 def chosen(mails: Sequence[ParsedMail], title: str) -> PatchMail | None:
@@ -178,4 +179,4 @@ def _mails(mbox: bytes) -> list[ParsedMail]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "found.mbox"
         file.write_bytes(mbox)
-        return [parse(each.raw) for each, _ in zip(read_mbox(file), range(MOST), strict=False)]
+        return [parse(mail.raw) for mail, _ in zip(read_mbox(file), range(MOST), strict=False)]

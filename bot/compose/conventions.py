@@ -1,4 +1,9 @@
-"""Thread our mail: as a reply to a patch, as a reply to our own report, or as a new thread. Pure."""
+"""The conventions of our mail: subject form, lists, limits, Message-IDs, threading, directives. Pure.
+
+A Message-ID is fixed when a mail is composed, readable and unique. A mail replies to a patch or to our own report, or
+begins a thread. Foreign text is escaped where programs would act on it, always at the start of a line: b4 collects
+`Tested-by:` from replies, regzbot reads `#regzbot`, other robots `commit:`.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,6 @@ from enum import StrEnum
 from bot.mail.message import is_message_id
 from bot.mail.patches import find_links
 from bot.mail.settings import BotSettings
-
-# --- The conventions of our mail, from the settings: subject form, lists and limits. Pure ---
 
 WIDTH = 78  # columns of our text: fits an 80-column terminal when quoted once
 
@@ -55,7 +58,7 @@ class Conventions:
 DEFAULT = Conventions()
 
 
-# --- Our Message-IDs: fixed when a mail is composed, readable and unique ---
+# --- Message-IDs ---
 
 
 def message_id(at: datetime, tag: str, settings: BotSettings, purpose: str = "") -> str:
@@ -69,7 +72,7 @@ def message_id(at: datetime, tag: str, settings: BotSettings, purpose: str = "")
     return f"{at:%Y%m%d%H%M}.{mark}{tag[:8]}-{local}@{domain}"
 
 
-# --- Thread our mail: as a reply to a patch, as a reply to our own report, or as a new thread. Pure ---
+# --- Threading ---
 
 MOST = 30  # ids in References: the first one and the last others (RFC 5322 section 3.6.4 sets no limit)
 _PATCH_LINK = re.compile(r"https?://patch\.msgid\.link/", re.I)
@@ -88,7 +91,9 @@ def reply_position(message_id: str, references: Iterable[str] = ()) -> ThreadPos
     """Return the threading of a reply to a mail, which has these References itself."""
     if not is_message_id(message_id):
         return ThreadPosition()
-    above = tuple(dict.fromkeys(each for each in references if is_message_id(each) and each != message_id))
+    above = tuple(
+        dict.fromkeys(reference for reference in references if is_message_id(reference) and reference != message_id)
+    )
     if len(above) >= MOST:
         above = (above[0], *above[-(MOST - 2) :])
     return ThreadPosition(message_id, (*above, message_id))
@@ -100,7 +105,7 @@ def patch_mail(trailers: Iterable[tuple[str, str]]) -> str:
     Maintainers' tools add it as the last Link when they apply a patch (Documentation/maintainer/configure-git.rst). A
     Link right after `Reported-by:` or `Closes:` points to a bug report, and one with "[1]" to a reference of the text.
     """
-    found = ""
+    mail_id = ""
     before = ""
     for tag, value in trailers:
         if tag.strip().lower() == "link":
@@ -108,13 +113,12 @@ def patch_mail(trailers: Iterable[tuple[str, str]]) -> str:
             if ids and _PATCH_LINK.match(value.strip()):
                 return ids[0]
             if ids and before not in _ABOUT and not re.search(r"[\[#]\s*\d", value.partition(" ")[2]):
-                found = ids[0]
+                mail_id = ids[0]
         before = tag.strip().lower()
-    return found
+    return mail_id
 
 
-# --- Escape foreign text that programs would act on: trailers, commands, commit lines. Pure ---
-# b4 collects `Tested-by:` from replies, regzbot reads `#regzbot`, other robots `commit:`; all at the start of a line.
+# --- Directives ---
 
 _OBEYED = re.compile(
     r"#\w|[a-z][a-z-]{0,40}-by\s*:|(?:closes|link|fixes|cc|bug|message-id|reverts|commit|from|subject|date)\s*:", re.I

@@ -1,4 +1,12 @@
-"""Checks of a report mail: whether subject, text and tables state what was measured, for the right commit."""
+"""The lint of a mail before it enters the outbox: a mail with a fault is held, for that reason.
+
+The mail is parsed as its recipients will, and compared with what it should say. Every mail is checked for its
+recipients, headers and form; a report mail also for whether subject, text and tables state what was measured, for the
+right commit. A fault is one sentence.
+
+To add a check: write a generator that takes a `LintContext` and yields sentences, name it in `EVERY_CHECKS` or, if it
+is for report mails, in `CHECKS`, and add a seeded fault to tests/bot/compose/test_lint.py.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +30,6 @@ from bot.robot_reports.report import RobotReport, find_report
 from tracker.domain.events import Verdict
 from tracker.domain.statistics import verdict_of
 from tracker.domain.text import article
-
-# --- The input of a check: an outgoing mail, how its recipients will read it, and what it should say ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +64,16 @@ def names_in(report: ReportData) -> Iterator[str]:
         report.good,
         report.bad,
     )
-    yield from (report.raw, report.test_text, report.test_url, *(each.ref for each in report.rechecks))
+    yield from (report.raw, report.test_text, report.test_url, *(recheck.ref for recheck in report.rechecks))
     yield from (text for pair in report.artifacts for text in pair)
     build = report.build
     yield from (build.kconfig, build.compiler, build.rootfs, build.cmdline, build.config_url)
-    for each in report.findings:
-        yield from (each.metric, each.suite, each.machine, each.machine_text, each.unit)
-        yield from (*each.params.keys(), *each.params.values())
+    for finding in report.findings:
+        yield from (finding.metric, finding.suite, finding.machine, finding.machine_text, finding.unit)
+        yield from (*finding.params.keys(), *finding.params.values())
 
 
-# --- Checks of every outgoing mail: its recipients, headers and form ---
+# --- Every mail ---
 
 MAX_BYTES = 100_000
 MAX_LINE = 998  # RFC 5322 section 2.1.1
@@ -104,18 +110,18 @@ def _addresses(context: LintContext) -> Iterator[str]:
     everybody = [*mail.to, *mail.cc]
     if not mail.to:
         yield "no recipients: the author's address is unusable and no list is set"
-    for each in everybody:
-        if not is_address(each.email):
-            yield f"{one_line(each.email, 80)!r} is not a valid address"
-        elif is_forbidden(each.email):
-            yield f"{each.email}: must never get a report"
-        elif context.settings.is_own(each.email):
-            yield f"{each.email} is our own address: the bot would mail itself"
-    if len({each.email for each in everybody}) < len(everybody):
+    for address in everybody:
+        if not is_address(address.email):
+            yield f"{one_line(address.email, 80)!r} is not a valid address"
+        elif is_forbidden(address.email):
+            yield f"{address.email}: must never get a report"
+        elif context.settings.is_own(address.email):
+            yield f"{address.email} is our own address: the bot would mail itself"
+    if len({address.email for address in everybody}) < len(everybody):
         yield "a recipient is listed twice"
     if len(everybody) > context.conventions.most_people:
         yield f"{len(everybody)} recipients: too many"
-    if [each.email for each in context.read.recipients] != [each.email for each in everybody]:
+    if [address.email for address in context.read.recipients] != [address.email for address in everybody]:
         yield "To and Cc do not parse as intended"
 
 
@@ -155,9 +161,9 @@ def _body(context: LintContext) -> Iterator[str]:
         yield f"it is larger than {MAX_BYTES // 1000} kB"
     if control := _CONTROL.search(body):
         yield f"it contains a control character, U+{ord(control[0]):04X}"
-    for found in _PLACEHOLDER.finditer(body):
-        if not any(found[0] in text for text in context.foreign):
-            yield f"a placeholder was not filled in: {found[0]}"
+    for match in _PLACEHOLDER.finditer(body):
+        if not any(match[0] in text for text in context.foreign):
+            yield f"a placeholder was not filled in: {match[0]}"
             break
     if not body.isascii() and b'charset="utf-8"' not in context.raw:
         yield "the charset is not declared"
@@ -195,7 +201,7 @@ def _sections(context: LintContext) -> Iterator[str]:
 EVERY_CHECKS: tuple[Check, ...] = (_addresses, _sender, _ids, _date, _body, _width, _obeyed, _sections)
 
 
-# --- Checks of a report mail: whether subject, text and tables state what was measured, for the right commit ---
+# --- Report mails ---
 
 _ROUNDING = 0.06  # percentage points: both numbers are printed with one decimal
 
@@ -218,10 +224,15 @@ def _people(context: LintContext) -> Iterator[str]:
     """Somebody gets it who can answer: a list alone does not, where the author's address can't be reached."""
     assert context.expected
     recipients, author = context.mail.recipients, context.expected.author.email
-    if any(not each.is_list for each in (*recipients.to, *recipients.cc)):
+    if any(not recipient.is_list for recipient in (*recipients.to, *recipients.cc)):
         return
     dead = next(
-        (each for each in recipients.left_out if each.email == author and each.why.startswith(UNREACHABLE)), None
+        (
+            recipient
+            for recipient in recipients.left_out
+            if recipient.email == author and recipient.why.startswith(UNREACHABLE)
+        ),
+        None,
     )
     if dead:
         yield f"nobody would get it who can answer: {dead.email} is left out: {dead.why}"
@@ -320,10 +331,7 @@ def _culprit(context: LintContext) -> Iterator[str]:
 CHECKS: tuple[Check, ...] = (_subject, _people, _numbers, _tables, _verdict, _tags, _culprit)
 
 
-# --- The lint of a mail before it enters the outbox. A mail with a fault is held, with the fault as the reason ---
-# The mail is parsed as its recipients will, and compared with what it should say. To add a check: write a generator
-# that takes a `LintContext` and yields sentences in every_mail.py or reports.py, name it in `CHECKS` there, and add a
-# seeded fault to tests/bot/compose/test_lint.py.
+# --- The lint ---
 
 MOST_FAULTS = 10  # listed for one mail
 
@@ -349,5 +357,5 @@ def faults(
     names = tuple(names_in(expected) if expected else foreign)
     context = LintContext(mail, raw, read, settings, conventions, now, names, expected, report)
     checks = (*EVERY_CHECKS, *(CHECKS if expected else ()))
-    found = (fault for check in checks for fault in check(context))
-    return tuple(fault for fault, _ in zip(found, range(MOST_FAULTS), strict=False))
+    all_faults = (fault for check in checks for fault in check(context))
+    return tuple(fault for fault, _ in zip(all_faults, range(MOST_FAULTS), strict=False))

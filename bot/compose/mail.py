@@ -52,16 +52,16 @@ class ComposedMail:
 
     @property
     def to(self) -> tuple[Address, ...]:
-        return tuple(each.address for each in self.recipients.to)
+        return tuple(recipient.address for recipient in self.recipients.to)
 
     @property
     def cc(self) -> tuple[Address, ...]:
-        return tuple(each.address for each in self.recipients.cc)
+        return tuple(recipient.address for recipient in self.recipients.cc)
 
     @property
     def envelope(self) -> tuple[str, ...]:
         """The envelope's addresses, without duplicates."""
-        return tuple(dict.fromkeys(each.email for each in (*self.to, *self.cc)))
+        return tuple(dict.fromkeys(address.email for address in (*self.to, *self.cc)))
 
 
 def to_bytes(mail: ComposedMail) -> bytes:
@@ -71,13 +71,13 @@ def to_bytes(mail: ComposedMail) -> bytes:
     message["Date"] = format_datetime(mail.date)
     message["From"] = _header_address(mail.sender)
     message["Reply-To"] = _header_address(mail.reply_to)
-    message["To"] = [_header_address(each) for each in mail.to]
+    message["To"] = [_header_address(address) for address in mail.to]
     if mail.cc:
-        message["Cc"] = [_header_address(each) for each in mail.cc]
+        message["Cc"] = [_header_address(address) for address in mail.cc]
     message["Subject"] = for_header(mail.subject, 500)
     if mail.in_reply_to:
         message["In-Reply-To"] = f"<{mail.in_reply_to}>"
-        message["References"] = " ".join(f"<{each}>" for each in mail.references)
+        message["References"] = " ".join(f"<{reference}>" for reference in mail.references)
     message["Auto-Submitted"] = mail.submitted
     message["X-Perfwork-Report"] = mail.report_tag
     mailto = f"<mailto:{mail.reply_to.email}?subject=unsubscribe>"  # RFC 2369
@@ -87,8 +87,10 @@ def to_bytes(mail: ComposedMail) -> bytes:
     message.set_content(mail.body, charset="utf-8", cte="7bit" if mail.body.isascii() else "8bit")
     # The library picks a random boundary; ours is fixed, so that the same mail gives the same bytes.
     boundary = f"=_{hashlib.sha256(mail.message_id.encode()).hexdigest()[:32]}"
-    for each in mail.attachments:
-        message.add_attachment(each.text, filename=each.name, cte="7bit" if each.text.isascii() else "8bit")
+    for attachment in mail.attachments:
+        message.add_attachment(
+            attachment.text, filename=attachment.name, cte="7bit" if attachment.text.isascii() else "8bit"
+        )
     if mail.attachments:
         message.set_boundary(boundary)
     return message.as_bytes()

@@ -1,6 +1,15 @@
-"""Decide whether a mail is sent automatically, needs approval or is held: the lab's rules and limits. Pure.
+"""The lab's policy: which mail is sent, approved or held, how fast, and who is reminded. Pure.
 
-docs/mail.md has an example; policy_file.py reads it.
+The rules and limits are in a TOML file; docs/mail.md has an example. A typo in it must not let mail out, so whatever
+is not known is an error. The first rule that fits decides; a hold takes precedence over every rule, and a person may
+still approve the mail.
+
+Rates limit outgoing mail in total, per domain and per address. Each mail is given the first time at which all rates
+that apply have room, and keeps it: a long queue is scheduled once, and mails for a slow address delay no others.
+
+Reminders are gentle, rare, and only for real silence. A person gets one a week at most, over all reports, and a
+report is in two at most. A reminder names all reports of its person that are due; it is sent in the thread of the
+most urgent one.
 """
 
 from __future__ import annotations
@@ -20,8 +29,6 @@ from bot.mail.patches import subsystem_of
 from tracker.domain.deadlines import DEFAULT, DeadlinePolicy, ReportClock
 from tracker.domain.events import State, Verdict
 
-# --- What happens to a mail once it is composed. Pure ---
-
 
 class Action(StrEnum):
     """What happens to a mail."""
@@ -31,9 +38,7 @@ class Action(StrEnum):
     HOLD = "hold"
 
 
-# --- Rate limits of outgoing mail: in total, per domain, per address. Pure ---
-# Each mail is given the first time at which all rates that apply have room, and keeps it: a long queue is scheduled
-# once, and mails for a slow address delay no others.
+# --- Rates ---
 
 AHEAD = timedelta(seconds=2)  # the burst that may be sent at once
 Slot = tuple[datetime, datetime]  # the first time that is taken, and the first that is free again
@@ -53,12 +58,12 @@ class Rates:
 
     def keys(self, recipients: Sequence[str]) -> Iterator[tuple[str, timedelta]]:
         """Yield the rate limits that apply to a mail, as (key, time between two mails); the total's key is ""."""
-        domains = dict.fromkeys("@" + each.lower().rpartition("@")[2] for each in recipients)
-        addresses = dict.fromkeys(each.lower() for each in recipients)
+        domains = dict.fromkeys("@" + recipient.lower().rpartition("@")[2] for recipient in recipients)
+        addresses = dict.fromkeys(recipient.lower() for recipient in recipients)
         limits = {
             "": self.every,
-            **{each: self.own.get(each, self.domain) for each in domains},
-            **{each: self.own.get(each, self.address) for each in addresses},
+            **{domain: self.own.get(domain, self.domain) for domain in domains},
+            **{address: self.own.get(address, self.address) for address in addresses},
         }
         for key, rate in limits.items():
             if rate:
@@ -106,9 +111,7 @@ def _reserve(taken: list[Slot], slot: Slot, now: datetime) -> None:
     taken.insert(at, (begin, end))
 
 
-# --- Decide who is reminded of which reports, and when: gently, only on real silence, and rarely. Pure ---
-# A person gets one reminder a week at most, over all reports, and a report is in two at most. A reminder names all
-# reports of its person that are due; it is sent in the thread of the most urgent one.
+# --- Reminders ---
 
 # Where a reminder would be wrong: who doubts a report or has asked is waiting for the lab.
 _NEVER = frozenset({State.DISPUTED, State.NEEDS_INFO, State.EXPECTED})
@@ -173,19 +176,18 @@ def batches(
 ) -> list[ReminderBatch]:
     """Return the reminders that are due, those of the most urgent reports first. `last_reminded`: by person."""
     of_person: dict[str, list[QuietReport]] = defaultdict(list)
-    for each in reports:
-        last = last_reminded.get(each.person)
-        if is_due(each, policy, now) and (last is None or now - last >= policy.per_person):
-            of_person[each.person].append(each)
-    found = [
-        ReminderBatch(person, sorted(due, key=lambda each: (-each.urgency, each.key)))
+    for report in reports:
+        last = last_reminded.get(report.person)
+        if is_due(report, policy, now) and (last is None or now - last >= policy.per_person):
+            of_person[report.person].append(report)
+    reminders = [
+        ReminderBatch(person, sorted(due, key=lambda report: (-report.urgency, report.key)))
         for person, due in of_person.items()
     ]
-    return sorted(found, key=lambda batch: (-batch.reports[0].urgency, batch.person))
+    return sorted(reminders, key=lambda batch: (-batch.reports[0].urgency, batch.person))
 
 
-# --- Decide whether a mail is sent automatically, needs approval or is held: the lab's rules and limits. Pure ---
-# docs/mail.md has an example; policy_file.py reads it.
+# --- Rules and daily limits ---
 
 MOST_DAYS = 366  # the longest that a mail waits for a day with room
 
@@ -311,10 +313,10 @@ def first_day(
 
 
 def _any(patterns: tuple[str, ...], text: str) -> bool:
-    return not patterns or any(fnmatchcase(text.lower(), each.lower()) for each in patterns)
+    return not patterns or any(fnmatchcase(text.lower(), pattern.lower()) for pattern in patterns)
 
 
-# --- Parse the policy from its TOML file; docs/mail.md has an example. Pure ---
+# --- The policy file ---
 
 _LIMITS = {"per_author_a_day": "per_author", "per_list_a_day": "per_list", "a_day": "a_day"}
 _STAGES = ("response_days", "fix_days", "landing_days", "serious_days")
@@ -345,9 +347,9 @@ def read_policy(text: str) -> Policy:
     if "reminders" in table:
         limits["reminders"] = _reminders(table["reminders"])
     rules = table.get("rule", [])
-    if not isinstance(rules, list) or not all(isinstance(each, dict) for each in rules):
+    if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
         raise ValueError("rule: expected [[rule]] above each rule")
-    read = tuple(_rule(each, f"rule {number}") for number, each in enumerate(rules, 1))
+    read = tuple(_rule(rule, f"rule {number}") for number, rule in enumerate(rules, 1))
     return replace(Policy(rules=read), **limits)
 
 
@@ -389,8 +391,8 @@ def _whole_number(table: Mapping[str, Any], name: str) -> int:
 
 
 def _rule(table: Mapping[str, Any], where: str) -> PolicyRule:
-    known = {field.name for field in fields(PolicyRule)}
-    if unknown := sorted(table.keys() - known):
+    conditions = {field.name for field in fields(PolicyRule)}
+    if unknown := sorted(table.keys() - conditions):
         raise ValueError(f"{where}: {unknown[0]}: unknown condition")
     if table.get("action") not in list(Action):
         raise ValueError(f"{where}: action: expected send, approve or hold, found {table.get('action')!r}")
@@ -401,7 +403,7 @@ def _rule(table: Mapping[str, Any], where: str) -> PolicyRule:
         value = table[name]
         kinds = _KINDS.get(name)
         if kinds is None:
-            if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            if not isinstance(value, list) or not all(isinstance(pattern, str) for pattern in value):
                 raise ValueError(f"{where}: {name}: expected a list of patterns, found {value!r}")
             value = tuple(value)
         elif not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):

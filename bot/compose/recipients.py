@@ -1,4 +1,13 @@
-"""The recipients of a report, each with the reason: author, people in the trailers, maintainers and lists."""
+"""The recipients of a report, each with the reason: author, people of the commit, maintainers, lists.
+
+The author comes first, then the lists, our own before others, since its archive proves what was sent; then whom
+MAINTAINERS names, and the people in the trailers. A person with several addresses gets one mail, and an opt-out
+covers all of a person's addresses.
+
+Those left out are kept with the reason: an invalid address, a robot, one that must never get a report, an opt-out, or
+a limit. Above the maximum, lists and maintainers are kept and others dropped. If the author can't be mailed, To is
+the first list.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +33,7 @@ _PEOPLE = (
     "Suggested-by",
     "Cc",
 )
-_TAGS = {each.lower(): each for each in _PEOPLE}
+_TAGS = {tag.lower(): tag for tag in _PEOPLE}
 # Addresses that must never get a report: for stable patches, for embargoed reports, robots, and ones nobody reads.
 _NEVER = re.compile(
     r"stable(?:-commits)?@|security@|(?:linux-)?distros@|no-?reply@|do-?not-?reply@|patchwork-bot|syzbot[+@]|tip-bot2?@"
@@ -57,11 +66,11 @@ class Recipients:
 
     @property
     def lists(self) -> list[str]:
-        return [each.email for each in (*self.to, *self.cc) if each.is_list]
+        return [recipient.email for recipient in (*self.to, *self.cc) if recipient.is_list]
 
     @property
     def maintainers(self) -> list[str]:
-        return [each.email for each in (*self.to, *self.cc) if each.is_maintainer]
+        return [recipient.email for recipient in (*self.to, *self.cc) if recipient.is_maintainer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +100,15 @@ def recipients_of(
     kept: dict[str, Recipient] = {}
     left_out: dict[str, Recipient] = {}
     persons: set[str] = set()  # a person with several addresses gets one mail
-    for each in (Recipient(commit.author, "author"), *lists, *people):
-        aliases = settings.aliases.of(each.email)
-        if each.email in kept or each.email in left_out or aliases & persons:
+    for recipient in (Recipient(commit.author, "author"), *lists, *people):
+        aliases = settings.aliases.of(recipient.email)
+        if recipient.email in kept or recipient.email in left_out or aliases & persons:
             continue
-        why = exclusion_reason(each.email, settings, excluded or {})
-        if why := why or _over_limit(each, kept.values(), conventions.most_people):
-            left_out[each.email] = replace(each, why=why)
+        why = exclusion_reason(recipient.email, settings, excluded or {})
+        if why := why or _over_limit(recipient, kept.values(), conventions.most_people):
+            left_out[recipient.email] = replace(recipient, why=why)
             continue
-        kept[each.email] = each
+        kept[recipient.email] = recipient
         persons |= aliases
     everybody = tuple(kept.values())
     return Recipients(everybody[:1], everybody[1:], tuple(left_out.values()))
@@ -109,9 +118,9 @@ def _lists(commit: CommitPeople, settings: BotSettings, conventions: Conventions
     """Yield the lists, our own first: its archive proves what was sent."""
     configured = [
         (settings.list_address, "our own list"),
-        *((each, "one of our lists") for each in settings.lists),
+        *((address, "one of our lists") for address in settings.lists),
         (conventions.lkml, "gets every report"),
-        *((each, f"list for {name}") for name in _names(commit) for each in conventions.tree_lists.get(name, ())),
+        *((address, f"list for {name}") for name in _names(commit) for address in conventions.tree_lists.get(name, ())),
     ]
     yield from (Recipient(Address("", email), why, is_list=True) for email, why in configured if email)
     yield from _responsible(commit, Duty.LIST)
@@ -121,18 +130,18 @@ def _lists(commit: CommitPeople, settings: BotSettings, conventions: Conventions
 
 def _names(commit: CommitPeople) -> Iterable[str]:
     """Return the names under which lists may be configured for a tree: its name and role."""
-    return dict.fromkeys(each for each in (commit.tree, commit.role) if each)
+    return dict.fromkeys(name for name in (commit.tree, commit.role) if name)
 
 
 def _responsible(commit: CommitPeople, duty: Duty) -> Iterator[Recipient]:
     duties = {"is_list": duty is Duty.LIST, "is_maintainer": duty is Duty.MAINTAINER}
-    return (Recipient(each.address, str(each), **duties) for each in commit.responsible if each.duty is duty)
+    return (Recipient(entry.address, str(entry), **duties) for entry in commit.responsible if entry.duty is duty)
 
 
 def _of_trailers(commit: CommitPeople) -> Iterator[Recipient]:
     for tag, value in commit.trailers:
-        if known := _TAGS.get(tag.strip().lower()):
-            yield from (Recipient(address, f"{known} in the commit") for address in parse_addresses(value)[:1])
+        if trailer := _TAGS.get(tag.strip().lower()):
+            yield from (Recipient(address, f"{trailer} in the commit") for address in parse_addresses(value)[:1])
 
 
 def is_forbidden(email: str) -> bool:
@@ -148,11 +157,11 @@ def exclusion_reason(email: str, settings: BotSettings, excluded: Mapping[str, s
         return "a robot, or the bot itself"
     if is_forbidden(email):
         return "must never get a report"
-    return next((excluded[each] for each in sorted(settings.aliases.of(email)) if each in excluded), "")
+    return next((excluded[alias] for alias in sorted(settings.aliases.of(email)) if alias in excluded), "")
 
 
-def _over_limit(each: Recipient, kept: Collection[Recipient], most: int) -> str:
+def _over_limit(recipient: Recipient, kept: Collection[Recipient], most: int) -> str:
     """Return why no more can be added, or ""."""
-    if each.is_list and sum(other.is_list for other in kept) >= MOST_LISTS:
+    if recipient.is_list and sum(other.is_list for other in kept) >= MOST_LISTS:
         return f"more than {MOST_LISTS} lists"
     return f"more than {most} recipients" if len(kept) >= most else ""

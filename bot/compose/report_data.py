@@ -1,4 +1,13 @@
-"""The content of a report mail: a report with its findings, as values."""
+"""The content of a report mail: a report with its findings as values, and as text. Pure.
+
+`ReportData` is a report as the mail presents it, its headline first. Numbers and table rows are formatted as the LKP
+robot does: a change is the metric's own, in per cent, but in percentage points for profile shares and metrics whose
+name ends in %.
+
+The command that reproduces a measurement comes from the lab's template, with each value quoted for a shell, else from
+the result's own script or job file; without these the mail says where to find what is needed. Labs that want them get
+small text attachments: the job, and a script that reproduces it.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +28,6 @@ from bot.mail.addresses import Address
 from bot.mail.message import one_line
 from tracker.domain.events import Grade, Verdict
 from tracker.domain.text import p_value
-
-# --- The content of a report mail: a report with its findings, as values ---
 
 PROFILE = "perf-profile."
 
@@ -67,7 +74,7 @@ class FindingData:
     @property
     def spreads(self) -> tuple[float, ...]:
         """The known spreads of both sides, in per cent of the mean."""
-        return tuple(each for each in (self.old_stddev_pct, self.new_stddev_pct) if each is not None)
+        return tuple(stddev for stddev in (self.old_stddev_pct, self.new_stddev_pct) if stddev is not None)
 
     @property
     def is_profile(self) -> bool:
@@ -158,14 +165,14 @@ def worst(findings: Iterable[FindingData]) -> list[FindingData]:
     """Return the findings with regressions first, then by size of the change; a change from zero is the largest."""
     return sorted(
         findings,
-        key=lambda each: (
-            each.verdict is not Grade.REGRESSION,
-            -abs(each.change_pct) if each.change_pct is not None else float("-inf"),
+        key=lambda finding: (
+            finding.verdict is not Grade.REGRESSION,
+            -abs(finding.change_pct) if finding.change_pct is not None else float("-inf"),
         ),
     )
 
 
-# --- Format numbers and table rows as the LKP robot does ---
+# --- Numbers and rows ---
 
 DIGITS = 5  # significant digits; no benchmark is more precise
 _LEAST_SPREAD = 2  # per cent; tables omit a smaller one
@@ -237,13 +244,13 @@ def evidence(finding: FindingData) -> list[str]:
     if finding.old_runs and finding.new_runs:
         parts.append(f"{finding.old_runs} + {finding.new_runs} runs")
     if len(finding.spreads) == 2:
-        parts.append("spread " + " and ".join(f"{percent(each)}%" for each in finding.spreads))
+        parts.append("spread " + " and ".join(f"{percent(stddev)}%" for stddev in finding.spreads))
     if finding.p_value is not None:
         parts.append(p_value(finding.p_value))
     return parts
 
 
-# --- The command that reproduces a measurement, or where to find what is needed. Pure ---
+# --- The command to reproduce ---
 
 _SCRIPT = re.compile(r"(?:.*[/._-])?(?:reproduce?|repro|run)(?:[._-][\w.-]*)?\Z", re.I)
 _JOB = re.compile(r"(?:.*/)?job(?:[\w.-]*)\.ya?ml\Z", re.I)
@@ -288,10 +295,10 @@ def _filled(report: ReportData, template: str) -> str:
             shlex.quote(one_line(f"{name}={value}", 160)) for name, value in sorted(headline.params.items())
         ),
     }
-    return _FIELD.sub(lambda found: values[found[1]], template)
+    return _FIELD.sub(lambda match: values[match[1]], template)
 
 
-# --- Small text attachments of a report, for labs that want them: the job, and a script that reproduces it. Pure ---
+# --- Attachments ---
 
 MAX_BYTES = 20_000
 
@@ -309,8 +316,10 @@ def attachments(report: ReportData, conventions: Conventions) -> tuple[Attachmen
     files = {Attached.JOB: Attachment("job.yaml", _job(report)), Attached.SCRIPT: Attachment("reproduce.sh", "")}
     if Attached.SCRIPT in conventions.attach and conventions.reproduce:
         files[Attached.SCRIPT] = Attachment("reproduce.sh", f"#!/bin/sh\n{reproduce(report, conventions.reproduce)}\n")
-    selected = (files[each] for each in Attached if each in conventions.attach)
-    return tuple(each for each in selected if each.text and len(each.text.encode()) <= MAX_BYTES)
+    selected = (files[kind] for kind in Attached if kind in conventions.attach)
+    return tuple(
+        attachment for attachment in selected if attachment.text and len(attachment.text.encode()) <= MAX_BYTES
+    )
 
 
 def _job(report: ReportData) -> str:

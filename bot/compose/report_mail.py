@@ -1,6 +1,14 @@
-"""The first screen of a report mail: the facts that readers ask for, in 24 lines of 78 columns. Pure.
+"""The report mail: subject, first screen, caveats, tables. Pure: equal values give equal mails.
 
-What changed, by how much, where, since which commit, the evidence, what else changed, how to reproduce and to reply.
+The first screen has the facts that readers ask for, in 24 lines of 78 columns: what changed, by how much, where,
+since which commit, the evidence, what else changed, how to reproduce and to reply. The subject is like "[LKP]
+[mm/vmscan] 3b1f0c9d2e: -12.4% regression", or has another of the forms in use.
+
+Below are the comparison tables, one for each scenario and machine, and the box of changes in other tests. Both have
+the format of the 0-Day robot's reports since 2019, so that scripts that parse those can parse ours.
+
+Caveats name noise, weak evidence, a debug config and mixed results. To add one: write a generator that takes a report
+and yields sentences, and name it in `warnings_of`.
 """
 
 from __future__ import annotations
@@ -26,7 +34,7 @@ from tracker.domain.events import Grade, Verdict
 from tracker.domain.metrics import in_words
 from tracker.domain.text import article, counted, interval, prose_pct, signed_pct
 
-# --- The subject of a report: "[LKP] [mm/vmscan] 3b1f0c9d2e: -12.4% regression", and the other forms in use ---
+# --- Subject ---
 
 
 def report_subject(
@@ -54,7 +62,7 @@ def report_subject(
 
 
 def _tree(tree: str, branch: str) -> str:
-    names = [_word(each).replace("[", "").replace("]", "") for each in (tree, branch) if each]
+    names = [_word(name).replace("[", "").replace("]", "") for name in (tree, branch) if name]
     return ":".join(names)
 
 
@@ -63,8 +71,7 @@ def _word(text: str) -> str:
     return one_line(text, 120).replace(" ", "_")
 
 
-# --- The comparison tables, one for each scenario and machine, and the box of changes in other tests. Pure ---
-# Both have the format of the 0-Day robot's reports since 2019, so that scripts that parse those can parse ours.
+# --- Tables and the box ---
 
 MOST_BOXES = 20
 _LEFT, _RIGHT = 18, 55
@@ -116,7 +123,7 @@ def tables(findings: Sequence[FindingData]) -> Iterator[ComparisonTable]:
         }
         names = sorted(axes)
         machine = f"{one_line(first.machine, 80)}: {one_line(first.machine_text, 200)}" if number else ""
-        rows = tuple(report_data.row(each, one_line(each.metric, 300)) for each in sorted(group, key=_order))
+        rows = tuple(report_data.row(finding, one_line(finding.metric, 300)) for finding in sorted(group, key=_order))
         yield ComparisonTable("/".join(names), "/".join(axes[name] for name in names), machine, rows)
 
 
@@ -130,24 +137,28 @@ def _name(name: str) -> str:
 
 def _groups(findings: Iterable[FindingData]) -> list[list[FindingData]]:
     groups: dict[tuple[str, str, str], list[FindingData]] = {}
-    for each in findings:
-        groups.setdefault(each.table_key, []).append(each)
+    for finding in findings:
+        groups.setdefault(finding.table_key, []).append(finding)
     return list(groups.values())
 
 
 def impacts(report: ReportData) -> tuple[str, ...]:
     """Return the lines of the box of other tests, with the worst change of each; empty if there are none."""
-    elsewhere = [each for each in report.findings if each.table_key != report.headline.table_key and each.is_graded]
-    shown = [worst(group)[0] for group in _groups(each for each in elsewhere if each.change_pct is not None)]
+    elsewhere = [
+        finding for finding in report.findings if finding.table_key != report.headline.table_key and finding.is_graded
+    ]
+    shown = [worst(group)[0] for group in _groups(finding for finding in elsewhere if finding.change_pct is not None)]
     if not shown:
         return ()
     edge = f"+{'-' * _LEFT}+{'-' * _RIGHT}+"
     lines = [edge]
-    for each in worst(shown)[:MOST_BOXES]:
-        change = each.change_pct or 0.0
-        lines += _cell("testcase: change", f"{_suite(each)}{one_line(each.metric, 150)} {change:.1f}% {each.verdict}")
-        lines += _cell("test machine", one_line(each.machine_text, 200) or one_line(each.machine, 80))
-        for number, (name, value) in enumerate(sorted(each.params.items())):
+    for finding in worst(shown)[:MOST_BOXES]:
+        change = finding.change_pct or 0.0
+        lines += _cell(
+            "testcase: change", f"{_suite(finding)}{one_line(finding.metric, 150)} {change:.1f}% {finding.verdict}"
+        )
+        lines += _cell("test machine", one_line(finding.machine_text, 200) or one_line(finding.machine, 80))
+        for number, (name, value) in enumerate(sorted(finding.params.items())):
             lines += _cell("" if number else "test parameters", f"{one_line(name, 80)}={one_line(value, 80)}")
         lines.append(edge)
     return tuple(lines)
@@ -167,9 +178,9 @@ def _cell(name: str, text: str) -> Iterator[str]:
 def profile(findings: Sequence[FindingData], most: int = 5) -> tuple[str, ...]:
     """Return the functions whose share of CPU time changed most, in percentage points; empty without a profile."""
     headline = findings[0]
-    shares = [each for each in findings if each.is_profile and each.table_key == headline.table_key]
-    shares = [each for each in shares if abs(each.moved or 0.0) >= 0.1]
-    shares.sort(key=lambda each: -abs(each.moved or 0.0))
+    shares = [finding for finding in findings if finding.is_profile and finding.table_key == headline.table_key]
+    shares = [share for share in shares if abs(share.moved or 0.0) >= 0.1]
+    shares.sort(key=lambda share: -abs(share.moved or 0.0))
     return tuple(map(_share, shares[:most]))
 
 
@@ -182,8 +193,7 @@ def _share(finding: FindingData) -> str:
     return f"{moved}{name if len(name) <= room else f'{name[: room - 3]}...'} ({kind[:20]})"
 
 
-# --- Caveats about a report's numbers: noise, weak evidence, a debug config, mixed results. Pure ---
-# To add one: write a generator that takes a report and yields sentences, and name it in `warnings_of`.
+# --- Caveats ---
 
 NOISY_PCT = 5.0  # of the mean, from run to run: more than most benchmarks reported on the lists
 SMALL_PCT = 10.0  # code alignment alone has caused changes up to this
@@ -211,8 +221,8 @@ def _config(report: ReportData) -> Iterator[str]:
     switched_on = " ".join(word for word in build.cmdline.split() if not _OFF.search(word) and word != "debug")
     for name, text in (("config", build.kconfig), ("kernel's command line", switched_on)):
         for pattern, what in _FALSIFIES.items():
-            if found := re.search(pattern, text, re.I):
-                yield f"the {name} enables {what} ({found[0]}); results may differ without it"
+            if match := re.search(pattern, text, re.I):
+                yield f"the {name} enables {what} ({match[0]}); results may differ without it"
     for pattern, what in _COMPILER.items():
         if re.search(pattern, build.compiler):
             yield f"the kernel was {what}"
@@ -237,22 +247,23 @@ def _chance(headline: FindingData) -> Iterator[str]:
 def _alignment(report: ReportData) -> Iterator[str]:
     """Where the profile shows no change, a shift of code or data addresses may be the whole effect."""
     change = report.headline.change_pct
-    profile = [each for each in report.findings if each.is_profile and each.table_key == report.headline.table_key]
-    unchanged = all(abs(each.moved or 0.0) < _PROFILE_POINTS for each in profile)
+    profile = [
+        finding for finding in report.findings if finding.is_profile and finding.table_key == report.headline.table_key
+    ]
+    unchanged = all(abs(finding.moved or 0.0) < _PROFILE_POINTS for finding in profile)
     if profile and unchanged and change is not None and abs(change) < SMALL_PCT:
         yield "no function's share changed much in the profile; this may be an effect of code or data alignment"
 
 
 def _mixed(report: ReportData) -> Iterator[str]:
-    graded = [each for each in report.findings if each.is_graded]
-    worse = sum(each.verdict is Grade.REGRESSION for each in graded)
+    graded = [finding for finding in report.findings if finding.is_graded]
+    worse = sum(finding.verdict is Grade.REGRESSION for finding in graded)
     better = len(graded) - worse
     if worse and better and min(worse, better) * 2 >= max(worse, better):
         yield f"the results are mixed: {counted(worse, 'regression')}, {counted(better, 'improvement')}"
 
 
-# --- The first screen of a report mail: the facts that readers ask for, in 24 lines of 78 columns. Pure ---
-# What changed, by how much, where, since which commit, the evidence, what else changed, how to reproduce and to reply.
+# --- First screen ---
 
 LINES = 24
 _NAME = 11  # columns of a fact's label
@@ -357,8 +368,8 @@ def _evidence(headline: FindingData) -> str:
     parts = report_data.evidence(headline)
     if headline.noise_pct and headline.change_pct is not None:
         times = abs(headline.change_pct) / headline.noise_pct
-        known = f", from {headline.noise_runs} runs" if headline.noise_runs else ""
-        parts.append(f"{times:.1f}x the usual noise here ({report_data.percent(headline.noise_pct)}%{known})")
+        basis = f", from {headline.noise_runs} runs" if headline.noise_runs else ""
+        parts.append(f"{times:.1f}x the usual noise here ({report_data.percent(headline.noise_pct)}%{basis})")
     return "; ".join(parts) or "number of runs and spread unknown"
 
 
@@ -370,18 +381,18 @@ def _bisected(report: ReportData) -> Iterator[Fact]:
         good, bad = ("good", "bad") if report.verdict is Verdict.REGRESSION else ("before", "after")
         parts.append(f"{report.good} ({good}) to {report.bad} ({bad}){steps}")
     phrases = {"still-bad": "still bad on", "good": "good again on", "good-after-revert": "good with it reverted on"}
-    shown = sorted(report.rechecks, key=lambda each: each.state != "good-after-revert")
-    parts.extend(f"{phrases[each.state]} {each.ref}" for each in shown[:4] if each.state in phrases)
+    shown = sorted(report.rechecks, key=lambda recheck: recheck.state != "good-after-revert")
+    parts.extend(f"{phrases[recheck.state]} {recheck.ref}" for recheck in shown[:4] if recheck.state in phrases)
     if parts:
         yield _fact("bisected:", "; ".join(parts), 2)
 
 
 def _other_changes(report: ReportData, room: int) -> Iterator[Fact]:
     """Yield how many other metrics changed, and the worst of them, in at most `room` lines."""
-    others = [each for each in report.findings[1:] if each.is_graded]
-    worse = sum(each.verdict is Grade.REGRESSION for each in others)
-    unclear = sum(each.verdict is Grade.UNKNOWN and not each.is_profile for each in report.findings[1:])
-    untested = sum(each.verdict is Grade.NOT_TESTABLE and not each.is_profile for each in report.findings[1:])
+    others = [finding for finding in report.findings[1:] if finding.is_graded]
+    worse = sum(finding.verdict is Grade.REGRESSION for finding in others)
+    unclear = sum(finding.verdict is Grade.UNKNOWN and not finding.is_profile for finding in report.findings[1:])
+    untested = sum(finding.verdict is Grade.NOT_TESTABLE and not finding.is_profile for finding in report.findings[1:])
     counts = [
         counted(worse, "regression") if worse else "",
         counted(len(others) - worse, "improvement") if len(others) > worse else "",
@@ -391,10 +402,12 @@ def _other_changes(report: ReportData, room: int) -> Iterator[Fact]:
     if not any(counts):
         yield _fact("also:", "no other significant change", 1)
         return
-    named = ", ".join(each for each in counts if each)
+    named = ", ".join(count for count in counts if count)
     head = _fact("also:", f"{named}; the {'worst' if worse else 'largest'}:", max(1, min(2, room)))
-    alike = [each for each in worst(others) if not worse or each.verdict is Grade.REGRESSION]  # signs differ by metric
-    rows = [_other(each, report.headline) for each in alike[: min(_WORST, room - len(head.lines))]]
+    alike = [
+        finding for finding in worst(others) if not worse or finding.verdict is Grade.REGRESSION
+    ]  # signs differ by metric
+    rows = [_other(finding, report.headline) for finding in alike[: min(_WORST, room - len(head.lines))]]
     yield Fact("also:", (*head.lines, *rows)) if rows else _fact("also:", f"{named}, in the tables below", 1)
 
 
@@ -409,7 +422,7 @@ def height(lines: Sequence[str]) -> int:
     return sum(max(1, -(-len(line) // WIDTH)) for line in lines)
 
 
-# --- The report mail: what changed, by how much, where, since which commit, the evidence, and how to reply ---
+# --- The mail ---
 
 MOST_FILES = 10  # links in one mail
 _PLAIN_NAME = re.compile(r"[\w.:-]+\Z")

@@ -1,6 +1,12 @@
-"""The commit graph of a walk: the first tag that holds each commit, and the merge that brought it into a branch. Pure.
+"""The history of a tree: its log as a stream, its commit graph, and its commits as points in time.
 
-A million commits take some 250 MB: each sha is stored once, as the key of its number, and all else in arrays.
+The *graph* of a walk knows the first tag that holds each commit, and the merge that brought it into a branch. A
+million commits take some 250 MB: each sha is stored once, as the key of its number, and all else in arrays. The log
+builds the graph and yields only the commits that pass a prefilter, so that memory does not grow with messages.
+
+The *order* is that in which a branch got its commits. A commit of the first-parent line stands at its date. The
+commits that a merge brought stand right before the merge, parents before children, however long ago they were
+written: no build before the merge holds them. `Graph` and `places` are pure.
 """
 
 from __future__ import annotations
@@ -20,9 +26,7 @@ from bot.errors import Unreadable
 from bot.git import repository as git
 from bot.git.repository import LogCommit, Tag, clamped_seconds, parse_timestamp
 
-# --- The commit graph of a walk: the first tag that holds each commit, and the merge that brought it into a branch.
-# Pure ---
-# A million commits take some 250 MB: each sha is stored once, as the key of its number, and all else in arrays.
+# --- Graph ---
 
 _NONE = -1
 
@@ -125,7 +129,7 @@ class Graph:
         return self._names[number].decode("ascii")
 
 
-# --- The log of a tree as a stream: builds the graph and yields only the commits that pass a prefilter ---
+# --- Log ---
 
 _FORMAT = "--format=%ct %H %P%n%at %ae%n%an%n%B"
 _PROGRESS_EVERY = 2000
@@ -230,9 +234,7 @@ def _cut(chunks: Iterator[bytes]) -> Iterator[bytes]:
         size += len(last)
 
 
-# --- The order in which a branch got its commits, as points in time ---
-# A commit of the first-parent line stands at its date. The commits that a merge brought stand right before the merge,
-# parents before children, however long ago they were written: no build before the merge holds them.
+# --- Order ---
 
 STEP = timedelta(milliseconds=1)  # between neighbours, which is how exactly curves keep times
 _BEFORE = 7 * 86_400  # seconds that a commit's clock may run ahead of its merge's
@@ -282,12 +284,12 @@ def places(heads: Sequence[bytes], wanted: Collection[str]) -> dict[str, datetim
 
 def _in_line(line: Sequence[tuple[str, datetime]], brought: Counter[str]) -> dict[str, datetime]:
     """Return the times of the first-parent line, given tip first, with room before each for what it brought."""
-    found: dict[str, datetime] = {}
+    times: dict[str, datetime] = {}
     last: datetime | None = None
     for sha, dated in reversed(line):
         at = min(dated, line[0][1])
-        last = found[sha] = at if last is None else max(at, last + brought[sha] * STEP)
-    return found
+        last = times[sha] = at if last is None else max(at, last + brought[sha] * STEP)
+    return times
 
 
 def _start(repository: Path, tip: str, shas: Collection[str]) -> str:
@@ -295,5 +297,5 @@ def _start(repository: Path, tip: str, shas: Collection[str]) -> str:
     names = "".join(f"{sha}\n" for sha in shas).encode("ascii")
     dates = git.run(repository, "log", "--no-walk", "--stdin", "--format=%ct", stdin=names)
     before = min(map(clamped_seconds, dates.split())) - _BEFORE
-    found = git.run(repository, "rev-list", "--first-parent", "-1", f"--min-age={before}", tip) if before > 0 else b""
-    return found.decode("ascii").strip()
+    output = git.run(repository, "rev-list", "--first-parent", "-1", f"--min-age={before}", tip) if before > 0 else b""
+    return output.decode("ascii").strip()

@@ -1,6 +1,11 @@
-"""What git trees say of a culprit: its author, parents and patch-id, and whether it changes any code.
+"""What git trees say of a commit, and whether a patch applies to one.
 
-Uses git, but not the database.
+A culprit is looked up in all trees: its author, parents and patch-id, and whether it changes any code rather than
+only comments, white space or documentation. Any number of commits takes a fixed number of git calls per tree, and a
+tree that can't be read is skipped. Uses git, but not the database.
+
+A patch is applied to an index of its own, so that no file of a tree is ever written. That it does not apply is only
+said where a tree has one of the commits, and git refused the patch itself.
 """
 
 from __future__ import annotations
@@ -17,8 +22,7 @@ from bot.git import repository as git
 from bot.git.repository import parse_timestamp, resolve
 from bot.mail.patches import find_trailers
 
-# --- What git trees say of a culprit: its author, parents and patch-id, and whether it changes any code ---
-# Uses git, but not the database.
+# --- Commits ---
 
 _FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%B")
 _QUIET = ("--no-walk=unsorted", "--stdin", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
@@ -43,16 +47,16 @@ class CommitInspection:
 
 def inspect(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, CommitInspection]:
     """Return commits by sha, each from the first tree that holds it. Trees that can't be read are skipped."""
-    found: dict[str, CommitInspection] = {}
+    by_sha: dict[str, CommitInspection] = {}
     for repository in repositories:
-        missing = [sha for sha in shas if sha not in found]
+        missing = [sha for sha in shas if sha not in by_sha]
         if not missing:
             break
         try:
-            found |= _inspect(repository, missing)
+            by_sha |= _inspect(repository, missing)
         except (Unreadable, OSError):
             continue
-    return found
+    return by_sha
 
 
 def _inspect(repository: Path, shas: Collection[str]) -> dict[str, CommitInspection]:
@@ -80,17 +84,17 @@ def patch_ids(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, 
     """Return the patch-ids of these commits, each from the first tree that holds it: "" for a merge, an empty commit
     or one that git can't compare. Commits that no tree holds are left out.
     """
-    found: dict[str, str] = {}
+    by_sha: dict[str, str] = {}
     for repository in repositories:
         try:
-            resolved = resolve(repository, [sha for sha in shas if sha not in found])
+            resolved = resolve(repository, [sha for sha in shas if sha not in by_sha])
             sha_lines = "".join(f"{sha}\n" for sha in resolved.values()).encode()
-            found |= dict.fromkeys(resolved, "")
+            by_sha |= dict.fromkeys(resolved, "")
             ids = _patch_ids(repository, sha_lines) if resolved else {}
-            found |= {sha: ids[full_sha] for sha, full_sha in resolved.items() if full_sha in ids}
+            by_sha |= {sha: ids[full_sha] for sha, full_sha in resolved.items() if full_sha in ids}
         except (Unreadable, OSError):
             continue
-    return found
+    return by_sha
 
 
 def _patch_ids(repository: Path, sha_lines: bytes) -> dict[str, str]:
@@ -120,21 +124,21 @@ def _parsed(record: bytes) -> CommitInspection:
         author_name=name,
         author_email=email,
         authored_at=parse_timestamp(at),
-        trailers=tuple((each.key, each.value) for each in find_trailers(body.split("\n"))),
+        trailers=tuple((trailer.key, trailer.value) for trailer in find_trailers(body.split("\n"))),
     )
 
 
 def _entries(output: str) -> dict[str, tuple[_Entry, ...]]:
     """Return the changed files by commit, from a list of each sha, then a `:` line and a path per file."""
-    found: dict[str, tuple[_Entry, ...]] = {}
+    by_sha: dict[str, tuple[_Entry, ...]] = {}
     fields = iter(output.split("\0"))
     sha = ""
     for field in fields:
         if field.startswith(":"):
-            found[sha] = (*found.get(sha, ()), _Entry(next(fields, ""), *field.split()[2:4]))
+            by_sha[sha] = (*by_sha.get(sha, ()), _Entry(next(fields, ""), *field.split()[2:4]))
         else:
             sha = field
-    return found
+    return by_sha
 
 
 def _blobs(repository: Path, shas: Collection[str]) -> dict[str, bytes]:
@@ -157,7 +161,7 @@ def _blobs(repository: Path, shas: Collection[str]) -> dict[str, bytes]:
 
 def _changes_nothing(entries: tuple[_Entry, ...], blobs: Mapping[str, bytes]) -> bool:
     """Whether every changed file is documentation, or the same code without comments and white space."""
-    return bool(entries) and all(_is_documentation(each.path) or _same_code(each, blobs) for each in entries)
+    return bool(entries) and all(_is_documentation(entry.path) or _same_code(entry, blobs) for entry in entries)
 
 
 _DOCUMENTATION = re.compile(
@@ -185,12 +189,11 @@ _C = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*+\"?|'(?:\\.|[^
 
 def _code(source: bytes) -> bytes:
     """Return C source without comments, with white space collapsed."""
-    plain = _C.sub(lambda found: found[0] if found[0][:1] in b"\"'" else b" ", source)
+    plain = _C.sub(lambda match: match[0] if match[0][:1] in b"\"'" else b" ", source)
     return re.sub(rb" +", b" ", plain).strip()
 
 
-# --- Whether a patch applies to a commit: looked up in an index of its own, so that no file of a tree is ever written
-# ---
+# --- Patches ---
 
 _TIMEOUT = 120.0  # seconds per git call
 HEAD = "HEAD"
@@ -235,10 +238,10 @@ def _places(repositories: Sequence[Path], commits: Sequence[str]) -> Iterator[tu
     """Yield where each commit is: tree, full sha, and the name that was asked for."""
     for repository in repositories:
         try:
-            found = resolve(repository, commits)
+            resolved = resolve(repository, commits)
         except (Unreadable, OSError, ValueError):
             continue
-        yield from ((repository, found[each], each) for each in commits if each in found)
+        yield from ((repository, resolved[commit], commit) for commit in commits if commit in resolved)
 
 
 def _error_at(repository: Path, commit: str, patch: str) -> str:

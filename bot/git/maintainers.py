@@ -1,9 +1,13 @@
-"""MAINTAINERS: who is responsible for a file, by the rules of scripts/get_maintainer.pl. Pure.
+"""Who is responsible for a commit, by MAINTAINERS and the rules of scripts/get_maintainer.pl.
 
-SLAB ALLOCATOR
-M:      maintainer             R:      reviewer              L:      mailing list
-F:      files and directories  X:      excluded files        N:      regex for file names
-K:      regex for the lines that a change adds or removes
+    SLAB ALLOCATOR
+    M:      maintainer             R:      reviewer              L:      mailing list
+    F:      files and directories  X:      excluded files        N:      regex for file names
+    K:      regex for the lines that a change adds or removes
+
+The most specific section of each file comes first. THE REST and subscribers-only lists are left out. Patterns and
+regexes are matched in linear time. `Maintainers` is pure; `touched` reads what a commit changes, its files and its
+lines, with MAINTAINERS and .mailmap as its own tree has them. Uses git, but not the database.
 """
 
 from __future__ import annotations
@@ -23,11 +27,7 @@ from bot.git.repository import resolve
 from bot.mail.addresses import Address, parse_addresses
 from bot.mail.settings import read_mailmap
 
-# --- MAINTAINERS: who is responsible for a file, by the rules of scripts/get_maintainer.pl. Pure ---
-# SLAB ALLOCATOR
-# M:      maintainer             R:      reviewer              L:      mailing list
-# F:      files and directories  X:      excluded files        N:      regex for file names
-# K:      regex for the lines that a change adds or removes
+# --- MAINTAINERS ---
 
 MAX_BYTES = 8 << 20
 MAX_FILES = 1000  # per commit; a tree-wide change has no maintainer anyway
@@ -86,12 +86,12 @@ class _Pattern:
         return bool(self.directory) and path.startswith(self.directory)
 
     def _begins(self, path: str) -> bool:
-        found = self.parts[0].match(path)
+        match = self.parts[0].match(path)
         for part in self.parts[1:]:
-            if found is None:
+            if match is None:
                 return False
-            found = part.search(path, found.end())
-        return found is not None
+            match = part.search(path, match.end())
+        return match is not None
 
 
 class Maintainers:
@@ -105,14 +105,14 @@ class Maintainers:
         in_section = False
         name = ""
         for line in text[:MAX_BYTES].split("\n"):
-            found = _FIELD.match(line)
-            if found and not in_section:
+            match = _FIELD.match(line)
+            if match and not in_section:
                 self._sections.append(_Section(name[:200]))
                 in_section = True
-            if found and found[1] in "NK":
-                (names if found[1] == "N" else keywords).append((len(self._sections) - 1, found[2].strip()))
-            elif found:
-                self._add(len(self._sections) - 1, found[1], found[2].strip())
+            if match and match[1] in "NK":
+                (names if match[1] == "N" else keywords).append((len(self._sections) - 1, match[2].strip()))
+            elif match:
+                self._add(len(self._sections) - 1, match[1], match[2].strip())
             elif (title := line.strip()) and not title.startswith("#"):
                 name, in_section = title, False
         self._names, self._keywords = Finder(names), Finder(keywords)
@@ -131,18 +131,18 @@ class Maintainers:
         sections = dict.fromkeys(number for path in files[:MAX_FILES] for number in self._sections_of(path))
         if changed:
             sections |= dict.fromkeys(self._keywords.numbers_in(changed[:MAX_TEXT]))
-        named = (each for number in sections for each in self._sections[number].people)
-        return tuple(_unique_people((each for each in named if each.section != _REST), proper))
+        named = (person for number in sections for person in self._sections[number].people)
+        return tuple(_unique_people((person for person in named if person.section != _REST), proper))
 
     def _add(self, section: int, letter: str, value: str) -> None:
         owner = self._sections[section]
         match letter:
             case "M" | "R":
                 duty = Duty.MAINTAINER if letter == "M" else Duty.REVIEWER
-                owner.people.extend(Responsible(each, duty, owner.name) for each in parse_addresses(value))
+                owner.people.extend(Responsible(address, duty, owner.name) for address in parse_addresses(value))
             case "L" if "subscribers-only" not in value:
                 addresses = parse_addresses(value.partition(" ")[0])
-                owner.people.extend(Responsible(each, Duty.LIST, owner.name) for each in addresses)
+                owner.people.extend(Responsible(address, Duty.LIST, owner.name) for address in addresses)
             case "F" | "X" if pattern := _pattern(section, value):
                 if letter == "X":
                     owner.excluded.append(pattern)
@@ -182,11 +182,11 @@ class Finder:
 
     def numbers_in(self, text: str) -> list[int]:
         """Return the sections with a regex that matches the text, in file order."""
-        found: set[int] = set()
+        sections: set[int] = set()
         if self._database:
-            on_match = lambda number, *_: found.add(self._sections[number][0])  # noqa: E731
+            on_match = lambda number, *_: sections.add(self._sections[number][0])  # noqa: E731
             self._database.scan(text.encode("utf-8", "replace"), match_event_handler=on_match)
-        return sorted(found)
+        return sorted(sections)
 
 
 def _compiled(regexes: Sequence[str]) -> hyperscan.Database | None:
@@ -225,7 +225,7 @@ def _pattern(section: int, value: str) -> _Pattern | None:
 
 def _without_stars(part: str) -> str:
     """Return a piece of a pattern as a regex without repetition: literals, "?" and sets."""
-    return "".join(_WILD.get(each, each if len(each) > 1 else re.escape(each)) for each in _PARTS.findall(part))
+    return "".join(_WILD.get(token, token if len(token) > 1 else re.escape(token)) for token in _PARTS.findall(part))
 
 
 def _literal_directory(value: str) -> str:
@@ -246,18 +246,17 @@ def _unique_people(people: Iterable[Responsible], proper: Mapping[str, str]) -> 
     """Yield each address once, and each person only with their first address."""
     addresses: set[str] = set()
     names: set[str] = set()
-    for each in people:
-        name = each.address.name.lower()
-        email = proper.get(each.address.email, each.address.email)
+    for person in people:
+        name = person.address.name.lower()
+        email = proper.get(person.address.email, person.address.email)
         if email in addresses or (name and name in names):
             continue
         addresses.add(email)
         names.add(name)
-        yield replace(each, address=Address(each.address.name, email))
+        yield replace(person, address=Address(person.address.name, email))
 
 
-# --- What a commit changes and who maintains it: its files, its lines, and the MAINTAINERS file of its own tree ---
-# Uses git, but not the database.
+# --- What a commit touches ---
 
 _MAX_FILES_FOR_KEYWORDS = 50  # files; the lines of a larger change are not matched against keywords
 _TIMEOUT = 60.0  # seconds per git call
@@ -299,7 +298,7 @@ def _changed(repository: Path, sha: str) -> str:
     """Return the lines that it adds or removes, without their signs."""
     options = ("-p", "--root", "--no-commit-id", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv")
     patch = _git(repository, "diff-tree", *options, sha)
-    return b"\n".join(found[1] for found in _LINE.finditer(patch[:MAX_TEXT])).decode("utf-8", "replace")
+    return b"\n".join(match[1] for match in _LINE.finditer(patch[:MAX_TEXT])).decode("utf-8", "replace")
 
 
 def _file(repository: Path, sha: str, path: str) -> str:

@@ -1,4 +1,12 @@
-"""Run git as a subprocess: without user configuration or prompts, and with one-line errors."""
+"""Run git as a subprocess, fetch mirrors, and read the refs of a tree.
+
+Every git process of Perfwork is started here: without user configuration or prompts, whoever owns the repository, and
+without the hooks and monitors that its configuration names. An error is one line with the repository and what git
+said, raised as Unreadable.
+
+A mirror is fetched before it is walked, if a remote is set. The refs of a tree are its followed branches, and its
+tags in order: kernel versions, and the days of linux-next. A shallow clone is refused, since it lacks the history.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +27,7 @@ from bot.errors import Unreadable
 from bot.processes import start_child
 from tracker.domain import versions
 
-# --- Values read from git: tags, commits of the log, times. Pure ---
+# --- Values of git ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ def clamped_seconds(seconds: bytes) -> int:
         return 0
 
 
-# --- Run git as a subprocess: without user configuration or prompts, and with one-line errors ---
+# --- Running git ---
 
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
@@ -101,7 +109,7 @@ def command(repository: Path, *arguments: str) -> list[str]:
     # A partial clone would fetch what it lacks, by a command of its configuration.
     remote = () if _subcommand(arguments) in _REMOTE else ("protocol.allow=never",)
     settings = (f"safe.directory={directory.absolute()}", *_SETTINGS, *remote)
-    return ["git", *(word for each in settings for word in ("-c", each)), f"--git-dir={directory}", *arguments]
+    return ["git", *(word for setting in settings for word in ("-c", setting)), f"--git-dir={directory}", *arguments]
 
 
 def start(
@@ -193,7 +201,7 @@ def _filled(file: IO[bytes], content: bytes) -> IO[bytes]:
 
 def _subcommand(arguments: Sequence[str]) -> str:
     """Return the git subcommand; arguments may begin with settings ("-c name=value")."""
-    return next((each for each in arguments if not each.startswith("-") and "=" not in each), "")
+    return next((argument for argument in arguments if not argument.startswith("-") and "=" not in argument), "")
 
 
 def error_line(stderr: bytes) -> str:
@@ -207,7 +215,7 @@ def is_repository(path: Path) -> bool:
     return any((top / "HEAD").is_file() and (top / "objects").is_dir() for top in (path, path / ".git"))
 
 
-# --- `git fetch` of a mirror before it is walked, if a remote is set ---
+# --- Fetch ---
 
 # Give up on a silent server before our own timeout, never ask for a password, and write the commit-graph file, which
 # makes every later walk faster.
@@ -256,7 +264,7 @@ def _config(repository: Path) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-# --- The refs of a tree: its followed branches, and its tags in order ---
+# --- Refs ---
 
 _FIELDS = (
     *("%(refname)", "%(objectname)", "%(objecttype)", "%(*objectname)", "%(*objecttype)"),
@@ -337,8 +345,8 @@ def _tag(repository: Path, name: str, own: tuple[str, str], peeled: tuple[str, s
 
 
 def _versions(tags: Collection[Tag]) -> tuple[Tag, ...]:
-    known = [(version, tag) for tag in tags if (version := versions.parse(tag.name))]
-    return tuple(tag for _, tag in sorted(known, key=lambda pair: pair[0]))
+    pairs = [(version, tag) for tag in tags if (version := versions.parse(tag.name))]
+    return tuple(tag for _, tag in sorted(pairs, key=lambda pair: pair[0]))
 
 
 def _days(tags: Collection[Tag]) -> tuple[Tag, ...]:
@@ -360,9 +368,9 @@ def resolve(repository: Path, shas: Collection[str]) -> dict[str, str]:
         "--batch-check=%(objectname) %(objecttype)",
         stdin="".join(f"{sha}^{{commit}}\n" for sha in requested).encode("ascii"),
     )
-    found: dict[str, str] = {}
+    resolved: dict[str, str] = {}
     for sha, line in zip(requested, out.decode("ascii", "replace").splitlines(), strict=True):
         name, _, kind = line.partition(" ")
         if kind == "commit":
-            found[sha] = name
-    return found
+            resolved[sha] = name
+    return resolved

@@ -1,6 +1,8 @@
-"""Parse the addresses of a header: groups, comments, quotes and typos. Never raises.
+"""The addresses of a header, and the people who signed a commit. Never raises.
 
-The grammar is RFC 5322 section 3.4; a broken address does not affect the others.
+The grammar is RFC 5322 section 3.4: groups, comments, quotes, and typos besides; a broken address does not affect the
+others. Who signed, reviewed or tested a commit speaks for it as a maintainer does. Those whom it only thanks or
+copies (Reported-by, Suggested-by, Cc) are left out: they need not know it.
 """
 
 from __future__ import annotations
@@ -8,9 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-
-# --- Parse the addresses of a header: groups, comments, quotes and typos. Never raises ---
-# The grammar is RFC 5322 section 3.4; a broken address does not affect the others.
 
 _MAX = 2000  # addresses per header, far more than real mail has
 # What has another "@" beside it is a part of something else: a quoted local part may hold somebody's address.
@@ -37,8 +36,8 @@ def parse_addresses(header: str) -> tuple[Address, ...]:
     header = _QUOTED_LOCAL.sub(r"\1@", header)
     if alone := _WITH_COMMENT.fullmatch(header.strip()):  # "dana@dev.example (Dana Brook)"
         header = f"{alone[2]} <{alone[1]}>"
-    found = (_address(item) for item in _items(_without_comments(header)))
-    return tuple(address for address, _ in zip((a for a in found if a), range(_MAX)))  # noqa: B905
+    addresses = (_address(item) for item in _items(_without_comments(header)))
+    return tuple(address for address, _ in zip((a for a in addresses if a), range(_MAX)))  # noqa: B905
 
 
 def _without_comments(header: str) -> str:
@@ -111,8 +110,7 @@ def _plain_spec(spec: str) -> str:
     return spec.lower().rstrip(".")
 
 
-# --- Who signed, reviewed or tested a commit, from its trailers: they speak for it as a maintainer does ---
-# Those whom a commit only thanks or copies (Reported-by, Suggested-by, Cc) are left out: they need not know it.
+# --- Signers ---
 
 _TAGS = frozenset({"signed-off-by", "co-developed-by", "reviewed-by", "acked-by", "tested-by"})
 MOST = 100  # in one commit; a longer list is no list of people

@@ -1,8 +1,17 @@
-"""Authentication-Results headers (RFC 8601) that only a server that we trust can have added.
+"""Who wrote a mail: DKIM, developer signatures and trusted servers, joined to one verdict.
 
-Anyone can write such a header into their own mail. It counts only above the Received line with which the trusted
-server accepted the mail from outside: what is above that line was added later, by trusted servers (as
-smtp.subspace.kernel.org does, in the mail of 2024 to 2026).
+Any proof that passes counts, for the headers that it covers. Without one the mail fails if a proof fails, or if the
+domain is known to sign and the mail has no signature. Headers that parsers may read differently prove nothing.
+
+DKIM (RFC 6376) is verified with keys that we already have, without asking DNS. Developer signatures
+(X-Developer-Signature, as patatt makes them) are checked against a keyring of the installation; only ed25519, since
+for the other kinds patatt starts gpg or ssh-keygen, which hostile mail must not trigger. Anyone can write
+Authentication-Results (RFC 8601) into their own mail: it counts only above the Received line with which a trusted
+server accepted the mail from outside; what is above was added later, by trusted servers.
+
+A signature covers the bytes of the body. Read as HTML, as flowed text or from another encoding, the same bytes may
+say something else: a quoted line becomes a line of the writer. Whoever resends a mail can change the Content- headers
+that nobody signed, so such a body is read in the other ways, too.
 """
 
 from __future__ import annotations
@@ -26,7 +35,7 @@ from bot.mail.headers import to_text
 from bot.mail.message import MAX_BYTES, ParsedMail, parse, without_frame
 from bot.mail.settings import TrustAnchors
 
-# --- The result of verifying who wrote a mail, and which of its headers the proof covers ---
+# --- Trust ---
 
 # The headers that decide how the body is read (RFC 2045): as text or as markup, and in which encoding.
 BODY_HEADERS = frozenset({"content-type", "content-transfer-encoding", "mime-version"})
@@ -72,18 +81,19 @@ UNPROVEN = Trust()
 
 def joined(proofs: Iterable[Trust]) -> Trust:
     """Return what several proofs of one writer cover together, named after the first; UNPROVEN without any."""
-    every = [each for each in proofs if each.proven]
+    every = [proof for proof in proofs if proof.proven]
     if not every:
         return UNPROVEN
-    signed = [each.signed for each in every if each.signed is not None]
+    signed = [proof.signed for proof in every if proof.signed is not None]
     whole = len(signed) < len(every)
-    signature = next((each.signature for each in every if each.signature), "")
+    signature = next((proof.signature for proof in every if proof.signature), "")
     return replace(every[0], signed=None if whole else frozenset().union(*signed), signature=signature)
 
 
-# --- dkimpy with a clock of ours. A module of its own, as dkimpy imports a resolver that we never ask ---
+# --- dkimpy ---
 
 
+# With a clock of ours. dkimpy imports a resolver, which we never ask.
 class _Clock:
     """The clock of dkimpy, which calls `time.time()` to see whether a signature has expired: the time of the mail,
     since archives hold signatures that were valid when they were made.
@@ -114,7 +124,7 @@ def verify(raw: bytes, number: int, record: str, at: float) -> bool:
         CLOCK.at.reset(token)
 
 
-# --- Verify DKIM signatures (RFC 6376) with keys that we already have, without asking DNS ---
+# --- DKIM ---
 
 Headers = Sequence[tuple[str, str]]  # names in lower case, from top to bottom
 IDENTIFYING = 64  # characters of a signature
@@ -162,9 +172,7 @@ def signed_names(tags: Mapping[str, str]) -> frozenset[str]:
     return names if names >= MUST_SIGN and "l" not in tags else frozenset()
 
 
-# --- Developer signatures: X-Developer-Signature as patatt makes them, checked against a keyring of the installation
-# ---
-# Only ed25519: for the other kinds patatt starts gpg or ssh-keygen, which hostile mail must not trigger.
+# --- Developer signatures ---
 
 # What patatt signs by default. With a signed Message-ID, a replayed mail is a duplicate and is not filed again.
 _MUST_SIGN = frozenset({"from", "subject", "message-id"})
@@ -188,10 +196,10 @@ def signed_by_developer(raw: bytes, headers: Headers, address: str, anchors: Tru
     if not signed >= _MUST_SIGN:
         return UNPROVEN
     try:
-        found = patatt.validate_message(raw, [anchors.keyring])
+        results = patatt.validate_message(raw, [anchors.keyring])
     except Exception:  # patatt may raise anything on hostile mail, which proves nothing
         return UNPROVEN
-    for result, identity, _, _, algorithm, _ in found:
+    for result, identity, _, _, algorithm, _ in results:
         if (identity or "").lower() != address.lower():
             continue
         if result == patatt.RES_VALID:
@@ -208,11 +216,9 @@ def _body(raw: bytes) -> bytes:
     return payload if isinstance(payload, bytes) else b""
 
 
-# --- Authentication-Results headers (RFC 8601) that only a server that we trust can have added ---
-# Anyone can write such a header into their own mail. It counts only above the Received line with which the trusted
-# server accepted the mail from outside: what is above that line was added later, by trusted servers (as
-# smtp.subspace.kernel.org does, in the mail of 2024 to 2026).
+# --- Authentication-Results ---
 
+# Trusted servers add it above their Received line, as smtp.subspace.kernel.org does, in the mail of 2024 to 2026.
 SERVER_RESULTS_MOST = 200  # headers
 ONLY_WRITER = frozenset({"from"})  # what every valid signature covers (RFC 6376 section 5.4)
 _BY = re.compile(r"\bby\s+([\w.-]{1,250})", re.I)
@@ -232,18 +238,20 @@ def verified_by_server(headers: Headers, address: str, anchors: TrustAnchors) ->
     """
     domain = address.rpartition("@")[2].lower()
     results = _results(headers, anchors)
-    dmarc = [each for each in results if each.method == "dmarc" and each.properties.get("header.from") == domain]
-    if failed := next((each for each in dmarc if each.outcome == "fail"), None):
+    dmarc = [
+        result for result in results if result.method == "dmarc" and result.properties.get("header.from") == domain
+    ]
+    if failed := next((result for result in dmarc if result.outcome == "fail"), None):
         return Trust(AuthVerdict.FAIL, f"{failed.server}: dmarc {domain}")  # whatever else passed
-    policy = next((each for each in dmarc if each.outcome == "pass"), None)
-    if policy and any(_came_from(each, address, anchors) for each in results):
+    policy = next((result for result in dmarc if result.outcome == "pass"), None)
+    if policy and any(_came_from(result, address, anchors) for result in results):
         return Trust(AuthVerdict.PASS, f"{policy.server}: dmarc {domain}")
     proofs = []
-    for each in results:
-        signer = each.properties.get("header.d", "")
-        if each.method == "dkim" and each.outcome == "pass" and signer and anchors.aligned(address, signer):
-            by = f"{each.server}: dkim {signer}"
-            proofs.append(_signed_by(signer, each.properties.get("header.b", ""), by, headers))
+    for result in results:
+        signer = result.properties.get("header.d", "")
+        if result.method == "dkim" and result.outcome == "pass" and signer and anchors.aligned(address, signer):
+            by = f"{result.server}: dkim {signer}"
+            proofs.append(_signed_by(signer, result.properties.get("header.b", ""), by, headers))
     if policy and not proofs:
         return Trust(AuthVerdict.PASS, f"{policy.server}: dmarc {domain}", ONLY_WRITER)
     return joined(proofs)
@@ -284,10 +292,10 @@ class _Result:
 
 def _results(headers: Sequence[tuple[str, str]], anchors: TrustAnchors) -> list[_Result]:
     """Return the results of trusted servers, down to where the mail came in from outside; [] if that is not shown."""
-    found: list[_Result] = []
+    results: list[_Result] = []
     for name, value in headers[:SERVER_RESULTS_MOST]:
         if name == "authentication-results":
-            found.extend(each for each in _read(value) if each.server in anchors.servers)
+            results.extend(result for result in _read(value) if result.server in anchors.servers)
         elif name == "received":
             by = _BY.search(value)
             if not by or not _is_trusted(by[1], anchors):
@@ -295,15 +303,15 @@ def _results(headers: Sequence[tuple[str, str]], anchors: TrustAnchors) -> list[
             client = _CLIENT.match(value)
             is_internal = client and (_LOOPBACK.match(client[2]) or _is_trusted(client[1], anchors))
             if not is_internal and not _LOCAL.match(value):
-                return found
+                return results
     return []
 
 
 def _read(value: str) -> Iterator[_Result]:
     """Yield the results of one header. Quoted strings and comments may be the sender's, and are removed first."""
     server, *results = _without_comments(_QUOTED.sub(_unquoted, value)).split(";")
-    for each in results:
-        method, *fields = each.split() or [""]
+    for result in results:
+        method, *fields = result.split() or [""]
         name, equals, outcome = method.partition("=")
         if equals:
             pairs = (part.partition("=") for part in fields)
@@ -312,8 +320,8 @@ def _read(value: str) -> Iterator[_Result]:
 
 
 def _unquoted(quoted: re.Match[str]) -> str:
-    found = _SIGNATURE.fullmatch(quoted[0])
-    return found[1] if found else '"'
+    match = _SIGNATURE.fullmatch(quoted[0])
+    return match[1] if match else '"'
 
 
 def _without_comments(value: str) -> str:
@@ -330,14 +338,15 @@ def _without_comments(value: str) -> str:
 def _is_trusted(host: str, anchors: TrustAnchors) -> bool:
     """Whether a host is one of the trusted servers, or below an entry that begins with a dot: ".kernel.org"."""
     host = host.lower()
-    return host in anchors.servers or any(each[0] == "." and host.endswith(each) for each in anchors.servers if each)
+    return host in anchors.servers or any(
+        server[0] == "." and host.endswith(server) for server in anchors.servers if server
+    )
 
 
-# --- The other ways to read a body whose Content- headers nobody signed: whoever resends a mail can change them ---
-# A signature covers the bytes of the body. Read as HTML, as flowed text or from another encoding, the same bytes may
-# say something else: a quoted line becomes a line of the writer. Only the readings that the bytes make plausible are
-# tried; among them is the one that the writer meant. Flowed text is read as plain: it has no more lines than that.
+# --- Other readings of a body ---
 
+# Only the readings that the bytes make plausible are tried; among them is the one that the writer meant. Flowed text
+# is read as plain: it has no more lines than that.
 _BODY_HEADER = re.compile(rb"(?:content-[!-9;-~]*|mime-version)[ \t]*:", re.I)
 _HTML = re.compile(rb"\s*<[!a-z]", re.I)  # as every program begins it
 # Charsets in which ASCII is ASCII; of any other (UTF-7, UTF-16) a line of the writer could be made.
@@ -365,15 +374,15 @@ def other_readings(raw: bytes, mail: ParsedMail) -> tuple[ParsedMail, ...] | Non
     kept = _without_body_headers(head)
     charset = mail.charset if _LIKE_ASCII.fullmatch(mail.charset) else "utf-8"
     read = (parse(kept + b"\n" + headers + b"\n" + body) for headers in _plausible_headers(body, charset.encode()))
-    return tuple({each.text: each for each in read if each.text != mail.text}.values())
+    return tuple({reading.text: reading for reading in read if reading.text != mail.text}.values())
 
 
 def _plausible_headers(body: bytes, charset: bytes) -> Iterator[bytes]:
     """Yield the Content- headers under which the bytes of this body make sense."""
     text = b"Content-Type: text/%s; charset=" + charset
-    if (found := _DELIMITER.match(body)) and b"\n--" + found[1] + b"--" in body:
+    if (match := _DELIMITER.match(body)) and b"\n--" + match[1] + b"--" in body:
         for kind in (b"mixed", b"alternative"):
-            yield b'Content-Type: multipart/%s; boundary="%s"\n' % (kind, found[1])
+            yield b'Content-Type: multipart/%s; boundary="%s"\n' % (kind, match[1])
         return
     plain, quoted, base64 = _CODINGS
     codings = [plain]
@@ -400,7 +409,7 @@ def _without_body_headers(head: bytes) -> bytes:
     return b"\n".join(kept)
 
 
-# --- The verdict on who wrote a mail, from all proofs together ---
+# --- The verdict ---
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -419,14 +428,14 @@ def authenticate(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
     if not _is_plain(headers, address):
         return UNPROVEN
     at = (mail.date or _EPOCH).timestamp()
-    found = (
+    proofs = (
         signed_by_developer(raw, headers, address, anchors),
         verified_by_dkim(raw, headers, address, at, anchors),
         verified_by_server(headers, address, anchors),
     )
-    if (proven := joined(found)).proven:
+    if (proven := joined(proofs)).proven:
         return proven
-    if failed := next((each for each in found if each.verdict is AuthVerdict.FAIL), None):
+    if failed := next((proof for proof in proofs if proof.verdict is AuthVerdict.FAIL), None):
         return failed
     domain = address.rpartition("@")[2]
     if anchors.signs(domain) and not is_signed_for(address, headers, anchors):
@@ -450,17 +459,17 @@ def _headers(raw: bytes) -> list[tuple[str, str]]:
     head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
     if b"\r" in head or b"\0" in head:
         return []
-    found: list[tuple[str, list[str]]] = []
+    fields: list[tuple[str, list[str]]] = []
     for line in head.split(b"\n"):
         text = to_text(line.decode("ascii", "surrogateescape"))
-        if line[:1] in (b" ", b"\t") and found:
-            found[-1][1].append(text.strip())
+        if line[:1] in (b" ", b"\t") and fields:
+            fields[-1][1].append(text.strip())
         elif _HEADER.match(line):
             name, _, value = text.partition(":")
-            found.append((name.lower(), [value.strip()]))
+            fields.append((name.lower(), [value.strip()]))
         else:
             return []
-    return [(name, " ".join(pieces)) for name, pieces in found]
+    return [(name, " ".join(pieces)) for name, pieces in fields]
 
 
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:@]+@[^\s<>()\[\],;:]*")
@@ -474,5 +483,5 @@ def _is_plain(headers: list[tuple[str, str]], address: str) -> bool:
     # Whatever stands in angle brackets or comments, a second address could be the one that a server means.
     bare = _QUOTED.sub("", writer)
     alone = len(authors) == 1 and authors[0].email == address and '"' not in bare
-    alone = alone and {each.lower() for each in _ADDRESS.findall(bare)} == {address}
+    alone = alone and {candidate.lower() for candidate in _ADDRESS.findall(bare)} == {address}
     return names["from"] == 1 and alone and all(names[name] <= 1 for name in _ONCE)

@@ -1,6 +1,11 @@
-"""Decode the MIME parts of a mail: the text of the body, and the attachments.
+"""The body of a mail: its MIME parts as text, and the attachments.
 
-RFC 2045 to 2049, and common violations of them. If in doubt, a part is shown rather than lost.
+RFC 2045 to 2049, and common violations of them: if in doubt, a part is shown rather than lost, and what was guessed
+is listed in `problems`. Plain text is preferred over HTML; forwarded messages stay attachments.
+
+In format=flowed (RFC 3676) soft line breaks are joined, space-stuffing is undone, and quotes are kept. HTML becomes
+the plain text that its reader sees: Lexbor parses it, as a browser would, nothing in it is executed, quotes stay
+quotes, and what is hidden is left out.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from bot.mail.headers import decode, decode_bytes
 
-# --- Decode format=flowed (RFC 3676): join soft line breaks, undo space-stuffing, keep quotes ---
+# --- format=flowed ---
 
 # Lines that are never joined to the line above: a command, a signature, a trailer.
 _BEGINS = re.compile(r"#|-- \Z|[A-Z][\w-]{2,30}-by: |(?:Fixes|Closes|Link|Cc): ")
@@ -55,8 +60,7 @@ def _quoted(depth: int, pieces: list[str]) -> str:
     return f"{'>' * depth} {content}" if depth else content
 
 
-# --- HTML to the plain text that its reader sees: nothing in it is executed, and quotes stay quotes ---
-# Lexbor parses it, as a browser would; what is hidden is left out.
+# --- HTML ---
 
 MAX = 2_000_000  # characters
 _BLOCKS = frozenset(
@@ -90,9 +94,9 @@ class _Page:
             return
         first, *rest = text.split("\n")
         self.line.append(first)
-        for each in rest:
+        for line in rest:
             self.end_line()
-            self.line.append(each)
+            self.line.append(line)
 
     def end_line(self) -> None:
         text = "".join(self.line)
@@ -118,7 +122,7 @@ class _Page:
             self.pre -= name == "pre"
 
     def _end_block(self, name: str) -> None:
-        if name == "br" or any(each.strip() for each in self.line):
+        if name == "br" or any(piece.strip() for piece in self.line):
             self.end_line()
         self.line.clear()
 
@@ -172,8 +176,7 @@ def _is_hidden(node: LexborNode) -> bool:
     return "hidden" in attributes or bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
 
 
-# --- Decode the MIME parts of a mail: the text of the body, and the attachments ---
-# RFC 2045 to 2049, and common violations of them. If in doubt, a part is shown rather than lost.
+# --- MIME parts ---
 
 MAX_PARTS = 100
 MAX_DEPTH = 20
@@ -236,12 +239,20 @@ def read_body(message: Part) -> Body:
             attachments.append(MimeAttachment(name, kind, text))
     if not any(text.strip() for _, _, text in texts):  # without a body, an unnamed text attachment is it
         first = next(
-            (each for each in attachments if each.content_type.startswith("text/") and not each.filename), None
+            (
+                attachment
+                for attachment in attachments
+                if attachment.content_type.startswith("text/") and not attachment.filename
+            ),
+            None,
         )
         if first:
-            texts, attachments = [(0, False, first.text)], [each for each in attachments if each is not first]
+            texts, attachments = (
+                [(0, False, first.text)],
+                [attachment for attachment in attachments if attachment is not first],
+            )
     plain = {group for group, markup, text in texts if group and not markup and text.strip()}
-    chosen = [each for each in texts if each[0] not in plain or not each[1]]
+    chosen = [entry for entry in texts if entry[0] not in plain or not entry[1]]
     if any(markup and text.strip() for _, markup, text in chosen):
         problems.append("html_only")
     nonempty = [text for _, _, text in chosen if text.strip()]
@@ -271,8 +282,8 @@ def _leaves(message: Part, problems: list[str]) -> Iterator[_Leaf]:
 
 def content_type(part: Part) -> str:
     """Return the type of a part; an invalid one means text/plain (RFC 2045 section 5.2)."""
-    found = _TYPE.match(str(part.get("Content-Type", "")))
-    return found[1].lower() if found else "text/plain"
+    match = _TYPE.match(str(part.get("Content-Type", "")))
+    return match[1].lower() if match else "text/plain"
 
 
 def _is_body(leaf: _Leaf, kind: str, name: str) -> bool:
@@ -295,8 +306,8 @@ def _filename(part: Part) -> str:
         value = str(part.get(header, ""))
         if len(value) > _MAX_PARAMETERS:
             return ""  # the library's own parser takes time with the square of it
-        if found := _FILENAME.search(value):
-            return decode(found[1] or found[2])
+        if match := _FILENAME.search(value):
+            return decode(match[1] or match[2])
     try:
         return decode(part.get_filename("") or "")  # RFC 2231: in several pieces, or with its own charset
     except (LookupError, ValueError, TypeError, AttributeError):
@@ -331,8 +342,8 @@ def _payload(part: Part) -> bytes:
 
 def _charset(part: Part) -> str:
     """Return the charset that a part declares, or ""."""
-    found = _CHARSET.search(str(part.get("Content-Type", "")))
-    return found[1].lower() if found else ""
+    match = _CHARSET.search(str(part.get("Content-Type", "")))
+    return match[1].lower() if match else ""
 
 
 def _base64(raw: bytes, problems: list[str]) -> bytes:

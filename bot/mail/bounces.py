@@ -1,4 +1,7 @@
-"""Parse a bounce: which recipients failed, why, and for which of our mails. flufl.bounce knows the odd formats."""
+"""Parse a bounce: which recipients failed, why, and for which of our mails.
+
+flufl.bounce knows the odd formats.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +44,10 @@ def read_bounce(raw: bytes) -> Bounce:
         reasons = dict(_reasons(message))
     except Exception:  # the parser or one of twenty detectors may raise anything on hostile bytes
         return Bounce(message_ids=_ids(raw))
-    failed_addresses = sorted(_address_text(each) for each in failed)[:MOST_ADDRESSES]
-    delayed_addresses = frozenset(_address_text(each) for each in delayed) - frozenset(failed_addresses)
+    failed_addresses = sorted(_address_text(address) for address in failed)[:MOST_ADDRESSES]
+    delayed_addresses = frozenset(_address_text(address) for address in delayed) - frozenset(failed_addresses)
     return Bounce(
-        {each: reasons.get(each, "") or "no reason given" for each in failed_addresses if each},
+        {address: reasons.get(address, "") or "no reason given" for address in failed_addresses if address},
         delayed_addresses,
         _ids(raw),
     )
@@ -53,8 +56,8 @@ def read_bounce(raw: bytes) -> Bounce:
 def _ids(raw: bytes) -> tuple[str, ...]:
     """Return the Message-IDs below the bounce's own headers."""
     body = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[2]
-    found = (each.decode("utf-8", "replace") for each in _ID.findall(body))
-    return tuple(dict.fromkeys(found))[:MOST_IDS]
+    ids = (message_id.decode("utf-8", "replace") for message_id in _ID.findall(body))
+    return tuple(dict.fromkeys(ids))[:MOST_IDS]
 
 
 def _reasons(message: Message) -> Iterator[tuple[str, str]]:
@@ -68,8 +71,8 @@ def _reasons(message: Message) -> Iterator[tuple[str, str]]:
                 continue
             reason = " ".join(f"{block.get('Status', '')} {_field_value(block.get('Diagnostic-Code', ''))}".split())
             for name in ("Original-Recipient", "Final-Recipient"):
-                if found := _ADDRESS.search(_field_value(block.get(name, ""))):
-                    yield found[0].lower(), reason[:500]
+                if match := _ADDRESS.search(_field_value(block.get(name, ""))):
+                    yield match[0].lower(), reason[:500]
 
 
 def _field_value(value: object) -> str:

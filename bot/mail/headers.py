@@ -1,4 +1,11 @@
-"""Decode header values: unfold, decode encoded words, normalise Message-IDs and dates."""
+"""Decode header values: charsets, encoded words, Message-IDs and dates.
+
+Bytes are decoded as declared, else as UTF-8, else as windows-1252, else as latin-1, which accepts every byte;
+`decode_bytes` says whether it had to guess. Bodies are decoded by it, too.
+
+Values are unfolded. Encoded words (RFC 2047) are decoded one by one, and a broken one affects no other. Message-IDs
+are without angle brackets, and dates in UTC.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +19,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
-# --- Decode bytes: as declared, else UTF-8, else windows-1252, else latin-1, which accepts every byte ---
+# --- Charsets ---
 
 # Text declared as the first is mostly encoded in the second, its superset.
 _SUPERSET = {
@@ -98,7 +105,7 @@ def _utf16(raw: bytes, declared: str) -> str:
     return "utf-16-be" if even > odd else "utf-16-le"
 
 
-# --- Decode header values: unfold, decode encoded words, normalise Message-IDs and dates ---
+# --- Header values ---
 
 MAX_IDS = 1000
 _WORD = re.compile(r"=\?([^?\s]{1,60})\?(?:([bB])\?([A-Za-z0-9+/=\s]{0,8000})|([qQ])\?([^\r\n]{0,2000}?))\?=")
@@ -169,9 +176,13 @@ def message_ids(value: str) -> tuple[str, ...]:
     Of more than MAX_IDS the first and last half are kept: the root of the thread, and the nearest mails.
     """
     value = to_text(value)
-    found = [("".join(each[1].split()), value[max(0, each.start() - 2) : each.start()]) for each in _ID.finditer(value)]
+    pairs = [
+        ("".join(match[1].split()), value[max(0, match.start() - 2) : match.start()]) for match in _ID.finditer(value)
+    ]
     # "Message from Lee <lee@dev.example> of Monday <id>": what follows a name is an address.
-    ids = [each for each, before in found if each and not re.search(r"\w\s?\Z", before)] or [each for each, _ in found]
+    ids = [message_id for message_id, before in pairs if message_id and not re.search(r"\w\s?\Z", before)] or [
+        message_id for message_id, _ in pairs
+    ]
     ids = list(dict.fromkeys(ids or _BARE_ID.findall(value)))
     return tuple(ids if len(ids) <= MAX_IDS else ids[: MAX_IDS // 2] + ids[-MAX_IDS // 2 :])
 
@@ -183,7 +194,7 @@ def date(value: str, received: Sequence[str]) -> datetime | None:
     or can't be parsed.
     """
     sent = _moment(value)
-    arrived = next((moment for each in received[:50] if (moment := _arrival(each))), None)
+    arrived = next((moment for header in received[:50] if (moment := _arrival(header))), None)
     if sent and arrived and sent > arrived + _SKEW:
         return arrived
     return sent or arrived

@@ -1,4 +1,12 @@
-"""Parse the bytes of a mail into a frozen Mail, whatever the bytes are."""
+"""Parse the bytes of a mail into a frozen `ParsedMail`, whatever the bytes are. Pure.
+
+Parsing never raises: missing fields are empty, guesses are listed in `problems`, and of a mail that is too large only
+the beginning is read. Foreign text, addresses and ids are made safe for a line, a header or an envelope here, too.
+
+A mailing list may have rewritten From: "Dana via list <list@host>" (DMARC munging by Mailman and Google Groups). The
+writer behind it is found in the headers that lists leave. Nothing proves such a mail, since its From is not the
+writer's.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +24,7 @@ from bot.mail import body as parts
 from bot.mail import headers
 from bot.mail.addresses import Address, parse_addresses
 
-# --- The writer behind a From that a mailing list has rewritten: "Dana via list <list@host>" (DMARC munging by
-# Mailman and Google Groups). Nothing proves such a mail, since its From is not the writer's ---
+# --- Rewritten From ---
 
 _VIA = re.compile(r"['\"]?(.{1,200}?)['\"]?\s+via\s+.{1,200}", re.I)
 _ORIGINAL = ("x-original-from", "x-mailman-original-from", "x-original-sender")
@@ -32,15 +39,15 @@ def behind_list(author: Address, all_of: Callable[[str], str]) -> Address:
     via = _VIA.fullmatch(headers.decode(author.name))
     if not via:
         return author
-    own = {author.email, *(each.email for each in parse_addresses(all_of("list-post").replace("mailto:", "")))}
+    own = {author.email, *(address.email for address in parse_addresses(all_of("list-post").replace("mailto:", "")))}
     for name in (*_ORIGINAL, "reply-to"):
-        found = [each for each in parse_addresses(all_of(name)) if each.email not in own]
-        if found:
-            return Address(headers.decode(found[0].name) or via[1], found[0].email)
+        addresses = [address for address in parse_addresses(all_of(name)) if address.email not in own]
+        if addresses:
+            return Address(headers.decode(addresses[0].name) or via[1], addresses[0].email)
     return author
 
 
-# --- Make foreign text, addresses and ids safe for a line, a header or an envelope. Pure ---
+# --- Safe text ---
 
 # C0 and C1 controls, line and paragraph separators, text direction marks and zero-width characters.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]+")
@@ -76,7 +83,7 @@ def lore_link(message_id: str) -> str:
     return f"https://lore.kernel.org/r/{quote(message_id, safe='@+-._=', errors='replace')}"
 
 
-# --- Parse the bytes of a mail into a frozen Mail, whatever the bytes are ---
+# --- Parsing ---
 
 MAX_BYTES = 10_000_000  # the rest of a larger mail is not parsed
 # Of its text that much is read. The longest text among the real threads and reports of the tests, a robot's report, has
@@ -134,7 +141,7 @@ class ParsedMail:
     def ancestors(self) -> tuple[str, ...]:
         """The Message-IDs in its In-Reply-To and References, nearest first, without its own."""
         every = dict.fromkeys((*self.in_reply_to, *reversed(self.references)))
-        return tuple(each for each in every if each != self.message_id)
+        return tuple(message_id for message_id in every if message_id != self.message_id)
 
     @property
     def thread_root(self) -> str:
@@ -191,8 +198,8 @@ def _from_first_header(raw: bytes) -> bytes:
     if len(lines) > 10_000 or all(_HEADER.match(line) for line in lines):
         return raw
     repaired = [re.sub(rb"^([!-9;-~]{1,80})[ \t]{1,5}:", rb"\1:", line) for line in lines]
-    known = sum(1 for line in repaired if _KNOWN.match(line))
-    if known < 2:  # perhaps a text without headers
+    count = sum(1 for line in repaired if _KNOWN.match(line))
+    if count < 2:  # perhaps a text without headers
         return raw
     kept = [line for line in repaired if _HEADER.match(line)]
     return b"\n".join(kept) + raw[len(head) :]
@@ -243,4 +250,6 @@ def _mail(message: Part, body: parts.Body, problems: list[str]) -> ParsedMail:
 
 
 def _with_decoded_names(addresses: tuple[Address, ...]) -> tuple[Address, ...]:
-    return tuple(Address(headers.decode(each.name), each.email) if each.name else each for each in addresses)
+    return tuple(
+        Address(headers.decode(address.name), address.email) if address.name else address for address in addresses
+    )

@@ -1,4 +1,13 @@
-"""Patches in a mail: unified diffs in the body or an attachment, with their titles."""
+"""Links, trailers, diffs and patches in a mail, and the subsystem of a title. Pure.
+
+Links lead to mail (lore and lkml URLs) or to our own report pages. Trailers are `Closes:`, `Link:`, `Fixes:` and
+others (Documentation/process/submitting-patches.rst). Patches are unified diffs in the body or an attachment, with
+their titles. A subsystem is what a commit's title names: "mm/vmscan" of "mm/vmscan: stop rescanning".
+
+Diffs are returned byte for byte as they were posted, for `git apply`; prose around them is left out. A hunk says
+itself how many lines it has (git-diff(1), "Generating patch text"), so nothing is guessed from quote marks, trailing
+white space or signatures.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +20,7 @@ from urllib.parse import unquote
 from bot.mail.body import MimeAttachment
 from bot.mail.headers import decode
 
-# --- Links to mail (lore and lkml URLs) and to our own report pages ---
+# --- Links ---
 
 # https://lore.kernel.org/<list>/<id>/, /r/<id>, lkml.kernel.org/r/<id>, (patch.)msgid.link/<id>; the id may be
 # percent-encoded, and its own slashes are part of it.
@@ -36,12 +45,12 @@ class MailLink:
 
 def find_links(text: str, base_url: str = "") -> tuple[MailLink, ...]:
     """Return the links in a text that lead to a mail or a report page; other links are ignored."""
-    found = [MailLink(match[0].rstrip(_AFTER), message_id=message_id) for match, message_id in _mails(text)]
+    links = [MailLink(match[0].rstrip(_AFTER), message_id=message_id) for match, message_id in _mails(text)]
     if base_url:
         bare = re.escape(base_url.partition("://")[2])
         pages = re.finditer(rf"(?<![\w/])https?://{bare}/report/([0-9a-f]{{7,64}})/?(?![\w/])", text, re.I)
-        found.extend(MailLink(match[0], page=match[1].lower()) for match in pages)
-    return tuple(dict.fromkeys(found))[:MAX_LINKS]
+        links.extend(MailLink(match[0], page=match[1].lower()) for match in pages)
+    return tuple(dict.fromkeys(links))[:MAX_LINKS]
 
 
 def _mails(text: str) -> Iterable[tuple[re.Match[str], str]]:
@@ -52,7 +61,7 @@ def _mails(text: str) -> Iterable[tuple[re.Match[str], str]]:
             yield match, message_id
 
 
-# --- Trailers: `Closes:`, `Link:`, `Fixes:` and others (Documentation/process/submitting-patches.rst) ---
+# --- Trailers ---
 
 _KEYS = """
 Acked-by Bisected-by Bug Cc Closes Co-developed-by Fixes Link Message-ID
@@ -75,17 +84,17 @@ class Trailer:
 
 def find_trailers(lines: Sequence[str]) -> tuple[Trailer, ...]:
     """Return the trailers in unquoted lines, up to a patch's `---` or its first diff line."""
-    found: list[Trailer] = []
+    trailers: list[Trailer] = []
     for number, line in enumerate(lines):
         if (line.rstrip() in ("---", "--") and not _heads_a_patch(lines, number)) or line.startswith("diff --git "):
             break  # notes, a signature or the patch itself
         match = _TRAILER.match(line)
         key = KNOWN.get(match[1].lower()) if match else None
         if match and key and (value := _joined(match[2], lines[number + 1 : number + 4])):
-            found.append(Trailer(key, value))
-        if len(found) >= MAX_TRAILERS:
+            trailers.append(Trailer(key, value))
+        if len(trailers) >= MAX_TRAILERS:
             break
-    return tuple(found)
+    return tuple(trailers)
 
 
 def _heads_a_patch(lines: Sequence[str], number: int) -> bool:
@@ -100,8 +109,8 @@ _WRAPPED = re.compile(r"\s+(?:<?[^\s@]{1,100}@|\(\")")
 
 
 def _is_trailer(line: str) -> bool:
-    found = _TRAILER.match(line)
-    return found is not None and found[1].lower() in KNOWN
+    match = _TRAILER.match(line)
+    return match is not None and match[1].lower() in KNOWN
 
 
 def _joined(value: str, below: Sequence[str]) -> str:
@@ -118,13 +127,11 @@ def _joined(value: str, below: Sequence[str]) -> str:
 
 def fixed_commits(trailers: Sequence[Trailer]) -> tuple[str, ...]:
     """Return the shas in `Fixes:` trailers, in the length given there, in lower case."""
-    matches = (_FIXES.match(each.value) for each in trailers if each.key == "Fixes")
+    matches = (_FIXES.match(trailer.value) for trailer in trailers if trailer.key == "Fixes")
     return tuple(match[1].lower() for match in matches if match)
 
 
-# --- Unified diffs in a text, byte for byte as they were posted, for `git apply`; prose around them is left out ---
-# A hunk says itself how many lines it has (git-diff(1), "Generating patch text"), so nothing is guessed from quote
-# marks, trailing white space or signatures.
+# --- Diffs ---
 
 MOST_LINES = 200_000
 _DIFFS_FILE = re.compile(r"(?:diff --git|Index:) \S")
@@ -144,13 +151,13 @@ def find_diffs(text: str) -> tuple[str, ...]:
     A hunk that ends too early, as where a mail program wrapped its lines, is returned as it stands: git refuses it.
     """
     lines = text.split("\n")[:MOST_LINES]
-    found, at = [], 0
+    diffs, at = [], 0
     while at < len(lines):
         end, is_diff = _end_of_diff(lines, at)
         if is_diff:
-            found.append("\n".join(lines[at:end]) + "\n")
+            diffs.append("\n".join(lines[at:end]) + "\n")
         at = max(end, at + 1)
-    return tuple(found)
+    return tuple(diffs)
 
 
 def _end_of_diff(lines: Sequence[str], start: int) -> tuple[int, bool]:
@@ -200,7 +207,7 @@ def _end_of_binary(lines: Sequence[str], at: int) -> int:
     return min(at + 1, len(lines))
 
 
-# --- Patches in a mail: unified diffs in the body or an attachment, with their titles ---
+# --- Patches ---
 
 MAX_SUBJECT = 4000  # letters that are read of a subject
 _DIFF = re.compile(r"^(?:diff --git \S|Index: \S|--- \S.{0,400}\n\+\+\+ \S)", re.M)
@@ -236,13 +243,13 @@ class Patch:
 def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[MimeAttachment]) -> tuple[Patch, ...]:
     """Return the patches of a mail: anywhere in its unquoted lines, and in its attachments."""
     text = "\n".join(lines)
-    found: list[Patch] = []
-    for each in _split_patches(text):
-        found.append(Patch(_title(each) or posted_title(subject), "inline", _files(each)))
+    patches: list[Patch] = []
+    for piece in _split_patches(text):
+        patches.append(Patch(_title(piece) or posted_title(subject), "inline", _files(piece)))
     for part in attachments[:50]:
         if is_diff(part.text):
-            found.append(Patch(_title(part.text), "attached", _files(part.text)))
-    return tuple(found)
+            patches.append(Patch(_title(part.text), "attached", _files(part.text)))
+    return tuple(patches)
 
 
 def _split_patches(text: str) -> list[str]:
@@ -261,8 +268,8 @@ def is_diff(text: str) -> bool:
 def _title(text: str) -> str:
     """Return the `Subject:` that git format-patch writes above a patch, without its brackets."""
     start = _DIFF.search(text)
-    found = _SUBJECT.search(text[: start.start()] if start else text)
-    return bare_title(decode(found[1])) if found else ""
+    match = _SUBJECT.search(text[: start.start()] if start else text)
+    return bare_title(decode(match[1])) if match else ""
 
 
 def _files(text: str) -> tuple[str, ...]:
@@ -277,8 +284,8 @@ def is_answer(subject: str) -> bool:
 def answered_posting(subject: str) -> str:
     """Return the subject of the posting that this one answers, "[PATCH 1/2] …", without a list's tag, or ""."""
     title = " ".join(subject.split())
-    found = _PATCH.search(title)
-    return title[found.start() :] if found and is_answer(title) else ""
+    match = _PATCH.search(title)
+    return title[match.start() :] if match and is_answer(title) else ""
 
 
 def posted_title(subject: str) -> str:
@@ -294,8 +301,8 @@ def is_posting(subject: str) -> bool:
 def version_of(subject: str) -> int:
     """Return the version of a posting: 2 for "[PATCH v2 1/3] …", 1 if none is given."""
     bracket = _PATCH.search(subject)
-    found = _VERSION.search(bracket[0]) if bracket else None
-    return int(found[1]) if found else 1
+    match = _VERSION.search(bracket[0]) if bracket else None
+    return int(match[1]) if match else 1
 
 
 def bare_title(subject: str) -> str:
@@ -308,7 +315,7 @@ def bare_title(subject: str) -> str:
     return title
 
 
-# --- The subsystem that a commit's title names: "mm/vmscan" of "mm/vmscan: stop rescanning". Pure ---
+# --- Subsystem ---
 
 _REVERT = re.compile(r'(?:Revert|Reapply)\s+"(.*?)"?\Z')
 _PREFIX = re.compile(r"([A-Za-z0-9][\w./,+&*-]{0,60}(?: [\w./-]{1,20})?):\s")
@@ -317,7 +324,7 @@ _PREFIX = re.compile(r"([A-Za-z0-9][\w./,+&*-]{0,60}(?: [\w./-]{1,20})?):\s")
 def subsystem_of(title: str) -> str:
     """Return the first prefix of a title, or of the title that a revert quotes; "" if there is none."""
     title = bare_title(title)
-    while found := _REVERT.match(title):
-        title = found[1]
+    while match := _REVERT.match(title):
+        title = match[1]
     prefix = _PREFIX.match(title)
     return prefix[1] if prefix else ""

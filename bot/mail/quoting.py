@@ -1,4 +1,11 @@
-"""Own text: what the writer of a reply wrote, without quotes, attributions and signature."""
+"""What the writer of a reply wrote: the text without quotes, attributions and signature.
+
+Mail programs quote in many ways and languages: by marks, below an attribution, below a separator, below a block of
+headers as Outlook writes it. The words that they use stand first, with the subjects of out-of-office mail.
+
+*Unquoted lines* include the signature; each can be had with the quoted line right above it, which a short answer
+needs. *Own text* ends above the signature, and above the footers of phones, companies and lists.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# --- What mail programs write in many languages: attributions, separators, header blocks, out-of-office subjects ---
+# --- Words of mail programs ---
 
 WROTE = (
     *("wrote", "writes", "said", "schrieb", "a écrit", "escribió", "ha scritto", "escreveu", "schreef"),
@@ -105,7 +112,7 @@ def any_of(words: tuple[str, ...]) -> str:
     return f"(?:{'|'.join(words)})"
 
 
-# --- Own text: what the writer of a reply wrote, without quotes, attributions and signature ---
+# --- Own text ---
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad\u180e]")
 # A table row also ends with a bar, and is not a quote.
@@ -239,8 +246,8 @@ def _is_outlook(lines: list[str], number: int) -> bool:
         return False
     if number and _GIT_HEAD.match(lines[number - 1]):
         return False  # of a patch with a To header
-    block = [found for line in lines[number + 1 : number + 8] if (found := _IN_BLOCK.match(line))]
-    return any(found["sent"] for found in block) and any(found["to"] for found in block)
+    block = [match for line in lines[number + 1 : number + 8] if (match := _IN_BLOCK.match(line))]
+    return any(line["sent"] for line in block) and any(line["to"] for line in block)
 
 
 def _drop_attribution(keep: list[TextLine]) -> None:
@@ -250,7 +257,7 @@ def _drop_attribution(keep: list[TextLine]) -> None:
         last -= 1
     if not last:
         return
-    above = [each.text.strip() for each in keep[max(0, last - 3) : last]]
+    above = [text_line.text.strip() for text_line in keep[max(0, last - 3) : last]]
     end = above[-1][-300:]
     if len(end) < 20 and len(above) > 1:  # "a écrit :" may be wrapped in the middle
         end = f"{above[-2][-200:]} {end}"

@@ -1,4 +1,11 @@
-"""The bot identity on the lists: its addresses, its name, and the tags by which mail refers to reports. Pure."""
+"""What the bot knows of itself and of others: its addresses, trust anchors, people's aliases. Pure.
+
+`BotSettings` has the bot's addresses and name on the lists, and the tags by which mail refers to reports: every
+report has an address, and every mail a return path that only those who got the mail can know.
+
+*Trust anchors* are the servers, the keys, and the other domains that people sign with. *Aliases* are the addresses
+and names of one person, from a file in git's mailmap format (gitmailmap(5)).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +18,7 @@ from functools import cache, lru_cache
 
 from publicsuffixlist import PublicSuffixList
 
-# --- Trust anchors: servers, keys, and the other domains that people sign with ---
+# --- Trust anchors ---
 
 
 @lru_cache(maxsize=4096)
@@ -64,10 +71,10 @@ class TrustAnchors:
         return bool(organisation) and organisation == organisational_domain(domain)
 
 
-# --- Aliases: the addresses and names of one person, from a file in git's mailmap format (gitmailmap(5)) ---
+# --- Aliases ---
+
 # Dana Brook <dana@dev.example> <dana@home.example>
 # Dana Brook <dana@dev.example> D. Brook <db@old.example>
-
 MAX_LINES = 100_000
 _LINE = re.compile(r"([^<>#]{0,200}?)\s*<([^<>\s]{1,300})>\s*(?:([^<>#]{0,200}?)\s*<([^<>\s]{1,300})>)?\s*(?:#.*)?\Z")
 
@@ -89,9 +96,9 @@ def read_mailmap(text: str) -> Aliases:
     """Parse a mailmap; invalid lines are skipped, as git does."""
     proper: dict[str, str] = {}
     for line in text.split("\n")[:MAX_LINES]:
-        found = _LINE.match(line.strip())
-        if found and found[4] and found[4].lower() != found[2].lower():
-            proper[found[4].lower()] = found[2].lower()
+        match = _LINE.match(line.strip())
+        if match and match[4] and match[4].lower() != match[2].lower():
+            proper[match[4].lower()] = match[2].lower()
     pairs = proper.items()
     groups: dict[str, set[str]] = {}
     for other, address in pairs:
@@ -99,7 +106,7 @@ def read_mailmap(text: str) -> Aliases:
     return Aliases(proper, {address: frozenset(others) for address, others in groups.items()})
 
 
-# --- The bot identity on the lists: its addresses, its name, and the tags by which mail refers to reports. Pure ---
+# --- The bot ---
 
 _TAG = re.compile(r"([0-9a-f]{16})(?:\.[0-9a-f]{12})?")
 
@@ -144,8 +151,8 @@ class BotSettings:
         theirs, _, their_domain = address.lower().rpartition("@")
         name, plus, tag = theirs.partition("+")
         ours = bool(plus) and name == local and their_domain == domain
-        found = _TAG.fullmatch(tag) if ours else None
-        return found[1] if found else ""
+        match = _TAG.fullmatch(tag) if ours else None
+        return match[1] if match else ""
 
     def help(self, name: str) -> str:
         """Return the URL of a help page for recipients of mail."""

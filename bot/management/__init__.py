@@ -14,7 +14,7 @@ from bot.notifications.digest import Bulletin, BulletinConfig
 from tracker.domain.events import InvalidInput
 from tracker.services.event_log import progress
 
-# --- Show the progress of long work: a live line on a terminal, nothing in a pipe or log ---
+# --- Progress ---
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def hold_bulletin(bulletin: Bulletin, config: BulletinConfig) -> str:
     return f"mail {row.pk} to {', '.join(row.recipients)} is {row.state}: {row.reason}"
 
 
-# --- For commands that print reports: none is printed until all are folded after an upgrade ---
+# --- Printed reports ---
 
 
 def require_folded() -> None:

@@ -1,4 +1,8 @@
-"""The mail about an action that a person took on a report's page and chose to announce in its thread."""
+"""Mail that follows a decision: an action announced in the thread, or the withdrawal of a report.
+
+An action is announced only if the person who took it on the report's page chose to. A withdrawal informs the
+recipients that a report was wrong: due if the lab decided so and no mail of the lab in the thread says so yet.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from bot.mail.settings import BotSettings
 from bot.notifications.thread import ReportContext, ThreadData, in_thread
 from tracker.domain.events import EventData, Role
 
-# --- The mail about an action that a person took on a report's page and chose to announce in its thread ---
+# --- Announced actions ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, 74, break_on_hyphens=False)
 
 
-# --- The withdrawal mail: a report was wrong, and its recipients are informed ---
+# --- Withdrawals ---
 
 
 def withdrawal_is_due(context: ReportContext, event: EventData) -> bool:

@@ -1,4 +1,13 @@
-"""Replies to failed commands: one per mail, at most one per hour, person and report, and only to people."""
+"""Replies to failed commands: which line failed, and why; in the thread, to the writer and our list.
+
+There is at most one per mail, and one per hour, person and report. Only people get one, and only for mail of the last
+three days, since archives go back decades. The writer must be proven, or have got our mail about the report, unless
+the trust policy is `open`. Lists, robots and addresses like no-reply get none, nor does mail marked as bulk (RFC 3834
+section 2). Daily limits, per report and in all, bound abuse, since senders can be forged.
+
+A stranger's words are quoted without their links. Only the ids and the subject of the mail are copied into headers,
+and only where that is safe. The copy in our list's archive proves delivery.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +33,7 @@ from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
 from tracker.services import mail_transitions
 from tracker.services.mail_transitions import why_careful
 
-# --- The reply to a mail whose commands failed: which line, and why. Sent in the thread, to its author and our list
-# ---
+# --- What it says ---
 
 WIDTH = 76
 MOST_LINES = 10
@@ -107,7 +115,7 @@ def _failed(reading: Reading) -> Iterator[FailedLine]:
         yield FailedLine(_unlinked(written, 74), why)
 
 
-# --- Replies to failed commands: one per mail, at most one per hour, person and report, and only to people ---
+# --- When one is due ---
 
 APART = timedelta(hours=1)
 FRESH = timedelta(days=3)  # older mail gets no reply; archives go back decades
@@ -180,7 +188,7 @@ def _deserved(reading: Reading, report: Report, settings: BotSettings, now: date
 def _has_got_mail(address: str, report: Report) -> bool:
     """Return whether our mail about the report went to an address: then one more in its thread is no news to it."""
     sent = report.outgoing.filter(state=OutgoingState.SENT).values_list("recipients", flat=True)
-    return any(address.lower() in (each.lower() for each in recipients) for recipients in sent)
+    return any(address.lower() in (recipient.lower() for recipient in recipients) for recipients in sent)
 
 
 def approve_answers(now: datetime) -> int:

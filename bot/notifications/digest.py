@@ -1,4 +1,10 @@
-"""Put bulletins into the outbox: each once, and composed again until it is approved."""
+"""Bulletins, the mails about no single report: a release report, a study, the weekly digest.
+
+The text is made elsewhere (tracker/documents); here it becomes a mail to the lists that are set for bulletins. The
+purpose identifies a bulletin permanently, so that each is sent once. Release reports and studies are held until a
+person approves them; one that still waits is composed again under the same Message-ID. The digest is composed once a
+week, if lists are set and anything is open or was closed; the usual rules of the outbox apply to it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +35,7 @@ from tracker.domain.text import tag_of
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Study
 from tracker.services import mail_transitions
 
-# --- Mail about no single report: a release report, the weekly digest, a study. Its text is made elsewhere ---
+# --- The mail ---
 
 _MARK = re.compile(r"^-- ?$", re.M)
 
@@ -49,9 +55,15 @@ def compose_bulletin(
 ) -> ComposedMail:
     """Return the mail to these lists; those in `excluded` are left out."""
     tag = tag_of(bulletin.purpose)
-    recipients = [Recipient(Address("", each), "gets release mail", is_list=True) for each in dict.fromkeys(lists)]
-    reasons = {each.email: why for each in recipients if (why := exclusion_reason(each.email, settings, excluded))}
-    kept = tuple(each for each in recipients if each.email not in reasons)
+    recipients = [
+        Recipient(Address("", address), "gets release mail", is_list=True) for address in dict.fromkeys(lists)
+    ]
+    reasons = {
+        recipient.email: why
+        for recipient in recipients
+        if (why := exclusion_reason(recipient.email, settings, excluded))
+    }
+    kept = tuple(recipient for recipient in recipients if recipient.email not in reasons)
     left_out = tuple(Recipient(Address("", email), why, is_list=True) for email, why in reasons.items())
     page = f"{settings.base_url}{bulletin.page}"
     context = {"text": escape_signature(bulletin.text), "page": page, "bot": one_line(settings.name, 60)}
@@ -73,7 +85,7 @@ def escape_signature(text: str) -> str:
     return _MARK.sub(r" \g<0>", text.strip("\n"))
 
 
-# --- Put bulletins into the outbox: each once, and composed again until it is approved ---
+# --- Into the outbox ---
 
 NEEDS_APPROVAL = "needs approval"
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -123,10 +135,10 @@ def hold(bulletin: Bulletin, config: BulletinConfig, now: datetime) -> OutgoingM
     """
     writer = OutboxWriter(config.settings, config.compose_config, now)
     mail = _composed(bulletin, config, now)
-    found = list(faults(mail, config.settings, config.compose_config.conventions, now, foreign=[bulletin.text]))
+    problems = list(faults(mail, config.settings, config.compose_config.conventions, now, foreign=[bulletin.text]))
     if urlsplit(config.settings.base_url).hostname in LOCAL:
-        found.append("its links work only on this machine: set PERFWORK_BASE_URL")
-    start = Start(OutgoingState.HELD, "; ".join([NEEDS_APPROVAL, *found])[:1000])
+        problems.append("its links work only on this machine: set PERFWORK_BASE_URL")
+    start = Start(OutgoingState.HELD, "; ".join([NEEDS_APPROVAL, *problems])[:1000])
     if writer.insert(None, mail, bulletin.purpose, start):
         return OutgoingMail.objects.get(report=None, purpose=bulletin.purpose)
     row = OutgoingMail.objects.get(report=None, purpose=bulletin.purpose)
@@ -142,8 +154,8 @@ def hold(bulletin: Bulletin, config: BulletinConfig, now: datetime) -> OutgoingM
 def compose_week(config: BulletinConfig, now: datetime, *, approve_first: bool) -> bool:
     """Compose this week's digest, once, if lists are set; the usual rules apply. Return whether one was composed."""
     version = digest.current()
-    known = OutgoingMail.objects.filter(report=None, purpose=_digest(version, now))
-    if not (version and config.lists) or known.exists():
+    mails = OutgoingMail.objects.filter(report=None, purpose=_digest(version, now))
+    if not (version and config.lists) or mails.exists():
         return False
     bulletin = of_week(version, config, now)
     if bulletin is None:

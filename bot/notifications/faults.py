@@ -1,4 +1,7 @@
-"""Mail operators what does not work: at most one mail a day for each, and none if all is well."""
+"""Mail to operators about what does not work: at most one a day for each, and none if all is well.
+
+It does not go through the outbox, which may be what stalls.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +41,13 @@ def mail_operators(transport: Transport, settings: BotSettings, now: datetime, s
     if mail_transitions.stopped():
         return 0
     FaultMail.objects.filter(at__lt=now - KEPT).delete()
-    found = faults(now)
+    problems = faults(now)
     accepted = 0
-    for address in operators() if found else ():
+    for address in operators() if problems else ():
         note, is_new = FaultMail.objects.get_or_create(address=address, day=now.date(), defaults={"at": now})
         if not is_new:
             continue
-        status = _send(address, found, transport, settings, now, signing)
+        status = _send(address, problems, transport, settings, now, signing)
         accepted += status is SendStatus.SENT
         if status in _UNSENT:
             note.delete()  # nothing was sent: again in an hour
@@ -55,14 +58,14 @@ def mail_operators(transport: Transport, settings: BotSettings, now: datetime, s
 
 def _send(
     address: str,
-    found: list[Fault],
+    problems: list[Fault],
     transport: Transport,
     settings: BotSettings,
     now: datetime,
     signing: Signing | None,
 ) -> SendStatus:
     try:
-        raw = compose(address, found, settings, now)
+        raw = compose(address, problems, settings, now)
     except ValueError as error:  # an address that is invalid in a header
         log.error("no mail to operator %r: %s", address, error)
         return SendStatus.REFUSED
@@ -80,23 +83,23 @@ def operators() -> list[str]:
     return sorted({user.email for user in users.exclude(email="")})[:MOST]
 
 
-def compose(address: str, found: list[Fault], settings: BotSettings, now: datetime) -> bytes:
+def compose(address: str, problems: list[Fault], settings: BotSettings, now: datetime) -> bytes:
     """Return the mail's bytes. Raises ValueError for an address that is invalid in a header."""
     message = EmailMessage(policy=POLICY)
     message["Message-ID"] = f"<{_id(address, settings, now)}>"
     message["Date"] = format_datetime(now.replace(microsecond=0))
     message["From"] = f"{for_header(settings.name, 60)} <{settings.address}>"
     message["To"] = address
-    message["Subject"] = f"{for_header(settings.name, 60)}: {counted(len(found), 'problem')}"
+    message["Subject"] = f"{for_header(settings.name, 60)}: {counted(len(problems), 'problem')}"
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(_text(found, settings), charset="utf-8", cte="8bit")
+    message.set_content(_text(problems, settings), charset="utf-8", cte="8bit")
     return message.as_bytes()
 
 
-def _text(found: list[Fault], settings: BotSettings) -> str:
+def _text(faults: list[Fault], settings: BotSettings) -> str:
     context = {
-        "faults": [_lines(fault) for fault in found[:MOST]],
-        "more": max(0, len(found) - MOST),
+        "faults": [_lines(fault) for fault in faults[:MOST]],
+        "more": max(0, len(faults) - MOST),
         "site": f"{settings.base_url}{reverse('releases')}",
         "help": f"{settings.base_url}{reverse('help', args=['operating'])}#problems",
         "bot": settings.name,

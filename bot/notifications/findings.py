@@ -1,4 +1,8 @@
-"""The follow-up mail: findings about a culprit since its report was sent, where they matter."""
+"""Follow-up mail: new findings where they matter, and "still there" in a later version.
+
+New findings matter if one is clearly worse than what was reported. "Still there" is sent while a reply of the author
+or of the lab is missing, and counts as a reminder.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from tracker.domain.events import EventData, EventKind, Grade, State
 from tracker.domain.text import counted
 from tracker.models import OutgoingState, Reminder
 
-# --- The follow-up mail: findings about a culprit since its report was sent, where they matter ---
+# --- New findings ---
 
 LEAST_PCT = 5.0  # the smallest change that is worth a mail
 _SHOWN = 5
@@ -35,8 +39,8 @@ def matters(new: Sequence[FindingData], headline: FindingData) -> bool:
     """
     reported = abs(headline.change_pct) if headline.change_pct is not None else 0.0
     least = max(LEAST_PCT, reported / 2)
-    worse = [each for each in new if each.verdict is Grade.REGRESSION and not each.is_profile]
-    return any(each.change_pct is None or abs(each.change_pct) >= least for each in worse)
+    worse = [finding for finding in new if finding.verdict is Grade.REGRESSION and not finding.is_profile]
+    return any(finding.change_pct is None or abs(finding.change_pct) >= least for finding in worse)
 
 
 def compose_follow_up(
@@ -49,14 +53,14 @@ def compose_follow_up(
     excluded: Mapping[str, str],
 ) -> ComposedMail:
     """Return the follow-up mail. `parent`: the sha and title of the baseline."""
-    graded = [each for each in new if each.is_graded]
-    worse = sum(each.verdict is Grade.REGRESSION for each in graded)
+    graded = [finding for finding in new if finding.is_graded]
+    worse = sum(finding.verdict is Grade.REGRESSION for finding in graded)
     better = len(graded) - worse
     context = {
         "counts": counted(worse, "regression") + (f", {counted(better, 'improvement')}" if better else ""),
         "rows": [
-            report_data.listed(each, f"{each.metric} on {each.machine}", WIDTH)
-            for each in worst(graded)[: min(worse, _SHOWN)]  # `worst` puts regressions first
+            report_data.listed(finding, f"{finding.metric} on {finding.machine}", WIDTH)
+            for finding in worst(graded)[: min(worse, _SHOWN)]  # `worst` puts regressions first
         ],
         "tables": list(tables(new)),
         "sides": sides(thread.sha, thread.title, *parent),
@@ -64,9 +68,7 @@ def compose_follow_up(
     return in_thread(thread, purpose, "follow_up", context, settings, now, excluded)
 
 
-# --- The recheck mail: a regression is still present in a later version, and a reply from the author or lab is
-# missing ---
-
+# --- Still there in a later version ---
 
 # No reply yet, or a question to the lab is open. An author who has replied gets no reminders.
 MOST_REMINDERS = 2  # in the life of a report, "still there" in a later version among them
@@ -90,7 +92,9 @@ def still_there_is_due(context: ReportContext, event: EventData, now: datetime) 
     was reminded lately.
     """
     later = [
-        each for each in context.events if each.kind is EventKind.STILL_THERE and each.occurred_at > event.occurred_at
+        other
+        for other in context.events
+        if other.kind is EventKind.STILL_THERE and other.occurred_at > event.occurred_at
     ]
     waits = context.report_state.state in _WAITS and context.report_state.reminders
     if not waits or later or versions.parse(event.tag) is None:
@@ -107,7 +111,7 @@ def _reminders(context: ReportContext, event: EventData) -> int:
 
 def _reminded_lately(context: ReportContext, now: datetime) -> bool:
     """Return whether a reminder is about this report, or went to its first recipient, not long ago."""
-    to = [each.email for each in context.thread.to]
+    to = [address.email for address in context.thread.to]
     rows = Reminder.objects.annotate(at=Coalesce("mail__sent_at", "composed_at"))
     about = Q(report=context.report, at__gt=now - REMINDERS.apart)
     return rows.filter(about | Q(person__in=to, at__gt=now - REMINDERS.per_person)).exists()

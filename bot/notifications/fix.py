@@ -1,4 +1,11 @@
-"""The mail about a fix that the lab measured: how much it recovers. `Tested-by:` only where it passed."""
+"""Mail about a measured fix: how much it recovers, or what came of the test that somebody asked for.
+
+The share of the loss that a fix recovers is the smaller of two: its gain over its own parent and its gain over the
+culprit. `Tested-by:` is given only where the fix passed, with a significant improvement and at least 90% recovered.
+
+Whoever asked for a test of a patch gets the numbers without and with it, or in one line why there are none, in reply
+to the mail that asked. A person whose mail proves nothing, and to whom we never wrote, is not addressed.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +31,7 @@ from tracker.domain.statistics import change_pct
 from tracker.domain.text import signed_pct
 from tracker.models import Commit, LabJob, Message
 
-# --- The mail about a fix that the lab measured: how much it recovers. `Tested-by:` only where it passed ---
+# --- A measured fix ---
 
 TESTED_BY_SHARE = 0.9  # share of the loss that a fix must recover to get a Tested-by
 _LEAST_SHARE = 0.005
@@ -105,8 +112,7 @@ def outcome_text(fix: FixData, headline: FindingData) -> str:
     return f"recovers {min(100, round(100 * share))}%{more} of the regression"
 
 
-# --- The answer to who asked for a test of a patch: the numbers without and with it, or in one line why there are
-# none ---
+# --- A tested patch ---
 
 _ADVICE = "Please say which commit it is for, or send a version for the culprit."
 
@@ -171,7 +177,7 @@ def _signed(change: float | None) -> str:
     return "unknown" if change is None else signed_pct(change)
 
 
-# --- A finished job as input for the answer to who asked for it ---
+# --- The job behind a tested patch ---
 
 _PREFIX = "job/"
 
@@ -214,6 +220,6 @@ def _person(context: ReportContext, asking: Message | None) -> Address | None:
     """Return who asked; None if nothing proves it and we never wrote to them."""
     if asking is None:
         return None
-    known = context.report.verified_authors | context.report.verified_recipients
-    proven = asking.trust == AuthVerdict.PASS or asking.author_email in known
+    verified = context.report.verified_authors | context.report.verified_recipients
+    proven = asking.trust == AuthVerdict.PASS or asking.author_email in verified
     return Address(asking.author_name, asking.author_email) if proven else None

@@ -1,4 +1,14 @@
-"""Compose what follows a report: more findings, still there, a measured fix, a withdrawal. Each once."""
+"""The round of follow-ups: which sent reports have news, and the mails that these make, each once.
+
+A report's own mail must have been sent before. News is new findings, mailed at most every seven days, and events of
+the last seven days: still there, a measured fix, a withdrawal, an action that a person chose to announce. What each
+mail says is in findings.py, fix.py and announcement.py. The purpose makes a mail unique: one per version, one per
+fix, one withdrawal.
+
+First, unsent mails that a new event has outdated are cancelled; those still due are then composed again, and what a
+person decided stays. A withdrawal is never held, and a posted fix holds only reminders. Each report is composed under
+a row lock, and an error with one blocks no other.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +83,7 @@ class _Further:
             sent_row.update(**checked)
         return 0
 
-    # --- waiting mails ---
+    # --- Outdated mails ---
 
     def cancel_outdated(self) -> None:
         """Cancel unsent mails after a new event or an expired hold. Those still due are then composed again; what a
@@ -93,7 +103,7 @@ class _Further:
                 if mail_transitions.transition(waiting, OutgoingState.CANCELLED, COMPOSER, self.now, reason, **columns):
                     _sent().filter(report=row.report_id).update(stale=True, news_until=None)
 
-    # --- more findings ---
+    # --- More findings ---
 
     def _with_more_findings(self) -> Iterator[OutgoingMail]:
         """Return the sent mails of reports with newer findings, except for those followed up within APART."""
@@ -109,20 +119,24 @@ class _Further:
         last = mails.exclude(state=OutgoingState.CANCELLED).order_by("-newest_finding").first() or context.sent
         if last.purpose != Purpose.REPORT and last.composed_at > self.now - APART:
             return 0
-        found = findings_of(report, after=last.newest_finding, freed=last.withheld)
-        new = values_of(found)
+        findings = findings_of(report, after=last.newest_finding, freed=last.withheld)
+        new = values_of(findings)
         if not new or context.report_state.state not in OPEN or not matters(new, context.headline):
             return 0
-        keys = sorted(each.pk for each in found)
+        keys = sorted(finding.pk for finding in findings)
         newest = max(last.newest_finding, keys[-1])
-        parent = next((each.parent for each in found if each.parent), None)
+        parent = next((finding.parent for finding in findings if finding.parent), None)
         names = (parent.sha, parent.title) if parent else ("", "")
         purpose = f"{Purpose.FOLLOW_UP}{keys[0]}-{keys[-1]}"
         mail = compose_follow_up(context.thread, new, names, purpose, self.settings, self.now, self.excluded)
-        foreign = [text for each in new for text in (each.metric, each.suite, each.machine, *each.params.values())]
+        foreign = [
+            text
+            for finding in new
+            for text in (finding.metric, finding.suite, finding.machine, *finding.params.values())
+        ]
         return self._insert(context, mail, purpose, self._decision(context), [*names, *foreign], newest)
 
-    # --- events ---
+    # --- Events ---
 
     def _with_news(self) -> list[OutgoingMail]:
         """Return the mails of reports with events since the last check, the least recently checked first."""
@@ -133,12 +147,12 @@ class _Further:
             **{f"{mail}__purpose": Purpose.REPORT, f"{mail}__state": OutgoingState.SENT},
         )
         oldest = news.order_by(F(f"{mail}__news_until").asc(nulls_first=True), "recorded_at")
-        found = [
+        pks = [
             pk
             for kinds in (Q(kind__in=NEWS), Q(notify_thread=True))  # two queries: each has its own index
             for pk in oldest.filter(kinds).values_list("report", flat=True)[: AT_ONCE * 4]
         ]
-        reports = list(dict.fromkeys(found))[:AT_ONCE]
+        reports = list(dict.fromkeys(pks))[:AT_ONCE]
         sent = _sent().filter(report__in=reports).select_related("report__culprit")
         return sorted(sent, key=lambda row: reports.index(row.about.pk))
 
@@ -183,8 +197,8 @@ class _Further:
     def _mail(self, context: ReportContext, event: EventData, purpose: str) -> ComposedMail | None:
         """Return the mail about an event; None if its numbers give no reason for one."""
         common = (purpose, self.settings, self.now, self.excluded)
-        if found := tested_patch(context, event):
-            thread, tested = found
+        if outcome := tested_patch(context, event):
+            thread, tested = outcome
             return compose_tested(thread, tested, context.headline, *common)
         if purpose.startswith(STATUS_CHANGE):
             change = StatusChange(

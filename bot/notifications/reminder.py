@@ -1,4 +1,15 @@
-"""The reports that may be reminded of, as values: what each waits for, from whom, and since when."""
+"""Reminders: a report is open, and nothing was heard of it for longer than is usual.
+
+Due: we mailed the report, it is an open regression that waits for its author or a maintainer, and its clock has run
+out (tracker/domain/deadlines.py). What somebody writes or does restarts the clock; what is measured does not. Nobody
+is reminded who gets no mail from us or who said lately that they are away, nor about a report with reminders off.
+
+Text: one screen, in the thread of the person's most urgent report; the other reports that are due are named in it.
+Recipient: whoever posted the fix, if that is proven; a maintainer who got the report; else the culprit's author.
+
+Each is sent once: a reminder is stored with the reports it names, and "still there" in a later version counts as one.
+Unsent reminders are cancelled when something has overtaken them, and composed again if they are still due.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +45,7 @@ from tracker.models.outbox import WAITING
 from tracker.services import database, mail_transitions
 from tracker.services.database import Lock
 
-# --- The reminder: a report is open, and nothing was heard of it for longer than is usual. One screen, in its thread
-# ---
+# --- The mail ---
 
 MOST_LINES, WIDTH = 4, 74  # of the last word that is quoted
 MOST_OTHERS = 8  # reports that are named beside the first
@@ -109,8 +119,12 @@ def compose_reminder(
     link = lore_link(thread.message_id)
     closes = _QUEUED if reminder.queued else _CLOSES[reminder.stage]
     others = [
-        {"link": lore_link(each.message_id), "subject": one_line(each.subject, 74), "state": one_line(each.state, 74)}
-        for each in reminder.others[:MOST_OTHERS]
+        {
+            "link": lore_link(other.message_id),
+            "subject": one_line(other.subject, 74),
+            "state": one_line(other.state, 74),
+        }
+        for other in reminder.others[:MOST_OTHERS]
     ]
     context = {
         "name": _greeted(one_line(reminder.person.name, 60)),
@@ -132,7 +146,7 @@ def _greeted(name: str) -> str:
     return name if "," in name else name.split(" ")[0]
 
 
-# --- The reports that may be reminded of, as values: what each waits for, from whom, and since when ---
+# --- Silent reports ---
 
 AWAY = timedelta(days=21)  # for so long after an automatic reply nobody is reminded
 LATE_CANDIDATE = 5  # from this -rc on, a release is near
@@ -184,7 +198,7 @@ def silent_reports(
     reminded = _reminded(keys, without)
     candidates = _latest_candidates()
     posters = _fix_posters(events.values())
-    found = []
+    reports = []
     for row in rows:
         report, own = row.about, events[row.about.pk]
         state = fold(Verdict(report.verdict), own)
@@ -206,17 +220,17 @@ def silent_reports(
             reminded=tuple(sorted(reminded[report.pk])),
             silenced=_silenced(state, report.merged_release in candidates),
         )
-        found.append(SilentReport(quiet, row, state, person))
+        reports.append(SilentReport(quiet, row, state, person))
     # The reports with a reason for silence where their person gets no mail, or is away
-    everybody = {each.person.email: settings.aliases.of(each.person.email) for each in found}
+    everybody = {silent.person.email: settings.aliases.of(silent.person.email) for silent in reports}
     away = _away({address for addresses in everybody.values() for address in addresses}, now)
     marked = []
-    for each in found:
-        addresses = everybody[each.person.email]
+    for silent in reports:
+        addresses = everybody[silent.person.email]
         why = next((excluded[address] for address in sorted(addresses) if address in excluded), "")
         why = why or ("away, as an automatic reply said" if addresses & away else "")
-        silenced = each.report.silenced or why
-        marked.append(replace(each, report=replace(each.report, silenced=silenced)))
+        silenced = silent.report.silenced or why
+        marked.append(replace(silent, report=replace(silent.report, silenced=silenced)))
     return marked
 
 
@@ -231,24 +245,24 @@ def reminder_data(first: SilentReport, others: Sequence[SilentReport], headline:
         if latest and latest.sent_at
         else None
     )
-    named = [OtherReport(each.sent.message_id, each.sent.subject, each.sent.about.status) for each in others]
+    named = [OtherReport(other.sent.message_id, other.sent.subject, other.sent.about.status) for other in others]
     status, queued = first.sent.about.status, first.state.state is State.FIX_QUEUED
     return ReminderData(first.person, clock.stage, clock.since, status, headline, word, named[:MOST_OTHERS], queued)
 
 
 def _events(reports: Sequence[int]) -> dict[int, list[EventData]]:
-    found: dict[int, list[EventData]] = {pk: [] for pk in reports}
+    by_report: dict[int, list[EventData]] = {pk: [] for pk in reports}
     for event in Event.objects.filter(report__in=reports):
-        found[event.report_id].append(event.value())
-    return found
+        by_report[event.report_id].append(event.value())
+    return by_report
 
 
 def _words(events: list[EventData]) -> list[datetime]:
     """Return when somebody wrote or did something about it: not what was measured, nor the report itself."""
     return [
-        each.occurred_at
-        for each in effective_events(events)
-        if each.actor or (each.message_id and each.kind is not EventKind.REPORTED) or each.kind in _PROGRESS
+        event.occurred_at
+        for event in effective_events(events)
+        if event.actor or (event.message_id and event.kind is not EventKind.REPORTED) or event.kind in _PROGRESS
     ]
 
 
@@ -257,15 +271,15 @@ def _reminded(reports: Sequence[int], without: Sequence[int]) -> dict[int, list[
 
     What an operator cancelled counts as well; a reminder that we cancelled names no report.
     """
-    found: dict[int, list[datetime]] = defaultdict(list)
+    by_report: dict[int, list[datetime]] = defaultdict(list)
     rows = Reminder.objects.filter(report__in=reports).exclude(mail__in=without)
     for report, composed_at, sent_at in rows.values_list("report", "composed_at", "mail__sent_at"):
-        found[report].append(sent_at or composed_at)
+        by_report[report].append(sent_at or composed_at)
     measured = Q(purpose__startswith=f"{EventKind.STILL_THERE} ", report__in=reports)
     again = OutgoingMail.objects.filter(measured).exclude(state=OutgoingState.CANCELLED)
     for report, composed_at, sent_at in again.values_list("report", "composed_at", "sent_at"):
-        found[report or 0].append(sent_at or composed_at)
-    return found
+        by_report[report or 0].append(sent_at or composed_at)
+    return by_report
 
 
 def _away(addresses: Collection[str], now: datetime) -> set[str]:
@@ -283,10 +297,10 @@ def _latest_candidates() -> dict[str, int]:
 def _fix_posters(of_reports: Iterable[Sequence[EventData]]) -> dict[str, Poster]:
     """Return who mailed the proposed fixes, by Message-ID."""
     ids = {
-        each.message_id
+        event.message_id
         for events in of_reports
-        for each in events
-        if each.kind is EventKind.FIX_PROPOSED and each.message_id
+        for event in events
+        if event.kind is EventKind.FIX_PROPOSED and event.message_id
     }
     rows = Message.objects.filter(message_id__in=ids, kind=SenderKind.PERSON)
     return {
@@ -310,13 +324,13 @@ def _person(
     author = Address(culprit.author_name, culprit.author_email)
     if state.awaited is Awaited.MAINTAINER:
         names = {email: name for email, name, *_ in row.people}
-        maintainers = [Address(names.get(each, ""), each) for each in row.maintainers]
-        reachable = [each for each in maintainers if not aliases.of(each.email) & excluded.keys()]
+        maintainers = [Address(names.get(address, ""), address) for address in row.maintainers]
+        reachable = [maintainer for maintainer in maintainers if not aliases.of(maintainer.email) & excluded.keys()]
         return next(iter(reachable or maintainers), Address("", ""))
     if state.state in (State.FIX_PROPOSED, State.FIX_CONFIRMED) and state.fix:
         poster = posters.get(state.fix.message_id)
-        known = row.about.verified_authors | row.about.verified_recipients
-        if poster and (poster.proven or poster.address.email in known):
+        verified = row.about.verified_authors | row.about.verified_recipients
+        if poster and (poster.proven or poster.address.email in verified):
             return poster.address
     return author
 
@@ -330,7 +344,7 @@ def _silenced(state: ReportState, in_development: bool) -> str:
     return ""
 
 
-# --- Compose reminders, each once, and cancel those that something has overtaken ---
+# --- Composing and cancelling ---
 
 _ON_THEIR_WAY = (OutgoingState.COMPOSED, OutgoingState.APPROVED, OutgoingState.SENDING)
 log = logging.getLogger(__name__)
@@ -342,7 +356,7 @@ def compose_reminders(settings: BotSettings, now: datetime, config: ComposeConfi
     this_round.cancel_outdated()
     if config.policy.reminders.action is Action.HOLD:
         return 0
-    due = batches((each.report for each in this_round.quiet()), _last_reminded(now), config.policy.reminders, now)
+    due = batches((silent.report for silent in this_round.quiet()), _last_reminded(now), config.policy.reminders, now)
     return sum(this_round.try_compose(batch) for batch in due)
 
 
@@ -367,18 +381,18 @@ class _Round:
 
     def try_compose(self, batch: ReminderBatch) -> bool:
         """Compose one reminder. An error keeps no other from being composed."""
-        keys = [each.key for each in batch.reports]
+        keys = [report.key for report in batch.reports]
         try:
             with transaction.atomic():
                 database.take(Lock.REMINDERS)
                 # Whatever happens to them from here on finds the reminder, and marks it as outdated.
                 list(Report.objects.select_for_update().filter(pk__in=keys).order_by("pk").values_list("pk"))
-                by_key = {each.report.key: each for each in self.quiet(keys)}
+                by_key = {silent.report.key: silent for silent in self.quiet(keys)}
                 still = batches(
-                    (each.report for each in by_key.values()), _last_reminded(self.now), self.policy, self.now
+                    (silent.report for silent in by_key.values()), _last_reminded(self.now), self.policy, self.now
                 )
-                same = [each for each in still if each.person == batch.person]
-                return bool(same) and self._compose(batch.person, [by_key[each.key] for each in same[0].reports])
+                same = [other for other in still if other.person == batch.person]
+                return bool(same) and self._compose(batch.person, [by_key[report.key] for report in same[0].reports])
         except OperationalError as busy:  # the next round tries again
             log.error("%s: composing a reminder failed: %s", batch.person, busy)
         except Exception:  # bad data from a lab, a tree or a mail
@@ -395,7 +409,7 @@ class _Round:
         context = report_context(first.sent, self.config.conventions)
         data = reminder_data(first, others, context.headline)
         mail = compose_reminder(context.thread, data, purpose, self.settings, self.now, self.excluded)
-        if first.person.email not in [each.email for each in mail.recipients.to]:
+        if first.person.email not in [recipient.email for recipient in mail.recipients.to]:
             return False  # whoever is awaited gets no mail from us
         writer = OutboxWriter(self.settings, self.config, self.now)
         start = writer.decide_start(mail, PolicyDecision(self.policy.action), foreign=_foreign(context, data))
@@ -403,7 +417,7 @@ class _Round:
             return False
         row = OutgoingMail.objects.get(report=context.report, purpose=purpose)
         Reminder.objects.bulk_create(
-            Reminder(report_id=each.report.key, mail=row, person=person, composed_at=self.now) for each in due
+            Reminder(report_id=silent.report.key, mail=row, person=person, composed_at=self.now) for silent in due
         )
         return True
 
@@ -413,9 +427,11 @@ class _Round:
         named: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for mail, report, person in Reminder.objects.filter(mail__in=rows).values_list("mail", "report", "person"):
             named[mail].append((report, person))
-        reports = {report for each in named.values() for report, _ in each}
-        found = self.quiet(reports, without=[row.pk for row in rows]) if rows else []
-        due = {each.report.key: each.report.person for each in found if is_due(each.report, self.policy, self.now)}
+        reports = {report for pairs in named.values() for report, _ in pairs}
+        quiet = self.quiet(reports, without=[row.pk for row in rows]) if rows else []
+        due = {
+            silent.report.key: silent.report.person for silent in quiet if is_due(silent.report, self.policy, self.now)
+        }
         overtaken = set(overtaken_reminders().values_list("pk", flat=True)) if rows else set()
         for row in rows:
             as_then = bool(named[row.pk]) and all(due.get(report) == person for report, person in named[row.pk])
@@ -428,7 +444,7 @@ def _foreign(context: ReportContext, data: ReminderData) -> list[str]:
     head = context.headline
     names = [context.thread.title, head.metric, head.suite, head.machine, head.unit, data.state, data.person.name]
     quoted = [data.last_word.author, *data.last_word.lines] if data.last_word else []
-    return [*names, *quoted, *(text for each in data.others for text in (each.subject, each.state))]
+    return [*names, *quoted, *(text for other in data.others for text in (other.subject, other.state))]
 
 
 def _cancel(row: OutgoingMail, now: datetime) -> None:
@@ -455,8 +471,8 @@ def _unsent() -> QuerySet[OutgoingMail]:
 def _last_reminded(now: datetime) -> dict[str, datetime]:
     """Return when each person was last reminded: now, if a mail to them is on its way."""
     rows = Reminder.objects.values_list("person", "mail__state", "mail__sent_at", "composed_at")
-    found: dict[str, datetime] = {}
+    by_person: dict[str, datetime] = {}
     for person, state, sent_at, composed_at in rows.distinct():
         at = now if state in _ON_THEIR_WAY else sent_at or composed_at
-        found[person] = max(found.get(person, at), at)
-    return found
+        by_person[person] = max(by_person.get(person, at), at)
+    return by_person

@@ -1,4 +1,14 @@
-"""Compose the mails of new reports and put them into the outbox, each once."""
+"""Report mail: due, loaded as values, put into the outbox once, kept up to date until it is sent.
+
+Due: a report from results, a regression or an improvement, neither held nor resolved, that has no mail yet. It
+answers the culprit's patch mail, found by the result, by the commit's `Link:`, or by patch-id on a lore server.
+Findings of held results are not mailed. A mail has at most 300 findings and 70 kB of rows, since list servers accept
+100 kB; the report's page has all.
+
+An unsent mail is composed again under the same Message-ID when more is known, unless a person approved it or a server
+may have seen it. What should not be sent any more is held with the reason, and so is a report whose mail can't be
+composed, so that it blocks no other. Findings that are stored after a mail was composed are left to a follow-up.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +57,7 @@ from tracker.services.curve_changes import past_of
 from tracker.services.database import is_interruption
 from tracker.services.report_summary import refresh
 
-# --- Find the patch mail of a culprit: by its result, by its `Link:`, or by its patch-id on a lore server ---
+# --- The patch that it answers ---
 
 MOST_ANCESTORS = 10  # mails of a thread
 log = logging.getLogger(__name__)
@@ -63,37 +73,37 @@ class PatchMails:
     def reply_position(self, commit: Commit) -> ThreadPosition:
         """Return the threading of a reply to the patch; a new thread if no patch is known."""
         trailers = [(tag, value) for tag, value in commit.trailers]
-        known = commit.patch_message_id or _unless_ours(patch_mail(trailers))
-        if not known:
+        message_id = commit.patch_message_id or _unless_ours(patch_mail(trailers))
+        if not message_id:
             self._ask(commit)
-            known = commit.patch_message_id
-        return reply_position(known, commit.patch_references or ancestors(known))
+            message_id = commit.patch_message_id
+        return reply_position(message_id, commit.patch_references or ancestors(message_id))
 
     def _ask(self, commit: Commit) -> None:
         """Ask the server about a commit, and store the answer."""
         if not self.lookup or self._unreachable or not commit.patch_id or not commit.title:
             return
         try:
-            found = self.lookup(commit.patch_id, commit.title)
+            posting = self.lookup(commit.patch_id, commit.title)
         except Unreadable as error:
             log.error("%s", error)
             self._unreachable = True
             return
-        if found:
-            commit.patch_message_id, commit.patch_references = found.message_id, list(found.references)
+        if posting:
+            commit.patch_message_id, commit.patch_references = posting.message_id, list(posting.references)
             commit.save(update_fields=["patch_message_id", "patch_references"])
 
 
 def ancestors(message_id: str) -> tuple[str, ...]:
     """Return the ancestors of a stored mail, the topmost first, for example the cover letter of a patch."""
-    found: list[str] = []
-    while message_id and len(found) < MOST_ANCESTORS:
+    message_ids: list[str] = []
+    while message_id and len(message_ids) < MOST_ANCESTORS:
         parent = Message.objects.filter(message_id=message_id).values_list("in_reply_to", flat=True).first()
-        if not parent or parent in found:
+        if not parent or parent in message_ids:
             break
-        found.insert(0, parent)
+        message_ids.insert(0, parent)
         message_id = parent
-    return tuple(found)
+    return tuple(message_ids)
 
 
 def _unless_ours(message_id: str) -> str:
@@ -103,7 +113,7 @@ def _unless_ours(message_id: str) -> str:
     return "" if Message.objects.filter(message_id=message_id, kind=SenderKind.ROBOT).exists() else message_id
 
 
-# --- Load the content of a report mail from the database: a report with its findings, result and tree, as values ---
+# --- What the mail says ---
 
 MAILED = 300  # findings in one mail; the report's page has all
 MOST_BYTES = 70_000  # of table rows; list servers accept 100 kB
@@ -179,8 +189,8 @@ def withheld(report: Report) -> list[int]:
 
 def _fitting(findings: Sequence[FindingData]) -> tuple[FindingData, ...]:
     """Return as many as fit into a mail; a metric's name may have 300 characters. The report's page has all."""
-    sizes = accumulate(len(each.metric.encode()) + ROW for each in findings)
-    return tuple(each for each, size in zip(findings, sizes, strict=True) if size <= MOST_BYTES)
+    sizes = accumulate(len(finding.metric.encode()) + ROW for finding in findings)
+    return tuple(finding for finding, size in zip(findings, sizes, strict=True) if size <= MOST_BYTES)
 
 
 def headline_of(report: Report) -> Finding:
@@ -199,32 +209,32 @@ def values_of(findings: Sequence[Finding]) -> tuple[FindingData, ...]:
     return tuple(map(_value, findings))
 
 
-def _value(each: Finding) -> FindingData:
-    assert each.old_mean is not None
-    assert each.new_mean is not None
-    both = each.old_samples and each.new_samples
+def _value(finding: Finding) -> FindingData:
+    assert finding.old_mean is not None
+    assert finding.new_mean is not None
+    both = finding.old_samples and finding.new_samples
     return FindingData(
-        metric=each.metric.name,
-        unit=each.metric.unit,
-        direction=each.metric.direction,
-        verdict=Grade(each.verdict),
-        change_pct=each.change_pct_raw,
-        old_mean=each.old_mean,
-        old_stddev_pct=each.old_stddev_pct,
-        old_runs=each.old_runs,
-        new_mean=each.new_mean,
-        new_stddev_pct=each.new_stddev_pct,
-        new_runs=each.new_runs,
-        suite=each.scenario.suite,
-        params=each.scenario.params,
-        machine=each.machine.name,
-        machine_text=machine_text(each.machine),
-        p_value=each.p_value,
-        low_pct=each.low_pct,
-        high_pct=each.high_pct,
-        noise_pct=each.usual_noise_pct,
-        noise_runs=each.noise_runs,
-        overlap=bool(both) and overlap(each.old_samples, each.new_samples),
+        metric=finding.metric.name,
+        unit=finding.metric.unit,
+        direction=finding.metric.direction,
+        verdict=Grade(finding.verdict),
+        change_pct=finding.change_pct_raw,
+        old_mean=finding.old_mean,
+        old_stddev_pct=finding.old_stddev_pct,
+        old_runs=finding.old_runs,
+        new_mean=finding.new_mean,
+        new_stddev_pct=finding.new_stddev_pct,
+        new_runs=finding.new_runs,
+        suite=finding.scenario.suite,
+        params=finding.scenario.params,
+        machine=finding.machine.name,
+        machine_text=machine_text(finding.machine),
+        p_value=finding.p_value,
+        low_pct=finding.low_pct,
+        high_pct=finding.high_pct,
+        noise_pct=finding.usual_noise_pct,
+        noise_runs=finding.noise_runs,
+        overlap=bool(both) and overlap(finding.old_samples, finding.new_samples),
     )
 
 
@@ -238,8 +248,8 @@ def measured_again(report: Report, result: str, sha: str) -> FindingData | None:
     head = headline_of(report)
     where = (head.scenario.key, head.machine.name, head.metric.name)
     data = reread(row.format, row.payload, row.bad_sha, str(row))
-    found = remeasured(data, sha, *where)
-    return remeasured_finding(found, head) if found else None
+    measurement = remeasured(data, sha, *where)
+    return remeasured_finding(measurement, head) if measurement else None
 
 
 def _named(result: str) -> BisectResult | None:
@@ -251,21 +261,21 @@ def _named(result: str) -> BisectResult | None:
     return BisectResult.objects.filter(name).first() if name else None
 
 
-def remeasured_finding(each: Compared, head: Finding) -> FindingData:
+def remeasured_finding(compared: Compared, head: Finding) -> FindingData:
     """Return the metric of a finding as it was measured once more, graded."""
-    graded = grade(each, head.metric.direction)
+    graded = grade(compared, head.metric.direction)
     return FindingData(
         metric=head.metric.name,
         unit=head.metric.unit,
         direction=head.metric.direction,
         verdict=graded.verdict,
         change_pct=graded.change_pct,
-        old_mean=each.old.mean,
-        old_stddev_pct=each.old.stddev_pct,
-        old_runs=each.old.n,
-        new_mean=each.new.mean,
-        new_stddev_pct=each.new.stddev_pct,
-        new_runs=each.new.n,
+        old_mean=compared.old.mean,
+        old_stddev_pct=compared.old.stddev_pct,
+        old_runs=compared.old.n,
+        new_mean=compared.new.mean,
+        new_stddev_pct=compared.new.stddev_pct,
+        new_runs=compared.new.n,
         suite=head.scenario.suite,
         params=head.scenario.params,
         machine=head.machine.name,
@@ -288,7 +298,7 @@ def machine_text(machine: Machine) -> str:
     return machine.description or ", ".join(part for part in parts if part)
 
 
-# --- Compose the mails of new reports and put them into the outbox, each once ---
+# --- Composing and refreshing ---
 
 AT_ONCE = 1000
 DEFAULT_CONFIG = ComposeConfig()
@@ -364,8 +374,8 @@ class _Round:
             if not writer.insert(report, mail, Purpose.REPORT, start, newest, held):
                 return False  # another worker was faster
             learn_maintainers(report.subsystem, mail.recipients.maintainers)
-            known = person_keys((*mail.to, *mail.cc))
-            Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, recipients=known)
+            keys = person_keys((*mail.to, *mail.cc))
+            Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, recipients=keys)
         return True
 
     def refresh(self, limit: int) -> None:

@@ -1,4 +1,4 @@
-"""Mail links, to sign in and to confirm an opt-out: each is sent at most once and not stored."""
+"""Mailed links, to sign in and to confirm an opt-out: each is sent at most once and not stored."""
 
 from __future__ import annotations
 

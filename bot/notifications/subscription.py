@@ -1,4 +1,10 @@
-"""Compose the mails of subscriptions: what has changed since the last one, only to who asked for it."""
+"""A subscription's mail: what has changed since the last one, only to the person who asked for it.
+
+A subscription is a search, or the list of regressions that need attention; its text is the one that the pages export.
+The time until which changes are mailed is stored with it, so that one worker composes the mail, and a report is not
+mailed again in the same revision. The daily limits of the outbox do not apply. Every mail has a link that ends the
+subscription.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +40,7 @@ from tracker.pages.search import matching
 from tracker.pages.triage.exports import reports_text
 from tracker.services import event_log
 
-# --- The mail of a subscription: what has changed, to the one person who asked for it. Its text is made elsewhere ---
+# --- The mail ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,7 @@ def compose_subscription(
     )
 
 
-# --- Compose the mails of subscriptions: what has changed since the last one, only to who asked for it ---
+# --- Composing ---
 
 AT_ONCE = 200  # subscriptions in a round
 MOST = 50  # reports in one mail; the page has all
@@ -123,14 +129,14 @@ def _changed(row: Subscription, writer: OutboxWriter) -> SubscriptionNews | None
     """Return the reports of a search that have changed; None if none has."""
     recorded = event_log.recorded_between(row.created_at, row.mailed_until, writer.now)
     news = recorded.filter(report=OuterRef("pk"))
-    found = matching(parse(row.query)).filter(Exists(news)).select_related("culprit", "tree")
-    recent = list(found.order_by("-changed_at", "-pk")[: MOST * 4])
-    rows = [each for each in recent if f"{each.pk}:{each.revision}" not in row.mailed][: MOST + 1]
+    reports = matching(parse(row.query)).filter(Exists(news)).select_related("culprit", "tree")
+    recent = list(reports.order_by("-changed_at", "-pk")[: MOST * 4])
+    rows = [report for report in recent if f"{report.pk}:{report.revision}" not in row.mailed][: MOST + 1]
     if not rows:
         return None
-    Subscription.objects.filter(pk=row.pk).update(mailed=[f"{each.pk}:{each.revision}" for each in recent])
-    known, base = directions(), writer.settings.base_url
-    shown = [report_json(each, known, lambda path: f"{base}{path}") for each in rows[:MOST]]
+    Subscription.objects.filter(pk=row.pk).update(mailed=[f"{report.pk}:{report.revision}" for report in recent])
+    by_metric, base = directions(), writer.settings.base_url
+    shown = [report_json(report, by_metric, lambda path: f"{base}{path}") for report in rows[:MOST]]
     more = "\n\nMore have changed; the page has all." if len(rows) > MOST else ""
     number = f"{MOST}+ reports" if more else counted(len(rows), "report")
     page = f"{reverse('search')}?{urlencode({'q': row.query})}"
@@ -139,14 +145,16 @@ def _changed(row: Subscription, writer: OutboxWriter) -> SubscriptionNews | None
 
 def _escalated(row: Subscription, now: datetime) -> SubscriptionNews | None:
     """Return what needs attention; None if nothing does."""
-    found = load_escalations(now).escalations
-    if not found:
+    escalations = load_escalations(now).escalations
+    if not escalations:
         return None
     parts = []
-    for each in found:
-        lines = [f"- {line.change} {line.sha[:10]} {line.subsystem}: {line.title}"[:76] for line in each.section.rows]
-        parts.append("\n".join([f"{each.section.heading} ({len(lines)})", each.reason, "", *lines]))
-    number = sum(len(each.section.rows) for each in found)
+    for escalation in escalations:
+        lines = [
+            f"- {line.change} {line.sha[:10]} {line.subsystem}: {line.title}"[:76] for line in escalation.section.rows
+        ]
+        parts.append("\n".join([f"{escalation.section.heading} ({len(lines)})", escalation.reason, "", *lines]))
+    number = sum(len(escalation.section.rows) for escalation in escalations)
     subject = f"{counted(number, 'regression')} that need attention"
     return _news(row, now, subject, "\n\n".join(parts), "escalations", reverse("escalations"))
 

@@ -1,4 +1,10 @@
-"""A report whose mail was sent, as input for its further mails: thread, report state and measurements."""
+"""What all further mails about a report share: its thread, its recipients, its state.
+
+They are sent in the thread of the report's mail, to those who got it, but not to those who have opted out or can't be
+reached; a person with several addresses gets one mail. `first` is whom a mail is for, in To: where possible. The
+purpose identifies a mail's content and determines its Message-ID. `ReportContext` is the report as these mails need
+it: its thread, its state, the events in force and its headline. Each kind of mail has a chapter beside this one.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +28,7 @@ from tracker.domain.events import EventData, EventKind, Verdict
 from tracker.domain.report_state import ReportState, effective_events, fold
 from tracker.models import Commit, Message, OutgoingMail, Report
 
-# --- What all further mails about a report share: sent in its thread, to its recipients. Each kind has its own module
-# ---
+# --- A mail in the thread ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,29 +96,31 @@ def _recipients(
 
     A person with several addresses gets one mail; if `first` is one too many, the last person of Cc is left out.
     """
-    recipients = [Recipient(each, "got the report") for each in (*thread.to, *thread.cc)]
+    recipients = [Recipient(address, "got the report") for address in (*thread.to, *thread.cc)]
     if first:
         recipients.insert(0, first)
     kept: dict[str, Recipient] = {}
     left_out: dict[str, Recipient] = {}
     persons: set[str] = set()
-    for each in recipients:
-        aliases = settings.aliases.of(each.email)
+    for recipient in recipients:
+        aliases = settings.aliases.of(recipient.email)
         if aliases & persons:
             continue
-        if why := exclusion_reason(each.email, settings, excluded):
-            left_out.setdefault(each.email, replace(each, why=why))
+        if why := exclusion_reason(recipient.email, settings, excluded):
+            left_out.setdefault(recipient.email, replace(recipient, why=why))
         elif len(kept) >= thread.most_people:
-            left_out.setdefault(each.email, replace(each, why=f"more than {thread.most_people} recipients"))
+            left_out.setdefault(recipient.email, replace(recipient, why=f"more than {thread.most_people} recipients"))
         else:
-            kept.setdefault(each.email, each)
+            kept.setdefault(recipient.email, recipient)
             persons |= aliases
-    addressed = [first.email] if first and first.email in kept else [each.email for each in thread.to]
-    to = tuple(each for each in kept.values() if each.email in addressed) or tuple(kept.values())[:1]
-    return Recipients(to, tuple(each for each in kept.values() if each not in to), tuple(left_out.values()))
+    addressed = [first.email] if first and first.email in kept else [address.email for address in thread.to]
+    to = tuple(recipient for recipient in kept.values() if recipient.email in addressed) or tuple(kept.values())[:1]
+    return Recipients(
+        to, tuple(recipient for recipient in kept.values() if recipient not in to), tuple(left_out.values())
+    )
 
 
-# --- A report whose mail was sent, as input for its further mails: thread, report state and measurements ---
+# --- The report behind it ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +154,9 @@ class ReportContext:
         message_id = (commit.patch_message_id if commit else "") or linked
         if not message_id:
             posted = [
-                each.message_id
-                for each in self.events
-                if each.kind is EventKind.FIX_PROPOSED and each.message_id and bare_title(each.title) == title
+                other.message_id
+                for other in self.events
+                if other.kind is EventKind.FIX_PROPOSED and other.message_id and bare_title(other.title) == title
             ]
             message_id = posted[0] if len(set(posted)) == 1 else ""
         mail = Message.objects.filter(message_id=message_id).first() if message_id else None

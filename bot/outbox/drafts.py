@@ -1,4 +1,14 @@
-"""Put a composed mail into the outbox: lint it, apply the policy and limits, insert it once."""
+"""Into the outbox: a composed mail is linted, the policy and limits are applied, it is inserted once.
+
+`Start` is the state in which a mail begins: held if the lint finds a fault or the policy says so, else approved for a
+day with room, or waiting for a person's approval. While there is a reason to be careful (`why_careful`), every mail
+waits for a person. Report and purpose identify a mail: if another worker was faster nothing is inserted, and a mail
+that was cancelled before it was sent is composed again.
+
+What the database knows that affects a mail is read here as well: opt-outs and bounces, earlier reports of the same
+change, and the number of mails per day and address. Replies to commands and subscriptions do not count there, since
+they were asked for.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +39,7 @@ from tracker.models import Correspondent, Mailing, OutgoingMail, OutgoingState, 
 from tracker.services import mail_transitions
 from tracker.services.mail_transitions import why_careful
 
-# --- The compose config: the settings that composing needs, as one value ---
+# --- Settings for composing ---
 
 # From a patch-id and a title to the last posting; raises Unreadable if the server does not answer.
 PatchLookup = Callable[[str, str], PatchMail | None]
@@ -45,7 +55,7 @@ class ComposeConfig:
     patch_lookup: PatchLookup | None = None
 
 
-# --- What the database knows that affects a mail: opt-outs, earlier reports of the same change, mails per day ---
+# --- Opt-outs, earlier reports, daily limits ---
 
 _SENDABLE = (OutgoingState.APPROVED, OutgoingState.SENDING, OutgoingState.SENT, OutgoingState.IN_DOUBT)
 _FIX = frozenset({EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED, EventKind.FIX_MERGED})
@@ -132,7 +142,7 @@ class MailCalendar:
         self._sent.setdefault(day, Counter()).update([*set(addresses), ""])
 
 
-# --- Put a composed mail into the outbox: lint it, apply the policy and limits, insert it once ---
+# --- Inserting ---
 
 COMPOSER = "composing"
 _STATES = {Action.SEND: OutgoingState.APPROVED, Action.APPROVE: OutgoingState.COMPOSED, Action.HOLD: OutgoingState.HELD}
@@ -168,8 +178,8 @@ class OutboxWriter:
 
         `foreign`: names and texts in a further mail that are not ours; `counts`: whether the daily limits apply.
         """
-        if found := faults(mail, self.settings, self.config.conventions, self.now, data, foreign):
-            return Start(OutgoingState.HELD, "; ".join(found)[:1000])
+        if problems := faults(mail, self.settings, self.config.conventions, self.now, data, foreign):
+            return Start(OutgoingState.HELD, "; ".join(problems)[:1000])
         state = _STATES[decision.action]
         limited = counts and state == OutgoingState.APPROVED
         due = self._calendar.due(*self._limited(mail)) if limited else None
@@ -228,9 +238,14 @@ class OutboxWriter:
     def _limited(self, mail: ComposedMail) -> tuple[list[str], str]:
         """Return the lists that have a limit, and the author ("" if To is a list)."""
         common = {self.settings.list_address, *self.settings.lists, self.config.conventions.lkml}  # get every mail
-        recipients = [each for each in (*mail.recipients.to, *mail.recipients.cc) if each.email not in common]
-        author = next((each.email for each in mail.recipients.to if each in recipients and not each.is_list), "")
-        return [each.email for each in recipients if each.is_list], author
+        recipients = [
+            recipient for recipient in (*mail.recipients.to, *mail.recipients.cc) if recipient.email not in common
+        ]
+        author = next(
+            (recipient.email for recipient in mail.recipients.to if recipient in recipients and not recipient.is_list),
+            "",
+        )
+        return [recipient.email for recipient in recipients if recipient.is_list], author
 
     def columns(self, mail: ComposedMail, message_id: str = "") -> Mapping[str, Any]:
         """Return the columns with a mail's content. `message_id`: its Message-ID, if it is composed again."""
@@ -252,7 +267,7 @@ def people(mail: ComposedMail) -> list[list[str]]:
     everybody = mail.recipients
     headers = (("To", everybody.to), ("Cc", everybody.cc), ("", everybody.left_out[:100]))
     return [
-        [one_line(each.email, 320), one_line(each.address.name, 100), header, one_line(each.why)]
+        [one_line(recipient.email, 320), one_line(recipient.address.name, 100), header, one_line(recipient.why)]
         for header, recipients in headers
-        for each in recipients
+        for recipient in recipients
     ]

@@ -1,4 +1,13 @@
-"""Learn from people's mail whether they want ours: opt-outs, opt-ins, and addresses that work again."""
+"""What became of our mail: mails in doubt, copies in archives, bounces, and who wants no more.
+
+A mail is in doubt if its worker died after the last step of sending began: it may or may not have been sent (DESIGN
+rule 5). A copy in an archive settles that; without one a person decides, or the policy sends it once more under the
+same Message-ID. A copy is told from another mail with that Message-ID by its date and our text.
+
+People's mail says whether they want ours: opt-outs and opt-ins take effect at once if the sender is proven (DESIGN
+rule 8), a recent unproven opt-out is confirmed by a mailed link, and an address that writes to us works again. A
+bounce is matched to a mail only by the secret return path.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +26,7 @@ from tracker.services import accounts, mail_transitions
 from tracker.services.accounts import is_of_a_person
 from tracker.services.mail_transitions import archives_with_copies
 
-# --- Mails in doubt, which may or may not have been sent: find and resolve them (DESIGN rule 5) ---
+# --- Mails in doubt ---
 
 S = OutgoingState
 THE_POLICY = "the policy"
@@ -59,21 +68,25 @@ def resolve(policy: RecoveryPolicy, now: datetime) -> int:
     if not policy.resend:
         return 0
     waiting = OutgoingMail.objects.filter(state=S.IN_DOUBT, handed_over_at__lt=now - policy.wait)
-    archives = [each for each in archives_with_copies() if each.path != policy.sent_folder] if waiting.exists() else []
-    read_at = min((each.read_at for each in archives if each.read_at), default=None)
+    archives = (
+        [archive for archive in archives_with_copies() if archive.path != policy.sent_folder]
+        if waiting.exists()
+        else []
+    )
+    read_at = min((archive.read_at for archive in archives if archive.read_at), default=None)
     if read_at is None:  # no archive could have shown a copy
         return 0
     rows = waiting.filter(handed_over_at__lt=read_at - policy.wait)
     rows = rows.exclude(pk__in=MailTransition.objects.filter(by=THE_POLICY, was=S.IN_DOUBT).values("mail"))
     # Only of a mail that a list has not got yet can an archive have a copy.
     listed = rows.only("recipients", "settled", "lists")
-    rows = rows.filter(pk__in=[each.pk for each in listed if set(each.lists) - set(each.settled)])
+    rows = rows.filter(pk__in=[mail.pk for mail in listed if set(mail.lists) - set(mail.settled)])
     reason = f"no copy found within {policy.wait}: sent again with the same Message-ID"
     columns = {"reason": reason, "not_before": None, "handed_over_at": None, "lease_until": None}
     return len(mail_transitions.transition(rows, S.APPROVED, THE_POLICY, now, reason, **columns))
 
 
-# --- Delivery evidence from archives: tell a copy of our mail from another mail with the same Message-ID ---
+# --- Copies in archives ---
 
 BY = "archive"
 MAY_HAVE_LEFT = frozenset({S.SENDING, S.IN_DOUBT})
@@ -100,13 +113,13 @@ def evaluate(mail: OutgoingMail, reading: Reading, settings: BotSettings, now: d
     return True
 
 
-def is_copy(mail: OutgoingMail, found: ParsedMail) -> bool:
+def is_copy(mail: OutgoingMail, candidate: ParsedMail) -> bool:
     """Return whether a mail is a copy of ours: the same date, and our text inside whatever a list added."""
     ours = parse(bytes(mail.raw))
-    return ours.date == found.date and " ".join(ours.text.split()) in " ".join(found.text.split())
+    return ours.date == candidate.date and " ".join(ours.text.split()) in " ".join(candidate.text.split())
 
 
-# --- Learn from people's mail whether they want ours: opt-outs, opt-ins, and addresses that work again ---
+# --- Opt-outs, opt-ins and bounces ---
 
 UNPROVEN = "not proven"
 LATELY = 1000  # mails
@@ -144,7 +157,7 @@ def process_wish(reading: Reading, settings: BotSettings, now: datetime) -> None
 
 def _is_wished_in_every_reading(wish: MailWish, reading: Reading, settings: BotSettings) -> bool:
     """Return whether nobody can have made this wish of a signed mail by changing how its body is read."""
-    return reading.others is not None and all(wish_of(each, settings) is wish for each in reading.others)
+    return reading.others is not None and all(wish_of(other, settings) is wish for other in reading.others)
 
 
 def _is_list(address: str, settings: BotSettings) -> bool:
@@ -158,7 +171,7 @@ def _is_list(address: str, settings: BotSettings) -> bool:
 def _got_mail_lately(address: str) -> bool:
     """Return whether an address got mail of ours lately: nobody else is asked, whoever writes in their name."""
     recent = OutgoingMail.objects.filter(attempts__gt=0).order_by("-pk").values_list("recipients", flat=True)[:LATELY]
-    return any(address == each.lower() for recipients in recent for each in recipients)
+    return any(address == recipient.lower() for recipients in recent for recipient in recipients)
 
 
 def process_bounce(reading: Reading, settings: BotSettings, now: datetime) -> bool:
@@ -166,15 +179,15 @@ def process_bounce(reading: Reading, settings: BotSettings, now: datetime) -> bo
 
     The mail is identified only by its secret return path; everything else in a mail is public and can be forged.
     """
-    addressed = [each.email for each in (*reading.mail.recipients, *reading.mail.delivered_to)]
-    paths = [each for each in addressed if settings.mark_in(each)]
+    addressed = [address.email for address in (*reading.mail.recipients, *reading.mail.delivered_to)]
+    paths = [email for email in addressed if settings.mark_in(email)]
     for mail in OutgoingMail.objects.filter(sender__in=paths, attempts__gt=0).order_by("pk")[:1]:
         at = min(reading.mail.date or now, now)
         mail_transitions.mark_sent(
             mail.message_id, at, now, by="bounce", note=f"bounced with <{reading.mail.message_id}>"
         )
-        ours = {each.lower() for each in mail.recipients}
-        failed = {each: reply for each, reply in reading.bounce.failed.items() if each in ours}
+        ours = {recipient.lower() for recipient in mail.recipients}
+        failed = {recipient: reply for recipient, reply in reading.bounce.failed.items() if recipient in ours}
         mail_transitions.record(mail, failed, FailureSource.BOUNCE, at)
         return True
     return False

@@ -1,4 +1,13 @@
-"""Send approved mail that is due: claim a batch, talk SMTP outside any transaction, record each outcome."""
+"""Sends due mail: claim a batch, talk to the server outside any transaction, record each outcome.
+
+Workers claim small batches, oldest first, within the rate limits; they skip rows that another one has locked. Further
+mails wait until their report is sent, and a reminder that somebody's mail has overtaken is not sent. The process may
+die at any line: `reconcile.sweep` recovers. An error in our own code fails one mail; a database error ends the round,
+since what can't be recorded must not be sent.
+
+The Sent folder of a mailbox (IMAP APPEND, RFC 3501) keeps copies for people and as proof of delivery. It is read like
+any archive: a mail found there counts as sent, also after a backup was restored.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +38,7 @@ from tracker.models.outbox import WAITING
 from tracker.services import database, mail_transitions
 from tracker.services.database import Lock, database_now
 
-# --- The queue of due mails: workers claim small batches, oldest first, within the rate limits ---
+# --- The queue ---
 
 UNLIMITED = Rates()
 MOST_ROUNDS = 1000  # that only give mails their turn
@@ -87,15 +96,15 @@ def _due(rows: QuerySet[OutgoingMail], now: datetime, limit: int) -> list[int]:
     """
     waited = rows.filter(not_before__lte=now).order_by("not_before", "pk").values_list("pk", flat=True)
     fresh = rows.filter(not_before__isnull=True).order_by("pk").values_list("pk", flat=True)
-    found = list(waited[:limit])
-    return found + list(fresh[: limit - len(found)]) if len(found) < limit else found
+    keys = list(waited[:limit])
+    return keys + list(fresh[: limit - len(keys)]) if len(keys) < limit else keys
 
 
 def _within_rates(due: list[int], rates: Rates, now: datetime) -> list[int]:
     """Return the mails that the rate limits allow now. Each other mail is given its send time, once."""
     database.take(Lock.RATE_LIMITS)
     rows = list(OutgoingMail.objects.filter(pk__in=due).only("pk", "recipients", "settled", "not_before", "turn_at"))
-    left = {row.pk: [each for each in row.recipients if each not in row.settled] for row in rows}
+    left = {row.pk: [recipient for recipient in row.recipients if recipient not in row.settled] for row in rows}
     keys = {key for row in rows for key, _ in rates.keys(left[row.pk])}
     stored, taken = _calendars(keys)
     allowed = []
@@ -118,14 +127,12 @@ def _calendars(keys: Iterable[str]) -> tuple[dict[str, list[list[str]]], dict[st
 
 
 def _save(stored: Mapping[str, list[list[str]]], taken: Mapping[str, list[Slot]]) -> None:
-    found = {key: [[begin.isoformat(), end.isoformat()] for begin, end in slots] for key, slots in taken.items()}
-    changed = [RateCalendar(key=key, taken=slots) for key, slots in found.items() if slots != stored.get(key)]
+    calendars = {key: [[begin.isoformat(), end.isoformat()] for begin, end in slots] for key, slots in taken.items()}
+    changed = [RateCalendar(key=key, taken=slots) for key, slots in calendars.items() if slots != stored.get(key)]
     RateCalendar.objects.bulk_create(changed, update_conflicts=True, unique_fields=["key"], update_fields=["taken"])
 
 
-# --- The Sent folder of a mailbox (IMAP APPEND, RFC 3501): copies of sent mail, for people and as delivery evidence
-# ---
-# The folder is read like any archive: a mail found there counts as sent, also after a backup was restored.
+# --- The Sent folder ---
 
 TIMEOUT = 30.0
 log = logging.getLogger(__name__)
@@ -180,7 +187,7 @@ class SentFolder:
         return self._server
 
 
-# --- Send approved mail that is due: claim a batch, talk SMTP outside any transaction, record each outcome ---
+# --- Sending ---
 
 BATCH = 100
 RECORD_EVERY = 500  # record events after this many mails: batches halve the cost
@@ -282,7 +289,11 @@ def deliver(
     mail: OutgoingMail, transport: Transport, by: str, excluded: Mapping[str, str], config: SendConfig = DEFAULT_CONFIG
 ) -> SendStatus:
     """Send a claimed mail, record and return its status. `excluded`: who must get no mail by now."""
-    recipients = [each for each in mail.recipients if each.lower() not in excluded and each not in mail.settled]
+    recipients = [
+        recipient
+        for recipient in mail.recipients
+        if recipient.lower() not in excluded and recipient not in mail.settled
+    ]
     if not recipients:
         mail_transitions.fail(mail, timezone.now(), "all remaining recipients opted out or bounce", by)
         return SendStatus.REFUSED

@@ -1,4 +1,15 @@
-"""SMTP (RFC 5321): one connection for many mails, with an outcome for each."""
+"""Transports: SMTP, a local sendmail program, which one EMAIL_URL names; and signing.
+
+A transport takes an envelope and returns an outcome, which says whether anybody may have the mail. It calls `confirm`
+right before the step that commits the mail, the last dot of SMTP or the start of the program: an error before that
+step leaves no doubt, an error after it does.
+
+SMTP (RFC 5321) uses one connection for many mails, with an outcome for each. `sendmail:///usr/sbin/sendmail` runs the
+program that Postfix, Exim, msmtp and others install.
+
+Signing means DKIM (RFC 6376) for our domain, and a developer signature (patatt). Mail is signed when it is sent, so
+that mail which waited gets a signature of the current key.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +33,7 @@ from urllib.parse import unquote, urlsplit
 import environ
 import patatt
 
-# --- The interface of a transport: it takes an envelope and returns an outcome ---
+# --- Interface ---
 
 
 class SendStatus(StrEnum):
@@ -76,8 +87,7 @@ def text_of(reply: bytes | str) -> str:
     return " ".join(text.replace("\0", "").split())[:500]
 
 
-# --- Sign outgoing mail: DKIM (RFC 6376) for our domain, and a developer signature (patatt) ---
-# Mail is signed when it is sent, so that mail which waited gets a signature of the current key.
+# --- Signing ---
 
 # Headers that lists change or replace (List-*, Sender) are not signed.
 _SIGNED = (
@@ -153,7 +163,7 @@ class Signing:
         return raw
 
 
-# --- SMTP (RFC 5321): one connection for many mails, with an outcome for each ---
+# --- SMTP ---
 
 _DOTS = re.compile(rb"^\.", re.M)  # RFC 5321 section 4.5.2
 # RFC 4954 section 6 and RFC 3207 section 4: TLS or a login is missing, or is refused. No mail would be taken.
@@ -259,7 +269,9 @@ class SmtpTransport:
     def _options(self, smtp: smtplib.SMTP, envelope: Envelope) -> list[str]:
         """Return the MAIL parameters: 8BITMIME (RFC 6152), and SMTPUTF8 only if an address needs it (RFC 6531)."""
         options = ["BODY=8BITMIME"] if smtp.has_extn("8bitmime") and not envelope.raw.isascii() else []
-        if not all(each.isascii() for each in (envelope.sender, *envelope.recipients)) and smtp.has_extn("smtputf8"):
+        if not all(address.isascii() for address in (envelope.sender, *envelope.recipients)) and smtp.has_extn(
+            "smtputf8"
+        ):
             options.append("SMTPUTF8")
             smtp.command_encoding = "utf-8"
         else:
@@ -347,7 +359,7 @@ def _by_code(code: int, reply: bytes | str) -> SendOutcome:
     return SendOutcome(SendStatus.LATER if 400 <= code < 500 else SendStatus.REFUSED, f"{code} {text_of(reply)}")
 
 
-# --- A local sendmail program, as installed by Postfix, Exim, msmtp and others: `sendmail:///usr/sbin/sendmail` ---
+# --- A local sendmail program ---
 
 _TRY_AGAIN = frozenset({os.EX_UNAVAILABLE})
 _SENDMAIL_SETTINGS = frozenset(
@@ -405,7 +417,7 @@ class SendmailTransport:
         return SendOutcome(SendStatus.LATER if code in _TRY_AGAIN else SendStatus.REFUSED, reason)
 
 
-# --- Choose the transport from EMAIL_URL ---
+# --- EMAIL_URL ---
 
 _SMTP = ("smtp", "smtp+tls", "smtp+ssl")
 EXPECTED = "smtp://, smtp+tls://, smtp+ssl:// or sendmail://"

@@ -1,4 +1,13 @@
-"""The learned weights: a linear model over the features, loaded when the first reply is read."""
+"""The learned reading of a reply: its features, a linear model over them, and when that acts.
+
+Features are word n-grams of the reply's sentences and of what they answer, who wrote it, and what the rules found.
+Numbers, shas, links and names differ from mail to mail, so each kind becomes one word. The weights are loaded when
+the first reply is read. `decide` combines what the rules found with what the model thinks: at most one automatic
+effect and two suggestions. The classifier alone closes nothing (DESIGN rule 4).
+
+The thresholds were chosen by cross-validation over the labelled threads (`make accuracy`; figures in
+docs/reading.md). How the model is trained is in training.py.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +26,9 @@ from bot.replies.rules.notation import Effect, Mode, kind_of, name_of
 from bot.replies.sentences import Sentence, has_content, is_salutation
 from tracker.domain.events import EventKind, Role
 
-# --- The commit that a sentence names as a fix: its title in quotes, its sha, or both: 3b1f0c9d2e44 ("mm: a title")
-# ---
+# --- The commit named as a fix ---
 
+# Its title in quotes, its sha, or both: 3b1f0c9d2e44 ("mm: a title").
 _TITLE = re.compile(r"\(?\"\s?((?:\[[^\]\"]{1,40}\] ?)?[^\s\":][^\"]{0,40}: [^\"]{4,200})\"")
 _SHA = re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
 
@@ -32,8 +41,7 @@ def named_commit(sentence: str) -> tuple[str, str]:
     return (title[1].strip() if title else "", sha[0] if sha else "")
 
 
-# --- A reply as numbers: word n-grams of its sentences and of what they answer, who wrote it, and what the rules
-# found ---
+# --- Features ---
 
 MOST_SENTENCES = 60
 _LONGEST_QUOTE = 12  # words
@@ -68,11 +76,11 @@ class ReplyFacts:
 def features(facts: ReplyFacts) -> dict[str, float]:
     """Return the features of a reply: those of its words have length _WORDS in all, whatever its length."""
     sentences = facts.sentences[:MOST_SENTENCES]
-    counts = Counter(gram for each in sentences for gram in grams(each.text))
+    counts = Counter(gram for sentence in sentences for gram in grams(sentence.text))
     weights = {gram: 1 + math.log(count) for gram, count in counts.items()}
     length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
-    found = {gram: _WORDS * weight / length for gram, weight in weights.items()}
-    found |= {gram: _QUOTE for each in sentences for gram in _quoted_grams(each.below)}
+    values = {gram: _WORDS * weight / length for gram, weight in weights.items()}
+    values |= {gram: _QUOTE for sentence in sentences for gram in _quoted_grams(sentence.below)}
     writer = _WRITERS.get(facts.role, "developer")
     flags = {
         f"writer: {writer}": True,
@@ -82,12 +90,12 @@ def features(facts: ReplyFacts) -> dict[str, float]:
         f"table of {writer}": facts.has_table,
         "improvement": facts.improvement,
     }
-    found |= {name: _FLAG for name, holds in flags.items() if holds}
-    found |= {f"found: {name}": 1.0 for name in facts.found}
-    found[f"length: {min(5, int(math.log2(len(facts.sentences) + 1)))}"] = 0.7
-    found["questions"] = min(3, sum(each.asks for each in sentences)) * 0.5
-    found["below a question"] = float(any(each.below.rstrip().endswith("?") for each in sentences))
-    return {name: value for name, value in found.items() if value}
+    values |= {name: _FLAG for name, holds in flags.items() if holds}
+    values |= {f"found: {name}": 1.0 for name in facts.found}
+    values[f"length: {min(5, int(math.log2(len(facts.sentences) + 1)))}"] = 0.7
+    values["questions"] = min(3, sum(sentence.asks for sentence in sentences)) * 0.5
+    values["below a question"] = float(any(sentence.below.rstrip().endswith("?") for sentence in sentences))
+    return {name: value for name, value in values.items() if value}
 
 
 def grams(text: str) -> Iterator[str]:
@@ -97,7 +105,7 @@ def grams(text: str) -> Iterator[str]:
 
 def readable(gram: str) -> str:
     """Return an n-gram as people write it: "^ see _sha_ $" is "see SHA"."""
-    words = (each.strip("_").upper() if _PLACEHOLDER.fullmatch(each) else each for each in gram.split())
+    words = (token.strip("_").upper() if _PLACEHOLDER.fullmatch(token) else token for token in gram.split())
     return " ".join(word for word in words if word not in ("^", "$"))
 
 
@@ -118,7 +126,7 @@ def _tokens(text: str) -> list[str]:
     return [word[:30] for word in _TOKEN.findall(text)]
 
 
-# --- The learned weights: a linear model over the features, loaded when the first reply is read ---
+# --- The model ---
 
 FILE = Path(__file__).with_name("model.npz")
 SCALE = 256.0  # weights are stored as 16-bit integers, in units of 1/SCALE
@@ -159,16 +167,16 @@ class Model:
         """Return the probabilities of all effects, and the evidence for the likeliest ones."""
         import numpy as np
 
-        found = {name: value for name, value in features(facts).items() if name in self.rows}
-        rows = [self.rows[name] for name in found]
-        values = np.fromiter(found.values(), np.float32, len(found))
+        by_feature = {name: value for name, value in features(facts).items() if name in self.rows}
+        rows = [self.rows[name] for name in by_feature]
+        values = np.fromiter(by_feature.values(), np.float32, len(by_feature))
         scores = self.intercepts + values @ self.weights[rows]
         exponents = np.exp(scores - scores.max())
         probabilities = exponents / exponents.sum()
         order = np.argsort(-probabilities, kind="stable")
         likely = {self.effects[number]: float(probabilities[number]) for number in order}
-        telling = _telling(facts, found)
-        evidence = {self.effects[number]: self._evidence(telling, found, int(number)) for number in order[:shown]}
+        telling = _telling(facts, by_feature)
+        evidence = {self.effects[number]: self._evidence(telling, by_feature, int(number)) for number in order[:shown]}
         return Opinion(
             likely,
             {effect: sentence for effect, (sentence, _) in evidence.items()},
@@ -176,23 +184,23 @@ class Model:
         )
 
     def _evidence(
-        self, telling: Mapping[str, Sequence[str]], found: Mapping[str, float], effect: int
+        self, telling: Mapping[str, Sequence[str]], by_feature: Mapping[str, float], effect: int
     ) -> tuple[str, tuple[str, ...]]:
         """Return the sentence whose words speak most for an effect, and these words."""
         best, chosen = 0.0, ""
         words: tuple[str, ...] = ()
-        for sentence, known in telling.items():
-            weighed = {gram: found[gram] * float(self.weights[self.rows[gram], effect]) for gram in known}
+        for sentence, ngrams in telling.items():
+            weighed = {gram: by_feature[gram] * float(self.weights[self.rows[gram], effect]) for gram in ngrams}
             if (total := sum(weighed.values())) > best or not chosen:
                 best, chosen, words = total, sentence, tuple(_heaviest(weighed))
         return chosen, words
 
 
-def _telling(facts: ReplyFacts, found: Mapping[str, float]) -> dict[str, list[str]]:
+def _telling(facts: ReplyFacts, by_feature: Mapping[str, float]) -> dict[str, list[str]]:
     """Return the sentences that are more than courtesy, with their n-grams that the model knows."""
-    texts = [each.text for each in facts.sentences[:MOST_SENTENCES]]
+    texts = [sentence.text for sentence in facts.sentences[:MOST_SENTENCES]]
     telling = [text for text in texts if has_content(text) and not is_salutation(text)]
-    return {text: [gram for gram in dict.fromkeys(grams(text)) if gram in found] for text in telling}
+    return {text: [gram for gram in dict.fromkeys(grams(text)) if gram in by_feature] for text in telling}
 
 
 def _heaviest(weighed: Mapping[str, float], most: int = 3) -> Sequence[str]:
@@ -229,8 +237,7 @@ def save(model: Model, file: Path = FILE) -> None:
     )
 
 
-# --- When a learned reading acts: what the rules found and what the model thinks, to automatic effects and
-# suggestions ---
+# --- When it acts ---
 
 RULE = "classifier"
 # Chosen by cross-validation over the labelled threads (make accuracy; docs/reading.md has its figures). The threads put
@@ -262,21 +269,21 @@ ALSO_RESPONDED: Mapping[str, float] = {
 _FIXES = (EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_CONFIRMED)
 
 
-def decide(found: Sequence[Effect], opinion: Opinion, *, may_act: bool = True) -> list[Effect]:
+def decide(effects: Sequence[Effect], opinion: Opinion, *, may_act: bool = True) -> list[Effect]:
     """Return the effects of a reply, the one that acts first: at most one of them, and at most two suggestions.
 
-    `found`: the effects by rules. What they find that names no state, such as a request for a test, is kept as it is.
+    `effects`: the effects by rules. What they find that names no state, such as a request for a test, is kept as it is.
     """
-    by_rule = {name_of(each): each for each in reversed(found)}
+    by_rule = {name_of(effect): effect for effect in reversed(effects)}
     likely = list(opinion.probabilities)
     acting = _acting(by_rule, opinion) if may_act else ""
     if not acting and likely[0] == "none" and opinion.probabilities["none"] >= MEANINGLESS:
-        return _beside(found)
+        return _beside(effects)
     names = [acting] if acting else []
-    names += [each for each in likely[:MOST_SUGGESTIONS] if _is_suggested(each, acting, opinion)]
+    names += [candidate for candidate in likely[:MOST_SUGGESTIONS] if _is_suggested(candidate, acting, opinion)]
     modes = [Mode.AUTO if name == acting else Mode.SUGGEST for name in names]
     chosen = [_effect(name, by_rule.get(name), opinion, mode) for name, mode in zip(names, modes, strict=True)]
-    return [*chosen, *_beside(found)]
+    return [*chosen, *_beside(effects)]
 
 
 def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:
@@ -287,9 +294,9 @@ def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:
         return first
     for name in (first, *by_rule):
         rule = by_rule.get(name)
-        known = rule is not None and rule.mode is Mode.AUTO and name not in ("none", "responded")
+        is_auto = rule is not None and rule.mode is Mode.AUTO and name not in ("none", "responded")
         agrees = AGREES_TO_CLOSE if name in CLOSING else AGREES_MILDLY.get(name, AGREES)
-        if known and likely.get(name, 0.0) >= agrees:
+        if is_auto and likely.get(name, 0.0) >= agrees:
             return name
     engaged = sum(probability * ALSO_RESPONDED.get(name, 0.0) for name, probability in likely.items())
     enough = ENGAGED_FIRST if first == "responded" else ENGAGED
@@ -311,6 +318,6 @@ def _effect(name: str, rule: Effect | None, opinion: Opinion, mode: Mode) -> Eff
     return Effect(kind, mode, rule_name, quote=quote, title=bare_title(title), remark=sha, why=opinion.why(name))
 
 
-def _beside(found: Iterable[Effect]) -> list[Effect]:
+def _beside(effects: Iterable[Effect]) -> list[Effect]:
     """Return what the rules found that is no state of the report."""
-    return [each for each in found if each.kind and name_of(each) == "none"]
+    return [effect for effect in effects if effect.kind and name_of(effect) == "none"]

@@ -1,7 +1,9 @@
 """Commands in a reply: `#lkp <word>[:] [argument]` at the start of an unquoted line.
 
-The same commands are understood after `#regzbot` and `#syz`, in those bots' spelling; their other commands
-are ignored without an answer. The argument is the rest of the line.
+The same commands are understood after `#regzbot` and `#syz`, in those bots' spelling; their other commands are
+ignored without an answer. The argument is the rest of the line. Commands are obeyed only where the line is the
+writer's own, not part of a diff, a forwarded mail or a code block: a patch to this file, or a mail that is passed on,
+may hold any line. What a command does to a report is in effects.py.
 """
 
 from __future__ import annotations
@@ -11,9 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-# --- Commands in a reply: `#lkp <word>[:] [argument]` at the start of an unquoted line ---
-# The same commands are understood after `#regzbot` and `#syz`, in those bots' spelling; their other commands
-# are ignored without an answer. The argument is the rest of the line.
+# --- Grammar ---
 
 MAX_COMMANDS = 20
 
@@ -77,12 +77,12 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
     bad: list[BadCommand] = []
     for number, line in enumerate(own_text.split("\n"), start=1):
         plain = line.translate(_WIDE) if line[:1] in firsts else ""
-        found = ours.match(plain.rstrip())
-        if not found:
+        match = ours.match(plain.rstrip())
+        if not match:
             continue
-        foreign = found[1].lower() != prefix.lower()
+        foreign = match[1].lower() != prefix.lower()
         # Translation keeps offsets, so the argument can be taken from the line as written.
-        outcome = _read(found[2].strip(), number, foreign, line[found.start(2) :].strip())
+        outcome = _read(match[2].strip(), number, foreign, line[match.start(2) :].strip())
         if isinstance(outcome, Command):
             good.append(outcome)
         elif outcome:
@@ -94,7 +94,9 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
 
 def refused(commands: Commands, why: str) -> Commands:
     """Return the commands with none of them valid, each with the same error message for the writer."""
-    bad = tuple(BadCommand(f"{each.word.value} {each.argument}".strip(), why, each.line) for each in commands.good)
+    bad = tuple(
+        BadCommand(f"{command.word.value} {command.argument}".strip(), why, command.line) for command in commands.good
+    )
     return Commands((), (*bad, *commands.bad), commands.too_many)
 
 
@@ -105,19 +107,18 @@ def _read(text: str, line: int, foreign: bool, written: str) -> Command | BadCom
         return Command(Word.REMIND_OFF, "", line)
     if not foreign and re.match(r"(?:un-?)?subscribe\b", text, re.I):
         return None  # about our mail, not about a report (opt_out.py)
-    found = re.match(r"([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!?。、]|\Z)\s*(.*)", text)
-    name = found[1].lower() if found else ""
-    if not found or name not in {word.value for word in Word} | _FOREIGN.keys():
+    match = re.match(r"([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!?。、]|\Z)\s*(.*)", text)
+    name = match[1].lower() if match else ""
+    if not match or name not in {word.value for word in Word} | _FOREIGN.keys():
         return None if foreign else BadCommand(text[:200], f"unknown command {(name or text[:30])!r}", line)
     word = _FOREIGN.get(name) or Word(name)
-    argument = written[found.start(2) :].strip()
+    argument = written[match.start(2) :].strip()
     if word in _NEEDS_ARGUMENT and not argument:
         return BadCommand(text, f"{word.value} needs an argument", line)
     return Command(word, argument, line)
 
 
-# --- Which unquoted lines are the writer's own words: not those of a diff, of a forwarded mail or of a code block ---
-# Commands are obeyed in these only: a patch to this file, or a mail that is passed on, may hold any line.
+# --- The writer's own lines ---
 
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 # As `git mailinfo --scissors` knows it: what is below is a patch, up to a second line of this kind.
@@ -186,11 +187,11 @@ def _forwarded_at(lines: Sequence[str]) -> int:
     """Return the line at which the header of a forwarded mail begins; the number of lines if there is none."""
     start, names = 0, set[str]()
     for number, line in enumerate(lines):
-        found = _HEAD.match(line[:40])
-        if not found:
+        match = _HEAD.match(line[:40])
+        if not match:
             start, names = number + 1, set()
             continue
-        names.add(found[1].lower())
+        names.add(match[1].lower())
         if len(names) >= _HEAD_LINES and {"from", "subject"} <= names:
             return start
     return len(lines)

@@ -1,7 +1,13 @@
 """What a mail does to a report: automatic events, suggestions, or nothing (DESIGN rules 4 and 8).
 
-A patch and a robot's notice need no sentence. What sentences mean, rules and the classifier decide together
-(classifier/decide.py); where nothing acts, it is still recorded that author or maintainer has responded.
+A command, a patch and a robot's notice need no sentence. What sentences mean is decided by the rules, each tried on
+every sentence in the order of the table, together with the classifier (classifier.py). Where nothing acts, it is
+still recorded that author or maintainer has responded. A lab's reply counts by what it provides: a comparison table,
+or an answer below a quoted question.
+
+Effects are first read as if the writer were proven. Then the trust policy asks for proof: of who wrote the mail, that
+it was meant for this report, and that it says the same however its body is read. Without it, an effect becomes a
+suggestion. In the end effects become events of the report, with the mail as evidence.
 """
 
 from __future__ import annotations
@@ -26,7 +32,7 @@ from bot.replies.which_report import CONTEXT, concerns, is_candidate_fix
 from tracker.domain.events import CLOSED, EventData, EventKind, Role
 from tracker.domain.report_state import STEPS
 
-# --- The event that each command makes ---
+# --- Commands ---
 
 COMMANDED: dict[Word, EventKind] = {
     Word.FIX: EventKind.FIX_PROPOSED,
@@ -53,8 +59,8 @@ def without_quotes(title: str) -> str:
     >>> without_quotes("“mm: take the lock”")
     'mm: take the lock'
     """
-    found = _IN_QUOTES.fullmatch(title)
-    return (found[1] or found[2]).strip() if found else title
+    match = _IN_QUOTES.fullmatch(title)
+    return (match[1] or match[2]).strip() if match else title
 
 
 def effect_of(command: Command) -> Effect:
@@ -70,7 +76,7 @@ def effect_of(command: Command) -> Effect:
     )
 
 
-# --- What a lab's reply provides: a comparison table, or an answer below a quoted question ---
+# --- What a lab's reply provides ---
 
 # The head of the robot's tables, or a row of one: mean, change, mean, metric.
 _SPREAD = r"(?: {1,8}± {0,3}\d{1,3}%)?"
@@ -100,9 +106,9 @@ def candidate_helps(own_text: str) -> bool | None:
     None if there is no comparison of parent, culprit and candidate.
     """
     text = own_text[:200_000]
-    found = _CANDIDATE_ROW.findall(text)
+    matches = _CANDIDATE_ROW.findall(text)
     benchmarks = {name for values in _PARAMETERS.findall(text) for name in values.split("/")}
-    rows = [row for row in found if row[2] in benchmarks] or found
+    rows = [row for row in matches if row[2] in benchmarks] or matches
     culprit, candidate = max(((float(row[0]), float(row[1])) for row in rows), key=_size_of_first, default=(0.0, 0.0))
     return candidate / culprit <= MOST_LEFT if culprit else None
 
@@ -118,17 +124,17 @@ def holds_table(own_text: str) -> bool:
 
 def first_statement(sentences: tuple[Sentence, ...]) -> Sentence | None:
     """Return the first sentence that states something beyond courtesy, or None."""
-    stated = (each for each in sentences if not each.asks and len(each.text) > 30)
-    return next((each for each in stated if not is_polite(each)), None)
+    stated = (sentence for sentence in sentences if not sentence.asks and len(sentence.text) > 30)
+    return next((sentence for sentence in stated if not is_polite(sentence)), None)
 
 
 def first_answer(sentences: tuple[Sentence, ...]) -> Sentence | None:
     """Return the first sentence below a quoted question that is neither a greeting nor a question, or None."""
-    below = (each for each in sentences if each.below.endswith("?") and not each.asks)
-    return next((each for each in below if not is_greeting(each)), None)
+    below = (sentence for sentence in sentences if sentence.below.endswith("?") and not sentence.asks)
+    return next((sentence for sentence in below if not is_greeting(sentence)), None)
 
 
-# --- Match the rules against the sentences of a mail: every rule on every sentence, in order of the table ---
+# --- Intents ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +148,15 @@ class FoundIntent:
 
 def intents_of(reading: Reading, *, improvement: bool = False) -> tuple[FoundIntent, ...]:
     """Return all intents of a mail in order of the rules; each rule once, with the first sentence that matched."""
-    found = (*_facts(reading), *_read(reading, improvement))
-    if reading.kind is SenderKind.PERSON and reading.sentences and all(each.intent is Intent.THANKS for each in found):
-        statement = next((each.text for each in reading.sentences if len(each.text) > 30), "")
-        found += (FoundIntent(Intent.DISCUSSION, statement),) if statement else ()
-    return found
+    intents = (*_facts(reading), *_read(reading, improvement))
+    if (
+        reading.kind is SenderKind.PERSON
+        and reading.sentences
+        and all(intent.intent is Intent.THANKS for intent in intents)
+    ):
+        statement = next((sentence.text for sentence in reading.sentences if len(sentence.text) > 30), "")
+        intents += (FoundIntent(Intent.DISCUSSION, statement),) if statement else ()
+    return intents
 
 
 def _facts(reading: Reading) -> Iterator[FoundIntent]:
@@ -171,7 +181,7 @@ def _read(reading: Reading, improvement: bool) -> Iterator[FoundIntent]:
             continue
         if rule.name in reading.rules_off:
             continue
-        sentence = next((each for each in reading.sentences if _matches(rule, each, reading)), None)
+        sentence = next((candidate for candidate in reading.sentences if _matches(rule, candidate, reading)), None)
         if sentence:
             yield FoundIntent(rule.intent, sentence.text, rule)
 
@@ -188,7 +198,7 @@ def _matches(rule: Rule, sentence: Sentence, reading: Reading) -> bool:
     return rule.matches(sentence) and (not rule.to_reporter or reading.audience.is_reporter(sentence))
 
 
-# --- Which effects of a mail may be automatic, given the proof of who wrote it (DESIGN rule 8) ---
+# --- Proof ---
 
 
 def may_act(policy: str, trust: Trust, role: Role | None, *, needs_proof: bool, by_address: bool = True) -> bool:
@@ -207,9 +217,7 @@ def may_act(policy: str, trust: Trust, role: Role | None, *, needs_proof: bool, 
     return proven or (trust.verdict is not AuthVerdict.FAIL and not needs_proof)
 
 
-# --- What a mail does to a report: automatic events, suggestions, or nothing (DESIGN rules 4 and 8) ---
-# A patch and a robot's notice need no sentence. What sentences mean, rules and the classifier decide together
-# (classifier/decide.py); where nothing acts, it is still recorded that author or maintainer has responded.
+# --- Effects ---
 
 _PATCH_RULES = {
     Relation.CLOSES: "patch_closes_report",
@@ -241,11 +249,12 @@ def effects_of(reading: Reading, context: MailContext, policy: str = "verified")
     policy requires, an effect becomes a suggestion (trust_policy.py).
     """
     if context.relation in (Relation.LINK, Relation.CULPRIT):
-        return tuple(replace(each, mode=Mode.SUGGEST) for each in _patch_effects(reading, context)) or (NOTHING,)
+        return tuple(replace(effect, mode=Mode.SUGGEST) for effect in _patch_effects(reading, context)) or (NOTHING,)
     effects = _effects_as_written(reading, context)
-    others = None if reading.others is None else [_effects_as_written(each, context) for each in reading.others]
+    others = None if reading.others is None else [_effects_as_written(other, context) for other in reading.others]
     limited = (
-        _limited_by_policy(each, _proof_of(each, reading.trust, context, others), context, policy) for each in effects
+        _limited_by_policy(effect, _proof_of(effect, reading.trust, context, others), context, policy)
+        for effect in effects
     )
     return tuple(limited) or (NOTHING,)
 
@@ -255,18 +264,18 @@ def settled(effects: Sequence[Effect]) -> tuple[Effect, ...]:
 
     Where it does, nobody needs to decide whether it is a response; where it may not act, it is no suggestion either.
     """
-    meanings = tuple(each for each in effects if each.rule != MERE_RESPONSE)
-    if any(each.mode is Mode.AUTO and name_of(each) != "none" for each in meanings):
+    meanings = tuple(effect for effect in effects if effect.rule != MERE_RESPONSE)
+    if any(effect.mode is Mode.AUTO and name_of(effect) != "none" for effect in meanings):
         return meanings
-    mere = tuple(each for each in effects if each.rule == MERE_RESPONSE and each.mode is Mode.AUTO)
+    mere = tuple(effect for effect in effects if effect.rule == MERE_RESPONSE and effect.mode is Mode.AUTO)
     if mere:
-        meanings = tuple(each for each in meanings if each.kind is not RESPONDED)
+        meanings = tuple(effect for effect in meanings if effect.kind is not RESPONDED)
     return (*meanings, *mere) or (NOTHING,)
 
 
 def _effects_as_written(reading: Reading, context: MailContext) -> list[Effect]:
     """Return the effects of what the mail says, as if its writer were proven."""
-    command_effects = [effect_of(each) for each in reading.commands.good] if reading.may_command else []
+    command_effects = [effect_of(command) for command in reading.commands.good] if reading.may_command else []
     return [*command_effects, *content_effects(reading, context)]
 
 
@@ -283,7 +292,7 @@ def _proof_of(effect: Effect, trust: Trust, context: MailContext, others: list[l
         # Where the thread is signed, it is another one. Where it is not (as by intel.com and suse.cz), nobody knows.
         elsewhere = context.relation is Relation.TAG or trust.covers("in-reply-to", "references")
         return Trust(AuthVerdict.FAIL, f"{trust.by}: not for this report") if elsewhere else UNPROVEN
-    agreed = others is not None and all(any(_agree(effect, other) for other in each) for each in others)
+    agreed = others is not None and all(any(_agree(effect, other) for other in effects) for effects in others)
     return trust if agreed else Trust(AuthVerdict.FAIL, f"{trust.by}: how the body is to be read is not signed")
 
 
@@ -335,7 +344,7 @@ def _patch_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     patch = reading.patches[0]
     rule = _PATCH_RULES.get(context.relation, "patch_in_reply")
     quote = patch.title or (patch.files[0] if patch.files else "a patch")
-    debug = next((each.text for each in reading.sentences if _DEBUG.search(each.text)), "")
+    debug = next((sentence.text for sentence in reading.sentences if _DEBUG.search(sentence.text)), "")
     mode = Mode.SUGGEST if debug or reading.kind is SenderKind.BOT_OPERATOR else Mode.AUTO
     version = version_of(reading.mail.subject)
     yield Effect(
@@ -346,7 +355,9 @@ def _patch_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
         title=patch.title,
         remark=f"v{version}" if version > 1 else "",
     )
-    test_request = next((each for each in intents_of(reading) if each.rule and each.intent is Intent.ASKS_TEST), None)
+    test_request = next(
+        (intent for intent in intents_of(reading) if intent.rule and intent.intent is Intent.ASKS_TEST), None
+    )
     if test_request:
         yield Effect(EventKind.TEST_ASKED, Mode.AUTO, "asks_test_of_patch", quote=test_request.evidence)
 
@@ -356,26 +367,26 @@ def _learned_effects(reading: Reading, context: MailContext, model: Model | None
 
     What the lab states about a candidate fix, and its own measurement shows too, needs no other opinion.
     """
-    found = list(effects_by_rules(reading, context))
-    if any(_is_measured_so(each, reading, context) for each in found):
-        yield from found
+    effects = list(effects_by_rules(reading, context))
+    if any(_is_measured_so(effect, reading, context) for effect in effects):
+        yield from effects
         return
     outsider = context.role not in _DEVELOPERS and reading.kind is not SenderKind.BOT_OPERATOR
     if not reading.sentences or not (outsider or _has_substance(reading)):
-        yield from found
+        yield from effects
         return
-    opinion = (model or load()).opinion(facts_of(reading, context, found))
-    decided = decide(found, opinion, may_act=not outsider)
+    opinion = (model or load()).opinion(facts_of(reading, context, effects))
+    decided = decide(effects, opinion, may_act=not outsider)
     if decided and not outsider and reading.kind is SenderKind.PERSON:
         decided.append(Effect(RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=_evidence_text(reading)))
-    yield from (each for each in decided if not outsider or each.kind is not RESPONDED)
+    yield from (effect for effect in decided if not outsider or effect.kind is not RESPONDED)
 
 
-def facts_of(reading: Reading, context: MailContext, found: Sequence[Effect]) -> ReplyFacts:
-    """Return what the classifier looks at. `found`: the effects by rules, the deciding one first."""
+def facts_of(reading: Reading, context: MailContext, effects: Sequence[Effect]) -> ReplyFacts:
+    """Return what the classifier looks at. `effects`: the effects by rules, the deciding one first."""
     intents = intents_of(reading, improvement=context.improvement)
-    first = found[0] if found else NOTHING
-    names = [each.rule.name for each in intents if each.rule]
+    first = effects[0] if effects else NOTHING
+    names = [intent.rule.name for intent in intents if intent.rule]
     return ReplyFacts(
         sentences=reading.sentences,
         role=context.role,
@@ -398,16 +409,16 @@ def effects_by_rules(reading: Reading, context: MailContext) -> Iterator[Effect]
 
 def _prose_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     """Yield the effects of plain English by author, maintainer or a third party."""
-    found = intents_of(reading, improvement=context.improvement)
+    intents = intents_of(reading, improvement=context.improvement)
     if context.role not in _DEVELOPERS:
-        found = tuple(each for each in found if each.rule and each.rule.does in _THIRD_PARTY_KINDS)
-        yield from (replace(each, mode=Mode.SUGGEST) for each in _rule_effects(found))
+        intents = tuple(intent for intent in intents if intent.rule and intent.rule.does in _THIRD_PARTY_KINDS)
+        yield from (replace(suggestion, mode=Mode.SUGGEST) for suggestion in _rule_effects(intents))
         return
     if not _has_substance(reading):
         return
-    found = tuple(each for each in found if not _names_culprit(each, context.culprit))
-    asides = {each.rule.name for each in found if each.rule and each.rule.aside}
-    effects = sorted(_rule_effects(found), key=lambda effect: effect.rule in asides)  # the deciding effect first
+    intents = tuple(intent for intent in intents if not _names_culprit(intent, context.culprit))
+    asides = {intent.rule.name for intent in intents if intent.rule and intent.rule.aside}
+    effects = sorted(_rule_effects(intents), key=lambda effect: effect.rule in asides)  # the deciding effect first
     answer = Effect(RESPONDED, Mode.AUTO, "reply_of_author", quote=_evidence_text(reading))
     deciding = effects[0] if effects and effects[0].rule not in asides else answer
     if deciding is answer:
@@ -417,28 +428,28 @@ def _prose_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
         yield answer  # it is a response, whatever becomes of the rest
 
 
-def _names_culprit(found: FoundIntent, culprit: str) -> bool:
+def _names_culprit(intent: FoundIntent, culprit: str) -> bool:
     """Whether the commit named as the fix is the culprit itself, which may have fixed something else."""
-    if not culprit or not found.rule or found.rule.does not in (EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED):
+    if not culprit or not intent.rule or intent.rule.does not in (EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED):
         return False
-    return any(culprit.startswith(sha.lower()) for sha in _SHA.findall(found.evidence))
+    return any(culprit.startswith(sha.lower()) for sha in _SHA.findall(intent.evidence))
 
 
-def _rule_effects(found: Sequence[FoundIntent]) -> Iterator[Effect]:
+def _rule_effects(intents: Sequence[FoundIntent]) -> Iterator[Effect]:
     """Yield the effects of rules, each event kind once: the first may be automatic, later ones are suggestions."""
     seen: set[EventKind] = set()
     decided = False
-    for each in found:
-        rule = each.rule
+    for intent in intents:
+        rule = intent.rule
         if rule is None or rule.does is None or rule.does in seen or (rule.alone and decided):
             continue
         seen.add(rule.does)
         acts = rule.mode is Mode.AUTO and not decided and not rule.aside
         decided = decided or not rule.aside
         fix = rule.does in (EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_CONFIRMED)
-        title, sha = named_commit(each.evidence) if fix else ("", "")
+        title, sha = named_commit(intent.evidence) if fix else ("", "")
         mode = Mode.AUTO if acts else Mode.SUGGEST
-        yield Effect(rule.does, mode, rule.name, quote=each.evidence, title=bare_title(title), remark=sha)
+        yield Effect(rule.does, mode, rule.name, quote=intent.evidence, title=bare_title(title), remark=sha)
 
 
 def _operator_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
@@ -446,13 +457,13 @@ def _operator_effects(reading: Reading, context: MailContext) -> Iterator[Effect
     if reading.patches:
         yield from _patch_effects(reading, context)
         return
-    found = intents_of(reading, improvement=context.improvement)
+    found_intents = intents_of(reading, improvement=context.improvement)
     table = holds_table(reading.own_text)
-    intents = {each.intent for each in found}
+    intents = {intent.intent for intent in found_intents}
     if table or Intent.BOT_WILL_TEST in intents:
-        found = tuple(each for each in found if each.rule not in UNMEASURED)
-    outcome = next(_rule_effects(found), None)
-    tested = next((each for each in reading.trailers if each.key == "Tested-by"), None)
+        found_intents = tuple(intent for intent in found_intents if intent.rule not in UNMEASURED)
+    outcome = next(_rule_effects(found_intents), None)
+    tested = next((trailer for trailer in reading.trailers if trailer.key == "Tested-by"), None)
     if Intent.BOT_WILL_TEST in intents and not table:
         tested = None  # the tag is offered for when the test has passed
         if outcome and outcome.kind is EventKind.FIX_CONFIRMED:
@@ -461,7 +472,7 @@ def _operator_effects(reading: Reading, context: MailContext) -> Iterator[Effect
         outcome = Effect(EventKind.FIX_CONFIRMED, Mode.AUTO, "operator_tested_by", quote=f"Tested-by: {tested.value}")
     helped = None if context.improvement else candidate_helps(reading.own_text)
     if outcome and outcome.kind is not EventKind.ANSWERED:
-        yield _qualified(outcome, reading, found)
+        yield _qualified(outcome, reading, found_intents)
     elif helped is not None:
         kind = EventKind.FIX_CONFIRMED if helped else EventKind.FIX_FAILED
         yield Effect(kind, Mode.SUGGEST, "operator_compares", quote=_evidence_text(reading))
@@ -490,9 +501,9 @@ def _answer_effects(reading: Reading, *, asks: bool) -> Iterator[Effect]:
         yield Effect(EventKind.ANSWERED, Mode.AUTO, "operator_tells", quote=statement.text)
 
 
-def _qualified(outcome: Effect, reading: Reading, found: Sequence[FoundIntent]) -> Effect:
+def _qualified(outcome: Effect, reading: Reading, intents: Sequence[FoundIntent]) -> Effect:
     """Return the outcome of a test; as a suggestion if other sentences contradict it."""
-    confirmation = next((each for each in found if each.rule and each.rule.name == "operator_confirms"), None)
+    confirmation = next((intent for intent in intents if intent.rule and intent.rule.name == "operator_confirms"), None)
     if confirmation and outcome.rule == "operator_ineffective" and confirmation.evidence != outcome.quote:
         return Effect(
             EventKind.FIX_CONFIRMED, Mode.SUGGEST, "operator_confirms_with_caveat", quote=confirmation.evidence
@@ -504,16 +515,16 @@ def _is_followed_by_but(reading: Reading, outcome: Effect) -> bool:
     """Whether the next sentence qualifies a confirmation."""
     if outcome.kind is not EventKind.FIX_CONFIRMED:
         return False
-    texts = [each.text for each in reading.sentences]
+    texts = [sentence.text for sentence in reading.sentences]
     after = texts[texts.index(outcome.quote) + 1 :][:1] if outcome.quote in texts else []
-    return any(_BUT.match(each) for each in after)
+    return any(_BUT.match(text) for text in after)
 
 
 def _is_measured(reading: Reading) -> bool:
     """Whether the lab gives the result of a test, in a table or by a trailer."""
     if reading.kind is not SenderKind.BOT_OPERATOR:
         return False
-    return holds_table(reading.own_text) or any(each.key == "Tested-by" for each in reading.trailers)
+    return holds_table(reading.own_text) or any(trailer.key == "Tested-by" for trailer in reading.trailers)
 
 
 def _has_substance(reading: Reading) -> bool:
@@ -526,10 +537,10 @@ def _has_substance(reading: Reading) -> bool:
 
 def _evidence_text(reading: Reading) -> str:
     """Return the first sentence that says something, as evidence."""
-    texts = [each.text for each in reading.sentences] or [" ".join(reading.own_text[:2000].split())[:300]]
+    texts = [sentence.text for sentence in reading.sentences] or [" ".join(reading.own_text[:2000].split())[:300]]
     names = _names_in(reading)
-    telling = [each for each in texts[:50] if has_content(each, names)]
-    return next((each for each in telling if len(each.split()) > 2), "") or next(iter(telling), texts[0])  # not "Yes."
+    telling = [text for text in texts[:50] if has_content(text, names)]
+    return next((text for text in telling if len(text.split()) > 2), "") or next(iter(telling), texts[0])  # not "Yes."
 
 
 def _names_in(reading: Reading) -> set[str]:
@@ -537,7 +548,7 @@ def _names_in(reading: Reading) -> set[str]:
     return {*reading.mail.author.name.split()[:6], *reading.audience.reporters, *reading.audience.others}
 
 
-# --- Turn effects into events of a report, with the mail as evidence ---
+# --- Events ---
 
 
 def events_of(
@@ -548,13 +559,13 @@ def events_of(
     The key of an event is its kind, and its number among those of its kind: so a decision on it is found again,
     whatever else a later release reads in the mail.
     """
-    found: list[tuple[Effect, EventData]] = []
+    pairs: list[tuple[Effect, EventData]] = []
     numbers: Counter[EventKind] = Counter()
     for effect in effects:
         if effect.kind is not None:
-            found.append((effect, _event(effect, effect.kind, mail, role, at, numbers[effect.kind])))
+            pairs.append((effect, _event(effect, effect.kind, mail, role, at, numbers[effect.kind])))
             numbers[effect.kind] += 1
-    return found
+    return pairs
 
 
 def _event(

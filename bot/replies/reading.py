@@ -1,4 +1,14 @@
-"""Mail to Reading: everything that a mail says, before it is matched to reports."""
+"""From a mail to a Reading: everything that it says, before it is matched to reports. Pure.
+
+`understand` parses the bytes and verifies who wrote them. Where no signature covers how the body is to be read,
+`others` holds what the mail says if it is read otherwise.
+
+Some mail programs send no In-Reply-To, or it names a mail that no archive has. The subject of a report names its
+culprit, and so do the opening lines, which an answer quotes; so the answered report is found by these words. The To:
+of a reply names whom it answers; others are addressed by name: "Oliver, can you rerun this?". Robots' notices tell
+that a patch was applied: patchwork-bot's "was applied to", tip-bot's "has been merged into". `unsubscribe` or
+`subscribe` as subject or first line asks for no more mail, or for mail again.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +36,7 @@ from bot.replies.commands import Commands, find_commands, refused, without_forei
 from bot.replies.sender_kind import SenderKind, kind_of
 from bot.replies.sentences import Sentence, own_sentences
 
-# --- Which report a mail answers by its words, where its Message-IDs lead nowhere ---
-# Some mail programs send no In-Reply-To, or it names a mail that no archive has. The subject of a report names its
-# culprit, and so do the opening lines, which an answer quotes.
+# --- The answered report ---
 
 # "3b1f0c9d2e:  vm-scan.throughput -12.8% regression"
 REPORT_SUBJECT = r"\b([0-9a-f]{10,40})\s*:\s+(?:\S{1,200}\s+)?[-+]?\d+(?:\.\d+)?%\s+(?:regression|improvement)\b"
@@ -42,13 +50,13 @@ def answered_culprit(mail: ParsedMail) -> str:
     """Return the sha, perhaps abbreviated, of the culprit whose report this mail answers; "" if it doesn't say."""
     if not is_answer(mail.subject):
         return ""
-    found = _REPORT_SUBJECT.search(" ".join(mail.subject.split()))
-    if not found and not mail.ancestors:
-        found = _QUOTED_COMMIT.search(mail.text[:_FIRST_LINES])
-    return found[1].lower() if found else ""
+    match = _REPORT_SUBJECT.search(" ".join(mail.subject.split()))
+    if not match and not mail.ancestors:
+        match = _QUOTED_COMMIT.search(mail.text[:_FIRST_LINES])
+    return match[1].lower() if match else ""
 
 
-# --- Robots' notices that a patch was applied: patchwork-bot's "was applied to", tip-bot's "has been merged into" ---
+# --- Robots' notices ---
 
 # patchwork-bot+netdevbpf: "This patch was applied to netdev/net.git (main)\nby …:" and a link to each commit.
 _PATCHWORK = re.compile(r"(?:patch|series)\s+(?:was|were)\s+applied\s+to\s+(\S{3,120})\s+\(([^)\s]{1,120})\)", re.I)
@@ -70,17 +78,16 @@ class Notice:
 
 def find_notice(own_text: str) -> Notice | None:
     """Return the notice in a mail, or None. The caller checks that a robot sent it."""
-    if found := _PATCHWORK.search(own_text):
+    if match := _PATCHWORK.search(own_text):
         commit = _COMMIT_LINK.search(own_text)
-        return Notice(found[1], found[2], commit[1] if commit else "", " ".join(found[0].split()))
-    if found := _TIP.search(own_text):
+        return Notice(match[1], match[2], commit[1] if commit else "", " ".join(match[0].split()))
+    if match := _TIP.search(own_text):
         commit = _COMMIT_ID.search(own_text)
-        return Notice(found[2], found[1], commit[1] if commit else "", " ".join(found[0].split()))
+        return Notice(match[2], match[1], commit[1] if commit else "", " ".join(match[0].split()))
     return None
 
 
-# --- Whom a sentence addresses: the reporter, or someone else on the thread ---
-# The To: of a reply names whom it answers; others are addressed by name: "Oliver, can you rerun this?".
+# --- Whom a sentence addresses ---
 
 _CALLED = re.compile(r"(?:(?:hi|hello|hey|dear|so|and|but|also)[ ,]+)?([A-Z][\w'-]{1,30})\s?(?:,|:| -)\s")
 
@@ -95,8 +102,8 @@ class Audience:
 
     def is_reporter(self, sentence: Sentence) -> bool:
         """Whether the sentence addresses the reporter: by name, otherwise by the To: of the mail."""
-        found = _CALLED.match(sentence.text)
-        name = found[1].lower() if found else ""
+        match = _CALLED.match(sentence.text)
+        name = match[1].lower() if match else ""
         if name in self.reporters:
             return True
         return self.to_reporter and name not in self.others
@@ -104,11 +111,11 @@ class Audience:
 
 def audience_of(mail: ParsedMail, settings: BotSettings) -> Audience:
     """Return whom the mail addresses."""
-    ours = {each for each in mail.recipients if settings.speaks_for_lab(each.email)}
+    ours = {address for address in mail.recipients if settings.speaks_for_lab(address.email)}
     return Audience(
-        to_reporter=any(each in ours for each in mail.to),
-        reporters=frozenset(_first_name(each.name) for each in ours) - {""},
-        others=frozenset(_first_name(each.name) for each in mail.recipients if each not in ours) - {""},
+        to_reporter=any(address in ours for address in mail.to),
+        reporters=frozenset(_first_name(address.name) for address in ours) - {""},
+        others=frozenset(_first_name(address.name) for address in mail.recipients if address not in ours) - {""},
     )
 
 
@@ -119,7 +126,7 @@ def _first_name(name: str) -> str:
     return names[0].lower() if names else ""
 
 
-# --- Mail to Reading: everything that a mail says, before it is matched to reports ---
+# --- The reading ---
 
 _REVERT = re.compile(r'Revert "(.{1,400})"')
 
@@ -167,8 +174,8 @@ class Reading:
     @property
     def reverts(self) -> str:
         """The title of the commit that it posts a revert of, "" for any other mail."""
-        found = _REVERT.fullmatch(posted_title(self.mail.subject))
-        return found[1] if found else ""
+        match = _REVERT.fullmatch(posted_title(self.mail.subject))
+        return match[1] if match else ""
 
     @property
     def may_command(self) -> bool:
@@ -187,7 +194,7 @@ def understand(raw: bytes, settings: BotSettings) -> Reading:
     reading = read(mail, settings, authenticate(raw, mail, settings.trust_anchors))
     if reading.trust.proven and not reading.trust.covers_body:
         others = other_readings(raw, mail)
-        reading = replace(reading, others=None if others is None else tuple(read(each, settings) for each in others))
+        reading = replace(reading, others=None if others is None else tuple(read(other, settings) for other in others))
     return replace(reading, bounce=read_bounce(raw)) if reading.kind is SenderKind.BOUNCE else reading
 
 
@@ -196,13 +203,13 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
     in_context = quoting.lines_in_context(mail.text)
     lines = [line.text for line in in_context]
     own = quoting.own_of(lines)
-    found = find_commands(without_foreign_lines(own), settings.prefix)
+    commands = find_commands(without_foreign_lines(own), settings.prefix)
     if "html_only" in mail.problems:  # in HTML anything may look like a line of the writer
-        found = refused(found, "commands are read from plain text only: send the mail as text/plain")
+        commands = refused(commands, "commands are read from plain text only: send the mail as text/plain")
     problems = list(mail.problems)
-    if found.too_many:
+    if commands.too_many:
         problems.append("too_many_commands")
-    problems.extend(f"bad_command, line {bad.line}: {bad.why}" for bad in found.bad)
+    problems.extend(f"bad_command, line {bad.line}: {bad.why}" for bad in commands.bad)
     tags = (settings.tag_in(address.email) for address in (*mail.recipients, *mail.delivered_to))
     signed = (*(mail.to if trust.covers("to") else ()), *(mail.cc if trust.covers("cc") else ()))
     return Reading(
@@ -211,7 +218,7 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         own_text=own,
         sentences=() if posted_title(mail.subject) else own_sentences(in_context),
         audience=audience_of(mail, settings),
-        commands=found,
+        commands=commands,
         trailers=find_trailers(lines),
         patches=find_patches(lines, mail.subject, mail.attachments),
         links=find_links("\n".join(lines), settings.base_url),
@@ -225,7 +232,7 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
     )
 
 
-# --- Requests to get no more mail, or mail again: `unsubscribe` or `subscribe` as subject or first line ---
+# --- Opt-out and opt-in ---
 
 
 class MailWish(StrEnum):
@@ -240,7 +247,7 @@ _WISH = re.compile(r"(?:please )?(un-?)?subscribe(?: me)?(?: please)?[\s.!]*", r
 
 def wish_of(reading: Reading, settings: BotSettings) -> MailWish | None:
     """Return the request of a person who wrote to our address, or None; mail only to a list is about that list."""
-    to_us = any(settings.is_own(each.email) for each in (*reading.mail.recipients, *reading.mail.delivered_to))
+    to_us = any(settings.is_own(address.email) for address in (*reading.mail.recipients, *reading.mail.delivered_to))
     if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not to_us or not reading.mail.author.email:
         return None
     lines = [line.strip() for line in reading.own_text.splitlines() if line.strip()]
@@ -248,6 +255,6 @@ def wish_of(reading: Reading, settings: BotSettings) -> MailWish | None:
         line[len(settings.prefix) :].lstrip(": ") for line in lines if line.lower().startswith(settings.prefix.lower())
     ]
     for text in (reading.mail.subject.strip(), *lines[:1], *commanded[:1]):
-        if found := _WISH.fullmatch(text):
-            return MailWish.LEAVE if found[1] else MailWish.COME_BACK
+        if match := _WISH.fullmatch(text):
+            return MailWish.LEAVE if match[1] else MailWish.COME_BACK
     return None

@@ -1,4 +1,4 @@
-"""Who or what wrote a mail: a person, the bot itself, a lab operator, a robot, a mail server, an auto-responder."""
+"""Who or what wrote a mail: a person, the bot, an operator, a robot, a mail server, an auto-responder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Split the prose of a reply into sentences, without code, tables, logs and patches.
+"""The sentences of a reply, without code, tables, logs and patches; and which are mere courtesy.
 
 Rules read one sentence at a time, since a cue depends on the words around it: a question, a condition or a "not"
-elsewhere in the mail does not concern it.
+elsewhere in the mail does not concern it. A sentence knows the quoted line right above it. Courtesy is greetings,
+thanks and good wishes, which say nothing about the report.
 """
 
 from __future__ import annotations
@@ -13,9 +14,7 @@ from itertools import groupby
 
 from bot.mail.quoting import TextLine
 
-# --- Split the prose of a reply into sentences, without code, tables, logs and patches ---
-# Rules read one sentence at a time, since a cue depends on the words around it: a question, a condition or a "not"
-# elsewhere in the mail does not concern it.
+# --- Splitting ---
 
 MAX_SENTENCES = 400
 MAX_LINES = 20_000
@@ -57,14 +56,14 @@ class Sentence:
 
 def own_sentences(lines: Sequence[TextLine]) -> tuple[Sentence, ...]:
     """Return the sentences of unquoted lines in order, up to the signature; patches are left out."""
-    found: list[Sentence] = []
+    sentences: list[Sentence] = []
     for paragraph in _paragraphs(_prose(lines)):
         below = next((line.below for line in paragraph if line.below), "")
         text = " ".join(" ".join(line.text for line in paragraph).translate(_QUOTES).split())
-        found.extend(Sentence(each[:MAX_LENGTH], below) for each in _split(text))
-        if len(found) >= MAX_SENTENCES:
+        sentences.extend(Sentence(sentence[:MAX_LENGTH], below) for sentence in _split(text))
+        if len(sentences) >= MAX_SENTENCES:
             break
-    return tuple(found[:MAX_SENTENCES])
+    return tuple(sentences[:MAX_SENTENCES])
 
 
 def _prose(lines: Sequence[TextLine]) -> Iterator[TextLine]:
@@ -121,7 +120,7 @@ def _split(text: str) -> Iterator[str]:
         yield sentence
 
 
-# --- Courtesy: greetings, thanks and good wishes, which say nothing about the report ---
+# --- Courtesy ---
 
 _WORDS = re.compile(
     r"(?:hi|hello|hey|thanks?|thank you|thx|cheers|ok|okay|ack|fyi|best|regards|sincerely|a lot|very much|so much|for"

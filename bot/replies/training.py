@@ -1,4 +1,11 @@
-"""The written examples (fixtures/replies): invented replies with their meaning, as the mails that they stand for."""
+"""Training of the classifier: written examples, learning, and the examples nearest to a sentence.
+
+The examples (fixtures/replies) are invented replies with their meaning; each is read as the mail that it stands for.
+The model is a multinomial logistic regression by scikit-learn, which only this chapter needs; the same replies in the
+same order give the same model. An n-gram must occur in three threads, so that no sentence of one mail can be read out
+of the model. The nearest examples are those that share the most n-grams with a sentence, where rare ones weigh more;
+they are for people who ask why a reply was read as it was.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +27,7 @@ from bot.replies.reading import Reading, understand
 from bot.replies.rules.notation import Intent, MailContext, Relation
 from tracker.domain.events import Role
 
-# --- The written examples (fixtures/replies): invented replies with their meaning, as the mails that they stand for
-# ---
+# --- Written examples ---
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "replies"
 LAB = "lab@robots.example"
@@ -136,15 +142,14 @@ def _fault_of(given: Mapping[str, object]) -> str:
     if given["role"] not in ROLES:
         return f"role {given['role']!r}: must be one of {', '.join(ROLES)}"
     named: Sequence[str] = [given["effect"], *given["also"]]
-    if unknown := [each for each in named if each not in EFFECTS]:
+    if unknown := [name for name in named if name not in EFFECTS]:
         return f"effect {unknown[0]!r}: must be one of {', '.join(EFFECTS)}"
-    if unknown := [each for each in given["intents"] if each not in _INTENTS]:
+    if unknown := [intent for intent in given["intents"] if intent not in _INTENTS]:
         return f"intent {unknown[0]!r}: must be one of those in bot/replies/rules/notation.py"
     return "" if given["evidence"] in given["text"] else "the evidence is not in the text"
 
 
-# --- Learn the model from labelled replies: multinomial logistic regression by scikit-learn, which only this needs
-# ---
+# --- Learning ---
 
 FEWEST = 3  # threads that must have an n-gram; a sentence of one mail can't be read out of the model
 REAL = 3.0  # the weight of a real reply, where a written one has 1
@@ -162,12 +167,12 @@ class Labelled:
 
 def labelled(examples: Iterable[Example]) -> list[Labelled]:
     """Return written examples as training data, each a thread of its own."""
-    found = []
-    for each in examples:
-        reading, context = each.reading(), each.context()
+    replies = []
+    for example in examples:
+        reading, context = example.reading(), example.context()
         by_rules = list(effects_by_rules(reading, context))
-        found.append(Labelled(each.name, facts_of(reading, context, by_rules), each.effect))
-    return found
+        replies.append(Labelled(example.name, facts_of(reading, context, by_rules), example.effect))
+    return replies
 
 
 def train(replies: Sequence[Labelled]) -> Model:
@@ -175,20 +180,20 @@ def train(replies: Sequence[Labelled]) -> Model:
     from scipy.sparse import csr_matrix
     from sklearn.linear_model import LogisticRegression
 
-    described = [features(each.facts) for each in replies]
+    described = [features(reply.facts) for reply in replies]
     threads = defaultdict(set)
-    for each, found in zip(replies, described, strict=True):
-        for name in found:
-            threads[name].add(each.thread)
+    for reply, by_feature in zip(replies, described, strict=True):
+        for name in by_feature:
+            threads[name].add(reply.thread)
     names = sorted(name for name, of in threads.items() if len(of) >= FEWEST)
     rows = {name: number for number, name in enumerate(names)}
-    kept = [[(rows[name], value) for name, value in found.items() if name in rows] for found in described]
+    kept = [[(rows[name], value) for name, value in by_feature.items() if name in rows] for by_feature in described]
     ends = np.cumsum([0, *map(len, kept)])
-    columns = [column for each in kept for column, _ in each]
-    values = [value for each in kept for _, value in each]
+    columns = [column for pairs in kept for column, _ in pairs]
+    values = [value for pairs in kept for _, value in pairs]
     matrix = csr_matrix((values, columns, ends), shape=(len(replies), len(rows)))
     learner = LogisticRegression(C=1.0, max_iter=400)
-    learner.fit(matrix, [each.effect for each in replies], sample_weight=[each.weight for each in replies])
+    learner.fit(matrix, [reply.effect for reply in replies], sample_weight=[reply.weight for reply in replies])
     return Model(
         effects=tuple(map(str, learner.classes_)),
         rows=rows,
@@ -200,12 +205,11 @@ def train(replies: Sequence[Labelled]) -> Model:
 
 def digest(replies: Sequence[Labelled]) -> str:
     """Return the hash of training data: what the learner sees, in order."""
-    lines = (f"{each.effect} {each.weight} {sorted(features(each.facts).items())}\n" for each in replies)
+    lines = (f"{reply.effect} {reply.weight} {sorted(features(reply.facts).items())}\n" for reply in replies)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-# --- The written examples nearest to a sentence: by the n-grams they share, rare ones first. For people who ask why
-# ---
+# --- Nearest examples ---
 
 _LEAST = 0.05  # what shares less is not shown
 
@@ -221,23 +225,23 @@ class Neighbour:
 class _Index:
     """The deciding sentences of examples, by n-gram; an n-gram weighs the more, the fewer sentences have it."""
 
-    def __init__(self, known: Iterable[Example]) -> None:
-        self.examples = list(known)
+    def __init__(self, examples: Iterable[Example]) -> None:
+        self.examples = list(examples)
         self.holders: dict[str, list[int]] = defaultdict(list)
-        described = [set(grams(each.evidence)) for each in self.examples]
-        for number, found in enumerate(described):
-            for gram in found:
+        described = [set(grams(example.evidence)) for example in self.examples]
+        for number, ngrams in enumerate(described):
+            for gram in ngrams:
                 self.holders[gram].append(number)
-        self.lengths = [math.sqrt(sum(self.weight(gram) ** 2 for gram in found)) or 1.0 for found in described]
+        self.lengths = [math.sqrt(sum(self.weight(gram) ** 2 for gram in ngrams)) or 1.0 for ngrams in described]
 
     def weight(self, gram: str) -> float:
         return math.log(1 + len(self.examples) / (1 + len(self.holders.get(gram, ()))))
 
     def nearest(self, sentence: str, most: int) -> list[Neighbour]:
-        found = set(grams(sentence))
-        length = math.sqrt(sum(self.weight(gram) ** 2 for gram in found)) or 1.0
+        ngrams = set(grams(sentence))
+        length = math.sqrt(sum(self.weight(gram) ** 2 for gram in ngrams)) or 1.0
         shared: dict[int, float] = defaultdict(float)
-        for gram in sorted(found & self.holders.keys()):
+        for gram in sorted(ngrams & self.holders.keys()):
             for number in self.holders[gram]:
                 shared[number] += self.weight(gram) ** 2
         near = {number: total / (length * self.lengths[number]) for number, total in shared.items()}

@@ -1,4 +1,15 @@
-"""Match a mail to tracked reports: by its thread, its links, the addresses it was sent to."""
+"""Which reports a mail is about: by its thread, its links, the addresses it was sent to.
+
+A relation is how a mail refers to a report: by the tag in our address, `Closes:`, its thread, a link, or a patch that
+fixes or reverts the culprit. An answer belongs to the report of its nearest known ancestor, else to the one whose
+culprit its subject or its quotes name. People are known by address and full name, since one in three authors replies
+from an address other than the commit's; but a name proves nothing.
+
+What stands around a report need not speak to the regression. A patch that closes a report has a thread of its own,
+whose review, next versions and backports are about the patch: of 74 patches filed under reports in a whole archive,
+63 were no fixes (judged by hand). There a mail counts only if its own words name the regression, and a patch is a
+candidate only if the writer says that it cures it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +26,7 @@ from bot.replies.rules.notation import MailContext, Relation
 from bot.replies.sender_kind import SenderKind
 from tracker.domain.events import Role, Verdict
 
-# --- Match a mail to tracked reports: by its thread, its links, the addresses it was sent to ---
+# --- Reports and threads ---
 
 
 class Thread(StrEnum):
@@ -49,8 +60,8 @@ class KnownReport:
         improvement = self.verdict == Verdict.IMPROVEMENT
         author = reading.mail.author.email
         people = (self.authors or frozenset()) | self.people if self.verified is None else self.verified
-        known = settings.aliases.of(author) & people
-        by_address = bool(known) or settings.speaks_for_lab(author)
+        addresses = settings.aliases.of(author) & people
+        by_address = bool(addresses) or settings.speaks_for_lab(author)
         role = self.role_of(reading, settings)
         return MailContext(
             relation, role, improvement, self.culprit, by_address, title=self.title, benchmark=self.benchmark
@@ -80,13 +91,13 @@ def person_keys(addresses: Iterable[Address]) -> list[str]:
 
     One in three authors replies from an address other than the one in the commit (seen in 2020-2025 threads).
     """
-    found: list[str] = []
+    keys: list[str] = []
     for address in addresses:
-        found.append(address.email)
+        keys.append(address.email)
         name = " ".join(re.sub(r"[^\w\s'-]", " ", address.name).split()).lower()
         if " " in name and "@" not in address.name:
-            found.append(name)
-    return found
+            keys.append(name)
+    return keys
 
 
 _RELATIONS = {
@@ -136,13 +147,13 @@ class KnownReports:
 
         Without one, the report whose culprit the mail's subject or its quotes name.
         """
-        for each in (*reading.mail.ancestors, *reading.bounce.message_ids):
-            if each in self.by_message:
-                return self.by_message[each], Thread.REPORT
-            if each in self.around:
-                return self.around[each]
+        for message_id in (*reading.mail.ancestors, *reading.bounce.message_ids):
+            if message_id in self.by_message:
+                return self.by_message[message_id], Thread.REPORT
+            if message_id in self.around:
+                return self.around[message_id]
         if culprit := reading.answered_culprit:
-            named = (each.id for each in self.reports.values() if each.culprit.startswith(culprit))
+            named = (candidate.id for candidate in self.reports.values() if candidate.culprit.startswith(culprit))
             if report := next(named, ""):
                 return report, Thread.REPORT
         own = self.by_message.get(reading.mail.message_id, "")  # such as our own mail, which is known before it is read
@@ -162,22 +173,22 @@ class KnownReports:
 
         Only links to the mails of a report's own thread count: a commit links to its own posting, too.
         """
-        found: dict[str, Relation] = {}
+        by_report: dict[str, Relation] = {}
         for tag in reading.tags:
             if tag in self.reports:
-                found[tag] = Relation.TAG
+                by_report[tag] = Relation.TAG
         for report in self._targets(reading.closes):
-            found.setdefault(report, Relation.CLOSES)
+            by_report.setdefault(report, Relation.CLOSES)
         answered, thread = self._answered(reading)
         if thread is not Thread.NONE:
-            found.setdefault(answered, _RELATIONS[thread])
+            by_report.setdefault(answered, _RELATIONS[thread])
         for report in self._targets(reading.links):
-            found.setdefault(report, Relation.LINK)
+            by_report.setdefault(report, Relation.LINK)
         if reading.kind is SenderKind.PERSON and reading.patches:
             for report in self._culprits(reading):
-                if found.get(report, Relation.LINK) in _WEAKER:
-                    found[report] = Relation.CULPRIT
-        return found
+                if by_report.get(report, Relation.LINK) in _WEAKER:
+                    by_report[report] = Relation.CULPRIT
+        return by_report
 
     def context(self, reading: Reading, report_id: str, relation: Relation, settings: BotSettings) -> MailContext:
         """Return how a mail relates to one of the reports that `relations` returned."""
@@ -194,14 +205,16 @@ class KnownReports:
         if report_id in reading.signed_tags:
             return True
         if reading.others is not None and all(
-            report_id in self._targets(each.closes) for each in (reading, *reading.others)
+            report_id in self._targets(variant.closes) for variant in (reading, *reading.others)
         ):
             return True
         answered = mail.in_reply_to if trust.covers("in-reply-to") else ()
         answered += mail.references if trust.covers("references") else ()
-        known = {self.by_message[each] for each in answered if each in self.by_message}
-        known |= {self.around[each][0] for each in answered if each in self.around}  # a notice answers a fix
-        return known == {report_id}
+        report_ids = {self.by_message[message_id] for message_id in answered if message_id in self.by_message}
+        report_ids |= {
+            self.around[message_id][0] for message_id in answered if message_id in self.around
+        }  # a notice answers a fix
+        return report_ids == {report_id}
 
     def _culprits(self, reading: Reading) -> Iterator[str]:
         """Yield the reports whose culprit the patch says it fixes or reverts."""
@@ -220,13 +233,10 @@ class KnownReports:
     def _by_page(self, page: str) -> str:
         if not page or page in self.reports:
             return page
-        return next((each.id for each in self.reports.values() if each.culprit.startswith(page)), "")
+        return next((report.id for report in self.reports.values() if report.culprit.startswith(page)), "")
 
 
-# --- Does a mail speak to a regression, and is its patch a candidate fix? What stands around a report says neither
-# ---
-# A patch that closes a report has a thread of its own, whose review, next versions and backports are about the patch
-# (judged by hand in a whole archive: of 74 patches filed under reports, 63 were no fixes).
+# --- About the regression, or beside it? ---
 
 CONTEXT = frozenset({Relation.FIX_THREAD, Relation.PATCH_THREAD})
 _BRACKETS = re.compile(r"\[([^\]]{0,100})\]")
@@ -263,15 +273,15 @@ def cures(reading: Reading) -> bool:
 
 def is_backport(subject: str) -> bool:
     """Whether a subject says that the patch goes to a stable tree, or to a distribution's."""
-    return any(_BACKPORT.search(each) for each in _BRACKETS.findall(subject[:300]))
+    return any(_BACKPORT.search(bracket) for bracket in _BRACKETS.findall(subject[:300]))
 
 
 def is_in_series(subject: str) -> bool:
     """Whether a mail posts one patch of several, "[PATCH v3 2/5]"; an answer to such a posting does not."""
     if is_answer(subject):
         return False
-    found = (_SERIES.search(each) for each in _BRACKETS.findall(subject[:300]))
-    return any(each and int(each[1]) > 1 for each in found)
+    matches = (_SERIES.search(bracket) for bracket in _BRACKETS.findall(subject[:300]))
+    return any(match and int(match[1]) > 1 for match in matches)
 
 
 def is_candidate_fix(reading: Reading, context: MailContext) -> bool:

@@ -1,4 +1,10 @@
-"""Put stored results on curves, after their intake, which is not slowed down by it; and it can be done again."""
+"""Stored results put on curves: the samples of every commit or kernel that a result measured.
+
+This is done after the intake, which is not slowed down by it, and it can be done again. A commit stands at its date,
+until its place in the mainline is known (tracker/services/curves.py). A bisect step, whose date nobody gives, stands
+beside the parent if it was good and beside the culprit if it was bad, which is where it lies in the history. A result
+that today's code can't read is logged and is on no curve.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +27,7 @@ from tracker.services import curves, database
 from tracker.services.curve_changes import refresh_stale
 from tracker.services.database import Lock
 
-# --- What a result adds to curves: the samples of every commit or kernel that it measured. Pure ---
-# A commit stands at its date, until its place in the mainline is known (tracker/services/curves.py). A bisect
-# step, whose date nobody gives, stands beside the parent if it was good and beside the culprit if it was bad, which is
-# where it lies in the history.
+# --- Points of a result ---
 
 MONITOR = "monitor"  # what a machine did meanwhile has a role of its own, and no curve
 _BESIDE = timedelta(seconds=1)
@@ -76,7 +79,7 @@ def of_kernel(result: KernelResult, measurement: KernelMeasurement, source: str)
     return CurvePoint(kernel.committed_at or result.created_at, name, samples, source)
 
 
-# --- Put stored results on curves, after their intake, which is not slowed down by it; and it can be done again ---
+# --- Stored results onto curves ---
 
 MOST = 200  # results per transaction
 Row = TypeVar("Row", BisectResult, ReleaseResult, Finding)
@@ -106,8 +109,8 @@ def _extend(rows: QuerySet[Row], points_of: Callable[[Row], _Points]) -> int:
     waiting = list(rows.filter(on_curves=False).order_by("pk")[:MOST])
     if not waiting:
         return 0
-    found = [point for row in waiting for point in _readable(row, points_of)]
-    curves.add(_by_curve(found))
+    points = [point for row in waiting for point in _readable(row, points_of)]
+    curves.add(_by_curve(points))
     type(waiting[0])._default_manager.filter(pk__in=[row.pk for row in waiting]).update(on_curves=True)
     return len(waiting)
 
@@ -124,19 +127,19 @@ def _readable(row: Row, points_of: Callable[[Row], _Points]) -> list[tuple[_Name
 def _of_bisection(row: BisectResult) -> _Points:
     result = reread(row.format, row.payload, row.bad_sha, str(row))
     for run in result.runs:
-        for each in run.measurements:
-            name = (each.metric, scenario_key(run.suite, run.params), run.machine.id)
-            if each.role != MONITOR:
-                for point in of_bisection(result, each, row.created_at, f"result {row.pk}"):
+        for measurement in run.measurements:
+            name = (measurement.metric, scenario_key(run.suite, run.params), run.machine.id)
+            if measurement.role != MONITOR:
+                for point in of_bisection(result, measurement, row.created_at, f"result {row.pk}"):
                     yield name, point
 
 
 def _of_kernel(row: ReleaseResult) -> _Points:
     result = perf_release_result.parse(json.loads(row.payload), str(row))
     for test in result.tests:
-        for each in test.measured:
-            if point := of_kernel(result, each, f"release result {row.pk}"):
-                yield (each.metric, scenario_key(test.suite, test.params), test.machine.id), point
+        for measurement in test.measured:
+            if point := of_kernel(result, measurement, f"release result {row.pk}"):
+                yield (measurement.metric, scenario_key(test.suite, test.params), test.machine.id), point
 
 
 def _of_mail(row: Finding) -> _Points:
@@ -148,14 +151,14 @@ def _of_mail(row: Finding) -> _Points:
             yield name, point
 
 
-def _by_curve(found: Sequence[tuple[_Name, CurvePoint]]) -> dict[curves.CurveKey, list[CurvePoint]]:
+def _by_curve(points: Sequence[tuple[_Name, CurvePoint]]) -> dict[curves.CurveKey, list[CurvePoint]]:
     """Return the points by the ids of what they name, which the intake has stored."""
-    names = {name for name, _ in found}
-    metrics = dict(Metric.objects.filter(name__in={each[0] for each in names}).values_list("name", "pk"))
-    scenarios = dict(Scenario.objects.filter(key__in={each[1] for each in names}).values_list("key", "pk"))
-    machines = dict(Machine.objects.filter(name__in={each[2] for each in names}).values_list("name", "pk"))
+    names = {name for name, _ in points}
+    metrics = dict(Metric.objects.filter(name__in={triple[0] for triple in names}).values_list("name", "pk"))
+    scenarios = dict(Scenario.objects.filter(key__in={triple[1] for triple in names}).values_list("key", "pk"))
+    machines = dict(Machine.objects.filter(name__in={triple[2] for triple in names}).values_list("name", "pk"))
     grouped: dict[curves.CurveKey, list[CurvePoint]] = {}
-    for (metric, scenario, machine), point in found:
+    for (metric, scenario, machine), point in points:
         if metric in metrics and scenario in scenarios and machine in machines:
             grouped.setdefault((metrics[metric], scenarios[scenario], machines[machine]), []).append(point)
     return grouped

@@ -1,4 +1,13 @@
-"""Store new results: their findings, new reports, and events on existing reports."""
+"""From new results to findings, new reports, and events on existing reports.
+
+A result joins the report of its culprit, or of the same patch in another tree: the same title with the same patch-id
+or patch mail. A report has one finding per place, that is metric, scenario and machine; a place that is measured
+again up to another commit makes an event, still there or gone. A result of a commit that fixes a report says what the
+fix does. Until the mail is sent, a worse finding becomes the headline, and a clear result replaces a held one.
+
+A batch is collected result by result and stored together in a few queries, in the order of the foreign keys. Where
+one result measures a fix for the culprit of another, they are stored one by one, since their order matters.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +46,7 @@ from tracker.models.results import Outcome
 from tracker.services import database, event_log, report_summary
 from tracker.services.regrading import outdate, regrade, sent_reports
 
-# --- What is known of the reports that results belong to: their findings, whether mail was sent, and their fixes ---
+# --- Known reports ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +70,7 @@ class KnownResults:
 
     def fixed_by(self, result: Result, measured: Iterable[GradedMeasurement]) -> list[Report]:
         """Return the reports that the result's commit fixes and that were measured in one of the same places."""
-        keys = {each.key for each in measured if each.data.role != "monitor"}
+        keys = {measurement.key for measurement in measured if measurement.data.role != "monitor"}
         return [report for report in self.fixed.get(subject(result).sha, ()) if keys & self.findings[report.pk].keys()]
 
 
@@ -83,8 +92,8 @@ def fetch_known(
     locked = Report.objects.select_for_update(of=("self",)).order_by("pk")  # so that none is released or sent meanwhile
     mine = list(locked.filter(culprit__in=owners).select_related("culprit"))
     fixed = _fixed(results, catalog, seen)
-    pks = {report.pk for report in (*mine, *(each for reports in fixed.values() for each in reports))}
-    known = KnownResults(
+    pks = {report.pk for report in (*mine, *(row for reports in fixed.values() for row in reports))}
+    known_results = KnownResults(
         reports={report.culprit_id: report for report in mine},
         findings={pk: {} for pk in pks},
         headlines={},
@@ -93,18 +102,18 @@ def fetch_known(
     )
     findings = Finding.objects.filter(report__in=pks).select_related("result", "metric")
     for finding in findings.defer("old_samples", "new_samples", "result__payload") if pks else ():
-        known.findings[finding.report_id][finding.metric_id, finding.scenario_id, finding.machine_id] = finding
+        known_results.findings[finding.report_id][finding.metric_id, finding.scenario_id, finding.machine_id] = finding
         if finding.headline:
-            known.headlines[finding.report_id] = finding
-    return known
+            known_results.headlines[finding.report_id] = finding
+    return known_results
 
 
 def _join_same_patches(results: Sequence[Result], catalog: ResultCatalog) -> None:
     """Link a culprit to the known one with the same title and patch-id (or patch mail)."""
     reported_culprits = (result.culprit for result in results if is_about_a_culprit(result))
-    culprits = [catalog.commits[each.sha] for each in reported_culprits if each]
-    ids = {each.patch_id for each in culprits} - {""}
-    mails = {each.patch_message_id for each in culprits} - {""}
+    culprits = [catalog.commits[culprit.sha] for culprit in reported_culprits if culprit]
+    ids = {culprit.patch_id for culprit in culprits} - {""}
+    mails = {culprit.patch_message_id for culprit in culprits} - {""}
     if not ids and not mails:
         return
     same = Q(patch_id__in=ids) | Q(patch_message_id__in=mails)
@@ -113,7 +122,7 @@ def _join_same_patches(results: Sequence[Result], catalog: ResultCatalog) -> Non
     own = {commit.pk for commit in reported}
     first: dict[tuple[str, str], Commit] = {}
     for commit in (*reported, *culprits):
-        names = [(commit.title, each) for each in (commit.patch_id, commit.patch_message_id) if each]
+        names = [(commit.title, key) for key in (commit.patch_id, commit.patch_message_id) if key]
         owner = next((first[name] for name in names if name in first), commit.same_patch_as or commit)
         for name in names:
             first.setdefault(name, owner)
@@ -152,14 +161,14 @@ def named_by(commit: CommitInfo, catalog: ResultCatalog, seen: Mapping[str, Comm
 
 
 def are_entangled(
-    results: Sequence[Result], catalog: ResultCatalog, known: KnownResults, seen: Mapping[str, CommitInspection]
+    results: Sequence[Result], catalog: ResultCatalog, known_results: KnownResults, seen: Mapping[str, CommitInspection]
 ) -> bool:
     """Whether one result measures a fix for the culprit of another one, so that their order matters."""
     culprits = {result.culprit.sha for result in results if result.culprit}
     joined = {catalog.commits[sha].same_patch_as_id or catalog.commits[sha].pk for sha in culprits}
     for result in results:
         commit = subject(result)
-        if any(report.culprit_id in joined for report in known.fixed.get(commit.sha, ())):
+        if any(report.culprit_id in joined for report in known_results.fixed.get(commit.sha, ())):
             return True
         if any(sha.startswith(name) for name in named_by(commit, catalog, seen) for sha in culprits):
             return True
@@ -174,7 +183,7 @@ def _reports_of(names: Collection[str]) -> list[Report]:
     return list(Report.objects.filter(condition).select_related("culprit"))
 
 
-# --- Store new results: their findings, new reports, and events on existing reports ---
+# --- Storing a batch ---
 
 
 def store_new(
@@ -189,21 +198,21 @@ def store_new(
     catalog = fetch_catalog(results, seen)
     if catalog.changed_metrics:
         regrade(catalog.changed_metrics)
-    known = fetch_known(results, catalog, seen)
-    if len(results) > 1 and are_entangled(results, catalog, known, seen):
+    known_results = fetch_known(results, catalog, seen)
+    if len(results) > 1 and are_entangled(results, catalog, known_results, seen):
         for result, row in zip(results, rows, strict=True):
             store_new([result], [row], now, seen)
         return
-    _Batch(catalog, known, now, seen).store(results, rows, grade(results, catalog))
+    _Batch(catalog, known_results, now, seen).store(results, rows, grade(results, catalog))
 
 
 class _Batch:
     """What a batch of results adds: collected result by result, stored together."""
 
     def __init__(
-        self, catalog: ResultCatalog, known: KnownResults, now: datetime, seen: Mapping[str, CommitInspection]
+        self, catalog: ResultCatalog, known_results: KnownResults, now: datetime, seen: Mapping[str, CommitInspection]
     ) -> None:
-        self.catalog, self.known, self.now, self.seen = catalog, known, now, seen
+        self.catalog, self.known, self.now, self.seen = catalog, known_results, now, seen
         self._findings: list[NewFinding] = []
         self._events: list[Event] = []
         self._replaced: list[int] = []  # ids of findings replaced by those of a result that is not held
@@ -218,34 +227,39 @@ class _Batch:
     ) -> None:
         """Store everything, in the order of the foreign keys."""
         self._open_reports(results, measured)
-        for result, row, each in zip(results, rows, measured, strict=True):
-            self._record(result, row, each)
+        for result, row, measurements in zip(results, rows, measured, strict=True):
+            self._record(result, row, measurements)
         database.create(rows, "producer", "external_id")
         if self._replaced:
             Finding.objects.filter(pk__in=self._replaced).delete()
         if self._former_headlines:
             Finding.objects.filter(pk__in=self._former_headlines).update(headline=False)
-        database.insert(Finding, FIELDS, [each.values() for each in self._findings])
+        database.insert(Finding, FIELDS, [finding.values() for finding in self._findings])
         Report.objects.bulk_update(self._changed.values(), ["verdict", "held"])
         event_log.record(self._events)
         event_log.refold(self._changed)
-        report_summary.refresh({each.report for each in self._findings if each.headline} | self._changed.keys())
+        report_summary.refresh(
+            {finding.report for finding in self._findings if finding.headline} | self._changed.keys()
+        )
         outdate(self._outdated)
 
-    # --- reports ---
+    # --- Reports ---
 
     def _open_reports(self, results: Sequence[Result], measured: Sequence[Sequence[GradedMeasurement]]) -> None:
         """Create reports for culprits that have none, unless the culprit is a fix and no regression itself."""
         fresh: dict[int, Report] = {}
-        for result, each in zip(results, measured, strict=True):
+        for result, measurements in zip(results, measured, strict=True):
             if not is_about_a_culprit(result):
                 continue
             owner = self._owner(result)
             if owner.pk in self.known.reports or owner.pk in fresh:
                 continue
-            if self.known.fixed_by(result, each) and _headline(each).graded.verdict is not Grade.REGRESSION:
+            if (
+                self.known.fixed_by(result, measurements)
+                and _headline(measurements).graded.verdict is not Grade.REGRESSION
+            ):
                 continue
-            fresh[owner.pk] = self._report(result, owner, _headline(each))
+            fresh[owner.pk] = self._report(result, owner, _headline(measurements))
         database.create(list(fresh.values()), "culprit_id")
         self.known.add(fresh)
 
@@ -279,7 +293,7 @@ class _Batch:
         reasons = why_held(result, headline.graded, headline.metric.direction, author, seen)
         return "\n".join((*reasons, *may_be_forgotten(result.created_at, self._restored, self.now)))
 
-    # --- one result ---
+    # --- One result ---
 
     def _record(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement]) -> None:
         """Record what a result shows: a measured fix, findings of a report, or a change that is gone."""
@@ -292,7 +306,7 @@ class _Batch:
         if report is not None and result.outcome == Outcome.CONCLUSIVE:
             self._join(result, row, measured, report)
         else:
-            row.measured = [each.summary() for each in measured]
+            row.measured = [measurement.summary() for measurement in measured]
 
     def _may_judge_a_fix(self, result: Result) -> bool:
         """Whether a commit was compared with its own parent, as far as a tree knows: a range that merely ends in a fix
@@ -306,8 +320,14 @@ class _Batch:
         elsewhere.
         """
         findings, headline = self.known.findings[fixed.pk], self.known.headlines.get(fixed.pk)
-        shared = [each for each in measured if each.key in findings and each.data.role != "monitor"]
-        return max(shared, key=lambda each: (findings[each.key] is headline, each.data.role == "headline"))
+        shared = [
+            measurement
+            for measurement in measured
+            if measurement.key in findings and measurement.data.role != "monitor"
+        ]
+        return max(
+            shared, key=lambda measurement: (findings[measurement.key] is headline, measurement.data.role == "headline")
+        )
 
     def _measured_again(self, result: Result, row: BisectResult, headline: GradedMeasurement, report: Report) -> None:
         """Record an event if the same place was measured later, up to another commit: still there, or gone."""
@@ -329,23 +349,23 @@ class _Batch:
         clears_hold = bool(report.held) and not row.held and report.pk not in self.known.announced
         headline, repeated = _headline(measured), []
         if clears_hold:
-            for each in measured:
+            for measurement in measured:
                 # Remove the finding of a held result, so that a clear measurement can replace it
-                before = self.known.findings[report.pk].pop(each.key, None)
+                before = self.known.findings[report.pk].pop(measurement.key, None)
                 if before is not None and self.known.headlines.get(report.pk) is before:
                     del self.known.headlines[report.pk]
                 if isinstance(before, Finding):
                     self._replaced.append(before.pk)
                 elif before is not None:
                     self._findings.remove(before)
-        for each in measured:
-            if each.key in self.known.findings[report.pk]:
-                repeated.append(each.summary())
+        for measurement in measured:
+            if measurement.key in self.known.findings[report.pk]:
+                repeated.append(measurement.summary())
                 continue
-            finding = NewFinding(each, report.pk, row, parent.pk if parent else None, base)
-            self.known.findings[report.pk][each.key] = finding
+            finding = NewFinding(measurement, report.pk, row, parent.pk if parent else None, base)
+            self.known.findings[report.pk][measurement.key] = finding
             self._findings.append(finding)
-            if each is headline and self._becomes_headline(finding, report, row):
+            if measurement is headline and self._becomes_headline(finding, report, row):
                 self._make_headline(finding, report, row)
         row.measured = repeated
         self._outdated.add(report.pk)
@@ -369,8 +389,8 @@ class _Batch:
         data, before = finding.measured.data, (report.verdict, report.held)
         report.verdict = verdict_of(data.old.mean, data.new.mean, finding.measured.metric.direction)
         if report.pk not in self.known.announced:
-            kept = [each for each in report.held.split("\n") if each in LASTING]
-            report.held = "\n".join(dict.fromkeys(each for each in (*kept, *row.held.split("\n")) if each))
+            kept = [reason for reason in report.held.split("\n") if reason in LASTING]
+            report.held = "\n".join(dict.fromkeys(reason for reason in (*kept, *row.held.split("\n")) if reason))
         finding.headline = True
         self.known.headlines[report.pk] = finding
         if before != (report.verdict, report.held):
@@ -382,14 +402,14 @@ class _Batch:
             return
         self._events.append(event_log.event_row(report, event, self.now))
         self._outdated.add(report.pk)
-        label = " ".join(each for each in (event.kind.replace("_", " "), event.tag) if each)
-        row.note = "; ".join(each for each in (row.note, f"{label}: report {report.culprit.sha10}") if each)
+        label = " ".join(part for part in (event.kind.replace("_", " "), event.tag) if part)
+        row.note = "; ".join(part for part in (row.note, f"{label}: report {report.culprit.sha10}") if part)
         if row.report is None:
             row.report = report
 
 
 def _headline(measured: Iterable[GradedMeasurement]) -> GradedMeasurement:
-    return next(each for each in measured if each.data.role == "headline")
+    return next(measurement for measurement in measured if measurement.data.role == "headline")
 
 
 def _rank(finding: Finding | NewFinding) -> float:

@@ -1,4 +1,13 @@
-"""Catalog rows that results refer to: machines, scenarios, metrics, trees and commits, found or created in bulk."""
+"""How sure a result is: its grades, why it is held, and the events and rows it makes.
+
+The measurements of many results are graded at once, each against the noise that is known where it was measured, and
+become findings under the key of metric, scenario and machine. A result is held if an operator must check it before
+any mail is sent; some reasons last, whatever other results about the culprit say.
+
+A result adds events to existing reports: a fix was measured, the change is still there, or gone. The rows that
+results refer to (machines, scenarios, metrics, trees, commits) are found or created in bulk. What the lab left out of
+a commit comes from a git tree; its signers come only from there, since a lab could name anybody.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +33,7 @@ from tracker.models import BisectResult, Commit, Machine, Metric, Scenario, Tree
 from tracker.services import catalog
 from tracker.services.curve_changes import noise_at
 
-# --- Events that a result adds to existing reports: a fix was measured, the change is still there, or gone. Pure ---
+# --- Events for existing reports ---
 
 
 def commit_name(commit: CommitInfo) -> str:
@@ -43,10 +52,10 @@ def recheck_events(result: Result, at: datetime) -> Iterator[EventData]:
 
 def _in_order(rechecks: Sequence[RecheckData]) -> list[RecheckData]:
     """Sort by version if every ref names one, else keep the lab's order."""
-    ranked = [(versions.parse(each.ref), each) for each in rechecks]
+    ranked = [(versions.parse(recheck.ref), recheck) for recheck in rechecks]
     if any(version is None for version, _ in ranked):
         return list(rechecks)
-    return [each for _, each in sorted(ranked, key=lambda pair: pair[0])]  # type: ignore[arg-type, return-value]
+    return [recheck for _, recheck in sorted(ranked, key=lambda pair: pair[0])]  # type: ignore[arg-type, return-value]
 
 
 def later_event(result: Result, at: datetime) -> EventData:
@@ -76,12 +85,12 @@ def _event(
     result: Result, kind: EventKind, at: datetime, sha: str, tag: str = "", part: str = "", title: str = ""
 ) -> EventData:
     evidence = "/".join(result.key)
-    name = "/".join(quote(each, safe=" ") for each in result.key)  # escaped, so that no two results share a key
-    key = ":".join(each for each in (kind.value, name, part) if each)
+    name = "/".join(quote(piece, safe=" ") for piece in result.key)  # escaped, so that no two results share a key
+    key = ":".join(piece for piece in (kind.value, name, part) if piece)
     return EventData(key=key, kind=kind, occurred_at=at, commit=sha, result=evidence, tag=tag, title=title)
 
 
-# --- Why an operator must check a result before any mail is sent. Pure ---
+# --- Why a result is held ---
 
 MERGE = "the culprit is a merge commit"
 NO_CODE = "the culprit changes comments or documentation only"
@@ -135,8 +144,7 @@ def may_be_forgotten(created_at: datetime | None, restored: Sequence[datetime], 
         yield FORGOTTEN
 
 
-# --- Catalog rows that results refer to: machines, scenarios, metrics, trees and commits, found or created in bulk
-# ---
+# --- Catalog rows ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +163,8 @@ class ResultCatalog:
         for run in result.runs:
             scenario = self.scenarios[scenario_key(run.suite, run.params)]
             machine = self.machines[run.machine.id]
-            for each in run.measurements:
-                yield each, self.metrics[each.metric], scenario, machine
+            for measurement in run.measurements:
+                yield measurement, self.metrics[measurement.metric], scenario, machine
 
 
 def fetch_catalog(results: Sequence[Result], seen: Mapping[str, CommitInspection]) -> ResultCatalog:
@@ -165,7 +173,9 @@ def fetch_catalog(results: Sequence[Result], seen: Mapping[str, CommitInspection
     metrics, changed_metrics = catalog.metrics(
         catalog.new_metric(metric, unit, direction, suite)
         for metric, unit, direction, suite in dict.fromkeys(
-            (each.metric, each.unit, each.direction, run.suite) for run in runs for each in run.measurements
+            (measurement.metric, measurement.unit, measurement.direction, run.suite)
+            for run in runs
+            for measurement in run.measurements
         )
     )
     return ResultCatalog(
@@ -225,7 +235,7 @@ def machine_row(machine: MachineInfo) -> Machine:
     )
 
 
-# --- A graded measurement and the finding it becomes, as values before they are stored ---
+# --- Measurements and findings as values ---
 
 MeasurementKey = tuple[
     int, int, int
@@ -311,7 +321,7 @@ class NewFinding:
         )
 
 
-# --- Grade the measurements of many results at once, each against the noise that is known where it was measured ---
+# --- Grading ---
 
 
 def grade(results: Sequence[Result], catalog: ResultCatalog) -> list[list[GradedMeasurement]]:

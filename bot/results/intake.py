@@ -1,4 +1,13 @@
-"""The drop directory: what is put there is imported, then moved to done/, or to refused/ with the reason beside it."""
+"""The single entry point for results, from the command, the drop directory or the network.
+
+Inputs are imported in batches, which bound memory and transactions. Before the database is locked, git trees are
+asked for the author, parents and changes of the commits; sides of which the order was only guessed are swapped if a
+tree says so.
+
+What is put into the drop directory is imported once it has settled, then moved to done/, or to refused/ with the
+reason beside it. A git bisect log and its samples are imported and moved together. A crash before the move only
+repeats the import.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +26,7 @@ from bot.results.recognise import Input, partner_of, read_path
 from bot.results.storage import Receipt, ReleaseReceipt, take_all, take_kernel_results
 from bot.results.values import KernelResult, RejectedInput, Result
 
-# --- The single entry point for results, whether from the command, the drop directory or the network ---
+# --- Batches ---
 
 _BATCH = 200  # results per transaction
 _BATCH_BYTES = 4 << 20  # of payload per transaction, roughly, to bound memory
@@ -46,9 +55,9 @@ def take_in(inputs: Iterable[Input], trees: Sequence[Path], now: datetime) -> It
 def _batches(inputs: Iterable[Input]) -> Iterator[list[Input]]:
     waiting: list[Input] = []
     size = 0
-    for each in inputs:
-        waiting.append(each)
-        size += len(each.result.payload) if each.result else len(each.raw)
+    for submission in inputs:
+        waiting.append(submission)
+        size += len(submission.result.payload) if submission.result else len(submission.raw)
         if len(waiting) >= _BATCH or size >= _BATCH_BYTES:
             yield waiting
             waiting, size = [], 0
@@ -57,31 +66,35 @@ def _batches(inputs: Iterable[Input]) -> Iterator[list[Input]]:
 
 
 def _take(inputs: Sequence[Input], trees: Sequence[Path], now: datetime) -> Iterator[IntakeAnswer]:
-    results = [each.result for each in inputs if isinstance(each.result, Result)]
+    results = [submission.result for submission in inputs if isinstance(submission.result, Result)]
     seen = inspect(trees, list(_commits(results))) if trees else {}
     results = [_parent_first(result, seen) for result in results]
     taken = iter(zip(results, take_all(results, now, seen), strict=True)) if results else iter(())
-    for each in inputs:
-        if each.result is None:
+    for submission in inputs:
+        if submission.result is None:
             yield IntakeAnswer(
-                each.where, None, None, each.rejection or RejectedInput(each.where, "no result found"), each.raw
+                submission.where,
+                None,
+                None,
+                submission.rejection or RejectedInput(submission.where, "no result found"),
+                submission.raw,
             )
             continue
         result: Result | KernelResult
         answer: Receipt | ReleaseReceipt | RejectedInput
-        if isinstance(each.result, KernelResult):
-            result, answer = each.result, take_kernel_results(each.result, now)
+        if isinstance(submission.result, KernelResult):
+            result, answer = submission.result, take_kernel_results(submission.result, now)
         else:
             result, answer = next(taken)
         if isinstance(answer, RejectedInput):
-            yield IntakeAnswer(each.where, result, None, answer.at(each.where), result.payload.encode())
+            yield IntakeAnswer(submission.where, result, None, answer.at(submission.where), result.payload.encode())
         else:
-            yield IntakeAnswer(each.where, result, answer, None)
+            yield IntakeAnswer(submission.where, result, answer, None)
 
 
 def _commits(results: Iterable[Result]) -> Iterator[str]:
     for result in results:
-        yield from dict.fromkeys(each.sha for each in (result.culprit, result.parent, result.bad) if each)
+        yield from dict.fromkeys(commit.sha for commit in (result.culprit, result.parent, result.bad) if commit)
 
 
 def _parent_first(result: Result, seen: dict[str, CommitInspection]) -> Result:
@@ -94,8 +107,7 @@ def _parent_first(result: Result, seen: dict[str, CommitInspection]) -> Result:
     return result.reversed()
 
 
-# --- The drop directory: what is put there is imported, then moved to done/, or to refused/ with the reason beside it
-# ---
+# --- The drop directory ---
 
 log = logging.getLogger(__name__)
 _SETTLED = 1.0  # seconds without a change: until then the file may still be written to
@@ -110,7 +122,7 @@ def take_dropped(drop: Path, trees: Sequence[Path], now: datetime) -> int:
     if not drop.is_dir():
         return 0
     taken = 0
-    for entry in sorted(each for each in drop.iterdir() if each.name[0] != "." and each.name not in _OWN_FOLDERS):
+    for entry in sorted(path for path in drop.iterdir() if path.name[0] != "." and path.name not in _OWN_FOLDERS):
         try:
             if _is_settled(entry) and not _waits_for_partner(entry):
                 taken += _take_entry(entry, trees, now)
@@ -127,7 +139,7 @@ def take_dropped(drop: Path, trees: Sequence[Path], now: datetime) -> int:
 def _is_settled(entry: Path) -> bool:
     youngest = entry.lstat().st_mtime
     if entry.is_dir() and not entry.is_symlink():
-        youngest = max([youngest, *(each.lstat().st_mtime for each in entry.rglob("*"))])
+        youngest = max([youngest, *(path.lstat().st_mtime for path in entry.rglob("*"))])
     return time.time() - youngest >= _SETTLED
 
 
@@ -164,10 +176,10 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
             )
     folder = entry.parent / ("refused" if rejections else "done")
     folder.mkdir(exist_ok=True)
-    for each in (entry, *partners):
-        target = recognise.free_name(folder, each.name, now)
-        each.rename(target)  # first: another worker may have moved it meanwhile
-        if rejections and each is entry:
+    for path in (entry, *partners):
+        target = recognise.free_name(folder, path.name, now)
+        path.rename(target)  # first: another worker may have moved it meanwhile
+        if rejections and path is entry:
             recognise.write_reasons(target, rejections)
     return taken
 

@@ -1,6 +1,10 @@
-"""Detect the format of files, directories and streams by content, and yield their results one at a time.
+"""Which format an input has: detected by content in files, directories and streams.
 
-To add a format, see CONTRIBUTING.md.
+Results are yielded one at a time; what can't be read yields the error instead, and the rest is still read. Stored
+payloads are read again by the format name stored with them. To add a format, see CONTRIBUTING.md.
+
+Rejected input that has no other copy is kept in refused/ as received, with the reason beside it. For its mail,
+`details_of` gives what a stored result says beside its findings: the range, the rechecks, the build.
 """
 
 from __future__ import annotations
@@ -23,8 +27,7 @@ from bot.results.formats.files import HEAD, head_of, read_text, reason_of, text
 from bot.results.values import KernelResult, MeasurementData, RejectedInput, Result, checked_parse
 from tracker.domain.text import scenario_key
 
-# --- Detect the format of files, directories and streams by content, and yield their results one at a time ---
-# To add a format, see CONTRIBUTING.md.
+# --- Reading ---
 
 # By the format name that is stored with a payload.
 ADAPTERS: Mapping[str, Callable[[Any, str], Result]] = {
@@ -94,14 +97,14 @@ def read_path(path: Path) -> Iterator[Input]:
 def _directory(top: Path) -> Iterator[Input]:
     pairs = list(lkp.roots_below(top.resolve()))
     files = list(_files(top, {root for pair in pairs for root in pair}))
-    found = 0
-    for each in chain(
+    count = 0
+    for entry in chain(
         *(_lkp(pair, top.resolve(), in_order=False) for pair in pairs),
         *(_file(file, top, may_be_json=file.suffix.lower() in _JSON) for file in files),
     ):
-        found += 1
-        yield each
-    if not found:
+        count += 1
+        yield entry
+    if not count:
         yield _rejected(str(top), f"expected one of {READS}; found none")
 
 
@@ -197,8 +200,8 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
     if value == []:
         yield Input(name, None, RejectedInput(name, "expected a result, found an empty array"), raw)
     if isinstance(value, list):
-        for number, each in enumerate(value):
-            yield from _value(each, f"{name}, /{number}")
+        for number, element in enumerate(value):
+            yield from _value(element, f"{name}, /{number}")
     else:
         yield from _value(value, name)
 
@@ -269,7 +272,7 @@ def _rejected(where: str, why: str) -> Input:
     return Input(where, None, RejectedInput(where, why))
 
 
-# --- The refused/ folder: rejected input as received, with the reason beside it ---
+# --- The refused/ folder ---
 
 log = logging.getLogger(__name__)
 _MOST = 2_000  # files; no more are kept until an operator removes some (DESIGN rule 10)
@@ -280,7 +283,7 @@ def keep(raw: bytes, rejection: RejectedInput, drop: Path, now: datetime) -> Pat
     """Keep the bytes of rejected input that has no other copy. Return the path, or None if the folder is full."""
     folder = drop / "refused"
     folder.mkdir(parents=True, exist_ok=True)
-    sizes = [each.lstat().st_size for each in folder.iterdir()]
+    sizes = [path.lstat().st_size for path in folder.iterdir()]
     if len(sizes) >= _MOST or sum(sizes) + len(raw) > _MOST_BYTES:
         log.error("%s is full: check and remove files in it; rejected and not kept: %s", folder, rejection)
         return None
@@ -303,11 +306,13 @@ def free_name(folder: Path, name: str, now: datetime) -> Path:
     stamp = f"{now:%Y%m%dT%H%M%S%f}"
     candidates = (name, f"{stamp}-{name}", *(f"{stamp}-{number}-{name}" for number in range(2, 2 * _MOST)))
     return next(
-        folder / each for each in candidates if not (folder / each).exists() and not (folder / each).is_symlink()
+        folder / candidate
+        for candidate in candidates
+        if not (folder / candidate).exists() and not (folder / candidate).is_symlink()
     )
 
 
-# --- What a stored result says beside its findings, for its mail: the range, the rechecks, the build. Pure ---
+# --- Details of a stored result ---
 
 BUILD = ("kconfig", "config_url", "compiler", "rootfs", "cmdline")
 LKP_BUILD = ("kconfig", "compiler", "rootfs")  # a job's other fields mean other things
@@ -344,7 +349,7 @@ def remeasured(data: Result, sha: str, scenario: str, machine: str, metric: str)
         return None  # a recheck without numbers
     for run in data.runs:
         if (scenario_key(run.suite, run.params), run.machine.id) == (scenario, machine):
-            return next((each for each in run.measurements if each.metric == metric), None)
+            return next((measurement for measurement in run.measurements if measurement.metric == metric), None)
     return None
 
 
@@ -354,10 +359,12 @@ def _own(payload: Mapping[str, Any]) -> ResultDetails:
         good=_name_of(payload.get("good")),
         bad=_name_of(payload.get("bad")),
         bisect_steps=len(bisect.get("steps", ())),
-        rechecks=tuple((each["ref"], each["state"]) for each in bisect.get("rechecks", ())),
+        rechecks=tuple((recheck["ref"], recheck["state"]) for recheck in bisect.get("rechecks", ())),
         test_text=test.get("description", ""),
         test_url=test.get("url", ""),
-        artifacts=tuple((each["name"], each["url"]) for each in payload.get("artifacts", ()) if "url" in each),
+        artifacts=tuple(
+            (artifact["name"], artifact["url"]) for artifact in payload.get("artifacts", ()) if "url" in artifact
+        ),
         build=_build(_part(payload, "build"), BUILD),
     )
 

@@ -1,6 +1,10 @@
-"""Bisect results into the database: each stored once, whole, with its findings, its report and its events.
+"""Results into the database: each stored once, whole, with what follows from it; and read again.
 
-Many results share a few queries; new_results.py stores what belongs to the new ones.
+A bisect result is stored with its findings, its report and its events (findings.py), a release result with its
+measurements and tool output. Producer and id are the key: the same content again is a duplicate, other content is a
+conflict. Many results share a few queries and a transaction; if the database rejects one of them, they are stored one
+by one. Stored results and tool output can be read again with today's code (DESIGN rule 1), each in a transaction of
+its own; what is now rejected stays as it was.
 """
 
 from __future__ import annotations
@@ -41,8 +45,7 @@ from tracker.services import catalog, database, tool_output
 from tracker.services.database import Lock
 from tracker.services.regrading import regrade, update_reports
 
-# --- Bisect results into the database: each stored once, whole, with its findings, its report and its events ---
-# Many results share a few queries; new_results.py stores what belongs to the new ones.
+# --- Bisect results ---
 
 log = logging.getLogger(__name__)
 _TRIES = 4
@@ -72,7 +75,7 @@ class Receipt:
         """The receipt as one line: the report, why it is held, and what the result says of other reports."""
         report = f"report {self.report.culprit.sha10}" if self.report else f"{self.row.outcome}, no report"
         held = f"held: {self.held.replace(chr(10), '; ')}" if self.held else ""
-        return "; ".join(each for each in (report, held, self.row.note) if each)
+        return "; ".join(part for part in (report, held, self.row.note) if part)
 
 
 def take(result: Result, now: datetime, seen: Mapping[str, CommitInspection] | None = None) -> Receipt:
@@ -118,16 +121,16 @@ def _take(
 ) -> list[Receipt | RejectedInput]:
     database.take(Lock.RESULT_INTAKE)  # two batches at once would wait for each other's rows
     digests = [hashlib.sha256(result.payload.encode()).hexdigest() for result in results]
-    known = _known(results)
+    by_key = _known(results)
     fresh: dict[tuple[str, str], tuple[Result, BisectResult]] = {}
     for result, digest in zip(results, digests, strict=True):
-        if result.key not in known:
-            known[result.key] = _row(result, digest, now)
-            fresh[result.key] = (result, known[result.key])
+        if result.key not in by_key:
+            by_key[result.key] = _row(result, digest, now)
+            fresh[result.key] = (result, by_key[result.key])
     store_new([result for result, _ in fresh.values()], [row for _, row in fresh.values()], now, seen)
     answers: list[Receipt | RejectedInput] = []
     for result, digest in zip(results, digests, strict=True):
-        row = known[result.key]
+        row = by_key[result.key]
         is_new = fresh.pop(result.key, None) is not None
         if row.digest != digest and (paths := changed_paths(json.loads(row.payload), json.loads(result.payload))):
             answers.append(_conflict(row, paths))
@@ -167,7 +170,7 @@ def _conflict(row: BisectResult, paths: Sequence[str]) -> Conflict:
 
 def conflict_reason(name: str, paths: Sequence[str]) -> str:
     """Return why a result is rejected whose key is known already; `paths`: where the two differ."""
-    listed = ", ".join(each or "the whole document" for each in paths[:5])
+    listed = ", ".join(path or "the whole document" for path in paths[:5])
     more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
     return f"{name} exists with different content: differs at {listed}{more}; use another id"
 
@@ -199,7 +202,7 @@ def _escaped(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-# --- Release results into the database: each stored once, whole, with its measurements and its evidence ---
+# --- Release results ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +236,8 @@ def take_kernel_results(result: KernelResult, now: datetime) -> ReleaseReceipt |
 
 def _kernel_results_take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
     digest = hashlib.sha256(result.payload.encode()).hexdigest()
-    known = ReleaseResult.objects.filter(producer=result.producer, external_id=result.id)
-    if row := known.select_related("kernel").first():
+    rows = ReleaseResult.objects.filter(producer=result.producer, external_id=result.id)
+    if row := rows.select_related("kernel").first():
         paths = changed_paths(json.loads(row.payload), json.loads(result.payload)) if row.digest != digest else []
         if paths:
             return Conflict("", conflict_reason(str(row), paths), [(path, "differs") for path in paths])
@@ -254,10 +257,10 @@ def _kernel_results_take(result: KernelResult, now: datetime) -> ReleaseReceipt 
     key = scenario_key(first.suite, first.params)
     machine_and_scenario = Machine.objects.get(name=first.machine.id), Scenario.objects.get(key=key)
     left_out = []
-    for each in result.evidence:
+    for file in result.evidence:
         try:
             tool_output.attach_to_kernel(
-                row.kernel, each.name, each.text, result.producer, now, row, *machine_and_scenario
+                row.kernel, file.name, file.text, result.producer, now, row, *machine_and_scenario
             )
         except InvalidInput as error:  # the measurements are kept all the same
             left_out.append(str(error))
@@ -278,9 +281,9 @@ def store_measurements(result: KernelResult, row: ReleaseResult) -> None:
         for test in result.tests
     )
     metrics, changed_metrics = catalog.metrics(
-        catalog.new_metric(each.metric, each.unit, each.direction, test.suite)
+        catalog.new_metric(measurement.metric, measurement.unit, measurement.direction, test.suite)
         for test in result.tests
-        for each in test.measured
+        for measurement in test.measured
     )
     if changed_metrics:
         regrade(changed_metrics)
@@ -289,21 +292,21 @@ def store_measurements(result: KernelResult, row: ReleaseResult) -> None:
             kernel=row.kernel,
             scenario=scenarios[scenario_key(test.suite, test.params)],
             machine=machines[test.machine.id],
-            metric=metrics[each.metric],
+            metric=metrics[measurement.metric],
             result=row,
-            role=each.role,
-            mean=each.side.mean,
-            stddev=each.side.stddev,
-            runs=each.side.n,
-            samples=list(each.samples),
+            role=measurement.role,
+            mean=measurement.side.mean,
+            stddev=measurement.side.stddev,
+            runs=measurement.side.n,
+            samples=list(measurement.samples),
         )
         for test in result.tests
-        for each in test.measured
+        for measurement in test.measured
     ]
-    database.insert(Measurement, database.stored(Measurement), [database.values(each) for each in rows])
+    database.insert(Measurement, database.stored(Measurement), [database.values(measurement) for measurement in rows])
 
 
-# --- Read stored results and tool output again with today's code (DESIGN rule 1) ---
+# --- Reading again ---
 
 _COLUMNS = ("scenario__key", "machine__name", "metric__name", "role", "mean", "stddev", "runs")
 # What a payload says of a finding, and what follows from that and from the noise that is known.
@@ -348,9 +351,9 @@ def _findings(row: BisectResult) -> bool:
     with transaction.atomic():
         catalog = fetch_catalog([result], {})
         (measured,) = grade([result], catalog)
-        again = {each.key: each for each in reversed(measured)}  # the first counts, as at intake
+        again = {measurement.key: measurement for measurement in reversed(measured)}  # the first counts, as at intake
         stored = Finding.objects.filter(result=row).select_related("metric", "report")
-        changed = [each for each in stored if _measured_again(each, row, again)]
+        changed = [finding for finding in stored if _measured_again(finding, row, again)]
         Finding.objects.bulk_update(changed, (*_MEASURED, *_SAMPLES, *_GRADED))
         update_reports(changed)
         regrade(catalog.changed_metrics)  # today's code may know a direction that nobody did

@@ -1,4 +1,10 @@
-"""A bisect result as a value: what every adapter returns and what is stored."""
+"""Results as values: what every adapter returns and what is stored, and why an input is rejected.
+
+A bisect result compares two sides and may name a culprit; a kernel result has the measurements of one kernel, without
+another one to compare with. Both keep the lab's data as canonical JSON, and (producer, id) is the lab's key. A
+rejection says where the input is wrong, what was expected and what was found. Whatever an adapter trips over rejects
+this input, and none after it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ from typing import TypeVar
 
 from tracker.domain.statistics import SampleSummary
 
-# --- Why an input is rejected: where it is wrong, what was expected and what was found ---
+# --- Rejected input ---
 
 Parsed = TypeVar("Parsed")
 
@@ -38,7 +44,7 @@ class RejectedInput(Exception):
 def _one_line(text: str) -> str:
     """Return untrusted text as one line of bounded length, with control characters escaped."""
     text = text if len(text) <= 600 else f"{text[:400]} … {text[-150:]}"
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 class Conflict(RejectedInput):
@@ -53,7 +59,7 @@ def checked_parse(parse: Callable[[], Parsed], where: str) -> Parsed:
         raise RejectedInput(where, f"a bug, please report it: {str(error) or type(error).__name__}") from error
 
 
-# --- A bisect result as a value: what every adapter returns and what is stored ---
+# --- Bisect results ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +158,7 @@ class Result:
     @property
     def headline(self) -> MeasurementData:
         """The measurement that was bisected."""
-        return next(each for each in self.runs[0].measurements if each.role == "headline")
+        return next(measurement for measurement in self.runs[0].measurements if measurement.role == "headline")
 
     def reversed(self) -> Result:
         """Return the result with its sides swapped: culprit and parent, good and bad, and what was measured of both."""
@@ -160,11 +166,17 @@ class Result:
         return replace(self, good=self.bad, bad=self.good, culprit=self.parent, parent=self.culprit, runs=runs)
 
 
-def _reversed(each: MeasurementData) -> MeasurementData:
-    return replace(each, old=each.new, new=each.old, old_samples=each.new_samples, new_samples=each.old_samples)
+def _reversed(measurement: MeasurementData) -> MeasurementData:
+    return replace(
+        measurement,
+        old=measurement.new,
+        new=measurement.old,
+        old_samples=measurement.new_samples,
+        new_samples=measurement.old_samples,
+    )
 
 
-# --- A release result as a value: the measurements of one kernel, without another one to compare with ---
+# --- Kernel results ---
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,11 @@
-"""The subject of a report: `[list-tag]? [tree:branch]? [subsystem]? sha10: metric N.N% (regression|improvement)`."""
+"""The fields of a robot's report: subject, tags, origin, machine, test. Pure.
+
+The subject is `[list-tag]? [tree:branch]? [subsystem]? sha10: metric N.N% (regression|improvement)`. The tag block
+has Reported-by, Closes, Link and #regzbot; the link to the artifacts is read with it. The origin of the commit is a
+repository and branch, or a patch series that the robot applied. A machine is described like "128 threads 2 sockets
+Intel(R) … @ 2.60GHz (Ice Lake) with 128G memory". How the numbers were measured is told by the testcase with its
+parameters, the machine, the config and the compiler. Missing values are empty.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# --- The subject of a report: `[list-tag]? [tree:branch]? [subsystem]? sha10: metric N.N% (regression|improvement)`
-# ---
+# --- Subject ---
 
 _SUBJECT = re.compile(
     r"(?P<brackets>(?:\[[^\]]{1,120}\]\s*)*)(?P<sha>[0-9a-f]{7,40})?\s*:\s"
@@ -38,13 +44,13 @@ def read_subject(subject: str) -> ReportSubject:
     """Parse a subject, with white space collapsed."""
     text = " ".join(subject.split())
     answer = _ANSWER.match(text)  # at its start only: a tree's name may end in "re"
-    found = _SUBJECT.match(text[answer.end() :] if answer else text)
-    if not found:
+    match = _SUBJECT.match(text[answer.end() :] if answer else text)
+    if not match:
         return ReportSubject()
     prefix = ""
     marks: list[str] = []  # list tags, which come before the tree
     names: list[str] = []
-    for bracket in _BRACKET.findall(found["brackets"]):
+    for bracket in _BRACKET.findall(match["brackets"]):
         if ":" in bracket and " " not in bracket.strip() and not prefix:
             prefix, marks, names = bracket.strip(), names, []
         elif bracket.upper() not in _NO_NAMES:
@@ -58,10 +64,10 @@ def read_subject(subject: str) -> ReportSubject:
         tree=tree.strip(),
         branch=branch.strip(),
         subsystem=names[-1] if names else "",
-        sha=(found["sha"] or "").lower(),
-        metric=found["metric"] or "",
-        percent=found["percent"] or "",
-        verdict=(found["verdict"] or "").lower(),
+        sha=(match["sha"] or "").lower(),
+        metric=match["metric"] or "",
+        percent=match["percent"] or "",
+        verdict=(match["verdict"] or "").lower(),
     )
 
 
@@ -70,7 +76,7 @@ def benchmark_in(subject: str) -> str:
     return read_subject(subject).metric.partition(".")[0]
 
 
-# --- The tag block of a report (Reported-by, Closes, Link, #regzbot) and the link to its artifacts ---
+# --- Tags and artifacts ---
 
 # "| Reported-by: kernel test robot <lkp@intel.com>", since 2023 with a bar before it
 _TAG = re.compile(r"^\|?[ \t]{0,20}(Reported-by|Closes|Link):[ \t]{1,10}(\S.*)$", re.M | re.I)
@@ -95,8 +101,8 @@ class Tags:
 def find_tags(text: str) -> Tags:
     """Return the first of each in the text from the commit on."""
     values: dict[str, str] = {}
-    for found in _TAG.finditer(text):
-        values.setdefault(found[1].capitalize(), found[2].rstrip(" \t"))
+    for tag in _TAG.finditer(text):
+        values.setdefault(tag[1].capitalize(), tag[2].rstrip(" \t"))
     regzbot = _REGZBOT.search(text)
     artifacts = _ARTIFACTS.search(text)
     return Tags(
@@ -108,7 +114,7 @@ def find_tags(text: str) -> Tags:
     )
 
 
-# --- Where a report's commit comes from: a repository and branch, or a patch series applied by the robot ---
+# --- Origin ---
 
 _REPOSITORY = re.compile(r"(?P<url>(?:https?|git)://\S{3,300})(?:\s+(?P<branch>\S{1,200}))?\s*\Z")
 _PATCH = re.compile(r"(?P<name>url|base|patch link|patch subject):\s*(?P<value>\S.*)")
@@ -135,12 +141,12 @@ def find_origin(prose: Sequence[str]) -> Origin:
     for line in prose[:30]:
         if line.startswith(("in testcase", "testcase")):
             break
-        if (found := _REPOSITORY.match(line)) and "repo_url" not in fields:
-            fields |= {"repo_url": found["url"], "repo_branch": found["branch"] or ""}
-        elif found := _PATCH.match(line.rstrip()):
-            url, *rest = found["value"].split(None, 1)
+        if (field := _REPOSITORY.match(line)) and "repo_url" not in fields:
+            fields |= {"repo_url": field["url"], "repo_branch": field["branch"] or ""}
+        elif field := _PATCH.match(line.rstrip()):
+            url, *rest = field["value"].split(None, 1)
             branch = rest[0] if rest else ""
-            match found["name"]:
+            match field["name"]:
                 case "url":
                     fields["patch_url"] = url
                 case "base":
@@ -148,11 +154,11 @@ def find_origin(prose: Sequence[str]) -> Origin:
                 case "patch link":
                     fields["patch_link"] = url
                 case "patch subject":
-                    fields["patch_subject"] = found["value"]
+                    fields["patch_subject"] = field["value"]
     return Origin(**fields)
 
 
-# --- Parse a machine description: "128 threads 2 sockets Intel(R) … @ 2.60GHz (Ice Lake) with 128G memory". Pure ---
+# --- Machine ---
 
 _PARTS = re.compile(
     r"(?:(?P<threads>\d{1,6}) threads?,?\s+)?(?:(?P<sockets>\d{1,4}) sockets?,?\s+)?(?P<cpu>.*?)"
@@ -173,21 +179,21 @@ class MachineParts:
 
 def machine_parts(text: str) -> MachineParts:
     """Return the parts, with white space collapsed; text that doesn't match is all `cpu`."""
-    found = _PARTS.match(" ".join(text[:500].split()))
-    if not found:
+    match = _PARTS.match(" ".join(text[:500].split()))
+    if not match:
         return MachineParts()
-    cpu = found["cpu"].strip()
-    is_name = not found["codename"] and re.fullmatch(r"[A-Z][a-z]+(?: [A-Z][a-z]+)*(?:-[A-Z]+)?", cpu) is not None
+    cpu = match["cpu"].strip()
+    is_name = not match["codename"] and re.fullmatch(r"[A-Z][a-z]+(?: [A-Z][a-z]+)*(?:-[A-Z]+)?", cpu) is not None
     return MachineParts(
-        threads=int(found["threads"]) if found["threads"] else None,
-        sockets=int(found["sockets"]) if found["sockets"] else None,
+        threads=int(match["threads"]) if match["threads"] else None,
+        sockets=int(match["sockets"]) if match["sockets"] else None,
         cpu="" if is_name else cpu,
-        codename=cpu if is_name else found["codename"] or "",
-        memory=found["memory"] or "",
+        codename=cpu if is_name else match["codename"] or "",
+        memory=match["memory"] or "",
     )
 
 
-# --- How a report's numbers were measured: the testcase and its parameters, machine, config and compiler ---
+# --- Test ---
 
 # Until 2022 "in testcase: x", "on test machine: y", "with following parameters:".
 _FIELD = re.compile(
@@ -214,10 +220,10 @@ def find_testing(prose: Sequence[str]) -> Testing:
     parameters: list[tuple[str, str]] = []
     within = False
     for line in prose:
-        if found := _FIELD.match(line):
-            within = found["name"] == "parameters"
-            if not fields.get(found["name"], "-"):
-                fields[found["name"]] = found["value"].strip()
+        if field := _FIELD.match(line):
+            within = field["name"] == "parameters"
+            if not fields.get(field["name"], "-"):
+                fields[field["name"]] = field["value"].strip()
         elif within and line[:1].isspace() and line.strip():
             if pair := _PARAMETER.match(line):
                 parameters.append((pair[1] or pair[2], (pair[3] or "").strip()))

@@ -1,4 +1,13 @@
-"""Find and parse the performance report in a mail of the kernel test robot: it is recognised by its body."""
+"""A performance report of the kernel test robot: recognised, parsed, checked for contradictions. Pure.
+
+A report is recognised by its body. Its claim is an unquoted sentence, "noticed a -12.4% regression of METRIC on:",
+and the commit below it; if a mail has several, its subject says which one it is about. The prefilter asks the raw
+bytes whether a mail can be a report before any mail is parsed, and never rejects one.
+
+An inconsistency is where a report contradicts itself or lacks what it should have; an operator must check it if its
+culprit or metric may be wrong. To add a check, write a generator and call it in `inconsistencies_of`. Whether the
+robot sent a report is decided as for any other mail (DESIGN rule 8).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +34,7 @@ from bot.robot_reports.fields import (
 )
 from bot.robot_reports.tables import Impact, ReportRow, ReportTable, Value, find_impacts, find_tables, is_sha
 
-# --- Prefilter: whether the raw bytes of a mail can be a robot's report, asked before any mail is parsed. Pure ---
+# --- Prefilter ---
 
 _RECOGNISER_NOTICED = re.compile(rb"noticed\s+an?\s")
 # In these, the sentence may be split by soft line breaks or not appear in the bytes at all.
@@ -55,7 +64,7 @@ class Recogniser:
         return any(name in lower for name in _ENCODINGS)
 
 
-# --- A robot's report as a value: all its fields, and the inconsistencies found in it ---
+# --- The report as a value ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +159,14 @@ class RobotReport:
     @property
     def unsure(self) -> tuple[str, ...]:
         """Why an operator must check the report first; empty if its culprit and metric are clear."""
-        return tuple(str(each) for each in self.inconsistencies if each.unsure)
+        return tuple(str(inconsistency) for inconsistency in self.inconsistencies if inconsistency.unsure)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return tuple(str(each) for each in self.inconsistencies)
+        return tuple(str(inconsistency) for inconsistency in self.inconsistencies)
 
 
-# --- What a report claims: "noticed a -12.4% regression of METRIC on:", and the commit below it ---
+# --- The claim ---
 
 # The sentence may be wrapped.
 _NOTICED = re.compile(
@@ -190,17 +199,17 @@ def find_claims(text: str) -> tuple[Claim, ...]:
 
     Text below "-----Original Message-----" is quoted, whatever its lines begin with.
     """
-    found: dict[int, Claim] = {}
+    claims: dict[int, Claim] = {}
     for noticed, _ in zip(_NOTICED.finditer(text), range(_MOST), strict=False):
         line = text.rfind("\n", 0, noticed.start()) + 1
         if _QUOTED.match(text[line : noticed.start()]) or not isfinite(float(noticed["percent"])):
             continue
-        if not found and holds_older_mail(text[: noticed.start()]):
+        if not claims and holds_older_mail(text[: noticed.start()]):
             return ()
         commit = _COMMIT.search(text, noticed.end())
         if not commit:
             break
-        found[commit.start()] = Claim(
+        claims[commit.start()] = Claim(
             percent=noticed["percent"],
             verdict=noticed["verdict"],
             metric=noticed["metric"],
@@ -210,7 +219,7 @@ def find_claims(text: str) -> tuple[Claim, ...]:
             start=line,
             end=commit.end(),
         )
-    return tuple(found.values())
+    return tuple(claims.values())
 
 
 def chosen(claims: Sequence[Claim], subject: ReportSubject) -> tuple[Claim, bool]:
@@ -227,8 +236,7 @@ def chosen(claims: Sequence[Claim], subject: ReportSubject) -> tuple[Claim, bool
     return (named[0], True) if len(named) == 1 else (claims[0], False)
 
 
-# --- Inconsistencies in a robot's report: where it contradicts itself, or lacks what it should have. Pure ---
-# To add a check: write a generator, and call it in `inconsistencies_of`.
+# --- Inconsistencies ---
 
 ROUNDING = 0.11  # percentage points; both numbers are printed with one decimal
 MOST = 50
@@ -240,8 +248,8 @@ def inconsistencies_of(report: RobotReport, one_claim: bool) -> tuple[Inconsiste
     tables = (
         inconsistency for number, table in enumerate(report.tables) for inconsistency in _about_table(number + 1, table)
     )
-    found = [inconsistency for group in (*every, tables) for inconsistency in group]
-    return tuple(dict.fromkeys(found[:MOST]))
+    inconsistencies = [inconsistency for group in (*every, tables) for inconsistency in group]
+    return tuple(dict.fromkeys(inconsistencies[:MOST]))
 
 
 def _about_culprit(report: RobotReport, one_claim: bool) -> Iterator[Inconsistency]:
@@ -310,7 +318,7 @@ def _about_table(number: int, table: ReportTable) -> Iterator[Inconsistency]:
         yield Inconsistency("cut_table", f"table {number} is truncated")
 
 
-# --- Find and parse the performance report in a mail of the kernel test robot: it is recognised by its body ---
+# --- Parsing ---
 
 _IN_BRACKETS = re.compile(r"^[ \t]{0,8}\[(.{1,300})\][ \t]*$", re.M)
 _RECHECK = re.compile(r"(?P<what>[A-Za-z][A-Za-z ]{2,40}?)\s+on\s+(?P<ref>\S.{0,80}?)\s+(?P<sha>[0-9a-f]{7,40})\s*")
@@ -335,11 +343,13 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
     prose = below.split("\nDetails are as below", 1)[0].split("\n")
     test = find_testing(prose)
     impacts, unread_impacts = find_impacts(prose)
-    values = [value for each in (test.parameters, *(impact.parameters for impact in impacts)) for _, value in each]
-    found = tuple(find_tables(below.split("\n"), values))
+    values = [
+        value for parameters in (test.parameters, *(impact.parameters for impact in impacts)) for _, value in parameters
+    ]
+    candidates = tuple(find_tables(below.split("\n"), values))
     # A table pasted by a person has no axes above it.
-    tables = tuple(each for each in found if each.axes_text)
-    head = next(iter(tables or found), None)
+    tables = tuple(table for table in candidates if table.axes_text)
+    head = next(iter(tables or candidates), None)
     row = head.row(claim.metric) if head else None
     percent = float(claim.percent)
     above = text[: claim.start]
@@ -356,7 +366,7 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
         test=test,
         row=row,
         additional=impacts,
-        impact_rows=tuple(_impact_row(tables, each) for each in impacts),
+        impact_rows=tuple(_impact_row(tables, entry) for entry in impacts),
         unread_impacts=unread_impacts,
         rechecks=rechecks,
         rechecks_other=others,
@@ -375,10 +385,10 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
 def _rechecks(prose: Sequence[str]) -> tuple[tuple[ReportRecheck, ...], tuple[str, ...]]:
     """Return the rechecks on later heads, and the other bracketed lines."""
     bracketed = _IN_BRACKETS.findall("\n".join(prose))
-    read = [(_RECHECK.fullmatch(each), each) for each in bracketed]
+    read = [(_RECHECK.fullmatch(line), line) for line in bracketed]
     return (
-        tuple(ReportRecheck(found["what"], found["ref"], found["sha"]) for found, _ in read if found),
-        tuple(each for found, each in read if not found),
+        tuple(ReportRecheck(match["what"], match["ref"], match["sha"]) for match, _ in read if match),
+        tuple(line for match, line in read if not match),
     )
 
 
@@ -400,12 +410,14 @@ def _raw_change(row: ReportRow | None, percent: float) -> float:
 def _impact_row(tables: Sequence[ReportTable], impact: Impact) -> tuple[ReportTable, ReportRow] | None:
     """Return the table of an additional impact, whose axes include its parameters, and its row there."""
     parameters = set(impact.parameters)
-    found = [
+    candidates = [
         (table.machine_line.endswith(impact.machine), -len(table.axes), -number, table, row)
         for number, table in enumerate(tables)
         if parameters <= set(table.axes) and (row := table.row(impact.metric))
     ]
-    best = max(found, key=lambda each: each[:3], default=None)  # on that machine, with the fewest other axes
+    best = max(
+        candidates, key=lambda candidate: candidate[:3], default=None
+    )  # on that machine, with the fewest other axes
     return (best[3], best[4]) if best else None
 
 
@@ -414,7 +426,7 @@ def clean_title(report: RobotReport) -> str:
     return bare_title(report.culprit_title)
 
 
-# --- Whether a robot's report was sent by that robot: judged like any other mail (DESIGN rule 8) ---
+# --- Proof ---
 
 
 def is_proven(report: RobotReport, reading: Reading, policy: str) -> bool:
@@ -425,4 +437,4 @@ def is_proven(report: RobotReport, reading: Reading, policy: str) -> bool:
     if policy == "open":
         return True
     others = reading.others
-    return reading.trust.proven and others is not None and all(find_report(each.mail) == report for each in others)
+    return reading.trust.proven and others is not None and all(find_report(other.mail) == report for other in others)

@@ -1,4 +1,14 @@
-"""The comparison tables of a robot's report: the axes, the two commits, and the rows."""
+"""The tables in a robot's report mail: the comparison of two commits, and the box of further impacts.
+
+A comparison table begins at the rule below its two column heads and ends before the next one. Above it stand its axes
+(between the names of the parameters and their values), the two commits below `commit:`, and for additional impacts
+the machine. Columns are recognised by content and not by position: a stddev of four digits shifts everything right of
+it. Values stay as printed beside the parsed numbers, since a share changes in percentage points and the rest in per
+cent. A row is a measured metric or a count of failed runs; other lines among them are kept as `unread`.
+
+The box ("the commit also has significant impact on the following tests") has one entry per test between `+---+`
+lines. Its change is turned by the printed verdict, so that plus is better.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
 
-# --- The comparison tables of a robot's report: the axes, the two commits, and the rows ---
+# --- Comparison tables ---
 
 _HEADS = re.compile(r"\s*(\S{3,16})\s+([0-9a-f]{7,27}|v\d\S{0,26})\s*\Z")
 _RULE = re.compile(r"-{16} -{27}\s*\Z")
@@ -150,8 +160,8 @@ def _commits(lines: Sequence[str], start: int) -> tuple[TableSide, TableSide]:
 
 
 def _side(lines: Sequence[str], number: int) -> TableSide:
-    found = _COMMIT_LINE.match(lines[number]) if number < len(lines) else None
-    return TableSide(found["name"], found["title"] or "") if found else TableSide()
+    match = _COMMIT_LINE.match(lines[number]) if number < len(lines) else None
+    return TableSide(match["name"], match["title"] or "") if match else TableSide()
 
 
 def _machine_line(lines: Sequence[str], start: int) -> str:
@@ -179,10 +189,10 @@ def _axes(lines: Sequence[str], start: int, slashed: Sequence[str]) -> tuple[str
 
 def parse_row(line: str) -> ReportRow | None:
     """Parse one row of a table; None for any other line."""
-    found = _ROW.match(line[:_LONGEST])
-    if not found:
+    match = _ROW.match(line[:_LONGEST])
+    if not match:
         return None
-    old_mean, old_spread, change, new_mean, new_spread, name = found.groups()
+    old_mean, old_spread, change, new_mean, new_spread, name = match.groups()
     try:
         old, new = Value(float(old_mean), _spread(old_spread)), Value(float(new_mean), _spread(new_spread))
     except ValueError:
@@ -195,7 +205,7 @@ def _spread(text: str | None) -> float | None:
     return abs(spread) if math.isfinite(spread) else None
 
 
-# --- The box "the commit also has significant impact on the following tests" ---
+# --- The impact box ---
 
 _WIDEST = 40  # letters of the first cell
 _CHANGE = re.compile(
@@ -253,16 +263,16 @@ def _impact(entry: Sequence[tuple[str, str]]) -> Impact | None:
         elif key.startswith("test parameters") and "=" in value:
             parameter, _, setting = value.partition("=")
             parameters.append((parameter.strip(), setting.strip()))
-    found = _CHANGE.match(change)
-    if not found or not isfinite(float(found["percent"])):
+    match = _CHANGE.match(change)
+    if not match or not isfinite(float(match["percent"])):
         return None
-    percent = abs(float(found["percent"]))
+    percent = abs(float(match["percent"]))
     return Impact(
-        suite=found["suite"] or found["metric"].split(".")[0],
-        metric=found["metric"],
-        verdict=found["verdict"],
-        percent=found["percent"],
-        change_pct=percent if found["verdict"] == "improvement" else -percent,
+        suite=match["suite"] or match["metric"].split(".")[0],
+        metric=match["metric"],
+        verdict=match["verdict"],
+        percent=match["percent"],
+        change_pct=percent if match["verdict"] == "improvement" else -percent,
         machine=machine,
         parameters=tuple(parameters),
     )

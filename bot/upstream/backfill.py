@@ -1,4 +1,15 @@
-"""Who wrote, signed and maintains a culprit, as a tree has it: that replaces whom a report mail was sent to."""
+"""What git knows better than the rows that results and mail left: authors, bases, releases, order of builds.
+
+A report may be stored long before a tree holds its culprit. Once a walk finds it, git replaces what was guessed: who
+wrote, signed and maintains the culprit (instead of whom the report mail was sent to, and by the MAINTAINERS file of
+that very commit); the base of a finding, which is the last version before its parent as `git describe` names it
+("v5.5-rc3"); the release cycles that a tree's tags show, with their candidates and dates; and where the builds of
+curves stand in the mainline, whose first-parent history is searched for what was measured.
+
+The functions that ask git come in pairs with those that store, because git runs outside of the transaction of a walk.
+How much is looked up in one walk is limited, and the next walk goes on. What can't be read now is left out and asked
+for again: "nobody maintains it" would be a wrong answer for ever.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +36,7 @@ from tracker.models import Commit, Finding, Release, ReleaseCandidate, Report, T
 from tracker.services import curves
 from tracker.services.report_summary import ReleaseCalendar, refresh, refresh_since
 
-# --- Who wrote, signed and maintains a culprit, as a tree has it: that replaces whom a report mail was sent to ---
+# --- Authors and maintainers ---
 
 log = logging.getLogger(__name__)
 _KNOWN_TO_GIT = (
@@ -55,10 +66,10 @@ def find(repository: Path) -> FoundCulprits:
     # Those of whom git has told nothing come first: merges, which are asked for in every walk, must not keep them out.
     first = sorted((sha for sha in rows if sha in held), key=lambda sha: rows[sha] is not None)
     full_shas = {sha: held[sha] for sha in first[:_MAX_INSPECTED]}
-    found = inspect([repository], full_shas.values()) if full_shas else {}
+    inspections = inspect([repository], full_shas.values()) if full_shas else {}
     unlisted = [sha for sha in full_shas if rows[sha] is None][:_MAX_MAINTAINERS]
     return FoundCulprits(
-        {sha: found[full_sha] for sha, full_sha in full_shas.items() if full_sha in found},
+        {sha: inspections[full_sha] for sha, full_sha in full_shas.items() if full_sha in inspections},
         dict(_maintainers(repository, {sha: full_shas[sha] for sha in unlisted})),
     )
 
@@ -74,15 +85,15 @@ def _maintainers(repository: Path, full_shas: Mapping[str, str]) -> Iterator[tup
         except (Unreadable, OSError, ValueError) as error:
             log.warning("who maintains %s can't be read: %s", sha[:10], error)
             continue
-        yield sha, [each.address for each in listed if each.duty is not Duty.LIST]
+        yield sha, [person.address for person in listed if person.duty is not Duty.LIST]
 
 
 def store(culprits: FoundCulprits) -> None:
     """Store whose these culprits are, and what else git knows of them and we don't."""
-    found = culprits.commits
-    reports = Report.objects.filter(culprit__sha__in=found).select_related("culprit").order_by("pk")
+    commits = culprits.commits
+    reports = Report.objects.filter(culprit__sha__in=commits).select_related("culprit").order_by("pk")
     for report in reports.select_for_update(of=("self", "culprit")):
-        commit, seen = report.culprit, found[report.culprit.sha]
+        commit, seen = report.culprit, commits[report.culprit.sha]
         commit.author_name, commit.author_email = seen.author_name[:300], seen.author_email.lower()[:300]
         commit.author_from_report = False
         commit.title = commit.title or bare_title(seen.title)[:1000]
@@ -96,10 +107,10 @@ def store(culprits: FoundCulprits) -> None:
         author = Address(commit.author_name, commit.author_email)
         report.authors = sorted({*report.authors, *person_keys([author])})
         report.save(update_fields=["authors"])
-    refresh(Report.objects.filter(culprit__sha__in=found).values_list("pk", flat=True))
+    refresh(Report.objects.filter(culprit__sha__in=commits).values_list("pk", flat=True))
 
 
-# --- The base of a finding: the last version before the parent, as `git describe` names it ("v5.5-rc3") ---
+# --- Bases ---
 
 # parents looked up in a tree at once, newest first
 _MAX_EXCLUDES = 100_000  # letters, most of which are a byte
@@ -144,7 +155,7 @@ def describe(repository: Path, shas: Mapping[str, str], odd: Collection[str]) ->
     return {sha: described[full_sha] for sha, full_sha in shas.items() if versions.parse(described.get(full_sha, ""))}
 
 
-# --- The release cycles that a tree's tags show: their candidates, and when each was released ---
+# --- Releases ---
 
 
 def store_releases(tags: Sequence[Tag]) -> None:
@@ -161,7 +172,7 @@ def store_releases(tags: Sequence[Tag]) -> None:
 
 
 def _store_cycles(tags: Sequence[Tag]) -> None:
-    known = {release.version: release for release in Release.objects.all()}
+    releases = {release.version: release for release in Release.objects.all()}
     candidates = set(ReleaseCandidate.objects.values_list("version", flat=True))
     rows: list[ReleaseCandidate] = []
     for tag in tags:
@@ -169,10 +180,10 @@ def _store_cycles(tags: Sequence[Tag]) -> None:
         cycle = versions.parse(version.cycle) if version else None
         if version is None or cycle is None or version.is_stable:
             continue
-        release = known.get(version.cycle)
+        release = releases.get(version.cycle)
         if release is None:
             release, _ = Release.objects.get_or_create(version=version.cycle, defaults={"number": cycle.number})
-            known[version.cycle] = release
+            releases[version.cycle] = release
         if version.is_release and release.released_at is None:
             release.released_at = tag.at
             release.save(update_fields=["released_at"])
@@ -181,8 +192,7 @@ def _store_cycles(tags: Sequence[Tag]) -> None:
     ReleaseCandidate.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
 
 
-# --- The builds of curves in the order of the mainline: what was measured is looked for in its first-parent history
-# ---
+# --- Order of builds ---
 
 
 def order_builds(tree: Tree, now: datetime) -> int:
@@ -190,8 +200,8 @@ def order_builds(tree: Tree, now: datetime) -> int:
     if tree.role != TreeRole.MAINLINE:
         return 0
     names = curves.sought(Tree.objects.values_list("walked_at", flat=True).get(pk=tree.pk), now)
-    known = _in_mainline(tree, names) if names else {}
-    return curves.store_places(known, [name for name in names if name not in known], now)
+    places = _in_mainline(tree, names) if names else {}
+    return curves.store_places(places, [name for name in names if name not in places], now)
 
 
 def _in_mainline(tree: Tree, names: Sequence[str]) -> dict[str, datetime]:
@@ -203,5 +213,5 @@ def _in_mainline(tree: Tree, names: Sequence[str]) -> dict[str, datetime]:
     tagged = {tag.name: tag.commit for tag in refs.versions}
     commits = resolve(repository, [name for name in names if name not in tagged])
     commits |= {name: tagged[name] for name in names if name in tagged}
-    found = git_order(repository, next(iter(heads)), sorted(set(commits.values())))
-    return {name: found[sha] for name, sha in commits.items() if sha in found}
+    places = git_order(repository, next(iter(heads)), sorted(set(commits.values())))
+    return {name: places[sha] for name, sha in commits.items() if sha in places}

@@ -1,4 +1,15 @@
-"""The landing state of a commit in a tree: its first tag, since when it waits for one, or that it is gone. Pure."""
+"""Landings: the first version of a tree that has a commit, and which stable series still lack a fix.
+
+The landing state of a commit in a tree is its first tag, or since when it waits for one, or that it is gone. A first
+tag stays the first unless it is deleted. In linux-next a commit is there only as long as today's branch has it, and
+since old day tags are deleted there, the first one seen stays; for versions the walk is authoritative.
+
+From the tags of landings follows what the stable series carry: "in v6.6.12, fix missing". A series is alive if its
+last release is at most 180 days older than the newest of all (kernel.org/category/releases). A fix that the series
+reverted again does not count.
+
+The rules work on values; the functions that read and write `Landing` and `StableSeries` stand apart from them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +27,7 @@ from tracker.models import Commit, Landing, StableSeries, Tree
 from tracker.services.database import in_parts
 from tracker.services.report_summary import refresh
 
-# --- The stable series that are alive, and what each carries, judged by the tags of landings. Pure ---
+# --- What stable series carry ---
 
 # A series whose last release is this much older than the newest of all is end of life (kernel.org/category/releases).
 _MAX_AGE = timedelta(days=180)
@@ -36,8 +47,8 @@ def live_series(tags: Sequence[Tag]) -> dict[str, str]:
     for tag in tags:
         version = versions.parse(tag.name)
         if version and version.is_stable and not version.is_candidate:
-            known = newest.get(version.cycle)
-            if known is None or version > known[0]:
+            previous = newest.get(version.cycle)
+            if previous is None or version > previous[0]:
                 newest[version.cycle] = (version, tag)
     last = max((tag.at for _, tag in newest.values()), default=None)
     return {cycle: tag.name for cycle, (_, tag) in newest.items() if last and tag.at >= last - _MAX_AGE}
@@ -65,13 +76,12 @@ def _first_release_with(base: Version, cure: Cure) -> Version | None:
 
 def _releases_with(base: Version, tags: Collection[str]) -> list[Version]:
     """Return the releases of a series that brought what landed at these tags; its base for all that is older."""
-    found = [version for tag in tags if (version := versions.parse(tag))]
-    updates = [each for each in found if each.is_stable and each.cycle == base.cycle]
-    return [*updates, *(base for each in found if each <= base and not each.is_stable)]
+    tagged = [version for tag in tags if (version := versions.parse(tag))]
+    updates = [release for release in tagged if release.is_stable and release.cycle == base.cycle]
+    return [*updates, *(base for release in tagged if release <= base and not release.is_stable)]
 
 
-# --- The landing state of a commit in a tree: its first tag, since when it waits for one, or that it is gone. Pure
-# ---
+# --- Landing states ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,26 +103,26 @@ class LandingState:
 
 def landing_states(walked: Walked, shas: Collection[str], after: str) -> dict[str, LandingState]:
     """Return the landing states of those commits that the walk saw in a tag or in a branch."""
-    found: dict[str, LandingState] = {}
+    states: dict[str, LandingState] = {}
     for sha in shas:
         number, merge = walked.graph.tag_of(sha), walked.graph.merge_of(sha)
         if number < 0 and merge is None:
             continue
         tag = walked.tags[number] if number >= 0 else None
         merged_at = parse_timestamp(merge[1]) if merge else None
-        found[sha] = LandingState(
+        states[sha] = LandingState(
             tag=tag.name if tag else "",
             at=tag.at if tag else merged_at,
             merge=merge[0] if merge else "",
             merged_at=merged_at,
             after="" if tag else after,
         )
-    return found
+    return states
 
 
 def revised(
-    known: Mapping[str, LandingState],
-    found: Mapping[str, LandingState],
+    stored: Mapping[str, LandingState],
+    seen: Mapping[str, LandingState],
     gone: Collection[str],
     lost_tags: Collection[str],
     now: datetime,
@@ -125,9 +135,9 @@ def revised(
     today's branch has it, whatever the earlier days had.
     """
     changed: dict[str, LandingState] = {}
-    for sha in {*known, *found}:
-        old = known.get(sha)
-        state = _revised(old, found.get(sha), lost_tags, now, needs_branch=needs_branch)
+    for sha in {*stored, *seen}:
+        old = stored.get(sha)
+        state = _revised(old, seen.get(sha), lost_tags, now, needs_branch=needs_branch)
         if sha in gone and state and state.is_present:
             state = replace(state, gone_at=now)
         if state and state != old:
@@ -161,7 +171,7 @@ def _revised(
     )
 
 
-# --- Landing states of commits in a tree, from and into the database ---
+# --- Landing states, stored ---
 
 _FIELDS = ("tag", "at", "merge", "merged_at", "after", "gone_at", "back_at")
 
@@ -174,26 +184,26 @@ def known_states(tree: Tree) -> dict[str, LandingState]:
 
 def in_mainline(shas: Collection[str]) -> set[str]:
     """Return those of these commits that a mainline tree holds."""
-    found: set[str] = set()
+    landed: set[str] = set()
     for batch in in_parts(shas):
         rows = Landing.objects.filter(tree__role=TreeRole.MAINLINE, gone_at=None, commit__sha__in=batch)
-        found.update(rows.values_list("commit__sha", flat=True))
-    return found
+        landed.update(rows.values_list("commit__sha", flat=True))
+    return landed
 
 
 def ensure_commits(commits: Mapping[str, Commit]) -> dict[str, int]:
     """Return the ids of these commits by sha; unknown ones are created as given."""
-    known = _keys(commits)
-    missing = [commit for sha, commit in sorted(commits.items()) if sha not in known]
+    keys = _keys(commits)
+    missing = [commit for sha, commit in sorted(commits.items()) if sha not in keys]
     Commit.objects.bulk_create(missing, ignore_conflicts=True, batch_size=500)
-    return known | _keys([commit.sha for commit in missing]) if missing else known
+    return keys | _keys([commit.sha for commit in missing]) if missing else keys
 
 
 def _keys(shas: Collection[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    keys: dict[str, int] = {}
     for batch in in_parts(shas):
-        found.update(Commit.objects.filter(sha__in=batch).values_list("sha", "pk"))
-    return found
+        keys.update(Commit.objects.filter(sha__in=batch).values_list("sha", "pk"))
+    return keys
 
 
 def store(tree: Tree, states: Mapping[str, LandingState], keys: Mapping[str, int], now: datetime) -> None:
@@ -212,7 +222,7 @@ def store(tree: Tree, states: Mapping[str, LandingState], keys: Mapping[str, int
     )
 
 
-# --- Store which stable series carry our culprits: "in v6.6.12, fix missing" ---
+# --- Stable series, stored ---
 
 
 def store_series(tree: Tree, tags: Sequence[Tag]) -> bool:
@@ -249,15 +259,15 @@ def update_series(tracked: Tracked, reports: Collection[int]) -> None:
 
 def _rows(tree: Tree, tracked: Tracked, report: int, tags: Mapping[str, Collection[str]]) -> Iterator[StableSeries]:
     commits = tracked.commits[report]
-    culprits = {tag for sha, each in commits.items() if each.part is Part.CULPRIT for tag in tags.get(sha, ())}
+    culprits = {tag for sha, related in commits.items() if related.part is Part.CULPRIT for tag in tags.get(sha, ())}
     undone: dict[str, set[str]] = {}
-    for sha, each in commits.items():
-        if each.part is Part.UNDO:
-            undone.setdefault(each.undoes, set()).update(tags.get(sha, ()))
+    for sha, related in commits.items():
+        if related.part is Part.UNDO:
+            undone.setdefault(related.undoes, set()).update(tags.get(sha, ()))
     cures = [
         Cure(tags.get(sha, ()), undone.get(sha, ()))
-        for sha, each in commits.items()
-        if each.part in (Part.FIX, Part.REVERT)
+        for sha, related in commits.items()
+        if related.part in (Part.FIX, Part.REVERT)
     ]
     for cycle, newest in tree.series.items():
         base, fixed_in = versions.parse(cycle), carried(cycle, culprits, cures)

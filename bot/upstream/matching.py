@@ -1,6 +1,16 @@
-"""How a commit relates to our reports, and how certain that is. Pure, except that certain matches go into `Tracked`.
+"""Which commit concerns which report: what its message names, a prefilter, and the rules. Pure.
 
-One function per rule, the most certain first; the first that matches a report decides. CONTRIBUTING.md has the recipe.
+A walk sees a million commits. The prefilter passes those whose title, author or names may relate to a report, in some
+microseconds per commit; it prefers false positives, since the rules decide. It lets every revert pass, because that
+may revert a fix found in this same walk.
+
+`find_references` reads what a message names: the mails that it closes, the commits that it fixes, reverts or comes
+from. `Tracked` holds all that is followed, by every key: reports, the commits related to them, and what names them.
+It is the one value here that changes: a certain match goes into it, so that a revert of a fix found a moment ago is
+understood. Hence the oldest commit is matched first, and a few passes are made over reverts of reverts.
+
+One function per rule, the most certain first; for each report the first certain match decides, or else the first one,
+which becomes a suggestion. CONTRIBUTING.md has the recipe for a new rule.
 """
 
 from __future__ import annotations
@@ -17,8 +27,7 @@ from bot.mail.patches import MailLink, Trailer, bare_title, find_links, find_tra
 from bot.mail.settings import BotSettings
 from tracker.domain.events import Part
 
-# --- What a commit message names: the mails that it closes, the commits that it fixes, reverts or comes from. Pure
-# ---
+# --- What a commit message names ---
 
 MAX_NAMED = 200  # per kind and message
 # Documentation/process/stable-kernel-rules.rst ("commit <sha> upstream.", "[ Upstream commit <sha> ]"), and what
@@ -58,27 +67,27 @@ def find_references(message: str, settings: BotSettings) -> MessageReferences:
     """Parse a message. Trailers count anywhere, folded or not; only links to our pages and to lore count."""
     # Unlike a patch, a commit message has no notes to cut off below a row of dashes.
     trailers = find_trailers(_ROWS_OF_DASHES.sub("", message).split("\n"))
-    reporters = [each for each in trailers if each.key.startswith("Reported-")]
-    addresses = [(_line(each), address.email) for each in reporters for address in parse_addresses(each.value)]
-    linking = [each for each in trailers if each.key in ("Closes", "Link")]
-    links = [(link, _line(each)) for each in linking for link in _links(each, settings)]
+    reporters = [trailer for trailer in trailers if trailer.key.startswith("Reported-")]
+    addresses = [(_line(trailer), address.email) for trailer in reporters for address in parse_addresses(trailer.value)]
+    linking = [trailer for trailer in trailers if trailer.key in ("Closes", "Link")]
+    links = [(link, _line(trailer)) for trailer in linking for link in _links(trailer, settings)]
     tags = [(tag, line) for line, email in addresses if (tag := settings.tag_in(email))]
     title = " ".join(message.partition("\n\n")[0].split())
     reverted = _REVERT_TITLE.match(title)
     mentioned = [
-        (sha.lower(), " ".join(found[0].split()), found["whole"] or reverted)
-        for found in _REVERTS.finditer(message)
-        for sha in _LISTED.findall(found["shas"])
+        (sha.lower(), " ".join(mention[0].split()), mention["whole"] or reverted)
+        for mention in _REVERTS.finditer(message)
+        for sha in _LISTED.findall(mention["shas"])
     ]
     return MessageReferences(
         mails=_unique((link.message_id, line) for link, line in links if link.message_id),
         pages=_unique([*((link.page, line) for link, line in links if link.page), *tags]),
-        fixes=_unique((sha, _line(each)) for each in trailers for sha in fixed_commits([each])),
+        fixes=_unique((sha, _line(trailer)) for trailer in trailers for sha in fixed_commits([trailer])),
         reverts=_unique((sha, quote) for sha, quote, is_complete in mentioned if is_complete),
         perhaps_reverts=_unique((sha, quote) for sha, quote, is_complete in mentioned if not is_complete),
         reverted_title=reverted[1] if reverted else "",
         upstream=_unique(
-            (found[found.lastindex or 1].lower(), found[0].strip()) for found in _UPSTREAM.finditer(message)
+            (mention[mention.lastindex or 1].lower(), mention[0].strip()) for mention in _UPSTREAM.finditer(message)
         ),
         reporters=frozenset(email for _, email in addresses),
     )
@@ -105,8 +114,7 @@ def _unique(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple(first.items())
 
 
-# --- Prefilter for a million commits: those whose title, author or names may relate to a report. Pure ---
-# Prefers false positives, at some microseconds per commit; references.py and matching.py decide.
+# --- The prefilter ---
 
 DIGITS = 7  # of a sha: the shortest abbreviation in use
 _HOSTS = (b"kernel.org/", b"msgid.link/")  # the ends of the hosts in links to mail (bot/mail/patches.py)
@@ -201,7 +209,7 @@ def build_prefilter(
     )
 
 
-# --- What we follow in git: reports, the commits related to them, and what names them in a message. Pure ---
+# --- What is followed ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,10 +298,10 @@ class Tracked:
 
     def by_sha(self, sha: str) -> Iterator[tuple[str, Related]]:
         """Yield the related commits that a full or abbreviated sha may mean."""
-        for known in self._beginnings.get(sha[:DIGITS], ()):
-            if known.startswith(sha) or sha.startswith(known):
-                for related in self.related[known].values():
-                    yield known, related
+        for candidate in self._beginnings.get(sha[:DIGITS], ()):
+            if candidate.startswith(sha) or sha.startswith(candidate):
+                for related in self.related[candidate].values():
+                    yield candidate, related
 
     def by_title_or_author(self, title: str, authored: tuple[int, str]) -> Iterator[tuple[str, Related]]:
         """Yield the related commits of this title, and the culprits that this address wrote in this second."""
@@ -321,10 +329,7 @@ def plain(title: str) -> str:
     return " ".join(title.split())
 
 
-# --- How a commit relates to our reports, and how certain that is. Pure, except that certain matches go into
-# `Tracked` ---
-# One function per rule, the most certain first; the first that matches a report decides. CONTRIBUTING.md has the
-# recipe.
+# --- The rules ---
 
 # The part of a revert, by the part of what it reverts.
 REVERSE = {Part.CULPRIT: Part.REVERT, Part.FIX: Part.UNDO, Part.REVERT: Part.UNDO, Part.UNDO: Part.FIX}
@@ -370,30 +375,30 @@ def match_all(seen: Sequence[Seen], context: Context) -> list[Match]:
 
     The oldest is matched first, since a revert can be understood only once its commit is known.
     """
-    found: list[Match] = []
+    matches: list[Match] = []
     pending = list(reversed(seen))
     for _ in range(_PASSES):
-        before = len(found)
-        for each in pending:
-            found += _matches(each, context)
-        pending = [each for each in pending if each.named.reverts or each.named.upstream]
-        if len(found) == before:
+        before = len(matches)
+        for entry in pending:
+            matches += _matches(entry, context)
+        pending = [entry for entry in pending if entry.named.reverts or entry.named.upstream]
+        if len(matches) == before:
             break
     # One match per commit and report: a certain one rather than a suggestion
     best: dict[tuple[int, str], Match] = {}
-    for match in found:
-        known = best.get((match.report, match.commit.sha))
-        if known is None or (match.sure and not known.sure):
+    for match in matches:
+        previous = best.get((match.report, match.commit.sha))
+        if previous is None or (match.sure and not previous.sure):
             best[match.report, match.commit.sha] = match
     return list(best.values())
 
 
 def _matches(seen: Seen, context: Context) -> Iterator[Match]:
     """Yield the first certain match, or else the first one, for each report that the commit isn't related to yet."""
-    known = context.tracked.related.get(seen.commit.sha, {})
-    candidates = [match for rule in RULES for match in rule(seen, context) if match.report not in known]
+    related = context.tracked.related.get(seen.commit.sha, {})
+    candidates = [match for rule in RULES for match in rule(seen, context) if match.report not in related]
     first: dict[int, Match] = {}
-    for match in sorted(candidates, key=lambda each: not each.sure):
+    for match in sorted(candidates, key=lambda candidate: not candidate.sure):
         first.setdefault(match.report, match)
     title = seen.commit.title
     for match in first.values():
@@ -440,12 +445,12 @@ def _alike(commit: LogCommit, tracked: Tracked) -> Iterator[tuple[str, Related]]
 def reverts(seen: Seen, context: Context) -> Iterator[Match]:
     """A revert of the culprit, of a fix, or of a revert: by sha, or by title if none of its shas is in this tree."""
     for sha, quote in seen.named.reverts:
-        for known, related in context.tracked.by_sha(sha):
-            yield Match(related.report, REVERSE[related.part], seen.commit, "reverts", quote, undoes=known)
+        for reverted, related in context.tracked.by_sha(sha):
+            yield Match(related.report, REVERSE[related.part], seen.commit, "reverts", quote, undoes=reverted)
     for sha, quote in seen.named.perhaps_reverts:
-        for known, related in context.tracked.by_sha(sha):
+        for reverted, related in context.tracked.by_sha(sha):
             part = REVERSE[related.part]
-            yield Match(related.report, part, seen.commit, "reverts_in_part", quote, sure=False, undoes=known)
+            yield Match(related.report, part, seen.commit, "reverts_in_part", quote, sure=False, undoes=reverted)
     for sha, quote in seen.named.reverts:
         for report in context.tracked.merges.get(sha, ()):
             yield Match(report, Part.REVERT, seen.commit, "reverts_merge", quote, sure=False, undoes=sha)
@@ -473,18 +478,18 @@ def closes(seen: Seen, context: Context) -> Iterator[Match]:
 def expected(seen: Seen, context: Context) -> Iterator[Match]:
     """A commit whose title was announced in mail."""
     title = seen.commit.title
-    for each in context.tracked.expected.get(title, ()):
-        sure = each.authors is None or _wrote(seen.commit, each.authors)
+    for fix in context.tracked.expected.get(title, ()):
+        sure = fix.authors is None or _wrote(seen.commit, fix.authors)
         rule = "expected_title" if sure else "title_alone"
-        yield Match(each.report, Part.FIX, seen.commit, rule, each.quote or title, sure=sure)
+        yield Match(fix.report, Part.FIX, seen.commit, rule, fix.quote or title, sure=sure)
 
 
 def fixes(seen: Seen, context: Context) -> Iterator[Match]:
     """`Fixes:` the culprit: a fix of the report if the robot is credited, otherwise a suggestion."""
     credited = seen.named.reporters & context.robots
     for sha, quote in seen.named.fixes:
-        candidates = [each for each in context.tracked.by_sha(sha) if each[1].part is Part.CULPRIT]
-        sure = bool(credited) and len({known for known, _ in candidates}) == 1
+        candidates = [candidate for candidate in context.tracked.by_sha(sha) if candidate[1].part is Part.CULPRIT]
+        sure = bool(credited) and len({culprit for culprit, _ in candidates}) == 1
         for _, related in candidates:
             if sure or not context.tracked.reports[related.report].improvement:
                 rule = "fixes_and_reporter" if sure else "fixes_alone"
@@ -501,9 +506,9 @@ def _wrote(commit: LogCommit, authors: frozenset[str]) -> bool:
 
 def lookalikes(seen: Sequence[Seen], tracked: Tracked) -> set[str]:
     """Return the shas whose patch-ids are needed: commits that look like a culprit or a fix, and those themselves."""
-    found: set[str] = set()
-    for each in seen:
-        for sha, related in _alike(each.commit, tracked):
-            if related.report not in tracked.related.get(each.commit.sha, ()):
-                found |= {each.commit.sha, sha}
-    return found
+    shas: set[str] = set()
+    for entry in seen:
+        for sha, related in _alike(entry.commit, tracked):
+            if related.report not in tracked.related.get(entry.commit.sha, ()):
+                shas |= {entry.commit.sha, sha}
+    return shas

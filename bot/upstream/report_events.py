@@ -1,4 +1,15 @@
-"""Store what a walk concludes: related commits, events once or reversed, and suggestions."""
+"""From matches and landings to the events of reports: what commits in a tree mean, and storing that.
+
+What a commit's landing means depends on its part (culprit, fix, revert, or undo of either) and on the tree's role:
+the tables below give the event for each pair, and a pair that is missing causes none. What has moved on to the
+mainline speaks there and no longer in the trees before it; a patch that is still in a tree under another sha has not
+left. A revert is dated a moment after what it reverts, although one version may have brought both.
+
+An event is stored once, by its key; one that no longer holds is reversed and not deleted, because a tag was deleted,
+a branch rewound, or a revert has left. Only git reverses what git reported. Uncertain matches become suggestions,
+once per title, whether that comes from mail or from git; so does a culprit that is gone from linux-next, until it
+comes back or is merged.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +25,7 @@ from tracker.models import Decision, Event, RelatedCommit, Report, Suggestion, T
 from tracker.services import event_log
 from tracker.services.database import in_parts
 
-# --- From landing states to events: what the commits in a tree mean for reports, as values. Pure ---
+# --- Events as values ---
 
 # In a version, and in the mainline before any version; parts that are missing here cause no event.
 _IN_VERSION = {
@@ -108,7 +119,11 @@ class View:
 
     def _tracked_commit(self, sha: str, related: Related) -> TrackedCommit:
         others = self.tracked.commits[related.report].items()
-        landings = [self.landings.get(each) for each, other in others if other.part is related.part and each != sha]
+        landings = [
+            self.landings.get(other_sha)
+            for other_sha, other in others
+            if other.part is related.part and other_sha != sha
+        ]
         return TrackedCommit(
             sha=sha,
             title=self.titles.get(sha) or related.title,
@@ -127,7 +142,7 @@ class View:
         return depth
 
     def _event(self, commit: TrackedCommit, report: int, landing: LandingState) -> EventData | None:
-        alike = [sha for sha, each in self.tracked.commits[report].items() if each.part is commit.part]
+        alike = [sha for sha, related in self.tracked.commits[report].items() if related.part is commit.part]
         merged = any(sha in self.mainline for sha in alike)
         if commit.sha in self.mainline or (commit.part is Part.CULPRIT and merged):
             return None  # it has moved on to the mainline
@@ -208,30 +223,30 @@ def removal_event(commit: TrackedCommit, tree: str, role: TreeRole, day: str, at
     )
 
 
-# --- Store what a walk concludes: related commits, events once or reversed, and suggestions ---
+# --- Recording them ---
 
 _MOMENT = timedelta(seconds=1)
 
 
 def record(view: View, current_states: Sequence[Now]) -> int:
     """Store new events, and reverse those that no longer hold. Return the number of events stored."""
-    reports = {each.report for each in current_states}
+    reports = {state.report for state in current_states}
     before = _reported_before(reports)
     quotes = _quotes(reports)
     reports_by_pk = {report.pk: report for batch in in_parts(reports) for report in Report.objects.filter(pk__in=batch)}
     rows: list[Event] = []
     for current in current_states:
-        known = before.get((current.report, current.sha, view.tree), _Before([], set()))
+        history = before.get((current.report, current.sha, view.tree), _Before([], set()))
         rows += [
-            _reversal(reports_by_pk[current.report], each, view)
-            for each in known.active
-            if _is_wrong(each, current, view)
+            _reversal(reports_by_pk[current.report], stored, view)
+            for stored in history.active
+            if _is_wrong(stored, current, view)
         ]
-        if current.event and not any(_is_same(each, current.event, view.role) for each in known.active):
+        if current.event and not any(_is_same(stored, current.event, view.role) for stored in history.active):
             quote = quotes.get((current.report, current.sha), "") or current.event.title
             # The key of an event; with a number if the event was stored and reversed before
             key, number = current.event.key, 1
-            while key in known.keys:
+            while key in history.keys:
                 number += 1
                 key = f"{current.event.key}#{number}"
             event = replace(current.event, key=key)
@@ -241,11 +256,11 @@ def record(view: View, current_states: Sequence[Now]) -> int:
 
 def _quotes(reports: Iterable[int]) -> dict[tuple[int, str], str]:
     """Return the words that relate git's commits to these reports."""
-    found: dict[tuple[int, str], str] = {}
+    quotes: dict[tuple[int, str], str] = {}
     for batch in in_parts(reports):
         rows = RelatedCommit.objects.filter(report__in=batch).values_list("report", "commit__sha", "quote")
-        found.update({(report, sha): quote for report, sha, quote in rows})
-    return found
+        quotes.update({(report, sha): quote for report, sha, quote in rows})
+    return quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +273,7 @@ class _Before:
 
 def _reported_before(reports: Iterable[int]) -> dict[tuple[int, str, str], _Before]:
     """Return events by report, commit and tree. Only git reverses what git reported."""
-    found: dict[tuple[int, str, str], _Before] = {}
+    histories: dict[tuple[int, str, str], _Before] = {}
     for batch in in_parts(reports):
         events = list(Event.objects.filter(report__in=batch, message_id="", actor="", result="").exclude(commit=""))
         undone = {(event.report_id, event.reverses) for event in events if event.reverses}
@@ -266,14 +281,14 @@ def _reported_before(reports: Iterable[int]) -> dict[tuple[int, str, str], _Befo
             if event.reverses:
                 continue
             _, _, rest = event.key.partition(":")
-            known = found.setdefault((event.report_id, event.commit, rest.partition(":")[0]), _Before([], set()))
-            known.keys.add(event.key)
+            history = histories.setdefault((event.report_id, event.commit, rest.partition(":")[0]), _Before([], set()))
+            history.keys.add(event.key)
             if (event.report_id, event.key) not in undone:
-                known.active.append(event)
-    return found
+                history.active.append(event)
+    return histories
 
 
-def _is_wrong(known: Event, current: Now, view: View) -> bool:
+def _is_wrong(event: Event, current: Now, view: View) -> bool:
     """Whether an event no longer holds: in the mainline, a tag was deleted or a branch rewound; elsewhere, a revert
     has left.
     """
@@ -281,26 +296,26 @@ def _is_wrong(known: Event, current: Now, view: View) -> bool:
         return not current.is_present and current.part in (Part.REVERT, Part.UNDO)
     if current.event is None:
         return True
-    return known.kind in VERSION_KINDS and (known.kind, known.tag) != (current.event.kind, current.event.tag)
+    return event.kind in VERSION_KINDS and (event.kind, event.tag) != (current.event.kind, current.event.tag)
 
 
-def _is_same(known: Event, event: EventData, role: TreeRole) -> bool:
+def _is_same(stored: Event, event: EventData, role: TreeRole) -> bool:
     """Whether the event is stored already. A commit that came back to a tree gets a new one."""
-    same = (known.kind, known.tag) == (event.kind, event.tag)
-    return same and (role is TreeRole.MAINLINE or known.occurred_at >= event.occurred_at - _MOMENT)
+    same = (stored.kind, stored.tag) == (event.kind, event.tag)
+    return same and (role is TreeRole.MAINLINE or stored.occurred_at >= event.occurred_at - _MOMENT)
 
 
-def _reversal(report: Report, known: Event, view: View) -> Event:
+def _reversal(report: Report, event: Event, view: View) -> Event:
     value = EventData(
-        key=f"{EventKind.REVERSED}:{known.key}",
+        key=f"{EventKind.REVERSED}:{event.key}",
         kind=EventKind.REVERSED,
         occurred_at=view.now,
-        commit=known.commit,
-        tree=known.tree,
-        reverses=known.key,
+        commit=event.commit,
+        tree=event.tree,
+        reverses=event.key,
     )
-    in_version = view.role is TreeRole.MAINLINE and known.kind in VERSION_KINDS
-    quote = f"{known.tag} no longer has it" if in_version else f"{known.tree} no longer has it"
+    in_version = view.role is TreeRole.MAINLINE and event.kind in VERSION_KINDS
+    quote = f"{event.tag} no longer has it" if in_version else f"{event.tree} no longer has it"
     return event_log.event_row(report, value, view.now, quote)
 
 
@@ -326,8 +341,8 @@ def suggest(view: View, matches: Iterable[Match]) -> None:
     uncertain = list(matches)
     suggested: set[tuple[int, str]] = set()
     for batch in in_parts({match.report for match in uncertain}):
-        known = Suggestion.objects.filter(report__in=batch).exclude(decision=Decision.ACCEPTED)
-        suggested.update(known.values_list("report", "title"))
+        rows = Suggestion.objects.filter(report__in=batch).exclude(decision=Decision.ACCEPTED)
+        suggested.update(rows.values_list("report", "title"))
     for match in uncertain:
         commit = match.commit
         event = view.suggested(commit.sha, commit.title, match.part, match.undoes)
@@ -338,11 +353,17 @@ def suggest(view: View, matches: Iterable[Match]) -> None:
 
 def suggest_again(view: View, shas: Collection[str]) -> None:
     """Update the open suggestions whose commits have moved on."""
-    for each in Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="").exclude(rule=_LEFT):
-        part = _PARTS.get(EventKind(each.kind), Part.FIX)
-        event = view.suggested(each.commit, each.title, part, each.remark) if each.commit in shas else None
-        if event and (event.kind in VERSION_KINDS or not each.tag):
-            Suggestion.objects.filter(pk=each.pk, decision=Decision.OPEN).update(
+    for suggestion in (
+        Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="").exclude(rule=_LEFT)
+    ):
+        part = _PARTS.get(EventKind(suggestion.kind), Part.FIX)
+        event = (
+            view.suggested(suggestion.commit, suggestion.title, part, suggestion.remark)
+            if suggestion.commit in shas
+            else None
+        )
+        if event and (event.kind in VERSION_KINDS or not suggestion.tag):
+            Suggestion.objects.filter(pk=suggestion.pk, decision=Decision.OPEN).update(
                 kind=event.kind, occurred_at=event.occurred_at, tag=event.tag, tree=event.tree
             )
 

@@ -1,4 +1,17 @@
-"""Load what to look for in git: a handful of queries for all reports."""
+"""Following one tree, from git into the database: lease, fetch, load, walk, record.
+
+`follow` is one pass over a tree. It takes the lease (and renews it while it walks), fetches, tracks, puts builds in
+order, and releases. An error is kept on the tree, for its page; a fetch that fails doesn't stop the walk of what was
+fetched before. Unforeseen content in a hostile tree stops this tree only.
+
+`track` loads all that is followed, in a handful of queries for all reports, and walks what is new since the tree's
+checkpoint: further back where new reports, mails or events name something older, and from the beginning if a culprit
+is older than its known date. Rows of other workers may become visible out of order, so a few older ones count as new
+again.
+
+Findings and checkpoint are stored in one transaction after git has finished, so that a walk of minutes doesn't block
+other writers, and a crash leaves the tree as it was. A tree whose configuration changed is walked from its start.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +60,7 @@ from tracker.services.catalog import tree_for
 from tracker.services.database import Lock, in_parts
 from tracker.services.report_summary import refresh
 
-# --- The rows of the configured trees: path, branches and role as the settings have them ---
+# --- Configured trees ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,7 @@ class ConfiguredTree:
 
 def store_trees(configured: Iterable[ConfiguredTree]) -> list[Tree]:
     """Store what is configured, and return the rows. A tree whose configuration changed is walked from its start."""
-    return [_stored(each) for each in configured]
+    return [_stored(tree) for tree in configured]
 
 
 def _stored(configured: ConfiguredTree) -> Tree:
@@ -76,7 +89,7 @@ def _stored(configured: ConfiguredTree) -> Tree:
     return tree
 
 
-# --- Load what to look for in git: a handful of queries for all reports ---
+# --- What to look for ---
 
 # If the culprit's date is unknown, its fix may be this much older than the report.
 _BEFORE_REPORT = timedelta(days=180)
@@ -181,14 +194,14 @@ def _reports(now: datetime, aliases: Aliases) -> Iterator[tuple[TrackedReport, s
     more = ("culprit__author_email", "culprit__authored_at", "culprit__patch_id")
     for row in Report.objects.values_list(*fields, *more).iterator(chunk_size=2000):
         pk, tag, verdict, reported_at, people, sha, title, name, email, authored_at, patch_id = row
-        known = {*people, email.lower(), " ".join(name.lower().split())} - {""}
+        identities = {*people, email.lower(), " ".join(name.lower().split())} - {""}
         reported_at = _past(reported_at, now)
         yield (
             TrackedReport(
                 pk=pk,
                 sha=sha,
                 title=plain(title),
-                authors=frozenset(each for one in known for each in aliases.of(one)),
+                authors=frozenset(alias for one in identities for alias in aliases.of(one)),
                 authored=(int(authored_at.timestamp()), email.lower()) if authored_at and email else None,
                 patch_id=patch_id,
                 improvement=verdict == Verdict.IMPROVEMENT,
@@ -270,12 +283,12 @@ def _expected(reversed_events: Collection[tuple[int, str]]) -> Iterator[Expected
     events = list(proposed.only("report_id", "key", "title", "message_id", "actor", "quote"))
     # The authors of these mails, by address and by name
     message_ids = (event.message_id for event in events)
-    found: dict[str, frozenset[str]] = {}
-    for batch in in_parts({each for each in message_ids if each}):
+    by_message_id: dict[str, frozenset[str]] = {}
+    for batch in in_parts({mail_id for mail_id in message_ids if mail_id}):
         rows = Message.objects.filter(message_id__in=batch)
         for message_id, name, email in rows.values_list("message_id", "author_name", "author_email"):
-            found[message_id] = frozenset({email.lower(), plain(name).lower()} - {""})
-    writers = found
+            by_message_id[message_id] = frozenset({email.lower(), plain(name).lower()} - {""})
+    writers = by_message_id
     for event in events:
         if (event.report_id, event.key) in reversed_events:
             continue
@@ -297,7 +310,7 @@ def _reversed_events() -> frozenset[tuple[int, str]]:
     )
 
 
-# --- Track one tree, from git into the database: landings of culprits, fixes, reverts, and releases ---
+# --- Tracking a tree ---
 
 SHA_LENGTH = 40  # digits of a sha
 
@@ -340,17 +353,17 @@ def track(
     next_checkpoint = route.next_checkpoint(loaded.marks)
     if next_checkpoint == checkpoint:
         return TrackTally(unchanged=True)
-    known = landing_rows.known_states(tree)
+    states = landing_rows.known_states(tree)
     _complete_shas(repository, loaded)
-    walked = _walk(route, loaded, known, settings, progress)
+    walked = _walk(route, loaded, states, settings, progress)
     matches = _match(walked.seen, loaded, settings, repository, others)
-    update = _TreeUpdate(tree, loaded, known, matches, _changed(route, loaded, walked, known, matches, now), now)
-    found, written_by = backfill.find_bases(repository, route.refs), backfill.find(repository)
+    update = _TreeUpdate(tree, loaded, states, matches, _changed(route, loaded, walked, states, matches, now), now)
+    bases, written_by = backfill.find_bases(repository, route.refs), backfill.find(repository)
     with transaction.atomic():
         database.take(Lock.TREE_WALK)
         check_lease()
         events = update.store(route)
-        backfill.store_bases(found)
+        backfill.store_bases(bases)
         backfill.store(written_by)
         Tree.objects.filter(pk=tree.pk).update(cursor=next_checkpoint.dump(), walked_at=now)
         if route.role is TreeRole.MAINLINE and tree.walked_at is None:  # from now on "not merged" is known
@@ -364,10 +377,10 @@ def _complete_shas(repository: Path, loaded: Loaded) -> None:
     """Replace abbreviated shas, as given in old reports, by the full ones that the tree knows."""
     short = [sha for sha in loaded.tracked.related if len(sha) < SHA_LENGTH]
     learned = resolve(repository, short) if short else {}
-    for known, full_sha in learned.items():
-        loaded.tracked.set_full_sha(known, full_sha)
+    for short_sha, full_sha in learned.items():
+        loaded.tracked.set_full_sha(short_sha, full_sha)
         if not Commit.objects.filter(sha=full_sha).exists():
-            Commit.objects.filter(sha=known).update(sha=full_sha)
+            Commit.objects.filter(sha=short_sha).update(sha=full_sha)
     if learned:  # report summaries hold the sha for searching
         refresh(Report.objects.filter(culprit__sha__in=learned.values()).values_list("pk", flat=True))
 
@@ -375,14 +388,14 @@ def _complete_shas(repository: Path, loaded: Loaded) -> None:
 def _walk(
     route: Route,
     loaded: Loaded,
-    known: Mapping[str, LandingState],
+    states: Mapping[str, LandingState],
     settings: BotSettings,
     progress: Callable[[int], None],
 ) -> Walked:
     """Walk as far back as the new items need it; from the beginning if a culprit is older than its known date."""
     lost, late = route.lost_tags, route.late_tags
-    unsure = [state.merged_at or state.at for state in known.values() if _is_unsure(state, lost, late)]
-    since = min([each for each in (loaded.since, *unsure) if each], default=None)
+    unsure = [state.merged_at or state.at for state in states.values() if _is_unsure(state, lost, late)]
+    since = min([date for date in (loaded.since, *unsure) if date], default=None)
     behind = walk.border(route, since)
     walked = walk.walk(route, loaded.tracked, settings, behind, progress)
     if route.role is not TreeRole.NEXT and since and walk.hidden(route, walked, loaded.fresh, behind):
@@ -393,13 +406,13 @@ def _walk(
 def _is_unsure(state: LandingState, lost: Collection[str], late: Sequence[versions.Version]) -> bool:
     """Whether the first tag of a commit may have changed: it was deleted, or an older one came late."""
     version = versions.parse(state.tag) if late else None
-    return state.tag in lost or (version is not None and any(version > each for each in late))
+    return state.tag in lost or (version is not None and any(version > other for other in late))
 
 
 def _match(
     seen: Sequence[Seen], loaded: Loaded, settings: BotSettings, repository: Path, others: Sequence[Path]
 ) -> list[Match]:
-    named = {sha for each in seen for sha, _ in each.named.reverts}
+    named = {sha for entry in seen for sha, _ in entry.named.reverts}
     alike = lookalikes(seen, loaded.tracked)
     context = Context(
         tracked=loaded.tracked,
@@ -414,7 +427,7 @@ def _changed(
     route: Route,
     loaded: Loaded,
     walked: Walked,
-    known: Mapping[str, LandingState],
+    states: Mapping[str, LandingState],
     matches: Sequence[Match],
     now: datetime,
 ) -> dict[str, LandingState]:
@@ -422,9 +435,9 @@ def _changed(
     shas = {*loaded.tracked.related, *recording.suggested_commits(), *(match.commit.sha for match in matches)}
     after = walk.last_version(route) if route.role is TreeRole.MAINLINE and route.heads else ""
     lost = route.lost_tags
-    unsafe = {sha for sha, state in known.items() if sha not in walked.graph and _may_be_gone(state, route.role, lost)}
+    unsafe = {sha for sha, state in states.items() if sha not in walked.graph and _may_be_gone(state, route.role, lost)}
     return revised(
-        known,
+        states,
         landing_states(walked, shas, after),
         walk.left_behind(route, unsafe),
         lost,
@@ -502,7 +515,7 @@ def _row(match: Match) -> Commit:
     )
 
 
-# --- One pass over a tree: lease, fetch, walk, order of builds, release; errors are kept on the tree ---
+# --- One pass over a tree ---
 
 log = logging.getLogger(__name__)
 _RENEW_EVERY = 100_000  # commits between renewals of the lease

@@ -1,6 +1,13 @@
-"""One walk over what is new in a tree: the commits that may concern us, and the graph of where they landed.
+"""One walk over what is new in a tree: commits that may concern us, and the graph of where they landed.
 
-Uses git, but not the database.
+It uses git, but not the database. A `Route` is a tree as it is now, with the checkpoint where the last walk ended:
+its refs, and marks for what was followed then, kept as one line of JSON in `Tree.cursor`. An unreadable checkpoint
+counts as empty, so the tree is walked from its beginning.
+
+A walk goes from the followed branches and tags back to its border, the commits whose history need not be walked. With
+a date these are the tags from well before it (clocks differ, so by 14 days); otherwise what was walked last time,
+unless a new tag may be the first to hold older commits. Tags may come late, move or be deleted, and branches may be
+rewound: `late_tags`, `lost_tags` and `left_behind` find the landings that this puts in doubt.
 """
 
 from __future__ import annotations
@@ -21,7 +28,7 @@ from tracker.domain import versions
 from tracker.domain.events import TreeRole
 from tracker.domain.versions import Version
 
-# --- The checkpoint of a tree: its refs and what was followed at the last walk. Pure; kept in `Tree.cursor` ---
+# --- The checkpoint ---
 
 _FORMAT = 1
 
@@ -68,8 +75,7 @@ def load_checkpoint(cursor: str) -> WalkCheckpoint:
         return WalkCheckpoint()
 
 
-# --- One walk over what is new in a tree: the commits that may concern us, and the graph of where they landed ---
-# Uses git, but not the database.
+# --- The walk ---
 
 # A tag counts as older than a commit only by this margin: clocks differ.
 _MARGIN = timedelta(days=14)
@@ -119,16 +125,18 @@ class Route:
     @property
     def late_tags(self) -> list[Version]:
         """New versions that are older than known ones: they may be the first to hold what landed in those."""
-        known = [version for name in self.checkpoint.tags if (version := versions.parse(name))]
+        seen = [version for name in self.checkpoint.tags if (version := versions.parse(name))]
         new = (versions.parse(tag.name) for tag in self.refs.versions if tag.name not in self.checkpoint.tags)
-        return [each for each in new if each and not each.is_stable and known and each < max(known)]
+        return [
+            candidate for candidate in new if candidate and not candidate.is_stable and seen and candidate < max(seen)
+        ]
 
     @property
     def lost_tags(self) -> frozenset[str]:
         """The version tags deleted or moved since; not linux-next's days, which are deleted as they grow old."""
         now = {tag.name: tag.commit for tag in self.refs.versions}
-        known = self.checkpoint.tags.items()
-        return frozenset(name for name, sha in known if now.get(name) != sha and not name.startswith("next-"))
+        tags = self.checkpoint.tags.items()
+        return frozenset(name for name, sha in tags if now.get(name) != sha and not name.startswith("next-"))
 
 
 def walk(
@@ -157,14 +165,14 @@ def border(route: Route, since: datetime | None) -> list[str]:
     With a date, those are the tags from well before it. Otherwise it is what was walked last time; if a new tag may be
     the first to hold older commits, only what was in a tag then.
     """
-    known = route.checkpoint
-    if known.is_empty and since is None:  # nothing to look for
+    checkpoint = route.checkpoint
+    if checkpoint.is_empty and since is None:  # nothing to look for
         return [*route.heads, *(tag.commit for tag in route.tags)]
     if since is not None:
         old = [tag for tag in route.refs.versions if tag.at < since - _MARGIN]
-        return [tag.commit for tag in old if known.is_empty or known.tags.get(tag.name) == tag.commit]
-    new_tags = any(known.tags.get(tag.name) != tag.commit for tag in route.tags)
-    before = {*known.tags.values(), *(() if new_tags else known.branches.values())}
+        return [tag.commit for tag in old if checkpoint.is_empty or checkpoint.tags.get(tag.name) == tag.commit]
+    new_tags = any(checkpoint.tags.get(tag.name) != tag.commit for tag in route.tags)
+    before = {*checkpoint.tags.values(), *(() if new_tags else checkpoint.branches.values())}
     return sorted(resolve(route.repository, before).values()) if before else []
 
 

@@ -1,4 +1,13 @@
-"""`/api/v1/jobs/…`: the lab's runners claim jobs, extend their leases, and hand in results. Scope: jobs."""
+"""`/api/v1/jobs/…` for the lab's runners: they claim jobs, extend leases, hand in results. Scope: jobs.
+
+A runner claims a job for some time and gets all that it needs with it: the patch, the commit to apply it to, the
+test, and the token of its lease. Every later request names that token; 409 says that the lease is lost, or that the
+job was withdrawn, so that its work is of no use. A result that is sent again does no harm. What was asked by somebody
+for whom nothing proves who they are is given only to runners that want it.
+
+`/lab/patch/…` shows the patch of such a mail to everybody, exactly as it was posted, as text for `git apply`. Nothing
+of it runs here.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +33,7 @@ from tracker.models import LabJob, Message
 from tracker.services import lab_jobs
 from tracker.services.accounts import Scope
 
-# --- `/api/v1/jobs/…`: the lab's runners claim jobs, extend their leases, and hand in results. Scope: jobs ---
+# --- Jobs ---
 
 MAX_BYTES = 2 * 1024 * 1024
 LEAST, USUAL, MOST = 60, 3600, 7 * 86400  # seconds of a lease
@@ -43,7 +52,7 @@ def claim(request: HttpRequest) -> HttpResponse:
     if isinstance(body, HttpResponse):
         return body
     machines, unproven = body.get("machines", []), body.get("unproven", False)
-    if not isinstance(machines, list) or not all(isinstance(each, str) for each in machines[:MOST_MACHINES]):
+    if not isinstance(machines, list) or not all(isinstance(machine, str) for machine in machines[:MOST_MACHINES]):
         return error_response(400, "machines: expected a list of names")
     if not isinstance(unproven, bool):
         return error_response(400, "unproven: expected true or false")
@@ -133,11 +142,11 @@ def _lost(pk: int) -> str:
 def _with_patch(job: LabJob, request: HttpRequest) -> dict[str, Any]:
     """Return a claimed job with all that a runner needs: patch, base, test, machine and the token."""
     head = headline(job)
-    found = stored_patch(job.patch_mail)
+    patch = stored_patch(job.patch_mail)
     return {
         **job_json(job, request.build_absolute_uri),
         "lease": job.lease_token,
-        "patch": found.text,
+        "patch": patch.text,
         "test": {"suite": head.scenario.suite, "parameters": head.scenario.params},
         "metric": {"name": head.metric.name, "unit": head.metric.unit, "direction": head.metric.direction},
         "runs": max(head.old_runs or 0, head.new_runs or 0, 3),
@@ -145,16 +154,15 @@ def _with_patch(job: LabJob, request: HttpRequest) -> dict[str, Any]:
     }
 
 
-# --- `/lab/patch/<mail>`: the patch that somebody asked the lab to test, as text for `git apply`; nothing of it runs
-# ---
+# --- The patch of a mail ---
 
 
 @require_safe
 def requested_patch(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the patch of a mail exactly as it was posted, which is also what a runner gets; 404 if it has none."""
     message = get_object_or_404(Message.objects.select_related("source").defer("tables", "own_text"), pk=pk)
-    found = patch_of(parse(message.source.raw)).text
-    text = found or "there is no patch in this mail: it may link to one, or name a branch\n"
-    response = HttpResponse(text, content_type="text/plain; charset=utf-8", status=200 if found else 404)
+    patch = patch_of(parse(message.source.raw)).text
+    text = patch or "there is no patch in this mail: it may link to one, or name a branch\n"
+    response = HttpResponse(text, content_type="text/plain; charset=utf-8", status=200 if patch else 404)
     response["X-Content-Type-Options"] = "nosniff"
     return response

@@ -1,7 +1,7 @@
-"""`/metrics` in Prometheus' text format: how the installation stands, from the database, and request times.
+"""`/metrics` in Prometheus' text format: how the installation stands, and request times.
 
-All is read when it is asked for, so that nothing counts wrong after a restart. Answers to a bearer token
-(PERFWORK_METRICS_KEY) only: names of archives and numbers of mails are for operators.
+All is read from the database when it is asked for, so that nothing counts wrong after a restart. Answers to a bearer
+token (PERFWORK_METRICS_KEY) only: names of archives and numbers of mails are for operators.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def _registry(now: datetime) -> CollectorRegistry:
 
 
 class _Gauges(Collector):
-    def __init__(self, found: Iterable[Metric]) -> None:
-        self._found = list(found)
+    def __init__(self, gauges: Iterable[Metric]) -> None:
+        self._found = list(gauges)
 
     def collect(self) -> Iterator[Metric]:
         yield from self._found
@@ -112,15 +112,15 @@ def _queues() -> Metric:
 
 def queue_lengths() -> dict[str, float]:
     """Return how many tasks wait in each queue; none if the broker can't be reached."""
-    found = {}
+    lengths = {}
     try:
         with current_app.connection_for_read() as connection:
             connection.ensure_connection(max_retries=1, timeout=2)
             for queue in current_app.conf.task_queues:
-                found[queue.name] = float(_length(connection, queue.name))
+                lengths[queue.name] = float(_length(connection, queue.name))
     except (OperationalError, OSError) as error:
         log.warning("the broker can't be reached: %s", " ".join(str(error).split()))
-    return found
+    return lengths
 
 
 def _length(connection: object, name: str) -> int:

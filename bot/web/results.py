@@ -1,4 +1,8 @@
-"""`POST /api/v1/results`: import results over the network, for programs with an API key."""
+"""What programs with an API key post: results to `/api/v1/results`, tool output to `/api/v1/evidence`.
+
+A body may hold several results: the valid ones are taken even if others are rejected, and sending it again does no
+harm. A file's text is the request body; `?report=SHA&side=culprit&name=perf.txt` says what it belongs to.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from tracker.services import tool_output
 from tracker.services.accounts import ANY_PRODUCER, Scope
 from tracker.services.enqueue import enqueue_soon
 
-# --- `POST /api/v1/results`: import results over the network, for programs with an API key ---
+# --- Results ---
 
 # Per body; use `ingest` or the drop directory for larger ones.
 MAX_BYTES = 16 * 1024 * 1024
@@ -56,8 +60,12 @@ def take_results(request: HttpRequest) -> JsonResponse:
     if len(inputs) > MAX_RESULTS:
         return error_response(413, f"expected at most {MAX_RESULTS:,} results per body; nothing was taken")
     now = timezone.now()
-    answers = list(take_in((_of_producer(each, key.producer) for each in inputs), tree_paths(), now))
-    rejected = [each for each in answers if each.rejection and each.raw and not isinstance(each.rejection, Conflict)]
+    answers = list(take_in((_of_producer(entry, key.producer) for entry in inputs), tree_paths(), now))
+    rejected = [
+        candidate
+        for candidate in answers
+        if candidate.rejection and candidate.raw and not isinstance(candidate.rejection, Conflict)
+    ]
     for answer in rejected[:MAX_KEPT]:
         assert answer.rejection
         recognise.keep(answer.raw, answer.rejection, settings.PERFWORK_DROP, now)
@@ -70,18 +78,18 @@ def take_results(request: HttpRequest) -> JsonResponse:
     return response
 
 
-def _of_producer(each: Input, producer: str) -> Input:
+def _of_producer(entry: Input, producer: str) -> Input:
     """Return an input; refused if it is a result of a producer that the key does not speak for."""
-    if each.result is None or producer in (ANY_PRODUCER, each.result.producer):
-        return each
-    why = f"the key may submit results of {producer!r} only; found {each.result.producer[:80]!r}"
-    return Input(each.where, None, RejectedInput(each.where, "not permitted", [("/producer/name", why)]))
+    if entry.result is None or producer in (ANY_PRODUCER, entry.result.producer):
+        return entry
+    why = f"the key may submit results of {producer!r} only; found {entry.result.producer[:80]!r}"
+    return Input(entry.where, None, RejectedInput(entry.where, "not permitted", [("/producer/name", why)]))
 
 
 def _status(answers: Sequence[IntakeAnswer]) -> int:
     rejections = [answer.rejection for answer in answers if answer.rejection]
     if rejections or not answers:
-        return 409 if rejections and all(isinstance(each, Conflict) for each in rejections) else 400
+        return 409 if rejections and all(isinstance(rejection, Conflict) for rejection in rejections) else 400
     return 202 if any(answer.receipt and answer.receipt.taken is Taken.NEW for answer in answers) else 200
 
 
@@ -118,7 +126,7 @@ def _release_outcome(receipt: ReleaseReceipt) -> dict[str, Any]:
     }
 
 
-# --- `POST /api/v1/evidence?report=SHA&side=culprit&name=perf.txt`: attach a file; its text is the request body ---
+# --- Tool output ---
 
 
 @csrf_exempt  # authenticated by a key, without cookies

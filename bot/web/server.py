@@ -1,7 +1,8 @@
-"""The web server that `up` starts: `python -m bot.web.server HOST:PORT`. A request gets a thread once it is complete.
+"""The web server that `up` starts, one process of it: `python -m bot.web.server HOST:PORT`.
 
-Waitress reads headers and bodies in one thread for all connections, so that clients who send them slowly, or half, take
-no thread from anybody. Several processes may serve one address: the kernel shares the connections out (SO_REUSEPORT).
+Waitress reads headers and bodies in one thread for all connections, and a request gets a thread of its own once it is
+complete: clients who send slowly, or half, take no thread from anybody. Several processes may serve one address,
+since the kernel shares the connections out (SO_REUSEPORT).
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ def listen(bind: str) -> socket.socket:
     """Return a socket on "host:port" that other processes may listen on, too. Raises OSError, ValueError."""
     host, _, port = bind.rpartition(":")
     host = host.strip("[]")
-    found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    server = socket.socket(found[0][0], socket.SOCK_STREAM)
+    infos = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    server = socket.socket(infos[0][0], socket.SOCK_STREAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    server.bind(found[0][4])
+    server.bind(infos[0][4])
     return server
 
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 import base64
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from queue import Empty
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from kombu import Connection, Exchange, Queue
 
-from bot.celery import Transport, app
+from bot.celery import WAIT, LeasedScheduler, Transport, app
+from tracker.models import ServiceLease
+
+# --- The queue of files: what one process writes, another never sees in part, and a killed one leaves nothing broken
+# ---
 
 MAIL = Queue("mail", Exchange("mail"), routing_key="mail")
 
@@ -92,3 +98,35 @@ def test_a_message_half_written_is_not_taken(tmp_path: Path) -> None:
 def test_the_app_uses_it_without_a_broker() -> None:
     with app.connection() as connection:
         assert isinstance(connection.transport, Transport)
+
+
+# --- One scheduler is at work; a second one waits and says so, and takes over when the first has ended ---
+
+
+@pytest.fixture
+def scheduler(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LeasedScheduler:
+    monkeypatch.setattr("bot.celery.close_old_connections", lambda: None)
+    return LeasedScheduler(app, schedule_filename=str(tmp_path / "schedule"), lazy=True)
+
+
+def test_a_second_scheduler_waits_and_takes_over(scheduler: LeasedScheduler, caplog: pytest.LogCaptureFixture) -> None:
+    now = timezone.now()
+    other = ServiceLease.objects.create(
+        name="scheduler", lease_until=now + timedelta(minutes=1), holder="other boot pid:[1] 5 5"
+    )
+    assert scheduler.tick() == WAIT
+    assert scheduler.tick() == WAIT
+    assert caplog.text.count("another scheduler is running") == 1
+    ServiceLease.objects.filter(pk=other.pk).update(lease_until=now - timedelta(seconds=1))  # it has ended
+    assert scheduler._holds_lease()
+    assert "this scheduler took over" in caplog.text
+    other.refresh_from_db()
+    assert other.holder != "other boot pid:[1] 5 5"
+    assert scheduler._holds_lease()  # renewed
+
+
+def test_who_lost_the_lease_stops(scheduler: LeasedScheduler, caplog: pytest.LogCaptureFixture) -> None:
+    assert scheduler._holds_lease()
+    ServiceLease.objects.update(holder="other boot pid:[1] 5 5")
+    assert scheduler.tick() == WAIT
+    assert "another scheduler is running" in caplog.text

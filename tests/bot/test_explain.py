@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bot.explain import explain
 from bot.mail.settings import BotSettings
 from bot.replies.which_report import KnownReport
-from tests.bot.robot_reports.test_robot_reports import INVENTED
+from tests.bot.robot_reports.test_report import INVENTED
 
 BOT = BotSettings(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")
 FIELDS = {
@@ -126,7 +126,7 @@ def test_a_wrong_known_file_is_refused_in_a_line(tmp_path: Path, content: str) -
 
 @pytest.mark.django_db
 def test_tracked_reports_are_known(world: Any, tmp_path: Path) -> None:
-    from tests.world import DANA, message_id
+    from tests.support.world import DANA, message_id
 
     report = world.report()
     (tmp_path / "a.eml").write_bytes(world.mail(DANA, "It is the lock.", to=message_id(report)))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from bot.errors import Unreadable
 from bot.second_opinion import MEANINGS, Endpoint, ask_about_replies, parse_answer
 from bot.tasks import ask_second_opinions
-from tests.world import DANA, World, message_id, state
+from tests.support.world import DANA, World, message_id, state
 from tracker.domain.events import EventKind
 from tracker.models import Event, Report, SecondOpinion, Suggestion
 

@@ -22,7 +22,7 @@ from bot import tasks
 from bot import webhooks as deliveries
 from bot.webhooks import is_public, post, resolve, signed_headers
 from tests.conftest import ROOT
-from tests.world import World
+from tests.support.world import World
 from tracker.domain.events import EventData, EventKind, InvalidInput
 from tracker.domain.text import Target, parse_target
 from tracker.models import Report, Webhook, WebhookDelivery

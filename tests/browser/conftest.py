@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.browser.site import CHROMIUM, PASSWORD, Site
-from tests.needs import need
+from tests.support.needs import need
 
 expect.set_options(timeout=30_000)  # milliseconds; a busy machine takes more than the usual five seconds
 _QUIET = (

@@ -15,7 +15,7 @@ from bot.celery import app
 from bot.outbox.reconcile import THE_POLICY
 from tests.crash import mails as made
 from tests.crash.receiver import Receiver
-from tests.outbox import unrecorded
+from tests.support.outbox import unrecorded
 from tracker.models import MailTransition, OutgoingMail, OutgoingState
 from tracker.services import mail_transitions
 

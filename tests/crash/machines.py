@@ -40,8 +40,8 @@ django.setup()
 
 from bot.demo import DemoInbox
 from tests.conftest import ROOT
-from tests.rabbit import rabbit
-from tests.world import START
+from tests.support.servers import rabbit
+from tests.support.world import START
 from tracker.domain.text import tag_of
 
 HUB, NETWORK, SMTP_PORT, WEB_PORT = "pw-hub", "10.77.0", 2525, 8000

@@ -12,7 +12,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from bot.mail.message import parse
-from tests.mail_server import free_port
+from tests.support.servers import free_port
 
 
 class Receiver:

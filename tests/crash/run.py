@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.receiver import Receiver, serve
-from tests.databases import migrated
-from tests.needs import redis_server
+from tests.support.databases import migrated
+from tests.support.needs import redis_server
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LEASE = 1.0  # seconds

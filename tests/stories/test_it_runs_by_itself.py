@@ -25,9 +25,9 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from bot.demo import Catcher, DemoInbox, DemoTree
 from bot.mail.settings import BotSettings
-from tests.bot.mail.test_trust import RECORD, signed
+from tests.bot.mail.test_authentication import RECORD, signed
 from tests.conftest import ROOT
-from tests.world import DANA, START, World
+from tests.support.world import DANA, START, World
 
 pytestmark = pytest.mark.slow
 

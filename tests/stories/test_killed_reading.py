@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import OPERATORS, ROBOTS, ROOT
-from tests.databases import migrated
+from tests.support.databases import migrated
 
 pytestmark = pytest.mark.slow
 

@@ -1,25 +1,39 @@
-"""The lab's work list: what people asked in threads, by whom, until when, with the patch to apply."""
+"""Jobs of the lab: a reply asks for a test, a runner claims and measures, the thread is answered, the state follows."""
 
 from __future__ import annotations
 
 import html
+import json
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 
+from bot.demo import DemoTree
+from bot.errors import Unreadable
+from bot.git import inspection
+from bot.lab import open_jobs, requested_patch
+from bot.mail.addresses import Address
+from bot.mail.message import parse
 from bot.mail.settings import BotSettings
-from tests.world import DANA, LEE, World, message_id
+from bot.notifications.follow_ups import compose_follow_ups
+from bot.results import recognise
+from tests.support.world import DANA, LEE, World, message_id
 from tracker.domain.events import Awaited, EventData, EventKind, Role, Verdict
 from tracker.domain.lab_jobs import Request, requests_pending
 from tracker.domain.report_state import fold
-from tracker.models import Message
+from tracker.models import Event, Finding, LabJob, Message, OutgoingMail, Report
 from tracker.pages.lab import work_list
-from tracker.services import event_log
+from tracker.services import accounts, event_log, lab_jobs
+from tracker.services.accounts import Scope
 from tracker.templatetags.words import b4_mbox
+
+# --- The lab's work list: what people asked in threads, by whom, until when, with the patch to apply ---
 
 FRIDAY = datetime(2026, 11, 20, 9, tzinfo=UTC)
 PATCH = """\
@@ -39,7 +53,7 @@ def lab_world(tmp_path: Path, db: None) -> World:
     return World(tmp_path, BotSettings(address="perfbot@bot.example.org", trust_policy="open"))
 
 
-def ask(world: World, text: str, **more: Any) -> Message:
+def ask_again(world: World, text: str, **more: Any) -> Message:
     report = world.report(**more)
     world.post(DANA, text, to=message_id(report))
     world.read()
@@ -47,7 +61,7 @@ def ask(world: World, text: str, **more: Any) -> Message:
 
 
 def test_a_test_that_was_asked_for_is_listed_with_its_patch(lab_world: World, client: Client) -> None:
-    mail = ask(lab_world, f"Can you test whether this patch helps?\n\n{PATCH}\n-- \nDana\n")
+    mail = ask_again(lab_world, f"Can you test whether this patch helps?\n\n{PATCH}\n-- \nDana\n")
     [row] = work_list(lab_world.now).rows
     assert (row.pending.request, row.is_overdue) in ((Request.TEST, False), (Request.MEASURE, False))
     page = client.get("/lab/").content.decode()
@@ -64,7 +78,7 @@ def test_a_test_that_was_asked_for_is_listed_with_its_patch(lab_world: World, cl
 
 
 def test_a_question_is_due_sooner_and_shows_its_words(lab_world: World, client: Client) -> None:
-    mail = ask(lab_world, "Which kernel config did you use for this?")
+    mail = ask_again(lab_world, "Which kernel config did you use for this?")
     [row] = work_list(lab_world.now + timedelta(days=6)).rows
     assert (row.pending.request, row.is_overdue) == (Request.QUESTION, True)
     assert "Which kernel config did you use for this?" in client.get("/lab/").content.decode()
@@ -73,7 +87,7 @@ def test_a_question_is_due_sooner_and_shows_its_words(lab_world: World, client: 
 
 
 def test_what_was_answered_is_gone(lab_world: World, client: Client) -> None:
-    ask(lab_world, "Which kernel config did you use for this?")
+    ask_again(lab_world, "Which kernel config did you use for this?")
     lab_world.post(LEE, "I see the same here.", to=message_id(work_list(lab_world.now).rows[0].report))
     lab_world.read()
     [row] = work_list(lab_world.now).rows  # others' words answer nothing
@@ -152,3 +166,479 @@ def test_a_message_id_is_no_shell_command(lab_world: World, client: Client) -> N
     assert "b4 mbox 'a`id`|sh@x.example'" in page
     assert b4_mbox("-o/tmp/x@y") == "b4 mbox -- -o/tmp/x@y"
     assert b4_mbox("plain.1-2@y") == "b4 mbox plain.1-2@y"
+
+
+# --- Jobs of the lab: a reply asks for a test, a runner claims and measures, the thread is answered, the state
+# follows ---
+
+EVE = Address("Eve", "eve@x.example")
+OLD = "#define SCAN_COST 56\n\nint scan(void);\n"
+DIFF = """\
+diff --git a/mm/vmscan.c b/mm/vmscan.c
+--- a/mm/vmscan.c
++++ b/mm/vmscan.c
+@@ -1,3 +1,3 @@
+-#define SCAN_COST 56
++#define SCAN_COST 40
+
+ int scan(void);
+"""
+MEASURED = {"schema": "perf-job-result/1", "lease": "x", "outcome": "measured"}
+STALE = DIFF.replace("SCAN_COST 56", "SCAN_COST 57")
+
+
+@pytest.fixture
+def lab_jobs_world(tmp_path: Path, db: None) -> World:
+    return World(tmp_path, BotSettings(address="perfbot@bot.example.org", trust_policy="open"))
+
+
+@pytest.fixture
+def report(lab_jobs_world: World) -> Report:
+    """A report whose culprit is in a tree that has the file."""
+    tree = DemoTree(lab_jobs_world.directory / "linux.git")
+    sha = tree.commit("mm/vmscan: scan more", DANA, lab_jobs_world.now, files={"mm/vmscan.c": OLD})
+    return lab_jobs_world.report("mm/vmscan: scan more", sha)
+
+
+@pytest.fixture
+def runner(client: Client, db: None) -> Any:
+    """A function that posts as a runner with a key, and returns status and answer."""
+    _, token = accounts.create("runner", [Scope.JOBS], "", timezone.now())
+
+    def post(path: str, body: Any, key: str = token) -> tuple[int, Any]:
+        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {key}"}
+        answer = client.post(f"/api/v1/jobs/{path}", sent, content_type="application/json", headers=headers)
+        return answer.status_code, answer.json() if answer.content else None
+
+    return post
+
+
+def ask(world: World, report: Report, text: str = f"Can you test this patch?\n\n{DIFF}", **more: str) -> Message:
+    world.post(DANA, text, to=message_id(report), **more)
+    world.read()
+    return Message.objects.filter(author_email=DANA.email).order_by("-pk")[0]
+
+
+def opened(world: World) -> LabJob:
+    assert open_jobs(world.settings, [world.directory / "linux.git"], world.now) == 1
+    return LabJob.objects.order_by("-pk")[0]
+
+
+def measured(job: dict[str, Any], old: float, new: float) -> dict[str, Any]:
+    sides = {"without": [old, old * 1.01, old * 0.99], "with": [new, new * 1.01, new * 0.99]}
+    rows = [{"metric": job["metric"]["name"], **sides}]
+    return {"schema": "perf-job-result/1", "lease": job["lease"], "outcome": "measured", "measurements": rows}
+
+
+def answers(world: World) -> list[OutgoingMail]:
+    """What the bot answers in the thread."""
+    compose_follow_ups(world.settings, world.later(), approve_first=False)
+    return list(OutgoingMail.objects.exclude(purpose="report").order_by("pk"))
+
+
+def test_the_whole_circle(lab_jobs_world: World, report: Report, runner: Any, client: Client) -> None:
+    asking = ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    assert (job.request, job.applies, job.base) == ("test a patch", True, report.culprit.sha)
+    status, claimed = runner("claim", {"runner": "box-1", "machines": [report.machine or "lab7-m1"]})
+    assert (status, claimed["patch"], claimed["base"]) == (200, DIFF, report.culprit.sha)
+    assert "Claimed by box-1 until" in client.get("/lab/").content.decode()
+    head = Finding.objects.get(report=report, headline=True)
+    assert head.old_mean
+    assert head.new_mean
+    status, answer = runner(f"{job.pk}/result", measured(claimed, head.new_mean, head.old_mean))
+    assert (status, answer["status"]) == (200, "recorded")
+    report.refresh_from_db()
+    assert (report.state, report.awaited) == ("fix_confirmed", "author")
+    [mail] = answers(lab_jobs_world)
+    assert (mail.state, mail.reason) == ("approved", "")
+    read = parse(bytes(mail.raw))
+    assert read.in_reply_to == (asking.message_id,)
+    assert [each.email for each in read.to] == [DANA.email]
+    text = " ".join(read.text.split())
+    assert "We tested this patch. It recovers 100% of the regression:" in text
+    assert "compared with the kernel before the culprit: -30.0% -> +0.0%, 3 + 3 runs" in text
+    assert f"Tested-by: {lab_jobs_world.settings.name} <{lab_jobs_world.settings.tagged(report.tag)}>" in text
+    assert max(len(line) for line in read.text.splitlines() if not line.startswith("culprit:")) <= 78
+    assert answers(lab_jobs_world) == [mail]  # once
+    assert runner(f"{job.pk}/result", measured(claimed, head.new_mean, head.old_mean))[1]["status"] == "duplicate"
+    assert "Nothing waits for the lab." in client.get("/lab/").content.decode()
+    page = client.get(f"/lab/job/{job.pk}/").content.decode()
+    for words in ("measured", "Dana Brook", "box-1", "+42.9%", f'href="/lab/patch/{asking.pk}"'):
+        assert words in page
+    timeline = client.get(f"/report/{report.culprit.sha}/").content.decode()
+    assert f'<a href="/lab/job/{job.pk}/">job/{job.pk}</a>' in timeline
+    assert "(+42.9%), 3 + 3 runs" in timeline
+
+
+def test_a_patch_that_does_not_apply_is_answered_in_one_line(
+    lab_jobs_world: World, report: Report, runner: Any
+) -> None:
+    ask(lab_jobs_world, report, f"Can you test this patch?\n\n{STALE}")
+    job = opened(lab_jobs_world)
+    assert (job.state, job.outcome) == ("done", "does-not-apply")
+    assert runner("claim", {}) == (204, None)
+    [mail] = answers(lab_jobs_world)
+    assert (mail.state, mail.reason) == ("approved", "")
+    text = parse(bytes(mail.raw)).text
+    assert "We could not test this patch: it does not apply to the culprit." in " ".join(text.split())
+    assert "> error: patch failed: mm/vmscan.c:1" in text
+    report.refresh_from_db()
+    assert report.awaited == "author"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ("does-not-build", "v9.1-rc2 does not build with it"),
+        ("does-not-boot", "v9.1-rc2 does not boot with it"),
+        ("test-fails", "the test fails on v9.1-rc2 with it"),
+    ],
+)
+def test_what_a_runner_could_not_do_is_said(
+    lab_jobs_world: World, report: Report, runner: Any, outcome: str, words: str
+) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    claimed = runner("claim", {})[1]
+    result = {"schema": "perf-job-result/1", "lease": claimed["lease"], "outcome": outcome}
+    status, _ = runner(f"{job.pk}/result", {**result, "base": {"describe": "v9.1-rc2"}, "detail": "make: *** [all]"})
+    assert status == 200
+    [mail] = answers(lab_jobs_world)
+    assert words in " ".join(mail.body.split())
+    assert "> make: *** [all]" in mail.body
+    report.refresh_from_db()
+    assert report.awaited == "author"
+
+
+@pytest.mark.parametrize(
+    ("new", "words"), [(70.0, "makes no measurable difference"), (40.0, "makes things worse"), (85.0, "recovers 50%")]
+)
+def test_what_does_not_cure_gets_no_tag(
+    lab_jobs_world: World, report: Report, runner: Any, new: float, words: str
+) -> None:
+    Finding.objects.filter(report=report, headline=True).update(old_mean=100.0, new_mean=70.0)
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    claimed = runner("claim", {})[1]
+    assert runner(f"{job.pk}/result", measured(claimed, 70.0, new))[0] == 200
+    [mail] = answers(lab_jobs_world)
+    assert words in mail.body
+    assert "Tested-by" not in mail.body
+    report.refresh_from_db()
+    assert report.awaited == "author"
+
+
+def test_a_lease_runs_out_and_another_runner_takes_over(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    _, first = runner("claim", {"runner": "a", "seconds": 60})
+    assert runner("claim", {"runner": "b"}) == (204, None)
+    assert runner(f"{job.pk}/extend", {"lease": first["lease"], "seconds": 120})[0] == 200
+    LabJob.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert runner(f"{job.pk}/extend", {"lease": first["lease"]})[0] == 409
+    status, second = runner("claim", {"runner": "b"})
+    assert (status, second["runner"]) == (200, "b")
+    status, answer = runner(f"{job.pk}/result", measured(first, 70, 100))
+    assert (status, "another runner has the job" in answer["error"]) == (409, True)
+    assert runner(f"{job.pk}/release", {"lease": second["lease"]})[0] == 200
+    for name in ("c", "d"):  # what is given back does not count; the third who does not come back is the last
+        assert runner("claim", {"runner": name})[0] == 200
+        LabJob.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert runner("claim", {"runner": "e"}) == (204, None)
+    call_command("lab", "--retry", str(job.pk))
+    assert runner("claim", {"runner": "e"})[0] == 200
+    with pytest.raises(CommandError, match="no unfinished job 999"):
+        call_command("lab", "--retry", "999")
+
+
+def test_a_late_result_counts_if_nobody_else_took_the_job(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    _, claimed = runner("claim", {})
+    LabJob.objects.update(lease_until=timezone.now() - timedelta(days=1))
+    assert runner(f"{job.pk}/result", measured(claimed, 70, 100))[0] == 200
+
+
+def test_what_nobody_waits_for_is_withdrawn(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    _, claimed = runner("claim", {})
+    event = EventData("a", EventKind.EXPECTED, lab_jobs_world.later(), role=Role.AUTHOR, actor="toni")
+    event_log.record([event_log.event_row(report, event, lab_jobs_world.now)])
+    assert open_jobs(lab_jobs_world.settings, [], lab_jobs_world.now) == 0
+    job.refresh_from_db()
+    assert job.state == "withdrawn"
+    status, answer = runner(f"{job.pk}/result", measured(claimed, 70, 100))
+    assert (status, "nobody waits for it any more" in answer["error"]) == (409, True)
+    assert not Event.objects.filter(result=job.name).exists()
+
+
+def test_who_is_not_proven_is_left_to_bold_runners_and_gets_no_mail(
+    lab_jobs_world: World, report: Report, runner: Any
+) -> None:
+    lab_jobs_world.settings = BotSettings(address=lab_jobs_world.settings.address)  # the default policy
+    lab_jobs_world.post(LEE, f"Can you test this patch?\n\n{DIFF}", to=message_id(report))
+    lab_jobs_world.read()
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now)
+    assert not LabJob.objects.get().proven
+    assert runner("claim", {}) == (204, None)
+    status, claimed = runner("claim", {"unproven": True})
+    assert (status, claimed["proven"]) == (200, False)
+    assert runner(f"{claimed['id']}/result", measured(claimed, 70, 100))[0] == 200
+    [mail] = answers(lab_jobs_world)
+    assert LEE.email not in [each.email for each in parse(bytes(mail.raw)).to]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("claim", [], "expected a JSON object"),
+        ("claim", b"{", "invalid JSON"),
+        ("claim", {"seconds": 5}, "seconds: expected a whole number from 60 to 604800"),
+        ("claim", {"seconds": True}, "seconds"),
+        ("claim", {"machines": "m1"}, "machines: expected a list of names"),
+        ("claim", {"machines": [1]}, "machines"),
+        ("claim", {"runner": ""}, "runner: expected a name"),
+        ("claim", {"unproven": 1}, "unproven: expected true or false"),
+        ("{pk}/result", {}, 'schema\\" is a required property'),
+        ("{pk}/result", {"schema": "perf-job-result/1", "lease": "x", "outcome": "burnt"}, "/outcome"),
+        ("{pk}/result", {"schema": "perf-job-result/1", "lease": "x", "outcome": "measured"}, "measurements"),
+        ("{pk}/result", {**MEASURED, "measurements": [{"metric": "m", "without": [1, 2], "with": [1, 2]}]}, "expected"),
+        ("{pk}/result", {**MEASURED, "measurements": [{"metric": "m", "without": [1], "with": [1, 2]}]}, "/0/without"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(
+    lab_jobs_world: World, report: Report, runner: Any, path: str, body: Any, words: str
+) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    status, answer = runner(path.format(pk=job.pk), body)
+    assert status == 400
+    assert words in json.dumps(answer)
+    job.refresh_from_db()
+    assert job.state == "waiting"
+
+
+def test_only_a_key_for_jobs_opens_the_door(lab_jobs_world: World, report: Report, runner: Any, client: Client) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    _, other = accounts.create("results only", [Scope.RESULTS], "*", timezone.now())
+    for path in ("claim", f"{job.pk}/extend", f"{job.pk}/release", f"{job.pk}/result"):
+        assert runner(path, {}, key="perfwork_wrong")[0] == 401
+        assert runner(path, {}, key=other)[0] == 403
+        assert client.get(f"/api/v1/jobs/{path}").status_code == 405
+    assert runner("999/result", {})[0] == 404
+    listed = client.get("/api/v1/jobs?state=waiting").json()
+    assert [each["title"] for each in listed] == [""]
+    assert "lease" not in listed[0]
+    assert client.get("/api/v1/jobs?state=burnt").status_code == 400
+    assert client.get(f"/lab/job/{job.pk}/").status_code == 200
+    assert client.get("/lab/job/999/").status_code == 404
+
+
+# --- which patch is meant ---
+
+
+def posting(world: World, text: str = f"Scan less.\n\n---\n{DIFF}", **more: str) -> str:
+    name = more.pop("message_id", "posting@dev.example")
+    world.post(LEE, text, subject=more.pop("subject", "[PATCH] mm/vmscan: scan less"), message_id=name, **more)
+    return name
+
+
+def test_a_link_a_parent_a_candidate_a_branch(lab_jobs_world: World, report: Report) -> None:
+    name = posting(lab_jobs_world, to=message_id(report))
+    linked = ask(lab_jobs_world, report, f"Could you please test https://lore.kernel.org/r/{name}/ ?")
+    found = requested_patch(linked.message_id)
+    assert (found.text, found.message_id, found.title) == (DIFF, name, "mm/vmscan: scan less")
+    elsewhere = ask(lab_jobs_world, report, "Could you please test https://lore.kernel.org/r/far-away@else.example ?")
+    found = requested_patch(elsewhere.message_id)
+    assert (found.text, found.message_id) == ("", "far-away@else.example")
+    lab_jobs_world.post(DANA, "Can you test this? Background: https://lore.kernel.org/r/far-away@else.example", to=name)
+    lab_jobs_world.read()
+    answering = Message.objects.filter(author_email=DANA.email).order_by("-pk")[0]
+    assert requested_patch(answering.message_id).text == DIFF  # what is stored, before what is only linked
+    branch = ask(lab_jobs_world, report, "Can you test git://git.example.org/mm.git scan-less please?")
+    assert requested_patch(branch.message_id).branch == "git://git.example.org/mm.git scan-less"
+    lab_jobs_world.post(DANA, "Can you test this one?", to=name)
+    lab_jobs_world.read()
+    below = Message.objects.order_by("-pk")[0]
+    assert requested_patch(below.message_id).text == DIFF
+    plain = ask(lab_jobs_world, report, "Can you test the fix?")
+    assert requested_patch(plain.message_id, candidate=name).text == DIFF
+    assert requested_patch(plain.message_id).text == ""
+    assert requested_patch("never-seen@x").text == ""
+
+
+def test_the_base_that_a_patch_names_and_a_series(lab_jobs_world: World, report: Report) -> None:
+    base = "1" * 40
+    name = posting(lab_jobs_world, f"Scan less.\n---\n{DIFF}\nbase-commit: {base}\n", to=message_id(report))
+    series = posting(
+        lab_jobs_world, to=message_id(report), subject="[PATCH v2 2/3] mm: x", message_id="second@dev.example"
+    )
+    lab_jobs_world.read()
+    assert requested_patch(name).base == base
+    assert (requested_patch(name).in_series, requested_patch(series).in_series) == (False, True)
+
+
+def test_of_two_proposals_for_one_file_the_first_is_meant(
+    lab_jobs_world: World, report: Report, client: Client
+) -> None:
+    asking = ask(lab_jobs_world, report, f"Can you test this patch?\n\n{DIFF}\nor else\n\n{STALE}")
+    assert requested_patch(asking.message_id).text == DIFF
+    assert client.get(f"/lab/patch/{asking.pk}").content.decode() == DIFF  # the page shows what a runner gets
+
+
+def test_a_broken_tree_or_none_leaves_the_patch_unchecked(lab_jobs_world: World, report: Report) -> None:
+    ask(lab_jobs_world, report)
+    (lab_jobs_world.directory / "broken.git").mkdir()
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "broken.git"], lab_jobs_world.now)
+    job = LabJob.objects.get()
+    assert (job.state, job.applies) == ("waiting", None)
+    assert open_jobs(lab_jobs_world.settings, [], lab_jobs_world.now) == 0
+
+
+def test_checking_writes_no_file_of_the_tree(lab_jobs_world: World, report: Report) -> None:
+    tree = lab_jobs_world.directory / "linux.git"
+    before = sorted((path, path.stat().st_mtime_ns) for path in tree.rglob("*") if path.is_file())
+    ask(lab_jobs_world, report, f"Can you test this patch?\n\n{DIFF.replace('mm/vmscan.c', '../../etc/passwd')}")
+    opened(lab_jobs_world)
+    after = sorted((path, path.stat().st_mtime_ns) for path in tree.rglob("*") if path.is_file())
+    assert after == before
+
+
+def test_two_runners_at_once_get_a_job_each(lab_jobs_world: World, report: Report) -> None:
+    second = lab_jobs_world.report("mm: second", "b" * 40, id="second")
+    for each in (report, second):
+        ask(lab_jobs_world, each)
+    open_jobs(lab_jobs_world.settings, [], lab_jobs_world.now)
+    rows = lab_jobs.claimable(lab_jobs_world.now)
+    first = lab_jobs.claim(rows, "a", lab_jobs_world.now, timedelta(minutes=5))
+    other = lab_jobs.claim(rows, "b", lab_jobs_world.now, timedelta(minutes=5))
+    assert first
+    assert other
+    assert first.pk != other.pk
+    assert lab_jobs.claim(rows, "c", lab_jobs_world.now, timedelta(minutes=5)) is None
+
+
+def test_the_example_runner_says_what_is_wrong(lab_jobs_world: World) -> None:
+    script = Path(recognise.__file__).parents[2] / "fixtures" / "runner.py"
+    run = ["python3", str(script), "--url", "http://127.0.0.1:9", "--tree", "none"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "runner: no job could be claimed: 0" in done.stderr
+
+
+# --- what strangers and undo must not do ---
+
+
+def test_a_strangers_later_patch_is_not_the_one_that_was_meant(
+    lab_jobs_world: World, report: Report, runner: Any
+) -> None:
+    lab_jobs_world.settings = BotSettings(address=lab_jobs_world.settings.address)  # the default policy
+    lees = posting(lab_jobs_world, to=message_id(report))
+    lab_jobs_world.read()
+    asked = EventData("ask", EventKind.TEST_ASKED, lab_jobs_world.later(), actor="toni", role=Role.MAINTAINER)
+    event_log.record([event_log.event_row(report, asked, lab_jobs_world.now)])
+    eves = DIFF.replace("SCAN_COST 40", "SCAN_COST 0")
+    lab_jobs_world.post(
+        EVE, f"x\n\n---\n{eves}", subject="[PATCH] mm: eve's", message_id="eve@x.example", to=message_id(report)
+    )
+    lab_jobs_world.read()
+    open_jobs(lab_jobs_world.settings, [], lab_jobs_world.later())
+    tested = LabJob.objects.get(event_key="ask")
+    assert (tested.patch_mail, tested.proven) == (lees, False)  # toni stands for the request, and nobody for the patch
+    assert not LabJob.objects.filter(proven=True).exists()
+    assert runner("claim", {}) == (204, None)
+
+
+def test_a_strangers_patch_that_does_not_apply_gets_no_mail(lab_jobs_world: World, report: Report) -> None:
+    lab_jobs_world.settings = BotSettings(address=lab_jobs_world.settings.address)
+    for number in range(3):
+        subject = f"BUY NOW {number} http://evil.example/x"
+        text = f"Can you test this patch?\n\n{STALE}"
+        lab_jobs_world.post(Address("Eve", f"eve{number}@x.example"), text, subject=subject, to=message_id(report))
+    lab_jobs_world.read()
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now)
+    assert not Event.objects.filter(result__startswith="job/").exists()
+    assert answers(lab_jobs_world) == []
+
+
+def test_a_report_gets_one_such_answer_a_day(lab_jobs_world: World, report: Report) -> None:
+    ask(lab_jobs_world, report, f"Can you test this patch?\n\n{STALE}")
+    opened(lab_jobs_world)
+    ask(lab_jobs_world, report, f"And this patch, can you test it?\n\n{STALE}")
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now)
+    assert Event.objects.filter(result__startswith="job/").count() == 1
+
+
+def test_undo_brings_a_withdrawn_job_back(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    event = EventData("a", EventKind.INVALID, lab_jobs_world.later(), actor="toni")
+    event_log.record([event_log.event_row(report, event, lab_jobs_world.now)])
+    open_jobs(lab_jobs_world.settings, [], lab_jobs_world.now)
+    undone = EventData("u", EventKind.REVERSED, lab_jobs_world.later(), actor="toni", reverses="a")
+    event_log.record([event_log.event_row(report, undone, lab_jobs_world.now)])
+    open_jobs(lab_jobs_world.settings, [], lab_jobs_world.now)
+    job.refresh_from_db()
+    assert job.state == "waiting"
+    assert runner("claim", {})[0] == 200
+
+
+def test_undo_of_a_result_opens_its_job_again(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    for number in (1, 2):
+        claimed = runner("claim", {})[1]
+        assert runner(f"{job.pk}/result", measured(claimed, 70.0, 70.0))[0] == 200
+        event = Event.objects.filter(result=job.name, reverses="").order_by("-pk")[0]
+        undone = EventData(f"u{number}", EventKind.REVERSED, timezone.now(), actor="toni", reverses=event.key)
+        event_log.record([event_log.event_row(report, undone, timezone.now())])
+        assert open_jobs(lab_jobs_world.settings, [], timezone.now()) == 0
+    job.refresh_from_db()
+    assert (job.state, job.payload) == ("waiting", "")
+    assert Event.objects.filter(result=job.name).count() == 2
+
+
+def test_the_culprit_is_looked_for_in_every_tree(lab_jobs_world: World, report: Report) -> None:
+    other = DemoTree(lab_jobs_world.directory / "other.git")
+    other.commit("another project", DANA, lab_jobs_world.now)
+    ask(lab_jobs_world, report)
+    open_jobs(
+        lab_jobs_world.settings,
+        [lab_jobs_world.directory / "other.git", lab_jobs_world.directory / "linux.git"],
+        lab_jobs_world.now,
+    )
+    job = LabJob.objects.get()
+    assert (job.applies, job.base) == (True, report.culprit.sha)
+    found = inspection.check([lab_jobs_world.directory / "other.git"], ["f" * 40], STALE)
+    assert not found.known  # a head alone says nothing
+
+
+def test_a_slow_tree_says_nothing_about_a_patch(
+    lab_jobs_world: World, report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*arguments: object, **options: object) -> bytes:
+        raise Unreadable("/srv/linux.git: git apply took more than 120 s")
+
+    ask(lab_jobs_world, report)
+    monkeypatch.setattr(inspection.git, "run", slow)
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now)
+    job = LabJob.objects.get()
+    assert (job.applies, job.detail) == (None, "")
+
+
+def test_a_report_without_findings_burns_no_attempt(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    Finding.objects.filter(report=report).delete()
+    assert runner("claim", {}) == (204, None)
+    job.refresh_from_db()
+    assert (job.state, job.attempts) == ("waiting", 0)
+
+
+@pytest.mark.parametrize("path", ["claim", "1/extend", "1/result"])
+def test_nul_is_refused(db: None, runner: Any, path: str) -> None:
+    assert runner(path, {"runner": "a\0b", "lease": "\0"})[0] == 400

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,12 +24,14 @@ from bot.notifications.report import compose_due
 from bot.outbox import reconcile, sender
 from bot.outbox.reconcile import RecoveryPolicy
 from bot.outbox.transports import Envelope, SendOutcome, SendStatus, Server, SmtpTransport
-from tests.conftest import ROOT
-from tests.mail_server import Moody, free_port, mail_server
-from tests.outbox import act, claim, in_state, reloaded, send, states_of
-from tests.world import World, status_text
+from tests.conftest import ROOT, clean_environment
+from tests.support.outbox import act, claim, in_state, reloaded, send, states_of
+from tests.support.servers import Moody, free_port, mail_server
+from tests.support.world import World, status_text
 from tracker.models import Archive, Correspondent, DeliveryFailure, Mailing, OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions
+
+# --- Sending with failing servers, operators, policies and full disks: what happens, and what is recorded ---
 
 S = OutgoingState
 NO_RESPONSE = "no response from author yet"
@@ -440,3 +444,106 @@ def test_a_full_disk_when_a_mail_has_gone_out(tmp_path: Path) -> None:
         assert len(catcher.handler.received) == 2
     finally:
         catcher.stop()
+
+
+# --- Workers that are killed while sending lose no mail and send none twice. `make crash-test` is the long version
+# ---
+
+MAILS = 2_500  # 10,000 in `make crash-test`
+
+
+def crash(*command: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, env={**os.environ}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    figures: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return figures
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize(("database", "broker"), [("sqlite", "filesystem"), ("postgresql", "redis")])
+def test_killed_at_random_moments(database: str, broker: str, request: pytest.FixtureRequest) -> None:
+    where = request.getfixturevalue("postgres") if database == "postgresql" else database
+    broker = request.getfixturevalue(broker) if broker == "redis" else broker
+    arguments = ("--mails", "60", "--kills", "10", "--seed", "7", "--database", where, "--broker", broker)
+    figures = crash("tests.crash.run", *arguments)
+    assert figures["kills"] >= 5  # fewer than ten where the mails ran out
+    assert [figures[name] for name in ("lost", "twice_unasked", "other_bytes", "unrecorded")] == [0, 0, 0, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_three_workers_send_thousands_of_mails_once(postgres: str) -> None:
+    """Two from the beginning, a third midway; on PostgreSQL, where they claim at the same time."""
+    figures = crash("tests.crash.several", "--mails", str(MAILS), "--database", postgres)
+    assert figures["workers"] == 3
+    assert figures["least"] > 100  # each had its share
+    assert [figures[name] for name in ("mails", "lost", "twice", "in_doubt", "unrecorded")] == [MAILS, 0, 0, 0, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_killed_between_statements() -> None:
+    figures = crash("tests.crash.statements", "--every", "23")
+    assert figures["killed"] > 20
+    assert figures["in_doubt"] >= 1  # some died between the last dot and the record
+    assert [figures[name] for name in ("lost", "left_to_a_person", "twice", "unrecorded")] == [0, 0, 0, 0]
+
+
+# --- A machine is cut off in the middle of a transaction: PostgreSQL frees its locks, and the others go on ---
+
+PERIOD = 5  # seconds, the shortest time after which PostgreSQL ends an idle transaction
+HOLD = """
+import os, sys, django
+os.environ["DJANGO_SETTINGS_MODULE"] = "tracker.settings"
+django.setup()
+from django.db import DatabaseError, transaction
+from tracker.services import database as locks
+from tracker.services.database import is_interruption
+from tracker.unavailable import reason_of
+try:
+    with transaction.atomic():
+        locks.take(locks.Lock.CURVES)
+        print("holds it", flush=True)
+        sys.stdin.read()
+        locks.take(locks.Lock.FILING)
+except DatabaseError as error:
+    assert is_interruption(error)
+    print("lost it:", reason_of(error), flush=True)
+"""
+
+
+def start(url: str) -> subprocess.Popen[str]:
+    """Start a process that takes a lock and holds it until its input ends."""
+    clean = clean_environment()
+    env = {**clean, "DATABASE_URL": url, "PERFWORK_PERIOD": str(PERIOD)}
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, "-c", HOLD], cwd=ROOT, env=env, stdin=pipe, stdout=pipe, text=True)
+
+
+@pytest.mark.slow
+def test_its_locks_are_free_again_and_it_notices(postgres: str) -> None:
+    vanished = start(postgres)
+    try:
+        assert vanished.stdout
+        assert vanished.stdout.readline() == "holds it\n"
+        vanished.send_signal(signal.SIGSTOP)  # says nothing more, and its connection stays: as if cut off
+        began = time.monotonic()
+        other = start(postgres)
+        try:
+            said = other.communicate("", timeout=20)[0]
+        except subprocess.TimeoutExpired:
+            pytest.fail("the lock was not freed")
+        finally:
+            other.kill()
+        waited = time.monotonic() - began
+        vanished.send_signal(signal.SIGCONT)
+        late = vanished.communicate("", timeout=20)[0]
+    finally:
+        vanished.kill()
+        vanished.wait()
+    assert said == "holds it\n"
+    assert waited > 0.8 * PERIOD, "the lock was free before, so this proves nothing"
+    assert late == "lost it: the database can't be reached\n"

@@ -2,22 +2,422 @@
 
 from __future__ import annotations
 
+import io
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.management import call_command
+from django.test import Client
+from django.utils import timezone
 
-from bot.compose.policy import Action, Policy, PolicyRule
+from bot.compose.policy import Action, Policy, PolicyRule, Rates
+from bot.mail.settings import read_mailmap
 from bot.notifications import report as composer
 from bot.notifications.follow_ups import compose_follow_ups
 from bot.notifications.report import compose_due
-from bot.outbox.drafts import ComposeConfig
-from tests.kernel import TITLE
-from tests.outbox import act, claim
+from bot.outbox.drafts import ComposeConfig, MailCalendar, excluded_addresses
+from bot.outbox.reconcile import RecoveryPolicy, resolve
+from bot.outbox.sender import claim_due
+from bot.outbox.transports import Server
+from bot.results.intake import take_dropped
 from tests.stories.test_thread_mail import OTHER, mails, measured, still_there
-from tests.world import DANA, World, message_id
+from tests.support.outbox import act as outbox_act
+from tests.support.outbox import claim, reloaded, send, states_of
+from tests.support.servers import Moody
+from tests.support.world import DANA, TITLE, World, message_id
 from tracker.domain.events import EventData, EventKind
-from tracker.models import BisectResult, Commit, Correspondent, Mailing, OutgoingMail, OutgoingState, Report
+from tracker.models import (
+    Archive,
+    BisectResult,
+    Commit,
+    Correspondent,
+    Mailing,
+    OutgoingMail,
+    OutgoingState,
+    Purpose,
+    Report,
+    SendingStop,
+)
 from tracker.services import event_log, mail_transitions
+
+# --- The outbox pages: a mail as its recipient sees it, the reason for each recipient, and why it is held ---
+
+
+@pytest.fixture
+def mail(world: World) -> OutgoingMail:
+    Correspondent.objects.create(address="lee@dev.example", mailing=Mailing.OPTED_OUT, note="by mail", since=world.now)
+    result = world.result("b" * 40, "mm: charge <b>late</b>")
+    result["first_bad"]["trailers"] = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
+    world.ingest(result)
+    compose_due(world.settings, world.now)
+    return OutgoingMail.objects.get()
+
+
+def test_a_mail_as_its_receiver_sees_it(world: World, mail: OutgoingMail, client: Client, admin_client: Client) -> None:
+    hidden = client.get(f"/outbox/{mail.pk}/").content.decode()
+    assert "shown once it has been sent" in hidden
+    assert "Perfwork noticed" not in hidden
+    assert "dana@dev.example" not in hidden
+    assert client.get(f"/outbox/{mail.pk}/raw/").status_code == 403
+    assert "Perfwork noticed" in admin_client.get(f"/outbox/{mail.pk}/").content.decode()
+    assert admin_client.get(f"/outbox/{mail.pk}/raw/").content == bytes(mail.raw)
+    mail_transitions.mark_sent(mail.message_id, world.now, world.now)
+    page = client.get(f"/outbox/{mail.pk}/").content.decode()
+    for words in (
+        "[LKP] [mm] bbbbbbbbbb: -30.0% regression",
+        "Perfwork noticed a -30.0% regression of vm-scan.ops_per_sec on:",
+        "mm: charge &lt;b&gt;late&lt;/b&gt;",
+        "Dana Brook &lt;dana@dev.example&gt;</th><td>To</td><td>author",
+        "&lt;perf-reports@lists.example.org&gt;</th><td>Cc</td><td>our own list",
+        f"Message-ID: &lt;{mail.message_id}&gt;",
+    ):
+        assert words in page, words
+    assert "lee@dev.example" not in page
+    assert "opted out: by mail" in admin_client.get(f"/outbox/{mail.pk}/").content.decode()
+    raw = client.get(f"/outbox/{mail.pk}/raw/")
+    assert raw.content == bytes(mail.raw)
+    assert raw["Content-Type"].startswith("text/plain")
+    assert client.get("/outbox/99999/").status_code == 404
+
+
+def test_the_list_of_mails(world: World, mail: OutgoingMail, client: Client) -> None:
+    page = client.get("/outbox/").content.decode()
+    assert "regression</a>" in page
+    assert "composed" in page
+    assert "No mail." in client.get("/outbox/?state=held").content.decode()
+    response = client.get("/outbox/?state=lost")
+    assert response.status_code == 400
+    assert response.content.startswith(b"state: expected one of composed, held, approved")
+    assert client.get("/outbox/?before=x").status_code == 400
+
+
+def test_the_pages_ask_a_constant_number_of_queries(
+    world: World, mail: OutgoingMail, client: Client, django_assert_num_queries: Any
+) -> None:
+    for number in range(5):
+        world.ingest(world.result(f"{number}" * 40, f"mm: {number}", id=f"n{number}"))
+    compose_due(world.settings, world.now)
+    with django_assert_num_queries(9):  # a state each, how many wait, and whether all is stopped
+        client.get("/outbox/")
+    with django_assert_num_queries(2):  # the mails, and how many wait
+        client.get("/outbox/?state=composed")
+    with django_assert_num_queries(3):  # the mail, its record, whom it did not reach
+        client.get(f"/outbox/{mail.pk}/")
+
+
+def test_the_command_tells_why_everybody_gets_it(mail: OutgoingMail) -> None:
+    out = io.StringIO()
+    call_command("outbox", "show", str(mail.pk), stdout=out)
+    shown = out.getvalue()
+    assert "Subject: [LKP] [mm] bbbbbbbbbb: -30.0% regression" in shown
+    assert "To    Dana Brook <dana@dev.example>  author" in shown
+    assert "Cc    perf-reports@lists.example.org  our own list" in shown
+    assert "out   Lee Park <lee@dev.example>  opted out: by mail" in shown
+    assert shown.index("Recipients:") > shown.index("Perfwork noticed")
+
+
+def test_a_faulty_mail_is_held_and_says_why(world: World, admin_client: Client) -> None:
+    result = world.result("b" * 40, "mm: a")
+    result["first_bad"]["date"] = "2019-01-01T00:00:00Z"
+    world.ingest(result)
+    compose_due(world.settings, world.now, approve_first=False)
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, mail.reason) == ("held", "the culprit is from 2019-01-01, older than 365 days")
+    assert "older than 365 days" in admin_client.get("/outbox/").content.decode()
+
+
+def test_why_a_mail_is_held_is_for_those_who_send(world: World, client: Client, db: None) -> None:
+    note = "550 5.1.1 left the company"
+    Correspondent.objects.create(address=DANA.email, mailing=Mailing.BOUNCING, since=world.now, note=note)
+    sha = world.commit("mm: x")
+    world.ingest(world.result(sha, "mm: x"))
+    compose_due(world.settings, world.later(), approve_first=False)
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, note in mail.reason) == ("held", True)
+    for path in ("/outbox/", f"/outbox/{mail.pk}/", f"/report/{sha}/"):
+        assert note not in client.get(path).content.decode(), path
+
+
+# --- Operators: what they see of mail that waits, failed or is in doubt, and what they can do about it ---
+
+S = OutgoingState
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    """Logged in, with the one permission that acting needs."""
+    user = User.objects.create_user("kim")
+    user.user_permissions.add(Permission.objects.get(codename="change_outgoingmail"))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def compose(world: World, number: int = 1, *, approve_first: bool = True) -> list[OutgoingMail]:
+    for each in range(number):
+        world.ingest(world.result(f"{each + 1:040x}", f"mm: {each}", id=f"n{each}"))
+    compose_due(world.settings, world.now, approve_first=approve_first)
+    return list(OutgoingMail.objects.order_by("pk"))
+
+
+def ask(client: Client, action: str, *mails: OutgoingMail) -> str:
+    """The page on which it is said what is about to happen."""
+    return client.get("/outbox/act/", {"verb": action, "id": [mail.pk for mail in mails]}).content.decode()
+
+
+def act(client: Client, action: str, *mails: OutgoingMail, reason: str = "") -> str:
+    data = {"verb": action, "id": [mail.pk for mail in mails], "reason": reason}
+    return client.post("/outbox/act/", data, follow=True).content.decode()
+
+
+def test_mail_is_approved_after_a_second_look(world: World, operator: Client, moody: tuple[Moody, Server]) -> None:
+    first, second, third = compose(world, 3)
+    page = operator.get("/outbox/").content.decode()
+    assert "Waiting for approval" in page
+    assert page.count('type="checkbox"') == 3
+    confirmation = ask(operator, "approve", first, second)
+    assert "Approve 2 mails?" in confirmation
+    assert "They are sent as soon as they are due." in confirmation
+    assert "dana@dev.example" in confirmation
+    assert [reloaded(mail).state for mail in (first, second)] == [S.COMPOSED] * 2  # asking changes nothing
+    outcome = act(operator, "approve", first, second, reason="numbers checked")
+    assert "2 mails approved." in outcome
+    assert [reloaded(mail).state for mail in (first, second, third)] == [S.APPROVED, S.APPROVED, S.COMPOSED]
+    assert first.transitions.last().by == "kim"  # type: ignore[union-attr]
+    assert first.transitions.last().words == "numbers checked"  # type: ignore[union-attr]
+    send(moody[1])
+    assert "sent" in operator.get(f"/outbox/{first.pk}/").content.decode()
+    assert states_of(first) == ["composed", "approved", "sending", "sent"]
+    late = act(operator, "cancel", first)
+    assert "0 mails cancelled; 1 not changed" in late
+    assert reloaded(first).state == S.SENT
+
+
+def test_what_a_server_said_of_a_failed_mail_is_shown_and_it_is_sent_again(
+    world: World, operator: Client, moody: tuple[Moody, Server]
+) -> None:
+    (mail,) = compose(world, approve_first=False)
+    moody[0].answer = "554 5.7.1 <b>we</b> do not like it"
+    send(moody[1])
+    page = operator.get("/outbox/").content.decode()
+    assert "554 5.7.1 &lt;b&gt;we&lt;/b&gt; do not like it" in page
+    assert "A server rejected these, with this error." in page
+    moody[0].answer = "250 fine"
+    assert "may see it twice" in ask(operator, "resend", mail)
+    assert "1 mail queued again." in act(operator, "resend", mail)
+    send(moody[1])
+    assert reloaded(mail).state == S.SENT
+
+
+def test_of_a_doubt_it_is_said_what_is_known(world: World, operator: Client, moody: tuple[Moody, Server]) -> None:
+    (mail,) = compose(world, approve_first=False)
+    moody[0].vanish = True
+    send(moody[1])
+    assert "No archive that could hold a copy is configured" in operator.get("/outbox/").content.decode()
+    Archive.objects.create(path="/srv/lore/perf", read_at=timezone.now(), newest_at=timezone.now())
+    Archive.objects.create(path="/srv/lore/broken", error="no such file")
+    for page in (operator.get("/outbox/"), operator.get(f"/outbox/{mail.pk}/")):
+        text = page.content.decode()
+        assert "the connection broke after the last dot" in text
+        assert "/srv/lore/perf</code> last read" in text
+        assert "can't be read: no such file" in text
+    assert "Transmission was about to complete at" in operator.get(f"/outbox/{mail.pk}/").content.decode()
+    assert "These may already have been sent" in ask(operator, "resend", mail)
+
+
+def test_a_stop_is_one_click_and_says_who_and_why(
+    world: World, operator: Client, client: Client, moody: tuple[Moody, Server]
+) -> None:
+    compose(world, approve_first=False)
+    operator.post("/outbox/stop/", {"do": "stop", "reason": "wrong <numbers>"})
+    page = client.get("/outbox/").content.decode()
+    assert "All sending is stopped" in page
+    assert "by kim: wrong &lt;numbers&gt;" in page
+    assert send(moody[1]) == {}
+    operator.post("/outbox/stop/", {"do": "go"})
+    assert "All sending is stopped" not in client.get("/outbox/").content.decode()
+    assert SendingStop.objects.get().ended_by == "kim"
+    assert sum(send(moody[1]).values()) == 1
+
+
+def test_who_may_not_act_does_not(world: World, client: Client, operator: Client) -> None:
+    (mail,) = compose(world)
+    nobody = Client()
+    nobody.force_login(User.objects.create_user("lee"))
+    for action, path in (("approve", "/outbox/act/"), ("stop", "/outbox/stop/")):
+        data = {"verb": action, "id": mail.pk, "do": "stop"}
+        assert client.post(path, data).status_code == 302  # to the log-in
+        assert nobody.post(path, data).status_code == 403
+    assert Client(enforce_csrf_checks=True).post("/outbox/stop/", {"do": "stop"}).status_code == 403
+    assert reloaded(mail).state == S.COMPOSED
+    assert mail_transitions.stopped() is None
+    page = client.get("/outbox/").content.decode()
+    assert "checkbox" not in page
+    assert "Sign in</a> to act on mail" in page
+
+
+def test_odd_requests_are_refused_in_a_line(world: World, operator: Client) -> None:
+    (mail,) = compose(world)
+    for path, data, words in (
+        ("/outbox/act/", {"verb": "destroy", "id": mail.pk}, b"verb: expected one of approve, hold, cancel, resend"),
+        ("/outbox/act/", {"verb": "hold", "id": "x"}, b"id: expected a number; found 'x'"),
+        ("/outbox/stop/", {"do": "what"}, b"do: expected stop or go; found 'what'"),
+    ):
+        answer = operator.post(path, data)
+        assert answer.status_code == 400
+        assert answer.content.startswith(words)
+    assert operator.get("/outbox/stop/").status_code == 405
+    assert "This action does not apply to any selected mail" in ask(operator, "approve")
+
+
+def test_what_is_about_to_be_composed_again_is_not_approved(world: World, operator: Client) -> None:
+    (mail,) = compose(world)
+    OutgoingMail.objects.update(stale=True)
+    assert "were or will be recomposed" in ask(operator, "approve", mail)
+    assert "0 mails approved; 1 not changed" in act(operator, "approve", mail)
+
+
+def test_operators_see_who_gets_no_mail(world: World, operator: Client, client: Client) -> None:
+    words = "2026-11-21: 550 5.1.1 nobody"
+    Correspondent.objects.create(address="p@dev.example", mailing=Mailing.BOUNCING, note=words, since=world.now)
+    assert words in operator.get("/outbox/").content.decode()
+    assert "p@dev.example" not in client.get("/outbox/").content.decode()
+
+
+def test_a_long_outbox_costs_no_more(world: World, operator: Client, django_assert_max_num_queries: Any) -> None:
+    compose(world, 25)
+    with django_assert_max_num_queries(15):  # one of them for the header, now and then
+        page = operator.get("/outbox/").content.decode()
+    assert page.count('type="checkbox"') == 20
+    assert "?state=composed" in page
+
+
+# --- Mail at its edges: reports that change while their mail is composed or waits, limits, bounces, wrong settings
+# ---
+
+
+def waiting(world: World, sha: str = "b" * 40) -> OutgoingMail:
+    """An approved mail that nobody has."""
+    world.ingest(world.result(sha, f"mm: {sha[:2]}"))
+    compose_due(world.settings, world.now, approve_first=False)
+    return OutgoingMail.objects.get(report__culprit__sha=sha)
+
+
+def say(world: World, kind: EventKind) -> None:
+    report = Report.objects.get()
+    event = EventData(key=f"{kind}:x", kind=kind, occurred_at=world.now, actor="toni")
+    event_log.record([event_log.event_row(report, event, world.now)])
+
+
+@pytest.mark.django_db
+def test_a_report_that_is_invalid_does_not_leave_after_a_first_try_that_failed(world: World) -> None:
+    mail = waiting(world)
+    [claimed] = mail_transitions.claim([mail.pk], world.now, timedelta(minutes=5), "worker 1")
+    mail_transitions.retry_later(claimed, world.now, "no route to host", "worker 1", no_server=True)
+    say(world, EventKind.INVALID)
+    compose_due(world.settings, world.later(), approve_first=False)
+    assert OutgoingMail.objects.get().state == S.HELD
+
+
+@pytest.mark.django_db
+def test_what_left_though_it_was_invalid_is_withdrawn(world: World) -> None:
+    mail = waiting(world)
+    say(world, EventKind.INVALID)
+    mail_transitions.mark_sent(mail.message_id, world.later(), world.now)
+    assert compose_follow_ups(world.settings, world.later(2), approve_first=False) == 1
+
+
+@pytest.mark.django_db
+def test_a_report_that_changes_while_its_mail_is_composed_is_composed_in_the_next_round(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.ingest(world.result("b" * 40, "mm: a"))
+    compose = composer.compose
+
+    def meanwhile(*arguments: object) -> object:
+        say(world, EventKind.INVALID)
+        return compose(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(composer, "compose", meanwhile)
+    compose_due(world.settings, world.now, approve_first=False)
+    assert not OutgoingMail.objects.exists()
+
+
+@pytest.mark.django_db
+def test_subscriptions_take_no_report_its_place(world: World) -> None:
+    mail = waiting(world)
+    calendar = MailCalendar(Policy(per_author=1), world.now)
+    assert calendar.due([], DANA.email) is not None
+    OutgoingMail.objects.filter(pk=mail.pk).update(purpose=f"{Purpose.SUBSCRIPTION}1", report=None)
+    assert MailCalendar(Policy(per_author=1), world.now).due([], DANA.email) is None
+
+
+@pytest.mark.django_db
+def test_a_bounce_is_of_one_address_and_an_opt_out_of_a_person(world: World) -> None:
+    aliases = read_mailmap("Dana Brook <dana@dev.example> <dana@old.example>\n")
+    row = Correspondent.objects.create(address="dana@old.example", mailing=Mailing.BOUNCING, since=world.now)
+    assert set(excluded_addresses(aliases)) == {"dana@old.example"}
+    Correspondent.objects.filter(pk=row.pk).update(mailing=Mailing.OPTED_OUT)
+    assert set(excluded_addresses(aliases)) == {"dana@old.example", "dana@dev.example"}
+
+
+@pytest.mark.django_db
+def test_a_mail_that_waits_for_its_turn_keeps_no_other(world: World) -> None:
+    limited = Rates(own={"@slow.example": 1.0})
+    for number in range(1, 4):
+        waiting(world, f"{number}" * 40)
+    slow = OutgoingMail.objects.order_by("pk")[:2]
+    for mail in slow:
+        OutgoingMail.objects.filter(pk=mail.pk).update(recipients=["a@slow.example"])
+    minute = timedelta(minutes=5)
+    first = claim_due(world.now, minute, 1, "w", limited)
+    second = claim_due(world.now, minute, 1, "w", limited)
+    assert [mail.pk for mail in (*first, *second)] == [slow[0].pk, OutgoingMail.objects.latest("pk").pk]
+
+
+@pytest.mark.django_db
+def test_what_no_archive_can_show_is_left_to_a_person(world: World) -> None:
+    mail = waiting(world)
+    [claimed] = mail_transitions.claim([mail.pk], world.now, timedelta(minutes=5), "w")
+    mail_transitions.begin_data(claimed, world.now)
+    mail_transitions.mark_in_doubt(claimed, world.now, "lost after the last dot", "w")
+    later = world.now + timedelta(days=2)
+    Archive.objects.create(path=str(world.inbox.path), read_at=later)
+    OutgoingMail.objects.update(settled=OutgoingMail.objects.get().lists)  # the list has it: only Dana waits
+    assert resolve(RecoveryPolicy(resend=True), later) == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("code", ["530 5.7.0 Must issue a STARTTLS command first", "535 5.7.8 bad password"])
+def test_a_server_that_is_set_wrongly_fails_no_mail(world: World, moody: tuple[Moody, Server], code: str) -> None:
+    first, second = waiting(world, "b" * 40), waiting(world, "c" * 40)
+    moody[0].mail = code
+    send(moody[1])
+    assert states_of(first) == ["approved", "sending", "approved"]
+    assert OutgoingMail.objects.get(pk=second.pk).state == S.APPROVED
+
+
+@pytest.mark.django_db
+def test_an_entry_that_another_worker_took_ends_nothing(
+    world: World, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop = world.directory / "drop"
+    drop.mkdir()
+    (drop / "a.log").write_text("git bisect start\n")
+    (drop / "b.json").write_text("{}")
+
+    def taken(entry: object) -> bool:
+        (drop / "a.log").unlink(missing_ok=True)
+        return True
+
+    monkeypatch.setattr("bot.results.intake._is_settled", taken)
+    assert take_dropped(drop, [], world.now) == 0
+    assert [each.name for each in sorted((drop / "refused").iterdir())] == ["b.json", "b.json.reason"]
+
+
+# --- Mail that waits in the outbox is checked again before it is sent ---
 
 ONE_A_DAY = ComposeConfig(policy=Policy(per_author=1))
 
@@ -83,7 +483,7 @@ def test_what_a_person_holds_is_let_go_by_a_person_alone(world: World) -> None:
     culprits(world)
     compose_due(world.settings, world.later())
     mail = OutgoingMail.objects.get()
-    assert act(mail, "hold")
+    assert outbox_act(mail, "hold")
     for held in ("we wait for something", ""):
         Report.objects.update(held=held)
         OutgoingMail.objects.update(stale=True)
@@ -171,7 +571,7 @@ def test_what_a_person_let_go_is_not_held_again(world: World) -> None:
     by_itself(world, config)
     mail = OutgoingMail.objects.get()
     before = bytes(mail.raw)
-    assert act(mail, "approve")
+    assert outbox_act(mail, "approve")
     Correspondent.objects.create(address="x@dev.example", mailing=Mailing.BOUNCING, since=world.later())
     drop(world, mail.report)
     by_itself(world, config)
@@ -196,7 +596,7 @@ def test_a_hold_by_hand_outlasts_the_quiet_time(world: World) -> None:
     event_log.record([event_log.event_row(Report.objects.get(), event, world.now)])
     by_itself(world)
     mail = OutgoingMail.objects.get()
-    assert act(mail, "hold")
+    assert outbox_act(mail, "hold")
     world.later(24 * 9)
     by_itself(world)
     mail.refresh_from_db()
@@ -209,7 +609,7 @@ def test_what_a_server_may_have_seen_keeps_its_bytes(world: World) -> None:
     mail = OutgoingMail.objects.get()
     (mail,) = claim(world.now)
     mail_transitions.mark_in_doubt(mail, world.now, "gone", "worker")
-    assert act(mail, "resend")
+    assert outbox_act(mail, "resend")
     OutgoingMail.objects.update(stale=True, decided_by_person=False)
     world.later(24)
     by_itself(world)

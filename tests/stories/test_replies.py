@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-import pytest
-from django.test import Client
+import email
+import re
+from datetime import datetime, timedelta
+from email.policy import default
+from pathlib import Path
 
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bot.archives.batch import ReadTally
+from bot.archives.reader import read_source
+from bot.archives.sources import open_sources
+from bot.compose.mail import to_bytes
+from bot.mail.addresses import Address
+from bot.mail.message import is_address, parse
+from bot.mail.settings import BotSettings
+from bot.notifications.command_answer import answer_to, approve_answers
 from bot.notifications.report import compose_due
-from tests.world import DANA, DIFF, LEE, World, message_id, state, status_text
-from tracker.models import Decision, Event, Message, OutgoingMail, RawMessage, Report, Suggestion
+from bot.replies.reading import read as reading_read
+from bot.results.curves import extend_curves
+from tests.bot.robot_reports.test_report import INVENTED
+from tests.support.world import DANA, DIFF, LEE, START, World, message_id, state, status_text
+from tracker.models import Curve, Decision, Event, Finding, Message, OutgoingMail, RawMessage, Report, Suggestion
 from tracker.services import report_actions
+from tracker.services.curves import load
+from tracker.services.mail_transitions import mark_sent
+
+# --- From the bytes of a mail to the text in the triage table ---
 
 THIRD = type(LEE)("Kim Stranger", "kim@elsewhere.example")
 
@@ -195,3 +219,304 @@ def test_the_pages_show_the_sentence_and_its_evidence(world: World, client: Clie
     assert report.culprit.sha[:12] in page
     assert client.get(f"/report/{report.tag}/").status_code == 200
     assert '<a href="/v9.1/">v9.1</a>' in client.get("/").content.decode()
+
+
+# --- A command that failed gets one short reply; no other mail does ---
+
+BAD = "#lkp fixx: mm: a\n#lkp dup\n"
+
+
+@pytest.fixture
+def answers_world(tmp_path: Path, bot_settings: BotSettings) -> World:
+    return World(tmp_path, bot_settings)
+
+
+def answers() -> list[OutgoingMail]:
+    return list(OutgoingMail.objects.filter(purpose__startswith="answer ").order_by("pk"))
+
+
+@pytest.mark.django_db
+def test_the_answer_quotes_the_line_and_says_why(answers_world: World) -> None:
+    report = answers_world.report()
+    answers_world.post(DANA, f"Hi,\n\n{BAD}", to=message_id(report), message_id="bad@dev.example")
+    answers_world.read()
+    (row,) = answers()
+    mail = email.message_from_bytes(bytes(row.raw), policy=default)
+    assert (mail["Auto-Submitted"], mail["In-Reply-To"]) == ("auto-replied", "<bad@dev.example>")
+    assert mail["To"].addresses[0].addr_spec == DANA.email
+    body = mail.get_content()
+    assert "> #lkp fixx: mm: a" in body
+    assert "Line 3: unknown command 'fixx'." in body
+    assert "> #lkp dup" in body
+    assert max(map(len, body.splitlines())) <= 78
+    assert row.state == "composed"
+    assert approve_answers(answers_world.now) == 1
+
+
+@pytest.mark.django_db
+def test_sent_it_is_no_news_of_the_report(answers_world: World) -> None:
+    report = answers_world.report()
+    answers_world.post(DANA, BAD, to=message_id(report))
+    answers_world.read()
+    before = list(report.events.values_list("key", flat=True))
+    assert mark_sent(answers()[0].message_id, answers_world.now, answers_world.now)
+    assert list(report.events.values_list("key", flat=True)) == before
+    answers_world.inbox.add(bytes(answers()[0].raw))
+    answers_world.read()  # our own answer, back from the list: filed, not answered
+    assert len(answers()) == 1
+
+
+@pytest.mark.django_db
+def test_one_an_hour_to_a_person_and_never_twice_for_a_mail(answers_world: World) -> None:
+    report = answers_world.report()
+    answers_world.post(DANA, BAD, to=message_id(report))
+    answers_world.read()
+    answers_world.now -= timedelta(minutes=110)  # each step of this world is an hour
+    answers_world.post(DANA, BAD, to=message_id(report))
+    answers_world.read()
+    assert len(answers()) == 1
+    answers_world.post(Address("Lee Park", "lee@dev.example"), BAD, to=message_id(report))
+    answers_world.read()
+    assert len(answers()) == 2
+    answers_world.later(2)
+    answers_world.post(DANA, BAD, to=message_id(report))
+    answers_world.read()
+    answers_world.read()
+    assert len(answers()) == 3
+
+
+@pytest.mark.django_db
+@pytest.mark.slow
+def test_two_writers_of_one_reading_are_answered_and_many_are_not(answers_world: World) -> None:
+    report = answers_world.report()
+    for number in range(15):
+        answers_world.post(Address("", f"w{number}@dev.example"), BAD, to=message_id(report))
+    answers_world.read()
+    assert len(answers()) == 10
+    assert len({row.message_id for row in answers()}) == 10
+
+
+@pytest.mark.django_db
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("author", "headers"),
+    [
+        (DANA, {"Auto_Submitted": "auto-replied"}),
+        (DANA, {"Precedence": "auto_reply"}),
+        (Address("", "mailer-daemon@dev.example"), {}),
+        (Address("tip-bot2", "tip-bot2@dev.example"), {}),
+        (Address("", "linux-mm-owner@dev.example"), {}),
+        (Address("", "noreply@dev.example"), {}),
+    ],
+)
+def test_robots_bounces_and_absences_are_never_answered(
+    answers_world: World, author: Address, headers: dict[str, str]
+) -> None:
+    report = answers_world.report()
+    answers_world.post(author, BAD, to=message_id(report), **headers)
+    answers_world.read()
+    assert answers() == []
+
+
+@pytest.mark.django_db
+def test_ourselves_we_never_answer(answers_world: World) -> None:
+    report = answers_world.report()
+    answers_world.post(Address("Bot", answers_world.settings.address.upper()), BAD, to=message_id(report))
+    answers_world.read()
+    assert answers() == []
+
+
+@pytest.mark.django_db
+def test_old_mail_is_not_answered(answers_world: World) -> None:
+    report = answers_world.report()
+    answers_world.post(DANA, BAD, to=message_id(report))
+    answers_world.later(24 * 10)  # the archive is read ten days after
+    answers_world.read()
+    assert answers() == []
+
+
+@pytest.mark.django_db
+def test_a_good_command_is_not_answered(answers_world: World) -> None:
+    report = answers_world.report()
+    answers_world.post(DANA, "#lkp note: looking\n#regzbot poke\n", to=message_id(report))
+    answers_world.read()
+    assert answers() == []
+
+
+@pytest.mark.django_db
+@given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=200))
+def test_nothing_of_a_mail_breaks_out_of_its_place_in_the_answer(name: str, subject: str, words: str) -> None:
+    bot = BotSettings(address="perfbot@bot.example.org")
+    words = words.replace("\n", " ")
+    raw = f"From: {name} <dana@dev.example>\nMessage-ID: <a@b>\nSubject: {subject}\n\n#lkp {words}\n"
+    reading = reading_read(parse(raw.encode("utf-8", "replace")), bot)
+    assume(is_address(reading.mail.author.email))  # others are not answered
+    made = to_bytes(answer_to(reading, "7d3e91c0a45b28f6", "7d3e91c0a45b28f6", bot, START))
+    mail = email.message_from_bytes(made, policy=default)
+    assert set(mail.keys()) <= {
+        *("Message-ID", "Date", "From", "Reply-To", "To", "Subject", "In-Reply-To", "References", "Auto-Submitted"),
+        *("X-Perfwork-Report", "Content-Type", "Content-Transfer-Encoding", "MIME-Version", "List-Unsubscribe"),
+    }
+
+
+# --- The robot's reports: from the bytes of a mail to what a release manager sees ---
+
+SHA = "3b1f0c9d2e440000000000000000000000000000"
+DOUBTFUL = INVENTED.replace("[mm/vmscan]  3b1f0c9d2e:", "[mm/vmscan]  77770c9d2e:")
+# The same culprit, reported again by another test, eight days later.
+AGAIN = INVENTED.replace("202603110412.3b1f0c9d-lkp", "202603190412.3b1f0c9d-lkp").replace(
+    "vm-scan.ops_per_sec", "vm-scan.faults_per_sec"
+)
+
+
+@pytest.fixture
+def robots(bot_settings: BotSettings) -> BotSettings:
+    return BotSettings(address=bot_settings.address, robots=frozenset({"lkp@intel.com"}), trust_policy="open")
+
+
+def read(folder: Path, settings: BotSettings, now: datetime, *mails: str) -> ReadTally:
+    tally = ReadTally()
+    for mail in mails:
+        file = folder / f"{len(list(folder.iterdir()))}.eml"
+        file.write_bytes(mail.encode("latin-1"))
+        (source,) = open_sources(str(file))
+        tally += read_source(source, settings, now)
+    return tally
+
+
+def shown(client: Client) -> list[str]:
+    """The culprits in the tables of all releases that the front page leads to."""
+    releases = re.findall(r'href="(/v[\d.]+/)"', client.get("/").content.decode())
+    pages = (client.get(release).content.decode() for release in releases)
+    return sorted({sha for page in pages for sha in re.findall(r'href="/report/(\w+)/"', page)})
+
+
+@pytest.mark.django_db
+def test_whom_the_robot_wrote_to_is_the_author(
+    tmp_path: Path, robots: BotSettings, now: datetime, client: Client
+) -> None:
+    read(tmp_path, robots, now, INVENTED)
+    assert "Dana Brook &lt;dana@dev.example&gt;" in client.get(f"/report/{SHA}/").content.decode()
+    assert SHA in client.get("/author/dana@dev.example/").content.decode()
+    assert Report.objects.get().author == "dana@dev.example"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_first_of_two_reports_names_the_author(
+    tmp_path: Path, robots: BotSettings, now: datetime, turned: bool
+) -> None:
+    dated = [(INVENTED, "Wed, 11 Mar 2026 04:12:00 +0800"), (AGAIN, "Thu, 19 Mar 2026 04:12:00 +0800")]
+    first, second = (mail.replace("\nSubject:", f"\nDate: {date}\nSubject:", 1) for mail, date in dated)
+    mails = [first, second.replace("Dana Brook <dana@dev.example>", "Lee Park <lee@dev.example>")]
+    read(tmp_path, robots, now, *(reversed(mails) if turned else mails))
+    assert Report.objects.get().author == "dana@dev.example"
+
+
+@pytest.mark.django_db
+def test_a_list_is_no_author(tmp_path: Path, robots: BotSettings, now: datetime) -> None:
+    read(tmp_path, robots, now, INVENTED.replace("Dana Brook <dana@dev.example>", "<linux-mm@kvack.org>"))
+    assert Report.objects.get().author == ""
+
+
+@pytest.mark.django_db
+def test_a_doubtful_report_waits_for_the_operator(
+    tmp_path: Path, robots: BotSettings, now: datetime, client: Client
+) -> None:
+    tally = read(tmp_path, robots, now, DOUBTFUL)
+    assert (tally.reports, tally.quarantined) == (1, 0)
+    assert shown(client) == []
+    page = client.get(f"/report/{SHA}/").content.decode()
+    assert "held" in page
+    assert "the subject names 77770c9d2e" in page
+    waiting = Suggestion.objects.filter(kind="reported").get()
+    assert report_actions.decide(waiting, Decision.ACCEPTED, "olga", now)
+    report = Report.objects.get()
+    assert (report.state, report.reported_at) == ("no_response", waiting.occurred_at)
+    assert shown(client) == [SHA]
+    assert "held" not in client.get(f"/report/{SHA}/").content.decode()
+
+
+@pytest.mark.django_db
+def test_a_clear_report_frees_what_a_doubtful_one_held(tmp_path: Path, robots: BotSettings, now: datetime) -> None:
+    read(tmp_path, robots, now, DOUBTFUL.replace("-12.4%", "-99.9%"), AGAIN)
+    report = Report.objects.get()
+    assert report.held == ""
+    assert report.reported_at
+    # The doubtful numbers are gone, though the mail and its tables stay.
+    heads = Finding.objects.filter(report=report, headline=True)
+    assert [(each.metric.name, each.change_pct) for each in heads] == [("vm-scan.faults_per_sec", -12.4)]
+    assert report.messages.count() == 2
+
+
+@pytest.mark.django_db
+def test_a_doubtful_report_adds_no_numbers_to_a_clear_one(tmp_path: Path, robots: BotSettings, now: datetime) -> None:
+    read(tmp_path, robots, now, INVENTED, AGAIN.replace("[mm/vmscan]  3b1f0c9d2e:", "[mm/vmscan]  77770c9d2e:"))
+    report = Report.objects.get()
+    assert report.held == ""
+    assert not Finding.objects.filter(report=report, metric__name="vm-scan.faults_per_sec").exists()
+    assert report.messages.count() == 2
+
+
+@pytest.mark.django_db
+def test_a_culprit_that_is_reported_twice_is_one_report(
+    tmp_path: Path, robots: BotSettings, now: datetime, client: Client
+) -> None:
+    tally = read(tmp_path, robots, now, INVENTED, AGAIN)
+    assert (tally.reports, tally.repeated) == (2, 1)
+    report = Report.objects.get()
+    assert [event.message_id for event in report.events.filter(kind="reported").order_by("pk")] == [
+        "202603110412.3b1f0c9d-lkp@intel.com",
+        "202603190412.3b1f0c9d-lkp@intel.com",
+    ]
+    findings = {each.metric.name: each for each in report.findings.select_related("metric")}
+    assert findings.keys() == {"vm-scan.ops_per_sec", "vm-scan.faults_per_sec", "fs-create.files_per_sec"}
+    assert [name for name, each in findings.items() if each.headline] == ["vm-scan.ops_per_sec"]
+    page = client.get(f"/report/{SHA}/").content.decode()
+    assert "vm-scan.faults_per_sec" in page
+    assert "778,685" in page or "778685" in page
+
+
+@pytest.mark.django_db
+def test_what_a_mail_prints_is_on_curves(tmp_path: Path, robots: BotSettings, now: datetime, client: Client) -> None:
+    """Its means stand beside the lab's own samples, each once however often it is read."""
+    read(tmp_path, robots, now, INVENTED)
+    extend_curves(now)
+    finding = Finding.objects.select_related("report__culprit", "parent").get(headline=True)
+    where = {"metric": finding.metric, "scenario": finding.scenario, "machine": finding.machine}
+    curve = Curve.objects.get(**where)
+    assert finding.parent is not None
+    assert [(each.build, each.samples) for each in load(curve)] == [
+        (finding.parent.sha, (finding.old_mean,)),
+        (finding.report.culprit.sha, (finding.new_mean,)),
+    ]
+    Finding.objects.update(on_curves=False)
+    extend_curves(now)
+    assert Curve.objects.get(**where).points == 2
+    assert f'href="/curve/{curve.pk}/"' in client.get(f"/metric/{finding.metric.name}/").content.decode()
+
+
+# --- `export fixes SHA`: the tags for the commit message of a fix, by which the report is found and closed again ---
+
+
+def test_the_tags_close_the_report(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    report = world.report("mm: scan more")
+    call_command("export", "fixes", report.culprit.sha[:10])
+    tags = capsys.readouterr().out.strip().splitlines()
+    assert tags[0] == f'Fixes: {report.culprit.sha[:12]} ("mm: scan more")'
+    assert tags[1].startswith("Reported-by: Perfwork <perfbot+")
+    assert tags[2] == f"Closes: https://lore.kernel.org/r/{message_id(report)}"
+    world.post(DANA, "\n".join(["Scan less.", "", *tags, "---", world_diff()]), subject="[PATCH] mm: scan less")
+    world.read()
+    assert state(report) == "fix_proposed"
+
+
+def world_diff() -> str:
+    return "diff --git a/mm/a.c b/mm/a.c\n--- a/mm/a.c\n+++ b/mm/a.c\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+@pytest.mark.parametrize("sha", ["", "abc", "f" * 12, "not-a-sha"])
+def test_what_names_no_report(world: World, sha: str) -> None:
+    world.report("mm: scan more")
+    with pytest.raises(CommandError, match="expected 7 digits or more"):
+        call_command("export", "fixes", sha)

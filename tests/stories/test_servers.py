@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,16 +24,27 @@ from django.test import Client
 from django.utils import timezone
 
 from bot.archives.public_inbox import clone_following, next_epoch
-from bot.archives.reader import MirrorPatience, read_mirror
+from bot.archives.reader import MirrorPatience, read_mirror, read_source
+from bot.archives.sources import open_sources
 from bot.demo import DemoInbox, serve
 from bot.errors import Busy
 from bot.git import repository
 from bot.leases import acquire
 from bot.mail.settings import BotSettings
+from bot.notifications.report import compose_due
+from bot.outbox.sender import SentFolder
+from bot.outbox.transports import SendStatus, Server
 from tests.conftest import ROOT
-from tests.databases import migrated
-from tests.mail_server import free_port
-from tracker.models import Archive, Mirror
+from tests.stories.test_it_runs_by_itself import free_port as unused_port
+from tests.support import servers
+from tests.support.databases import migrated
+from tests.support.needs import need
+from tests.support.outbox import reloaded, send
+from tests.support.servers import free_port
+from tests.support.world import DANA, World, status_text
+from tracker.models import Archive, Correspondent, DeliveryFailure, Mailing, Mirror, OutgoingMail, OutgoingState
+
+# --- A list server that takes the call and says no word: nothing else waits for it, and everybody sees it ---
 
 PERIOD = 5.0  # seconds between two beats
 PATIENCE = MirrorPatience(1.0, timedelta(minutes=5), timedelta(minutes=10))
@@ -226,3 +240,216 @@ def test_a_server_that_hangs_takes_ever_less_of_the_time() -> None:
     assert [patience.fetching(failures) for failures in (0, 1, 4, 99)] == [60, 120, 900, 900]
     waits = [patience.waiting(failures) / timedelta(minutes=1) for failures in (0, 1, 2, 3, 99)]
     assert waits == [10, 10, 20, 40, 320]
+
+
+# --- Mail through real servers: Postfix delivers and bounces, RabbitMQ carries tasks, Dovecot stores sent mail ---
+# `.ci/run` installs them; if one is missing, its test is skipped with a message.
+
+# --- Postfix ---
+
+
+@pytest.fixture
+def mta() -> Iterator[servers.Postfix]:
+    need("postfix", "root")
+    with servers.running() as server:
+        yield server
+
+
+@pytest.mark.slow
+def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: servers.Postfix) -> None:
+    """To Dana and the list into Maildirs; Lee's address is dead, which Postfix finds out after it took the mail."""
+    result = world.result("b" * 40, "mm: größer ± 3")
+    result["first_bad"]["trailers"] = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
+    world.ingest(result)
+    compose_due(world.settings, world.now, approve_first=False)
+    mail = OutgoingMail.objects.get()
+    assert send(Server("127.0.0.1", mta.port, timeout=10)) == {SendStatus.SENT: 1}
+    assert "queued as" in mail.transitions.last().words  # type: ignore[union-attr]
+    (delivered,) = mta.wait("dana")
+    (listed,) = mta.wait("list")
+    assert f"Return-Path: <{mail.sender}>".encode() in delivered
+    body = bytes(mail.raw).replace(b"\r\n", b"\n").partition(b"\n\n")[2]
+    assert delivered.partition(b"\n\n")[2] == body == listed.partition(b"\n\n")[2]
+
+    (returned,) = mta.wait("bot")
+    world.inbox.add(returned)
+    world.read()
+    failure = DeliveryFailure.objects.get()
+    assert (failure.address, failure.by, failure.dead) == ("lee@dev.example", "bounce", True)
+    assert "unknown user" in failure.words
+    assert Correspondent.objects.get(address="lee@dev.example").mailing == Mailing.BOUNCING
+    assert status_text(mail.report) == "no response from author yet"
+    assert len(mta.mails("dana")) == len(mta.mails("list")) == 1
+
+
+# --- RabbitMQ ---
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_an_approved_mail_leaves_through_postfix_while_list_servers_hang(tmp_path: Path, rabbitmq: str) -> None:
+    hang_for_all(tmp_path, rabbitmq)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_nudges_over_rabbitmq_and_a_worker_that_is_killed(tmp_path: Path, rabbitmq: str) -> None:
+    """The crash of tests/crash, short, over this broker: nothing lost, nothing twice."""
+    arguments = ("--mails", "60", "--kills", "6", "--broker", rabbitmq)
+    command = [sys.executable, "-m", "tests.crash.run", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    figures = json.loads(done.stdout)
+    assert figures["broker"] == "amqp"
+    assert figures["kills"] >= 3
+    assert [figures[name] for name in ("lost", "twice_unasked", "other_bytes", "unrecorded")] == [0, 0, 0, 0]
+
+
+# --- Dovecot ---
+
+DOVECOT = """\
+base_dir = {place}/run
+state_dir = {place}/state
+log_path = {place}/log
+protocols = imap
+listen = 127.0.0.1
+ssl = no
+disable_plaintext_auth = no
+default_internal_user = nobody
+default_internal_group = nogroup
+default_login_user = nobody
+mail_location = maildir:{place}/mail/%u
+first_valid_uid = 1
+passdb {{
+  driver = static
+  args = password=secret
+}}
+userdb {{
+  driver = static
+  args = uid=65534 gid=65534 home={place}/mail/%u
+}}
+service imap-login {{
+  chroot =
+  inet_listener imap {{
+    port = {port}
+  }}
+  inet_listener imaps {{
+    port = 0
+  }}
+}}
+namespace inbox {{
+  inbox = yes
+  mailbox Sent {{
+    auto = create
+  }}
+}}
+"""
+
+
+@pytest.fixture
+def mailbox() -> Iterator[str]:
+    """The Sent folder of a mailbox on a real IMAP server."""
+    need("dovecot", "root")
+    directory, port = Path(tempfile.mkdtemp(prefix="dovecot-")), free_port()
+    directory.chmod(0o755)
+    for each in ("mail", "run", "state"):
+        (directory / each).mkdir()
+    os.chown(directory / "mail", 65534, 65534)
+    (directory / "dovecot.conf").write_text(DOVECOT.format(place=directory, port=port))
+    server = subprocess.Popen(["/usr/sbin/dovecot", "-F", "-c", str(directory / "dovecot.conf")])
+    until = time.monotonic() + 20
+    while not (directory / "log").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    yield f"imap://perfbot:secret@127.0.0.1:{port}/Sent"
+    server.terminate()
+    server.wait(20)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.mark.slow
+def test_a_copy_in_the_sent_folder_tells_what_went_out(world: World, tmp_path: Path, mailbox: str) -> None:
+    """Sent, and kept there; then a backup of the database is restored, in which the mail only waits."""
+    from urllib.parse import urlsplit
+
+    world.ingest(world.result("b" * 40, "mm: größer ± 3"))
+    compose_due(world.settings, world.now, approve_first=False)
+    mail = OutgoingMail.objects.get()
+    catcher = serve(DemoInbox(tmp_path / "list"), free_port())
+    try:
+        server = Server("127.0.0.1", catcher.port, timeout=5)
+        assert send(server, sent_folder=SentFolder(urlsplit(mailbox))) == {SendStatus.SENT: 1}
+        mail.transitions.exclude(became=OutgoingState.APPROVED).delete()
+        mail.save()  # as it was
+        (source,) = open_sources(mailbox)
+        assert read_source(source, world.settings, timezone.now()).seen == 1
+        assert reloaded(mail).state == OutgoingState.SENT
+        assert send(server) == {}
+        assert len(catcher.handler.received) == 1
+    finally:
+        catcher.stop()
+
+
+@pytest.mark.slow
+def test_a_sent_folder_that_is_not_there_is_no_mails_trouble(world: World, tmp_path: Path) -> None:
+    from urllib.parse import urlsplit
+
+    world.ingest(world.result("b" * 40, "mm: a"))
+    compose_due(world.settings, world.now, approve_first=False)
+    catcher = serve(DemoInbox(tmp_path / "list"), free_port())
+    try:
+        nowhere = SentFolder(urlsplit(f"imap://u:p@127.0.0.1:{free_port()}/Sent"))
+        assert send(Server("127.0.0.1", catcher.port), sent_folder=nowhere) == {SendStatus.SENT: 1}
+    finally:
+        catcher.stop()
+    assert DANA.email in OutgoingMail.objects.get(state="sent").recipients
+
+
+# --- The same tasks over another broker: Redis, from a wheel, on a Unix socket ---
+
+NUDGE = "from bot.tasks import send_mail; send_mail.delay()"
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_an_enqueued_task_over_redis_sends_the_mail(tmp_path: Path, redis: str) -> None:
+    catcher = serve(DemoInbox(tmp_path / "inbox"), unused_port())
+    env = {
+        **os.environ,
+        "PERFWORK_VAR": str(tmp_path / "var"),
+        "EMAIL_URL": f"smtp://127.0.0.1:{catcher.port}",
+        "PERFWORK_APPROVE_FIRST": "off",
+        "CELERY_BROKER_URL": redis,
+    }
+
+    def manage(*arguments: str) -> None:
+        subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, check=True, capture_output=True)
+
+    migrated(tmp_path / "var" / "perfwork.sqlite3")
+    manage("ingest", "fixtures/results/01-mm-vmscan.json")
+    command = [sys.executable, "-m", "celery", "-A", "bot", "--quiet", "worker", "--concurrency", "1"]
+    worker = subprocess.Popen([*command, "--loglevel", "ERROR"], cwd=ROOT, env=env, stderr=subprocess.DEVNULL)
+    try:
+        manage("shell", "-v0", "-c", NUDGE)
+        manage("shell", "-v0", "-c", NUDGE)  # twice, which must not matter
+        deadline = time.monotonic() + 60
+        while not catcher.handler.received and time.monotonic() < deadline:
+            time.sleep(0.2)
+        time.sleep(1)  # for the second nudge
+        assert len(catcher.handler.received) == 1
+    finally:
+        worker.terminate()
+        worker.wait(30)
+        catcher.stop()
+
+
+@pytest.mark.slow
+def test_what_a_page_enqueues_goes_to_the_queue_of_its_kind() -> None:
+    """In a process that never imported the worker's code, such as a web server's."""
+    code = (
+        "import django; django.setup(); import bot.urls; from celery import current_app;"
+        "print(*(current_app.amqp.router.route({}, name)['queue'].name for name in ('send_mail', 'send_links')))"
+    )
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tracker.settings"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, check=True, capture_output=True, text=True)
+    assert done.stdout == "mail web\n"

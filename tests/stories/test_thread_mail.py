@@ -14,8 +14,7 @@ from bot.notifications import follow_ups
 from bot.notifications.follow_ups import compose_follow_ups
 from bot.notifications.report import compose_due
 from bot.outbox.drafts import ComposeConfig
-from tests.kernel import TITLE, Kernel
-from tests.world import DANA, DIFF, World, message_id
+from tests.support.world import DANA, DIFF, TITLE, Kernel, World, message_id
 from tracker.domain.events import EventData, EventKind
 from tracker.models import (
     BisectResult,

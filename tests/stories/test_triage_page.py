@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import threading
+import time
 from datetime import datetime, timedelta
 from html import unescape
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.core.cache import caches
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import get_resolver
+from pytest_django import DjangoAssertNumQueries
 
-from tests.tracker.lines import NOW, line
-from tests.world import DANA, World, message_id
+from bot.notifications.follow_ups import compose_follow_ups
+from bot.notifications.report import compose_due
+from tests.support.databases import NOW, line
+from tests.support.world import DANA, World, message_id
 from tracker.models import (
     Commit,
     Event,
@@ -27,9 +35,15 @@ from tracker.models import (
     Release,
     ReleaseCandidate,
     Report,
+    ReportHighlight,
     SavedView,
     Tree,
 )
+from tracker.pages import cached
+from tracker.pages.prose import write
+from tracker.services import mail_transitions
+
+# --- The triage pages: what they show, what they cost, and how they handle invalid queries and odd data ---
 
 
 @pytest.fixture
@@ -407,3 +421,343 @@ def test_the_line_of_a_report_follows_what_is_known(world: World) -> None:
     Report.objects.update(urgency=0, words="", merged_release="", shift_left_release="", last_human_reply_at=None)
     call_command("refold", verbosity=0)
     assert {name: getattr(Report.objects.get(), name) for name in everything} == everything
+
+
+# --- What people do at the triage pages: who may do what, views that are kept, and what is said in a thread ---
+
+
+@pytest.fixture
+def triage_actions_toni(db: None) -> Client:
+    """A triager."""
+    user = User.objects.create_user("toni", "toni@lab.example")
+    user.groups.add(Group.objects.get(name="triager"))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def chosen_rows(*reports: Report) -> list[str]:
+    return [f"{each.pk}:{Report.objects.get(pk=each.pk).revision}" for each in reports]
+
+
+def page_text(client: Client, path: str, status: int = 200) -> str:
+    answer = client.get(path)
+    assert answer.status_code == status, answer.content[:300]
+    return answer.content.decode()
+
+
+# --- who may what ---------------------------------------------------------------------------------
+
+
+def test_strangers_read_and_change_nothing(client: Client, db: None) -> None:
+    report = line(1, merged_release="v5.6")
+    page = page_text(client, "/v5.6/")
+    assert 'name="row"' not in page
+    answer = client.post("/triage/change/", {"do": "working", "row": chosen_rows(report)})
+    assert (answer.status_code, answer["Location"]) == (302, "/sign-in/?next=/triage/change/")
+    assert client.post("/views/", {"name": "x"}).status_code == 302
+    assert Report.objects.get().state == "no_response"
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(User.objects.create_superuser("kim"))
+    assert strict.post("/triage/change/", {"do": "working", "row": chosen_rows(report)}).status_code == 403
+
+
+def test_a_maintainer_changes_what_he_was_told_of(client: Client, db: None) -> None:
+    user = User.objects.create_user("dana@dev.example", "Dana@dev.example")
+    client.force_login(user)
+    own, received, other = line(1, authors=["dana@dev.example"]), line(2, recipients=["dana@dev.example"]), line(3)
+    client.post("/triage/change/", {"do": "working", "row": chosen_rows(own, received, other)})
+    assert [each.state for each in Report.objects.order_by("pk")] == ["working", "working", "no_response"]
+    assert [each.role for each in Event.objects.order_by("pk")] == ["author", "maintainer"]
+    event = Event.objects.order_by("pk")[0]
+    assert client.post(f"/report/{own.culprit.sha}/take-back/", {"key": event.key}).status_code == 403
+    assert page_text(client, f"/report/{other.culprit.sha}/").count("<option") == 0
+
+
+def test_a_timeline_is_taken_back_by_triagers(triage_actions_toni: Client, world: World) -> None:
+    report = world.report()
+    world.post(DANA, "I am working on a fix.", to=message_id(report))
+    world.read()
+    assert Report.objects.get().state == "working"
+    event = Event.objects.get(kind="working")
+    triage_actions_toni.post(f"/report/{report.culprit.sha}/take-back/", {"key": event.key})
+    assert Report.objects.get().state != "working"
+    page = page_text(triage_actions_toni, f"/report/{report.culprit.sha}/")
+    assert "Undone." in page
+    assert 'class="reversed"' in page
+
+
+def test_views_are_kept_and_shared(triage_actions_toni: Client, client: Client) -> None:
+    line(1, merged_release="v5.6", state="working")
+    triage_actions_toni.post("/views/", {"name": "in work", "query": "state=working", "next": "/v5.6/"})
+    assert "in work" in page_text(triage_actions_toni, "/v5.6/")
+    assert "in work" not in page_text(client, "/v5.6/")
+    triage_actions_toni.post("/views/", {"name": "in work", "query": "state!=working", "shared": "on"})
+    assert '<a href="?state!=working">in work</a>' in page_text(client, "/v5.6/")
+    response = triage_actions_toni.post("/views/", {"name": "bad", "query": "state=sleeping"})
+    assert (response.status_code, b"state: expected" in response.content) == (400, True)
+    assert triage_actions_toni.post("/views/", {"name": " ", "query": ""}).status_code == 400
+    view = SavedView.objects.get()
+    eve = Client()
+    eve.force_login(User.objects.create_user("eve"))
+    eve.post(f"/views/{view.pk}/delete/")
+    assert SavedView.objects.exists()
+    triage_actions_toni.post(f"/views/{view.pk}/delete/", {"next": "https://evil.example/"})
+    assert not SavedView.objects.exists()
+    assert triage_actions_toni.post(f"/views/{view.pk}/delete/", {"next": "https://evil.example/"})["Location"] == "/"
+
+
+# --- said on the list, too ------------------------------------------------------------------------
+
+
+def test_what_is_done_can_be_said_in_the_thread(world: World, triage_actions_toni: Client) -> None:
+    report = world.report()
+    posted = {
+        "do": "note",
+        "row": chosen_rows(report),
+        "argument": "It is the <lock>, see v9.1.",
+        "notify_thread": "on",
+    }
+    triage_actions_toni.post("/triage/change/", posted)
+    triage_actions_toni.post(
+        "/triage/change/", {"do": "block", "row": chosen_rows(report), "release": "v9.1"}
+    )  # not notify_thread
+    compose_follow_ups(world.settings, world.later(), approve_first=False)
+    mail = OutgoingMail.objects.exclude(purpose="report").get()
+    assert (mail.state, mail.purpose) == ("approved", f"said {Event.objects.get(kind='noted').key}")
+    assert "toni updated this report: noted." in mail.body
+    assert '  "It is the <lock>, see v9.1."' in mail.body
+    assert max(len(each) for each in mail.body.splitlines() if report.culprit.sha not in each) <= 78
+    assert f"In-Reply-To: <{message_id(report)}>".encode() in bytes(mail.raw)
+    compose_follow_ups(world.settings, world.later(), approve_first=False)
+    assert OutgoingMail.objects.exclude(purpose="report").count() == 1  # and once
+    mail_transitions.mark_sent(mail.message_id, world.now, world.now)
+    compose_due(world.settings, world.later())
+    compose_follow_ups(world.settings, world.later(), approve_first=False)
+    assert OutgoingMail.objects.count() == 2
+
+
+def test_what_was_taken_back_before_it_went_out_is_not_said(world: World, triage_actions_toni: Client) -> None:
+    report = world.report()
+    triage_actions_toni.post("/triage/change/", {"do": "disputed", "row": chosen_rows(report), "notify_thread": "on"})
+    batch = Event.objects.get(kind="disputed").batch
+    compose_follow_ups(world.settings, world.later())
+    assert OutgoingMail.objects.exclude(purpose="report").get().state == "composed"
+    triage_actions_toni.post("/triage/undo/", {"batch": batch})
+    compose_follow_ups(world.settings, world.later())
+    assert OutgoingMail.objects.exclude(purpose="report").get().state == "cancelled"
+
+
+def test_an_enqueued_task_may_be_lost(
+    settings: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import bot.tasks
+    from bot.celery import app
+    from tracker.services.enqueue import enqueue
+
+    enqueued: list[str] = []
+    monkeypatch.setattr(app, "send_task", lambda name, **more: enqueued.append(name))
+    enqueue("send_mail")
+    assert enqueued == ["send_mail"]
+    assert (bot.tasks.send_mail.name, bot.tasks.take_results.name) == ("send_mail", "take_results")
+
+    def gone(name: str, **more: Any) -> None:
+        raise ConnectionRefusedError("nobody there")
+
+    monkeypatch.setattr(app, "send_task", gone)
+    enqueue("send_mail")
+    assert "send_mail: could not wake a worker: nobody there" in caplog.text
+
+
+def test_a_long_name_is_there_whatever_else_is_asked(client: Client, db: None) -> None:
+    from tracker.services.report_summary import clipped
+
+    line(1, merged_release="v5.6", machine=clipped("m" * 130))
+    assert "mm: change 1" in page_text(client, f"/v5.6/?machine={'m' * 130}")
+    assert "No reports." in page_text(client, f"/v5.6/?machine={'m' * 130}&state=fixed")
+
+
+def test_who_is_signed_out_is_told_in_a_line(client: Client, db: None) -> None:
+    answer = client.post("/triage/change/", {"do": "working", "row": "1:0"}, headers={"HX-Request": "true"})
+    assert (answer.status_code, answer["Content-Type"]) == (401, "text/plain; charset=utf-8")
+    assert "signed out, so nothing was changed" in answer.content.decode()
+
+
+def test_an_answer_by_hand_ends_a_silence(world: World) -> None:
+    report = world.report()
+    before = Report.objects.get()
+    maintainer = Client()
+    maintainer.force_login(User.objects.create_user("dana", "dana@dev.example"))
+    maintainer.post("/triage/change/", {"do": "responded", "row": chosen_rows(report)})
+    after = Report.objects.get()
+    assert before.last_human_reply_at is not None
+    assert after.last_human_reply_at is not None
+    assert after.last_human_reply_at > before.last_human_reply_at
+    assert after.revision > before.revision
+    call_command("refold", verbosity=0)
+    assert Report.objects.get().last_human_reply_at == after.last_human_reply_at
+
+
+def test_an_author_who_is_learned_later_has_the_report_on_his_page(world: World, client: Client) -> None:
+    sha = world.commit("mm: a")
+    world.ingest(world.result(sha, "mm: a"))
+    Commit.objects.update(author_email="")  # as of a report that came by mail
+    call_command("refold", verbosity=0)
+    assert Report.objects.get().author == ""
+    again = world.result(sha, "mm: a", id="again", machine={"id": "lab7-m2", "cpus": 8})
+    world.ingest(again)
+    assert Report.objects.get().author == "dana@dev.example"
+    assert sha[:10] in page_text(client, "/author/Dana@dev.example/?state=open&state=closed")
+
+
+# --- Pages that readers share are made once per change; who is signed in, and who changed something, gets their own
+# ---
+
+
+@pytest.fixture
+def page_cache(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.PERFWORK_PAGE_CACHE = True
+    caches["pages"].clear()
+    monkeypatch.setattr(cached.time, "time", lambda: 1_800_000_030.0)  # no page grows too old by chance
+
+
+@pytest.fixture
+def report(world: World) -> Report:
+    return world.report()
+
+
+def address(report: Report) -> str:
+    return f"/report/{report.culprit.sha}/"
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
+def test_a_page_is_made_once_and_a_browser_that_has_it_gets_a_304(
+    client: Client, report: Report, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    first = client.get(address(report))
+    with django_assert_num_queries(1):
+        second = client.get(address(report))
+    assert second.content == first.content
+    assert second["ETag"] == first["ETag"]
+    with django_assert_num_queries(1):
+        third = client.get(address(report), headers={"if-none-match": first["ETag"]})
+    assert (third.status_code, third.content) == (304, b"")
+    packed = client.get(address(report), headers={"accept-encoding": "gzip"})
+    assert gzip.decompress(packed.content) == first.content
+    assert "no-cache" in first["Cache-Control"]
+    assert {"Accept-Encoding", "Cookie"} <= set(first["Vary"].split(", "))
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
+def test_what_happens_to_a_report_shows_at_once(client: Client, world: World, report: Report) -> None:
+    before = client.get(address(report))
+    world.post(DANA, "I am working on a fix.", to=message_id(report))
+    world.read()
+    after = client.get(address(report), headers={"if-none-match": before["ETag"]})
+    assert after.status_code == 200
+    assert "working on it" in after.content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
+def test_a_release_report_is_made_anew_when_it_changes_and_not_for_other_events(
+    client: Client, world: World, report: Report
+) -> None:
+    release = Release.objects.create(version="v9.1", number=9_001_000)
+    page = "/v9.1/report/"
+    tags = [client.get(page)["ETag"]]
+    world.post(DANA, "I am working on a fix.", to=message_id(report))
+    world.read()  # of another release
+    assert client.get(page)["ETag"] == tags[0]
+    changes = (
+        lambda: ReportHighlight.objects.create(release=release, report=report, heading="One"),
+        lambda: ReportHighlight.objects.update(heading="Two"),
+        lambda: write("report v9.1", "summary", "All is well.", "rita", world.now),
+        lambda: Report.objects.filter(pk=report.pk).update(merged_release="v9.1"),
+    )
+    for change in changes:
+        change()
+        tags.append(client.get(page)["ETag"])
+    assert len(set(tags)) == len(tags)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
+def test_nobody_gets_the_page_of_another(client: Client, admin_client: Client, report: Report) -> None:
+    own = admin_client.get(address(report))
+    assert "ETag" not in own
+    assert "Sign out" in own.content.decode()
+    assert "Sign out" not in client.get(address(report)).content.decode()
+    assert "Sign out" in admin_client.get(address(report)).content.decode()
+    assert "private" in admin_client.get(address(report))["Cache-Control"]
+    client.cookies["messages"] = "something"
+    assert "ETag" not in client.get(address(report))
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
+def test_other_addresses_hosts_and_errors_are_not_mixed_up(client: Client, report: Report, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["one.example", "two.example"]
+    texts = {host: client.get(f"/search/?q=sha:{host}", headers={"host": host}) for host in settings.ALLOWED_HOSTS}
+    assert len({each["ETag"] for each in texts.values()}) == 2
+    missing = client.get("/report/0123456789/", headers={"host": "one.example"})
+    assert missing.status_code == 404
+    assert "ETag" not in missing
+    assert client.get("/v9.9/", headers={"host": "one.example"}).status_code == 404
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
+def test_a_page_that_many_ask_for_is_made_by_one(
+    client: Client, report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def slow(request: Any) -> Any:
+        from django.http import HttpResponse
+
+        made.append(1)
+        time.sleep(0.2)
+        return HttpResponse("x" * 100)
+
+    monkeypatch.setattr(cached, "stamp", lambda *_: "the same")
+    middleware = cached.CachedPages(slow)
+
+    def ask() -> None:
+        from django.contrib.sessions.backends.base import SessionBase
+        from django.test import RequestFactory
+
+        request = RequestFactory().get("/escalations/")
+        request.session = SessionBase()
+        request.resolver_match = get_resolver().resolve("/escalations/")
+        answer = middleware.process_view(request, slow, (), {})
+        assert answer is not None
+        assert answer.content == b"x" * 100
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
+def test_every_name_is_that_of_a_page() -> None:
+    def names(patterns: Any) -> set[str]:
+        found = set()
+        for each in patterns:
+            found |= names(each.url_patterns) if hasattr(each, "url_patterns") else {each.name}
+        return found
+
+    assert cached.FRESHNESS.keys() <= names(get_resolver().url_patterns)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("page_cache")
+def test_it_can_be_switched_off(client: Client, report: Report, settings: Any) -> None:
+    settings.PERFWORK_PAGE_CACHE = False
+    assert "ETag" not in client.get(address(report))

@@ -15,10 +15,10 @@ from bot.compose.conventions import Attached, Conventions, SubjectForm
 from bot.compose.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
 from bot.git.maintainers import Maintainers
 from bot.mail.addresses import Address
-from tests.report_data import BOT, FINDING, REPORT, SLOWER
+from tests.support.outbox import BOT, FINDING, REPORT, SLOWER
 from tracker.domain.events import Grade, Verdict
 
-DIRECTORY = Path(__file__).parent / "mail" / "composed"
+DIRECTORY = Path(__file__).parent.parent / "mail" / "composed"
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 CONVENTIONS = Conventions(lkml="linux-kernel@vger.kernel.org")
 OPTANE = "48 threads 2 sockets Example(R) CPU 6252 @ 2.10GHz (Cedar Lake) with 512G memory"

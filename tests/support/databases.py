@@ -8,9 +8,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from django.utils import timezone
+
+from tracker.models import Commit, Report
+from tracker.services import accounts
+from tracker.services.accounts import ANY_PRODUCER, Scope
+
+# --- Empty SQLite databases with all tables, copied from one that is migrated once: migrating takes two seconds ---
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def migrated(database: Path) -> None:
@@ -35,3 +47,52 @@ def _template() -> Path:
             shutil.copy(made, own)
             own.rename(template)  # whole or not at all: test processes run side by side
     return template
+
+
+# --- Timers without a clock: a test ends them, and none of them outlives it ---
+
+
+class Timers:
+    """In place of `threading.Timer`: those that were started."""
+
+    def __init__(self) -> None:
+        self.running: list[tuple[float, Callable[[], None]]] = []
+
+    def __call__(self, seconds: float, done: Callable[..., None], args: tuple[Any, ...]) -> Timers:
+        self._asked = (seconds, partial(done, *args))
+        return self
+
+    def start(self) -> None:
+        self.running.append(self._asked)
+
+    def end(self) -> list[float]:
+        """Let all of them end. Return their seconds."""
+        ended, self.running = self.running, []
+        for _seconds, done in ended:
+            done()
+        return [seconds for seconds, _done in ended]
+
+
+# --- API keys for tests ---
+
+
+def token(*scopes: Scope, producer: str = ANY_PRODUCER, name: str = "our lab") -> str:
+    """Return the token of a new key."""
+    return accounts.create(name, scopes or (Scope.RESULTS, Scope.EVIDENCE), producer, timezone.now())[1]
+
+
+# --- Lines of tables for tests: reports with the columns that are asked for, and no history ---
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+def line(number: int, **columns: Any) -> Report:
+    """A report whose culprit has this number for a sha."""
+    commit = Commit.objects.create(sha=f"{number + 1:010x}" * 4, title=columns.pop("title", f"mm: change {number}"))
+    defaults = {
+        "verdict": "regression",
+        "state": "no_response",
+        "status": "no response from author yet",
+        "awaited": "author",
+    }
+    return Report.objects.create(culprit=commit, tag=f"{number:016x}", **{**defaults, **columns})

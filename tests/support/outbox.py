@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
 
+from bot.compose.report_data import BuildInfo, FindingData, ReportData
+from bot.mail.addresses import Address
+from bot.mail.settings import BotSettings
 from bot.outbox import sender
 from bot.outbox.transports import SendStatus, Server, SmtpTransport
+from tracker.domain.events import Grade, Verdict
 from tracker.models import MailTransition, OutgoingMail, OutgoingState
 from tracker.services import mail_transitions
+
+# --- Helpers for tests of the outbox ---
 
 LEASE = timedelta(seconds=60)
 
@@ -53,3 +60,60 @@ def unrecorded() -> list[str]:
 
 def in_state(*states: OutgoingState) -> int:
     return OutgoingMail.objects.filter(state__in=states).count()
+
+
+# --- An invented report in the form that mail is composed from, which tests modify; and the identity of the bot ---
+
+LIST = "perf-reports@lists.example.org"
+BOT = BotSettings(address="perfbot@bot.example.org", list_address=LIST, base_url="https://perf.example.org")
+FINDING = FindingData(
+    metric="vm-scan.ops_per_sec",
+    unit="1/s",
+    direction="higher",
+    verdict=Grade.REGRESSION,
+    change_pct=-12.44,
+    old_mean=184200.0,
+    old_stddev_pct=3.2,
+    old_runs=6,
+    new_mean=161290.0,
+    new_stddev_pct=0.4,
+    new_runs=5,
+    suite="vm-scan",
+    params={"nr_task": "50%", "test": "anon-cold"},
+    machine="lab7-m1",
+    machine_text="64 CPUs, 2 sockets, Example CPU, 256 GiB memory",
+    p_value=0.00001,
+    low_pct=-13.1,
+    high_pct=-11.8,
+    noise_pct=1.1,
+)
+SLOWER = replace(
+    FINDING,
+    metric="vm-scan.p99_ms",
+    unit="ms",
+    direction="lower",
+    change_pct=22.0,
+    old_mean=3.1,
+    new_mean=3.782,
+    low_pct=None,
+    noise_pct=None,
+)
+REPORT = ReportData(
+    tag="7d3e91c0a45b28f6",
+    sha="3b1f0c9d2e" + "4" * 30,
+    title="mm/vmscan: walk cold folios first",
+    author=Address("Dana Brook", "dana@dev.example"),
+    trailers=(("Signed-off-by", "Dana Brook <dana@dev.example>"), ("Reviewed-by", "Lee Park <lee@dev.example>")),
+    tree="linus",
+    tree_url="https://git.example.org/linux.git",
+    branch="master",
+    parent_sha="a" * 40,
+    parent_title="mm: prepare",
+    base="v9.1-rc1",
+    good="v9.1-rc1",
+    bad="v9.1-rc2",
+    bisect_steps=7,
+    verdict=Verdict.REGRESSION,
+    findings=(FINDING, SLOWER),
+    build=BuildInfo(kconfig="perf-9", compiler="gcc-14"),
+)

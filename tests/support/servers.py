@@ -2,17 +2,106 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tests.mail_server import free_port
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from bot.mail.message import parse
+from bot.outbox.transports import Server
+from tests.support.needs import SERVERS
+
+# --- A scriptable mail server on loopback: it can reject, defer, hang up at a given byte, or accept and vanish ---
+
+
+class Moody:
+    """An aiosmtpd handler that gives the configured answers and keeps what it accepted."""
+
+    def __init__(self) -> None:
+        self.taken: list[bytes] = []
+        self.reached: list[list[str]] = []
+        self.senders: list[str] = []
+        self.greeted: list[str] = []
+        self.options: list[list[str]] = []
+        self.sessions = 0
+        self.rcpt: dict[str, str] = {}  # answers for particular recipients; 250 for all others
+        self.mail = "250 fine"  # the answer to MAIL
+        self.answer = "250 taken"  # the answer to the final dot
+        self.vanish = False  # hang up after the final dot, without an answer
+        self.stall = 0.0  # seconds before the final dot is answered
+
+    @property
+    def ids(self) -> Counter[str]:
+        """How often each Message-ID was accepted."""
+        return Counter(parse(raw).message_id for raw in self.taken)
+
+    async def handle_EHLO(
+        self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
+    ) -> list[str]:
+        self.sessions += 1
+        self.greeted.append(hostname)
+        session.host_name = hostname
+        return responses
+
+    async def handle_MAIL(
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        self.options.append(options)
+        if self.mail.startswith("250"):
+            envelope.mail_from = address
+            envelope.mail_options.extend(options)
+        return self.mail
+
+    async def handle_RCPT(
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        reply = self.rcpt.get(address, "250 fine")
+        if reply.startswith("250"):
+            envelope.rcpt_tos.append(address)
+        return reply
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
+        await asyncio.sleep(self.stall)
+        if self.answer.startswith("250"):
+            self.taken.append(envelope.original_content or b"")
+            self.reached.append(list(envelope.rcpt_tos))
+            self.senders.append(envelope.mail_from or "")
+        if self.vanish:
+            server.transport.abort()
+        return self.answer
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def mail_server(mood: Any, **options: Any) -> Iterator[Server]:
+    """Run a server with the given handler, and yield its address."""
+    controller = Controller(mood, hostname="127.0.0.1", port=free_port(), **options)
+    controller.start()
+    try:
+        yield Server("127.0.0.1", controller.port, timeout=20)
+    finally:
+        controller.stop()
+
+
+# --- A private Postfix on loopback: it delivers to Maildirs, bounces, and sends nothing to the outside ---
 
 MAIN = """\
 compatibility_level = 3.6
@@ -101,3 +190,48 @@ def running() -> Iterator[Postfix]:
     finally:
         subprocess.run([*command, "stop"], capture_output=True, check=False)
         shutil.rmtree(directory, ignore_errors=True)
+
+
+# --- A RabbitMQ server of a test's own ---
+
+
+@contextmanager
+def rabbit(directory: Path, host: str = "127.0.0.1") -> Iterator[str]:
+    """A broker of its own, as the user of its package where we are root; its address."""
+    port, epmd, dist = free_port(), free_port(), free_port()
+    (directory / "rabbitmq.conf").write_text(f"listeners.tcp.1 = {host}:{port}\nloopback_users = none\n")
+    environment = {
+        "PATH": SERVERS,
+        "HOME": str(directory),
+        "RABBITMQ_NODENAME": f"perfwork{port}@localhost",
+        "RABBITMQ_MNESIA_BASE": str(directory / "data"),
+        "RABBITMQ_LOG_BASE": str(directory / "log"),
+        "RABBITMQ_LOGS": "-",
+        "RABBITMQ_CONFIG_FILE": str(directory / "rabbitmq.conf"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(directory / "plugins"),
+        "RABBITMQ_DIST_PORT": str(dist),
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+        "ERL_EPMD_PORT": str(epmd),
+    }
+    (directory / "plugins").write_text("[].")
+    user: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        user = {"user": "rabbitmq", "group": "rabbitmq", "extra_groups": []}
+        for each in (directory, *directory.rglob("*")):
+            shutil.chown(each, "rabbitmq", "rabbitmq")
+    log = (directory / "out").open("wb")
+    user |= {"stdout": log, "stderr": log, "start_new_session": True}
+    program = shutil.which("rabbitmq-server", path=SERVERS) or "rabbitmq-server"
+    server = subprocess.Popen([program], env=environment, cwd=directory, **user)
+    try:
+        until = time.monotonic() + 90
+        while b"Server startup complete" not in (output := (directory / "out").read_bytes()):
+            assert server.poll() is None, output[-2000:].decode("utf-8", "replace")
+            assert time.monotonic() < until, output[-2000:].decode("utf-8", "replace")
+            time.sleep(0.2)
+        yield f"amqp://guest:guest@{host}:{port}//"
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)  # nothing in it is needed any more
+        server.wait(60)
+        subprocess.run(["epmd", "-port", str(epmd), "-kill"], env=environment, capture_output=True, check=False)

@@ -7,7 +7,7 @@ from django.contrib.admin import site
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from tests.world import DANA, World, message_id, state
+from tests.support.world import DANA, World, message_id, state
 from tracker.models import Suggestion
 
 

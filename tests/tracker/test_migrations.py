@@ -8,8 +8,8 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from tests.tracker.lines import line
-from tests.world import World
+from tests.support.databases import line
+from tests.support.world import World
 from tracker.models import OutgoingMail
 from tracker.pages import search
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import pytest
 
 from tests.conftest import ROOT, clean_environment
 from tracker.settings import postgresql_options
+
+# --- Unsafe settings are rejected with a one-line message, and commands say what is missing ---
 
 SECRET = "correct-horse-battery-staple-" * 3
 SAFE = {"SECRET_KEY": SECRET, "ALLOWED_HOSTS": "perf.example.org", "PERFWORK_BASE_URL": "https://perf.example.org"}
@@ -136,3 +139,19 @@ def test_what_the_database_url_says_of_a_connection_goes_first() -> None:
         "options": "-c idle_in_transaction_session_timeout=5000 -c search_path=perf",
         "connect_timeout": 3,
     }
+
+
+# --- Vendored files are identical to their releases ---
+
+DIGESTS = {
+    "htmx.min.js": "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717",
+    "uplot.min.css": "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+    "uplot.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+}
+
+
+def test_vendored_files_are_as_released() -> None:
+    folder = ROOT / "static" / "vendor"
+    found = {each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in folder.glob("*.min.*")}
+    assert found == DIGESTS
+    assert all(name in (folder / "README.md").read_text() for name in DIGESTS)

@@ -1,4 +1,16 @@
-"""What OpenAPI says beside the shapes: query parameters, errors as problem+json, and the addresses that take data."""
+"""What all of the API shares: keys, request bodies, paging, fields, errors, and the rest of OpenAPI.
+
+Programs send an API key as a bearer token (RFC 6750). A key has scopes that say what it may do, a number of requests
+a minute, and possibly a person that it acts for.
+
+Lists are paged by the last key of the page before, which the Link header carries (RFC 8288): pages don't shift while
+rows come in. A list may say what its pages depend on (`PageVersion`), which is cheaper to compare than the page is to
+make; an unchanged page is then answered with 304 and never made.
+
+Ninja documents the lists by their shapes. What it can't see stands here: query parameters, errors as problem+json,
+and the addresses that take data. An address that does not exist is answered in JSON below `/api/`, as everything else
+there.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +34,7 @@ from tracker.pages.http import is_key
 from tracker.services import accounts
 from tracker.services.accounts import Scope
 
-# --- Authentication of programs by API keys (RFC 6750), with what each may do, and how often ---
+# --- Keys and bodies ---
 
 
 def authenticate(request: HttpRequest, scope: Scope) -> ApiKey | JsonResponse:
@@ -70,7 +82,7 @@ def error_response(status: int, error: str) -> JsonResponse:
     return JsonResponse({"error": error}, status=status)
 
 
-# --- Pages of the API: by the last key of the page before, which the Link header carries (RFC 8288) ---
+# --- Paging ---
 
 LEAST, USUAL, MOST = 1, 100, 1000  # rows per page
 Row = TypeVar("Row", bound=Model)
@@ -96,8 +108,8 @@ def _paths(columns: tuple[str, ...]) -> list[list[str]]:
     return [name.split("__") for name in columns]
 
 
-def _attribute(found: Any, name: str) -> Any:
-    return None if found is None else getattr(found, name)
+def _attribute(instance: Any, name: str) -> Any:
+    return None if instance is None else getattr(instance, name)
 
 
 def page(
@@ -125,22 +137,22 @@ def page(
         if unchanged := get_conditional_response(request, etag=etag):
             unchanged["Cache-Control"] = "no-cache"
             return unchanged
-    found = list(rows)
-    etag = _etag_of(request, [version.of(each) for each in found], version) if version else ""
-    more, found = len(found) > int(limit), found[: int(limit)]
-    shaped = [shape(each) for each in found]
-    shaped = [{name: each[name] for name in fields} for each in shaped] if fields else shaped
+    records = list(rows)
+    etag = _etag_of(request, [version.of(record) for record in records], version) if version else ""
+    more, records = len(records) > int(limit), records[: int(limit)]
+    shaped = [shape(record) for record in records]
+    shaped = [{name: entry[name] for name in fields} for entry in shaped] if fields else shaped
     response = as_json(request, shaped, etag)
     if more:
         following = request.GET.copy()
-        following["cursor"] = str(found[-1].pk)
+        following["cursor"] = str(records[-1].pk)
         address = request.build_absolute_uri(f"{request.path}?{following.urlencode()}")
         response["Link"] = f'<{address}>; rel="next"'
     return response
 
 
-def _etag_of(request: HttpRequest, found: Sequence[tuple[Any, ...]], version: PageVersion) -> str:
-    return _etag(orjson.dumps([request.build_absolute_uri(), version.others, found]))
+def _etag_of(request: HttpRequest, rows: Sequence[tuple[Any, ...]], version: PageVersion) -> str:
+    return _etag(orjson.dumps([request.build_absolute_uri(), version.others, rows]))
 
 
 def _etag(body: bytes) -> str:
@@ -156,15 +168,14 @@ def as_json(request: HttpRequest, value: object, etag: str = "") -> HttpResponse
 
 
 def _fields(text: str, names: Sequence[str]) -> list[str]:
-    fields = [each.strip() for each in text.split(",") if each.strip()]
-    unknown = next((each for each in fields if each not in names), None)
+    fields = [field.strip() for field in text.split(",") if field.strip()]
+    unknown = next((field for field in fields if field not in names), None)
     if unknown is not None:
         raise InvalidInput(f"fields: expected some of {', '.join(names)}; found {unknown[:40]!r}")
     return fields
 
 
-# --- What OpenAPI says beside the shapes: query parameters, errors as problem+json, and the addresses that take data
-# ---
+# --- OpenAPI ---
 
 PROBLEM = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
 _TEXT = {"type": "string"}
@@ -215,8 +226,8 @@ def _writes(
             "summary": summary,
             "security": [{"key": []}],
             "parameters": [
-                {"name": each, "in": "path", "required": True, "schema": kinds[each if each == "culprit" else "id"]}
-                for each in path
+                {"name": name, "in": "path", "required": True, "schema": kinds[name if name == "culprit" else "id"]}
+                for name in path
             ],
             "requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": dict(body)}}}},
             "responses": {
@@ -273,7 +284,7 @@ WRITING = {
 }
 
 
-# --- What a program gets for an address that does not exist: JSON, as everywhere else in the API ---
+# --- Unknown addresses ---
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

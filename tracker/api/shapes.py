@@ -1,4 +1,12 @@
-"""What the API returns: one shape per thing, with its types, from which OpenAPI is made."""
+"""The objects of the API, and how events, mails and jobs become them. OpenAPI is made from these.
+
+There is one shape per thing. Changes come as `change`, the metric's own in per cent, and as `change_pct`, the same
+with plus for better, which is null if the direction is unknown. As a rule a text is empty and a number or time null
+where nothing is known. A report is named by its culprit's sha, and mails by their Message-IDs.
+
+The shapes document the answers, which are written without going through them (`tables.py` says why): a new field is
+added in both places, and a test compares them.
+"""
 
 from __future__ import annotations
 
@@ -239,17 +247,17 @@ EVENT_VERSION = (
 )
 
 
-def event_json(each: Event) -> dict[str, Any]:
+def event_json(event: Event) -> dict[str, Any]:
     """Return an event as JSON."""
-    own = {name: getattr(each, name) for name in ("key", "kind", "title", "tag", "tree", "remark", "reverses")}
-    evidence = each.message_id or each.commit or each.result or each.actor
-    return {"report": each.report.culprit.sha, "at": each.occurred_at, "by": each.role, "evidence": evidence, **own}
+    own = {name: getattr(event, name) for name in ("key", "kind", "title", "tag", "tree", "remark", "reverses")}
+    evidence = event.message_id or event.commit or event.result or event.actor
+    return {"report": event.report.culprit.sha, "at": event.occurred_at, "by": event.role, "evidence": evidence, **own}
 
 
-def message_json(each: Message) -> dict[str, Any]:
+def message_json(message: Message) -> dict[str, Any]:
     """Return a mail as JSON, without its text."""
-    own = {name: getattr(each, name) for name in ("message_id", "in_reply_to", "subject", "kind", "role")}
-    return {**own, "report": each.report.culprit.sha, "author": each.author_email, "date": each.sent_at}
+    own = {name: getattr(message, name) for name in ("message_id", "in_reply_to", "subject", "kind", "role")}
+    return {**own, "report": message.report.culprit.sha, "author": message.author_email, "date": message.sent_at}
 
 
 def job_json(job: LabJob, absolute: Callable[[str], str]) -> dict[str, Any]:

@@ -1,7 +1,12 @@
-"""`/api/v1/`: reports, findings, events, messages, releases and curves as lists, with OpenAPI (Django Ninja).
+"""`/api/v1/`: reports, findings, events, messages and the other lists, with OpenAPI (Django Ninja).
 
 The shapes document the answers, which are written without going through them: a page of 100 rows takes a third of the
-time. A test checks real answers against the document.
+time that way. A test checks real answers against the document.
+
+Reports take the filters of the triage table, with `release` and `updated_since` besides; improvements are included,
+as a list of all reports has them. Every list takes `fields`, `limit` and `cursor`. Errors are problem+json (RFC 9457)
+and say which parameter, what was expected, and what was found. The lists are public, but for outgoing mail: that
+needs a key that acts for an operator.
 """
 
 from __future__ import annotations
@@ -56,7 +61,7 @@ from tracker.pages.report_json import FINDING_VERSION, REPORT_VERSION, direction
 from tracker.pages.triage.filters import InvalidQuery, TriageQuery
 from tracker.services.accounts import SEND, Scope
 
-# --- `/api/v1/outgoing`: the mails of the outbox, for operators, by a key that acts for one ---
+# --- Outgoing mail ---
 
 router = Router()
 _REFUSED = {status: {"description": text} for status, text in ((401, "no valid key"), (403, "not an operator"))}
@@ -97,9 +102,7 @@ def _shape(mail: OutgoingMail) -> dict[str, Any]:
     return {"id": mail.pk, "report": report, **{name: getattr(mail, name) for name in own}}
 
 
-# --- `/api/v1/`: reports, findings, events, messages, releases and curves as lists, with OpenAPI (Django Ninja) ---
-# The shapes document the answers, which are written without going through them: a page of 100 rows takes a third of the
-# time. A test checks real answers against the document.
+# --- Public lists ---
 
 OWN = ("cursor", "limit", "fields", "updated_since", "release")  # parameters that are no filters of the triage table
 
@@ -151,12 +154,12 @@ def reports(request: HttpRequest) -> HttpResponse:
     and `updated_since=2026-03-01T00:00:00Z`. Every list takes `fields=culprit,state`, `limit` (up to 1000), `cursor`.
     """
     rows = _filtered(request).select_related("culprit", "tree")
-    known = directions()
+    by_metric = directions()
 
-    def shape(each: Report) -> dict[str, Any]:
-        return report_json(each, known, request.build_absolute_uri)
+    def shape(report: Report) -> dict[str, Any]:
+        return report_json(report, by_metric, request.build_absolute_uri)
 
-    return page(request, rows, shape, _names(shapes.ReportShape), PageVersion(REPORT_VERSION, known))
+    return page(request, rows, shape, _names(shapes.ReportShape), PageVersion(REPORT_VERSION, by_metric))
 
 
 @api.get(
@@ -167,13 +170,13 @@ def reports(request: HttpRequest) -> HttpResponse:
 )
 def report(request: HttpRequest, culprit: str) -> HttpResponse:
     """One report, by its culprit's sha or at least seven digits of it."""
-    found = []
+    matches = []
     if len(culprit) >= 7 and culprit.isalnum():
         related = Report.objects.select_related("culprit", "tree")
-        found = list(related.filter(culprit__sha__startswith=culprit.lower())[:2])
-    if len(found) != 1:
+        matches = list(related.filter(culprit__sha__startswith=culprit.lower())[:2])
+    if len(matches) != 1:
         return _problem(request, 404, f"no report has the culprit {culprit[:64]!r}")
-    return as_json(request, report_json(found[0], directions(), request.build_absolute_uri))
+    return as_json(request, report_json(matches[0], directions(), request.build_absolute_uri))
 
 
 @api.get(
@@ -186,8 +189,8 @@ def findings(request: HttpRequest) -> HttpResponse:
     """Findings of all reports, or of those with `report=SHA`."""
     rows = _of_report(request, Finding.objects.select_related("report__culprit", "metric", "scenario", "machine"))
 
-    def shape(each: Finding) -> dict[str, Any]:
-        return {"report": each.report.culprit.sha, **finding_json(each)}
+    def shape(finding: Finding) -> dict[str, Any]:
+        return {"report": finding.report.culprit.sha, **finding_json(finding)}
 
     version = PageVersion(("report__culprit__sha", *FINDING_VERSION))
     return page(request, rows, shape, _names(shapes.FindingShape), version)
@@ -226,9 +229,9 @@ def messages(request: HttpRequest) -> HttpResponse:
 def releases(request: HttpRequest) -> HttpResponse:
     """Releases."""
 
-    def shape(each: Release) -> dict[str, Any]:
-        url = request.build_absolute_uri(reverse("triage", args=[each.version]))
-        return {"version": each.version, "released_at": each.released_at, "url": url}
+    def shape(release: Release) -> dict[str, Any]:
+        url = request.build_absolute_uri(reverse("triage", args=[release.version]))
+        return {"version": release.version, "released_at": release.released_at, "url": url}
 
     return page(request, Release.objects.all(), shape, _names(shapes.ReleaseShape))
 
@@ -246,11 +249,11 @@ def curves(request: HttpRequest) -> HttpResponse:
         if value := request.GET.get(name):
             rows = rows.filter(**{f"{name}__name": value.replace("\0", "")})
 
-    def shape(each: Curve) -> dict[str, Any]:
-        own = {name: getattr(each, name) for name in ("points", "samples", "first_at", "last_at", "noise")}
-        metric = {"metric": each.metric.name, "unit": each.metric.unit, "direction": each.metric.direction}
-        place = {"suite": each.scenario.suite, "scenario": str(each.scenario), "machine": each.machine.name}
-        return {**metric, **place, **own, "url": request.build_absolute_uri(reverse("curve", args=[each.pk]))}
+    def shape(curve: Curve) -> dict[str, Any]:
+        own = {name: getattr(curve, name) for name in ("points", "samples", "first_at", "last_at", "noise")}
+        metric = {"metric": curve.metric.name, "unit": curve.metric.unit, "direction": curve.metric.direction}
+        place = {"suite": curve.scenario.suite, "scenario": str(curve.scenario), "machine": curve.machine.name}
+        return {**metric, **place, **own, "url": request.build_absolute_uri(reverse("curve", args=[curve.pk]))}
 
     return page(request, rows, shape, _names(shapes.CurveShape))
 
@@ -270,7 +273,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
         if state not in list(JobState):
             raise InvalidInput(f"state: expected one of {', '.join(JobState)}; found {state[:40]!r}")
         rows = rows.filter(state=state)
-    return page(request, rows, lambda each: shapes.job_json(each, request.build_absolute_uri), _names(shapes.JobShape))
+    return page(request, rows, lambda job: shapes.job_json(job, request.build_absolute_uri), _names(shapes.JobShape))
 
 
 @api.get(
@@ -286,9 +289,15 @@ def suggestions(request: HttpRequest) -> HttpResponse:
         raise InvalidInput(f"decision: expected one of {', '.join(Decision.values)}; found {decision[:40]!r}")
     rows = _of_report(request, Suggestion.objects.select_related("report__culprit")).filter(decision=decision)
 
-    def shape(each: Suggestion) -> dict[str, Any]:
-        own = {name: getattr(each, name) for name in ("kind", "message_id", "quote", "rule", "why", "decision")}
-        return {"id": each.pk, "report": each.report.culprit.sha, "at": each.occurred_at, "by": each.role, **own}
+    def shape(suggestion: Suggestion) -> dict[str, Any]:
+        own = {name: getattr(suggestion, name) for name in ("kind", "message_id", "quote", "rule", "why", "decision")}
+        return {
+            "id": suggestion.pk,
+            "report": suggestion.report.culprit.sha,
+            "at": suggestion.occurred_at,
+            "by": suggestion.role,
+            **own,
+        }
 
     return page(request, rows, shape, _names(shapes.SuggestionShape))
 
@@ -305,9 +314,9 @@ def commits(request: HttpRequest) -> HttpResponse:
     if author := request.GET.get("author", ""):
         rows = rows.filter(author_email=author.lower().replace("\0", ""))
 
-    def shape(each: Commit) -> dict[str, Any]:
-        own = {name: getattr(each, name) for name in ("sha", "title", "authored_at", "patch_id")}
-        return {**own, "author": each.author_email, "patch": each.patch_message_id}
+    def shape(commit: Commit) -> dict[str, Any]:
+        own = {name: getattr(commit, name) for name in ("sha", "title", "authored_at", "patch_id")}
+        return {**own, "author": commit.author_email, "patch": commit.patch_message_id}
 
     return page(request, rows, shape, _names(shapes.CommitShape))
 
@@ -325,11 +334,11 @@ def measurements(request: HttpRequest) -> HttpResponse:
         if value := request.GET.get(name):
             rows = rows.filter(**{f"{name}__name": value.replace("\0", "")})
 
-    def shape(each: Measurement) -> dict[str, Any]:
-        own = {name: getattr(each, name) for name in ("mean", "stddev", "runs", "samples")}
-        place = {"scenario": str(each.scenario), "machine": each.machine.name}
-        of = {"kernel": each.kernel.name, "variant": each.kernel.variant}
-        return {**of, "metric": each.metric.name, "unit": each.metric.unit, **place, **own}
+    def shape(measurement: Measurement) -> dict[str, Any]:
+        own = {name: getattr(measurement, name) for name in ("mean", "stddev", "runs", "samples")}
+        place = {"scenario": str(measurement.scenario), "machine": measurement.machine.name}
+        of = {"kernel": measurement.kernel.name, "variant": measurement.kernel.variant}
+        return {**of, "metric": measurement.metric.name, "unit": measurement.metric.unit, **place, **own}
 
     return page(request, rows, shape, _names(shapes.MeasurementShape))
 
@@ -357,9 +366,9 @@ def machines(request: HttpRequest) -> HttpResponse:
 
 
 def _named(request: HttpRequest, kind: str) -> Callable[[Any], dict[str, Any]]:
-    def shape(each: Any) -> dict[str, Any]:
-        own = {name: getattr(each, name, "") for name in ("name", "unit", "direction", "description")}
-        return {**own, "url": request.build_absolute_uri(reverse("thing", args=[kind, each.name]))}
+    def shape(thing: Any) -> dict[str, Any]:
+        own = {name: getattr(thing, name, "") for name in ("name", "unit", "direction", "description")}
+        return {**own, "url": request.build_absolute_uri(reverse("thing", args=[kind, thing.name]))}
 
     return shape
 

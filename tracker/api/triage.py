@@ -1,4 +1,13 @@
-"""`POST /api/v1/reports/SHA/actions`, `…/suggestions/ID/decision`: what a person does, by a key that acts for them."""
+"""What a person does through the API, by a key that acts for them; and one kernel or result as JSON.
+
+`POST /api/v1/reports/SHA/actions` does what the keys and buttons of the triage page do, and `POST
+/api/v1/suggestions/ID/decision` decides on a suggestion, both with the rights of the person that the key acts for
+(scope triage). An action may name the revision that was seen, so that a change made meanwhile is a 409 and no
+surprise.
+
+`/api/v1/kernels/v6.12` has the measurements of a kernel, and `/api/v1/results/17` a bisect result with its outcome
+and its findings.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +32,7 @@ from tracker.services.accounts import DECIDE, Scope, permit_of
 from tracker.services.enqueue import enqueue
 from tracker.services.report_actions import BY_NAME
 
-# --- `POST /api/v1/reports/SHA/actions`, `…/suggestions/ID/decision`: what a person does, by a key that acts for them
-# ---
+# --- Actions and decisions ---
 
 MAX_BYTES = 64 * 1024
 _DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
@@ -38,10 +46,10 @@ def act(request: HttpRequest, culprit: str) -> HttpResponse:
     Body: `do`, the name of the action; `argument`; `revision`, the one that was seen (without it, the current one);
     `notify_thread`. 200: done; 409: changed meanwhile, or no effect; 403: the person may not.
     """
-    found = _body(request)
-    if isinstance(found, HttpResponse):
-        return found
-    person, body = found
+    submission = _body(request)
+    if isinstance(submission, HttpResponse):
+        return submission
+    person, body = submission
     report = Report.objects.select_related("culprit").filter(culprit__sha=culprit.lower()).first()
     if report is None:
         return error_response(404, f"no report has the culprit {culprit[:64]!r}; expected all 40 digits")
@@ -82,10 +90,10 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
     Body: `decision`: accept, reject, or another kind of event. 200: done; 409: somebody decided before.
     """
-    found = _body(request)
-    if isinstance(found, HttpResponse):
-        return found
-    person, body = found
+    submission = _body(request)
+    if isinstance(submission, HttpResponse):
+        return submission
+    person, body = submission
     if not person.has_perm(DECIDE):
         return error_response(403, f"{person.get_username()} may not decide on suggestions")
     suggestion = Suggestion.objects.select_related("report").filter(pk=pk).first()
@@ -115,37 +123,43 @@ def _body(request: HttpRequest) -> tuple[User, dict[str, Any]] | HttpResponse:
     return body if isinstance(body, JsonResponse) else (person, body)
 
 
-# --- `/api/v1/kernels/v6.12`: the measurements of a kernel ---
+# --- A kernel's measurements ---
 
 MOST = 20_000  # measurements per response
 
 
 def kernel(request: HttpRequest, handle: str) -> JsonResponse:
     """Return the measurements of a kernel ("v6.12", "v6.12/2M"), oldest first; 404 if none was measured."""
-    (found,) = named([handle])
-    if found is None:
+    (measured_kernel,) = named([handle])
+    if measured_kernel is None:
         return JsonResponse({"error": f"no kernel {handle[:100]} was measured"}, status=404)
-    rows = Measurement.objects.filter(kernel=found).select_related("metric", "scenario", "machine").order_by("pk")
+    rows = (
+        Measurement.objects.filter(kernel=measured_kernel)
+        .select_related("metric", "scenario", "machine")
+        .order_by("pk")
+    )
     measurements = [
         {
-            "metric": each.metric.name,
-            "unit": each.metric.unit,
-            "direction": each.metric.direction,
-            "role": each.role,
-            "suite": each.scenario.suite,
-            "params": each.scenario.params,
-            "machine": each.machine.name,
-            "mean": each.mean,
-            "stddev": each.stddev,
-            "n": each.runs,
-            "samples": each.samples,
+            "metric": measurement.metric.name,
+            "unit": measurement.metric.unit,
+            "direction": measurement.metric.direction,
+            "role": measurement.role,
+            "suite": measurement.scenario.suite,
+            "params": measurement.scenario.params,
+            "machine": measurement.machine.name,
+            "mean": measurement.mean,
+            "stddev": measurement.stddev,
+            "n": measurement.runs,
+            "samples": measurement.samples,
         }
-        for each in rows[:MOST]
+        for measurement in rows[:MOST]
     ]
-    return JsonResponse({"kernel": found.name, "variant": found.variant, "measurements": measurements})
+    return JsonResponse(
+        {"kernel": measured_kernel.name, "variant": measured_kernel.variant, "measurements": measurements}
+    )
 
 
-# --- `/api/v1/results/17`: one bisect result, its outcome and its findings ---
+# --- A bisect result ---
 
 
 def result(request: HttpRequest, pk: int) -> JsonResponse:
@@ -167,6 +181,6 @@ def result(request: HttpRequest, pk: int) -> JsonResponse:
             "note": row.note,
             "measured": row.measured,
             "report": reverse("report", args=[row.report.culprit.sha]) if row.report else None,
-            "findings": [finding_json(each) for each in page.findings],
+            "findings": [finding_json(finding) for finding in page.findings],
         }
     )

@@ -1,4 +1,17 @@
-"""A document as plain text of 78 columns, for terminals and mail. Pure."""
+"""Documents as blocks, and their writers: text of 78 columns, Markdown, JSON. Pure.
+
+A document is a title, a subtitle and a sequence of blocks (headings, paragraphs, facts, tables, charts …), composed
+once and written in several forms: plain text for terminals and mail, Markdown (CommonMark, with the tables of
+GitHub), JSON for programs, and HTML by a template. Any text in a block may be untrusted; each writer escapes it for
+its own format.
+
+Links lead to a path of ours, an absolute URL, or an anchor within the document. A writer puts the base URL before a
+path of ours; without one, plain text leaves such a link out. A table that does not fit into the columns of a terminal
+is written as records.
+
+Below the writers stand two things that several documents share: the rows of a release's tables, and one test over
+some kernels as a sentence for each kernel and a chart.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +27,7 @@ from urllib.parse import quote
 from tracker.charts import Bars, bars, letters
 from tracker.domain.kernel_comparison import ComparisonLine, summary
 
-# --- The blocks that a document is made of. Pure; any text may be untrusted: each output format escapes it ---
+# --- Blocks ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +64,7 @@ class Heading:
 
     @property
     def full_text(self) -> str:
-        return " ".join(each for each in (f"{self.number}." if self.number else "", self.text, self.aside) if each)
+        return " ".join(part for part in (f"{self.number}." if self.number else "", self.text, self.aside) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +154,7 @@ class Document:
     blocks: tuple[Block, ...]
 
 
-# --- A document as plain text of 78 columns, for terminals and mail. Pure ---
+# --- Plain text ---
 
 WIDTH = 78
 _NARROW = 28  # least width of a column with sentences
@@ -164,13 +177,13 @@ def line(text: str) -> str:
 
 def verbatim(lines: Iterable[str]) -> Iterator[str]:
     """Return lines as they are, but without control characters and cut to WIDTH."""
-    return (_UNSAFE.sub(" ", each)[:WIDTH].rstrip() for each in lines)
+    return (_UNSAFE.sub(" ", line)[:WIDTH].rstrip() for line in lines)
 
 
 def width(text: str) -> int:
     """Return the columns that a text takes on a terminal: two for a wide character, none for a combining one."""
     return sum(
-        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )
 
 
@@ -194,7 +207,7 @@ def _block(block: Block, base_url: str) -> Iterator[str]:
         case TableBlock():
             yield from _table(block, base_url)
         case ChartBlock():
-            yield from (f"  {each}" for each in verbatim(block.letters))
+            yield from (f"  {row}" for row in verbatim(block.letters))
         case Verbatim():
             yield from verbatim(block.lines)
 
@@ -235,11 +248,11 @@ def _table(table: TableBlock, base_url: str) -> Iterator[str]:
         return
     widths[-1] = max(1, min(widths[-1], room))
     yield _row(table.columns, widths, table.numeric)
-    yield "  ".join("-" * each for each in widths)
+    yield "  ".join("-" * size for size in widths)
     for row in cells:
         first, *rest = textwrap.wrap(row[-1], widths[-1], break_on_hyphens=False) or [""]
         yield _row([*row[:-1], first], widths, table.numeric)
-        yield from (_row([*[""] * (len(row) - 1), each], widths, table.numeric) for each in rest)
+        yield from (_row([*[""] * (len(row) - 1), part], widths, table.numeric) for part in rest)
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], numeric: frozenset[int]) -> str:
@@ -261,7 +274,7 @@ def _records(table: TableBlock, base_url: str) -> Iterator[str]:
         yield from _facts(pairs, base_url, " " * (digits + 2))
 
 
-# --- A document as Markdown (CommonMark, with the tables of GitHub). Pure ---
+# --- Markdown ---
 
 # An underscore within a word means nothing (CommonMark, 6.2): names of metrics stay readable.
 _SPECIAL = re.compile(r"([\\`*{}\[\]<>|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
@@ -284,8 +297,8 @@ def escaped(text: str) -> str:
     return _UNDERLINE.sub("&#61;", _STARTS.sub(_set_back, shown))
 
 
-def _set_back(found: re.Match[str]) -> str:
-    return f"\\{found[1]}" if found[1] else f"{found[2]}\\{found[3]}"
+def _set_back(match: re.Match[str]) -> str:
+    return f"\\{match[1]}" if match[1] else f"{match[2]}\\{match[3]}"
 
 
 def _markdown_block(block: Block, base_url: str) -> Iterator[str]:
@@ -307,13 +320,13 @@ def _markdown_block(block: Block, base_url: str) -> Iterator[str]:
             for row in block.rows:
                 yield "| " + " | ".join(_cell(cell, base_url) for cell in row) + " |"
         case ChartBlock():
-            yield from (f"    {each.rstrip()}" for each in verbatim(block.letters))
+            yield from (f"    {line.rstrip()}" for line in verbatim(block.letters))
         case Verbatim():
-            yield from (f"    {each}" for each in verbatim(block.lines))
+            yield from (f"    {line}" for line in verbatim(block.lines))
 
 
 def _numbered(heading: Heading) -> str:
-    rest = " ".join(each for each in (heading.text, heading.aside) if each)
+    rest = " ".join(part for part in (heading.text, heading.aside) if part)
     return f"{heading.number}. {escaped(rest)}"
 
 
@@ -323,7 +336,7 @@ def _cell(cell: Cell, base_url: str) -> str:
     return f"[{escaped(cell.text)}]({quote(cell.at(base_url), safe='/:?&=%#@+,;~.-_')})"
 
 
-# --- The download formats of a document: text, Markdown, and JSON for programs. Pure ---
+# --- JSON, and the download formats ---
 
 
 def as_json(document: Document, base_url: str = "") -> str:
@@ -331,7 +344,7 @@ def as_json(document: Document, base_url: str = "") -> str:
     payload = {
         "title": document.title,
         "aside": document.aside,
-        "blocks": [_forms_block(each, base_url) for each in document.blocks],
+        "blocks": [_forms_block(block, base_url) for block in document.blocks],
     }
     return json.dumps(payload, ensure_ascii=False, indent=1) + "\n"
 
@@ -368,7 +381,7 @@ FORMS: Mapping[str, tuple[Callable[[Document, str], str], str]] = {
 }
 
 
-# --- The tables of a release for print: on a terminal, in a release report. Pure ---
+# --- The rows of a release's tables ---
 
 LIMIT = 5000  # rows per section; a real release has about fifty
 
@@ -396,7 +409,7 @@ class PrintedTable:
     shift_left: tuple[PrintedRow, ...]
 
 
-# --- One test over some kernels as blocks: a sentence for each, and the chart with the first kernel as 100. Pure ---
+# --- One test as blocks ---
 
 
 def comparison_blocks(line: ComparisonLine, labels: Sequence[str]) -> Iterator[Block]:

@@ -1,4 +1,8 @@
-"""Composes the weekly digest from the regressions of a cycle. Pure."""
+"""The weekly digest: the regressions of a cycle, sorted by what happened to them in seven days.
+
+A report stands in the first section that fits. `week` and `compose` are pure; the reports of the current cycle, or of
+a given one, come from two queries.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,6 @@ from tracker.documents.blocks import Block, Bullets, Document, DocumentLink, Hea
 from tracker.domain.events import OPEN, State, Verdict
 from tracker.models import Release, Report
 from tracker.services.report_summary import ReleaseCalendar
-
-# --- Composes the weekly digest from the regressions of a cycle. Pure ---
 
 WEEK = timedelta(days=7)
 MOST = 50  # reports per section; a link leads to the others
@@ -57,25 +59,25 @@ def week(reports: Iterable[DigestLine], now: datetime) -> Week:
     """Sort reports by what happened in the last seven days. Silent: reported earlier, and not answered."""
     since = now - WEEK
     new, silent, fixable, answered, closed = [], [], [], [], []
-    for each in reports:
-        if each.state not in OPEN:
-            if each.closed_at and each.closed_at > since:
-                closed.append(each)
-        elif each.state in _FIX:
-            fixable.append(each)
-        elif each.reported_at and each.reported_at > since:
-            new.append(each)
-        elif each.state == State.NO_RESPONSE:
-            silent.append(each)
+    for report in reports:
+        if report.state not in OPEN:
+            if report.closed_at and report.closed_at > since:
+                closed.append(report)
+        elif report.state in _FIX:
+            fixable.append(report)
+        elif report.reported_at and report.reported_at > since:
+            new.append(report)
+        elif report.state == State.NO_RESPONSE:
+            silent.append(report)
         else:
-            answered.append(each)
+            answered.append(report)
     return Week(new, silent, fixable, answered, closed)
 
 
 def compose(version: str, week: Week, now: datetime) -> Document:
     """Return the digest of a release cycle."""
     year, number, _ = now.isocalendar()
-    blocking = sum(bool(each.blocks) for each in week.open)
+    blocking = sum(bool(report.blocks) for report in week.open)
     count = f"{len(week.open)} open{f', {blocking} blocking' if blocking else ''}"
     rest = DocumentLink(f"all open regressions by urgency, on the {version} page", f"/{version}/?state=open")
     blocks = (
@@ -100,19 +102,19 @@ def _sections(week: Week) -> Sequence[tuple[str, Sequence[DigestLine]]]:
 def _section(name: str, reports: Sequence[DigestLine]) -> Iterator[Block]:
     yield Heading(2, f"{name}: {len(reports)}")
     rows = [
-        (DocumentLink(each.title, reverse("report", args=[each.sha[:12]])), each.metric, _status(each))
-        for each in reports[:MOST]
+        (DocumentLink(report.title, reverse("report", args=[report.sha[:12]])), report.metric, _status(report))
+        for report in reports[:MOST]
     ]
     yield TableBlock(name, ("Report", "Metric", "Status"), rows, as_records=True)
     if len(reports) > MOST:
         yield Paragraph(f"And {len(reports) - MOST} more.")
 
 
-def _status(each: DigestLine) -> str:
-    return f"{each.status}; blocks {each.blocks}" if each.blocks and each.state in OPEN else each.status
+def _status(report: DigestLine) -> str:
+    return f"{report.status}; blocks {report.blocks}" if report.blocks and report.state in OPEN else report.status
 
 
-# --- The regressions of the current cycle or of a given release: two queries ---
+# --- Queries ---
 
 LOAD_MOST = 5000  # reports per cycle
 _COLUMNS = ("culprit__sha", "title", "given_title", "culprit__title", "metric", "state", "status")
@@ -128,11 +130,11 @@ def of(version: str, now: datetime) -> Week:
     """Return the week of a release cycle, most urgent reports first."""
     rows = Report.objects.filter(Q(merged_release=version) | Q(shift_left_release=version), verdict=Verdict.REGRESSION)
     rows = rows.filter(reported_at__isnull=False)  # authors hear of a report before the lists do
-    found = rows.order_by("-urgency", "pk").values_list(*_COLUMNS, "reported_at", "closed_at", "blocks")[:LOAD_MOST]
+    values = rows.order_by("-urgency", "pk").values_list(*_COLUMNS, "reported_at", "closed_at", "blocks")[:LOAD_MOST]
     return week(
         (
             DigestLine(sha, (given or title or own or sha[:10])[:200], metric, state, status, reported, closed, blocks)
-            for sha, title, given, own, metric, state, status, reported, closed, blocks in found
+            for sha, title, given, own, metric, state, status, reported, closed, blocks in values
         ),
         now,
     )

@@ -1,4 +1,13 @@
-"""Composes the release report: the sections, words and order of the 0-Day report of v5.6 (2020). Pure."""
+"""The release report, with the sections, words and order of the 0-Day report of v5.6 (2020). Pure.
+
+`ReleaseFacts` holds all that the report says, and `compose` turns it into blocks: introduction, parameters, what was
+merged in the cycle, what was reported from other trees (shift-left testing), how the kernel compares with the
+previous release, and the machines.
+
+The numbers of a section are counted from the rows of its table and from nothing else, so they can't disagree; if the
+table is cut, the text says so. Development bases are shown for merged reports only, since those of other trees are
+not comparable. People may write a text for each section, which stands in its place or beside the figures.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +38,7 @@ from tracker.domain.events import OPEN, Verdict
 from tracker.domain.kernel_comparison import Box, ComparisonLine, Test, Word
 from tracker.domain.text import counted, prose_pct
 
-# --- The data of a release report, as values. Pure ---
+# --- Facts ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +112,7 @@ class ReleaseFacts:
     prose: Mapping[str, str]
 
 
-# --- Composes the release report: the sections, words and order of the 0-Day report of v5.6 (2020). Pure ---
+# --- The report ---
 
 # The texts that people may write, by section.
 SECTIONS = {
@@ -170,7 +179,7 @@ def _parameters(facts: ReleaseFacts) -> Iterator[Block]:
         yield Paragraph("No parameters are described yet: run `loaddata lab_texts`, or add them in the admin.")
         return
     yield Paragraph("What the parameters of tests and the fields of machines mean:")
-    rows = [(each.classification, each.name, each.description) for each in facts.parameters]
+    rows = [(parameter.classification, parameter.name, parameter.description) for parameter in facts.parameters]
     yield TableBlock("Test parameters", ("Classification", "Name", "Description"), rows)
 
 
@@ -185,7 +194,7 @@ def _release_test(facts: ReleaseFacts) -> Iterator[Block]:
     yield from _prose(facts, "release-test")
     yield Heading(3, "Observation summary", "3.1")
     yield from _rows(facts.merged, "Merged regressions and improvements", with_base=True)
-    yield from _details([each for each in facts.details if each.is_merged], facts, "3")
+    yield from _details([highlight for highlight in facts.details if highlight.is_merged], facts, "3")
 
 
 def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
@@ -199,7 +208,7 @@ def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
     yield from _prose(facts, "shift-left")
     yield Heading(3, "Report list", "4.1")
     yield from _rows(facts.shift_left, "Regressions and improvements from other trees", with_base=False)
-    yield from _details([each for each in facts.details if not each.is_merged], facts, "4")
+    yield from _details([highlight for highlight in facts.details if not highlight.is_merged], facts, "4")
 
 
 def _numbers(counts: Counts) -> str:
@@ -234,38 +243,42 @@ def _rows(rows: Sequence[PrintedRow], caption: str, *, with_base: bool) -> Itera
 
 
 def _details(details: Sequence[HighlightData], facts: ReleaseFacts, section: str) -> Iterator[Block]:
-    for number, each in enumerate(details, 2):
-        yield Heading(3, f"{each.indicator}, {_heading(each)}", f"{section}.{number}")
-        if described := facts.suites.get(each.suite):
+    for number, highlight in enumerate(details, 2):
+        yield Heading(3, f"{highlight.indicator}, {_heading(highlight)}", f"{section}.{number}")
+        if described := facts.suites.get(highlight.suite):
             yield Paragraph(described)
-        yield Paragraph(sentence(each))
+        yield Paragraph(sentence(highlight))
         yield Facts(
             [
-                ("Correlated commit", f'{each.sha} "{each.title}"' if each.title else each.sha),
-                ("Branch", each.branch or "unknown"),
-                ("Report", DocumentLink(each.report, reverse("report", args=[each.sha[:12]]))),
-                ("Test scenario", ", ".join(f"{name}: {value}" for name, value in each.scenario)),
-                ("Test machine", each.machine),
-                ("Status", each.status),
+                ("Correlated commit", f'{highlight.sha} "{highlight.title}"' if highlight.title else highlight.sha),
+                ("Branch", highlight.branch or "unknown"),
+                ("Report", DocumentLink(highlight.report, reverse("report", args=[highlight.sha[:12]]))),
+                ("Test scenario", ", ".join(f"{name}: {value}" for name, value in highlight.scenario)),
+                ("Test machine", highlight.machine),
+                ("Status", highlight.status),
             ]
         )
 
 
-def sentence(each: HighlightData) -> str:
+def sentence(highlight: HighlightData) -> str:
     """ "Commit 0ddad21d3e was reported to have 136.1% improvement of hackbench.throughput when comparing to v5.5." """
-    amount = f"{prose_pct(each.change)} " if each.change is not None else ""
-    word = each.verdict if each.verdict != "unknown" else "change"
-    text = f"Commit {each.sha[:10]} was reported to have {amount}{word} of {each.indicator}"
-    text += f" when comparing to {each.base}." if each.base else "."
-    return text + (f" It was merged to the mainline at {each.landing}." if each.landing else "")
+    amount = f"{prose_pct(highlight.change)} " if highlight.change is not None else ""
+    word = highlight.verdict if highlight.verdict != "unknown" else "change"
+    text = f"Commit {highlight.sha[:10]} was reported to have {amount}{word} of {highlight.indicator}"
+    text += f" when comparing to {highlight.base}." if highlight.base else "."
+    return text + (f" It was merged to the mainline at {highlight.landing}." if highlight.landing else "")
 
 
-def _heading(each: HighlightData) -> str:
-    params = dict(each.scenario)
+def _heading(highlight: HighlightData) -> str:
+    params = dict(highlight.scenario)
     parts = [params[name] for name in _DISTINGUISHING if name in params]
     if not parts:
-        parts = [value for name, value in each.scenario if name != "cpufreq_governor"]
-    return each.heading or " ".join([*parts, *(["on", params["fs"]] if parts and "fs" in params else [])]) or each.suite
+        parts = [value for name, value in highlight.scenario if name != "cpufreq_governor"]
+    return (
+        highlight.heading
+        or " ".join([*parts, *(["on", params["fs"]] if parts and "fs" in params else [])])
+        or highlight.suite
+    )
 
 
 def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
@@ -326,9 +339,9 @@ def _suite(suite: str, lines: Sequence[ComparisonLine], facts: ReleaseFacts, num
 def _machines(facts: ReleaseFacts) -> Iterator[Block]:
     yield Heading(2, "Test Machines", "6")
     yield from _prose(facts, "machines")
-    known = [box for box in facts.boxes if box.facts]
-    order = list(dict.fromkeys([box.family for box in known if box.family] + [box.model for box in known]))
-    boxes = sorted(known, key=lambda box: order.index(box.family or box.model))
+    described = [box for box in facts.boxes if box.facts]
+    order = list(dict.fromkeys([box.family for box in described if box.family] + [box.model for box in described]))
+    boxes = sorted(described, key=lambda box: order.index(box.family or box.model))
     for number, (family, group) in enumerate(groupby(boxes, lambda box: box.family or box.model or "Others"), 1):
         yield Heading(3, family, f"6.{number}")
         yield from (Facts(box.facts if box.family else (("name", box.name), *box.facts)) for box in group)

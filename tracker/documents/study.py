@@ -1,4 +1,15 @@
-"""Composes a study, in the shape that such reports have on mailing lists: conclusions first. Pure."""
+"""A study: kernels compared in many tests, in the shape that such reports have on mailing lists. Pure.
+
+Conclusions and setup come first, in the words of a person; then the summary, every test, the machines, and profiles
+and counters of the kernels side by side. A study asks one of two questions. Which variant wins: in how many tests
+each is best, and by how much on average. Or how versions develop: the speedup against the first kernel, with system
+activity (interrupts, context switches, CPU time) as version comparisons show it.
+
+The first kernel is the baseline. Only tests that all variants ran, and whose direction is known, have a winner. A
+variant that does not differ from the best one (not significant, or by less than 1%) ties with it, so wins and ties
+make 100%. An average is the geometric mean of performance over tests, where performance is the mean, or its
+reciprocal if lower is better; averages closer than LEAD count as equal.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +35,7 @@ from tracker.domain.kernel_comparison import Box, Cell, Change, ComparisonLine, 
 from tracker.domain.text import counted
 from tracker.domain.tool_output import CellState, Diff, DiffRow, ToolListing, mean_of
 
-# --- System activity during a test: interrupts, context switches, CPU time, as version comparisons show them. Pure
-# ---
+# --- System activity ---
 
 # The heading, the column of vmstat, and the corresponding LKP monitor.
 COLUMNS = (
@@ -56,14 +66,14 @@ def system(monitors: Mapping[str, Sequence[float]], listings: Iterable[ToolListi
         for row in listing.rows:
             if row.values and row.values[0] is not None:
                 printed.setdefault(row.name, []).append(row.values[0])
-    found = []
+    means = []
     for _, column, monitor in COLUMNS:
         values = monitors.get(monitor) or printed.get(column) or ()
-        found.append(mean_of(values))
-    return System(tuple(found))
+        means.append(mean_of(values))
+    return System(tuple(means))
 
 
-# --- Listings side by side as one table: a column each, and the changes against the first. Pure ---
+# --- Listings side by side ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +87,18 @@ class Beside:
     diff: Diff
 
 
-def table(each: Beside) -> TableBlock:
+def table(comparison: Beside) -> TableBlock:
     """Return the table: name, value on each side, changes; if the tool has several columns, all sides in one cell."""
-    caption = f"{each.kind} of {' and '.join(each.labels)}"
-    found = each.diff
-    if not found.is_share and len(found.columns) > 1:
-        rows = [[_name(row), *map(_in_a_cell, row.cells)] for row in found.rows]
-        return TableBlock(caption, ("Name", *found.columns), rows, frozenset(range(1, len(found.columns) + 1)))
-    unit = ", %" if found.is_share else ""
-    columns = ("Function" if found.is_share else "Name", *(f"{label}{unit}" for label in each.labels))
-    columns += _changes(each.labels[1:], "points" if found.is_share else "%")
-    at = found.columns.index("share") if found.is_share else 0
-    rows = [[_name(row), *_in_columns(row.cells[at], found.is_share)] for row in found.rows]
+    caption = f"{comparison.kind} of {' and '.join(comparison.labels)}"
+    diff = comparison.diff
+    if not diff.is_share and len(diff.columns) > 1:
+        rows = [[_name(row), *map(_in_a_cell, row.cells)] for row in diff.rows]
+        return TableBlock(caption, ("Name", *diff.columns), rows, frozenset(range(1, len(diff.columns) + 1)))
+    unit = ", %" if diff.is_share else ""
+    columns = ("Function" if diff.is_share else "Name", *(f"{label}{unit}" for label in comparison.labels))
+    columns += _changes(comparison.labels[1:], "points" if diff.is_share else "%")
+    at = diff.columns.index("share") if diff.is_share else 0
+    rows = [[_name(row), *_in_columns(row.cells[at], diff.is_share)] for row in diff.rows]
     return TableBlock(caption, columns, rows, frozenset(range(1, len(columns))))
 
 
@@ -119,7 +129,7 @@ def format_value(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
-# --- The data of a study, as values. Pure ---
+# --- Facts ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +149,7 @@ class StudyFacts:
     files_left_out: int = 0
 
 
-# --- Which variant is best in which test, how often, and by how much on average. Pure ---
+# --- Who wins ---
 
 FAR = 200.0  # a larger ratio, as a natural logarithm, counts as out of range
 LEAD = 0.1  # per cent: averages that are closer than this count as equal
@@ -190,10 +200,12 @@ class WinTally:
 
     @property
     def _led(self) -> tuple[int, float] | None:
-        known = [(share.average_pct, index) for index, share in enumerate(self.shares) if share.average_pct is not None]
-        if len(known) < 2:
+        averages = [
+            (share.average_pct, index) for index, share in enumerate(self.shares) if share.average_pct is not None
+        ]
+        if len(averages) < 2:
             return None
-        (top, index), (second, _) = sorted(known, reverse=True)[:2]
+        (top, index), (second, _) = sorted(averages, reverse=True)[:2]
         return index, 100 * ((100 + top) / (100 + second) - 1)
 
 
@@ -204,7 +216,7 @@ def outcomes(comparisons: Iterable[ComparisonLine]) -> list[TestWinner]:
     comparable = [line for line in comparisons if line.test.direction in ("higher", "lower") and None not in line.cells]
     tops = [_top(line) for line in comparable]
     against_best = lines((line.test, _first(line.cells, top)) for line, top in zip(comparable, tops, strict=True))
-    found = []
+    winners = []
     for line, top, against in zip(comparable, tops, against_best, strict=True):
         others = [index for index in range(len(line.cells)) if index != top]
         tied = [
@@ -212,8 +224,8 @@ def outcomes(comparisons: Iterable[ComparisonLine]) -> list[TestWinner]:
             for index, change in zip(others, against.changes[1:], strict=True)
             if change is not None and change.word is Word.SAME
         ]
-        found.append(TestWinner(line, (top, *tied)))
-    return found
+        winners.append(TestWinner(line, (top, *tied)))
+    return winners
 
 
 def _top(line: ComparisonLine) -> int:
@@ -245,8 +257,8 @@ def _share(number: int, total: int) -> float:
 
 def average_pct(comparisons: Sequence[ComparisonLine], index: int) -> float | None:
     """Return by how many per cent a variant performs better than the first on average; None if not comparable."""
-    found = speedup(comparisons, index)
-    return None if found is None else 100 * (found - 1)
+    ratio = speedup(comparisons, index)
+    return None if ratio is None else 100 * (ratio - 1)
 
 
 def speedup(comparisons: Sequence[ComparisonLine], index: int) -> float | None:
@@ -268,7 +280,7 @@ def _ratio(line: ComparisonLine, index: int) -> float | None:
     return log if line.test.direction == "higher" else -log
 
 
-# --- Composes a study, in the shape that such reports have on mailing lists: conclusions first. Pure ---
+# --- The document ---
 
 _CHARTS = 100  # tests shown one by one
 SECTIONS = {"conclusions": "Conclusions", "setup": "Setup"}
@@ -299,15 +311,15 @@ def _boxes(lines: Sequence[ComparisonLine]) -> list[Box]:
     return list(dict.fromkeys(line.test.box for line in lines))
 
 
-# --- which variant wins ---
+# --- Variants: which one wins ---
 
 
 def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
-    found = outcomes(facts.lines)
-    totals = tally(found, len(facts.labels))
+    tests = outcomes(facts.lines)
+    totals = tally(tests, len(facts.labels))
     yield Heading(2, "Summary of results")
-    yield Bullets(list(_summary(facts, boxes, found, totals)))
-    if not found:
+    yield Bullets(list(_summary(facts, boxes, tests, totals)))
+    if not tests:
         return
     yield Heading(3, "How often each is best")
     yield _shares(facts, totals)
@@ -322,18 +334,20 @@ def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
             "In how many tests each is best, and by how many per cent the others perform better than"
             f" {facts.labels[0]} on average."
         )
-        yield _by_machine(facts, boxes, found)
+        yield _by_machine(facts, boxes, tests)
     yield Heading(3, "By benchmark and machine")
     yield Paragraph(
         "The best variant by its average over the benchmark's tests on that machine, and its lead over the next best;"
         " in brackets the number of tests."
     )
-    suites = list(dict.fromkeys(each.line.test.suite for each in found))
+    suites = list(dict.fromkeys(outcome.line.test.suite for outcome in tests))
     rows = []
     for suite in suites:
         row = [suite]
         for box in boxes:
-            winners = [each for each in found if each.line.test.suite == suite and each.line.test.box == box]
+            winners = [
+                outcome for outcome in tests if outcome.line.test.suite == suite and outcome.line.test.box == box
+            ]
             row.append(_best_of(tally(winners, len(facts.labels)), facts.labels))
         rows.append(row)
     yield TableBlock(
@@ -341,30 +355,30 @@ def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
     )
 
 
-def _summary(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner], totals: WinTally) -> Iterator[str]:
+def _summary(facts: StudyFacts, boxes: Sequence[Box], tests: Sequence[TestWinner], totals: WinTally) -> Iterator[str]:
     labels = ", ".join(facts.labels[:-1]) + f" and {facts.labels[-1]}" if len(facts.labels) > 1 else facts.labels[0]
     suites = {line.test.suite for line in facts.lines}
     sentence = f"{counted(len(boxes), 'machine')} ran {counted(len(suites), 'benchmark')} with {labels}"
     everywhere = len(suites) * len(boxes) == len({(line.test.suite, line.test.box) for line in facts.lines})
     sentence += "" if everywhere else ", not every benchmark on every machine"
     yield f"{sentence}: {counted(len(facts.lines), 'test')}."
-    if left := len(facts.lines) - len(found):
+    if left := len(facts.lines) - len(tests):
         yield f"{left} of them are left out below: a variant was not measured, or the direction is unknown."
-    if found:
+    if tests:
         wins = ", ".join(f"{label} {share.pct:.0f}%" for label, share in zip(facts.labels, totals.shares, strict=True))
         yield f"Share of tests in which each is best: {wins}."
         yield f"Ties: {totals.ties_pct:.0f}% (within noise, or less than 1% apart)."
-        best = _best_by_machine(facts, boxes, found)
+        best = _best_by_machine(facts, boxes, tests)
         phrases = (f"{label} is best on {', '.join(machines)}" for label, machines in best)
         yield f"On average, {'; '.join(phrases)}."
 
 
 def _best_by_machine(
-    facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner]
+    facts: StudyFacts, boxes: Sequence[Box], tests: Sequence[TestWinner]
 ) -> list[tuple[str, list[str]]]:
     best: dict[str, list[str]] = {}
     for box in boxes:
-        winner = tally([each for each in found if each.line.test.box == box], len(facts.labels)).best
+        winner = tally([outcome for outcome in tests if outcome.line.test.box == box], len(facts.labels)).best
         best.setdefault("none" if winner is None else facts.labels[winner], []).append(box.name)
     return sorted(best.items(), key=lambda pair: -len(pair[1]))
 
@@ -379,11 +393,11 @@ def _shares(facts: StudyFacts, totals: WinTally) -> TableBlock:
     return TableBlock("How often each variant is best", columns, rows, frozenset({1, 2, 3}))
 
 
-def _by_machine(facts: StudyFacts, boxes: Sequence[Box], found: Sequence[TestWinner]) -> TableBlock:
+def _by_machine(facts: StudyFacts, boxes: Sequence[Box], tests: Sequence[TestWinner]) -> TableBlock:
     columns = ["Machine", "Tests", *facts.labels, "Ties", *(f"{label}, %" for label in facts.labels[1:]), "Best"]
     rows = []
     for box in boxes:
-        own = tally([each for each in found if each.line.test.box == box], len(facts.labels))
+        own = tally([outcome for outcome in tests if outcome.line.test.box == box], len(facts.labels))
         averages = [_signed(share.average_pct) for share in own.shares[1:]]
         best = "none" if own.best is None else facts.labels[own.best]
         wins = [str(share.wins) for share in own.shares]
@@ -399,7 +413,7 @@ def _best_of(own: WinTally, labels: Sequence[str]) -> str:
     return f"{labels[own.best]} {own.lead_pct:+.1f} % ({own.tests})"
 
 
-# --- how versions develop ---
+# --- Versions: how they develop ---
 
 
 def _versions(facts: StudyFacts) -> Iterator[Block]:
@@ -418,7 +432,7 @@ def _versions(facts: StudyFacts) -> Iterator[Block]:
     yield Paragraph(f"Speedup: performance as a multiple of that of {facts.labels[0]}{several}.")
 
 
-# --- every test ---
+# --- Every test ---
 
 
 def _machines(boxes: Sequence[Box]) -> Iterator[Block]:
@@ -482,7 +496,7 @@ def _signed(value: float | None) -> str:
     return "–" if value is None else f"{value:+.1f}"
 
 
-# --- profiles and counters ---
+# --- Profiles and counters ---
 
 
 def _beside(facts: StudyFacts) -> Iterator[Block]:
@@ -491,10 +505,12 @@ def _beside(facts: StudyFacts) -> Iterator[Block]:
     yield Heading(2, "Profiles and counters")
     if facts.files_left_out:
         yield Paragraph(f"{counted(facts.files_left_out, 'file')} not shown (limit reached).")
-    for each in sorted(facts.beside, key=lambda each: not each.diff.is_share):  # profiles first
-        yield Heading(3, f"{each.kind}: {each.diff.title}", aside=f"({each.where})" if each.where else "")
-        yield Bullets(each.files)
-        if each.diff.left_out:
-            shown = f"The first {len(each.diff.rows)}{' by share' if each.diff.is_share else ''}"
-            yield Paragraph(f"{shown}; {each.diff.left_out} more are small or zero everywhere.")
-        yield table(each)
+    for comparison in sorted(facts.beside, key=lambda beside: not beside.diff.is_share):  # profiles first
+        yield Heading(
+            3, f"{comparison.kind}: {comparison.diff.title}", aside=f"({comparison.where})" if comparison.where else ""
+        )
+        yield Bullets(comparison.files)
+        if comparison.diff.left_out:
+            shown = f"The first {len(comparison.diff.rows)}{' by share' if comparison.diff.is_share else ''}"
+            yield Paragraph(f"{shown}; {comparison.diff.left_out} more are small or zero everywhere.")
+        yield table(comparison)

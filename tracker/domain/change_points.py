@@ -1,11 +1,11 @@
-"""Changes in a curve: where its level moved to stay, beyond what it usually does from build to build. Pure.
+"""Changes in a curve: where its level moved to stay, beyond what it usually does between builds. Pure.
 
 The curve is the median of each build's runs, so that the noise of runs, builds and long spikes are told apart:
 
 - A change is a difference between the medians of the builds before and of those after (the moving-window form of
   Hodges and Lehmann's shift), looked for at every build that has enough builds on both sides.
-- It has to exceed the spread of the builds around those medians (robust, by the median absolute deviation), as a t-test
-  would ask; on both sides most builds have to lie on their own side of the middle, so a spike is none.
+- It has to exceed the spread of the builds around those medians (robust, by the median absolute deviation), as a
+  t-test would ask; on both sides most builds have to lie on their own side of the middle, so a spike is none.
 - It has to exceed what the curve did before between any two such windows: a curve whose level wanders with each build
   has to move further than it ever wanders. E-divisive (Matteson and James, 2014; Otava) and PELT (Killick, 2012) take
   such wandering for changes; docs/measurements.md has the comparison.
@@ -73,12 +73,12 @@ def change_points(levels: Sequence[float], strictness: Strictness = DEFAULT) -> 
     Levels must be finite. What was found stays found as builds are added, unless its place is known better by then.
     """
     curve = np.asarray(levels, dtype=float)
-    found: list[ChangePoint] = []
+    changes: list[ChangePoint] = []
     start = 0
     while (change := _first_change(curve[start:], strictness)) is not None:
         start += change.index
-        found.append(replace(change, index=start))
-    return found
+        changes.append(replace(change, index=start))
+    return changes
 
 
 def _first_change(curve: Array, strictness: Strictness) -> ChangePoint | None:

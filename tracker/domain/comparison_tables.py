@@ -1,4 +1,7 @@
-"""A robot's comparison tables as stored: compressed, since one report may have three thousand rows. Pure."""
+"""The comparison tables of robots' reports as stored: compressed, since one may have 3,000 rows. Pure.
+
+Packed to a tenth of the size of their mail; rows beyond MAX_ROWS are only in the mail.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ def unpack(packed: bytes) -> tuple[KeptTable, ...]:
     if not packed:
         return ()
     tables = json.loads(zlib.decompressobj().decompress(packed, _MAX_BYTES))
-    return tuple(_table(*each) for each in tables)
+    return tuple(_table(*table) for table in tables)
 
 
 def _table(

@@ -1,7 +1,16 @@
-"""What a curve shows once the changes that were reported on it are taken into account. Pure.
+"""A curve: one metric over builds, from packed points to builds, noise, changes and a history. Pure.
 
-A bisection measures its culprit, which the builds after it may not hold yet: it is merged later, or never. So the bad
-side of a report's own measurement is not part of the curve's history, and a good build after it proves no fix.
+A point has the samples of one build from one source. Points are packed many to a row, so that a hundred million
+samples fit on one disk: zlib over columns (times, numbers of samples, samples, names), since numbers of one kind
+beside each other compress to a half. A segment of 500 points is unpacked in a tenth of a millisecond.
+
+A build has all points of one name: its level is the median, on which changes are looked for, and its mean has a
+confidence interval. The noise is known from the history, between runs and between builds, with changes of the level
+taken out; builds that fall into two modes are noisy by what the modes are apart.
+
+A reading takes into account what was reported on the curve. A bisection measures its culprit, which the builds after
+it may not hold yet: it is merged later, or never. So the bad side of a report's own measurement is not part of the
+curve's history, and a good build after it proves no fix.
 """
 
 from __future__ import annotations
@@ -25,10 +34,7 @@ import numpy as np
 from tracker.domain import versions
 from tracker.domain.change_points import AFTER, ChangePoint, change_points
 
-# --- The points of a curve, and how many of them are packed into one row: a hundred million samples fit on one disk
-# ---
-# A packed segment is zlib over columns (times, numbers of samples, samples, names): numbers of one kind beside each
-# other compress to a half, and a segment of 500 points is unpacked in a tenth of a millisecond.
+# --- Points, and how they are packed ---
 
 MOST_SAMPLES = 10_000  # per point; what is beyond them is dropped
 _MAX_BYTES = 64 << 20
@@ -59,18 +65,18 @@ def to_the_millisecond(point: CurvePoint) -> CurvePoint:
 
 def merged(old: Iterable[CurvePoint], new: Iterable[CurvePoint]) -> list[CurvePoint]:
     """Return all points in order, each once; of two with one key the new one counts."""
-    points = {each.key: each for each in old}
-    points.update((each.key, each) for each in new)
+    points = {point.key: point for point in old}
+    points.update((point.key, point) for point in new)
     return [points[key] for key in sorted(points)]
 
 
 def pack(points: Sequence[CurvePoint]) -> bytes:
     """Return points as bytes, in their order. Times are kept to the millisecond."""
-    times = array("q", [(each.at - _EPOCH) // _MILLISECOND for each in points])
-    cut = [each.samples[:MOST_SAMPLES] for each in points]
+    times = array("q", [(point.at - _EPOCH) // _MILLISECOND for point in points])
+    cut = [point.samples[:MOST_SAMPLES] for point in points]
     counts = array("I", map(len, cut))
-    samples = array("d", [value for each in cut for value in each])
-    names = "\n".join(part for each in points for part in (_line(each.build), _line(each.source)))
+    samples = array("d", [value for group in cut for value in group])
+    names = "\n".join(part for point in points for part in (_line(point.build), _line(point.source)))
     if sys.byteorder == "big":
         for column in (times, counts, samples):
             column.byteswap()
@@ -100,7 +106,7 @@ def _line(text: str) -> str:
     return text.replace("\n", " ")
 
 
-# --- The builds of a curve: the points of each build together, with their mean and its confidence interval. Pure ---
+# --- Builds ---
 
 # The 97.5th percentile of Student's t by degrees of freedom, from 1 on; beyond them the normal distribution's.
 _T = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09)
@@ -132,21 +138,21 @@ def builds_of(points: Iterable[CurvePoint]) -> list[Build]:
     together: dict[str, list[CurvePoint]] = {}
     for point in sorted(points, key=attrgetter("at", "build", "source")):
         together.setdefault(point.build, []).append(point)
-    samples = _measurable([_samples(each) for each in together.values()])
-    kept = [(name, each, own) for (name, each), own in zip(together.items(), samples, strict=True) if own]
+    samples = _measurable([_samples(group) for group in together.values()])
+    kept = [(name, group, own) for (name, group), own in zip(together.items(), samples, strict=True) if own]
     columns = _statistics([own for _, _, own in kept])
     return [
-        Build(each[0].at, name, own, _sources(each), *numbers)
-        for (name, each, own), numbers in zip(kept, zip(*columns, strict=True), strict=True)
+        Build(group[0].at, name, own, _sources(group), *numbers)
+        for (name, group, own), numbers in zip(kept, zip(*columns, strict=True), strict=True)
     ]
 
 
 def _samples(points: Sequence[CurvePoint]) -> tuple[float, ...]:
-    return points[0].samples if len(points) == 1 else tuple(chain.from_iterable(each.samples for each in points))
+    return points[0].samples if len(points) == 1 else tuple(chain.from_iterable(point.samples for point in points))
 
 
 def _sources(points: Sequence[CurvePoint]) -> tuple[str, ...]:
-    return (points[0].source,) if len(points) == 1 else tuple(dict.fromkeys(each.source for each in points))
+    return (points[0].source,) if len(points) == 1 else tuple(dict.fromkeys(point.source for point in points))
 
 
 def _measurable(samples: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
@@ -154,7 +160,7 @@ def _measurable(samples: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
     size = np.abs(np.fromiter(chain.from_iterable(samples), float))
     if np.all((size == 0) | ((size > _SMALLEST) & (size < _LARGEST))):
         return samples
-    return [tuple(each for each in own if each == 0 or _SMALLEST < abs(each) < _LARGEST) for own in samples]
+    return [tuple(sample for sample in own if sample == 0 or _SMALLEST < abs(sample) < _LARGEST) for own in samples]
 
 
 def _statistics(samples: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float], list[float]]:
@@ -174,8 +180,7 @@ def _statistics(samples: Sequence[Sequence[float]]) -> tuple[list[float], list[f
     return medians.tolist(), means.tolist(), (means - half).tolist(), (means + half).tolist()
 
 
-# --- The noise of a curve, known from its history: between runs, between builds, and whether it has two modes. Pure
-# ---
+# --- Noise ---
 
 LEAST_BUILDS = 5  # of different times: those of one bisection, whose steps stand beside its ends, are no history
 _MAD = 1.4826
@@ -268,9 +273,7 @@ def _deviation(values: Sequence[float]) -> float:
     return median(abs(value - middle) for value in values)
 
 
-# --- What a curve shows once the changes that were reported on it are taken into account. Pure ---
-# A bisection measures its culprit, which the builds after it may not hold yet: it is merged later, or never. So the bad
-# side of a report's own measurement is not part of the curve's history, and a good build after it proves no fix.
+# --- Reading a curve ---
 
 _BACK = 0.75  # of the distance to the old level; a curve that comes back less far has not recovered
 _MANY = 2.0  # times the noise; of a smaller change nothing can be said
@@ -325,13 +328,13 @@ class Undone:
 def read_curve(builds: Sequence[Build], reported: Sequence[ReportedChange]) -> CurveReading:
     """Return the history of a curve, its changes and its noise."""
     by_source: dict[str, list[ReportedChange]] = {}
-    for each in reported:
-        if each.old != each.new:
-            by_source.setdefault(each.source, []).append(each)
+    for change in reported:
+        if change.old != change.new:
+            by_source.setdefault(change.source, []).append(change)
     history = [build for build in builds if not _is_bad_side(build, by_source)]
     changes = change_points([build.level for build in history])
-    landings = [_landing(builds, history, each) for own in by_source.values() for each in own]
-    cuts = sorted({*(each.index for each in changes), *(each for each in landings if each is not None)})
+    landings = [_landing(builds, history, change) for own in by_source.values() for change in own]
+    cuts = sorted({*(change.index for change in changes), *(landing for landing in landings if landing is not None)})
     return CurveReading(builds, history, changes, cuts, noise_of(history, cuts))
 
 
@@ -345,26 +348,26 @@ def undone(reading: CurveReading, reported: ReportedChange) -> Undone | None:
     if start is None or abs(reported.new - reported.old) * 100 <= _MANY * noise * abs(reported.old):
         return None
     bad: float | None = None
-    found: Undone | None = None
-    later = [each for each in reading.changes if each.index >= start]
-    ends = [*(each.index for each in later), len(reading.history)]
+    undo: Undone | None = None
+    later = [point for point in reading.changes if point.index >= start]
+    ends = [*(point.index for point in later), len(reading.history)]
     first = [build.level for build in reading.history[start : ends[0]][:AFTER]]
     if first and reported.is_bad(median(first)):
         bad = median(first)
     for change in later:
         if reported.is_bad(change.new):
-            bad, found = change.new if bad is None else bad, None
+            bad, undo = change.new if bad is None else bad, None
         elif bad is not None and reported.back(change.new) >= _BACK:
-            found = found or Undone(change, bad)
+            undo = undo or Undone(change, bad)
         else:
-            found = None
-    return found
+            undo = None
+    return undo
 
 
 def _is_bad_side(build: Build, by_source: dict[str, list[ReportedChange]]) -> bool:
     """Whether only reports' own measurements have this build, on its bad side."""
     own = [by_source.get(source) for source in build.sources]
-    return all(own) and any(each.is_bad(build.level) for changes in own if changes for each in changes)
+    return all(own) and any(change.is_bad(build.level) for changes in own if changes for change in changes)
 
 
 def _landing(builds: Sequence[Build], history: Sequence[Build], reported: ReportedChange) -> int | None:
@@ -387,7 +390,7 @@ def _first_since(history: Sequence[Build], at: datetime) -> int:
     return next((place for place, build in enumerate(history) if build.at >= at), len(history))
 
 
-# --- How long a curve was stable before a commit, in words. Pure ---
+# --- Stable before a commit ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,10 +423,10 @@ def history_before(reading: CurveReading, commit: str, measured_at: datetime | N
     place = reading.place_of(commit, measured_at)
     if place is None:
         return None
-    start = max((each for each in reading.cuts if each < place), default=0)
+    start = max((cut for cut in reading.cuts if cut < place), default=0)
     stable = reading.history[start:place]
-    if len({each.at for each in stable}) < LEAST_BUILDS:
+    if len({build.at for build in stable}) < LEAST_BUILDS:
         return None
     first = stable[0]
     modes = reading.noise.modes_pct if reading.noise else None
-    return StableHistory(first.name, first.at, len(stable), sum(len(each.samples) for each in stable), modes)
+    return StableHistory(first.name, first.at, len(stable), sum(len(build.samples) for build in stable), modes)

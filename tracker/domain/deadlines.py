@@ -1,7 +1,13 @@
-"""The clock of a report: what it waits for, from whom, since when, and until when that is usual. Pure.
+"""How long is too long: until when a report may wait for developers, and what may be closed by now. Pure.
 
-The defaults follow Documentation/process/handling-regressions.rst of the kernel, which asks for fixes of regressions in
-two or three days if they are severe, within two weeks for most, and faster as a release comes near.
+A report's clock says what it waits for (a first response, a candidate fix, its landing), from whom, since when, and
+until when silence is usual. The time is counted in working days from the last word; serious reports have less, and
+near a release all of it is halved. There is no clock for what waits for the lab, or is no regression. The defaults
+follow the kernel's Documentation/process/handling-regressions.rst, which asks for fixes of regressions in two or
+three days if they are severe, within two weeks for most, and faster as a release comes near.
+
+What may be closed by now (a released improvement; a culprit that left linux-next three months ago and was never
+merged) becomes a suggestion with its reason: it waits for a person, and can be undone.
 """
 
 from __future__ import annotations
@@ -14,9 +20,7 @@ from enum import StrEnum
 from tracker.domain.events import OPEN, Awaited, EventData, EventKind, State, Verdict
 from tracker.domain.report_state import ReportState, effective_events, fold
 
-# --- The clock of a report: what it waits for, from whom, since when, and until when that is usual. Pure ---
-# The defaults follow Documentation/process/handling-regressions.rst of the kernel, which asks for fixes of
-# regressions in two or three days if they are severe, within two weeks for most, and faster as a release comes near.
+# --- The clock of a report ---
 
 _SATURDAY = 5
 DAY = timedelta(days=1)
@@ -91,7 +95,7 @@ def report_clock(
     `last_word`: when somebody last wrote or did something about it; the latest counts.
     """
     stage = stage_of(report.state, report.awaited)
-    since = max((each for each in last_word if each), default=None)
+    since = max((moment for moment in last_word if moment), default=None)
     if stage is None or since is None or report.verdict is not Verdict.REGRESSION:
         return None
     days = policy.days(stage, serious=serious or bool(report.blocks), near_release=near_release)
@@ -133,8 +137,7 @@ def before_working_days(until: datetime, days: int, policy: DeadlinePolicy = DEF
     return at
 
 
-# --- What may be closed by now, as suggestions with their reasons: each waits for a person, and can be undone. Pure
-# ---
+# --- What may be closed ---
 
 GONE_FOR = timedelta(days=90)  # after which a culprit that left next is not expected any more
 
@@ -168,9 +171,9 @@ def closing_of(
             return None
         return Closing(EventKind.EXPECTED, f"an improvement, released on {released_at:%Y-%m-%d}", released_at)
     # The closing of a culprit that left linux-next and never reached the mainline
-    if any(each.kind in (EventKind.MERGED, EventKind.LANDED) for each in rows):
+    if any(event.kind in (EventKind.MERGED, EventKind.LANDED) for event in rows):
         return None
-    moved = [each for each in rows if each.kind in (EventKind.IN_NEXT, EventKind.GONE)]
+    moved = [event for event in rows if event.kind in (EventKind.IN_NEXT, EventKind.GONE)]
     last = max(moved, key=EventData.order, default=None)
     if last is None or last.kind is not EventKind.GONE or now - last.occurred_at < GONE_FOR:
         return None

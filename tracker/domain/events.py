@@ -1,4 +1,13 @@
-"""The event of a report, and the enums around it: verdicts, states, roles, parts, kinds of events. Pure."""
+"""The event of a report, and the words that all of Perfwork uses: verdicts, states, roles, kinds. Pure.
+
+An event is a fact about a report: its kind, when it happened, by whom in which role, and its evidence, which is a
+mail, a commit, a result or a person. Where a report stands is a fold over its events (`report_state.py`), so `order`
+is a total order by content and the order in which events arrive never matters. Of events at the same time, those of
+an earlier kind in `EventKind` apply first; its order is therefore part of the rules.
+
+A verdict says what a change means by the metric's direction and never by its sign alone; a grade is what one
+measurement shows, and no verdict on the culprit.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +15,14 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 
-# --- The exception for rejected input ---
+# --- Rejected input ---
 
 
 class InvalidInput(ValueError):
     """Rejected input; the message says what was expected and what was found."""
 
 
-# --- The event of a report, and the enums around it: verdicts, states, roles, parts, kinds of events. Pure ---
+# --- States, roles, kinds of events ---
 
 
 class Verdict(StrEnum):

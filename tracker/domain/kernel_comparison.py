@@ -1,4 +1,11 @@
-"""Kernels side by side, test by test: each kernel's measurement and its change against the first one. Pure."""
+"""Kernels side by side, test by test: what each measured, and its change against the first one. Pure.
+
+A test is one metric in one scenario on one machine. The first kernel is the baseline: changes are the metric's own,
+in per cent of its mean. All tests of a comparison are graded at once, and each change gets a word. It is `same` if it
+is not significant, or smaller than ALMOST, however significant; where no significance test was possible, the size
+alone decides; without a direction it is `unknown`. Several results for one place are pooled: all samples together, or
+the newest of bare means.
+"""
 
 from __future__ import annotations
 
@@ -119,8 +126,8 @@ class ComparisonLine:
         base = self.cells[0]
         if base is None or any(cell is not None and cell.mean <= 0 for cell in self.cells):
             return (None,) * len(self.cells)
-        found = [100 * cell.mean / base.mean if cell else None for cell in self.cells]
-        return tuple(each if each is not None and math.isfinite(each) else None for each in found)
+        values = [100 * cell.mean / base.mean if cell else None for cell in self.cells]
+        return tuple(value if value is not None and math.isfinite(value) else None for value in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +177,12 @@ def _change(
     pair: _Pair, direction: str, verdict: Grade, interval: tuple[float | None, float | None], p: float | None
 ) -> Change:
     raw = change_pct(pair.old.mean, pair.new.mean)
-    known = direction in ("higher", "lower")
+    has_direction = direction in ("higher", "lower")
     tested = verdict is not Grade.NOT_TESTABLE
     moved = pair.old.mean != pair.new.mean if raw is None else abs(raw) >= ALMOST
     if verdict is Grade.NOT_SIGNIFICANT or not moved:
         word = Word.SAME
-    elif not known:
+    elif not has_direction:
         word = Word.UNKNOWN
     else:
         word = Word.IMPROVEMENT if (pair.new.mean > pair.old.mean) == (direction == "higher") else Word.REGRESSION

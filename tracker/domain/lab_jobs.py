@@ -1,4 +1,12 @@
-"""What the lab owes in a report: the request that waits for it, and until when it should be answered. Pure."""
+"""What the lab owes: requests that wait for it, until when, and the jobs and results they lead to. Pure.
+
+A report that waits for the lab has requests: to test a patch, measure a proposed fix, answer a question or a doubt.
+They follow from its events since it began to wait, the newest of each kind. A candidate fix that came with a request
+to test it is that request; a question from before the last candidate is answered by measuring that.
+
+A job is a request for a test until a runner has handed in a result: measured, or why not. A result has samples
+without the patch (old) and with it (new), as grading takes them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +23,7 @@ from tracker.domain.events import Awaited, EventData, EventKind, Verdict
 from tracker.domain.report_state import effective_events, fold
 from tracker.domain.statistics import SampleSummary, change_pct, summarise
 
-# --- A job of the lab: a request for a test, until a runner has handed in a result. Pure ---
+# --- Jobs and their results ---
 
 
 class JobState(StrEnum):
@@ -78,8 +86,10 @@ class MeasuredMetric:
 def metrics_of(result: Mapping[str, Any]) -> tuple[MeasuredMetric, ...]:
     """Return what a result says (perf-job-result/1, checked against its schema); none if nothing was measured."""
     return tuple(
-        MeasuredMetric(each["metric"], tuple(map(float, each["without"])), tuple(map(float, each["with"])))
-        for each in result.get("measurements", ())
+        MeasuredMetric(
+            measurement["metric"], tuple(map(float, measurement["without"])), tuple(map(float, measurement["with"]))
+        )
+        for measurement in result.get("measurements", ())
     )
 
 
@@ -88,7 +98,7 @@ def measured_metrics(payload: str) -> tuple[MeasuredMetric, ...]:
     return metrics_of(json.loads(payload)) if payload else ()
 
 
-# --- What the lab owes in a report: the request that waits for it, and until when it should be answered. Pure ---
+# --- Requests that wait ---
 
 
 class Request(StrEnum):
@@ -127,13 +137,13 @@ def requests_pending(verdict: Verdict, events: Iterable[EventData]) -> list[Pend
     last candidate is answered by measuring that.
     """
     waiting = _while_the_lab_is_awaited(verdict, sorted(effective_events(list(events)), key=EventData.order))
-    newest = {_REQUESTS[each.kind]: each for each in waiting if each.kind in _REQUESTS}
+    newest = {_REQUESTS[entry.kind]: entry for entry in waiting if entry.kind in _REQUESTS}
     test, fix = newest.get(Request.TEST), newest.get(Request.MEASURE)
     if test and fix and (test.message_id == fix.message_id or test.in_reply_to == fix.message_id):
         del newest[Request.MEASURE]
-    tested = [each for kind in (Request.TEST, Request.MEASURE) if (each := newest.get(kind))]
+    tested = [latest for kind in (Request.TEST, Request.MEASURE) if (latest := newest.get(kind))]
     for kind in (Request.QUESTION, Request.DOUBT):
-        if (question := newest.get(kind)) and any(question.order() < each.order() for each in tested):
+        if (question := newest.get(kind)) and any(question.order() < other.order() for other in tested):
             del newest[kind]
     pending_requests = [
         PendingRequest(request, event, after_working_days(event.occurred_at, WORKING_DAYS[request]))

@@ -1,7 +1,11 @@
-"""What a metric means, in words: "jobs that AIM7 completes per minute". Pure.
+"""What is known of a metric by its name: whether lower is better, its unit, and what it means. Pure.
 
-Readers of reports asked "what exactly is app_overhead?". To add an entry, put it before any broader one that would also
-match, and say what the tool measures, in a phrase that fits after "it is".
+Three tables, read from the top; the first line that matches decides. The table of directions counts only where
+neither a lab nor an operator has set one. A direction is what the benchmark itself calls better, and its line says
+how we know. Monitors have none: they watch the machine, and only the benchmark's own numbers grade a change.
+
+The glossary exists because readers of reports asked "what exactly is app_overhead?": it explains a metric in words,
+as in "jobs that AIM7 completes per minute".
 """
 
 from __future__ import annotations
@@ -10,11 +14,11 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-# --- The direction of a metric where neither a lab nor an operator has set one: a table by suite and name. Pure ---
-# A line's direction is what the benchmark itself calls better. To add a line, put it before any broader one that would
-# also match, say in `why` how you know, and add a metric that it matches to the test table.
+# --- Direction ---
 
 
+# To add a line, put it before any broader one that would also match, say in `why` how you know, and add
+# a metric that it matches to the test table.
 @dataclass(frozen=True, slots=True)
 class DirectionRule:
     """`pattern` is searched for in the name without its suite, `suite` matches the whole suite; both ignore case.
@@ -97,7 +101,7 @@ def _fits(pattern: str, suite: str) -> bool:
     return pattern == ".*" or re.fullmatch(pattern, suite, re.IGNORECASE) is not None
 
 
-# --- The unit in a metric's name: "ms" in "demo.p95_ms", "MB/s" in "fio.read_bw_MBps". Pure ---
+# --- Unit ---
 
 # The first match decides; a unit may use a group of its pattern.
 _UNITS: tuple[tuple[str, str], ...] = (
@@ -129,16 +133,16 @@ def unit_of(metric: str) -> str:
     """
     name = metric[-300:]
     for pattern, unit in _UNITS:
-        if found := re.search(pattern, name):
-            return found.expand(unit)
+        if match := re.search(pattern, name):
+            return match.expand(unit)
     return ""
 
 
-# --- What a metric means, in words: "jobs that AIM7 completes per minute". Pure ---
-# Readers of reports asked "what exactly is app_overhead?". To add an entry, put it before any broader one that would also
-# match, and say what the tool measures, in a phrase that fits after "it is".
+# --- Meaning ---
 
 
+# To add an entry, put it before any broader one that would also match, and say what the tool measures,
+# in a phrase that fits after "it is".
 @dataclass(frozen=True, slots=True)
 class GlossaryEntry:
     """`pattern` is searched for in the name without its suite, `suite` matches the whole suite; both ignore case."""
@@ -217,7 +221,7 @@ def meaning(metric: str, suite: str = "") -> str:
     if own != "perf-profile":
         name = name.removeprefix(f"{own}.")
     for entry in ENTRIES:
-        fits = any(re.fullmatch(entry.suite, each[:100], re.I) for each in (suite, own))
+        fits = any(re.fullmatch(entry.suite, candidate[:100], re.I) for candidate in (suite, own))
         if fits and re.search(entry.pattern, name or metric[:300], re.I):
             return entry.description
     return ""

@@ -3,12 +3,13 @@
     index = 100 · exp(Σ w·L / Σ w),  L = the mean of dir·ln(x / x₀) over a benchmark's setups (scenario and machine)
 
 over the matched basket: the benchmarks, and of them the setups, that were measured on both kernels; dir is -1 where
-lower is better. The first kernel is 100 and the reference x₀ of its setups. A setup that is first measured later has
-that kernel as its reference, at the index that the kernel has without it; a setup that is missing for a while keeps
-its reference. Where the basket changes after a kernel, that kernel becomes the reference of all its setups. So neither
-a new test nor a new basket changes the index by itself. A kernel without a setup in common with earlier kernels has no
-index; the chain continues from it at the last index, and its note says so. The interval is the bootstrap's (B. Efron,
-1979): all samples are resampled 599 times, and the whole chain is computed from each resample.
+lower is better. The basket says which benchmarks count, with what weight, from which release to which. The first
+kernel is 100 and the reference x₀ of its setups. A setup that is first measured later has that kernel as its
+reference, at the index that the kernel has without it; a setup that is missing for a while keeps its reference. Where
+the basket changes after a kernel, that kernel becomes the reference of all its setups. So neither a new test nor a
+new basket changes the index by itself. A kernel without a setup in common with earlier kernels has no index; the
+chain continues from it at the last index, and its note says so. The interval is the bootstrap's (B. Efron, 1979): all
+samples are resampled 599 times, and the whole chain is computed from each resample.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from tracker.domain import versions
 from tracker.domain.kernel_comparison import Cell
 
-# --- The basket: which benchmarks count, with what weight, from which release to which. Pure ---
+# --- The basket ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,14 @@ def read_params(text: str) -> tuple[tuple[str, str], ...]:
     """Parse parameters as people write them, sorted by name: "mode=process, test=mmap1"; a comma in a value is doubled.
     Raises ValueError, which says what was expected.
     """
-    found = []
-    parts = (each.replace("\0", ",").strip() for each in text.replace("\0", "").replace(",,", "\0").split(","))
+    pairs = []
+    parts = (item.replace("\0", ",").strip() for item in text.replace("\0", "").replace(",,", "\0").split(","))
     for part in filter(None, parts):
         name, equals, value = part.partition("=")
         if not equals or not name.strip():
             raise ValueError(f"expected comma-separated name=value pairs, found {part[:40]!r}")
-        found.append((name.strip(), value.strip()))
-    return tuple(sorted(found))
+        pairs.append((name.strip(), value.strip()))
+    return tuple(sorted(pairs))
 
 
 def params_text(params: Sequence[tuple[str, str]]) -> str:
@@ -88,17 +89,7 @@ def _begins(since: str) -> tuple[bool, versions.Version]:
     return parsed is not None, parsed or versions.Version(0, 0, 0, 0, 0)
 
 
-# --- The performance index: a weighted geometric mean over a basket of benchmarks, release by release. Pure ---
-# index = 100 · exp(Σ w·L / Σ w),  L = the mean of dir·ln(x / x₀) over a benchmark's setups (scenario and machine)
-#
-# over the matched basket: the benchmarks, and of them the setups, that were measured on both kernels; dir is -1 where
-# lower is better. The first kernel is 100 and the reference x₀ of its setups. A setup that is first measured later has
-# that kernel as its reference, at the index that the kernel has without it; a setup that is missing for a while keeps
-# its reference. Where the basket changes after a kernel, that kernel becomes the reference of all its setups. So
-# neither a new test nor a new basket changes the index by itself. A kernel without a setup in common with earlier
-# kernels has no index; the chain continues from it at the last index, and its note says so. The interval is the
-# bootstrap's (B. Efron, 1979): all samples are resampled 599 times, and the whole chain is computed from each
-# resample.
+# --- The index ---
 
 RESAMPLES = 599
 _TAIL = 15  # so that the 15th and the 585th are the ends of a 95% interval (tracker/domain/statistics.py)
@@ -189,7 +180,7 @@ def series(kernels: Sequence[BenchmarkMean]) -> list[IndexPoint]:
         follower = kernels[index + 1] if index + 1 < len(kernels) else kernel
         logs, excluded = _logs(kernel, (*kernel.basket, *follower.basket))
         points.append(_next(chain, kernel, logs, excluded, before) if chain.links else _first(kernel, logs, excluded))
-        changes = {_what_counts(each) for each in follower.basket} != {_what_counts(each) for each in kernel.basket}
+        changes = {_what_counts(entry) for entry in follower.basket} != {_what_counts(entry) for entry in kernel.basket}
         chain.add_references(kernel.name, logs, anew=changes)
         before = logs
     return points
@@ -260,7 +251,7 @@ def _mean(arrays: Sequence[Array]) -> Array:
 
 def _contribution(move: _Move, weights: float, logs: _Logs, before: _Logs, level: float) -> Contribution:
     share = move.entry.weight / weights
-    own, earlier = (each.get(move.entry.key, {}) for each in (logs, before))
+    own, earlier = (by_key.get(move.entry.key, {}) for by_key in (logs, before))
     shared = [setup for setup in own if setup in earlier]
     step = float(_mean([own[setup] - earlier[setup] for setup in shared])[0]) if shared else None
     away = math.log(level / 100) if level else 0.0
@@ -276,9 +267,9 @@ def _percent(log: float) -> float:
 
 def _logs(kernel: BenchmarkMean, basket: Sequence[Benchmark]) -> tuple[_Logs, dict[str, str]]:
     """Return dir·ln(x) by benchmark and setup, actual and resampled; and what is left out, with the reason."""
-    found: dict[str, dict[str, Array]] = {}
+    logs: dict[str, dict[str, Array]] = {}
     excluded: dict[str, str] = {}
-    for entry in {each.key: each for each in basket}.values():
+    for entry in {benchmark.key: benchmark for benchmark in basket}.values():
         sign = {"higher": 1.0, "lower": -1.0}.get(entry.direction)
         if sign is None:
             excluded[entry.key] = "direction unknown"
@@ -288,8 +279,8 @@ def _logs(kernel: BenchmarkMean, basket: Sequence[Benchmark]) -> tuple[_Logs, di
                 excluded[entry.key] = _exclusion_reason(cell.mean)
                 continue
             means = _resampled(cell, f"{kernel.name} {entry.key} {setup}")
-            found.setdefault(entry.key, {})[setup] = sign * np.log(means)
-    return found, excluded
+            logs.setdefault(entry.key, {})[setup] = sign * np.log(means)
+    return logs, excluded
 
 
 def _exclusion_reason(mean: float) -> str:

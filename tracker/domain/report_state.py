@@ -1,4 +1,19 @@
-"""The fold: a report's events in their order, one by one, to where the report stands. Pure."""
+"""Where a report stands: the fold of its events, the table of steps, and the status sentence. Pure.
+
+A report has no state of its own. Its events are applied in their order, one by one, whatever the order in which they
+arrived, and everything else asks the fold. Reversed events are skipped, as if they had never happened; a reversal can
+itself be reversed.
+
+An event works in two ways. STEPS says from which states to which it moves the report, and who is awaited then; a step
+without a target leads back to the state that the report would have without any outcome. `remember` keeps what is
+known beside the state: landings, candidate fixes, remarks, who answered first. Most events count only if they move
+the state, so a candidate posted after the fix has landed, or the failure of another candidate, changes nothing. No
+late reply brings back a candidate that was superseded or failed, and a third party's words never make a report
+`responded`.
+
+A person's statement overrides an earlier statement, but not a commit; if one of several fixes or reverts is itself
+reverted, the first of the others decides. The status text puts the result into the words of the v5.6 report.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +24,7 @@ from datetime import datetime
 from tracker.domain import versions
 from tracker.domain.events import CLOSED, OPEN, Awaited, EventData, EventKind, Role, State, Verdict
 
-# --- Where a report stands, as a value: the state, and what is known beside it ---
+# --- The state ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +72,7 @@ class ReportState:
     blocks: str = ""  # the release that it blocks, as a person said
 
 
-# --- The table of the fold: which event moves a report from which states to which, and who is awaited then ---
+# --- The table of steps ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +123,7 @@ STEPS: dict[EventKind, Step] = {
 }
 
 
-# --- What an event adds beside the state: landings, fixes, remarks, who answered first ---
+# --- What the fold remembers ---
 
 _ANSWERS = {
     *(EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.DISPUTED, EventKind.FIX_PROPOSED),
@@ -187,14 +202,14 @@ def _remember_triage(state: ReportState, event: EventData) -> ReportState:
     return state
 
 
-def _since(known: str, tag: str) -> str:
+def _since(day: str, tag: str) -> str:
     """Return the first of two days in linux-next; a tag (next-…) is preferred to a bare date."""
-    return known if known.startswith("next-") or (not tag.startswith("next-") and known) else tag
+    return day if day.startswith("next-") or (not tag.startswith("next-") and day) else tag
 
 
 def other_trees(state: ReportState, event: EventData) -> tuple[tuple[str, str], ...]:
     """Return the trees that have the fix, other than the one of this event."""
-    return tuple(each for each in state.fix_trees if each[0] != event.tree)
+    return tuple(pair for pair in state.fix_trees if pair[0] != event.tree)
 
 
 def forget_fix(state: ReportState) -> ReportState:
@@ -236,22 +251,22 @@ def _remember_fix(state: ReportState, event: EventData) -> ReportState:
     if event.kind is EventKind.FIX_MERGED:
         return replace(state, fix_merged=True, fix_merged_after=event.tag)
     if event.kind is EventKind.FIX_QUEUED:
-        known = next((since for tree, since in state.fix_trees if tree == event.tree), "")
-        return replace(state, fix_trees=(*other_trees(state, event), (event.tree, _since(known, event.tag))))
+        day = next((since for tree, since in state.fix_trees if tree == event.tree), "")
+        return replace(state, fix_trees=(*other_trees(state, event), (event.tree, _since(day, event.tag))))
     return state
 
 
-def _earlier(known: str, tag: str) -> str:
+def _earlier(landing: str, tag: str) -> str:
     """Return the earlier of two tags; a tag that is not a kernel version counts as later than any version."""
-    if not known or not tag:
-        return known or tag
-    old, new = versions.parse(known), versions.parse(tag)
+    if not landing or not tag:
+        return landing or tag
+    old, new = versions.parse(landing), versions.parse(tag)
     if old is None or new is None:
-        return tag if old is None and new is not None else known
-    return tag if new < old else known
+        return tag if old is None and new is not None else landing
+    return tag if new < old else landing
 
 
-# --- The fold: a report's events in their order, one by one, to where the report stands. Pure ---
+# --- The fold ---
 
 # Events that change no state are ignored altogether: a candidate posted after the fix has landed, the failure of
 # another candidate. The ones excluded here count all the same.
@@ -297,7 +312,7 @@ def _cured(report_state: ReportState, event: EventData) -> ReportState:
     if event.kind in (EventKind.FIX_LANDED, EventKind.DROPPED) and event.commit and event.tag:
         return replace(report_state, cures=(*report_state.cures, event))
     if event.kind is EventKind.FIX_REVERTED:
-        left = tuple(each for each in report_state.cures if each.commit != event.remark)
+        left = tuple(cure for cure in report_state.cures if cure.commit != event.remark)
         report_state = replace(report_state, cures=left)
         if left and report_state.state in (State.FIXED, State.DROPPED):
             return remember(_move(replace(forget_fix(report_state), state=State.FIX_QUEUED), left[0]), left[0])
@@ -356,14 +371,14 @@ def effective_events(events: list[EventData]) -> list[EventData]:
         if event.reverses:
             reversers.setdefault(event.reverses, []).append(event)
 
-    known: dict[str, bool] = {}
+    standing: dict[str, bool] = {}
 
     def stands(event: EventData, above: frozenset[str]) -> bool:
         if event.key in above:  # break a cycle of reversals
             return False
-        if event.key not in known:
-            known[event.key] = not any(stands(r, above | {event.key}) for r in reversers.get(event.key, ()))
-        return known[event.key]
+        if event.key not in standing:
+            standing[event.key] = not any(stands(r, above | {event.key}) for r in reversers.get(event.key, ()))
+        return standing[event.key]
 
     # Newest first, so that a chain of undo and redo is resolved without deep recursion.
     for event in sorted((e for e in events if e.reverses), key=EventData.order, reverse=True):
@@ -416,7 +431,7 @@ def _without_outcome(report_state: ReportState) -> State:
     return State.RESPONDED if report_state.responded_at else State.NO_RESPONSE
 
 
-# --- The status text: a report state as the sentence of the tables, in the words of the v5.6 report ---
+# --- The status text ---
 
 
 def status_text(report_state: ReportState, *, mainline_followed: bool) -> str:

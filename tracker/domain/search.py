@@ -1,4 +1,10 @@
-"""What somebody types into the search box: `subsystem:xfs worse:>10 "page fault" -drm after:2026-03`. Pure."""
+"""The search box: `subsystem:xfs worse:>10 "page fault" -drm after:2026-03` parsed, and completed. Pure.
+
+A query has phrases that must all occur, those that must not (with a minus), and fields. While somebody types, the
+last term is completed by a field, or by a known name that begins so, or of which a part does. A word with a colon
+whose beginning is no field is a word, such as `mm:` in a title or `http://…`. A value that its field can't have is
+refused by name.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ from datetime import UTC, datetime
 
 from tracker.domain.events import InvalidInput
 
-# --- What somebody types into the search box: `subsystem:xfs worse:>10 "page fault" -drm after:2026-03`. Pure ---
+# --- The query ---
 
 LONGEST, MOST_TERMS = 1000, 30  # characters; terms
 TEXTS = ("subsystem", "suite", "metric", "machine", "author", "assigned", "release", "culprit", "title")
@@ -54,14 +60,14 @@ def parse(text: str) -> SearchQuery:
     phrases: list[str] = []
     without: list[str] = []
     fields: list[FieldTerm] = []
-    for number, found in enumerate(_TERM.finditer(text.replace("\0", " "))):
+    for number, term in enumerate(_TERM.finditer(text.replace("\0", " "))):
         if number >= MOST_TERMS:
             raise InvalidInput(f"expected at most {MOST_TERMS} terms")
-        minus, name, quoted, word = found.groups()
+        minus, name, quoted, word = term.groups()
         value = quoted if quoted is not None else word
         if name in FIELDS and value:
             fields.append(FieldTerm(name, _value(name, value), bool(minus)))
-        elif plain := found[0][len(minus) :].strip('"'):
+        elif plain := term[0][len(minus) :].strip('"'):
             (without if minus else phrases).append(plain)
     return SearchQuery(tuple(phrases), tuple(without), tuple(fields))
 
@@ -88,8 +94,7 @@ def _moment(name: str, value: str) -> datetime:
         raise InvalidInput(f"{name}: expected a date like 2026-03 or 2026-03-15; found {value[:40]!r}") from None
 
 
-# --- What the search box offers while one types: the last term completed by a field, or by a name that is known. Pure
-# ---
+# --- Completion ---
 
 MOST = 8
 _LAST = re.compile(r'(?:^|\s)(-?)(?:([a-z]+):)?(?:"([^"]*)|([^"\s]*))\Z')
@@ -122,16 +127,19 @@ def suggestions(text: str, names: Mapping[str, Sequence[str]]) -> list[SearchSug
     begun = plain if quoted is None else quoted
     before = text[: last.start(1)]
     if field:
-        found = [Name(field, name) for name in _matching(begun, names.get(field, ()))]
+        completions = [Name(field, name) for name in _matching(begun, names.get(field, ()))]
     elif len(begun) < _SHORTEST:
         return []
     else:
-        found = [each for kind in names for each in named(kind, begun, names[kind])]
-    offered = [SearchSuggestion(f"{before}{minus}{each.kind}:{field_value(each.name)}", each.kind) for each in found]
+        completions = [completion for kind in names for completion in named(kind, begun, names[kind])]
+    offered = [
+        SearchSuggestion(f"{before}{minus}{completion.kind}:{field_value(completion.name)}", completion.kind)
+        for completion in completions
+    ]
     if not field:
-        begins = [each for each in FIELDS if each.startswith(begun.lower())]
-        offered = [SearchSuggestion(f"{before}{minus}{each}:", "field") for each in begins] + offered
-    return [each for each in offered if each.text != text][:MOST]
+        begins = [candidate for candidate in FIELDS if candidate.startswith(begun.lower())]
+        offered = [SearchSuggestion(f"{before}{minus}{candidate}:", "field") for candidate in begins] + offered
+    return [suggestion for suggestion in offered if suggestion.text != text][:MOST]
 
 
 def named(kind: str, begun: str, names: Sequence[str], most: int = 3) -> list[Name]:
@@ -146,8 +154,8 @@ def _matching(begun: str, names: Sequence[str]) -> Iterator[str]:
     yield from begins
     if wanted:
         part = re.compile(rf"[^a-z0-9]{re.escape(wanted)}")
-        known = set(begins)
-        yield from (name for name in names if name not in known and part.search(name.lower()))
+        seen = set(begins)
+        yield from (name for name in names if name not in seen and part.search(name.lower()))
 
 
 def field_value(name: str) -> str:

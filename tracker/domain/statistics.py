@@ -1,6 +1,14 @@
-"""Grading of measurements: change, Welch's t-test, bootstrap interval, effect against noise, verdict. Pure.
+"""Is a change real, and is it good: samples, changes, Welch's t-test, bootstrap intervals, verdicts. Pure.
 
-Whole batches are graded at once: thousands of measurements take a few calls of numpy and scipy.
+The change is the metric's own, in per cent of the parent's mean. Whether it is significant says Welch's t-test (B. L.
+Welch, Biometrika 34, 1947), with the numbers of scipy.stats.ttest_ind but without the second that importing
+scipy.stats takes. How large it is says a 95% interval, by the percentile bootstrap of B. Efron (1979) with a fixed
+seed: the same samples always give the same interval. What it means says the metric's direction, and never the sign
+alone.
+
+Standard deviations are the population's (divided by n), as on the mailing lists: LKP's `± n%` is that in per cent of
+the mean. Whole batches are graded at once, since thousands of measurements take only a few calls of numpy and scipy.
+Numbers from labs may be zero, huge or tiny: what would not be finite is None instead.
 """
 
 from __future__ import annotations
@@ -17,7 +25,7 @@ from numpy.typing import NDArray
 
 from tracker.domain.events import Grade, Verdict
 
-# --- One side of a comparison: the mean, spread and number of runs of its samples. Pure ---
+# --- Samples ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +60,10 @@ def summarise(samples: Sequence[float]) -> SampleSummary:
     if samples.count(first) == n:  # exact: the computed mean of equal numbers may be off in the last digit
         return SampleSummary(first, 0.0, n)
     mean = sum(samples) / n
-    squares = sum([(each - mean) * (each - mean) for each in samples])
+    squares = sum([(sample - mean) * (sample - mean) for sample in samples])
     if 1e-300 < squares < 1e300:
         return SampleSummary(mean, math.sqrt(squares / n), n)
-    return SampleSummary(mean, _spread([each - mean for each in samples]), n)
+    return SampleSummary(mean, _spread([sample - mean for sample in samples]), n)
 
 
 def _spread(distances: Sequence[float]) -> float:
@@ -63,10 +71,10 @@ def _spread(distances: Sequence[float]) -> float:
     largest = max(map(abs, distances))
     if not largest or not math.isfinite(largest):
         return largest
-    return largest * math.sqrt(sum([(each / largest) ** 2 for each in distances]) / len(distances))
+    return largest * math.sqrt(sum([(distance / largest) ** 2 for distance in distances]) / len(distances))
 
 
-# --- The change between two means, and its verdict by the metric's direction. Pure ---
+# --- Changes and verdicts ---
 
 # Why a report is held whose metric has no direction; `metric` is its name.
 NO_DIRECTION = "no direction is set for {metric}"
@@ -126,8 +134,7 @@ def certain(change: float | None, low: float | None, high: float | None, spread:
     return 100 * abs(math.log(max(ratio, _LEAST_RATIO)))
 
 
-# --- Grading of measurements: change, Welch's t-test, bootstrap interval, effect against noise, verdict. Pure ---
-# Whole batches are graded at once: thousands of measurements take a few calls of numpy and scipy.
+# --- Grading ---
 
 RESAMPLES = 599  # as R. Wilcox advises: the 15th and the 585th of them are exactly the ends of a 95% interval
 _TAIL = 15
@@ -178,11 +185,11 @@ def grade(measurement: Compared, direction: str) -> Graded:
 
 def grade_all(measurements: Sequence[Compared], directions: Sequence[str]) -> list[Graded]:
     """Grade measurements, each by the direction of its metric. Returns them in the order given."""
-    tested = welch([(each.old, each.new) for each in measurements])
+    tested = welch([(measurement.old, measurement.new) for measurement in measurements])
     intervals = _intervals(measurements)
     graded = []
-    for index, (each, direction, p) in enumerate(zip(measurements, directions, tested, strict=True)):
-        old, new = each.old.mean, each.new.mean
+    for index, (measurement, direction, p) in enumerate(zip(measurements, directions, tested, strict=True)):
+        old, new = measurement.old.mean, measurement.new.mean
         raw = change_pct(old, new)
         low, high = intervals.get(index, _NO_INTERVAL)
         graded.append(Graded(grade_of(old, new, p, direction), raw, better_pct(raw, direction), p, low, high))
@@ -232,16 +239,16 @@ def _intervals(measurements: Sequence[Compared]) -> dict[int, tuple[float, float
     The percentile bootstrap of B. Efron (1979) with a fixed seed: the same samples always give the same interval.
     """
     groups: dict[tuple[int, int], list[int]] = {}
-    for index, each in enumerate(measurements):
-        old, new = len(each.old_samples), len(each.new_samples)
-        if old >= 2 and new >= 2 and each.old.mean:
+    for index, measurement in enumerate(measurements):
+        old, new = len(measurement.old_samples), len(measurement.new_samples)
+        if old >= 2 and new >= 2 and measurement.old.mean:
             groups.setdefault((old, new), []).append(index)
-    found: dict[int, tuple[float, float]] = {}
+    intervals: dict[int, tuple[float, float]] = {}
     for indices in groups.values():
         for start in range(0, len(indices), _CHUNK):
             chunk = indices[start : start + _CHUNK]
-            found |= zip(chunk, _interval_of([measurements[index] for index in chunk]), strict=True)
-    return {index: ends for index, ends in found.items() if all(map(math.isfinite, ends))}
+            intervals |= zip(chunk, _interval_of([measurements[index] for index in chunk]), strict=True)
+    return {index: ends for index, ends in intervals.items() if all(map(math.isfinite, ends))}
 
 
 def _interval_of(measurements: Sequence[Compared]) -> list[tuple[float, float]]:
@@ -249,10 +256,10 @@ def _interval_of(measurements: Sequence[Compared]) -> list[tuple[float, float]]:
 
     Computed as distances from the parent's mean, for which float32 is precise enough; it sorts twice as fast.
     """
-    means = np.array([[each.old.mean] for each in measurements])
+    means = np.array([[measurement.old.mean] for measurement in measurements])
     with np.errstate(all="ignore"):
-        old = _resampled(_table([each.old_samples for each in measurements]) / means - 1, "old")
-        new = _resampled(_table([each.new_samples for each in measurements]) / means - 1, "new")
+        old = _resampled(_table([measurement.old_samples for measurement in measurements]) / means - 1, "old")
+        new = _resampled(_table([measurement.new_samples for measurement in measurements]) / means - 1, "new")
         changes = (new - old) / np.abs(1 + old)
         changes.sort(axis=1)
         ends = 100 * np.sort(np.sign(means) * changes[:, (_TAIL - 1, RESAMPLES - _TAIL)].astype(float), axis=1)

@@ -1,4 +1,13 @@
-"""Numbers and durations as people read them: one set of formats for pages, documents and mail. Pure."""
+"""Values as text, one format each for pages, documents and mail: numbers, links, CSV cells, keys, axes. Pure.
+
+A change is written with both signs in a table and without a plus in a sentence, as the lists write it. What comes
+from strangers is made safe for where it goes: a CSV cell that a spreadsheet would run as a formula (OWASP: CSV
+injection), a tree's URL that becomes a link, the address of a webhook.
+
+Keys are short and stable: that of a scenario does not depend on the order of its parameters, and the tag of a report
+identifies it in mail addresses. All charts and sparklines are drawn with one linear scale, from values to whole
+pixels.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +23,7 @@ from urllib.parse import quote, urlsplit
 
 from tracker.domain.events import InvalidInput
 
-# --- Helpers for English text: plurals and articles. Pure ---
+# --- English ---
 
 
 def counted(number: int, noun: str) -> str:
@@ -28,7 +37,7 @@ def article(follows: str) -> str:
     return "an" if head[:1] in tuple("8aeiou") or head in ("11", "18") else "a"
 
 
-# --- Numbers and durations as people read them: one set of formats for pages, documents and mail. Pure ---
+# --- Numbers and durations ---
 
 NONE = "—"
 _DAY = 86400
@@ -112,7 +121,7 @@ def confidence(low: float | None, high: float | None, p: float | None, effect: f
     return ", ".join(part for part in parts if part)
 
 
-# --- Cells of a CSV that a spreadsheet opens: none is read as a formula, or refused. Pure ---
+# --- CSV cells ---
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # XML 1.0 and so spreadsheets have no such characters
 
@@ -127,7 +136,7 @@ def safe_cell(value: object) -> object:
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
-# --- Links out of our pages: a commit in the web view of its tree, and an answer in a mail program. Pure ---
+# --- Links out of our pages ---
 
 # Trees on these hosts have a page for each commit; of others we don't know. `{url}` has no ".git" where they drop it.
 _VIEWS = (
@@ -178,7 +187,7 @@ def _quoted(text: str, safe: str = "") -> str:
     return quote(text, safe=safe, errors="replace")
 
 
-# --- A web address that a person gave us to post to, taken apart ---
+# --- Addresses to post to ---
 
 _LONGEST = 1000  # characters
 _PORTS = {"http": 80, "https": 443}
@@ -196,7 +205,7 @@ class Target:
 
 def parse_target(url: str) -> Target:
     """Return the target of a URL. Raises InvalidInput, which says what is wrong with it."""
-    if len(url) > _LONGEST or not url.isascii() or any(each <= " " or each == "\x7f" for each in url):
+    if len(url) > _LONGEST or not url.isascii() or any(char <= " " or char == "\x7f" for char in url):
         raise InvalidInput("url: expected an address of up to 1000 printable ASCII characters")
     try:
         parts = urlsplit(url)
@@ -210,7 +219,7 @@ def parse_target(url: str) -> Target:
     return Target(host, port, f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", parts.scheme == "https")
 
 
-# --- Stable short identifiers: the key of a scenario, the tag of a report. Pure ---
+# --- Keys and tags ---
 
 
 def scenario_key(suite: str, params: Mapping[str, str]) -> str:
@@ -227,8 +236,7 @@ def tag_of(sha: str) -> str:
     return hashlib.sha256(b"perfwork report " + sha.encode()).hexdigest()[:16]
 
 
-# --- A linear scale: from the values of a chart to whole pixels. All charts and sparklines are drawn with it. Pure
-# ---
+# --- Scales ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +282,7 @@ def round_values(low: float, high: float, most: int = 6) -> list[float]:
 
 def scale(values: Iterable[float], start: float, end: float) -> Scale | None:
     """Return the scale that holds all of the values; None without values, or where they are too far apart to draw."""
-    known = list(values)
-    if not known or not math.isfinite(max(known) - min(known)):
+    numbers = list(values)
+    if not numbers or not math.isfinite(max(numbers) - min(numbers)):
         return None
-    return Scale(min(known), max(known), start, end)
+    return Scale(min(numbers), max(numbers), start, end)

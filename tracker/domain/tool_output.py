@@ -1,8 +1,8 @@
-"""What tools print: recognised, read as tables of names and numbers, compared side by side.
+"""What tools print: recognised, read as tables of names and numbers, compared side by side. Pure.
 
-A text is of the first kind in KINDS whose `claims` accepts its head, and in which `parse` finds rows; any other text is
-TEXT, stored and shown as it is. A listing has a row per function, counter or cache. Shares are compared in percentage
-points, all else in per cent. Tools print whatever they like: a line that doesn't fit is passed over.
+A text is of the first kind in KINDS whose `claims` accepts its head, and in which `parse` finds rows; any other text
+is TEXT, stored and shown as it is. A listing has a row per function, counter or cache. Shares are compared in
+percentage points, all else in per cent. Tools print whatever they like: a line that doesn't fit is passed over.
 
 To add a kind: `_is_…` and `_parse_…` here, a line in KINDS, a sample in tests/tracker/evidence/, and a row in
 docs/measurements.md.
@@ -64,7 +64,7 @@ def read(kind: str, text: str) -> ToolListing | None:
     return listing if listing and listing.rows else None
 
 
-# --- Listings of one kind side by side ---
+# --- Side by side ---
 
 TOP = 30  # functions, as in profiles in mail
 _COMPLETE_PCT = 99.0  # per cent: in a listing with less, a missing function may have been cut off
@@ -104,24 +104,24 @@ class Diff:
 def diff(listings: Sequence[ToolListing], most: int = TOP) -> Diff:
     """Return the first `most` names: for profiles by largest share, otherwise in the order of the tool."""
     first = listings[0]
-    columns = tuple(name for name in first.columns if all(name in each.columns for each in listings))
-    names = list(dict.fromkeys((row.name, row.note) for each in listings for row in each.rows))
-    found = _rows(listings, names, columns)
-    kept = [each for each in found if any(value for cell in each.cells for value in cell.values)]
+    columns = tuple(name for name in first.columns if all(name in listing.columns for listing in listings))
+    names = list(dict.fromkeys((row.name, row.note) for listing in listings for row in listing.rows))
+    rows = _rows(listings, names, columns)
+    kept = [entry for entry in rows if any(value for cell in entry.cells for value in cell.values)]
     if first.is_share and "share" in columns:
         at = columns.index("share")
-        kept.sort(key=lambda each: -max(value or 0.0 for value in each.cells[at].values))
-    title = "; ".join(dict.fromkeys(each.title for each in listings))
-    return Diff(title, columns, tuple(kept[:most]), first.is_share, len(found) - len(kept[:most]))
+        kept.sort(key=lambda entry: -max(value or 0.0 for value in entry.cells[at].values))
+    title = "; ".join(dict.fromkeys(listing.title for listing in listings))
+    return Diff(title, columns, tuple(kept[:most]), first.is_share, len(rows) - len(kept[:most]))
 
 
 def _rows(listings: Sequence[ToolListing], names: Sequence[tuple[str, str]], columns: Sequence[str]) -> list[DiffRow]:
-    rows = [{(row.name, row.note): row for row in each.rows} for each in listings]
-    at = [[each.columns.index(column) for column in columns] for each in listings]
-    absent = [0.0 if each.is_share and _is_complete(each) else None for each in listings]
-    found = []
+    rows = [{(row.name, row.note): row for row in listing.rows} for listing in listings]
+    at = [[listing.columns.index(column) for column in columns] for listing in listings]
+    absent = [0.0 if listing.is_share and _is_complete(listing) else None for listing in listings]
+    diff_rows = []
     for name, note in names:
-        matches = [known.get((name, note)) for known in rows]
+        matches = [by_name.get((name, note)) for by_name in rows]
         cells = []
         for number, column in enumerate(columns):
             in_points = listings[0].is_share and column == "share"
@@ -129,9 +129,9 @@ def _rows(listings: Sequence[ToolListing], names: Sequence[tuple[str, str]], col
                 row.values[own[number]] if row else (lack if in_points else None)
                 for row, own, lack in zip(matches, at, absent, strict=True)
             )
-            cells.append(CellState(values, tuple(_change(values[0], each, in_points) for each in values[1:])))
-        found.append(DiffRow(name, note, tuple(cells)))
-    return found
+            cells.append(CellState(values, tuple(_change(values[0], value, in_points) for value in values[1:])))
+        diff_rows.append(DiffRow(name, note, tuple(cells)))
+    return diff_rows
 
 
 def _change(old: float | None, new: float | None, in_points: bool) -> float | None:
@@ -173,22 +173,22 @@ def mean_of(values: Sequence[float]) -> float | None:
 
 def summed(rows: Iterable[ListingRow]) -> tuple[ListingRow, ...]:
     """Add up rows of the same name and note, in order of first appearance; at most MOST_ROWS."""
-    found: dict[tuple[str, str], Sequence[float | None]] = {}
+    sums: dict[tuple[str, str], Sequence[float | None]] = {}
     for row in rows:
         key = (row.name, row.note)
-        if key in found:
-            found[key] = [
-                (b if a is None else a if b is None else a + b) for a, b in zip(found[key], row.values, strict=True)
+        if key in sums:
+            sums[key] = [
+                (b if a is None else a if b is None else a + b) for a, b in zip(sums[key], row.values, strict=True)
             ]
-        elif len(found) < MOST_ROWS:
-            found[key] = row.values
-    return tuple(ListingRow(name, tuple(values), note) for (name, note), values in found.items())
+        elif len(sums) < MOST_ROWS:
+            sums[key] = row.values
+    return tuple(ListingRow(name, tuple(values), note) for (name, note), values in sums.items())
 
 
-# --- `perf report --stdio`: functions by their share of the samples (tools/perf/Documentation/perf-report.txt) ---
-# With call graphs, only the functions' own lines are read; with several events, only the first one. If perf prints
-# Children and Self, Self is used: the shares of functions then add up to 100%.
+# --- `perf report --stdio` ---
 
+# Functions by their share of the samples (tools/perf/Documentation/perf-report.txt). Of call graphs only the
+# functions' own lines count, of several events the first; of Children and Self, Self, so that shares make 100%.
 _EVENT = re.compile(r"# Samples: \S{1,20} +of events? '([^']{1,100})'")
 # The marks before a symbol: kernel, user space, guests.
 _SYMBOL_MARKS = frozenset({"[k]", "[.]", "[g]", "[u]", "[H]"})
@@ -204,7 +204,7 @@ def _is_perf_report_heading(line: str) -> bool:
 
 
 def _parse_perf_report(text: str) -> ToolListing:
-    events = [found[1] for line in lines_of(text, 300) if (found := _EVENT.match(line))]
+    events = [match[1] for line in lines_of(text, 300) if (match := _EVENT.match(line))]
     title = events[0] if events else "samples"
     if len(events) > 1:
         title += f", the first of {len(events)} events"
@@ -231,10 +231,10 @@ def _perf_report_rows(text: str) -> Iterator[ListingRow]:
             yield ListingRow(" ".join(words[at + 1 :]), (share,), module)
 
 
-# --- `opreport`, with or without `-l`: functions, or images, by their share of the samples (OProfile manual, chapter
-# 4) ---
-# Lines hold [vma] samples % [image name] [app name] [symbol name], as their heading says; only the first event is read.
+# --- `opreport`, with or without `-l` ---
 
+# Functions or images by their share of the samples (OProfile manual, chapter 4). A line holds [vma] samples %
+# [image name] [app name] [symbol name], as its heading says; only the first event is read.
 _COUNTED = re.compile(r"Counted (\w{1,60}) events")
 _OPREPORT_NAMES = ("image name", "app name", "symbol name")
 
@@ -250,7 +250,7 @@ def _is_opreport_heading(line: str) -> bool:
 
 
 def _parse_opreport(text: str) -> ToolListing:
-    counted = next((found[1] for line in lines_of(text, 300) if (found := _COUNTED.match(line))), "samples")
+    counted = next((match[1] for line in lines_of(text, 300) if (match := _COUNTED.match(line))), "samples")
     return ToolListing(counted, ("samples", "share"), summed(_opreport_rows(text)), is_share=True)
 
 
@@ -272,9 +272,10 @@ def _opreport_rows(text: str) -> Iterator[ListingRow]:
             yield ListingRow(labels[-1].strip(), (samples, share), labels[0] if len(labels) > 1 else "")
 
 
-# --- `slabinfo -AD`: SLUB caches by activity (tools/mm/slabinfo.c). %Fast has two columns: allocation and free ---
+# --- `slabinfo -AD` ---
 
 
+# SLUB caches by activity (tools/mm/slabinfo.c). %Fast has two columns: allocation and free.
 def _is_slabinfo(head: str) -> bool:
     return any(map(_is_slabinfo_heading, lines_of(head, 300)))
 
@@ -301,9 +302,10 @@ def _slabinfo_columns(word: str) -> tuple[str, ...]:
     return ("%Fast alloc", "%Fast free") if word == "%Fast" else (word,)
 
 
-# --- `vmstat N`: the mean of each column (man vmstat). The first line covers the time since boot, and is left out if
-# others follow. The timestamp after the last column (`-t`) is ignored ---
+# --- `vmstat N` ---
 
+# The mean of each column (man vmstat). The first line covers the time since boot, and is left out if others
+# follow. The timestamp after the last column (`-t`) is ignored.
 _MOST_VMSTAT_LINES = 100_000  # lines
 _VMSTAT_COLUMNS = frozenset(
     (
@@ -320,30 +322,31 @@ def _is_vmstat(head: str) -> bool:
 def _vmstat_names(line: str) -> Sequence[str]:
     """Return the columns that a heading names; () if it is not a heading."""
     words = line.split()
-    known = [word for word in words if word in _VMSTAT_COLUMNS]
-    return known if words[:3] == ["r", "b", "swpd"] and len(set(known)) == len(known) >= 12 else ()
+    columns = [word for word in words if word in _VMSTAT_COLUMNS]
+    return columns if words[:3] == ["r", "b", "swpd"] and len(set(columns)) == len(columns) >= 12 else ()
 
 
 def _parse_vmstat(text: str) -> ToolListing:
     names: Sequence[str] = ()
-    found: list[list[float]] = []
+    rows: list[list[float]] = []
     for line in islice(lines_of(text, 400), _MOST_VMSTAT_LINES):
         if heading := _vmstat_names(line):
             names = names or heading
         elif names:
             values = [number(word) for word in line.split()[: len(names)]]
             if len(values) == len(names) and None not in values:
-                found.append([value for value in values if value is not None])
-    kept = found[1:] or found
+                rows.append([value for value in values if value is not None])
+    kept = rows[1:] or rows
     means = tuple(
         ListingRow(name, (mean_of(column),)) for name, column in zip(names, zip(*kept, strict=True), strict=False)
     )
-    left = ", the one since boot left out" if len(found) > 1 else ""
+    left = ", the one since boot left out" if len(rows) > 1 else ""
     return ToolListing(f"mean of {len(kept)} lines{left}", ("mean",), means)
 
 
-# --- `/proc/vmstat`, `/proc/meminfo` and the like: a name and a number per line, optionally with a unit ---
+# --- `/proc` counters ---
 
+# `/proc/vmstat`, `/proc/meminfo` and the like: a name and a number per line, optionally with a unit.
 _COUNTER = re.compile(r"^([A-Za-z][\w():.-]{0,80}?):?[ \t]+(-?\d{1,20})(?: (kB))?[ \t]*$")
 _ENOUGH_COUNTERS = 0.9  # of the lines: prose is not a listing
 
@@ -361,8 +364,8 @@ def _parse_counters(text: str) -> ToolListing:
 
 def _counter_rows(text: str) -> Iterator[ListingRow]:
     for line in text.splitlines():
-        if found := _COUNTER.match(line[:300]):
-            yield ListingRow(found[1].rstrip(":"), (number(found[2]),), found[3] or "")
+        if match := _COUNTER.match(line[:300]):
+            yield ListingRow(match[1].rstrip(":"), (number(match[2]),), match[3] or "")
 
 
 # The first that claims a text gets it: tools that print a distinctive heading come before those that don't.

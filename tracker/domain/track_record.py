@@ -1,6 +1,12 @@
-"""How reports went: times to a first response, a candidate fix and a landing, and false alarms, by groups. Pure.
+"""How reports fared: times to a response, a fix and a landing; false alarms and noise. Pure.
 
-They help to plan work: nothing here is grouped by author.
+They help to plan work: `/statistics/` groups regressions by release, subsystem and the like, and never by author. The
+pages of a subsystem, machine, metric or author sum up the reports that they list, in all and by release.
+
+A time counts from the report to the first event of its kind; given are the median and the slow tenth. Reports from an
+imported table have its own date for everything: they count as answered, but say no time. A false alarm is an invalid
+or disputed report, and its share is taken of the closed or disputed ones: a disputed report counts as settled even if
+it is still open.
 """
 
 from __future__ import annotations
@@ -14,9 +20,7 @@ from statistics import median
 from tracker.domain import versions
 from tracker.domain.events import CLOSED, OPEN, State, Verdict
 
-# --- How reports went: times to a first response, a candidate fix and a landing, and false alarms, by groups. Pure
-# ---
-# They help to plan work: nothing here is grouped by author.
+# --- Response times by group ---
 
 WITHIN = (1, 3, 7, 14, 30)  # days
 _FALSE = frozenset({State.INVALID, State.DISPUTED})
@@ -76,16 +80,16 @@ class Group:
 
 def group(name: str, courses: Iterable[Course]) -> Group:
     """Return the statistics of regressions."""
-    rows = [each for each in courses if each.verdict == Verdict.REGRESSION]
-    waits = _waits(rows, lambda each: each.responded_at)
-    ended = [each for each in rows if each.state in CLOSED or each.state in _FALSE]
+    rows = [course for course in courses if course.verdict == Verdict.REGRESSION]
+    waits = _waits(rows, lambda course: course.responded_at)
+    ended = [course for course in rows if course.state in CLOSED or course.state in _FALSE]
     return Group(
         name=name,
         response=_times(rows, waits),
-        candidate=_times(rows, _waits(rows, lambda each: each.candidate_at)),
-        landing=_times(rows, _waits(rows, lambda each: each.landed_at)),
+        candidate=_times(rows, _waits(rows, lambda course: course.candidate_at)),
+        landing=_times(rows, _waits(rows, lambda course: course.landed_at)),
         ended=len(ended),
-        false=sum(each.state in _FALSE for each in ended),
+        false=sum(course.state in _FALSE for course in ended),
         within=[sum(_ZERO < wait <= timedelta(days=days) for wait in waits) for days in WITHIN],
     )
 
@@ -93,29 +97,31 @@ def group(name: str, courses: Iterable[Course]) -> Group:
 def by(courses: Iterable[Course], name_of: Callable[[Course], str], most: int = 30) -> list[Group]:
     """Return the statistics by a name, those with the most regressions first; without a name they are left out."""
     named: dict[str, list[Course]] = defaultdict(list)
-    for each in courses:
-        if name := name_of(each):
-            named[name].append(each)
-    found = [group(name, rows) for name, rows in named.items()]
-    return sorted((each for each in found if each.response.of), key=lambda each: (-each.response.of, each.name))[:most]
+    for course in courses:
+        if name := name_of(course):
+            named[name].append(course)
+    groups = [group(name, rows) for name, rows in named.items()]
+    return sorted((entry for entry in groups if entry.response.of), key=lambda entry: (-entry.response.of, entry.name))[
+        :most
+    ]
 
 
 def _waits(rows: Iterable[Course], until: Callable[[Course], datetime | None]) -> list[timedelta]:
     """Return the times to something, of the reports that got there."""
-    waits = (at - each.reported_at for each in rows if each.reported_at and (at := until(each)))
+    waits = (at - course.reported_at for course in rows if course.reported_at and (at := until(course)))
     return [wait for wait in waits if wait >= _ZERO]
 
 
 def _times(rows: Sequence[Course], waits: Sequence[timedelta]) -> Times:
     """Return the statistics. A table that was imported gives its own date for everything, which says no time."""
-    known = sorted(wait for wait in waits if wait)
-    if not known:
+    durations = sorted(wait for wait in waits if wait)
+    if not durations:
         return Times(len(waits), len(rows))
-    middle = timedelta(seconds=median(each.total_seconds() for each in known))
-    return Times(len(waits), len(rows), len(known), middle, known[(len(known) * 9 - 1) // 10])
+    middle = timedelta(seconds=median(duration.total_seconds() for duration in durations))
+    return Times(len(waits), len(rows), len(durations), middle, durations[(len(durations) * 9 - 1) // 10])
 
 
-# --- Statistics over the reports of a subsystem, machine, metric or author: replies, false alarms, noise. Pure ---
+# --- Record of a page's reports ---
 
 FALSE = frozenset({State.INVALID, State.DISPUTED})
 
@@ -169,7 +175,7 @@ class RecordTally:
     @property
     def answer(self) -> timedelta | None:
         """The median time to the first reply."""
-        return timedelta(seconds=median(each.total_seconds() for each in self.answers)) if self.answers else None
+        return timedelta(seconds=median(wait.total_seconds() for wait in self.answers)) if self.answers else None
 
     @property
     def slow_answer(self) -> timedelta | None:
@@ -198,12 +204,12 @@ class TrackRecord:
 def record(past: Iterable[Past]) -> TrackRecord:
     """Return the statistics over these reports."""
     total, releases = RecordTally(""), dict[str, RecordTally]()
-    for each in past:
-        total.add(each)
-        releases.setdefault(each.release, RecordTally(each.release)).add(each)
-    return TrackRecord(total, sorted(releases.values(), key=lambda each: _number(each.name), reverse=True))
+    for report in past:
+        total.add(report)
+        releases.setdefault(report.release, RecordTally(report.release)).add(report)
+    return TrackRecord(total, sorted(releases.values(), key=lambda tally: _number(tally.name), reverse=True))
 
 
 def _number(version: str) -> int:
-    found = versions.parse(version)
-    return found.number if found else 0
+    parsed = versions.parse(version)
+    return parsed.number if parsed else 0

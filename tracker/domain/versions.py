@@ -1,4 +1,12 @@
-"""A release cycle: its release candidates, the date of the next one, and the open reports at each. Pure."""
+"""Kernel versions and their order, release cycles, and the open reports at each candidate. Pure.
+
+Versions compare in the order of release: v6.9 < v6.10-rc1 < v6.10 < v6.10.1 < v6.11-rc1. Every version belongs to the
+cycle of a release: v6.12-rc3 leads to v6.12, and v6.12.7 updates it. A tag that is no version is not an error:
+`parse` returns None.
+
+A cycle has its release candidates, the expected date of the next one (by Documentation/process/2.Process.rst of the
+kernel), and a burn-down: what was reported and closed between two points, and what was open at each.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# --- Kernel versions, in release order: v6.9 < v6.10-rc1 < v6.10 < v6.10.1 < v6.11-rc1 ---
+# --- Versions ---
 
 # Documentation/process/2.Process.rst: X.Y is a release, X.Y-rcN its -rcs, X.Y.Z its stable updates. Until 2011,
 # releases had three numbers and their updates four: v2.6.39-rc7 < v2.6.39 < v2.6.39.4.
@@ -53,22 +61,22 @@ class Version:
 
 def cycle_of(text: str) -> str:
     """Return the cycle of a tag; "" if the tag is not a version."""
-    found = parse(text)
-    return found.cycle if found else ""
+    version = parse(text)
+    return version.cycle if version else ""
 
 
 def parse(text: str) -> Version | None:
     """Return the version that a tag names ("v5.6-rc1", "v5.6", "v5.6.19"), or None for anything else."""
-    found = _VERSION.match(text)
-    if not found:
+    match = _VERSION.match(text)
+    if not match:
         return None
-    major, minor, update, extra, candidate = (int(each) if each else None for each in found.groups())
+    major, minor, update, extra, candidate = (int(digits) if digits else None for digits in match.groups())
     assert major is not None
     assert minor is not None
     return Version(major, minor, update or 0, extra or 0, _NO_CANDIDATE if candidate is None else candidate)
 
 
-# --- A release cycle: its release candidates, the date of the next one, and the open reports at each. Pure ---
+# --- Release cycles ---
 
 # Documentation/process/2.Process.rst: the merge window is open for two weeks and ends with -rc1; a new -rc follows
 # about every week, and the release after six to ten of them.
@@ -125,12 +133,12 @@ def upcoming(
     return CyclePoint(name, at) if now - at < 2 * WEEK else None
 
 
-def steps(found: Sequence[CyclePoint], spans: Iterable[ReportSpan]) -> list[CycleStep]:
+def steps(cycle_points: Sequence[CyclePoint], spans: Iterable[ReportSpan]) -> list[CycleStep]:
     """Return the burn-down of regressions, point by point."""
     counted = [span for span in spans if span.is_regression]
     burn_down = []
-    for index, point in enumerate(found):
-        before = found[index - 1].at if index else None
+    for index, point in enumerate(cycle_points):
+        before = cycle_points[index - 1].at if index else None
         burn_down.append(
             CycleStep(
                 point,

@@ -1,4 +1,15 @@
-"""People and domains we exchange mail with: correspondents, sign-in links, sessions, saved views, keys."""
+"""People and programs we deal with: who gets mail, sign-in, keys, subscriptions, webhooks; operations.
+
+An address is written in lower case, and `Correspondent` says whether it gets our mail. Secrets are not stored where
+that can be avoided: a sign-in link is signed with the installation's key, and of an API key only a hash is kept. The
+secret of a webhook has to be stored, since its deliveries are signed with it.
+
+Sessions are rows, so that a sign-out or an operator ends them. A webhook's delivery has its body made once, so that
+every attempt sends the same bytes.
+
+Operations are what the installation knows of itself: when each periodic task last ran, which operators were mailed
+what does not work, what was restored, and how far the reports are folded after an upgrade.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +21,7 @@ from django.db.models.functions import Lower
 from tracker.models.base import NaturalManager
 from tracker.models.reports import Event
 
-# --- People and domains we exchange mail with: correspondents, sign-in links, sessions, saved views, keys ---
+# --- People and their keys ---
 
 
 class Mailing(models.TextChoices):
@@ -187,7 +198,7 @@ class Subscription(models.Model):
         return self.query or "escalations"
 
 
-# --- Webhooks: addresses of other programs that are told of new events, and what was sent to each ---
+# --- Webhooks ---
 
 
 class Webhook(models.Model):
@@ -249,8 +260,7 @@ class WebhookDelivery(models.Model):
         return f"{self.key}: {self.state}"
 
 
-# --- Operations: when each periodic task last ran, which operators were mailed what does not work, what was restored,
-# and how far the reports are folded after an upgrade ---
+# --- Operations ---
 
 
 class TaskRun(models.Model):

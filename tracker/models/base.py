@@ -13,7 +13,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 def values(enum: type[StrEnum]) -> list[str]:
     """The plain strings of an enum, for a constraint: migrations shall not import it."""
-    return [each.value for each in enum]
+    return [member.value for member in enum]
 
 
 class NaturalManager(models.Manager[Row]):

@@ -1,4 +1,13 @@
-"""Mail that was read: archives, raw messages, messages, and pending references."""
+"""Mail that was read: archives and their positions, raw messages, messages, and pending references.
+
+The bytes of a relevant mail are stored before it is parsed, and stay as they came: what is known of a mail can be
+read anew from them. A mail that can't be read is in quarantine, with the error beside its bytes. A message is a mail
+of a report's thread, by its Message-ID; a mail that relates to nothing known yet waits under the keys that it names,
+and under its own Message-ID, since replies to it are worth keeping.
+
+A mirror is a configured archive, which may consist of several archives (the epochs of an inbox); each has a cursor,
+in its reader's own format, where reading goes on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""What is measured: metrics, scenarios and machines, and whole kernels."""
+"""What is measured: metrics, scenarios, machines, kernels and their results, curves and their changes.
+
+A place is one metric in one scenario on one machine. A measurement is what a whole kernel showed there; several
+results for one place are combined: all samples are pooled, and of bare means the newest counts. The direction of a
+metric is kept with who set it: an operator overrides everyone, a lab overrides our table. A result is stored as the
+canonical JSON of what was received (DESIGN rule 1), under the lab's own key for it.
+
+A curve holds the measurements of one place over builds, packed into segments; its numbers are derived from them. A
+change of a curve is a build where its level moved to stay.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +16,7 @@ from django.db import models
 from tracker.models.base import NaturalManager, OrderedJSONField
 from tracker.models.reports import Report
 
-# --- What is measured: metrics, scenarios and machines, and whole kernels ---
+# --- Places, kernels, measurements ---
 
 
 class Machine(models.Model):
@@ -204,7 +213,7 @@ class Measurement(models.Model):
         return (*key, self.result.pk if self.result else None)
 
 
-# --- Curves: the measurements of one metric of one scenario on one machine over builds, packed, and their changes ---
+# --- Curves ---
 
 
 class Curve(models.Model):

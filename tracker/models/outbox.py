@@ -1,4 +1,13 @@
-"""Outgoing mail: the mails, their transitions, delivery failures and rate limits."""
+"""Outgoing mail: the mails, their transitions, delivery failures, rate limits and stops.
+
+A mail's Message-ID and bytes are fixed when it is composed (DESIGN rule 5). It goes from composed (or held, until an
+operator has looked) to approved, sending and sent, or ends as in doubt, failed or cancelled. Each step, and each
+remark, is a row of `MailTransition`; tracker/services/mail_transitions.py makes the steps.
+
+`purpose` says what a mail is for. A report has one mail per purpose, and a bulletin, which is about no single report,
+goes out once: the database holds both as constraints. A stop of all sending is in force until it has an end, and is
+never deleted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Kernel releases with their candidates, and the texts of their reports."""
+"""Releases and their candidates, the texts that people write, studies, and the basket of the index.
+
+A release's cycle starts after the previous release and ends with this one; its candidates come from the tags of
+followed trees. What people write is in `TextRevision`, by the page (`place`) and the name of the text there: the
+newest version is shown, the others are its history, and an empty one deletes the text.
+
+A study is a comparison of kernels under a name; its first kernel is the baseline for the others. An entry of the
+basket counts from one release up to and including another. Where the entries of two successive releases differ, the
+index is chained (tracker/domain/performance_index.py).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +16,6 @@ from django.db import models
 from tracker.models.base import NaturalManager
 from tracker.models.measurements import Kernel, Metric
 from tracker.models.reports import Report
-
-# --- Kernel releases with their candidates, and the texts of their reports ---
 
 
 class Release(models.Model):
@@ -135,7 +142,7 @@ class TextRevision(models.Model):
         return f"{self.place}: {self.name} by {self.by}"
 
 
-# --- Studies, and the basket of the performance index ---
+# --- Studies and the basket ---
 
 
 class StudyKind(models.TextChoices):

@@ -1,4 +1,14 @@
-"""Reports: the thread about one culprit, its events, suggestions and related commits."""
+"""Reports, one per culprit: their events, suggestions and related commits, and the lab's jobs.
+
+A report is what its events say. Each event names its evidence (a mail, a commit, a result or a user) and is recorded
+once, by its key. The columns from `given_title` on are a cache of the folded events (tracker/domain/report_state.py);
+those of `ReportSummary` are a cache for tables, which tracker/services/report_summary.py writes.
+
+A suggestion is an event that a mail, a commit or a curve would add; a user decides. `RuleRecord` counts these
+decisions, so that the suggestions of a rule that is nearly always right may be accepted all at once. A related commit
+is one whose relation git itself proves: what people said is in events. A job of the lab is the request of one event,
+which a runner holds by a lease.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +19,6 @@ from tracker.domain.events import EventData, EventKind, Part, Role, State, Verdi
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, Request
 from tracker.models.base import Lease, NaturalManager, values
 from tracker.models.git import Commit, Tree
-
-# --- Reports: the thread about one culprit, its events, suggestions and related commits ---
 
 # What a release's tables are filtered and sorted by. An index holds a narrow copy of these columns, so that a query
 # over ten thousand reports reads none of their rows. Names in it must be cut (`clipped` of
@@ -409,8 +417,10 @@ class LabJob(Lease):
 
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="jobs")
     event_key = models.TextField(help_text="the event that asks for it")
-    request = models.TextField(choices=[(each.value, each.value) for each in Request])
-    state = models.TextField(choices=[(each.value, each.value) for each in JobState], default=JobState.WAITING.value)
+    request = models.TextField(choices=[(member.value, member.value) for member in Request])
+    state = models.TextField(
+        choices=[(member.value, member.value) for member in JobState], default=JobState.WAITING.value
+    )
     opened_at = models.DateTimeField()
     due_at = models.DateTimeField()
     asked_in = models.TextField(blank=True, help_text="Message-ID of the mail that asks")
@@ -424,7 +434,7 @@ class LabJob(Lease):
     runner = models.TextField(blank=True)
     lease_token = models.TextField(blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
-    outcome = models.TextField(blank=True, choices=[(each.value, each.value) for each in JobOutcome])
+    outcome = models.TextField(blank=True, choices=[(member.value, member.value) for member in JobOutcome])
     detail = models.TextField(blank=True, help_text="what went wrong, in the words of git, make or the test")
     payload = models.TextField(blank=True)
 
@@ -435,7 +445,7 @@ class LabJob(Lease):
         ]
         indexes = [
             models.Index(
-                fields=["due_at"], condition=Q(state__in=[each.value for each in UNFINISHED]), name="unfinished_jobs"
+                fields=["due_at"], condition=Q(state__in=[state.value for state in UNFINISHED]), name="unfinished_jobs"
             )
         ]
 

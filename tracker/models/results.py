@@ -1,4 +1,12 @@
-"""Bisect results as handed in, the findings in them, and files of tool output."""
+"""Bisect results as handed in, the findings in them, and files of tool output.
+
+A result is stored as canonical JSON of what was received (DESIGN rule 1), once for each key that its producer gives
+it; only conclusive bisections are reported. A finding is one metric in one scenario on one machine, measured on both
+sides. A report has each of them once, and one headline.
+
+A file of tool output belongs to one side of a report, or to a kernel. Its text is stored as received, and parsed when
+it is shown.
+"""
 
 from __future__ import annotations
 

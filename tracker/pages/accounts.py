@@ -1,4 +1,8 @@
-"""`/sign-in/` by emailed link or by password, `/sign-out/`, and saved views."""
+"""Signing in by an emailed link or a password, signing out, opting out of mail, and saved views.
+
+`/sign-in/`, `/sign-in/password/` (with the same form as `/admin/`), `/sign-out/`, `/no-mail/` and `/views/`. A link
+from a mail takes effect by a POST only, so that link scanners do not use it up.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from tracker.services import accounts
 from tracker.services.accounts import CHANGE_REPORTS, TOO_MANY, client_address, network_of
 from tracker.services.enqueue import enqueue
 
-# --- The form for signing in with a password, at /sign-in/password/ and at /admin/ ---
+# --- Password forms ---
 
 
 class PasswordForm(AuthenticationForm):
@@ -43,7 +47,7 @@ class AdminPasswordForm(PasswordForm, AdminAuthenticationForm):
     """The same for the admin, which only staff may enter."""
 
 
-# --- `/sign-in/` by emailed link or by password, `/sign-out/`, and saved views ---
+# --- Views ---
 
 MOST_VIEWS = 50  # per user
 

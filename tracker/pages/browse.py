@@ -1,4 +1,12 @@
-"""The data of the subsystem, machine, metric and author pages, in a constant number of queries."""
+"""`/subsystem/`, `/machine/`, `/metric/` and `/author/`: the names, and a page for each name.
+
+The lists have the names with open reports. A page shows the reports of one name as the triage table does, with its
+filters and its exports; only open ones, unless a filter asks for states. Beside them stand how the reports of this
+name fared, computed from the newest ones, and the curves of a machine or a metric. A page takes a constant number of
+queries.
+
+The record of an author's replies is for that person and for operators: numbers rank work, not people.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +39,6 @@ from tracker.services.accounts import CHANGE_REPORTS, SEND
 from tracker.services.report_actions import ACTION_KEYS
 from tracker.services.report_summary import clipped
 
-# --- The data of the subsystem, machine, metric and author pages, in a constant number of queries ---
-
 KINDS = ("subsystem", "machine", "metric", "author")
 RECORD = 2000  # the newest reports, from which the record is computed
 MOST = 500  # names in a list
@@ -55,13 +61,13 @@ class BrowsePage:
 def names(kind: str) -> Sequence[tuple[str, int]]:
     """Return the names that have open reports, with their number, the most first."""
     key = f"things:{kind}"
-    found: list[tuple[str, int]] | None = cache.get(key)
-    if found is None:
+    counts: list[tuple[str, int]] | None = cache.get(key)
+    if counts is None:
         rows = Report.objects.filter(state__in=sorted(OPEN)).exclude(**{kind: ""}).order_by()
         grouped = rows.values_list(kind).annotate(number=Count("pk"))
-        found = list(grouped.order_by("-number", kind)[:MOST])
-        cache.set(key, found, KEEP)
-    return found
+        counts = list(grouped.order_by("-number", kind)[:MOST])
+        cache.set(key, counts, KEEP)
+    return counts
 
 
 def load_page(kind: str, name: str, query: TriageQuery, now: datetime) -> BrowsePage:
@@ -70,13 +76,13 @@ def load_page(kind: str, name: str, query: TriageQuery, now: datetime) -> Browse
     machine = Machine.objects.filter(name=name).first() if kind == "machine" else None
     metric = Metric.objects.filter(name=name).first() if kind == "metric" else None
     shown = _shown(reports, query)
-    found = section("merged", "Reports" if shown is reports else "Open reports", shown, query, now)
+    listing = section("merged", "Reports" if shown is reports else "Open reports", shown, query, now)
     newest = _newest(reports)
     past = record(map(_past, newest))
     if not (past.total.reports or machine or metric):
         raise Http404(f"there is no {kind} {name[:200]}")
     curves = curves_of(kind, name) if kind in ("metric", "machine") else []
-    return BrowsePage(kind, name, found, past, machine, metric, curves, _counts(newest))
+    return BrowsePage(kind, name, listing, past, machine, metric, curves, _counts(newest))
 
 
 def exported(
@@ -114,14 +120,14 @@ def _past(row: Mapping[str, Any]) -> Past:
 
 def _counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[ValueCount]]:
     """Return how many of these reports each filter value has, the most first."""
-    found = {}
+    by_name = {}
     for name, column in COUNTED.items():
         values = Counter(str(row[column]) for row in rows if row[column])
-        found[name] = [ValueCount(value, number) for value, number in values.most_common(OFFERED)]
-    return found
+        by_name[name] = [ValueCount(value, number) for value, number in values.most_common(OFFERED)]
+    return by_name
 
 
-# --- `/subsystem/`, `/machine/`, `/metric/` and `/author/`, and one page for each name ---
+# --- Views ---
 
 
 def catalog(request: HttpRequest, kind: str) -> HttpResponse:

@@ -1,8 +1,12 @@
-"""Pages that readers share are made once per change, and kept compressed: for browsers that are not signed in.
+"""Pages that readers share: made once per change, and kept compressed, for browsers not signed in.
 
-A page is kept under its address and a stamp of what it shows (services/change_stamp.py). The stamp is also its ETag, so
-that a browser that has the page gets a 304 before it is made. What no stamp shows, such as an age ("2 hours ago") or a
-renamed machine, is at most KEEP old, in documents DOCUMENT_KEEP.
+A page is kept under its address and a stamp of what it shows. What pages show is added, not changed, so a stamp is
+made of the highest keys of some tables: one query, which primary keys alone answer. The page's ETag follows from
+both, so that a browser that has the page gets a 304 before it is made. What no stamp shows, such as an age ("2 hours
+ago") or a machine that was renamed in place, is at most KEEP old, in documents DOCUMENT_KEEP.
+
+Only what anybody else would get is kept: requests with a cookie (but the one of CSRF) or an Authorization header pass
+by, as do errors and responses that set a cookie. A page is made by one thread, and the others wait for it.
 """
 
 from __future__ import annotations
@@ -27,9 +31,7 @@ from tracker import models
 from tracker.models import Release, ReportHighlight
 from tracker.pages.triage import table
 
-# --- What has changed last, as a value that is compared instead of pages: one query, answered by primary keys alone
-# ---
-# What is changed in place, such as the name of a machine, is not in it; those who use a stamp let it age.
+# --- The stamp ---
 
 # What pages show is added, not changed, but for caches, which follow from what is added.
 ALL: Sequence[type[Model]] = (
@@ -68,10 +70,7 @@ def stamp(of: Sequence[type[Model]] = ALL) -> str:
         return ":".join(str(value or 0) for value in cursor.fetchone())
 
 
-# --- Pages that readers share are made once per change, and kept compressed: for browsers that are not signed in ---
-# A page is kept under its address and a stamp of what it shows (services/change_stamp.py). The stamp is also its
-# ETag, so that a browser that has the page gets a 304 before it is made. What no stamp shows, such as an age ("2
-# hours ago") or a renamed machine, is at most KEEP old, in documents DOCUMENT_KEEP.
+# --- The cache ---
 
 KEEP = 60.0  # seconds
 DOCUMENT_KEEP = 600.0
@@ -149,11 +148,11 @@ class CachedPages:
         key = _key(request, freshness, arguments)
         if unchanged := get_conditional_response(request, etag=f'W/"{key}"'):
             return _with_headers(unchanged, key)
-        if found := caches["pages"].get(key):
-            return _response(request, found, key)
+        if page := caches["pages"].get(key):
+            return _response(request, page, key)
         with _lock(key):
-            if found := caches["pages"].get(key):
-                return _response(request, found, key)
+            if page := caches["pages"].get(key):
+                return _response(request, page, key)
             # Keep a page that was made, unless it is an error, or for one reader only
             response = view(request, *positional, **arguments)
             own = response.cookies or request.META.get("CSRF_COOKIE_NEEDS_UPDATE") or request.session.modified
@@ -182,10 +181,10 @@ def _key(request: HttpRequest, freshness: Freshness, arguments: Mapping[str, Any
 
 def _lock(key: str) -> Lock:
     with _of_locks:
-        found = _locks.get(key)
-        if found is None:
-            found = _locks[key] = Lock()
-        return found
+        lock = _locks.get(key)
+        if lock is None:
+            lock = _locks[key] = Lock()
+        return lock
 
 
 def _response(request: HttpRequest, kept: Kept, key: str) -> HttpResponse:

@@ -1,4 +1,8 @@
-"""The reports that need a push, in a constant number of queries: a section for each reason."""
+"""`/escalations/`: the reports of all releases that need a push, a section for each reason.
+
+They block a release, nobody answers, nobody picks up the fix, the fix waits in a tree, or a stable series lacks it.
+The page takes a constant number of queries.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,6 @@ from tracker.pages.triage.filters import TriageQuery
 from tracker.pages.triage.table import TriageSection, section
 from tracker.services.accounts import CHANGE_REPORTS
 from tracker.services.report_actions import ACTION_KEYS
-
-# --- The reports that need a push, in a constant number of queries: a section for each reason ---
 
 ROWS = 50  # per section
 NEWEST = timedelta(days=180)  # what nobody marked as blocking and is older is history, as in an imported archive
@@ -47,13 +49,13 @@ class EscalationPage:
 def load_escalations(now: datetime) -> EscalationPage:
     """Return the page: the most urgent reports of each section."""
     query = TriageQuery.from_query(QueryDict(), now)
-    found = [
+    escalations = [
         Escalation(reason, section(name, heading, rows, query, now, ROWS), search)
         for name, heading, reason, rows, search in _reasons(now)
     ]
     unanswered = _unanswered(_recent(now), now).exclude(subsystem="").order_by().values_list("subsystem")
     counted = unanswered.annotate(number=Count("pk")).order_by("-number", "subsystem")[:_SUBSYSTEMS]
-    return EscalationPage([each for each in found if each.section.rows], list(counted))
+    return EscalationPage([escalation for escalation in escalations if escalation.section.rows], list(counted))
 
 
 def _reasons(now: datetime) -> Iterator[tuple[str, str, str, QuerySet[Report], str]]:
@@ -100,7 +102,7 @@ def _quiet(now: datetime, days: int) -> Q:
     return Q(last_human_reply_at__lt=before_working_days(now, days))  # the report itself, if nobody wrote
 
 
-# --- `/escalations/`: reports that need a push, over all releases ---
+# --- Views ---
 
 
 @require_safe

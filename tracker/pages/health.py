@@ -1,4 +1,4 @@
-"""`/healthz`: the process answers. `/readyz`: it can answer pages, since the database is there and complete."""
+"""`/healthz`: the process answers. `/readyz`: it can show pages, as the database is there and complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/help/…`: the documentation as it was built (`./manage.py documentation`), linked from mail and from other pages."""
+"""`/help/…`: the documentation as `./manage.py documentation` built it, linked from mail and pages."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _built() -> Mapping[str, Path]:
 
 @lru_cache(maxsize=2)
 def _files(folder: Path, inode: int) -> Mapping[str, Path]:
-    files = [each for each in folder.rglob("*") if each.suffix in _TYPES and each.is_file()]
-    return {each.relative_to(folder).as_posix().removesuffix("index.html"): each for each in files}
+    files = [path for path in folder.rglob("*") if path.suffix in _TYPES and path.is_file()]
+    return {path.relative_to(folder).as_posix().removesuffix("index.html"): path for path in files}
 
 
 def _changed_at(request: HttpRequest, name: str = "") -> datetime | None:

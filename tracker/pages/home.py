@@ -1,6 +1,9 @@
-"""The releases with their report counts, and the current cycle in detail.
+"""`/`: the releases with their report counts, and the current cycle in detail.
 
-Each release is counted again only after a change, as the filter counts are (tracker/pages/triage/table.py).
+The front page takes at most three queries for the releases and three for the current cycle. Each release is counted
+again only after a change, as the filter counts are (tracker/pages/triage/table.py). A report in both sections of a
+release counts once, and improvements are counted apart from everything else. The cycle is shown step by step between
+its release candidates. Operators also see what does not work.
 """
 
 from __future__ import annotations
@@ -23,9 +26,6 @@ from tracker.pages.triage.table import KEEP, stamp, stamped
 from tracker.services.accounts import SEND
 from tracker.services.faults import faults
 from tracker.services.report_summary import ReleaseCalendar
-
-# --- The releases with their report counts, and the current cycle in detail ---
-# Each release is counted again only after a change, as the filter counts are (tracker/pages/triage/table.py).
 
 
 @dataclass(slots=True)
@@ -85,12 +85,14 @@ def lines() -> list[ReleaseLine]:
 def _lines() -> tuple[ReleaseCalendar, list[ReleaseLine]]:
     releases = list(stamped(Release.objects.order_by("number")))
     calendar = ReleaseCalendar.of(releases)
-    known = {release.version: found for release in releases if (found := cache.get(f"line:{stamp(release)}"))}
-    missing = [release for release in releases if release.version not in known]
+    by_version = {
+        release.version: cached_line for release in releases if (cached_line := cache.get(f"line:{stamp(release)}"))
+    }
+    missing = [release for release in releases if release.version not in by_version]
     for version, line in _counted(missing).items():
-        known[version] = line
+        by_version[version] = line
         cache.set(f"line:{stamp(line.release)}", line, KEEP)
-    newest_first = [known[release.version] for release in reversed(releases)]
+    newest_first = [by_version[release.version] for release in reversed(releases)]
     shown = [
         line
         for line in newest_first
@@ -101,11 +103,11 @@ def _lines() -> tuple[ReleaseCalendar, list[ReleaseLine]]:
 
 def _counted(releases: Sequence[Release]) -> dict[str, ReleaseLine]:
     """Count the reports of some releases; a report in both sections counts once."""
-    found = {release.version: ReleaseLine(release) for release in releases}
+    by_version = {release.version: ReleaseLine(release) for release in releases}
     with_reports = [release for release in releases if release.news or release.other_news]  # type: ignore[attr-defined]
     versions = [release.version for release in with_reports]
     if not versions:
-        return found
+        return by_version
     for column, rows in (
         ("merged_release", Report.objects.filter(merged_release__in=versions)),
         (
@@ -118,9 +120,9 @@ def _counted(releases: Sequence[Release]) -> dict[str, ReleaseLine]:
             rows.order_by().values_list(column, "verdict", "state", "awaited").annotate(n=Count("pk"), blocking=blocks)
         )
         for version, verdict, state, awaited, number, blocking in grouped:
-            found[version].add(verdict, state, awaited, True, blocking)
-            found[version].add(verdict, state, awaited, False, number - blocking)
-    return found
+            by_version[version].add(verdict, state, awaited, True, blocking)
+            by_version[version].add(verdict, state, awaited, False, number - blocking)
+    return by_version
 
 
 def home_page(now: datetime) -> HomePage:
@@ -136,14 +138,14 @@ def _cycle(line: ReleaseLine, started_at: datetime | None, now: datetime) -> Cyc
     """Return the current cycle, candidate by candidate."""
     version = line.release.version
     tagged = dict(ReleaseCandidate.objects.filter(release=line.release).values_list("number", "tagged_at"))
-    found = points(version, tagged)
-    cycle_steps = steps([*found, CyclePoint("now", now)], _report_spans(line.release))
+    cycle_points = points(version, tagged)
+    cycle_steps = steps([*cycle_points, CyclePoint("now", now)], _report_spans(line.release))
     return Cycle(
         line,
         cycle_steps,
         cycle_chart(cycle_steps),
         upcoming(version, started_at, tagged, now),
-        found[-1] if found else None,
+        cycle_points[-1] if cycle_points else None,
         cycle_steps[-1].new,
         cycle_steps[-1].closed,
     )
@@ -169,7 +171,7 @@ def _report_spans(release: Release) -> list[ReportSpan]:
     return spans
 
 
-# --- `/`: the front page, which lists the releases ---
+# --- Views ---
 
 
 def releases(request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,11 @@
-"""Keyset paging: a page starts after the values of the previous page's last row, so deep pages cost no more."""
+"""What all pages share: reading requests, error responses, permissions, and keyset paging.
+
+An error is one line of plain text. Text from a form is cut, and cleaned of NULs, which no database stores.
+
+With keyset paging a page starts after the values of the previous page's last row, its cursor, so that deep pages cost
+no more than the first. The last column of an order is unique; NULLs come first when ascending, last when descending.
+A cursor comes from a URL, so every value is converted to the type of its column, and what does not fit is rejected.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +28,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 
-# --- Request parsing and error responses, shared by all pages ---
+# --- Requests and errors ---
 
 View = Callable[[HttpRequest], HttpResponse]
 
@@ -93,7 +100,7 @@ def redirect_back(request: HttpRequest) -> HttpResponse:
     return redirect(url)
 
 
-# --- Keyset paging: a page starts after the values of the previous page's last row, so deep pages cost no more ---
+# --- Keyset paging ---
 
 Row = TypeVar("Row", bound=models.Model)
 MAX_CURSOR = 4000  # characters, since it is part of a URL
@@ -145,11 +152,11 @@ class Order:
 
     def after(self, values: Sequence[Any]) -> Q:
         """Return a condition for the rows after the row with these values."""
-        found, same = Q(), Q()
+        condition, same = Q(), Q()
         for key, value in zip(self.keys, values, strict=True):
-            found |= same & key.after(value)
+            condition |= same & key.after(value)
             same &= key.equal_to(value)
-        return found
+        return condition
 
     def cursor(self, row: Mapping[str, Any]) -> str:
         """Return the cursor of a row, as text for a URL."""
@@ -163,7 +170,7 @@ class Order:
             parsed = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
             if not isinstance(parsed, list) or len(parsed) != len(self.keys):
                 raise CursorError(cursor)
-            return [_from_json(model, key.name, each) for key, each in zip(self.keys, parsed, strict=True)]
+            return [_from_json(model, key.name, value) for key, value in zip(self.keys, parsed, strict=True)]
         except (binascii.Error, ValueError, ValidationError, TypeError, OverflowError, RecursionError) as error:
             raise CursorError(cursor) from error
 

@@ -1,4 +1,14 @@
-"""`/index/`: the index over releases; each point has a page with its parts, what may explain it, and comments."""
+"""`/index/`: the performance index over releases, its basket, and what is behind each point.
+
+The basket says which benchmarks count, by which weight, and from which release to which; while there is none, every
+headline metric of a release counts alike. The points are computed by tracker/domain/performance_index.py and cached
+until there are new measurements or another basket.
+
+Each point has a page with its parts; the tests behind it, how each moved since the kernel before, and its curve; the
+reports that may explain it; and comments, which their authors and triagers may change. The basket is changed as a
+whole: every row is validated, the change is logged in the basket's history, and nothing is changed if somebody else
+was faster.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +45,7 @@ from tracker.pages.prose import versions as versions_of
 from tracker.services.accounts import CHANGE_BASKET, CHANGE_REPORTS
 from tracker.services.report_summary import clipped
 
-# --- The data of the index: basket, kernels and measurements; and the reports that explain a point ---
+# --- Points and their reports ---
 
 BASKET = "default"
 MOST_KERNELS = 80
@@ -51,8 +61,8 @@ def entries() -> list[Benchmark]:
         return [entry_of(row) for row in rows]
     headlines = Measurement.objects.filter(role=MeasuredRole.HEADLINE, kernel__in=load_kernels()).values("metric")
     return [
-        Benchmark(each.name, (), each.direction)
-        for each in Metric.objects.filter(pk__in=headlines).order_by("name")[:MOST_BY_DEFAULT]
+        Benchmark(metric.name, (), metric.direction)
+        for metric in Metric.objects.filter(pk__in=headlines).order_by("name")[:MOST_BY_DEFAULT]
     ]
 
 
@@ -77,11 +87,11 @@ def load_points(basket: Sequence[Benchmark]) -> list[IndexPoint]:
     compared = load_kernels()
     state = Measurement.objects.aggregate(newest=Max("pk"), number=Count("pk"))
     key = f"index:{hash((tuple(basket), tuple(map(str, compared)), state['newest'], state['number']))}"
-    found: list[IndexPoint] | None = cache.get(key)
-    if found is None:
-        found = series(_measured(basket, compared))
-        cache.set(key, found, KEEP)
-    return found
+    points: list[IndexPoint] | None = cache.get(key)
+    if points is None:
+        points = series(_measured(basket, compared))
+        cache.set(key, points, KEEP)
+    return points
 
 
 def _measured(basket: Sequence[Benchmark], compared: Sequence[Kernel]) -> list[BenchmarkMean]:
@@ -133,11 +143,13 @@ def explaining(version: str, basket: Sequence[Benchmark]) -> list[Explained]:
     rows = Report.objects.filter(Q(metric__in=metrics) | Q(suite__in=suites), merged_release=parsed.cycle)
     rows = rows.exclude(verdict=Verdict.UNKNOWN)
     rows = rows.annotate(same=Case(When(metric__in=metrics, then=1), default=0)).select_related("culprit")
-    found = rows.order_by("-same", "metric", "-weight", "pk")[:MOST_REPORTS]
-    return [Explained(row, row.metric in metrics, versions.cycle_of(row.fix_landing) == parsed.cycle) for row in found]
+    reports = rows.order_by("-same", "metric", "-weight", "pk")[:MOST_REPORTS]
+    return [
+        Explained(row, row.metric in metrics, versions.cycle_of(row.fix_landing) == parsed.cycle) for row in reports
+    ]
 
 
-# --- Changing the basket: all rows at once, each validated, and logged in its history ---
+# --- Changing the basket ---
 
 MOST = 150  # benchmarks: five fields each, and a form may have a thousand
 DOCUMENT_KEY, CHANGES = f"basket {BASKET}", "changes"
@@ -156,15 +168,17 @@ class BasketRow:
     @property
     def label(self) -> str:
         name = f"{self.metric} ({self.params})" if self.params else self.metric
-        span = "".join(f", {word} {each}" for word, each in (("since", self.since), ("until", self.until)) if each)
+        span = "".join(
+            f", {word} {version}" for word, version in (("since", self.since), ("until", self.until)) if version
+        )
         return f"{name} × {self.weight}{span}"
 
 
 def rows() -> list[BasketRow]:
     """Return the current basket."""
     return [
-        BasketRow(each.metric, params_text(each.params), f"{each.weight:g}", each.since, each.until)
-        for each in entries()
+        BasketRow(entry.metric, params_text(entry.params), f"{entry.weight:g}", entry.since, entry.until)
+        for entry in entries()
     ]
 
 
@@ -190,12 +204,12 @@ def change(new_rows: list[BasketRow], by: str, now: datetime, seen: int) -> str:
     before = rows()
     checked = {number: _checked(row, number) for number, row in enumerate(new_rows, 1) if row.metric}
     kept = list(checked.values())
-    known: set[tuple[str, str, str]] = set()
+    keys: set[tuple[str, str, str]] = set()
     for number, row in checked.items():
         key = (row.metric, row.params, row.since)
-        if key in known:
+        if key in keys:
             raise InvalidInput(f"row {number}: {row.label} is listed twice")
-        known.add(key)
+        keys.add(key)
     metrics = Metric.objects.in_bulk({row.metric for row in kept}, field_name="name")
     if unknown := [row.metric for row in kept if row.metric not in metrics]:
         raise InvalidInput(f"metric: there are no measurements of {unknown[0][:80]!r}")
@@ -238,7 +252,7 @@ def _changes(before: list[BasketRow], after: list[BasketRow]) -> str:
     return "; ".join([*gone, *new])
 
 
-# --- The tests behind a point of the index: how each moved since the kernel before, with its curve ---
+# --- Tests behind a point ---
 
 MOVED_TESTS_MOST = 100
 
@@ -266,7 +280,7 @@ class MovedTest:
 
 def moved_tests(basket: Sequence[Benchmark], before: str, version: str) -> list[MovedTest]:
     """Return the tests that both kernels have of the basket, what moved most first; [] for the first kernel."""
-    kernels = [each for each in comparison.named([before, version]) if each]
+    kernels = [kernel for kernel in comparison.named([before, version]) if kernel]
     if not before or len(kernels) < 2:
         return []
     held = at(basket, version)
@@ -279,7 +293,7 @@ def moved_tests(basket: Sequence[Benchmark], before: str, version: str) -> list[
 
 def moved_tests_entry_of(basket: Sequence[Benchmark], line: ComparisonLine) -> Benchmark | None:
     """Return the benchmark that a test counts in; None if it counts in none."""
-    return next((each for each in basket if each.takes(line.test.metric, dict(line.test.params))), None)
+    return next((entry for entry in basket if entry.takes(line.test.metric, dict(line.test.params))), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +324,7 @@ def _moved(entry: Benchmark, line: ComparisonLine, curves: Mapping[Test, Curve])
     return MovedTest(entry.key, line, old, new, change, curve.pk if curve else None)
 
 
-# --- `/index/`: the index over releases; each point has a page with its parts, what may explain it, and comments ---
+# --- Views ---
 
 MOST_STUDIES = 20  # newest ones
 MOST_COMMENTS = 50  # of a point, newest ones
@@ -335,17 +349,17 @@ def point(request: HttpRequest, version: str) -> HttpResponse:
     """Show one point: its parts, what may explain it, and comments."""
     basket = entries()
     points = load_points(basket)
-    found = next((each for each in points if each.name == version), None)
-    if found is None:
+    index_point = next((candidate for candidate in points if candidate.name == version), None)
+    if index_point is None:
         raise Http404(f"kernel {version[:40]} is not in the index")
     edited = request.GET.get("edit", "")
-    before = next((one.name for one, two in pairwise(points) if two is found), "")
+    before = next((one.name for one, two in pairwise(points) if two is index_point), "")
     context = {
-        "point": found,
+        "point": index_point,
         "cycle": versions.cycle_of(version),
         "before": before,
         "tests": moved_tests(basket, before, version),
-        "contributions": sorted(found.contributions, key=lambda each: -abs(each.points)),
+        "contributions": sorted(index_point.contributions, key=lambda contribution: -abs(contribution.points)),
         "explained": explaining(version, basket),
         "comments": comments(_document_key(version), MOST_COMMENTS),
         "edited": edited,

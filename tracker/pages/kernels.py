@@ -1,4 +1,8 @@
-"""The known kernels and their measurements: one query each."""
+"""`/kernel/v5.6/`: a kernel's measurements, results, profiles and counters; kernels side by side.
+
+The known kernels, the measurements of one, and the curves of tests take one query each; `compare`, which other pages
+use, takes two.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,6 @@ from tracker.domain.kernel_comparison import Box, Cell, ComparisonLine, Test, li
 from tracker.domain.statistics import SampleSummary
 from tracker.domain.text import scenario_key
 from tracker.models import Curve, Kernel, MeasuredRole, Measurement, Suite
-
-# --- The known kernels and their measurements: one query each ---
 
 MOST_KERNELS = 500  # to choose from
 MOST = 200_000  # measurements per comparison: years of a lab
@@ -48,8 +50,8 @@ def named(handles: Sequence[str]) -> list[Kernel | None]:
     condition = Q(pk__in=[])
     for name, variant in pairs:
         condition |= Q(name=name, variant=variant)
-    found = {(kernel.name, kernel.variant): kernel for kernel in Kernel.objects.filter(condition)}
-    return [found.get((name, variant)) for name, variant in pairs]
+    by_pair = {(kernel.name, kernel.variant): kernel for kernel in Kernel.objects.filter(condition)}
+    return [by_pair.get((name, variant)) for name, variant in pairs]
 
 
 def compare(compared: Sequence[Kernel], metrics: Collection[str] | None = None) -> list[ComparisonLine]:
@@ -72,7 +74,7 @@ def compare(compared: Sequence[Kernel], metrics: Collection[str] | None = None) 
     results = []
     for key in ordered:
         own = cells[key]
-        results.append((tests[key], [pooled(own[each.pk]) if each.pk in own else None for each in compared]))
+        results.append((tests[key], [pooled(own[column.pk]) if column.pk in own else None for column in compared]))
     return lines(results)
 
 
@@ -88,8 +90,8 @@ def curves_of(tests: Collection[Test]) -> dict[Test, Curve]:
     places = {(test.metric, scenario_key(test.suite, dict(test.params)), test.box.name): test for test in tests}
     metrics, scenarios, machines = ({place[part] for place in places} for part in range(3))
     rows = Curve.objects.filter(metric__name__in=metrics, scenario__key__in=scenarios, machine__name__in=machines)
-    found = rows.select_related("metric", "scenario", "machine")
-    curves = {(row.metric.name, row.scenario.key, row.machine.name): row for row in found}
+    related = rows.select_related("metric", "scenario", "machine")
+    curves = {(row.metric.name, row.scenario.key, row.machine.name): row for row in related}
     return {test: curves[place] for place, test in places.items() if place in curves}
 
 
@@ -101,33 +103,33 @@ def measured(kernel: Kernel, most: int) -> list[Measurement]:
 
 def neighbours(kernel: Kernel) -> list[Kernel]:
     """Return likely kernels to compare with: its other variants, else the neighbouring versions."""
-    others = [each for each in kernels() if each.name == kernel.name and each != kernel]
+    others = [other for other in kernels() if other.name == kernel.name and other != kernel]
     if others:
         return others
-    ordered = [each for each in kernels() if not each.variant or each == kernel]
+    ordered = [other for other in kernels() if not other.variant or other == kernel]
     if kernel not in ordered:
         return []  # one of the oldest: only the newest are offered
     at = ordered.index(kernel)
     return [*ordered[max(0, at - 2) : at], *ordered[at + 1 : at + 3]]
 
 
-# --- `/kernel/v5.6/`: a kernel's measurements, the results that they are from, profiles and counters ---
+# --- Views ---
 
 MOST_ROWS, MOST_FILES = 500, 200
 
 
 def kernel(request: HttpRequest, handle: str) -> HttpResponse:
     """Show every measurement, headlines first."""
-    (found,) = named([handle]) if "\0" not in handle else (None,)
-    if found is None:
+    (kernel,) = named([handle]) if "\0" not in handle else (None,)
+    if kernel is None:
         raise Http404(f"no kernel {handle[:100]} was measured")
-    rows = measured(found, MOST_ROWS + 1)
+    rows = measured(kernel, MOST_ROWS + 1)
     context = {
-        "kernel": found,
+        "kernel": kernel,
         "rows": rows[:MOST_ROWS],
         "is_cut": len(rows) > MOST_ROWS,
-        "results": found.results.order_by("-pk")[:MOST_FILES],
-        "files": found.tool_outputs.select_related("machine", "scenario").defer("text").order_by("pk")[:MOST_FILES],
-        "neighbours": neighbours(found),
+        "results": kernel.results.order_by("-pk")[:MOST_FILES],
+        "files": kernel.tool_outputs.select_related("machine", "scenario").defer("text").order_by("pk")[:MOST_FILES],
+        "neighbours": neighbours(kernel),
     }
     return render(request, "kernels/kernel.html", context)

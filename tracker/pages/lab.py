@@ -1,4 +1,7 @@
-"""The requests that wait for the lab, in a constant number of queries."""
+"""`/lab/`: what people asked the lab for and have not got yet, and a page for each job.
+
+The overdue requests come first. The list takes a constant number of queries.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,6 @@ from tracker.domain.events import EventData
 from tracker.domain.lab_jobs import MeasuredMetric, PendingRequest, measured_metrics
 from tracker.models import Event, LabJob, Message, Report
 from tracker.services.lab_jobs import owed_reports
-
-# --- The requests that wait for the lab, in a constant number of queries ---
 
 MOST = 200  # reports, those that have waited longest
 
@@ -46,21 +47,28 @@ class WorkList:
 
 def work_list(now: datetime) -> WorkList:
     """Return what the lab owes in the reports that have waited for it longest."""
-    found = owed_reports(MOST + 1)
-    cut, found = len(found) > MOST, found[:MOST]
-    pending_requests = [(each, pending) for each in found for pending in each.pending_requests]
+    owed = owed_reports(MOST + 1)
+    cut, owed = len(owed) > MOST, owed[:MOST]
+    pending_requests = [(owed_report, pending) for owed_report in owed for pending in owed_report.pending_requests]
     mails = _mails([pending.event for _, pending in pending_requests])
-    stored = LabJob.objects.filter(report__in=[each.report for each in found]).defer("payload")
+    stored = LabJob.objects.filter(report__in=[owed_report.report for owed_report in owed]).defer("payload")
     jobs = {(job.report_id, job.event_key): job for job in stored}
     rows = [
-        _row(each.report, pending, each.events, mails, jobs.get((each.report.pk, pending.event.key)), now)
-        for each, pending in pending_requests
+        _row(
+            owed_report.report,
+            pending,
+            owed_report.events,
+            mails,
+            jobs.get((owed_report.report.pk, pending.event.key)),
+            now,
+        )
+        for owed_report, pending in pending_requests
     ]
     return WorkList(sorted(rows, key=lambda row: (not row.is_overdue, row.pending.due_at, row.report.pk)), cut)
 
 
 def _mails(events: Sequence[EventData]) -> dict[str, Message]:
-    ids = {each.message_id for each in events if each.message_id}
+    ids = {event.message_id for event in events if event.message_id}
     rows = Message.objects.filter(message_id__in=ids).defer("tables", "own_text", "source")
     return {row.message_id: row for row in rows}
 
@@ -73,7 +81,7 @@ def _row(
     job: LabJob | None,
     now: datetime,
 ) -> LabRow:
-    quote = next((each.quote for each in events if each.key == pending.event.key), "") or pending.event.remark
+    quote = next((event.quote for event in events if event.key == pending.event.key), "") or pending.event.remark
     return LabRow(report, pending, quote, mails.get(pending.event.message_id), pending.is_overdue(now), job)
 
 
@@ -90,16 +98,16 @@ class JobPage:
 def job_page(pk: int) -> JobPage:
     """Return the page of one job; raise Http404 if there is none."""
     job = get_object_or_404(LabJob.objects.select_related("report__culprit"), pk=pk)
-    mails = {each.message_id: each for each in _named(job)}
+    mails = {mail.message_id: mail for mail in _named(job)}
     return JobPage(job, mails.get(job.asked_in), mails.get(job.patch_mail), measured_metrics(job.payload))
 
 
 def _named(job: LabJob) -> QuerySet[Message]:
-    ids = {each for each in (job.asked_in, job.patch_mail) if each}
+    ids = {message_id for message_id in (job.asked_in, job.patch_mail) if message_id}
     return Message.objects.filter(message_id__in=ids).defer("tables", "own_text", "source")
 
 
-# --- `/lab/`: what people asked the lab, and have not got yet ---
+# --- Views ---
 
 
 @require_safe

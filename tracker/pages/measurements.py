@@ -1,4 +1,13 @@
-"""The data of a curve's page, in a constant number of queries."""
+"""`/curve/…`, `/curves/` and `/changes/`: curves, and changes that no report says.
+
+A curve is shown over a range of time, with its changes, the reports measured there with their fixes, and releases;
+this takes a constant number of queries, and the script that draws it gets the same as JSON. Two to four curves can be
+laid over one another. The list of changes has regressions, and changes of metrics without a known direction, unless
+all are asked for.
+
+A change is also handed out as a request for a bisection: JSON for a lab (perf-bisect-request/1), or a script for `git
+bisect`. A commit is bad beyond the middle of the two levels.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +35,9 @@ from tracker.models import Curve, CurveChange, Finding, Landing
 from tracker.pages.http import error_response, is_key
 from tracker.services import curves as storage
 
-# --- A change as a request for a bisection: JSON for a lab, or a script for `git bisect`. Pure ---
+# --- Requests for a bisection ---
 
+# Pure.
 FORMAT = "perf-bisect-request/1"
 
 
@@ -79,10 +89,10 @@ def as_script(change: CurveChange) -> str:
 
 def _comment(text: str) -> str:
     """Return a text for a comment: on one line, printable."""
-    return "".join(each if each.isprintable() else "?" for each in text)[:300]
+    return "".join(char if char.isprintable() else "?" for char in text)[:300]
 
 
-# --- The data of a curve's page, in a constant number of queries ---
+# --- Data of the pages ---
 
 MOST = 5000  # builds on a page, the newest
 TABLE = 25  # rows of the table beside the chart, the newest
@@ -132,10 +142,12 @@ def _marks(curve: Curve, builds: Sequence[Build], changes: Sequence[CurveChange]
         yield CurveMark(culprit, "culprit", f"report {signed_pct(change)}", page)
         if fix:
             yield CurveMark(_first_with(builds, fix, fix_landed_at), "fix", "fix", page)
-    for each in changes:
-        if each.build not in reported:
-            href = reverse("report", args=[each.report.culprit.sha]) if each.report else reverse("changes")
-            yield CurveMark(each.build, "change", signed_pct(each.change_pct_raw), href)
+    for curve_change in changes:
+        if curve_change.build not in reported:
+            href = (
+                reverse("report", args=[curve_change.report.culprit.sha]) if curve_change.report else reverse("changes")
+            )
+            yield CurveMark(curve_change.build, "change", signed_pct(curve_change.change_pct_raw), href)
     for build in builds:
         if len(build.name) < SHA and (version := versions.parse(build.name)) and version.is_release:
             yield CurveMark(build.name, "release", build.name)
@@ -163,7 +175,7 @@ def drawn(page: CurvePage) -> dict[str, Any]:
         "low": rounded(build.low for build in builds),
         "high": rounded(build.high for build in builds),
         "runs": [len(build.samples) for build in builds],
-        "marks": [[places[each.build], each.kind, each.label] for each in page.marks if each.build in places],
+        "marks": [[places[mark.build], mark.kind, mark.label] for mark in page.marks if mark.build in places],
         "unit": page.curve.metric.unit,
         "metric": page.curve.metric.name,
     }
@@ -179,24 +191,24 @@ class OverlaidCurve:
 
     @property
     def change_pct(self) -> float | None:
-        ends = [median([each.level for each in part]) for part in (self.builds[:5], self.builds[-5:]) if part]
+        ends = [median([build.level for build in part]) for part in (self.builds[:5], self.builds[-5:]) if part]
         return change_pct(ends[0], ends[-1]) if ends else None
 
 
 def overlaid(pks: Sequence[int], since: datetime | None) -> tuple[CurveOverlay | None, list[OverlaidCurve]]:
     """Return the overlay of curves, in the order given, without those that there are not."""
     rows = Curve.objects.filter(pk__in=pks).select_related("metric", "scenario", "machine")
-    found = sorted(rows, key=lambda each: pks.index(each.pk))
-    builds = [builds_of(storage.load(each, since))[-MOST:] for each in found]
+    curves = sorted(rows, key=lambda curve: pks.index(curve.pk))
+    builds = [builds_of(storage.load(curve, since))[-MOST:] for curve in curves]
     drawn = overlay(builds)
-    lines = drawn.lines if drawn else [""] * len(found)
-    return drawn, [OverlaidCurve(*each) for each in zip(found, builds, lines, strict=True)]
+    lines = drawn.lines if drawn else [""] * len(curves)
+    return drawn, [OverlaidCurve(*fields) for fields in zip(curves, builds, lines, strict=True)]
 
 
 def curves_of(kind: str, name: str) -> list[Curve]:
     """Return the curves of a metric or a machine, the newest first."""
-    found = Curve.objects.filter(**{f"{kind}__name": name}).select_related("metric", "scenario", "machine")
-    return list(found.order_by("-last_at", "pk")[: LISTED + 1])
+    curves = Curve.objects.filter(**{f"{kind}__name": name}).select_related("metric", "scenario", "machine")
+    return list(curves.order_by("-last_at", "pk")[: LISTED + 1])
 
 
 def changes_page(before: int | None, *, everything: bool) -> list[CurveChange]:
@@ -210,7 +222,7 @@ def changes_page(before: int | None, *, everything: bool) -> list[CurveChange]:
     return list(related.order_by("-pk")[: PER_PAGE + 1])
 
 
-# --- `/curve/…/`, `/changes/`, and a change as a request for a bisection ---
+# --- Views ---
 
 LAST_YEAR = 9000  # beyond it, a day more is beyond the calendar
 MOST_CURVES = 4  # over one another

@@ -1,4 +1,7 @@
-"""The reports of one person, in a constant number of queries."""
+"""`/mine/`: what awaits whoever is signed in: reports of theirs, and mails that they may approve.
+
+The page takes a constant number of queries.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,6 @@ from tracker.pages.triage.filters import TriageQuery
 from tracker.pages.triage.table import BOTH, TriageSection, section
 from tracker.services.accounts import CHANGE_REPORTS, SEND, subsystems_of
 from tracker.services.report_actions import ACTION_KEYS
-
-# --- The reports of one person, in a constant number of queries ---
 
 DRAFTS = 20  # mails on the page
 
@@ -57,7 +58,7 @@ def load_mine(user: User, now: datetime) -> MinePage:
     return MinePage(sections, names, list(drafts[:DRAFTS]) if user.has_perm(SEND) else [])
 
 
-# --- `/mine/`: what awaits whoever is signed in ---
+# --- Views ---
 
 
 @require_safe
@@ -67,5 +68,5 @@ def mine(request: HttpRequest) -> HttpResponse:
     assert isinstance(request.user, User)
     page = load_mine(request.user, timezone.now())
     may_change = request.user.has_perm(CHANGE_REPORTS)
-    context = {"page": page, "has_rows": any(each.rows for each in page.sections)}
+    context = {"page": page, "has_rows": any(section.rows for section in page.sections)}
     return render(request, "mine/mine.html", {**context, "may_change": may_change, "actions": ACTION_KEYS})

@@ -1,4 +1,7 @@
-"""The links in the header of every page, with the current one marked and, for those who may act, how much waits."""
+"""The links in the header of every page: the current one is marked, and badges say how much waits.
+
+Only those who may act on what waits see the badges.
+"""
 
 from __future__ import annotations
 
@@ -121,9 +124,9 @@ def _badges(request: HttpRequest) -> dict[str, str]:
 
 def _badge(name: str, rows: QuerySet[Any]) -> str:
     """Return the number of rows up to MOST; counted again after some seconds."""
-    found: str | None = cache.get(f"badge:{name}")
-    if found is None:
+    badge: str | None = cache.get(f"badge:{name}")
+    if badge is None:
         number = rows.values("pk")[: MOST + 1].count()
-        found = "" if not number else str(number) if number <= MOST else f"{MOST}+"
-        cache.set(f"badge:{name}", found, _KEEP)
-    return found
+        badge = "" if not number else str(number) if number <= MOST else f"{MOST}+"
+        cache.set(f"badge:{name}", badge, _KEEP)
+    return badge

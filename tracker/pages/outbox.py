@@ -1,4 +1,13 @@
-"""The data of the outbox pages, in a constant number of queries."""
+"""`/outbox/` and `/outbox/<id>/`: outgoing mail, and what operators do with it.
+
+Sent mail is public. Only operators see the text of other mail, so that nobody else can post it in our name before us,
+and what goes to one subscriber. What needs a person comes first, then what is sent automatically. The pages take a
+constant number of queries.
+
+An action (approve, hold, cancel, resend) is described for confirmation, then carried out mail by mail. Operators
+approve the text that they saw: a mail that was composed anew since, or is about to be, is left as it is, as is one
+whose state does not allow the action, and the summary says how many.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +40,7 @@ from tracker.services import mail_transitions
 from tracker.services.accounts import SEND
 from tracker.services.mail_transitions import archives_with_copies
 
-# --- The data of the outbox pages, in a constant number of queries ---
+# --- Data of the pages ---
 
 PAGE = 100
 ROWS = 20  # per section
@@ -109,11 +118,11 @@ class Outbox:
 
 def overview(*, with_people: bool = False) -> Overview:
     """Return the newest mails of each state. `with_people`: also the addresses that get no mail."""
-    sections = [_section(*each, with_people=with_people) for each in SECTIONS]
-    in_doubt = any(each.in_doubt for each in sections)
+    sections = [_section(*fields, with_people=with_people) for fields in SECTIONS]
+    in_doubt = any(section.in_doubt for section in sections)
     people = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).order_by("-since", "pk")
     return Overview(
-        [each for each in sections if each.mails],
+        [section for section in sections if section.mails],
         mail_transitions.stopped(),
         archives_with_copies() if in_doubt else (),
         list(people[:PAGE]) if with_people else (),
@@ -122,11 +131,11 @@ def overview(*, with_people: bool = False) -> Overview:
 
 def _section(name: str, description: str, states: tuple[OutgoingState, ...], *, with_people: bool) -> OutboxSection:
     rows = _rows(with_people)
-    found = [mail for state in states for mail in rows.filter(state=state)[: ROWS + 1]]
-    actions = actions_for(found[-1:])
-    more = len(found) > ROWS
+    mails = [mail for state in states for mail in rows.filter(state=state)[: ROWS + 1]]
+    actions = actions_for(mails[-1:])
+    more = len(mails) > ROWS
     return OutboxSection(
-        name, description, found[:ROWS], actions, states[-1] if more else "", S.IN_DOUBT in states and bool(found)
+        name, description, mails[:ROWS], actions, states[-1] if more else "", S.IN_DOUBT in states and bool(mails)
     )
 
 
@@ -137,8 +146,8 @@ def load_outbox(state: str = "", before: int | None = None, *, everything: bool 
         rows = rows.filter(state=OutgoingState(state))
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    found = list(rows[: PAGE + 1])
-    return Outbox(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None, actions_for(found) if state else ())
+    mails = list(rows[: PAGE + 1])
+    return Outbox(mails[:PAGE], mails[PAGE - 1].pk if len(mails) > PAGE else None, actions_for(mails) if state else ())
 
 
 def _rows(everything: bool = True) -> QuerySet[OutgoingMail]:
@@ -173,14 +182,16 @@ def load_page(pk: int, *, everything: bool = False) -> MailPage:
         raise Http404("there is no such mail")
     hidden = mail.sent_at is None and not everything
     raw = bytes(mail.raw).decode("utf-8", "replace").replace("\r\n", "\n")
-    people = [Person(*each) for each in mail.people] or [Person(each, "", "To", "") for each in mail.recipients]
+    people = [Person(*fields) for fields in mail.people] or [
+        Person(address, "", "To", "") for address in mail.recipients
+    ]
     return MailPage(
         mail,
         hidden,
         mail.body or raw.partition("\n\n")[2],  # old rows have no separate body
         raw,
-        [each for each in people if each.header],
-        [each for each in people if not each.header],
+        [person for person in people if person.header],
+        [person for person in people if not person.header],
         list(mail.transitions.order_by("-pk")[:PAGE])[::-1],
         list(mail.delivery_failures.all()[:PAGE]),
         archives_with_copies() if mail.state == S.IN_DOUBT else (),
@@ -188,7 +199,7 @@ def load_page(pk: int, *, everything: bool = False) -> MailPage:
     )
 
 
-# --- An operator's action on some outgoing mails: described for confirmation, then carried out mail by mail ---
+# --- Actions on mails ---
 
 _DESCRIPTIONS = {
     "approve": "They are sent as soon as they are due.",
@@ -252,8 +263,7 @@ def _must_wait(action: str, mail: OutgoingMail) -> bool:
     return action == "approve" and mail.stale
 
 
-# --- `/outbox/` and `/outbox/<id>/`: outgoing mail. Sent mail is public; only operators see the rest, and act on it
-# ---
+# --- Views ---
 
 
 def outbox(request: HttpRequest) -> HttpResponse:
@@ -302,10 +312,10 @@ def act(request: HttpRequest) -> HttpResponse:
     action, ids = params.get("verb", ""), params.getlist("id")
     if action not in mail_transitions.ACTIONS:
         return error_response(f"verb: expected one of {', '.join(mail_transitions.ACTIONS)}; found {action[:40]!r}")
-    if invalid := [each for each in ids if not is_key(each)]:
+    if invalid := [key for key in ids if not is_key(key)]:
         return error_response(f"id: expected a number; found {invalid[0][:40]!r}")
     # The mails with these keys, in order of their keys
-    chosen = list(_rows().filter(pk__in=[int(each) for each in ids][:PAGE]).order_by("pk"))
+    chosen = list(_rows().filter(pk__in=[int(key) for key in ids][:PAGE]).order_by("pk"))
     mail_action = MailAction.for_mails(action, chosen, params.getlist("version"))
     if request.method != "POST":
         return render(request, "outbox/confirm.html", {"action": mail_action})

@@ -1,4 +1,8 @@
-"""Texts that people write, with all their versions: who wrote each, and which is the newest."""
+"""Texts that people write, with all their versions: shown, edited in place, and part of documents.
+
+Of each text it is known who wrote which version, and the newest is shown. Documents are returned as text, Markdown or
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from tracker.models import TextRevision
 from tracker.pages.http import cleaned, error_response, username
 from tracker.services.accounts import CHANGE_REPORTS
 
-# --- Texts that people write, with all their versions: who wrote each, and which is the newest ---
+# --- Texts and their versions ---
 
 LONGEST = 20_000  # characters of a text
 MOST = 2_000  # versions per place
@@ -47,15 +51,15 @@ def comments(page: str, most: int) -> list[Comment]:
 
 def own_comments(page: str, person: str) -> int:
     """Return how many comments on a place one person began."""
-    return sum(each.author == person for each in comments(page, MOST))
+    return sum(comment.author == person for comment in comments(page, MOST))
 
 
 def newest(rows: Iterable[TextRevision]) -> dict[str, TextRevision]:
     """Return the last row of each name, except where it is empty. Pure."""
-    found: dict[str, TextRevision] = {}
+    by_name: dict[str, TextRevision] = {}
     for row in rows:
-        found[row.name] = row
-    return {name: row for name, row in found.items() if row.text.strip()}
+        by_name[row.name] = row
+    return {name: row for name, row in by_name.items() if row.text.strip()}
 
 
 def versions(page: str, name: str) -> list[TextRevision]:
@@ -76,7 +80,7 @@ def write(page: str, name: str, text: str, by: str, now: datetime) -> TextRevisi
     return TextRevision.objects.create(place=page, name=name, text=text, by=by, at=now)
 
 
-# --- HTTP responses with documents, and in-place editing of their prose ---
+# --- Documents and editing ---
 
 
 def in_form(document: Document, form: str) -> HttpResponse:

@@ -1,4 +1,10 @@
-"""The data of a release report: about fifteen queries, however many rows there are."""
+"""`/v5.6/report/`: the report of a release, also as text, Markdown and JSON.
+
+Its facts are loaded here in about fifteen queries, however many rows there are, and composed by
+tracker/documents/release_report.py: both sections of the release's table, the highlights that triagers chose, and the
+release, or its last measured -rc, compared with the previous release. The prose is edited in place and keeps its
+versions (tracker/pages/prose.py).
+"""
 
 from __future__ import annotations
 
@@ -27,8 +33,6 @@ from tracker.pages.report import find_report
 from tracker.pages.triage.table import table
 from tracker.services.accounts import CHANGE_REPORTS
 
-# --- The data of a release report: about fifteen queries, however many rows there are ---
-
 
 def document(release: Release, lab: str, now: datetime) -> Document:
     """Return the current report of a release. `lab`: who publishes it."""
@@ -37,7 +41,7 @@ def document(release: Release, lab: str, now: datetime) -> Document:
 
 def load_facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
     """Return all data of the report."""
-    found = table(release)
+    printed_table = table(release)
     previous = Release.objects.filter(number__lt=release.number).order_by("-number").first()
     kernel, base = kernels(release.version, previous.version if previous else "")
     lines = comparison.compare([base, kernel]) if kernel and base else []
@@ -48,10 +52,10 @@ def load_facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
         previous=previous.version if previous else "",
         released_at=release.released_at,
         as_of=now,
-        merged=found.merged,
-        shift_left=found.shift_left,
+        merged=printed_table.merged,
+        shift_left=printed_table.shift_left,
         details=_highlights(release),
-        parameters=[ParameterData(*each) for each in parameters],
+        parameters=[ParameterData(*fields) for fields in parameters],
         suites=dict(Suite.objects.values_list("name", "description")),
         kernel=kernel.label if kernel else "",
         base=base.label if base else "",
@@ -60,7 +64,7 @@ def load_facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
             test: (curve.outline, reverse("curve", args=[curve.pk]))
             for test, curve in comparison.curves_of([line.test for line in lines]).items()
         },
-        boxes=_boxes([*found.merged, *found.shift_left], lines),
+        boxes=_boxes([*printed_table.merged, *printed_table.shift_left], lines),
         prose={name: row.text for name, row in dict(texts(document_key(release.version))).items()},
     )
 
@@ -73,14 +77,14 @@ def document_key(version: str) -> str:
 def kernels(version: str, previous: str) -> tuple[Kernel | None, Kernel | None]:
     """Return the kernels to compare: the release or its last measured -rc, and the previous release."""
     plain = Kernel.objects.filter(variant="").filter(Q(name__startswith=version) | Q(name=previous))
-    known = {kernel.name: kernel for kernel in plain}
+    by_name = {kernel.name: kernel for kernel in plain}
     candidates = [
         (parsed, kernel)
-        for name, kernel in known.items()
+        for name, kernel in by_name.items()
         if (parsed := versions.parse(name)) and parsed.cycle == version and not parsed.is_stable
     ]
     newest = max(candidates, key=lambda pair: pair[0])[1] if candidates else None
-    return newest, known.get(previous)
+    return newest, by_name.get(previous)
 
 
 def _highlights(release: Release) -> list[HighlightData]:
@@ -96,7 +100,7 @@ def _highlight(row: ReportHighlight, version: str) -> HighlightData:
     return HighlightData(
         sha=report.culprit.sha,
         title=report.culprit.title,
-        branch="/".join(each for each in (report.tree.name if report.tree else "", report.branch) if each),
+        branch="/".join(part for part in (report.tree.name if report.tree else "", report.branch) if part),
         report=str(report),
         indicator=headline.metric.name if headline else report.metric,
         suite=headline.scenario.suite if headline else report.suite,
@@ -115,12 +119,12 @@ def _highlight(row: ReportHighlight, version: str) -> HighlightData:
 def _boxes(rows: Iterable[PrintedRow], lines: Sequence[ComparisonLine]) -> list[Box]:
     """Return the machines of the lab's own list and those in this report, with or without known details."""
     names = {row.machine for row in rows} | {line.test.box.name for line in lines}
-    known = Machine.objects.filter(~Q(family="") | Q(name__in=names)).order_by("pk")
-    columns = known.values_list("name", "codename", "cpu_model", "cpus", "memory_bytes", "family")
-    return [Box(*each) for each in columns]
+    machines = Machine.objects.filter(~Q(family="") | Q(name__in=names)).order_by("pk")
+    columns = machines.values_list("name", "codename", "cpu_model", "cpus", "memory_bytes", "family")
+    return [Box(*fields) for fields in columns]
 
 
-# --- `/v5.6/report/`, also as text, Markdown and JSON; its prose is edited in place ---
+# --- Views ---
 
 
 def report(request: HttpRequest, version: str) -> HttpResponse:
@@ -153,15 +157,15 @@ def edit(request: HttpRequest) -> HttpResponse:
 @permission_required(CHANGE_REPORTS, "only triagers can choose report highlights")
 def choose_highlight(request: HttpRequest) -> HttpResponse:
     """Make a report a highlight, under `heading` if one is given; or remove it (`away`)."""
-    release, found = _release(cleaned(request.POST, "version", 30)), find_report(cleaned(request.POST, "report", 64))
+    release, report = _release(cleaned(request.POST, "version", 30)), find_report(cleaned(request.POST, "report", 64))
     if request.POST.get("away"):
-        ReportHighlight.objects.filter(release=release, report=found).delete()
+        ReportHighlight.objects.filter(release=release, report=report).delete()
         messages.info(request, f"No longer a highlight of the {release.version} report.")
     else:
         heading = " ".join(cleaned(request.POST, "heading", 120).split())
-        ReportHighlight.objects.update_or_create(release=release, report=found, defaults={"heading": heading})
+        ReportHighlight.objects.update_or_create(release=release, report=report, defaults={"heading": heading})
         messages.info(request, f"Now a highlight of the {release.version} report.")
-    return redirect("report", found.culprit.sha)
+    return redirect("report", report.culprit.sha)
 
 
 def _document(release: Release) -> Document:

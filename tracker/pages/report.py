@@ -1,4 +1,13 @@
-"""The data of a report's page, in a constant number of queries."""
+"""`/report/<sha>/`: one report; the same as JSON, and its thread as an mbox.
+
+The page shows the findings, a timeline of events and the thread, in a constant number of queries and within the
+limits below; a long thread is paged. A report is found by its tag, by its culprit's sha, or by the sha of the same
+patch in another tree; seven digits are enough if they name one report.
+
+The headline says in a sentence or two which metric changed, where it was measured, and with what confidence. A mail
+is shown with the words marked that were read; each reading counts, was undone, or is only suggested. An mbox quotes
+"From " lines (mboxrd), so that whoever unquotes them gets the mails' bytes, with LF ends.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +61,10 @@ from tracker.services.accounts import CHANGE_REPORTS, permit_of
 from tracker.services.curve_changes import CurvePast, past_of
 from tracker.services.report_actions import ACTION_KEYS
 
-# --- The headline finding of a report, in words. Pure ---
+# --- The headline in words ---
 
 
+# Pure.
 def headline(finding: Finding) -> str:
     """Return a sentence or two: the metric, its change, where it was measured, and the confidence."""
     return " ".join(part for part in (_movement(finding), _where(finding), _sureness(finding)) if part)
@@ -88,8 +98,9 @@ def _sureness(finding: Finding) -> str:
     return f"{text}." if text else "Confidence unknown: no samples."
 
 
-# --- A mail of a thread and its readings: its text, with the quoted evidence marked. Pure ---
+# --- Mails with marked evidence ---
 
+# Pure.
 SHOWN = 6000  # characters per mail; the archive has the rest
 
 
@@ -117,13 +128,13 @@ def passages(text: str, quotes: Iterable[str]) -> list[Passage]:
     >>> [each.text for each in passages("I can\\n reproduce it.", ["can reproduce"]) if each.marked]
     ['can\\n reproduce']
     """
-    found: list[Passage] = []
+    parts: list[Passage] = []
     at = 0
     for start, end in _spans(text, quotes):
         if start >= at:
-            found += [Passage(text[at:start], False), Passage(text[start:end], True)]
+            parts += [Passage(text[at:start], False), Passage(text[start:end], True)]
             at = end
-    return [each for each in (*found, Passage(text[at:], False)) if each.text]
+    return [passage for passage in (*parts, Passage(text[at:], False)) if passage.text]
 
 
 def _spans(text: str, quotes: Iterable[str]) -> Sequence[tuple[int, int]]:
@@ -135,7 +146,7 @@ def _spans(text: str, quotes: Iterable[str]) -> Sequence[tuple[int, int]]:
     return sorted(spans)
 
 
-# --- The data of a report's page, in a constant number of queries ---
+# --- Data of the page ---
 
 MESSAGES = 100  # of a thread per page
 FINDINGS = 500  # per report, the headline first
@@ -228,17 +239,17 @@ class ReportPage:
     def file_pairs(self) -> Sequence[tuple[ToolOutput, ToolOutput]]:
         """Pairs of files of one kind and machine, measured on the parent and on the culprit."""
         sides = [
-            [each for each in self.tool_outputs if each.side == side and each.kind != TEXT]
+            [output for output in self.tool_outputs if output.side == side and output.kind != TEXT]
             for side in CommitSide.values
         ]
         taken: set[int] = set()
-        found = []
+        pairs = []
         for old in sides[0]:
-            new = next((each for each in sides[1] if _fits(old, each) and each.pk not in taken), None)
+            new = next((output for output in sides[1] if _fits(old, output) and output.pk not in taken), None)
             if new:
                 taken.add(new.pk)
-                found.append((old, new))
-        return found
+                pairs.append((old, new))
+        return pairs
 
     @property
     def cycles(self) -> Mapping[str, bool]:
@@ -255,12 +266,12 @@ class ReportPage:
         return self._others("improvement")
 
     def _others(self, verdict: str) -> Sequence[Finding]:
-        return [each for each in self.findings if not each.headline and each.verdict == verdict]
+        return [finding for finding in self.findings if not finding.headline and finding.verdict == verdict]
 
     @property
     def mail(self) -> OutgoingMail | None:
         """The mail that reported it."""
-        return next((each for each in self.outgoing if each.purpose == "report"), None)
+        return next((mail for mail in self.outgoing if mail.purpose == "report"), None)
 
 
 def _fits(old: ToolOutput, new: ToolOutput) -> bool:
@@ -286,10 +297,10 @@ def find_report(ref: str) -> Report:
         with_tool_output=Exists(ToolOutput.objects.filter(report=OuterRef("pk"))),
         **{f"detailed_in_{name}": Exists(highlights.filter(release__version=OuterRef(name))) for name in CYCLES},
     )
-    found = list(reports.select_related("culprit", "tree")[:2])
-    if len(found) != 1:
-        raise Http404("more than one report starts with this sha" if found else "there is no such report")
-    return found[0]
+    rows = list(reports.select_related("culprit", "tree")[:2])
+    if len(rows) != 1:
+        raise Http404("more than one report starts with this sha" if rows else "there is no such report")
+    return rows[0]
 
 
 def page(report: Report, before: int | None = None) -> ReportPage:
@@ -298,7 +309,7 @@ def page(report: Report, before: int | None = None) -> ReportPage:
     findings = list(
         report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")[:FINDINGS]
     )
-    headline = next((each for each in findings if each.headline), None)
+    headline = next((finding for finding in findings if finding.headline), None)
     # A page of the thread, oldest first, and the key of the next older page or None
     keys = report.messages.order_by("-sent_at", "-pk").values("pk")
     if before is not None:
@@ -309,16 +320,16 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         text=Substr("own_text", 1, SHOWN + 1),
         with_tables=Exists(report.messages.exclude(tables=b"")),  # of the whole thread, not only this page
     )
-    found: list[Message] = list(annotated.order_by("-sent_at", "-pk"))
-    shown = found[:MESSAGES][::-1]
-    messages, older = shown, found[MESSAGES - 1].pk if len(found) > MESSAGES else None
+    mails: list[Message] = list(annotated.order_by("-sent_at", "-pk"))
+    shown = mails[:MESSAGES][::-1]
+    messages, older = shown, mails[MESSAGES - 1].pk if len(mails) > MESSAGES else None
     suggestions = list(report.suggestions.filter(decision=Decision.OPEN))
     results = _results(report, headline)
-    effective_keys = {each.key for each in effective_events([event.value() for event in events])}
+    effective_keys = {effective.key for effective in effective_events([event.value() for event in events])}
     by_id = {message.message_id: message for message in messages}
     others = list(report.culprit.other_commits.order_by("pk")[:RESULTS])
     related = list(report.related.select_related("commit").order_by("pk")[:RELATED])
-    shas = [report.culprit.pk, *(each.commit_id for each in related), *(each.pk for each in others)]
+    shas = [report.culprit.pk, *(relation.commit_id for relation in related), *(other.pk for other in others)]
     return ReportPage(
         report=report,
         headline=headline,
@@ -392,10 +403,10 @@ def _tool_outputs(report: Report) -> list[ToolOutput]:
 
 def _landings(commits: Sequence[int]) -> dict[str, list[Landing]]:
     """Return the landings of these commits, by sha."""
-    found: dict[str, list[Landing]] = {}
+    by_sha: dict[str, list[Landing]] = {}
     for landing in Landing.objects.filter(commit__in=commits).select_related("tree", "commit").order_by("at", "pk"):
-        found.setdefault(landing.commit.sha, []).append(landing)
-    return found
+        by_sha.setdefault(landing.commit.sha, []).append(landing)
+    return by_sha
 
 
 def _thread_mail(
@@ -410,12 +421,14 @@ def _thread_mail(
         if event.message_id == message.message_id
     ]
     readings += [
-        MessageReading(each.kind, each.quote, "suggested", each.rule)
-        for each in suggestions
-        if each.message_id == message.message_id
+        MessageReading(suggestion.kind, suggestion.quote, "suggested", suggestion.rule)
+        for suggestion in suggestions
+        if suggestion.message_id == message.message_id
     ]
     text: str = message.text  # type: ignore[attr-defined]
-    return ThreadMail(message, passages(text[:SHOWN], [each.quote for each in readings]), readings, len(text) > SHOWN)
+    return ThreadMail(
+        message, passages(text[:SHOWN], [reading.quote for reading in readings]), readings, len(text) > SHOWN
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +448,7 @@ def raw_mails(report: Report) -> Iterator[bytes]:
     return (row.raw for row in rows.iterator(chunk_size=50))
 
 
-# --- A report as JSON, and its thread as an mbox ---
+# --- JSON and mbox ---
 
 _FROM = re.compile(rb"^(>*From )", re.MULTILINE)
 
@@ -457,14 +470,16 @@ def exports_as_json(page: ReportPage) -> dict[str, Any]:
         "blocks": report.blocks,
         "landing": report.landing,
         "fix": {"sha": report.fix_sha, "title": report.fix_title, "landing": report.fix_landing},
-        "stable": [{"series": each.series, "newest": each.newest, "fixed_in": each.fixed_in} for each in page.stable],
+        "stable": [
+            {"series": stable.series, "newest": stable.newest, "fixed_in": stable.fixed_in} for stable in page.stable
+        ],
         "reported_at": report.reported_at,
         "responded_at": report.responded_at,
-        "findings": [finding_json(each) for each in page.findings],
-        "events": [_event(each.event, each.is_effective) for each in page.timeline],
+        "findings": [finding_json(finding) for finding in page.findings],
+        "events": [_event(entry.event, entry.is_effective) for entry in page.timeline],
         "messages": [
-            {"message_id": each.message.message_id, "author": each.message.author_email, "date": each.message.sent_at}
-            for each in page.mails
+            {"message_id": mail.message.message_id, "author": mail.message.author_email, "date": mail.message.sent_at}
+            for mail in page.mails
         ],
     }
 
@@ -504,7 +519,7 @@ def packed(chunks: Iterable[bytes]) -> Iterator[bytes]:
     yield packer.flush()
 
 
-# --- `/report/<sha>/`: one report; the same as JSON, and its thread as an mbox ---
+# --- Views ---
 
 
 def report(request: HttpRequest, ref: str) -> HttpResponse:
@@ -512,11 +527,11 @@ def report(request: HttpRequest, ref: str) -> HttpResponse:
     before = request.GET.get("mails", "")
     if before and not is_key(before):
         return error_response(f"mails: expected a number; found {before[:40]!r}")
-    found = find_report(ref)
+    report = find_report(ref)
     context = {
-        "page": page(found, int(before) if before else None),
+        "page": page(report, int(before) if before else None),
         "actions": ACTION_KEYS,
-        "may_change": request.user.is_authenticated and permit_of(request.user)(found) is not None,
+        "may_change": request.user.is_authenticated and permit_of(request.user)(report) is not None,
         "may_take_back": request.user.has_perm(CHANGE_REPORTS),
     }
     return render(request, "reports/report.html", context)
@@ -545,13 +560,13 @@ def brief(request: HttpRequest, ref: str) -> HttpResponse:
 
 def tables(request: HttpRequest, ref: str) -> HttpResponse:
     """Show the robot's comparison tables, thousands of rows, on their own page."""
-    found = find_report(ref)
+    report = find_report(ref)
     # The comparison tables from the robot's mails about a report, unpacked
-    packed = found.messages.exclude(tables=b"").order_by("sent_at", "pk").values_list("tables", flat=True)
+    packed = report.messages.exclude(tables=b"").order_by("sent_at", "pk").values_list("tables", flat=True)
     return render(
         request,
         "reports/tables.html",
-        {"report": found, "tables": [table for each in packed[:TABLES] for table in unpack(bytes(each))]},
+        {"report": report, "tables": [table for blob in packed[:TABLES] for table in unpack(bytes(blob))]},
     )
 
 
@@ -560,18 +575,18 @@ def as_json(request: HttpRequest, ref: str) -> JsonResponse:
 
 
 def as_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
-    found = find_report(ref)
-    response = StreamingHttpResponse(exports_as_mbox(raw_mails(found)), content_type="application/mbox")
-    response["Content-Disposition"] = f'attachment; filename="{found.culprit.sha10}.mbox"'
+    report = find_report(ref)
+    response = StreamingHttpResponse(exports_as_mbox(raw_mails(report)), content_type="application/mbox")
+    response["Content-Disposition"] = f'attachment; filename="{report.culprit.sha10}.mbox"'
     return response
 
 
 def as_packed_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
     """The mails of a report as mbox.gz, as lore has them."""
-    found = find_report(ref)
-    content = packed(exports_as_mbox(raw_mails(found)))
+    report = find_report(ref)
+    content = packed(exports_as_mbox(raw_mails(report)))
     response = StreamingHttpResponse(content, content_type="application/gzip")
-    response["Content-Disposition"] = f'attachment; filename="{found.culprit.sha10}.mbox.gz"'
+    response["Content-Disposition"] = f'attachment; filename="{report.culprit.sha10}.mbox.gz"'
     return response
 
 
@@ -580,8 +595,8 @@ def as_packed_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
 @permission_required(CHANGE_REPORTS, raise_exception=True)
 def take_back(request: HttpRequest, ref: str) -> HttpResponse:
     """Reverse one event of the timeline; reversing a reversal makes the original event count again."""
-    found, key = find_report(ref), cleaned(request.POST, "key")
+    report, key = find_report(ref), cleaned(request.POST, "key")
     permit = permit_of(request.user)
-    done = report_actions.reports_take_back([found.pk], key, username(request), timezone.now(), permit, of_others=True)
+    done = report_actions.reports_take_back([report.pk], key, username(request), timezone.now(), permit, of_others=True)
     messages.info(request, "Undone." if done else "Nothing to undo: this event no longer counts.")
-    return redirect("report", found.culprit.sha)
+    return redirect("report", report.culprit.sha)

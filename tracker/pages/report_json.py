@@ -1,6 +1,11 @@
-"""Reports as objects of KCIDB, KernelCI's shared database: an issue each, with an incident for what was measured.
+"""Findings and reports as JSON: one shape of each, for pages, API and exports; and KCIDB objects.
 
-Source: the schema of kcidb-io, version 5.3. A culprit is a checkout, a finding the test that shows the regression.
+A finding has one shape for a report's JSON, the API and the exports; a report has one for the API and for what stands
+beside a page. FINDING_VERSION and REPORT_VERSION name all columns that these depend on.
+
+KCIDB is KernelCI's shared database. By the schema of kcidb-io, version 5.3, a culprit becomes a checkout, a finding
+the test that shows the regression, and a report an issue, with an incident for what was measured. Improvements are no
+issues.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from django.urls import reverse
 from tracker.domain.events import Verdict
 from tracker.models import Finding, Metric, Report
 
-# --- A finding as JSON: one shape for a report's JSON, the API and the exports ---
+# --- Findings ---
 
 # All that `finding_json` depends on.
 FINDING_VERSION = (
@@ -50,7 +55,7 @@ def _side(mean: float | None, stddev_pct: float | None, runs: int | None, sample
     return {"mean": mean, "stddev_pct": stddev_pct, "runs": runs, "samples": samples}
 
 
-# --- A report as JSON: one shape for the API and for what stands beside a page ---
+# --- Reports ---
 
 _COLUMNS = (
     *("subsystem", "branch", "verdict", "state", "status", "awaited", "assignee", "author", "blocks", "metric"),
@@ -71,12 +76,12 @@ def directions() -> Mapping[str, str]:
     return dict(Metric.objects.exclude(direction="unknown").values_list("name", "direction"))
 
 
-def report_json(report: Report, known: Mapping[str, str], absolute: Callable[[str], str]) -> dict[str, Any]:
-    """Return a report with its culprit and tree. `known`: directions of metrics; `absolute`: makes a URL of a path.
+def report_json(report: Report, by_metric: Mapping[str, str], absolute: Callable[[str], str]) -> dict[str, Any]:
+    """Return a report with its culprit and tree. `by_metric`: their directions; `absolute`: makes a URL of a path.
 
     `change`: the metric's own change in per cent; `change_pct`: plus is better, None if the direction is unknown.
     """
-    sign = {"higher": 1, "lower": -1}.get(known.get(report.metric, ""))
+    sign = {"higher": 1, "lower": -1}.get(by_metric.get(report.metric, ""))
     return {
         "culprit": report.culprit.sha,
         "culprit_title": report.culprit.title,
@@ -90,9 +95,7 @@ def report_json(report: Report, known: Mapping[str, str], absolute: Callable[[st
     }
 
 
-# --- Reports as objects of KCIDB, KernelCI's shared database: an issue each, with an incident for what was measured
-# ---
-# Source: the schema of kcidb-io, version 5.3. A culprit is a checkout, a finding the test that shows the regression.
+# --- KCIDB ---
 
 ORIGIN = re.compile(r"[a-z0-9_]+")
 _VERSION = {"major": 5, "minor": 3}
@@ -108,23 +111,23 @@ def kcidb_json(
 
     `origin`: the name of the lab, of a-z, 0-9 and _; `absolute`: makes a URL of a path.
     """
-    found: Objects = {name: [] for name in ("checkouts", "builds", "tests", "issues", "incidents")}
+    objects: Objects = {name: [] for name in ("checkouts", "builds", "tests", "issues", "incidents")}
     for report, findings in reports:
         if report.verdict == Verdict.REGRESSION:
-            _add(found, report, findings, origin, absolute)
-    return {"version": _VERSION, **found}
+            _add(objects, report, findings, origin, absolute)
+    return {"version": _VERSION, **objects}
 
 
 def _add(
-    found: Objects, report: Report, findings: Iterable[Finding], origin: str, absolute: Callable[[str], str]
+    objects: Objects, report: Report, findings: Iterable[Finding], origin: str, absolute: Callable[[str], str]
 ) -> None:
     sha = report.culprit.sha
     own = {"id": f"{origin}:{sha}", "origin": origin}
     commit = {"git_commit_hash": sha, "patchset_hash": ""} if _FULL_SHA.fullmatch(sha) else {}
     tree = {"tree_name": _clean(report.tree.name)} if report.tree else {}
-    found["checkouts"].append({**own, **commit, **tree, "comment": _clean(report.culprit.title)})
-    found["builds"].append({**own, "checkout_id": own["id"]})
-    found["issues"].append(
+    objects["checkouts"].append({**own, **commit, **tree, "comment": _clean(report.culprit.title)})
+    objects["builds"].append({**own, "checkout_id": own["id"]})
+    objects["issues"].append(
         {
             **own,
             "version": report.revision,
@@ -140,7 +143,7 @@ def _add(
         test_id = f"{own['id']}:{number}"
         value = shape["new"]["mean"]
         measured = {"number": {"value": value, "unit": _clean(shape["unit"])}} if value is not None else {}
-        found["tests"].append(
+        objects["tests"].append(
             {
                 "id": test_id,
                 "origin": origin,
@@ -154,7 +157,7 @@ def _add(
         )
         if finding.verdict == Verdict.REGRESSION:
             incident = {"id": test_id, "origin": origin, "test_id": test_id, "present": True}
-            found["incidents"].append({**incident, "issue_id": own["id"], "issue_version": report.revision})
+            objects["incidents"].append({**incident, "issue_id": own["id"], "issue_version": report.revision})
 
 
 def _path(name: str) -> str:

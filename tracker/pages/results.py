@@ -1,4 +1,7 @@
-"""The data of the result pages, in a constant number of queries."""
+"""`/results/`: the results that labs submitted, and what became of them.
+
+The pages take a constant number of queries.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,6 @@ from django.shortcuts import render
 from tracker.models import BisectResult, Finding
 from tracker.models.results import Outcome
 from tracker.pages.http import is_key
-
-# --- The data of the result pages, in a constant number of queries ---
 
 PAGE = 100  # rows
 FINDINGS = 500  # per result; its payload has the rest
@@ -53,8 +54,8 @@ def listing(query: ResultQuery) -> ResultList:
         rows = rows.exclude(held="")
     if query.before is not None:
         rows = rows.filter(pk__lt=query.before)
-    found = list(rows[: PAGE + 1])
-    return ResultList(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None)
+    results = list(rows[: PAGE + 1])
+    return ResultList(results[:PAGE], results[PAGE - 1].pk if len(results) > PAGE else None)
 
 
 def page(pk: int) -> ResultPage:
@@ -70,7 +71,7 @@ def page(pk: int) -> ResultPage:
     return ResultPage(row, list(ordered))
 
 
-# --- `/results/`: the results that labs submitted, and what became of them ---
+# --- Views ---
 
 
 def results(request: HttpRequest) -> HttpResponse:
@@ -92,13 +93,13 @@ def result(request: HttpRequest, pk: int) -> HttpResponse:
 
 def payload(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the payload as submitted."""
-    found = BisectResult.objects.filter(pk=pk).values_list("payload", flat=True).first()
-    if found is None:
+    payload = BisectResult.objects.filter(pk=pk).values_list("payload", flat=True).first()
+    if payload is None:
         raise Http404(_MISSING)
-    return HttpResponse(found, content_type="application/json")
+    return HttpResponse(payload, content_type="application/json")
 
 
-def _bad(name: str, expected: str, found: str) -> HttpResponseBadRequest:
+def _bad(name: str, expected: str, value: str) -> HttpResponseBadRequest:
     return HttpResponseBadRequest(
-        f"{name}: expected {expected}; found {found[:40]!r}", content_type="text/plain; charset=utf-8"
+        f"{name}: expected {expected}; found {value[:40]!r}", content_type="text/plain; charset=utf-8"
     )

@@ -1,4 +1,13 @@
-"""The data of the review queue, in a constant number of queries: suggestions, quarantine, archives, trees, rules."""
+"""`/inbox/`: the review queue, where people decide on suggestions and see how reading stands.
+
+A suggestion stands with its evidence in the text around it, the status that the report would have if it is accepted,
+and how people decided on other suggestions of its rule. It is accepted, rejected or changed; many are decided at once
+if they are chosen, or if their rule was right often enough, but none that came in after the page was loaded. What a
+session decided last can be undone, and each decision leads to the next suggestion, as filtered.
+
+Below are the mails in quarantine, the archives and trees with how far they were read, and the rules. All this takes a
+constant number of queries.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +48,9 @@ from tracker.services.faults import faults
 from tracker.services.report_actions import AT_ONCE
 from tracker.services.report_summary import mainline_followed
 
-# --- A suggestion's evidence with its surrounding text. Pure ---
+# --- Evidence in its text ---
 
+# Pure.
 AROUND = 240  # characters on each side
 
 
@@ -58,15 +68,15 @@ def excerpt(own_text: str, quote: str) -> Excerpt:
     parts = quote.split()[:80]
     if not parts:
         return Excerpt("", quote, "")
-    found = re.search(r"\s+".join(re.escape(part) for part in parts), own_text)
-    if not found:
+    match = re.search(r"\s+".join(re.escape(part) for part in parts), own_text)
+    if not match:
         return Excerpt("", quote, "")
-    before, after = own_text[: found.start()], own_text[found.end() :]
+    before, after = own_text[: match.start()], own_text[match.end() :]
     text = before
     text = " ".join(text[-2 * AROUND :].split())
     return Excerpt(
         (text if len(text) <= AROUND else f"… {text[-AROUND:].partition(' ')[2]}"),
-        " ".join(found[0].split()),
+        " ".join(match[0].split()),
         _head(after),
     )
 
@@ -76,8 +86,7 @@ def _head(text: str) -> str:
     return text if len(text) <= AROUND else f"{text[:AROUND].rpartition(' ')[0]} …"
 
 
-# --- The data of the review queue, in a constant number of queries: suggestions, quarantine, archives, trees, rules
-# ---
+# --- Data of the queue ---
 
 PAGE = 100  # rows per section
 COUNTED = 100_000  # the newest mails in quarantine
@@ -180,7 +189,7 @@ def load_queue(
     open_suggestions, quarantined = list(suggestions[: SUGGESTIONS + 1]), list(quarantine[: PAGE + 1])
     rules = list(RuleRecord.objects.all()[:PAGE])
     return Inbox(
-        _rows(open_suggestions[:SUGGESTIONS], {each.rule: each for each in rules}),
+        _rows(open_suggestions[:SUGGESTIONS], {record.rule: record for record in rules}),
         waiting.total(),
         _totals((kind, number) for (kind, _), number in waiting.items()).most_common(),
         open_suggestions[SUGGESTIONS - 1].pk if len(open_suggestions) > SUGGESTIONS else None,
@@ -199,30 +208,38 @@ def _numbers(undecided: QuerySet[Suggestion]) -> QuerySet[Suggestion, tuple[str,
 
 
 def _totals(pairs: Iterable[tuple[str, int]]) -> Counter[str]:
-    found: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for name, number in pairs:
-        found[name] += number
-    return found
+        totals[name] += number
+    return totals
 
 
 def _rules(records: Sequence[RuleRecord], waiting: Counter[str], newest: int) -> list[RuleRow]:
     """Return the rules that people decided on, and those whose suggestions wait."""
-    new = sorted(waiting.keys() - {each.rule for each in records})
-    return [RuleRow(each, waiting[each.rule], newest) for each in (*records, *(RuleRecord(rule=name) for name in new))]
+    new = sorted(waiting.keys() - {record.rule for record in records})
+    return [
+        RuleRow(record, waiting[record.rule], newest) for record in (*records, *(RuleRecord(rule=name) for name in new))
+    ]
 
 
 def _rows(suggestions: Sequence[Suggestion], rules: Mapping[str, RuleRecord]) -> list[SuggestionRow]:
     """Return the rows, those of one report together, with their mails and their reports' events: two queries in all."""
-    ids = {each.message_id for each in suggestions}
-    messages = {each.message_id: each for each in Message.objects.filter(message_id__in=ids).defer("tables")}
-    events: dict[int, list[EventData]] = {each.report_id: [] for each in suggestions}
+    ids = {suggestion.message_id for suggestion in suggestions}
+    messages = {message.message_id: message for message in Message.objects.filter(message_id__in=ids).defer("tables")}
+    events: dict[int, list[EventData]] = {suggestion.report_id: [] for suggestion in suggestions}
     for event in Event.objects.filter(report__in=events):
         events[event.report_id].append(event.value())
     followed = mainline_followed()
-    together = [each for report in events for each in suggestions if each.report_id == report]
+    together = [suggestion for report in events for suggestion in suggestions if suggestion.report_id == report]
     rows = [
-        _row(each, messages.get(each.message_id), events[each.report_id], followed, rules.get(each.rule))
-        for each in together
+        _row(
+            suggestion,
+            messages.get(suggestion.message_id),
+            events[suggestion.report_id],
+            followed,
+            rules.get(suggestion.rule),
+        )
+        for suggestion in together
     ]
     return rows[:1] + [
         replace(row, same_report=row.suggestion.report_id == before.suggestion.report_id)
@@ -244,8 +261,8 @@ def _archives(now: datetime) -> list[ArchiveRow]:
     held = RawMessage.objects.exclude(error="").order_by("-pk").values_list("archive_id", flat=True)
     quarantined = Counter(held[:COUNTED])
     return [
-        ArchiveRow(each, quarantined[each.pk], _lag(each, now))
-        for each in Archive.objects.order_by("path")[: PAGE * 10]
+        ArchiveRow(archive, quarantined[archive.pk], _lag(archive, now))
+        for archive in Archive.objects.order_by("path")[: PAGE * 10]
     ]
 
 
@@ -253,7 +270,7 @@ def _lag(archive: Archive, now: datetime) -> timedelta | None:
     return max(timedelta(0), now - archive.newest_at) if archive.newest_at else None
 
 
-# --- `/inbox/`: the review queue, and the decisions on suggestions ---
+# --- Views ---
 
 _DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
 
@@ -323,7 +340,7 @@ def decide_many(request: HttpRequest) -> HttpResponse:
         wanted = (
             report_actions.of_precise_rule(rule, report_actions.AT_ONCE, int(newest) if is_key(newest) else 0)
             if rule
-            else [int(each) for each in keys]
+            else [int(key) for key in keys]
         )
     except InvalidInput as error:
         return error_response(str(error))
@@ -349,9 +366,9 @@ def undo_last(request: HttpRequest) -> HttpResponse:
     """Undo all that this session decided last."""
     own = Suggestion.objects.filter(decided_by=username(request)).select_related("report")  # others' decisions stay
     decided = list(own.filter(pk__in=request.session.pop("last_decided", ())))
-    for each in decided:
-        report_actions.take_back(each, username(request), timezone.now())
-    return _back(request, max((each.pk for each in decided), default=0) + 1)
+    for suggestion in decided:
+        report_actions.take_back(suggestion, username(request), timezone.now())
+    return _back(request, max((suggestion.pk for suggestion in decided), default=0) + 1)
 
 
 def _back(request: HttpRequest, pk: int) -> HttpResponse:

@@ -1,4 +1,14 @@
-"""A search query as database conditions, and the report that a sha, Message-ID, link or title names."""
+"""`/search/?q=…`: reports of all releases, as rows of the triage table.
+
+What names one report (a sha, a Message-ID, a link to lore, a whole title) leads to it. Anything else becomes
+conditions of the database: fields by `_CONDITIONS`, words by full-text search, which has one way in, `reports_with`:
+the reports that have these words in their own text or in one of their mails. SQLite's FTS5 and PostgreSQL's `simple`
+configuration both take runs of letters and digits as words, whatever stands between them:
+`will-it-scale.per_process_ops` is a phrase of six words. tracker/migrations/0003_search.py makes the index.
+
+The names that a search can ask for, from all reports, are kept for some minutes, so that a page or a key press needs
+no query for them.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +42,7 @@ from tracker.pages.triage.table import listed, section
 from tracker.services.accounts import CHANGE_REPORTS
 from tracker.services.report_actions import ACTION_KEYS
 
-# --- Full-text search behind one port: which reports have these words, in their own text or in one of their mails ---
-# SQLite's FTS5 and PostgreSQL's `simple` configuration both take runs of letters and digits as words, whatever stands
-# between them: `will-it-scale.per_process_ops` is a phrase of six words. tracker/migrations/0003_search.py has the
-# index.
+# --- Full-text search ---
 
 MOST = 5000  # hits of a kind that are looked at, the newest
 _WORD = re.compile(r"[^\W_]+")
@@ -55,9 +62,9 @@ def reports_with(phrases: Sequence[str]) -> list[int] | None:
     wanted = [(words, phrase.endswith("*")) for phrase in phrases if (words := words_of(phrase))]
     if not wanted:
         return None
-    found = _hits("report_words", wanted)
+    reports = _hits("report_words", wanted)
     mails = _hits("message_words", wanted)
-    return list(dict.fromkeys([*found, *_reports_of(mails)]))
+    return list(dict.fromkeys([*reports, *_reports_of(mails)]))
 
 
 def _hits(index: str, wanted: Sequence[tuple[list[str], bool]], most: int = MOST) -> list[int]:
@@ -90,8 +97,7 @@ def _reports_of(mails: Sequence[int]) -> list[int]:
         return [pk for (pk,) in cursor.fetchall()]
 
 
-# --- The names that a search can ask for, from all reports, kept for some minutes: a page or a key press asks for
-# none ---
+# --- Names to ask for ---
 
 KINDS = ("subsystem", "metric", "machine", "author")  # that have pages
 _KEEP = 600.0  # seconds
@@ -108,19 +114,19 @@ class NamedPage:
 
 def known_names() -> Mapping[str, Sequence[str]]:
     """Return the values of each field that has names or choices."""
-    found: dict[str, list[str]] | None = cache.get("search-names")
-    if found is None:
-        found = {}
+    by_kind: dict[str, list[str]] | None = cache.get("search-names")
+    if by_kind is None:
+        by_kind = {}
         for kind, name in _names():
-            found.setdefault(kind, []).append(name)
-        parsed = [version for name in found.get("release", ()) if (version := versions.parse(name))]
-        found["release"] = [version.cycle for version in sorted(parsed, reverse=True)]
-        cache.set("search-names", found, _KEEP)
+            by_kind.setdefault(kind, []).append(name)
+        parsed = [version for name in by_kind.get("release", ()) if (version := versions.parse(name))]
+        by_kind["release"] = [version.cycle for version in sorted(parsed, reverse=True)]
+        cache.set("search-names", by_kind, _KEEP)
     return {
-        **{kind: found.get(kind, []) for kind in (*KINDS, "suite", "release")},
+        **{kind: by_kind.get(kind, []) for kind in (*KINDS, "suite", "release")},
         "state": list(STATES),
-        "awaiting": [each.value for each in Awaited],
-        "kind": [each.value for each in Verdict],
+        "awaiting": [awaited.value for awaited in Awaited],
+        "kind": [verdict.value for verdict in Verdict],
         "stable": ["missing"],
         "blocking": ["yes"],
     }
@@ -144,17 +150,17 @@ def pages_named(query: SearchQuery) -> list[NamedPage]:
     if query.fields or len(query.phrases) > 3:
         return []
     names = known_names()
-    found = [
-        each
+    hits = [
+        hit
         for kind in KINDS
         for word in query.phrases
         if len(word) > 1
-        for each in search_named(kind, word, names[kind])
+        for hit in search_named(kind, word, names[kind])
     ]
-    return [NamedPage(each.kind, each.name, reverse("thing", args=[each.kind, each.name])) for each in found]
+    return [NamedPage(hit.kind, hit.name, reverse("thing", args=[hit.kind, hit.name])) for hit in hits]
 
 
-# --- A search query as database conditions, and the report that a sha, Message-ID, link or title names ---
+# --- Queries as conditions ---
 
 _LAST_CHARACTER = chr(0x10FFFF)
 SHORTEST, LONGEST = 3, 200  # letters for which reports are offered
@@ -202,8 +208,8 @@ def titles(text: str) -> list[list[str]]:
     phrase = f"{text.strip()}*"
     words = words_of(phrase)
     wanted = [([word], phrase.endswith("*") and word is words[-1]) for word in words]
-    found = _hits("report_words", wanted, 5) if wanted else []
-    rows = Report.objects.filter(pk__in=found).order_by("-pk").values_list("culprit__title", "culprit__sha")
+    keys = _hits("report_words", wanted, 5) if wanted else []
+    rows = Report.objects.filter(pk__in=keys).order_by("-pk").values_list("culprit__title", "culprit__sha")
     return [[title or sha, f"report about {sha[:12]}"] for title, sha in rows]
 
 
@@ -211,13 +217,13 @@ def with_commit(sha: str) -> list[int]:
     """Return the reports of which a commit that begins so is part: culprit, fix, revert, …"""
     commits = list(Commit.objects.filter(_begins("sha", sha)).values_list("pk", flat=True)[:MOST_COMMITS])
     shorter = [sha[:digits] for digits in range(SHORTEST_SHA, len(sha))]  # a fix that a mail named
-    found = {
+    reports = {
         *Report.objects.filter(culprit__in=commits).values_list("pk", flat=True),
         *Report.objects.exclude(fix_sha="").filter(_begins("fix_sha", sha)).values_list("pk", flat=True)[:MOST_COMMITS],
         *Report.objects.exclude(fix_sha="").filter(fix_sha__in=shorter).values_list("pk", flat=True)[:MOST_COMMITS],
         *RelatedCommit.objects.filter(commit__in=commits).values_list("report", flat=True)[:MOST_COMMITS],
     }
-    return sorted(found)
+    return sorted(reports)
 
 
 def _begins(column: str, sha: str) -> Q:
@@ -231,9 +237,9 @@ def matching(query: SearchQuery) -> QuerySet[Report]:
     for term in query.fields:
         condition = _CONDITIONS[term.name](term)
         reports = reports.exclude(condition) if term.negated else reports.filter(condition)
-    if (found := reports_with(query.phrases)) is not None:
+    if (keys := reports_with(query.phrases)) is not None:
         only = query.phrases[0].lower() if len(query.phrases) == 1 else ""
-        reports = reports.filter(pk__in={*found, *(with_commit(only) if _SHA.fullmatch(only) else ())})
+        reports = reports.filter(pk__in={*keys, *(with_commit(only) if _SHA.fullmatch(only) else ())})
     for phrase in query.without:
         if without := reports_with([phrase]):
             reports = reports.exclude(pk__in=without)
@@ -253,9 +259,9 @@ def _author(term: FieldTerm) -> Q:
     return Q(author__startswith=value, **(by_range if connection.vendor == "sqlite" else {}))
 
 
-def _choice(name: str, known: Sequence[str], term: FieldTerm) -> str:
-    if term.value not in known:
-        raise InvalidInput(f"{name}: expected one of {', '.join(known)}; found {str(term.value)[:40]!r}")
+def _choice(name: str, choices: Sequence[str], term: FieldTerm) -> str:
+    if term.value not in choices:
+        raise InvalidInput(f"{name}: expected one of {', '.join(choices)}; found {str(term.value)[:40]!r}")
     return str(term.value)
 
 
@@ -264,11 +270,11 @@ def _state(term: FieldTerm) -> Q:
 
 
 def _awaiting(term: FieldTerm) -> Q:
-    return Q(awaited=_choice("awaiting", [each.value for each in Awaited], term))
+    return Q(awaited=_choice("awaiting", [awaited.value for awaited in Awaited], term))
 
 
 def _kind(term: FieldTerm) -> Q:
-    return Q(verdict=_choice("kind", [each.value for each in Verdict], term))
+    return Q(verdict=_choice("kind", [verdict.value for verdict in Verdict], term))
 
 
 def _release(term: FieldTerm) -> Q:
@@ -316,7 +322,7 @@ _CONDITIONS: dict[str, Callable[[FieldTerm], Any]] = {
 }
 
 
-# --- `/search/?q=…`: reports of all releases, as rows of the triage table ---
+# --- Views ---
 
 
 @require_safe
@@ -331,11 +337,11 @@ def search(request: HttpRequest) -> HttpResponse:
         if query.is_empty:
             return render(request, "search/search.html", context)
         table = TriageQuery.from_query(_position(request.GET), timezone.now())
-        found = section("merged", "Reports", matching(query), table, timezone.now())
+        results = section("merged", "Reports", matching(query), table, timezone.now())
     except (InvalidInput, InvalidQuery) as error:
         return render(request, "search/search.html", {**context, "error": str(error)}, status=400)
     base = "?" + urlencode({"q": text})
-    context |= {"section": found, "base": base, "query": table, "pages": pages_named(query), "forms": FORMS}
+    context |= {"section": results, "base": base, "query": table, "pages": pages_named(query), "forms": FORMS}
     return render(request, "search/search.html", context)
 
 
@@ -361,8 +367,8 @@ def search_as(request: HttpRequest, form: str) -> HttpResponse:
 def offered(request: HttpRequest) -> JsonResponse:
     """Return what the search box offers for what is typed so far, as [text, label] each."""
     text = request.GET.get("q", "").replace("\0", " ")
-    found = [[each.text, each.label] for each in suggestions(text, known_names())]
-    return JsonResponse({"suggestions": found + titles(text)})
+    offers = [[suggestion.text, suggestion.label] for suggestion in suggestions(text, known_names())]
+    return JsonResponse({"suggestions": offers + titles(text)})
 
 
 def _position(params: QueryDict) -> QueryDict:

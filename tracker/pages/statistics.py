@@ -1,4 +1,8 @@
-"""The data of the statistics, in a constant number of queries, kept for some minutes."""
+"""`/statistics/`: how fast regressions are answered and fixed, and how often reports were wrong.
+
+Computed from the newest reports in a constant number of queries, and kept for some minutes; also a table for
+spreadsheets.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +24,13 @@ from tracker.domain.text import safe_cell
 from tracker.domain.track_record import WITHIN, Course, Group, by, group
 from tracker.models import Event, Report, RuleRecord
 
-# --- The data of the statistics, in a constant number of queries, kept for some minutes ---
-
 NEWEST = 20_000  # reports
 _KEEP = 600.0  # seconds
 _BY: Mapping[str, Callable[[Course], str]] = {
-    "release": lambda each: each.release,
-    "subsystem": lambda each: each.subsystem,
-    "suite": lambda each: each.suite,
-    "machine": lambda each: each.machine,
+    "release": lambda course: course.release,
+    "subsystem": lambda course: course.subsystem,
+    "suite": lambda course: course.suite,
+    "machine": lambda course: course.machine,
 }
 
 
@@ -43,18 +45,18 @@ class StatisticsPage:
 
 def load_statistics() -> StatisticsPage:
     """Return the statistics of the newest reports."""
-    found: StatisticsPage | None = cache.get("statistics")
-    if found is None:
+    page: StatisticsPage | None = cache.get("statistics")
+    if page is None:
         courses = list(_courses())
         tables = {name: by(courses, name_of) for name, name_of in _BY.items()}
         tables["release"] = sorted(tables["release"], key=_newest_first)
-        found = StatisticsPage(group("all", courses), tables, list(RuleRecord.objects.all()[:100]))
-        cache.set("statistics", found, _KEEP)
-    return found
+        page = StatisticsPage(group("all", courses), tables, list(RuleRecord.objects.all()[:100]))
+        cache.set("statistics", page, _KEEP)
+    return page
 
 
-def _newest_first(each: Group) -> int:
-    version = versions.parse(each.name)
+def _newest_first(group: Group) -> int:
+    version = versions.parse(group.name)
     return -version.number if version else 0
 
 
@@ -77,7 +79,7 @@ def _courses() -> Iterator[Course]:
         )
 
 
-# --- `/statistics/`, and the same as a table for spreadsheets ---
+# --- Views ---
 
 _TIMES = ("response", "candidate", "landing")
 
@@ -98,10 +100,10 @@ def statistics_csv(request: HttpRequest) -> HttpResponse:
     names = [f"{name}_{part}" for name in _TIMES for part in ("number", "median_hours", "p90_hours")]
     table.writerow(["by", "name", "regressions", *names, "ended", "false_alarms"])
     for kind, groups in {"all": [page.total], **page.tables}.items():
-        for each in groups:
-            times = [getattr(each, name) for name in _TIMES]
+        for record in groups:
+            times = [getattr(record, name) for name in _TIMES]
             values = [value for of in times for value in (of.number, _hours(of.median), _hours(of.slow))]
-            table.writerow([kind, safe_cell(each.name), each.response.of, *values, each.ended, each.false])
+            table.writerow([kind, safe_cell(record.name), record.response.of, *values, record.ended, record.false])
     return HttpResponse(out.getvalue(), content_type="text/csv; charset=utf-8")
 
 

@@ -1,4 +1,10 @@
-"""The data of a study: seven queries, however many kernels and tests there are."""
+"""`/compare/`: any kernels side by side; `/studies/`: comparisons saved under a name.
+
+The first kernel is the baseline for the others. A study of variants of one kernel shows how often each wins, another
+one how versions develop. Its data takes seven queries, however many kernels and tests there are. Files of tool output
+are shown side by side if they are of one kind, machine and scenario; those beyond the limits are counted. The prose
+of a saved study is edited in place and keeps its versions (tracker/pages/prose.py).
+"""
 
 from __future__ import annotations
 
@@ -27,8 +33,6 @@ from tracker.pages.index import counted_in_index
 from tracker.pages.kernels import named
 from tracker.pages.prose import editing, in_form, save_text, texts
 from tracker.services.accounts import CHANGE_REPORTS
-
-# --- The data of a study: seven queries, however many kernels and tests there are ---
 
 MOST_KERNELS = 12
 MOST_FILES = 5000  # files to choose from
@@ -141,24 +145,24 @@ def _systems(
 def _beside(
     groups: Sequence[Sequence[ToolOutput]], labels: Mapping[int, str], listings: Mapping[int, ToolListing]
 ) -> list[Beside]:
-    found = []
+    comparisons = []
     for group in groups:
-        known = [row for row in group if row.pk in listings]
-        if len(known) < 2:
+        rows = [row for row in group if row.pk in listings]
+        if len(rows) < 2:
             continue
-        names = [labels[row.kernel.pk] if row.kernel else "" for row in known]
+        names = [labels[row.kernel.pk] if row.kernel else "" for row in rows]
         files = tuple(
             DocumentLink(f"{name}: {row.name}", reverse("evidence", args=[row.pk]))
-            for name, row in zip(names, known, strict=True)
+            for name, row in zip(names, rows, strict=True)
         )
-        first = known[0]
-        measured_on = ", ".join(str(each) for each in (first.scenario, first.machine) if each)
-        differences = diff([listings[row.pk] for row in known])
-        found.append(Beside(first.kind, measured_on, tuple(names), files, differences))
-    return found
+        first = rows[0]
+        measured_on = ", ".join(str(part) for part in (first.scenario, first.machine) if part)
+        differences = diff([listings[row.pk] for row in rows])
+        comparisons.append(Beside(first.kind, measured_on, tuple(names), files, differences))
+    return comparisons
 
 
-# --- Creating a study: a comparison gets a name ---
+# --- Creating a study ---
 
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,49}\Z")
 
@@ -169,10 +173,10 @@ def choose(handles: Sequence[str]) -> list[Kernel]:
         raise InvalidInput(f"of: expected at most {MOST_KERNELS} kernels, found {len(handles)}")
     if any("\0" in handle for handle in handles):
         raise InvalidInput("of: a kernel name must not contain NUL")
-    found = named(handles) if handles else []
-    if unknown := [handle for handle, kernel in zip(handles, found, strict=True) if kernel is None]:
+    kernels = named(handles) if handles else []
+    if unknown := [handle for handle, kernel in zip(handles, kernels, strict=True) if kernel is None]:
         raise InvalidInput(f"of: no kernel {unknown[0][:80]!r} was measured")
-    return list(dict.fromkeys(kernel for kernel in found if kernel))
+    return list(dict.fromkeys(kernel for kernel in kernels if kernel))
 
 
 @transaction.atomic
@@ -196,7 +200,7 @@ def make(slug: str, title: str, kind: str, handles: Sequence[str], now: datetime
     return study
 
 
-# --- `/compare/`: any kernels side by side; `/studies/`: comparisons saved under a name ---
+# --- Views ---
 
 
 def compare(request: HttpRequest, form: str = "") -> HttpResponse:
@@ -212,12 +216,12 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponse:
     kernels = comparison.kernels()
     context = {
         "kernels": kernels,
-        "has_commits": any(each.is_commit for each in kernels),
+        "has_commits": any(kernel.is_commit for kernel in kernels),
         "handles": handles,
         "document": ad_hoc(chosen, lines) if chosen else None,
         "in_index": counted_in_index(chosen, lines),
         "query": request.GET.urlencode(),
-        "others": [(each, _first(each, handles)) for each in handles[1:]],
+        "others": [(other, _first(other, handles)) for other in handles[1:]],
         "may_write": request.user.has_perm(CHANGE_REPORTS),
     }
     return render(request, "studies/compare.html", context)
@@ -235,12 +239,12 @@ def studies(request: HttpRequest) -> HttpResponse:
 
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a study; `edit` names the text to edit."""
-    found = _study(slug)
+    study = _study(slug)
     try:
         edit = editing(request, document_key(slug), SECTIONS)
     except InvalidInput as error:
         return error_response(str(error))
-    return render(request, "studies/study.html", {"study": found, "document": document(found), "edit": edit})
+    return render(request, "studies/study.html", {"study": study, "document": document(study), "edit": edit})
 
 
 def as_form(request: HttpRequest, slug: str, form: str) -> HttpResponse:
@@ -264,12 +268,12 @@ def save_study(request: HttpRequest) -> HttpResponse:
 @permission_required(CHANGE_REPORTS, "only triagers can edit studies")
 def edit(request: HttpRequest) -> HttpResponse:
     """Save one of the texts of a study."""
-    found = _study(cleaned(request.POST, "slug", 60))
-    return save_text(request, document_key(found.slug), SECTIONS) or redirect("study", found.slug)
+    study = _study(cleaned(request.POST, "slug", 60))
+    return save_text(request, document_key(study.slug), SECTIONS) or redirect("study", study.slug)
 
 
 def _study(slug: str) -> Study:
-    found = Study.objects.filter(slug=slug).first()
-    if found is None:
+    study = Study.objects.filter(slug=slug).first()
+    if study is None:
         raise Http404(f"there is no study {slug[:80]}")
-    return found
+    return study

@@ -1,4 +1,8 @@
-"""What people asked to get by mail: added and ended by themselves, or by one click on the link of a mail (RFC 8058)."""
+"""`/subscriptions/`: what people asked to get by mail, started and ended by themselves.
+
+They subscribe to a search or to the escalations. The link in each mail ends a subscription without signing in: by one
+click (RFC 8058), or after a question, since programs follow links.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +27,7 @@ from tracker.pages import search
 from tracker.pages.http import cleaned, error_response, sign_in_required
 from tracker.services import mail_transitions
 
-# --- What people asked to get by mail: added and ended by themselves, or by one click on the link of a mail (RFC
-# 8058) ---
+# --- Subscriptions ---
 
 MOST = 20  # of one person
 LONGEST = 500  # characters of a query
@@ -87,7 +90,7 @@ def find(token: str) -> Subscription | None:
         return None
 
 
-# --- `/subscriptions/`: what somebody gets by mail, and how to end it, by one click without signing in ---
+# --- Views ---
 
 
 @require_safe

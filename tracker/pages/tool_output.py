@@ -1,4 +1,7 @@
-"""`/evidence/…`: one file as a table and as received; two of them side by side."""
+"""`/evidence/…`: a file of tool output as a table and as received; two of them side by side.
+
+An uploaded file belongs to a side of a report, or to a kernel, optionally on a machine.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from tracker.pages.kernels import named
 from tracker.pages.report import find_report
 from tracker.services import tool_output
 
-# --- What an uploaded file belongs to: a side of a report, or a kernel, optionally on a machine ---
+# --- What a file belongs to ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ def find(report: str = "", side: str = "", kernel: str = "", machine: str = "") 
     """Return the target. Raises InvalidInput if that is not exactly one, Http404 if it does not exist."""
     if bool(report) == bool(kernel):
         raise InvalidInput("expected a report with its side, or a kernel")
-    if any("\0" in each for each in (report, kernel, machine)):
+    if any("\0" in name for name in (report, kernel, machine)):
         raise InvalidInput("names must not contain NUL")
     box = Machine.objects.filter(name=machine).first() if machine else None
     if machine and box is None:
@@ -45,10 +48,10 @@ def find(report: str = "", side: str = "", kernel: str = "", machine: str = "") 
         if side not in CommitSide.values:
             raise InvalidInput(f"side: expected parent or culprit, found {side[:20]!r}")
         return Target(report=find_report(report), side=side, machine=box)
-    (found,) = named([kernel])
-    if found is None:
+    (kernel_row,) = named([kernel])
+    if kernel_row is None:
         raise Http404(f"no kernel {kernel[:100]} was measured")
-    return Target(kernel=found, machine=box)
+    return Target(kernel=kernel_row, machine=box)
 
 
 def attach(target: Target, name: str, text: str, submitted_by: str, now: datetime) -> ToolOutput:
@@ -59,7 +62,7 @@ def attach(target: Target, name: str, text: str, submitted_by: str, now: datetim
     return tool_output.attach_to_kernel(target.kernel, name, text, submitted_by, now, machine=target.machine)
 
 
-# --- `/evidence/…`: one file as a table and as received; two of them side by side ---
+# --- Views ---
 
 MOST_ROWS = 200
 MOST_CHARACTERS = 200_000  # characters shown; a link leads to the whole file
@@ -96,11 +99,11 @@ def beside(request: HttpRequest) -> HttpResponse:
     if old.kind != new.kind:
         return error_response(f"old, new: expected files of one kind; found {old.kind} and {new.kind}")
     before, after = read(old.kind, old.text), read(new.kind, new.text)
-    found = None
+    document = None
     if before and after:
         differences = diff([before, after], TOP if before.is_share else MOST_ROWS)
-        found = Document("", "", (table(Beside(old.kind, "", (_side(old), _side(new)), (), differences)),))
-    return render(request, "tool_output/compare.html", {"old": old, "new": new, "document": found})
+        document = Document("", "", (table(Beside(old.kind, "", (_side(old), _side(new)), (), differences)),))
+    return render(request, "tool_output/compare.html", {"old": old, "new": new, "document": document})
 
 
 def _side(row: ToolOutput) -> str:

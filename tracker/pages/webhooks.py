@@ -1,4 +1,7 @@
-"""`/webhooks/`: the programs that somebody lets us tell of events, and what was sent to each."""
+"""`/webhooks/`: the programs that somebody lets us tell of events, and what was sent to each.
+
+Their owner adds, stops, restarts and removes them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from tracker.pages import search
 from tracker.pages.http import cleaned, error_response
 from tracker.services.accounts import CHANGE_REPORTS
 
-# --- Webhooks that people set up: added, stopped, started again and removed by their owner ---
+# --- Webhooks ---
 
 MOST = 20  # of one person
 LONGEST = 500  # characters of a query
@@ -73,7 +76,7 @@ def remove(owner: User, pk: int) -> None:
     Webhook.objects.filter(owner=owner, pk=pk).delete()
 
 
-# --- `/webhooks/`: the programs that somebody lets us tell of events, and what was sent to each ---
+# --- Views ---
 
 _SHOWN = 100  # deliveries, the newest
 

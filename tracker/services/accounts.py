@@ -1,4 +1,17 @@
-"""Sign-in links: mailed to an address that the tracker knows, valid once, for 15 minutes."""
+"""Who somebody is, and what they may do: addresses, API keys, passwords, mailed links, permissions.
+
+Anybody may read. The groups triager and operator have the permissions below (0002_seed); superusers may do
+everything. Authors, recipients, signers and maintainers may change the reports of their own culprits, and only a
+personal address, one read by one person, counts. Whose subsystems are whose is learnt from MAINTAINERS as reports are
+composed, for the page of what is theirs.
+
+People sign in by a link, mailed to an address that the tracker knows, valid once, for 15 minutes; staff by a
+password. Programs have keys: made once, shown once, stored as a hash, revoked at any time. Mailed links are signed,
+so that the database alone is not enough to make one; each kind has its salt. An opt-out link goes to an address for
+which an unproven mail asked to get no more. Tries to sign in are counted one by one under a lock, and cost two
+queries beyond a limit; django-axes counts after the hash, so that parallel tries pass, and has one limit for
+everything.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +41,7 @@ from tracker.services import database
 from tracker.services.database import Lock
 from tracker.services.report_actions import Permit
 
-# --- Which addresses are personal, that is, read by one person only ---
+# --- Personal addresses ---
 
 # ASCII only, so that databases and mail servers agree on which addresses are equal; nothing that a header could take
 # for an encoded word (RFC 2047).
@@ -59,7 +72,7 @@ def _ours() -> set[str]:
     return {address.strip().lower() for address in own}
 
 
-# --- Keys for programs: made once, shown once, stored as a hash, revoked at any time ---
+# --- API keys ---
 
 PREFIX = "perfwork_"  # so that scanners of leaked secrets, and people, know what it is
 ANY_PRODUCER = "*"
@@ -134,12 +147,12 @@ def _digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-# --- Whose subsystems are whose: learnt from MAINTAINERS as reports are composed, for the page of what is theirs ---
+# --- Maintainers ---
 
 
 def learn_maintainers(subsystem: str, addresses: Iterable[str]) -> None:
     """Record the maintainers of a subsystem; those that are known stay."""
-    rows = [Maintainer(address=each.lower(), subsystem=subsystem) for each in addresses if subsystem]
+    rows = [Maintainer(address=address.lower(), subsystem=subsystem) for address in addresses if subsystem]
     Maintainer.objects.bulk_create(rows, ignore_conflicts=True)
 
 
@@ -148,7 +161,7 @@ def subsystems_of(address: str) -> QuerySet[Maintainer, str]:
     return Maintainer.objects.filter(address=address.lower()).exclude(address="").values_list("subsystem", flat=True)
 
 
-# --- Where a request comes from, and the network that its tries are counted by ---
+# --- Where a request comes from ---
 
 
 def client_address(request: HttpRequest) -> str:
@@ -161,15 +174,15 @@ def client_address(request: HttpRequest) -> str:
 def network_of(address: str) -> str:
     """Return an IPv4 address as it is, of an IPv6 address the /64 that one subscriber has (RFC 6177)."""
     try:
-        found = ip_address(address.strip())
+        ip = ip_address(address.strip())
     except ValueError:
         return address[:60].replace("\0", "")
-    if isinstance(found, IPv6Address):
-        return str(found.ipv4_mapped) if found.ipv4_mapped else f"{IPv6Address(int(found) >> 64 << 64)}/64"
-    return str(found)
+    if isinstance(ip, IPv6Address):
+        return str(ip.ipv4_mapped) if ip.ipv4_mapped else f"{IPv6Address(int(ip) >> 64 << 64)}/64"
+    return str(ip)
 
 
-# --- Tokens of mailed links: signed, so that the database alone is not enough to make one; each kind has its salt ---
+# --- Tokens of links ---
 
 
 def sign_token(link: SignIn, salt: str) -> str:
@@ -185,7 +198,7 @@ def unsign_token(token: str, salt: str, links: QuerySet[SignIn]) -> SignIn | Non
         return None
 
 
-# --- Links that confirm an opt-out: mailed to an address for which an unproven mail asked to get no more ---
+# --- Opt-out links ---
 
 OPT_OUT_LINKS_GOOD_FOR = timedelta(days=14)
 PER_ADDRESS, OPT_OUT_LINKS_IN_ALL = 1, 100  # links a day
@@ -224,13 +237,10 @@ def use_opt_out(link: SignIn, now: datetime) -> None:
         Correspondent.objects.filter(pk=row.pk).exclude(mailing=Mailing.STOPPED).update(**values)
 
 
-# --- Sign-in with a password: so many tries for an account and from a network, counted before the password is hashed
-# ---
-# A hash takes a tenth of a second of CPU: tries beyond a limit cost two queries instead. The limit for an account from
-# anywhere is far above what one network may try, so that no single stranger locks anybody out; a link by mail works
-# whatever was tried, but not for staff, who need their password. (django-axes counts after the hash, so that parallel
-# tries pass, and has one limit for everything.)
+# --- Passwords ---
 
+# A hash takes a tenth of a second of CPU, so tries are counted first. The limit for an account from anywhere is far
+# above that of a network, so that no stranger locks anybody out; a mailed link always works, but not for staff.
 WINDOW = timedelta(minutes=15)
 PER_ACCOUNT_AND_NETWORK, PER_NETWORK, PER_ACCOUNT = 5, 30, 100  # tries per window
 TOO_MANY = "Too many attempts. Try again in 15 minutes, or, unless you are staff, sign in by an emailed link."
@@ -276,8 +286,7 @@ def forget(username: str, network: str) -> None:
     PasswordAttempt.objects.filter(account=username.lower()[:150], network=network).delete()
 
 
-# --- Who may change what: the permissions that pages ask for, and the role in which somebody changes a report ---
-# Anybody may read. The groups triager and operator have these permissions (0002_seed); superusers may do everything.
+# --- Permissions ---
 
 CHANGE_REPORTS = "tracker.change_report"
 DECIDE = "tracker.change_suggestion"
@@ -304,7 +313,7 @@ def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
     return permit
 
 
-# --- Sign-in links: mailed to an address that the tracker knows, valid once, for 15 minutes ---
+# --- Sign-in links ---
 
 GOOD_FOR = timedelta(minutes=15)
 SIGN_IN_LINKS_WINDOW = timedelta(hours=1)
@@ -358,8 +367,8 @@ def is_known(address: str) -> bool:
 
 def _users(address: str) -> list[User]:
     """Return the users with this address, compared in Python, since databases differ in case folding."""
-    found = User.objects.filter(email__iexact=address).order_by("pk")
-    return [user for user in found if user.email.lower() == address]
+    users = User.objects.filter(email__iexact=address).order_by("pk")
+    return [user for user in users if user.email.lower() == address]
 
 
 def token(link: SignIn) -> str:
@@ -377,8 +386,8 @@ def use(link: SignIn, now: datetime) -> User | None:
     """Use up a link and return its user, created if new; None if it was used meanwhile or is no longer allowed."""
     if not SignIn.objects.filter(pk=link.pk, used_at__isnull=True).update(used_at=now) or not is_known(link.address):
         return None
-    if found := _users(link.address):
-        return found[0]
+    if users := _users(link.address):
+        return users[0]
     user, made = User.objects.get_or_create(username=link.address[:150], defaults={"email": link.address})
     if not made:
         return None  # another account has this username

@@ -1,8 +1,10 @@
 """Find or create what results and reports name: commits, trees, machines, metrics, scenarios, reports.
 
-First one at a time, then many in a few queries. Rows are created in the order of their names, so that two workers that
-need the same ones don't deadlock; where another worker creates the same row at the same moment, an IntegrityError tells
-the caller to try again.
+First one at a time, then many in a few queries. New values only fill empty fields, and a full sha replaces an
+abbreviated one. A lab's direction of a metric overrides that of the table, and an operator's overrides both.
+
+Rows are created in the order of their names, so that two workers that need the same ones don't deadlock; where
+another worker creates the same row at the same moment, an IntegrityError tells the caller to try again.
 """
 
 from __future__ import annotations
@@ -56,8 +58,8 @@ def known_commit(sha: str) -> Commit | None:
 def _abbreviated(sha: str) -> Commit | None:
     """Return the commit of which this is a longer or a shorter sha, if it is unambiguous."""
     beginnings = [sha[:length] for length in range(10, len(sha))]
-    if known := Commit.objects.filter(sha__in=beginnings).first():
-        return known
+    if commit := Commit.objects.filter(sha__in=beginnings).first():
+        return commit
     longer = list(Commit.objects.filter(sha__startswith=sha)[:2]) if 10 <= len(sha) < 40 else []
     return longer[0] if len(longer) == 1 else None
 
@@ -87,8 +89,8 @@ def machine_for(name: str, description: str = "", **parts: object) -> Machine:
     """Find or create a machine. `parts`: what the description says. Of several descriptions the longest one counts."""
     facts = {"description": description, **parts}
     machine, made = Machine.objects.get_or_create(name=name or "unknown", defaults=facts)
-    known = machine.description
-    if not made and known and (len(description), description) > (len(known), known):  # a lab's own has none
+    current = machine.description
+    if not made and current and (len(description), description) > (len(current), current):  # a lab's own has none
         Machine.objects.filter(pk=machine.pk).update(**facts)
     return machine
 
@@ -165,7 +167,8 @@ def add_finding(finding: Finding) -> bool:
     return True
 
 
-# --- many at once ---
+# --- Many at once ---
+
 Row = TypeVar("Row", bound=models.Model)
 _SHORTEST, _FULL = 10, 40  # digits of a sha: in old reports, and in full
 
@@ -175,10 +178,10 @@ def _ensure(field: str, rows: Mapping[str, Row]) -> dict[str, Row]:
     if not rows:
         return {}
     manager = type(next(iter(rows.values())))._default_manager
-    known: dict[str, Row] = manager.in_bulk(list(rows), field_name=field)
-    missing = [rows[name] for name in sorted(rows.keys() - known.keys())]
+    existing: dict[str, Row] = manager.in_bulk(list(rows), field_name=field)
+    missing = [rows[name] for name in sorted(rows.keys() - existing.keys())]
     database.create(missing, field)
-    return known | {getattr(row, field): row for row in missing}
+    return existing | {getattr(row, field): row for row in missing}
 
 
 _PARTS = ("cpus", "sockets", "cpu_model", "codename", "memory_bytes")
@@ -186,7 +189,7 @@ _PARTS = ("cpus", "sockets", "cpu_model", "codename", "memory_bytes")
 
 def machines(given: Iterable[Machine]) -> dict[str, Machine]:
     """Find or create machines, by name. New values only fill empty fields."""
-    by_name = {each.name: each for each in given}
+    by_name = {machine.name: machine for machine in given}
     rows = _ensure("name", by_name)
     for name, row in rows.items():
         learned = [part for part in _PARTS if getattr(by_name[name], part) and not getattr(row, part)]
@@ -199,12 +202,12 @@ def machines(given: Iterable[Machine]) -> dict[str, Machine]:
 
 def scenarios(given: Iterable[Scenario]) -> dict[str, Scenario]:
     """Find or create scenarios, by key."""
-    return _ensure("key", {each.key: each for each in given})
+    return _ensure("key", {scenario.key: scenario for scenario in given})
 
 
 def trees(given: Iterable[Tree]) -> dict[str, Tree]:
     """Find or create trees, by name. A new URL only fills an empty one."""
-    by_name = {each.name: each for each in given}
+    by_name = {tree.name: tree for tree in given}
     rows = _ensure("name", by_name)
     for row in rows.values():
         if by_name[row.name].url and not row.url:
@@ -219,10 +222,10 @@ def metrics(given: Iterable[Metric]) -> tuple[dict[str, Metric], list[Metric]]:
     A lab's direction overrides that of the table, and an operator's overrides both.
     """
     by_name: dict[str, Metric] = {}
-    for each in given:
-        first = by_name.setdefault(each.name, each)
-        if _outranks(each, first):
-            by_name[each.name] = each
+    for metric in given:
+        first = by_name.setdefault(metric.name, metric)
+        if _outranks(metric, first):
+            by_name[metric.name] = metric
     rows = _ensure("name", by_name)
     changed = [
         row for row in rows.values() if _outranks(by_name[row.name], row) or (by_name[row.name].unit and not row.unit)
@@ -240,8 +243,8 @@ def metrics(given: Iterable[Metric]) -> tuple[dict[str, Metric], list[Metric]]:
 _RANK = {who: rank for rank, who in enumerate(reversed(DirectionBy.values))}
 
 
-def _outranks(given: Metric, known: Metric) -> bool:
-    return given.direction != Direction.UNKNOWN and _RANK[given.direction_by] > _RANK[known.direction_by]
+def _outranks(given: Metric, current: Metric) -> bool:
+    return given.direction != Direction.UNKNOWN and _RANK[given.direction_by] > _RANK[current.direction_by]
 
 
 _COMMIT_FIELDS = (
@@ -256,15 +259,15 @@ def commits(given: Iterable[Commit]) -> dict[str, Commit]:
     New values only fill empty fields.
     """
     by_sha: dict[str, Commit] = {}
-    for each in given:
-        _fill(by_sha.setdefault(each.sha, each), each)
+    for commit in given:
+        _fill(by_sha.setdefault(commit.sha, commit), commit)
     rows: dict[str, Commit] = Commit.objects.in_bulk(list(by_sha), field_name="sha")
     rows |= _by_beginning(by_sha.keys() - rows.keys())
     changed = [row for sha, row in rows.items() if _fill(row, by_sha[sha])]
     if changed:
         Commit.objects.bulk_update(changed, ["sha", *_COMMIT_FIELDS, "author_from_report"], batch_size=50)
         refresh(Report.objects.filter(culprit__in=changed).values_list("pk", flat=True))
-    return rows | _ensure("sha", {sha: each for sha, each in by_sha.items() if sha not in rows})
+    return rows | _ensure("sha", {sha: commit for sha, commit in by_sha.items() if sha not in rows})
 
 
 def _by_beginning(shas: Collection[str]) -> dict[str, Commit]:

@@ -1,4 +1,14 @@
-"""Look at curves again to which points were added: their changes, their noise, and what findings say of it."""
+"""Curves looked at again: their changes, their noise, what findings say of it, and recoveries.
+
+`refresh_stale` looks at the curves to which points were added, in a constant number of queries. A change that is no
+longer found goes, unless a report says it, or it stands where none can be found: at the beginning of the builds that
+are looked at. Findings keep their change in multiples of the noise; what moves by less than _MOVED stays, so that no
+mail is composed again. Intake asks for the noise of many places at once, and the mail and the page of a report for
+the past of one.
+
+Where a curve came back, a known fix is confirmed; without one, a person is asked whether the change disappeared.
+Reports are locked in the order of their keys, as everybody does who writes findings and reports.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +45,7 @@ from tracker.services import database, event_log, regrading, report_summary
 from tracker.services.curves import CurveKey, recent, recent_of
 from tracker.services.database import Lock
 
-# --- The noise of curves for those who ask: intake, and findings, which keep their change in multiples of it ---
+# --- Noise and findings ---
 
 _MOVED = 0.05  # an effect that moves by less is left as it is, and no mail is composed again
 
@@ -43,9 +53,9 @@ _MOVED = 0.05  # an effect that moves by less is left as it is, and no mail is c
 def noise_at(places: Collection[CurveKey]) -> dict[CurveKey, CurveNoise]:
     """Return the known noise of places, in one query; a place without a history has none."""
     rows = Curve.objects.filter(_around(places)).exclude(noise={})
-    found = rows.values_list("metric_id", "scenario_id", "machine_id", "noise")
-    known = ((key, noise) for *key, noise in found.iterator(chunk_size=1000))
-    return {place: CurveNoise(**noise) for key, noise in known if (place := tuple(key)) in places}  # type: ignore[misc]
+    values = rows.values_list("metric_id", "scenario_id", "machine_id", "noise")
+    pairs = ((key, noise) for *key, noise in values.iterator(chunk_size=1000))
+    return {place: CurveNoise(**noise) for key, noise in pairs if (place := tuple(key)) in places}  # type: ignore[misc]
 
 
 def findings_on(curves: Sequence[Curve]) -> Mapping[int, list[Finding]]:
@@ -53,7 +63,7 @@ def findings_on(curves: Sequence[Curve]) -> Mapping[int, list[Finding]]:
 
     Their reports are locked, in the order of their keys, as everybody does who writes findings and reports.
     """
-    places = {(each.metric_id, each.scenario_id, each.machine_id): each.pk for each in curves}
+    places = {(curve.metric_id, curve.scenario_id, curve.machine_id): curve.pk for curve in curves}
     here = Curve.objects.filter(
         pk__in=list(places.values()),
         metric=OuterRef("metric"),
@@ -63,12 +73,12 @@ def findings_on(curves: Sequence[Curve]) -> Mapping[int, list[Finding]]:
     rows = Finding.objects.filter(_around(places), Exists(here)).defer("old_samples", "new_samples")
     findings = list(rows.order_by("pk"))
     locked = Report.objects.select_for_update(of=("self",)).select_related("culprit").order_by("pk")
-    reports = {each.pk: each for each in locked.filter(pk__in={finding.report_id for finding in findings})}
-    found: defaultdict[int, list[Finding]] = defaultdict(list)
-    for each in findings:
-        each.report = reports[each.report_id]
-        found[places[each.metric_id, each.scenario_id, each.machine_id]].append(each)
-    return found
+    reports = {report.pk: report for report in locked.filter(pk__in={finding.report_id for finding in findings})}
+    by_curve: defaultdict[int, list[Finding]] = defaultdict(list)
+    for row in findings:
+        row.report = reports[row.report_id]
+        by_curve[places[row.metric_id, row.scenario_id, row.machine_id]].append(row)
+    return by_curve
 
 
 def _around(places: Collection[CurveKey]) -> Q:
@@ -79,7 +89,7 @@ def _around(places: Collection[CurveKey]) -> Q:
 
 def reported(findings: Iterable[Finding]) -> list[ReportedChange]:
     """Return the changes that these findings, with their reports and culprits, measured."""
-    return [change for each in findings if (change := reported_change(each))]
+    return [change for finding in findings if (change := reported_change(finding))]
 
 
 def reported_change(finding: Finding) -> ReportedChange | None:
@@ -100,7 +110,7 @@ def update_findings(curves: Sequence[Curve], findings: Mapping[int, Sequence[Fin
             if _update(finding, noise):
                 moved.append(finding)
     Finding.objects.bulk_update(moved, ["effect", "noise_runs"], batch_size=200)
-    heads = {each.report_id for each in moved if each.headline}
+    heads = {row.report_id for row in moved if row.headline}
     report_summary.refresh(heads)
     regrading.outdate(heads - regrading.sent_reports(heads))
 
@@ -114,7 +124,7 @@ def _update(finding: Finding, noise: CurveNoise | None) -> bool:
     return abs(finding.effect - before) > _MOVED * before
 
 
-# --- The past of one place, for the mail and the page of a report ---
+# --- The past of a place ---
 
 _REPORTS = 500  # on one curve
 
@@ -142,8 +152,7 @@ def past_of(finding: Finding, commit: str) -> CurvePast | None:
     return CurvePast(curve, history_before(reading, commit, measured_at))
 
 
-# --- Curves that came back: a known fix is confirmed; without one, a person is asked whether the change disappeared
-# ---
+# --- Recoveries ---
 
 RULE = "curve"  # of the suggestions made here
 # While a fix is on its way, nobody is asked whether the change went by itself.
@@ -179,8 +188,8 @@ class Recovery:
 
 def recoveries(curve: Curve, reading: CurveReading, findings: Iterable[Finding]) -> list[Recovery]:
     """Return the reports with their headline on this curve whose change was undone."""
-    names = [each.name for each in reading.history]
-    found = []
+    names = [build.name for build in reading.history]
+    recoveries = []
     for finding in findings:
         report, measured = finding.report, reported_change(finding)
         if not finding.headline or report.verdict != Verdict.REGRESSION or measured is None:
@@ -192,45 +201,47 @@ def recoveries(curve: Curve, reading: CurveReading, findings: Iterable[Finding])
         near = names[max(0, at - _BESIDE) : at + _BESIDE + 1]
         by_fix = bool(report.fix_sha) and any(name.startswith(report.fix_sha) for name in near)
         if (count := len(names) - at) >= AFTER:
-            found.append(Recovery(report, curve, reading.history[at], gone, count, by_fix))
-    return found
+            recoveries.append(Recovery(report, curve, reading.history[at], gone, count, by_fix))
+    return recoveries
 
 
-def record(found: Sequence[Recovery], now: datetime) -> None:
+def record(recoveries: Sequence[Recovery], now: datetime) -> None:
     """Store what these mean: the fix is confirmed; of a report that is open and has no fix, a suggestion."""
-    confirmed = [each for each in found if each.by_fix]
-    event_log.record(event_log.event_row(each.report, _confirmation(each, now), now, each.text) for each in confirmed)
-    gone = [each for each in found if not each.by_fix and State(each.report.state) in _ASKED]
-    Suggestion.objects.bulk_create([_suggestion(each, now) for each in gone], ignore_conflicts=True)
+    confirmed = [recovery for recovery in recoveries if recovery.by_fix]
+    event_log.record(
+        event_log.event_row(recovery.report, _confirmation(recovery, now), now, recovery.text) for recovery in confirmed
+    )
+    gone = [recovery for recovery in recoveries if not recovery.by_fix and State(recovery.report.state) in _ASKED]
+    Suggestion.objects.bulk_create([_suggestion(recovery, now) for recovery in gone], ignore_conflicts=True)
 
 
-def _confirmation(each: Recovery, now: datetime) -> EventData:
+def _confirmation(recovery: Recovery, now: datetime) -> EventData:
     return EventData(
-        key=f"{EventKind.FIX_CONFIRMED}:curve-{each.place}:{each.report.fix_sha}",
+        key=f"{EventKind.FIX_CONFIRMED}:curve-{recovery.place}:{recovery.report.fix_sha}",
         kind=EventKind.FIX_CONFIRMED,
         occurred_at=now,
-        commit=each.report.fix_sha,
-        title=each.report.fix_title,
-        result=f"curve {each.curve.pk}",
+        commit=recovery.report.fix_sha,
+        title=recovery.report.fix_title,
+        result=f"curve {recovery.curve.pk}",
     )
 
 
-def _suggestion(each: Recovery, now: datetime) -> Suggestion:
+def _suggestion(recovery: Recovery, now: datetime) -> Suggestion:
     return Suggestion(
-        report=each.report,
-        key=f"{EventKind.DISAPPEARED}:curve-{each.place}:{each.build.name[:40]}",
+        report=recovery.report,
+        key=f"{EventKind.DISAPPEARED}:curve-{recovery.place}:{recovery.build.name[:40]}",
         kind=EventKind.DISAPPEARED,
         occurred_at=now,
         role=Role.MACHINE,
-        commit=each.build.name[:64],
-        quote=each.text,
+        commit=recovery.build.name[:64],
+        quote=recovery.text,
         rule=RULE,
-        curve=each.curve,
+        curve=recovery.curve,
         why="its curve is back at the level before the culprit",
     )
 
 
-# --- Look at curves again to which points were added: their changes, their noise, and what findings say of it ---
+# --- Looking again ---
 
 _OUTLINE = 60  # builds
 log = logging.getLogger(__name__)
@@ -246,13 +257,13 @@ def refresh_stale(now: datetime, most: int = 500) -> int:
             return 0
         findings = findings_on(curves)
         points = recent_of(curves)
-        readings = {each.pk: _look_at(each, points[each.pk], findings.get(each.pk, ())) for each in curves}
+        readings = {row.pk: _look_at(row, points[row.pk], findings.get(row.pk, ())) for row in curves}
         looked = [(curve, reading) for curve in curves if (reading := readings[curve.pk])]
         _store_changes(looked, now)
         Curve.objects.bulk_update(curves, ["noise", "outline", "stale"], batch_size=100)
         update_findings(curves, findings)
-        found = [recoveries(curve, reading, findings.get(curve.pk, ())) for curve, reading in looked]
-        record([each for of_curve in found for each in of_curve], now)
+        per_curve = [recoveries(curve, reading, findings.get(curve.pk, ())) for curve, reading in looked]
+        record([recovery for of_curve in per_curve for recovery in of_curve], now)
     return len(curves)
 
 
@@ -275,19 +286,19 @@ def _store_changes(looked: Sequence[tuple[Curve, CurveReading]], now: datetime) 
     """Store new changes. Those that are no longer found go, unless a report says them, or they stand where none can be
     found, at the beginning of the builds that are looked at.
     """
-    known: defaultdict[int, dict[str, CurveChange]] = defaultdict(dict)
-    for each in CurveChange.objects.filter(curve__in=[curve.pk for curve, _ in looked]):
-        known[each.curve_id][each.build] = each
-    culprits = _reports_of([reading.history[each.index].name for _, reading in looked for each in reading.changes])
+    by_curve: defaultdict[int, dict[str, CurveChange]] = defaultdict(dict)
+    for change in CurveChange.objects.filter(curve__in=[curve.pk for curve, _ in looked]):
+        by_curve[change.curve_id][change.build] = change
+    culprits = _reports_of([reading.history[point.index].name for _, reading in looked for point in reading.changes])
     new: list[CurveChange] = []
     gone: list[int] = []
     moved: list[CurveChange] = []
     for curve, reading in looked:
-        before = known[curve.pk]
-        rows = [_change(curve, reading.history, each, culprits, now) for each in reading.changes]
-        found = {row.build for row in rows}
+        before = by_curve[curve.pk]
+        rows = [_change(curve, reading.history, point, culprits, now) for point in reading.changes]
+        builds = {row.build for row in rows}
         seen = {build.name for build in reading.history[LEAST_BEFORE + AFTER :]}
-        gone += [each.pk for each in before.values() if each.build in seen - found and each.report_id is None]
+        gone += [change.pk for change in before.values() if change.build in seen - builds and change.report_id is None]
         new += [row for row in rows if row.build not in before]
         moved += [
             before[row.build] for row in rows if row.build in before and _brought_up_to_date(before[row.build], row)
@@ -297,12 +308,12 @@ def _store_changes(looked: Sequence[tuple[Curve, CurveReading]], now: datetime) 
     CurveChange.objects.bulk_update(moved, ["at", "before", "report"], batch_size=200)
 
 
-def _brought_up_to_date(known: CurveChange, found: CurveChange) -> bool:
+def _brought_up_to_date(old: CurveChange, new: CurveChange) -> bool:
     """Give a known change its report, and its place if builds stand in another order now; whether that changed it."""
-    now = (found.at, found.before, known.report_id or found.report_id)
-    if (known.at, known.before, known.report_id) == now:
+    now = (new.at, new.before, old.report_id or new.report_id)
+    if (old.at, old.before, old.report_id) == now:
         return False
-    known.at, known.before, known.report_id = now
+    old.at, old.before, old.report_id = now
     return True
 
 
@@ -333,9 +344,9 @@ def _reports_of(builds: Sequence[str]) -> dict[str, int]:
 
 def _outline(builds: Sequence[Build]) -> str:
     """Return the heights of the levels from 0 to 100, "12,14,…"; "" for fewer than two."""
-    levels = [each.level for each in builds]
+    levels = [build.level for build in builds]
     if len(levels) < 2:
         return ""
     low, high = min(levels), max(levels)
     reach = max(high - low, 0.05 * abs(high), 1e-300)  # a flat curve is drawn flat
-    return ",".join(str(round(100 * (each - low) / reach)) for each in levels)
+    return ",".join(str(round(100 * (level - low) / reach)) for level in levels)

@@ -1,4 +1,13 @@
-"""Curves in the database: points are added to their segments, and loaded by range."""
+"""Curves in the database: points in segments, by range, at their builds' places in the mainline.
+
+A curve is of one metric, scenario and machine. Its points are packed into segments of about POINTS, and new ones go
+to the segments that cover their times; a point that is known already, by its time, build and source, is replaced. A
+curve whose points have changed is stale (tracker/services/curve_changes.py looks at it again).
+
+Builds stand at the dates that came with them, until their places in the mainline are known; then their points are
+moved. The places are stored first: what comes meanwhile stands right, and what is not moved now is moved by the next
+call.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +26,7 @@ from tracker.models import Curve, CurveBuild, CurveSegment
 from tracker.services import database
 from tracker.services.database import Lock, in_parts
 
-# --- Where builds stand on curves: at the dates that came with them, until their places in the mainline are known ---
+# --- Places of builds ---
 
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 _MOST = 5000  # builds that are looked for in one walk, the newest
@@ -34,14 +43,14 @@ def name_of(build: str) -> str:
 def in_known_places(points: Points) -> dict[tuple[int, int, int], list[CurvePoint]]:
     """Return points at the places of their builds as far as those are known; the others are noted, to be looked for."""
     spans: dict[str, tuple[datetime, datetime]] = {}
-    for each in (point for new in points.values() for point in new):
-        if name := name_of(each.build):
-            first, last = spans.get(name, (each.at, each.at))
-            spans[name] = min(first, each.at), max(last, each.at)
-    known = {row.name: row for part in in_parts(sorted(spans)) for row in CurveBuild.objects.filter(name__in=part)}
+    for curve_point in (point for new in points.values() for point in new):
+        if name := name_of(curve_point.build):
+            first, last = spans.get(name, (curve_point.at, curve_point.at))
+            spans[name] = min(first, curve_point.at), max(last, curve_point.at)
+    by_name = {row.name: row for part in in_parts(sorted(spans)) for row in CurveBuild.objects.filter(name__in=part)}
     rows: list[CurveBuild] = []
     for name, (first, last) in spans.items():
-        row = known.get(name)
+        row = by_name.get(name)
         if row is None:
             rows.append(CurveBuild(name=name, first_at=first, last_at=last))
         elif not row.moved and (first < row.first_at or last > row.last_at):
@@ -50,8 +59,8 @@ def in_known_places(points: Points) -> dict[tuple[int, int, int], list[CurvePoin
     if rows:
         columns = ["first_at", "last_at"]
         CurveBuild.objects.bulk_create(rows, 500, update_conflicts=True, update_fields=columns, unique_fields=["name"])
-    places = {row.name: row.place for row in known.values() if row.place}
-    return {key: [placed(each, places) for each in new] for key, new in points.items()}
+    places = {row.name: row.place for row in by_name.values() if row.place}
+    return {key: [placed(curve_point, places) for curve_point in new] for key, new in points.items()}
 
 
 def placed(point: CurvePoint, places: Mapping[str, datetime]) -> CurvePoint:
@@ -67,7 +76,7 @@ def sought(walked_at: datetime | None, now: datetime) -> list[str]:
     return list(rows.order_by("-last_at").values_list("name", flat=True)[:_MOST])
 
 
-# --- Curves in the database: points are added to their segments, and loaded by range ---
+# --- Points in segments ---
 
 CurveKey = tuple[int, int, int]  # ids of metric, scenario and machine
 POINTS = 500  # per segment, about
@@ -80,7 +89,7 @@ def add(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> None:
 
     A point that is known already, by its time, build and source, is replaced. The curves are then stale.
     """
-    points = {key: [each for each in new if each.samples] for key, new in points.items()}
+    points = {key: [curve_point for curve_point in new if curve_point.samples] for key, new in points.items()}
     points = {key: new for key, new in points.items() if new}
     if not points:
         return
@@ -88,7 +97,7 @@ def add(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> None:
     points = in_known_places(points)
     curves = _found_or_made(points)
     touched = _touched(curves, points)
-    packed = _unpacked([each.pk for segments in touched.values() for each in segments])
+    packed = _unpacked([row.pk for segments in touched.values() for row in segments])
     fresh: list[CurveSegment] = []
     for key, new in points.items():
         curve = curves[key]
@@ -97,7 +106,9 @@ def add(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> None:
         fresh += segments_of(curve, every)
         curve.stale = True
         curve.points += len(every) - len(old)
-        curve.samples += sum(len(each.samples) for each in every) - sum(len(each.samples) for each in old)
+        curve.samples += sum(len(curve_point.samples) for curve_point in every) - sum(
+            len(curve_point.samples) for curve_point in old
+        )
         curve.first_at = min(every[0].at, curve.first_at or every[0].at)
         curve.last_at = max(every[-1].at, curve.last_at or every[-1].at)
     CurveSegment.objects.filter(pk__in=list(packed)).delete()
@@ -108,15 +119,15 @@ def add(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> None:
 
 def _found_or_made(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> dict[CurveKey, Curve]:
     metrics, scenarios, machines = (sorted({key[place] for key in points}) for place in range(3))
-    known = Curve.objects.filter(metric__in=metrics, scenario__in=scenarios, machine__in=machines)
+    rows = Curve.objects.filter(metric__in=metrics, scenario__in=scenarios, machine__in=machines)
 
-    def found() -> dict[CurveKey, Curve]:
-        return {(each.metric_id, each.scenario_id, each.machine_id): each for each in known.all()}
+    def by_key() -> dict[CurveKey, Curve]:
+        return {(curve.metric_id, curve.scenario_id, curve.machine_id): curve for curve in rows.all()}
 
-    curves = found()
+    curves = by_key()
     if missing := sorted(points.keys() - curves.keys()):
         Curve.objects.bulk_create(Curve(metric_id=a, scenario_id=b, machine_id=c) for a, b, c in missing)
-        curves = found()
+        curves = by_key()
     return {key: curves[key] for key in points}
 
 
@@ -132,12 +143,12 @@ def _touched(
         of_curve[segment.curve_id].append(segment)
     touched = {}
     for key, new in points.items():
-        first, last = min(each.at for each in new), max(each.at for each in new)
+        first, last = min(point.at for point in new), max(point.at for point in new)
         segments = of_curve[curves[key].pk]
-        covering = [each for each in segments if each.first_at <= last and each.last_at >= first]
-        before = [each for each in segments if each.last_at < first][-1:]
-        after = [each for each in segments if each.first_at > last][:1]
-        touched[key] = covering or [each for each in (*before, *after) if each.points < POINTS][:1]
+        covering = [row for row in segments if row.first_at <= last and row.last_at >= first]
+        before = [row for row in segments if row.last_at < first][-1:]
+        after = [row for row in segments if row.first_at > last][:1]
+        touched[key] = covering or [row for row in (*before, *after) if row.points < POINTS][:1]
     return touched
 
 
@@ -163,7 +174,11 @@ def load(curve: Curve, since: datetime | None = None, until: datetime | None = N
     if until:
         segments = segments.filter(first_at__lt=until)
     points = (point for packed in segments.values_list("packed", flat=True) for point in unpack(bytes(packed)))
-    return [each for each in points if (not since or each.at >= since) and (not until or each.at < until)]
+    return [
+        curve_point
+        for curve_point in points
+        if (not since or curve_point.at >= since) and (not until or curve_point.at < until)
+    ]
 
 
 def recent(curve: Curve) -> list[CurvePoint]:
@@ -178,17 +193,16 @@ def recent(curve: Curve) -> list[CurvePoint]:
 
 def recent_of(curves: Sequence[Curve]) -> dict[int, list[CurvePoint]]:
     """Return the newest points of many curves, by the curve's key: the short ones with a query for a hundred."""
-    short = [each.pk for each in curves if each.points <= RECENT]
-    found: dict[int, list[CurvePoint]] = {pk: [] for pk in short}
+    short = [row.pk for row in curves if row.points <= RECENT]
+    by_curve: dict[int, list[CurvePoint]] = {pk: [] for pk in short}
     for start in range(0, len(short), 100):
         segments = CurveSegment.objects.filter(curve__in=short[start : start + 100]).order_by("last_at", "pk")
         for curve, packed in segments.values_list("curve_id", "packed"):
-            found[curve] += unpack(bytes(packed))
-    return found | {each.pk: recent(each) for each in curves if each.points > RECENT}
+            by_curve[curve] += unpack(bytes(packed))
+    return by_curve | {row.pk: recent(row) for row in curves if row.points > RECENT}
 
 
-# --- Builds whose places in the mainline became known: their points are moved there, and their curves looked at again
-# ---
+# --- Moving points ---
 
 _CURVES = 100  # whose points are moved in one transaction
 
@@ -225,11 +239,11 @@ def _curves_with(waiting: Sequence[CurveBuild], places: Mapping[str, datetime]) 
     """Return the curves on which one of these builds stands elsewhere."""
     first, last = min(row.first_at for row in waiting), max(row.last_at for row in waiting)
     segments = CurveSegment.objects.filter(first_at__lte=last, last_at__gte=first).order_by("pk")
-    found = set()
+    curves = set()
     for curve, packed in segments.values_list("curve_id", "packed").iterator(chunk_size=100):
-        if curve not in found and any(placed(each, places) != each for each in unpack(bytes(packed))):
-            found.add(curve)
-    return found
+        if curve not in curves and any(placed(point, places) != point for point in unpack(bytes(packed))):
+            curves.add(curve)
+    return curves
 
 
 @transaction.atomic
@@ -239,14 +253,14 @@ def _move(curves: Sequence[int], places: Mapping[str, datetime]) -> None:
     points: dict[int, dict[tuple[datetime, str, str], CurvePoint]] = {pk: {} for pk in curves}
     segments = CurveSegment.objects.filter(curve__in=curves)
     for curve, packed in segments.values_list("curve_id", "packed"):
-        moved = (placed(each, places) for each in unpack(bytes(packed)))
-        points[curve].update((each.key, each) for each in moved)
+        moved = (placed(point, places) for point in unpack(bytes(packed)))
+        points[curve].update((point.key, point) for point in moved)
     rows = list(Curve.objects.filter(pk__in=curves))
     segments.delete()
     ordered = {row.pk: [points[row.pk][key] for key in sorted(points[row.pk])] for row in rows}
-    CurveSegment.objects.bulk_create([each for row in rows for each in segments_of(row, ordered[row.pk])], 200)
+    CurveSegment.objects.bulk_create([segment for row in rows for segment in segments_of(row, ordered[row.pk])], 200)
     for row in rows:
         every = ordered[row.pk]
         row.first_at, row.last_at, row.stale = every[0].at, every[-1].at, True
-        row.points, row.samples = len(every), sum(len(each.samples) for each in every)
+        row.points, row.samples = len(every), sum(len(point.samples) for point in every)
     Curve.objects.bulk_update(rows, ["first_at", "last_at", "stale", "points", "samples"], batch_size=100)

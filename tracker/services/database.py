@@ -1,7 +1,12 @@
-"""Bulk SQL for thousands of rows, without the cost of model instances: one statement per call.
+"""Work on the database itself: bulk statements, locks, interruptions, and its clock.
 
-`bulk_create` takes 60 µs per wide row, which used to be most of the time of storing results; this takes 5 to 10.
-Rows are tuples of database values: keys, numbers, strings, and JSON as text. All constraints still apply.
+Bulk statements store thousands of rows without the cost of model instances, by one statement per call: `bulk_create`
+takes 60 µs per wide row, which used to be most of the time of storing results; this takes 5 to 10. Rows are tuples of
+database values: keys, numbers, strings, and JSON as text. All constraints still apply.
+
+Locks are for short mutual exclusion: PostgreSQL's advisory locks, with all their numbers in one place. An
+interruption is a failure for no fault of the data, after which to try again: the database is busy, gone, or ended an
+idle transaction. All hosts share the database's clock, by which leases run and what they are compared with.
 """
 
 from __future__ import annotations
@@ -15,9 +20,7 @@ from typing import Any, TypeVar
 from django.db import InternalError, OperationalError, connection, models
 from django.utils import timezone
 
-# --- Bulk SQL for thousands of rows, without the cost of model instances: one statement per call ---
-# `bulk_create` takes 60 µs per wide row, which used to be most of the time of storing results; this takes 5 to 10.
-# Rows are tuples of database values: keys, numbers, strings, and JSON as text. All constraints still apply.
+# --- Bulk statements ---
 
 Item = TypeVar("Item", int, str)
 Rows = Sequence[tuple[Any, ...]]
@@ -61,7 +64,7 @@ def stored(model: type[models.Model]) -> list[str]:
 
 @cache
 def _stored(model: type[models.Model]) -> tuple[models.Field[Any, Any], ...]:
-    return tuple(each for each in model._meta.concrete_fields if not each.primary_key and not each.generated)
+    return tuple(field for field in model._meta.concrete_fields if not field.primary_key and not field.generated)
 
 
 def values(row: models.Model) -> tuple[Any, ...]:
@@ -77,9 +80,9 @@ def create(rows: Sequence[models.Model], *key: str) -> None:
     model = type(rows[0])
     insert(model, stored(model), [values(row) for row in rows])
     filters = {f"{name}__in": {getattr(row, name) for row in rows} for name in key}
-    found = {tuple(names): pk for pk, *names in model._default_manager.filter(**filters).values_list("pk", *key)}
+    pks = {tuple(names): pk for pk, *names in model._default_manager.filter(**filters).values_list("pk", *key)}
     for row in rows:
-        row.pk = found[tuple([getattr(row, name) for name in key])]
+        row.pk = pks[tuple([getattr(row, name) for name in key])]
 
 
 def update(rows: Sequence[models.Model], fields: Sequence[str], computed: str = "") -> None:
@@ -115,7 +118,7 @@ def _field(model: type[models.Model], name: str) -> models.Field[Any, Any]:
     return field
 
 
-# --- Short mutual exclusion: PostgreSQL's advisory locks, with all their numbers in one place ---
+# --- Locks ---
 
 
 class Lock(IntEnum):
@@ -138,7 +141,7 @@ def take(lock: Lock) -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [lock.value])
 
 
-# --- Tells whether the database failed for no fault of the data: it is busy, gone, or ended an idle transaction ---
+# --- Interruptions ---
 
 _IDLE = "25P03"  # SQLSTATE idle_in_transaction_session_timeout, which psycopg makes an InternalError
 
@@ -150,7 +153,7 @@ def is_interruption(error: BaseException | None) -> bool:
     return isinstance(error, OperationalError)
 
 
-# --- The time by the database's clock, which all hosts share: leases and what they are compared with ---
+# --- The clock ---
 
 
 def database_now() -> datetime:
@@ -159,5 +162,5 @@ def database_now() -> datetime:
         return timezone.now()
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
-        found: datetime = cursor.fetchone()[0]
-        return found
+        now: datetime = cursor.fetchone()[0]
+        return now

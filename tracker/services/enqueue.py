@@ -1,4 +1,4 @@
-"""Wakes the workers by enqueuing a task. It may be lost; the scheduler runs the task again (DESIGN rule 7)."""
+"""Wakes workers by enqueuing a task. It may be lost; the scheduler runs the task again (DESIGN rule 7)."""
 
 from __future__ import annotations
 

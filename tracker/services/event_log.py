@@ -1,4 +1,14 @@
-"""The event log, the only way to add events: append them, and fold again."""
+"""The event log, the only way to add events; folding all again; suggestions of what may be closed.
+
+Events are appended once each, by their keys, and folded into the cached columns of their reports; unsent mail about
+what changed is checked again. Reports are locked in the order of their keys meanwhile, so that concurrent folds
+neither overwrite each other nor deadlock. What was concluded from a mail is deleted before the mail is read again
+(DESIGN rule 1); what a user said or decided stays.
+
+After an upgrade that changes the report summary, a worker folds all reports again in the background. Until then
+tables would be empty or wrong, so pages and commands say how far it is; if it is interrupted, it goes on where it
+was. What may be closed by now (tracker/domain/deadlines.py) is suggested once; a person decides.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +39,18 @@ from tracker.models.outbox import WAITING
 from tracker.services import database, report_summary
 from tracker.services.report_summary import refresh
 
-# --- The event log, the only way to add events: append them, and fold again ---
+# --- Adding events and folding ---
 
 LATE = timedelta(hours=1)  # the longest delay between an event and its row
 
 
-def recorded_between(first: datetime, told: datetime, now: datetime) -> models.QuerySet[Event]:
-    """Return the events for somebody who has been told of all until `told`, and of none before `first`.
+def recorded_between(first: datetime, told_until: datetime, now: datetime) -> models.QuerySet[Event]:
+    """Return the events for somebody who has been told of all until `told_until`, and of none before `first`.
 
     By when we learned of something, not by when it was written: mail is read, and trees are walked, later. What was
     learned while they were told may have been recorded after it: the last hour comes once more.
     """
-    return Event.objects.filter(recorded_at__gt=max(first, told - LATE), recorded_at__lte=now)
+    return Event.objects.filter(recorded_at__gt=max(first, told_until - LATE), recorded_at__lte=now)
 
 
 def event_row(report: Report, event: EventData, recorded_at: datetime, quote: str = "") -> Event:
@@ -161,10 +171,7 @@ def _write(reports: Sequence[Report], events: Mapping[int, list[Event]]) -> None
         mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True, looked_at=None)
 
 
-# --- After an upgrade that changes the report summary, all reports are folded again: by a worker, in the background
-# ---
-# Until then tables would be empty or wrong, so pages and commands say how far it is. If it is interrupted, it goes on
-# where it was.
+# --- Folding after an upgrade ---
 
 # To be raised with every column of the report summary that is added, and with every change of what one means; the
 # migration that comes with it sets the row of a database without reports to it, as 0006 does.
@@ -232,7 +239,7 @@ def _row() -> Folding:
     return Folding.objects.get_or_create(pk=1, defaults={"version": 0})[0]
 
 
-# --- Suggest what may be closed by now (tracker/domain/deadlines.py), each once; a person decides ---
+# --- What may be closed ---
 
 RULE = "closing"
 MOST = 20_000  # reports in a round
@@ -259,7 +266,7 @@ def suggest_closings(now: datetime) -> int:
             )
         )
     ]
-    given = {(each.report_id, each.key) for each in rows}
+    given = {(row.report_id, row.key) for row in rows}
     waiting = Suggestion.objects.filter(rule=RULE, decision=Decision.OPEN).values_list("pk", "report", "key")
     outdated = [pk for pk, report, key in waiting if (report, key) not in given]
     Suggestion.objects.filter(pk__in=outdated, decision=Decision.OPEN).delete()

@@ -1,4 +1,10 @@
-"""What does not work or stalls, as a function of a snapshot: each fault says what to do about it."""
+"""What does not work or stalls in the installation, and what to do about it.
+
+`snapshot` says how the installation stands, from the database and the disk, in a constant number of queries.
+`list_faults` is a function of a snapshot and of limits: each fault says what fails, why, and what to do about it,
+those that stop most first. docs/operating.md has a section for each kind, and an alert is named after it. Mail that
+is meant to wait, for the mail of its report, for the rates or for a daily limit, is no fault.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +34,7 @@ from tracker.models import (
     Tree,
 )
 
-# --- What does not work or stalls, as a function of a snapshot: each fault says what to do about it ---
+# --- Faults of a snapshot ---
 
 
 class FaultKind(StrEnum):
@@ -170,7 +176,7 @@ def _followed(kind: FaultKind, rows: Sequence[Followed], now: datetime, limit: t
             yield Fault(kind, row.name, "was not read lately: is there a worker for its queue?", row.at)
 
 
-# --- How the installation stands, from the database and the disk, in a constant number of queries ---
+# --- The snapshot ---
 
 MOST = 100  # of each kind
 
@@ -203,13 +209,13 @@ def snapshot(now: datetime) -> Snapshot:
 
 def _runs() -> Sequence[Run]:
     """Return the last run of each periodic task."""
-    known = {run.task: run for run in TaskRun.objects.all()}
-    found = []
+    by_task = {run.task: run for run in TaskRun.objects.all()}
+    runs = []
     for entry in current_app.conf.beat_schedule.values():
-        run = known.get(entry["task"])
+        run = by_task.get(entry["task"])
         period = timedelta(seconds=float(entry["schedule"]))
-        found.append(Run(entry["task"], run.at if run else None, run.error if run else "", period))
-    return found
+        runs.append(Run(entry["task"], run.at if run else None, run.error if run else "", period))
+    return runs
 
 
 def _sends() -> bool:
@@ -252,7 +258,7 @@ def _due_since(mail: OutgoingMail, moves: Sequence[MailTransition]) -> datetime 
 def _files(folder: Path) -> int:
     """Return the number of rejected files, without the reasons beside them."""
     try:
-        return sum(not each.name.endswith(".reason") for each in folder.iterdir())
+        return sum(not path.name.endswith(".reason") for path in folder.iterdir())
     except OSError:
         return 0
 
@@ -262,12 +268,12 @@ def _archives() -> Sequence[Followed]:
     mirrors = Mirror.objects.order_by("path")[:MOST]
     epochs = Archive.objects.exclude(error="").order_by("path")[:MOST]
     return [
-        *(Followed(each.path, each.tried_at, each.error, each.failing_since) for each in mirrors),
-        *(Followed(each.path, None, each.error) for each in epochs),
+        *(Followed(mirror.path, mirror.tried_at, mirror.error, mirror.failing_since) for mirror in mirrors),
+        *(Followed(epoch.path, None, epoch.error) for epoch in epochs),
     ]
 
 
 def _trees() -> Sequence[Followed]:
     """Return those that are configured: a tree that no longer is keeps its row, which reports refer to."""
     trees = Tree.objects.filter(name__in=settings.PERFWORK_TREES).exclude(path="").defer("cursor").order_by("name")
-    return [Followed(each.name, each.looked_at, each.error) for each in trees[:MOST]]
+    return [Followed(tree.name, tree.looked_at, tree.error) for tree in trees[:MOST]]

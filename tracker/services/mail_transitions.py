@@ -1,7 +1,14 @@
-"""How outgoing mail moves from state to state: every transition is a conditional UPDATE with its row in the mail's log.
+"""How outgoing mail moves from state to state: each transition is a conditional UPDATE and a log row.
 
-First the transitions by a person's action, then those by a worker and by what is learned of a mail; a second mover
-moves nothing.
+A second mover moves nothing. People approve, hold, cancel and resend mails, and stop all sending. A worker claims
+mails by a lease; if it dies after the bytes began to leave, the mail is in doubt, until a copy in an archive or a
+bounce shows that it was sent. Temporary failures are tried again with growing delays for about five days (DESIGN rule
+10, RFC 5321 section 4.5.4.1). An address that does not exist, or failed often, gets no more mail; a list is left to
+an operator (RFC 3463).
+
+Sending only sets a flag, from which "reported" events are recorded in batches; if a worker dies in between, the next
+round finds the flag. For a week after a backup was restored no mail leaves without a person, since it may have left
+before.
 """
 
 from __future__ import annotations
@@ -34,7 +41,7 @@ from tracker.models import (
 from tracker.models.outbox import WAITING
 from tracker.services import event_log
 
-# --- Delivery evidence: the archives that receive copies of our mail, where a mail in doubt is looked up ---
+# --- Archives with copies ---
 
 ARCHIVE_COPIES_LATELY = 100  # recent copies of our own mail to look at
 MOST = 20
@@ -44,12 +51,12 @@ OWN = "self"  # the kind of a message that we sent (DESIGN section 5)
 def archives_with_copies() -> list[Archive]:
     """Return the archives that recently received copies of our mail; all archives if none did. Two queries."""
     lately = Message.objects.filter(kind=OWN, source__archive__isnull=False).order_by("-pk")
-    known = set(lately.values_list("source__archive", flat=True)[:ARCHIVE_COPIES_LATELY])
-    rows = Archive.objects.filter(pk__in=known) if known else Archive.objects.all()
+    archive_ids = set(lately.values_list("source__archive", flat=True)[:ARCHIVE_COPIES_LATELY])
+    rows = Archive.objects.filter(pk__in=archive_ids) if archive_ids else Archive.objects.all()
     return list(rows.order_by("path")[:MOST])
 
 
-# --- Record delivery failures, and stop mail to dead addresses ---
+# --- Delivery failures ---
 
 # RFC 3463 section 3: a bad destination address (X.1.x, without those about the sender), or a disabled mailbox.
 _DEAD = re.compile(r"\b5\.(?:1\.(?:[0-46]|10)|2\.1)\b")
@@ -79,18 +86,20 @@ def record(mail: OutgoingMail, failures: Mapping[str, str], by: FailureSource, n
         [
             DeliveryFailure(
                 mail=mail,
-                address=each.lower(),
+                address=recipient.lower(),
                 words=reply[:MAX_REPLY_LENGTH],
                 by=by,
                 dead=is_dead(reply),
                 personal=bool(_PERSONAL.search(reply)),
                 at=now,
             )
-            for each, reply in failures.items()
+            for recipient, reply in failures.items()
         ],
         ignore_conflicts=True,
     )
-    lists = {each.lower() for each in mail.lists}  # one failure says nothing about a list's other subscribers
+    lists = {
+        list_address.lower() for list_address in mail.lists
+    }  # one failure says nothing about a list's other subscribers
     for address, reply in failures.items():
         if address.lower() not in lists and (is_dead(reply) or _often(address, now)):
             _mark_bouncing(address.lower(), f"{now:%Y-%m-%d}: {reply}"[:MAX_REPLY_LENGTH], now)
@@ -114,8 +123,7 @@ def clear_bounce(address: str, at: datetime) -> None:
     Correspondent.objects.filter(address=address.lower(), mailing=Mailing.BOUNCING, since__lt=at).delete()
 
 
-# --- Record sent mail as "reported" events of its reports, in batches ---
-# Sending only sets a flag; if a worker dies in between, the next round finds the flag.
+# --- Recording sent mail ---
 
 AT_ONCE = 250
 
@@ -149,8 +157,7 @@ def _event(mail: OutgoingMail, now: datetime) -> Event:
     return event_log.event_row(mail.about, value, now, mail.subject)
 
 
-# --- What follows from a restored backup: for a week no mail leaves without a person, since it may have left before
-# ---
+# --- After a restore ---
 
 CAREFUL = timedelta(days=7)
 
@@ -164,10 +171,7 @@ def why_careful(now: datetime) -> str:
     return f"restored on {restored} from a backup of {backup} UTC: check in the archives that it was not sent before"
 
 
-# --- How outgoing mail moves from state to state: every transition is a conditional UPDATE with its row in the mail's
-# log ---
-# First the transitions by a person's action, then those by a worker and by what is learned of a mail; a second mover
-# moves nothing.
+# --- Transitions and people's actions ---
 
 S = OutgoingState
 # User actions: the state that each leads to, and the states in which it is allowed.
@@ -206,14 +210,14 @@ def transition(
     """
     note = note[:MAX_NOTE_LENGTH]
     with transaction.atomic():
-        found = dict(rows.order_by("pk").select_for_update(of=("self",)).values_list("pk", "state"))
-        if found:
-            OutgoingMail.objects.filter(pk__in=found).update(state=became, **columns)
+        states = dict(rows.order_by("pk").select_for_update(of=("self",)).values_list("pk", "state"))
+        if states:
+            OutgoingMail.objects.filter(pk__in=states).update(state=became, **columns)
             MailTransition.objects.bulk_create(
                 MailTransition(mail_id=pk, was=was, became=became, at=at, by=by, words=note)
-                for pk, was in found.items()
+                for pk, was in states.items()
             )
-    return list(found)
+    return list(states)
 
 
 def transition_one(
@@ -286,7 +290,8 @@ def resume_sending(person: str, now: datetime) -> bool:
     return bool(stops.update(ended_at=now, ended_by=person))
 
 
-# --- by a worker ---
+# --- Transitions by a worker ---
+
 MOST_TRIES = 24  # with growing delays: about five days (RFC 5321 section 4.5.4.1)
 MAX_CONNECTION_ATTEMPTS = 480  # at a server that does not answer: also about five days
 FIRST, LONGEST, LONGEST_CONNECTION_DELAY = 30.0, 6 * 3600.0, 900.0  # seconds between two of them
@@ -299,18 +304,18 @@ FREED = {"lease_until": None, "handed_over_at": None}
 _OURS = (S.SENDING, S.IN_DOUBT)  # the states in which our attempt may find it
 
 
-def claim(found: Sequence[int], now: datetime, lease: timedelta, by: str) -> list[OutgoingMail]:
+def claim(keys: Sequence[int], now: datetime, lease: timedelta, by: str) -> list[OutgoingMail]:
     """Claim approved mails for sending with one conditional UPDATE: all or none. The caller's transaction is short."""
     with transaction.atomic():
-        mine = OutgoingMail.objects.filter(pk__in=found, state=S.APPROVED, stale=False)
+        mine = OutgoingMail.objects.filter(pk__in=keys, state=S.APPROVED, stale=False)
         taken = {"state": S.SENDING, "lease_until": now + lease, "attempts": F("attempts") + 1, "handed_over_at": None}
-        if mine.update(**taken) != len(found):
+        if mine.update(**taken) != len(keys):
             transaction.set_rollback(True)  # on databases without row locks: another worker was faster
             return []
         MailTransition.objects.bulk_create(
-            MailTransition(mail_id=pk, was=S.APPROVED, became=S.SENDING, at=now, by=by) for pk in found
+            MailTransition(mail_id=pk, was=S.APPROVED, became=S.SENDING, at=now, by=by) for pk in keys
         )
-    return list(OutgoingMail.objects.filter(pk__in=found, state=S.SENDING).only(*_NEEDED).order_by("pk"))
+    return list(OutgoingMail.objects.filter(pk__in=keys, state=S.SENDING).only(*_NEEDED).order_by("pk"))
 
 
 def _claimed(mail: OutgoingMail) -> QuerySet[OutgoingMail]:
@@ -361,7 +366,7 @@ def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> N
     }
     if again:
         columns["tries"] = mail.tries + 1
-        columns["settled"] = [each for each in mail.recipients if each not in outcome.deferred]
+        columns["settled"] = [recipient for recipient in mail.recipients if recipient not in outcome.deferred]
     became = S.APPROVED if again else S.SENT
     with transaction.atomic():
         # If our lease expired, the mail may be in doubt; this resolves it.
@@ -417,7 +422,7 @@ def retry_later(mail: OutgoingMail, now: datetime, reason: str, by: str, *, no_s
 def refused(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
     """Record a permanent failure: all recipients or the content were rejected."""
     fail(mail, now, outcome.reply, by)
-    left = [each for each in mail.recipients if each not in mail.settled]
+    left = [recipient for recipient in mail.recipients if recipient not in mail.settled]
     if outcome.refused or mail.settled:
         record(mail, outcome.refused or dict.fromkeys(left, outcome.reply), FailureSource.SERVER, now)
 
@@ -447,5 +452,8 @@ def _delay(mail: OutgoingMail, before: int, longest: float) -> timedelta:
 def _failure_note(refused: Mapping[str, str], deferred: Mapping[str, str]) -> str:
     """Return who was rejected and who was put off, with the server's words for each."""
     outcomes = {"rejected": refused, "deferred": deferred}
-    replies = {name: "; ".join(f"{each}: {reply}" for each, reply in found.items()) for name, found in outcomes.items()}
+    replies = {
+        name: "; ".join(f"{address}: {reply}" for address, reply in by_address.items())
+        for name, by_address in outcomes.items()
+    }
     return "; ".join(f"{name} for {text}" for name, text in replies.items() if text)

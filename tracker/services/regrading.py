@@ -1,4 +1,8 @@
-"""What changes when a metric's direction is set or changed: its findings, and the verdicts of their reports."""
+"""Grading again when a metric's direction is set or changed: its findings, and their reports' verdicts.
+
+Findings from a robot's mail and reports that were sent keep their verdicts. Operators' decisions on a report's
+headline, and on what is held, are here, too.
+"""
 
 from __future__ import annotations
 
@@ -67,10 +71,10 @@ def set_verdict(report: Report, headline: Finding) -> None:
     report.verdict = verdict_of(headline.old_mean, headline.new_mean, metric.direction)
     no_direction = NO_DIRECTION.format(metric=metric.name)
     stated = {"metric": metric.name, "stated": metric.direction}  # a result said what is now set
-    settled = {no_direction, *(CONTRADICTION.format(known=known, **stated) for known in ("higher", "lower"))}
+    settled = {no_direction, *(CONTRADICTION.format(known=direction, **stated) for direction in ("higher", "lower"))}
     report.held = _without(report.held, settled)
     if metric.direction == "unknown":
-        report.held = "\n".join(each for each in (report.held, no_direction) if each)
+        report.held = "\n".join(reason for reason in (report.held, no_direction) if reason)
     else:
         for row in report.results.exclude(held="").defer("payload"):
             BisectResult.objects.filter(pk=row.pk).update(held=_without(row.held, settled))
@@ -79,7 +83,7 @@ def set_verdict(report: Report, headline: Finding) -> None:
 
 def _without(held: str, reasons: Collection[str]) -> str:
     """Return the held reasons, one per line, without these."""
-    return "\n".join(each for each in held.split("\n") if each and each not in reasons)
+    return "\n".join(reason for reason in held.split("\n") if reason and reason not in reasons)
 
 
 def outdate(report_ids: Collection[int]) -> None:
@@ -125,7 +129,7 @@ def release(report: Report) -> bool:
     held = list(report.results.exclude(held="").defer("payload"))
     for row in held:
         was = f"was held: {row.held.replace(chr(10), '; ')}"
-        note = "; ".join(each for each in (row.note, was) if each)
+        note = "; ".join(part for part in (row.note, was) if part)
         BisectResult.objects.filter(pk=row.pk).update(held="", note=note)
     remaining = "\n".join(reason for reason in report.held.split("\n") if reason.startswith(no_direction))
     Report.objects.filter(pk=report.pk).update(held=remaining)

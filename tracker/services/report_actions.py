@@ -1,7 +1,12 @@
-"""Report actions: what users do to reports. An action adds one event per report, with the user; it can be undone.
+"""What people do to reports: actions, each with a key; undoing them; decisions on suggestions.
 
-Many reports are changed in one transaction of five statements. A report that has changed since the user loaded it
-is left unchanged, and the outcome says so.
+An action adds one event per report, with the user, and can be undone: a reversal is an event as well. Many reports
+are changed in one transaction of five statements. A report that has changed since the user loaded it is left
+unchanged, and the outcome says so; so is one where the action has no effect, or which the user may not change. Only
+its user knows the ID of an action: the key of its events, which everybody can read, does not tell it.
+
+A decision on a suggestion adds an event with the user, too, and can be undone. ACTION_KEYS lists the actions of the
+triage page: one key, one kind of event; CONTRIBUTING.md tells how to add one.
 """
 
 from __future__ import annotations
@@ -22,10 +27,7 @@ from tracker.models import Decision, Event, Report, RuleRecord, Suggestion
 from tracker.models.reports import ENOUGH_DECISIONS, PRECISE
 from tracker.services import event_log
 
-# --- Report actions: what users do to reports. An action adds one event per report, with the user; it can be undone
-# ---
-# Many reports are changed in one transaction of five statements. A report that has changed since the user loaded it
-# is left unchanged, and the outcome says so.
+# --- Actions and undoing them ---
 
 MOST = 500  # reports per action
 LONGEST = 2000  # characters of the argument
@@ -117,7 +119,7 @@ class ActionOutcome:
             (self.idle, "is unchanged: this action has no effect there"),
             (self.forbidden, "is unchanged: you do not have permission"),
         ):
-            sentences += [f"{each.culprit.sha10} {why} (now: {each.status})." for each in reports[:3]]
+            sentences += [f"{report.culprit.sha10} {why} (now: {report.status})." for report in reports[:3]]
             sentences += [f"{len(reports) - 3} more for the same reason."] if len(reports) > 3 else []
         return " ".join(sentences)
 
@@ -192,8 +194,8 @@ def reports_take_back(
             return None
         if not of_others and any(event.key == key and event.actor != person for event in events):
             return None
-        known = {event.key for event in events}
-        own = next(name for number in range(len(known) + 1) if (name := _reversal(key, number)) not in known)
+        keys = {event.key for event in events}
+        own = next(name for number in range(len(keys) + 1) if (name := _reversal(key, number)) not in keys)
         changed.append(report.pk)
         value = EventData(own, EventKind.REVERSED, now, actor=person, reverses=key)
         return event_log.event_row(report, value, now)
@@ -206,7 +208,7 @@ def _reversal(key: str, number: int) -> str:
     return f"{EventKind.REVERSED}:{key}" + (f"#{number + 1}" if number else "")
 
 
-# --- Decisions on suggestions: each adds an event with the user, and can be undone ---
+# --- Decisions on suggestions ---
 
 # The kinds of event that a suggestion may be changed to: what a mail can mean.
 OTHERS = (
@@ -261,7 +263,11 @@ def decide(
 def decide_many(keys: Collection[int], decision: Decision, person: str, now: datetime) -> list[int]:
     """Accept or reject suggestions, oldest first, each in a transaction of its own. Returns those that were open."""
     chosen = Suggestion.objects.filter(pk__in=keys, decision=Decision.OPEN).select_related("report")
-    return [each.pk for each in chosen.order_by("occurred_at", "pk") if decide(each, decision, person, now)]
+    return [
+        suggestion.pk
+        for suggestion in chosen.order_by("occurred_at", "pk")
+        if decide(suggestion, decision, person, now)
+    ]
 
 
 def of_precise_rule(rule: str, most: int, newest: int) -> list[int]:
@@ -331,9 +337,10 @@ def _count(rule: str, decision: str, by: int) -> None:
     RuleRecord.objects.filter(rule=rule, **least).update(**{decision: F(decision) + by})
 
 
-# --- Report actions of the triage page: one key, one kind of event. CONTRIBUTING.md tells how to add one. Pure ---
+# --- Keys of the triage page ---
 
 
+# Pure.
 @dataclass(frozen=True, slots=True)
 class ActionKey:
     """A report action. `needs` describes its required argument, `offers` an optional one; "" for none."""

@@ -1,6 +1,9 @@
 """The report summary (tracker/models/reports.py): the cached columns of a report, written only here.
 
-`event_log` calls `write_states` after a change of events; `refresh` follows findings, mail, git and releases.
+`event_log` calls `write_states` after a change of events; `refresh` follows findings, mail, git and releases. Both
+work on reports locked in the same order, so that neither writes stale values. `urgency` is the one number that tables
+sort by: blocking, then the certain part of the change, then the silence. `revision` grows with every change of
+events, and shows which pages are stale. Names are cut to what an index can hold.
 """
 
 from __future__ import annotations
@@ -85,10 +88,10 @@ def spark(old: Sequence[float], new: Sequence[float]) -> str:
     '1,0|20'
     """
     sides = [_thinned(side) for side in (old, new)]
-    y = scale([each for side in sides for each in side], HEIGHT, 0)
+    y = scale([sample for side in sides for sample in side], HEIGHT, 0)
     if not all(sides) or y is None:
         return ""
-    return "|".join(",".join(str(y(each)) for each in side) for side in sides)
+    return "|".join(",".join(str(y(sample)) for sample in side) for side in sides)
 
 
 def _thinned(samples: Sequence[float]) -> Sequence[float]:
@@ -104,7 +107,9 @@ def weight(finding: Finding) -> float:
 
 def noise(finding: Finding) -> float | None:
     """Return the larger spread of the two sides, in per cent of their means."""
-    return max((each for each in (finding.old_stddev_pct, finding.new_stddev_pct) if each is not None), default=None)
+    return max(
+        (spread for spread in (finding.old_stddev_pct, finding.new_stddev_pct) if spread is not None), default=None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +128,10 @@ class ReleaseCalendar:
     def of(cls, releases: Iterable[Release]) -> ReleaseCalendar:
         """Return the calendar of all releases, given oldest first."""
         releases = list(releases)
-        ended = [each for each in releases if each.released_at]
-        later = [each for each in releases if not ended or each.number > ended[-1].number]
-        ends = tuple(each.released_at for each in ended if each.released_at)
-        return cls(tuple(each.version for each in ended), ends, later[0].version if later else "")
+        ended = [release for release in releases if release.released_at]
+        later = [release for release in releases if not ended or release.number > ended[-1].number]
+        ends = tuple(release.released_at for release in ended if release.released_at)
+        return cls(tuple(release.version for release in ended), ends, later[0].version if later else "")
 
     def cycle_at(self, moment: datetime) -> str:
         """Return the release in development at that moment; a cycle includes the moment of its release."""
@@ -160,7 +165,7 @@ def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
         report.shift_left_release = calendar.cycle_at(at) if at and elsewhere else ""
     moments = (report.last_human_reply_at, report.reported_at, report.responded_at)
     now = timezone.now()  # ignore dates in the future
-    past = [each for each in moments if each and each <= now]
+    past = [moment for moment in moments if moment and moment <= now]
     report.last_human_reply_at = max(past, default=None)
     blocking = bool(report.blocks) and report.state in OPEN
     report.urgency = urgency(blocking, report.weight, report.last_human_reply_at)
@@ -266,7 +271,7 @@ def _refresh_part(part: Collection[int], calendar: ReleaseCalendar) -> None:
         report.lacks_fix = report.pk in lacking
         set_columns(report, calendar)
     database.update(
-        [each for each in reports if before[each.pk] != [getattr(each, name) for name in SUMMARY_COLUMNS]],
+        [row for row in reports if before[row.pk] != [getattr(row, name) for name in SUMMARY_COLUMNS]],
         SUMMARY_COLUMNS,
     )
 
@@ -293,8 +298,8 @@ def clipped(name: str) -> str:
 
 
 def _headlines(reports: Collection[int]) -> dict[int, Finding]:
-    found = Finding.objects.filter(report__in=reports, headline=True)
-    return {each.report_id: each for each in found.select_related("metric", "scenario", "machine")}
+    findings = Finding.objects.filter(report__in=reports, headline=True)
+    return {finding.report_id: finding for finding in findings.select_related("metric", "scenario", "machine")}
 
 
 def _head(report: Report, head: Finding | None) -> None:
@@ -324,4 +329,4 @@ def _mean(value: float | None) -> list[float]:
 def _words(report: Report) -> str:
     names = (report.culprit.sha[:40], report.given_title, report.culprit.title, report.title, report.subsystem)
     parts = (*names, report.metric, report.machine, report.scenario, report.author, report.remark, report.fix_title)
-    return " ".join(each[:300] for each in parts if each).lower()[:WORDS]
+    return " ".join(part[:300] for part in parts if part).lower()[:WORDS]

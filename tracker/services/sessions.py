@@ -1,4 +1,7 @@
-"""Sessions in the database: a sign-out, an operator or their age ends them. Who is signed out costs no query."""
+"""Sessions in the database, with whose they are: a sign-out, an operator or their age ends them.
+
+Who is signed out costs no query. SESSION_ENGINE names this module.
+"""
 
 from __future__ import annotations
 

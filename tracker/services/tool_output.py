@@ -1,4 +1,4 @@
-"""Storing files in the database: each once, in one piece, as received."""
+"""Storing files of tool output in the database: each once, in one piece, as received."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _attach(row: ToolOutput, owner: str, name: str, text: str, submitted_by: str
     row.name = _UNSAFE.sub(" ", name).strip()[:200] or "a file"
     row.text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     row.key = hashlib.sha256(f"{owner}\0{row.name}\0{row.text}".encode()).hexdigest()
-    if known := ToolOutput.objects.filter(key=row.key).first():
-        return known
+    if duplicate := ToolOutput.objects.filter(key=row.key).first():
+        return duplicate
     others = ToolOutput.objects.filter(report=row.report, kernel=row.kernel, result=None)
     if row.result is None and others.count() >= MOST_FILES:  # files of results have a limit of their own
         raise InvalidInput(f"{row.name[:80]}: there are already {MOST_FILES} files")

@@ -1,4 +1,4 @@
-"""Template filters and tags that format values for the pages."""
+"""Template filters that format values for the pages."""
 
 from __future__ import annotations
 

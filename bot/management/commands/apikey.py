@@ -43,7 +43,7 @@ class Command(BaseCommand):
                 self._revoke(**options)
 
     def _create(self, name: str, producer: str, user: str, days: int, scope: list[str] | None, **options: Any) -> None:
-        scopes = [Scope(each) for each in scope or ["results"]]
+        scopes = [Scope(value) for value in scope or ["results"]]
         person = User.objects.filter(username=user).first() if user else None
         if user and person is None:
             raise CommandError(f"no user is named {user!r}; the admin lists them")

@@ -1,4 +1,12 @@
-"""`demo`: the whole workflow on loopback, in var/demo: results in, mail out, replies in, git walked, triage table."""
+"""`demo`: the whole workflow on loopback, in var/demo, from results to the triage table.
+
+Results in, mail out, replies in, git walked, triage table: the real commands run on the story of bot/demo.py, one
+after the other, then the pages are served and input is processed as it comes. A runner tests patches over the
+network, as a lab's own would.
+
+Its commands get none of this installation's settings, which would override the demo's, and have it write to a real
+database and mail real people. Trust is open and nothing needs approval: no mail leaves this machine.
+"""
 
 from __future__ import annotations
 
@@ -147,9 +155,9 @@ class Demo:
         return {title: mail for mail in mails for title, sha in culprits.items() if f"commit: {sha} " in mail.text}
 
     def _answer(self, reports: dict[str, ParsedMail]) -> None:
-        for number, each in enumerate(story.ANSWERS, start=1):
-            self.inbox.add(story.answer(each, reports[each.culprit], datetime.now(UTC), number))
-            self.command.stdout.write(f"  {each.author.name} replies about {each.culprit}")
+        for number, reply in enumerate(story.ANSWERS, start=1):
+            self.inbox.add(story.answer(reply, reports[reply.culprit], datetime.now(UTC), number))
+            self.command.stdout.write(f"  {reply.author.name} replies about {reply.culprit}")
 
     def _own_environment(self) -> dict[str, str]:
         """Return the environment of the demo's commands: none of this installation's settings, which would override the

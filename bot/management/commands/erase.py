@@ -25,6 +25,6 @@ class Command(BaseCommand):
             raise CommandError(f"expected an address such as dana@dev.example, found {address!r}")
         if not yes:
             raise CommandError("this can't be undone: add --yes")
-        found = erase(address, timezone.now())
-        mails, accounts = counted(found.mails, "mail"), counted(found.accounts, "account")
+        erased = erase(address, timezone.now())
+        mails, accounts = counted(erased.mails, "mail"), counted(erased.accounts, "account")
         self.stdout.write(f"{address}: {mails} emptied, {accounts} closed; no mail is sent there any more")

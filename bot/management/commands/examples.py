@@ -1,4 +1,4 @@
-"""`examples check`: are the written examples of replies (fixtures/replies) well-formed, each of its own?"""
+"""`examples check`: whether the written examples (fixtures/replies) are well-formed, each of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Command(BaseCommand):
 
     def handle(self, *, folder: Path, **options: Any) -> None:
         try:
-            counts = Counter(each.effect for each in load(folder))
+            counts = Counter(example.effect for example in load(folder))
         except (OSError, ValueError) as error:
             raise CommandError(str(error)) from None
         if not counts:

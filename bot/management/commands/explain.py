@@ -1,4 +1,7 @@
-"""`explain [FILE…]`: print what the bot concludes from raw mail, as JSON Lines, one line per mail, in input order."""
+"""`explain [FILE…]`: print what the bot concludes from raw mail, as JSON Lines.
+
+One line per mail, in input order.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,8 @@ class Command(BaseCommand):
             sources = [source for file in files for source in open_sources(file)]
             mails = (mail.raw for source in sources for mail in source.mails("", source.goal()))
             settings = bot_identity() if tracked else identity_without_keys()
-            for each in explain(mails, settings, reports, rows=rows, why=why):
-                self.stdout.write(json.dumps(each, ensure_ascii=False))
+            for explanation in explain(mails, settings, reports, rows=rows, why=why):
+                self.stdout.write(json.dumps(explanation, ensure_ascii=False))
         except (Unreadable, OSError) as error:
             raise CommandError(str(error)) from None
 
@@ -46,12 +49,12 @@ def known_reports(path: Path) -> list[KnownReport]:
     try:
         return [
             KnownReport(
-                id=each["id"],
-                culprit=each.get("culprit") or "",
-                title=each.get("title") or "",
-                message_ids=(each["message_id"].strip("<> "),),
+                id=entry["id"],
+                culprit=entry.get("culprit") or "",
+                title=entry.get("title") or "",
+                message_ids=(entry["message_id"].strip("<> "),),
             )
-            for each in json.loads(path.read_text())
+            for entry in json.loads(path.read_text())
         ]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise CommandError(

@@ -1,5 +1,7 @@
-"""`export reports·findings·messages·events`: a table, one object per row (DESIGN section 5). `export fixes SHA`: the
-tags that a fix of a report takes. `export kcidb`: regressions as a submission to KCIDB."""
+"""`export reports·findings·messages·events`: a table, one object per row (DESIGN section 5).
+
+`export fixes SHA`: the tags that a fix of a report takes. `export kcidb`: regressions as a submission to KCIDB.
+"""
 
 from __future__ import annotations
 
@@ -48,35 +50,35 @@ def reports() -> Iterator[Row]:
 
 def findings() -> Iterator[Row]:
     rows = Finding.objects.select_related("report__culprit", "metric", "scenario", "machine").order_by("pk")
-    for each in rows.iterator(chunk_size=1000):
+    for finding in rows.iterator(chunk_size=1000):
         yield {
-            "report": each.report.culprit.sha,
-            **finding_json(each),
+            "report": finding.report.culprit.sha,
+            **finding_json(finding),
         }
 
 
 def messages() -> Iterator[Row]:
     rows = Message.objects.select_related("report__culprit").defer("own_text").order_by("pk")
-    for each in rows.iterator(chunk_size=1000):
+    for message in rows.iterator(chunk_size=1000):
         yield {
-            "message_id": each.message_id,
-            "report": each.report.culprit.sha,
-            "author": each.author_email,
-            "date": _time(each.sent_at),
-            "kind": each.kind,
-            "role": each.role,
+            "message_id": message.message_id,
+            "report": message.report.culprit.sha,
+            "author": message.author_email,
+            "date": _time(message.sent_at),
+            "kind": message.kind,
+            "role": message.role,
         }
 
 
 def events() -> Iterator[Row]:
-    for each in Event.objects.select_related("report__culprit").order_by("pk").iterator(chunk_size=1000):
+    for event in Event.objects.select_related("report__culprit").order_by("pk").iterator(chunk_size=1000):
         yield {
-            "report": each.report.culprit.sha,
-            "kind": each.kind,
-            "at": _time(each.occurred_at),
-            "evidence": each.message_id or each.commit or each.result or each.actor,
-            "by": each.role,
-            "key": each.key,
+            "report": event.report.culprit.sha,
+            "kind": event.kind,
+            "at": _time(event.occurred_at),
+            "evidence": event.message_id or event.commit or event.result or event.actor,
+            "by": event.role,
+            "key": event.key,
         }
 
 
@@ -98,8 +100,8 @@ def kcidb(origin: str, settings: BotSettings) -> dict[str, Any]:
         raise CommandError(f"--origin: expected a name of a-z, 0-9 and _; found {origin[:40]!r}")
     related = Finding.objects.select_related("metric", "scenario", "machine").order_by("pk")
     rows = Report.objects.select_related("culprit", "tree").prefetch_related(Prefetch("findings", queryset=related))
-    found = ((each, each.findings.all()) for each in rows.order_by("pk").iterator(chunk_size=500))
-    return kcidb_json(found, origin, lambda path: f"{settings.base_url}{path}")
+    pairs = ((report, report.findings.all()) for report in rows.order_by("pk").iterator(chunk_size=500))
+    return kcidb_json(pairs, origin, lambda path: f"{settings.base_url}{path}")
 
 
 class Command(BaseCommand):
@@ -121,10 +123,10 @@ class Command(BaseCommand):
             # The tags for the commit message of a fix (Documentation/process/submitting-patches.rst); CommandError
             # if no report or several have such a culprit
             settings = bot_identity()
-            found = list(Report.objects.filter(culprit__sha__startswith=sha.lower()).select_related("culprit")[:2])
-            if len(sha) < SHORTEST_SHA or len(found) != 1:
+            candidates = list(Report.objects.filter(culprit__sha__startswith=sha.lower()).select_related("culprit")[:2])
+            if len(sha) < SHORTEST_SHA or len(candidates) != 1:
                 raise CommandError(f"{sha}: expected {SHORTEST_SHA} digits or more of the culprit of one report")
-            report = found[0]
+            report = candidates[0]
             mails = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").order_by("occurred_at", "pk")
             own_id = mails.values_list("message_id", flat=True).first()
             ours = report.outgoing.filter(purpose=Purpose.REPORT).exists()

@@ -1,4 +1,7 @@
-"""`ingest PATH…`: read bisect results; print one line per input: new, duplicate, or refused with reason and place."""
+"""`ingest PATH…`: read results, and print one line per input.
+
+Each is new, a duplicate, or refused with reason and place.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""`outbox list·show·approve·send·hold·go·cancel`: manage outgoing mail."""
+"""`outbox list·show·approve·send·hold·go·cancel`: manage outgoing mail.
+
+`hold` without ids stops all sending at once, and `go` resumes it; `send` with ids also resends failed or in-doubt
+mails. Whoever runs the command is recorded with the reason. Before mails are approved or sent, waiting mail that
+newer events have made outdated is recomposed or cancelled; a mail that the person can't have seen as it is now is not
+approved.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +49,9 @@ class Command(BaseCommand):
         show.add_argument("id")
         show.add_argument("--raw", action="store_true", help="print the raw mail")
         for action, what in (("approve", "approve mails for sending"), ("cancel", "cancel mails: never send them")):
-            each = subparsers.add_parser(action, help=what)
-            each.add_argument("ids", nargs="+", metavar="id", help="a mail's number, or all")
-            each.add_argument("--reason", default="", help="the reason, for the record")
+            subparser = subparsers.add_parser(action, help=what)
+            subparser.add_argument("ids", nargs="+", metavar="id", help="a mail's number, or all")
+            subparser.add_argument("--reason", default="", help="the reason, for the record")
         hold = subparsers.add_parser("hold", help="hold mails; without ids: stop all sending at once")
         hold.add_argument("ids", nargs="*", metavar="id", help="a mail's number, or all")
         hold.add_argument("--reason", default="", help="the reason, for the record")
@@ -82,9 +88,9 @@ class Command(BaseCommand):
             self.stdout.write(f"\n{row.state}: {row.reason}")
         if record := list(row.transitions.all()):
             self.stdout.write("\nHistory:")
-        for each in record:
-            reason = f": {each.words}" if each.words else ""
-            self.stdout.write(f"{each.at:%Y-%m-%d %H:%M:%S}  {each.became:9}  by {each.by}{reason}")
+        for transition in record:
+            reason = f": {transition.words}" if transition.words else ""
+            self.stdout.write(f"{transition.at:%Y-%m-%d %H:%M:%S}  {transition.became:9}  by {transition.by}{reason}")
         if row.people:
             self.stdout.write("\nRecipients:")
         for email, name, header, why in row.people:
@@ -143,10 +149,10 @@ class Command(BaseCommand):
         ids, within = options["ids"], mail_transitions.ACTIONS[action][1]
         if ids == ["all"]:
             ids = [str(pk) for pk in OutgoingMail.objects.filter(state__in=within).values_list("pk", flat=True)]
-        stuck = [each for each in ids if not self._transition(each, action, options["reason"], seen or {})]
+        stuck = [number for number in ids if not self._transition(number, action, options["reason"], seen or {})]
         done = len(ids) - len(stuck)
         self.stdout.write(f"{action}: {counted(done, 'mail')}")
-        if new := [each for each in stuck if self._is_recomposed(each, seen or {})]:
+        if new := [number for number in stuck if self._is_recomposed(number, seen or {})]:
             raise CommandError(f"{', '.join(new)}: recomposed, since more is known now: `outbox show`, then approve")
         if stuck:
             raise CommandError(f"{', '.join(stuck)}: can't {action}: must be {' or '.join(sorted(within))}")

@@ -35,5 +35,5 @@ class Command(BaseCommand):
         if invalid := next((name for name in AGES if not 0 <= options[name] <= MOST), ""):
             raise CommandError(f"--{invalid}: expected 0 to {MOST:,} days, found {options[invalid]}")
         keep = Retention(**{name: timedelta(days=options[name]) for name in AGES})
-        for each in prune(settings.PERFWORK_DROP, timezone.now(), keep, dry_run=dry_run):
-            self.stdout.write(f"{each.number:8,}  {each.what}")
+        for pruned in prune(settings.PERFWORK_DROP, timezone.now(), keep, dry_run=dry_run):
+            self.stdout.write(f"{pruned.number:8,}  {pruned.what}")

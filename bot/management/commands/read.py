@@ -1,4 +1,9 @@
-"""`read PATH…`: read mail. Robots' report mails become reports; replies become messages and events."""
+"""`read PATH…`: read mail. Robots' report mails become reports; replies become messages and events.
+
+Sources are read one after the other, or with `--jobs` in forked processes that leases keep apart. Afterwards the
+archives are searched again for mail about reports that another archive has brought in. Exit codes are those of
+sysexits.h, so that a mail server retries after a temporary failure.
+"""
 
 from __future__ import annotations
 
@@ -61,9 +66,11 @@ class Command(BaseCommand):
                 self._try(partial(refresh, Path(path)))
             sources += self._try(partial(open_sources, path), os.EX_NOINPUT) or []
         sources += [
-            each for each in (self._try(partial(thread_source, settings.PERFWORK_LORE, t)) for t in threads) if each
+            candidate
+            for candidate in (self._try(partial(thread_source, settings.PERFWORK_LORE, t)) for t in threads)
+            if candidate
         ]
-        exclusive = [each for each in sources if each.exclusive] if options["jobs"] > 1 else []
+        exclusive = [candidate for candidate in sources if candidate.exclusive] if options["jobs"] > 1 else []
         for source in sources:
             if source not in exclusive:
                 self._try(partial(self._read, source))
@@ -98,15 +105,15 @@ class Command(BaseCommand):
     def _search_again(self, sources: list[Source]) -> None:
         """Search each archive for what was filed from the ones after it, until nothing more is found."""
         self.again = False
-        found = True
-        while found:
-            found = False
+        has_more = True
+        while has_more:
+            has_more = False
             for source in sources:
                 archive = Archive.objects.filter(path=source.name).first()
                 if archive and has_names_to_search(source, archive):
                     tally = self._try(partial(read_source, source, bot_identity(), timezone.now()))
                     if tally and tally.kept:
-                        found = True
+                        has_more = True
                         self.stdout.write(summary(source, tally))
 
     def _in_parallel(self, sources: list[Source], jobs: int) -> None:
@@ -117,7 +124,9 @@ class Command(BaseCommand):
         busy = [source for source in sources if self.again or self._try(partial(self._has_news, source))]
         connections.close_all()
         with ProcessPoolExecutor(max(1, min(jobs, len(busy))), get_context("fork")) as pool:
-            for source, done in [(each, pool.submit(_read_alone, each, again=self.again)) for each in busy]:
+            for source, done in [
+                (busy_source, pool.submit(_read_alone, busy_source, again=self.again)) for busy_source in busy
+            ]:
                 tally = self._try(done.result)
                 if tally is not None:
                     self.stdout.write(summary(source, tally))

@@ -1,4 +1,4 @@
-"""`replay`: process stored mail again with today's code."""
+"""`replay`: process stored mail again with today's code; with `--all`, results and tool output too."""
 
 from __future__ import annotations
 

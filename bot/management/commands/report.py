@@ -1,4 +1,4 @@
-"""`report RELEASE`: print the release report."""
+"""`report RELEASE`: print the release report, or put it into the outbox for approval."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Command(BaseCommand):
 
     def handle(self, *, release: str, format: str, hold: bool, **options: Any) -> None:
         require_folded()
-        found = Release.objects.filter(version=release).first()
-        if found is None:
+        row = Release.objects.filter(version=release).first()
+        if row is None:
             raise CommandError(f"unknown release {json.dumps(release)}; `track` adds releases from git")
-        content = document(found, settings.PERFWORK_LAB, timezone.now())
+        content = document(row, settings.PERFWORK_LAB, timezone.now())
         if hold:
             config = bulletin_config()
             self.stdout.write(hold_bulletin(digest.of_release(release, content, config), config))

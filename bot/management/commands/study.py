@@ -1,4 +1,4 @@
-"""`study [SLUG]`: print a study as text or Markdown; `--of` creates it."""
+"""`study [SLUG]`: print a study as text or Markdown, or put it into the outbox; `--of` creates it."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Command(BaseCommand):
 
     def handle(self, *, slug: str | None, of: list[str] | None, **options: Any) -> None:
         if slug is None:
-            for each in Study.objects.all():
-                self.stdout.write(f"{each.slug}: {each.title}")
+            for row in Study.objects.all():
+                self.stdout.write(f"{row.slug}: {row.title}")
             return
         if of:
             try:

@@ -1,4 +1,4 @@
-"""`evidence FILE…`: attach profiles, counters and other tool output to a report or to a kernel."""
+"""`tool_output FILE…`: attach profiles, counters and other tool output to a report or to a kernel."""
 
 from __future__ import annotations
 

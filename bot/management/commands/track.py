@@ -28,9 +28,9 @@ class Command(BaseCommand):
         parser.add_argument("--again", action="store_true", help="start over from the oldest tracked commit")
 
     def handle(self, *, names: list[str], no_fetch: bool, again: bool, **options: Any) -> None:
-        known = ", ".join(settings.PERFWORK_TREES) or "not set"
+        choices = ", ".join(settings.PERFWORK_TREES) or "not set"
         if unknown := [name for name in names if name not in settings.PERFWORK_TREES]:
-            raise CommandError(f"{', '.join(unknown)}: not in PERFWORK_TREES ({known})")
+            raise CommandError(f"{', '.join(unknown)}: not in PERFWORK_TREES ({choices})")
         trees = store_trees(configured_trees(names))
         if not trees:
             raise CommandError(

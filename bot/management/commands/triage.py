@@ -40,12 +40,12 @@ class Command(BaseCommand):
 
     def _release(self, version: str | None) -> Release:
         if version:
-            found = Release.objects.filter(version=version).first()
-            if not found:
+            release = Release.objects.filter(version=version).first()
+            if not release:
                 raise CommandError(
                     f"{version}: unknown release; the front page lists known ones, and `track` adds tagged ones"
                 )
-            return found
+            return release
         for line in lines():
             if line.regressions or line.improvements:
                 return line.release

@@ -1,4 +1,4 @@
-"""`up`: run web, worker and scheduler with one command."""
+"""`up`: run web, worker and scheduler with one command, and restart what dies."""
 
 from __future__ import annotations
 
@@ -52,30 +52,30 @@ class Command(BaseCommand):
             for path in (settings.VAR / "metrics").glob("*.db"):
                 path.unlink(missing_ok=True)
         settings.PERFWORK_DROP.mkdir(parents=True, exist_ok=True)
-        found = commands(bind, workers, only, queues)
-        pages = f"pages at http://{bind}/" if "web" in found else f"{', '.join(found)}"
+        processes = commands(bind, workers, only, queues)
+        pages = f"pages at http://{bind}/" if "web" in processes else f"{', '.join(processes)}"
         self.stdout.write(f"{pages} · results from {settings.PERFWORK_DROP} · Ctrl-C stops all")
         self.stdout.flush()
-        Supervisor(found).run()
+        Supervisor(processes).run()
 
 
 def commands(bind: str, workers: int, only: Sequence[str] = ROLES, queues: Sequence[str] = ()) -> dict[str, list[str]]:
     """Return the commands of the processes, by name. Mail has workers of its own: it never waits for a fetch."""
-    found: dict[str, list[str]] = {}
+    processes: dict[str, list[str]] = {}
     if "web" in only:
         web = [sys.executable, "-m", "bot.web.server", bind]
-        found |= {"web": web, "web-2": web}  # on the same address: one is there while the other starts again
+        processes |= {"web": web, "web-2": web}  # on the same address: one is there while the other starts again
     if "worker" in only and queues:
-        found["worker"] = _worker("+".join(queues), queues, workers)
+        processes["worker"] = _worker("+".join(queues), queues, workers)
     elif "worker" in only:
         others = [queue for queue in QUEUES if queue not in QUICK]
-        found["worker"] = _worker("mail", QUICK, workers)
-        found["fetcher"] = _worker("archives", others, workers + EXTRA_FETCHERS)
+        processes["worker"] = _worker("mail", QUICK, workers)
+        processes["fetcher"] = _worker("archives", others, workers + EXTRA_FETCHERS)
     if "beat" in only:
         schedule = str(settings.VAR / "beat-schedule")
         beat = ["beat", "--loglevel", settings.LOG_LEVEL, "--pidfile=", "--schedule", schedule]
-        found["scheduler"] = [*_CELERY, *beat]
-    return found
+        processes["scheduler"] = [*_CELERY, *beat]
+    return processes
 
 
 _CELERY = (sys.executable, "-m", "celery", "-A", "bot", "--quiet")
@@ -94,11 +94,11 @@ def _queues(text: str) -> Sequence[str]:
     return _some_of(QUEUES, text)
 
 
-def _some_of(known: Sequence[str], text: str) -> Sequence[str]:
+def _some_of(choices: Sequence[str], text: str) -> Sequence[str]:
     """Return comma-separated names. Raises ArgumentTypeError for an unknown one."""
     names = [name.strip() for name in text.split(",")]
-    if unknown := [name for name in names if name not in known]:
-        raise ArgumentTypeError(f"expected some of {', '.join(known)}, separated by commas; found {unknown[0]!r}")
+    if unknown := [name for name in names if name not in choices]:
+        raise ArgumentTypeError(f"expected some of {', '.join(choices)}, separated by commas; found {unknown[0]!r}")
     return names
 
 

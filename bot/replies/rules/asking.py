@@ -1,11 +1,16 @@
-"""Engagement: someone promises to look, reproduces, explains, guesses, or proposes an approach; little follows."""
+"""Rules: requests to the reporter, and signs that somebody takes part.
+
+A request asks the reporter to run something, to provide data, or to explain. A mere question is tried after the
+dispute rules: in a mail that disputes the report it is part of the dispute. Somebody takes part who promises to look,
+reproduces, explains, guesses, or proposes an approach; little follows from that, and most of it is only shown.
+"""
 
 from __future__ import annotations
 
 from bot.replies.rules.notation import CONDITIONAL, NEGATED, REPORTED, By, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 
-# --- Requests to the reporter: to run something, to provide data, to explain ---
+# --- Requests ---
 
 _MEANS = Unless(
     "asks what someone means or wants",
@@ -106,7 +111,7 @@ ASKS_LATER = (
 )
 
 
-# --- Engagement: someone promises to look, reproduces, explains, guesses, or proposes an approach; little follows ---
+# --- Taking part ---
 
 RULES = (
     Rule(

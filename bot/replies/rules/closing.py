@@ -1,12 +1,16 @@
-"""The report is disputed. Most claims of noise turned out to be real regressions, so this is only ever suggested."""
+"""Rules: the report is disputed, its culprit is dropped, or the change is expected.
+
+Most claims of noise turned out to be real regressions, so a dispute is only ever suggested. A drop or revert of the
+culprit acts by itself if the writer has done it or decided to; a plan or somebody's wish for it is suggested. That a
+change is expected is only suggested as well: a developer's plain English never closes a report alone (DESIGN rule 4).
+"""
 
 from __future__ import annotations
 
 from bot.replies.rules.notation import CONDITIONAL, HEDGED, NEGATED, REPORTED, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 
-# --- The report is disputed. Most claims of noise turned out to be real regressions, so this is only ever suggested
-# ---
+# --- Disputes ---
 
 _DENIED = Unless("denies the doubt", words("<not>|no … doubt|noise|noisy|false", "false sharing"))
 
@@ -110,7 +114,7 @@ LATER = (
 )
 
 
-# --- The culprit is dropped or reverted, or someone asks for it ---
+# --- Drops and reverts ---
 
 DROPS_RULES = (
     Rule(
@@ -183,7 +187,7 @@ DROPS_RULES = (
 )
 
 
-# --- The change is accepted as expected. A developer's plain English never closes a report alone (DESIGN rule 4) ---
+# --- Expected changes ---
 
 _EXPECTED_DENIED = Unless(
     "negates it", words("<not> … expected|intended|intentional|acceptable|by_design|within|known")

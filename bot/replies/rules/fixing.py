@@ -1,11 +1,17 @@
-"""Fixes elsewhere: posted, queued, or named by title or sha."""
+"""Rules: a fix elsewhere, work on a fix, and replies to a reported improvement.
+
+A fix elsewhere is posted, queued, or named by title or sha; what is said of one is a suggestion. An unconditional
+promise of a fix acts by itself. A fix that is considered, tried, or offered under a condition is suggested, and tried
+only after the requests and the disputes, which are clearer. An improvement is accepted or explained, or is seen as
+the sign of a bug.
+"""
 
 from __future__ import annotations
 
 from bot.replies.rules.notation import CONDITIONAL, NEGATED, REPORTED, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 
-# --- Fixes elsewhere: posted, queued, or named by title or sha ---
+# --- Fixes elsewhere ---
 
 _NOT = Unless("has a negation", words("<not>"))
 
@@ -112,7 +118,7 @@ RULES = (
 )
 
 
-# --- Someone is working on a fix, or promises one ---
+# --- Work on a fix ---
 
 _ELSE = Unless("leaves it to others", words("or_i will|can|could", "someone|somebody else"))
 
@@ -182,7 +188,7 @@ LATER: tuple[Rule, ...] = (
 )
 
 
-# --- Replies to a reported improvement ---
+# --- Improvements ---
 
 IMPROVEMENTS_RULES = (
     Rule(

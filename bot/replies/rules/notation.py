@@ -1,4 +1,14 @@
-"""Word lists that the phrases of the rules share. An entry between slashes is a regular expression."""
+"""The notation of the rules: phrases and their word lists, intents, rules, effects.
+
+A rule says which phrases in a sentence mean which intent, and what effect that has. Its `unless` rules out a cue: by
+a negation, a condition, a hedge, or reported speech. An effect is what a mail does to one report, by which rule, and
+on what evidence.
+
+Phrases are compiled to regular expressions. `a|b` is one of these words (`_` is a space within one), `word*` has any
+ending, `word?` is optional, `…` stands for up to three words in between, `……` for up to eight, `<name>` for any entry
+of that list in VOCABULARY, `^` for the start of the sentence and `$` for its end. What is between slashes is a
+regular expression. Case is ignored; a comma, a bracket or a quotation mark may stand between two words.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +21,7 @@ from functools import cache
 from bot.replies.sentences import Sentence
 from tracker.domain.events import EventKind, Role
 
-# --- Word lists that the phrases of the rules share. An entry between slashes is a regular expression ---
+# --- Word lists ---
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -201,10 +211,7 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
 }
 
 
-# --- Phrases: the readable notation of what the rules look for, compiled to regular expressions ---
-# `a|b` one of these words (`_` is a space within one) · `word*` any ending · `word?` optional ·
-# `…` up to three words in between, `……` up to eight · `<name>` any of that list in vocabulary.py · `^` start of the
-# sentence, `$` end. Case is ignored; a comma, a bracket or a quotation mark may stand between two words.
+# --- Phrases ---
 
 _BETWEEN = r"[,;:\"'()\]]{0,2} [\"'(\[]{0,2}"
 _UNIT = r"(?:<[^<>]+>|/(?:\\.|[^/\\])+/|[^\s|<>/?]+)"
@@ -217,7 +224,7 @@ def expression(phrases: Iterable[str]) -> str:
 
     Gaps are bounded, so that matching takes time linear in the text.
     """
-    return "|".join(f"(?:{_pattern(each)})" for each in phrases)
+    return "|".join(f"(?:{_pattern(phrase)})" for phrase in phrases)
 
 
 def _pattern(phrase: str) -> str:
@@ -243,13 +250,13 @@ def _pattern(phrase: str) -> str:
 
 
 def _word(token: str) -> str:
-    alternatives = [each for unit in re.findall(_UNIT, token) for each in _unit(unit)]
+    alternatives = [alternative for unit in re.findall(_UNIT, token) for alternative in _unit(unit)]
     return f"(?:{'|'.join(alternatives)})"
 
 
 def _unit(unit: str) -> list[str]:
     if unit[0] == "<":
-        return [_alternative(each) for each in VOCABULARY[unit[1:-1]]]
+        return [_alternative(word) for word in VOCABULARY[unit[1:-1]]]
     return [_alternative(unit)]
 
 
@@ -260,7 +267,7 @@ def _alternative(text: str) -> str:
     return " ".join(re.escape(word).replace(r"\*", r"\w*") for word in re.split(r"[ _]", text))
 
 
-# --- Intents: the names of what a sentence in a reply can mean ---
+# --- Intents ---
 
 
 class Intent(StrEnum):
@@ -312,7 +319,7 @@ class Intent(StrEnum):
     THANKS = "thanks"
 
 
-# --- A rule: which phrases in a sentence mean which intent, and what effect that has ---
+# --- Rules ---
 
 
 class By(StrEnum):
@@ -409,7 +416,7 @@ class Rule:
         return any(not any(trap.rules_out(sentence.text, cue) for trap in self.unless) for cue in cues)
 
 
-# --- What rules out a cue: a negation, a condition, a hedge, or reported speech ---
+# --- What rules out a cue ---
 
 NEGATED = Unless("has a negation in the same clause", words("<not>"), near=True)
 CONDITIONAL = Unless("has a condition", words("if|unless|whether|assuming|in_case|provided_that"))
@@ -430,7 +437,7 @@ REPORTED = Unless(
 )
 
 
-# --- An effect: what a mail does to one report, by which rule, and on what evidence ---
+# --- Effects ---
 
 
 class Relation(StrEnum):
@@ -505,7 +512,7 @@ def kind_of(name: str) -> EventKind:
     """Return the event of an effect, by the taxonomy's name; an improvement is accepted by a response."""
     if name == "improvement_ack":
         return EventKind.RESPONDED
-    return next(kind for kind, each in _NAMES.items() if kind and each == name)
+    return next(kind for kind, label in _NAMES.items() if kind and label == name)
 
 
 def name_of(effect: Effect) -> str:

@@ -1,4 +1,9 @@
-"""Replies by the lab's own people: what they measured, could not test, or retract."""
+"""Rules for replies by the lab's own people: what they measured, could not test, or retract.
+
+A measured outcome is about the latest candidate; what they say of mainline or another machine says nothing about it.
+A confirmation with a caveat in its sentence is only a suggestion. UNMEASURED is tried only if the mail shows no
+measurement and promises none; the rules in LATER have no effect of their own.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,9 @@
 
 The CSV has one line `sha,metric,value` per sample, in any order, below that header. Lines above the header that begin
 with `#` give the rest, each as `# name: value`: suite, machine, cpus, tree, branch, url, author, date, producer, id;
-any other name is a parameter of the test.
+any other name is a parameter of the test. The first metric of the file was bisected and is the headline. The parent
+is the last good commit that has samples; across merges it need not be the culprit's parent, so a git tree or an
+operator decides.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ def is_log(text: str) -> bool:
 def is_samples(text: str) -> bool:
     """Whether a text is a CSV of samples: its first line without a `#` is the header."""
     lines = (line for line in text[:20_000].splitlines() if line.strip() and not line.startswith("#"))
-    return tuple(each.strip() for each in next(lines, "").split(",")) == HEAD
+    return tuple(cell.strip() for cell in next(lines, "").split(",")) == HEAD
 
 
 def parse(data: Any, where: str) -> Result:
@@ -73,7 +75,7 @@ def parse(data: Any, where: str) -> Result:
         good=CommitInfo(log.good[0].sha, log.good[0].title),
         bad=CommitInfo(log.bad[0].sha, log.bad[0].title),
         culprit=_culprit(culprit, samples.header, where) if culprit else None,
-        parent=CommitInfo(old, next(each.title for each in log.good if each.sha == old)),
+        parent=CommitInfo(old, next(commit.title for commit in log.good if commit.sha == old)),
         patch_message_id="",
         runs=(TestRun(suite, samples.params, _machine(samples.header, where), _with_headline(measured)),),
         payload=payload,
@@ -108,15 +110,15 @@ def _read_log(text: str, where: str) -> _Log:
     bad_terms, good_terms = {"bad", "new"}, {"good", "old"}
     for term, term_used in _terms(next((line for line in lines if line.startswith("git bisect start")), "")):
         (bad_terms if term in ("new", "bad") else good_terms).add(term_used)
-    marks = [(found[1], _Commit(found[2], found[3][:1000])) for line in lines if (found := _MARK.match(line))]
+    marks = [(match[1], _Commit(match[2], match[3][:1000])) for line in lines if (match := _MARK.match(line))]
     good = tuple(commit for term_used, commit in marks if term_used in good_terms)
     bad = tuple(commit for term_used, commit in marks if term_used in bad_terms)
     if not good or not bad:
         kind = "good" if not good else "bad"
         raise RejectedInput(where, f"expected a commit marked {kind} (`# {kind}: [sha] title`), found none")
-    firsts = [found for line in lines if (found := _FIRST.match(line))]
-    certain = [each for each in firsts if not each[1]]
-    first = dict.fromkeys(_Commit(each[3], each[4][:1000]) for each in certain[-1:] or firsts)
+    firsts = [match for line in lines if (match := _FIRST.match(line))]
+    certain = [candidate for candidate in firsts if not candidate[1]]
+    first = dict.fromkeys(_Commit(candidate[3], candidate[4][:1000]) for candidate in certain[-1:] or firsts)
     return _Log(good, bad, tuple(first), tuple(commit for _, commit in marks))
 
 
@@ -157,7 +159,7 @@ def _read_samples(text: str, where: str) -> _Samples:
                 name, _, value = line.lstrip("# ").partition(":")
                 header[name.strip()[:200]] = value.strip()[:1000]
                 continue
-            if tuple(each.strip() for each in line.split(",")) != HEAD:
+            if tuple(cell.strip() for cell in line.split(",")) != HEAD:
                 raise RejectedInput(
                     f"{where}, line {number}", f"expected the header {','.join(HEAD)}, found {line[:60]!r}"
                 )
@@ -173,7 +175,7 @@ def _read_samples(text: str, where: str) -> _Samples:
 
 def _row(line: str, where: str) -> tuple[str, str, float]:
     try:
-        row = [each.strip() for each in next(csv.reader([line]))]
+        row = [cell.strip() for cell in next(csv.reader([line]))]
     except csv.Error as error:
         raise RejectedInput(where, f"invalid CSV: {error}") from None
     if len(row) != 3 or not re.fullmatch(r"[0-9a-f]{7,40}", row[0]) or not row[1] or len(row[1]) > 500:
@@ -186,10 +188,10 @@ def _row(line: str, where: str) -> tuple[str, str, float]:
 
 def _by_commit(samples: _Samples, log: _Log, where: str) -> dict[str, Mapping[str, list[float]]]:
     """Return the samples by full sha; the CSV may abbreviate. Samples of commits not in the log are ignored."""
-    known = sorted({each.sha for each in (*log.good, *log.bad, *log.first, *log.other)})
+    shas = sorted({commit.sha for commit in (*log.good, *log.bad, *log.first, *log.other)})
     values: dict[str, Mapping[str, list[float]]] = {}
     for sha, metrics in samples.values.items():
-        matches = known[bisect_left(known, sha) : bisect_left(known, sha + "g")]
+        matches = shas[bisect_left(shas, sha) : bisect_left(shas, sha + "g")]
         if not matches:
             continue
         if len(matches) > 1:
@@ -207,12 +209,12 @@ def _sides(log: _Log, values: Mapping[str, object], where: str) -> tuple[str, st
     parent. Across merges it need not be; a git tree or an operator then decides.
     """
     culprits = log.first or log.bad[-1:]
-    new = next((each.sha for each in culprits if each.sha in values), None)
+    new = next((culprit.sha for culprit in culprits if culprit.sha in values), None)
     if new is None:
         raise RejectedInput(
             where, f"expected samples of {culprits[0].sha[:12]}, the first bad commit of the log; found none"
         )
-    old = next((each.sha for each in reversed(log.good) if each.sha in values), None)
+    old = next((commit.sha for commit in reversed(log.good) if commit.sha in values), None)
     if old is None:
         raise RejectedInput(where, "expected samples of a commit that was marked good, found none")
     if old == new:
@@ -225,7 +227,7 @@ def _sides(log: _Log, values: Mapping[str, object], where: str) -> tuple[str, st
 
 def _with_headline(measured: Sequence[MeasurementData]) -> tuple[MeasurementData, ...]:
     """Make the first metric of the file, which was bisected, the headline."""
-    return (replace(measured[0], role="headline"), *(replace(each, role="kpi") for each in measured[1:]))
+    return (replace(measured[0], role="headline"), *(replace(measurement, role="kpi") for measurement in measured[1:]))
 
 
 def _culprit(commit: _Commit, header: Mapping[str, str], where: str) -> CommitInfo:

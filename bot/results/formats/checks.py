@@ -1,4 +1,10 @@
-"""Limits for results of every format: lengths of names, single-line text and sample counts. Pure."""
+"""Checks that result formats share: JSON schemas, samples, limits. Pure.
+
+A value is validated against our own JSON schemas (schemas/), with the location of each fault; `canonical` gives the
+same text for the same JSON value. Adapters share the checks of numbers, the summaries of samples, and the choice of
+KPIs and headline where an input names no roles. The limits hold for results of every format: lengths of names,
+single-line text, and sample counts.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +25,7 @@ from bot.results.values import CommitInfo, KernelResult, MeasurementData, Reject
 from tracker.domain.metrics import direction_of
 from tracker.domain.statistics import SampleSummary, change_pct, summarise
 
-# --- Validation against our own JSON schemas, with the location of each fault; canonical JSON. Pure ---
+# --- Schemas and canonical JSON ---
 
 MAX_FAULTS = 100  # reported per result
 _FOLDER = Path(__file__).parent / "schemas"
@@ -77,7 +83,7 @@ def canonical(value: Any) -> str:
         raise RejectedInput("", "nested too deeply") from None
 
 
-# --- Samples, as shared by the adapters: number checks, summaries, and the choice of the headline. Pure ---
+# --- Samples and roles ---
 
 MAX_SAMPLES = 100_000  # per side
 _NUMBERS = frozenset({int, float})  # bool is neither
@@ -101,7 +107,7 @@ def summary(samples: Sequence[Any], where: str) -> tuple[SampleSummary, tuple[fl
 def all_numbers(values: Sequence[Any], where: str) -> None:
     """Raise RejectedInput if a value is neither an int nor a float."""
     if not _NUMBERS.issuperset(map(type, values)):
-        odd = next(each for each in values if type(each) not in _NUMBERS)
+        odd = next(value for value in values if type(value) not in _NUMBERS)
         raise RejectedInput(where, f"expected numbers only, found {str(odd)[:40]!r} among them")
 
 
@@ -125,28 +131,30 @@ def with_roles(measured: Sequence[MeasurementData], suite: str) -> tuple[Measure
     The headline is the metric that moved most, preferably one that is not a counter of time(1), whose direction is
     known and whose sides don't overlap. Of more than 100 monitors, the 200 that moved most are kept.
     """
-    own = [each for each in measured if each.metric.startswith(f"{suite}.")]
-    kept = [each for each in measured if not each.metric.startswith(f"{suite}.")] if own else []
+    own = [measurement for measurement in measured if measurement.metric.startswith(f"{suite}.")]
+    kept = [measurement for measurement in measured if not measurement.metric.startswith(f"{suite}.")] if own else []
     own = own or list(measured)
-    headline = max(own, key=lambda each: _headline_rank(each, suite))
+    headline = max(own, key=lambda measurement: _headline_rank(measurement, suite))
     if len(kept) > _MONITORS:
-        kept = sorted((each for each in kept if _moved(each)), key=_distance, reverse=True)[: 2 * _MONITORS]
-    kpis = (replace(each, role="kpi") for each in own if each is not headline)
+        kept = sorted((measurement for measurement in kept if _moved(measurement)), key=_distance, reverse=True)[
+            : 2 * _MONITORS
+        ]
+    kpis = (replace(measurement, role="kpi") for measurement in own if measurement is not headline)
     return (replace(headline, role="headline"), *kpis, *kept)
 
 
-def _headline_rank(each: MeasurementData, suite: str) -> tuple[bool, bool, bool, float]:
-    known = direction_of(each.metric, suite) != "unknown"
-    return (".time." not in each.metric, known, _moved(each), _distance(each))
+def _headline_rank(measurement: MeasurementData, suite: str) -> tuple[bool, bool, bool, float]:
+    is_known = direction_of(measurement.metric, suite) != "unknown"
+    return (".time." not in measurement.metric, is_known, _moved(measurement), _distance(measurement))
 
 
-def _moved(each: MeasurementData) -> bool:
-    old, new = each.old_samples, each.new_samples
+def _moved(measurement: MeasurementData) -> bool:
+    old, new = measurement.old_samples, measurement.new_samples
     return max(min(old), min(new)) > min(max(old), max(new))
 
 
-def _distance(each: MeasurementData) -> float:
-    return abs(change_pct(each.old.mean, each.new.mean) or 0.0)
+def _distance(measurement: MeasurementData) -> float:
+    return abs(change_pct(measurement.old.mean, measurement.new.mean) or 0.0)
 
 
 def finite_number(text: str) -> float:
@@ -157,7 +165,7 @@ def finite_number(text: str) -> float:
     return number
 
 
-# --- Limits for results of every format: lengths of names, single-line text and sample counts. Pure ---
+# --- Limits ---
 
 NAME = 500  # characters of a name or an id
 TEXT = 2000  # characters of text that is only displayed
@@ -177,18 +185,18 @@ def checked(result: Result, where: str) -> Result:
     if result.culprit and result.parent and result.culprit.sha == result.parent.sha:
         raise RejectedInput(where, f"expected two commits, found {result.culprit.sha[:12]} as both parent and culprit")
     for run in result.runs:
-        for each in run.measurements:
-            if not 0 < max(each.old.n, each.new.n) <= RUNS:
-                raise RejectedInput(where, f"expected at most {RUNS:,} runs of {each.metric[:80]}, found more")
+        for measurement in run.measurements:
+            if not 0 < max(measurement.old.n, measurement.new.n) <= RUNS:
+                raise RejectedInput(where, f"expected at most {RUNS:,} runs of {measurement.metric[:80]}, found more")
     return result
 
 
 def checked_release(result: KernelResult, where: str) -> KernelResult:
     """Do the same for a release result."""
     _check_texts(result.payload, _names_of_release(result), where)
-    for each in (each for test in result.tests for each in test.measured):
-        if not 0 < each.side.n <= RUNS:
-            raise RejectedInput(where, f"expected at most {RUNS:,} runs of {each.metric[:80]}, found more")
+    for measurement in (entry for test in result.tests for entry in test.measured):
+        if not 0 < measurement.side.n <= RUNS:
+            raise RejectedInput(where, f"expected at most {RUNS:,} runs of {measurement.metric[:80]}, found more")
     return result
 
 
@@ -212,7 +220,7 @@ def _can_be_stored(payload: str) -> bool:
 
 
 def _commits(result: Result) -> Iterator[CommitInfo]:
-    return (each for each in (result.good, result.bad, result.culprit, result.parent) if each)
+    return (commit for commit in (result.good, result.bad, result.culprit, result.parent) if commit)
 
 
 def _names(result: Result) -> Iterator[tuple[str, str, int]]:
@@ -228,16 +236,16 @@ def _names(result: Result) -> Iterator[tuple[str, str, int]]:
         yield from (("author email", commit.author_email, NAME), ("author name", commit.author_name, NAME))
     for run in result.runs:
         yield from (("suite", run.suite, NAME), ("machine", run.machine.id, NAME))
-        for each in run.measurements:
-            yield from (("metric", each.metric, NAME), ("unit", each.unit, NAME))
+        for measurement in run.measurements:
+            yield from (("metric", measurement.metric, NAME), ("unit", measurement.unit, NAME))
 
 
 def _names_of_release(result: KernelResult) -> Iterator[tuple[str, str, int]]:
     yield from (("producer", result.producer, NAME), ("id", result.id, NAME))
     yield from (("kernel", result.kernel.name, NAME), ("variant", result.kernel.variant, NAME))
     yield ("description", result.kernel.describe, TEXT)
-    yield from (("evidence name", each.name, NAME) for each in result.evidence)
+    yield from (("evidence name", output.name, NAME) for output in result.evidence)
     for test in result.tests:
         yield from (("suite", test.suite, NAME), ("machine", test.machine.id, NAME))
-        for each in test.measured:
-            yield from (("metric", each.metric, NAME), ("unit", each.unit, NAME))
+        for measurement in test.measured:
+            yield from (("metric", measurement.metric, NAME), ("unit", measurement.unit, NAME))

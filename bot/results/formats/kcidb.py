@@ -2,7 +2,7 @@
 
 KernelCI's schema has checkouts, builds and tests, but no bisections: two commits with the same tests in one report,
 with a `number` each, are taken as parent and culprit. Which is which follows from their `git describe` names, else
-from the checkout times; else an operator decides.
+from the checkout times; else an operator decides. A report may hold several pairs; each becomes a result of its own.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def _pairs(value: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     """Yield the parts of a report that compare two commits; each part is stored as a payload."""
     tables = {name: _by_id(value, name, where) for name in ("checkouts", "builds", "tests")}
     # A patchset on top of a commit is not a commit that can be reported.
-    with_commit = {name: each for name, each in tables["checkouts"].items() if "git_commit_hash" in each}
-    checkouts = {name: each for name, each in with_commit.items() if not each.get("patchset_hash")}
-    builds = {name: each for name, each in tables["builds"].items() if each["checkout_id"] in checkouts}
+    with_commit = {name: checkout for name, checkout in tables["checkouts"].items() if "git_commit_hash" in checkout}
+    checkouts = {name: checkout for name, checkout in with_commit.items() if not checkout.get("patchset_hash")}
+    builds = {name: entry for name, entry in tables["builds"].items() if entry["checkout_id"] in checkouts}
     groups: dict[tuple[str, ...], dict[str, list[Any]]] = {}
     for test in tables["tests"].values():
         build = builds.get(test["build_id"])
@@ -116,7 +116,7 @@ def _by_id(value: Mapping[str, Any], table: str, where: str) -> dict[str, Any]:
 def _test_key(test: Mapping[str, Any], build: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what identifies the same test on two commits."""
     identity = (build.get("architecture"), build.get("config_name"), build.get("compiler"), test["number"].get("unit"))
-    return (test["path"], _machine_name(test), *(str(each or "") for each in identity))
+    return (test["path"], _machine_name(test), *(str(part or "") for part in identity))
 
 
 def _machine_name(test: Mapping[str, Any]) -> str:
@@ -126,8 +126,7 @@ def _machine_name(test: Mapping[str, Any]) -> str:
     return str(platform or environment.get("comment") or compatible[0] or "unknown")[:200]
 
 
-# --- one pair of commits ---
-
+# --- One pair of commits ---
 
 _Samples = dict[tuple[str, str], list[float]]  # by path and unit
 
@@ -136,11 +135,11 @@ def parse(report: Any, where: str) -> Result:
     """Return the result of a report with one pair of commits, as cut out by `_pairs`."""
     if not is_report(report):
         raise RejectedInput(where, "expected a KCIDB report")
-    checkouts = {each["id"]: each for each in report.get("checkouts", ())}
-    builds = {each["id"]: each for each in report.get("builds", ())}
+    checkouts = {checkout["id"]: checkout for checkout in report.get("checkouts", ())}
+    builds = {build["id"]: build for build in report.get("builds", ())}
     by_sha: dict[str, dict[str, Any]] = {}
-    for each in checkouts.values():
-        by_sha.setdefault(each["git_commit_hash"], each)
+    for checkout in checkouts.values():
+        by_sha.setdefault(checkout["git_commit_hash"], checkout)
     if len(by_sha) != 2:
         raise RejectedInput(where, f"expected checkouts of two commits, found {len(by_sha)}")
     old, new, uncertainty = _ordered(*by_sha.values())
@@ -184,7 +183,7 @@ def _runs(
         build = builds[test["build_id"]]
         sha = checkouts[build["checkout_id"]]["git_commit_hash"]
         build_fields = (build.get(name) for name in ("architecture", "config_name", "compiler"))
-        key = (test["path"].partition(".")[0], _machine_name(test), *(str(each or "") for each in build_fields))
+        key = (test["path"].partition(".")[0], _machine_name(test), *(str(field or "") for field in build_fields))
         metric = (test["path"], test["number"].get("unit") or "")
         parts.setdefault(key, {}).setdefault(sha, {}).setdefault(metric, []).append(test["number"]["value"])
     for (suite, machine, arch, config, compiler), sides in parts.items():
@@ -208,12 +207,12 @@ def _measured(old: _Samples, new: _Samples, where: str) -> Iterator[MeasurementD
 def _ordered(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:
     """Return the parent, the culprit and what is uncertain, "" only if `git describe` has them one commit apart."""
     pair = f"{one['git_commit_hash'][:10]} and {other['git_commit_hash'][:10]}"
-    described = [_described(each) for each in (one, other)]
+    described = [_described(checkout) for checkout in (one, other)]
     if described[0] and described[1] and described[0][0] == described[1][0] and described[0] != described[1]:
         first, last = (one, other) if described[0] < described[1] else (other, one)
         apart = abs(described[0][1] - described[1][1])
         return first, last, "" if apart == 1 else f"{pair} are {apart} commits apart: the culprit may be between them"
-    times = [_moment(each.get("start_time")) for each in (one, other)]
+    times = [_moment(checkout.get("start_time")) for checkout in (one, other)]
     if times[0] and times[1] and times[0] != times[1]:
         first, last = (one, other) if times[0] < times[1] else (other, one)
         return first, last, f"of {pair}, the one checked out first is assumed to be the parent"
@@ -222,8 +221,8 @@ def _ordered(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, Any]
 
 def _described(checkout: Mapping[str, Any]) -> tuple[str, int] | None:
     """Return the tag and the commit count of a `git describe` name."""
-    found = _DESCRIBED.match(checkout.get("git_commit_name") or "")
-    return (found[1], int((found[2] or "0")[:9])) if found else None
+    match = _DESCRIBED.match(checkout.get("git_commit_name") or "")
+    return (match[1], int((match[2] or "0")[:9])) if match else None
 
 
 def _commit(checkout: Mapping[str, Any]) -> CommitInfo:
@@ -232,13 +231,13 @@ def _commit(checkout: Mapping[str, Any]) -> CommitInfo:
         checkout["git_commit_hash"],
         title.strip()[:1000],
         describe=str(checkout.get("git_commit_name") or "").replace("\n", " ")[:200],
-        trailers=tuple((each.key, each.value) for each in find_trailers(body.splitlines())),
+        trailers=tuple((trailer.key, trailer.value) for trailer in find_trailers(body.splitlines())),
     )
 
 
 def _latest(report: Mapping[str, Any]) -> datetime | None:
-    moments = [_moment(each.get("start_time")) for each in report["tests"]]
-    return max((each for each in moments if each), default=None)
+    moments = [_moment(test.get("start_time")) for test in report["tests"]]
+    return max((moment for moment in moments if moment), default=None)
 
 
 def _moment(text: Any) -> datetime | None:

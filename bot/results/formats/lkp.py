@@ -1,7 +1,11 @@
-"""LKP numbers: two collected result roots (lkp_roots.py) to a Result. Pure.
+"""LKP result roots, as lkp-tests leaves them on disk: found, collected into a value, read as a Result.
 
-A matrix maps each metric to a list with one value per run, padded with zeros at the end; -1 means missing. Without a
-matrix, the stats of the runs hold the same.
+A root is `<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>/<commit>/`, with a directory per run. A
+job.yaml is in each run, and a matrix.json beside the runs or a stats.json in each. (A matrix.json inside a run is a
+time series and is not read.) A matrix maps each metric to a list with one value per run, padded with zeros at the
+end; -1 means missing. Without a matrix, the stats of the runs hold the same.
+
+Two roots are parent and culprit. The collected value is what is stored, so `parse` needs no files and is pure.
 """
 
 from __future__ import annotations
@@ -20,9 +24,7 @@ from bot.results.formats.checks import canonical
 from bot.results.formats.files import check_inside, read_json, read_text
 from bot.results.values import CommitInfo, MachineInfo, RejectedInput, Result, TestRun
 
-# --- LKP numbers: two collected result roots (lkp_roots.py) to a Result. Pure ---
-# A matrix maps each metric to a list with one value per run, padded with zeros at the end; -1 means missing. Without a
-# matrix, the stats of the runs hold the same.
+# --- Numbers ---
 
 FORMAT = "lkp-result-roots"
 UNKNOWN_ORDER = "unknown which commit is the parent: assumed from the order of their names"
@@ -115,10 +117,10 @@ class _Root:
         )
 
 
-def _path(job: Mapping[str, str], commit: str, found: str) -> str:
+def _path(job: Mapping[str, str], commit: str, path: str) -> str:
     """Return `<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>`, wherever the files are now."""
     before, _, _ = job.get("result_root", "").partition(f"/{commit}")
-    steps = before.split("/") if before else found.split("/")
+    steps = before.split("/") if before else path.split("/")
     testcase = job.get("testcase") or job.get("suite") or ""
     if len(steps) >= 6 and (before or steps[-6] == testcase):
         return "/".join(steps[-6:])
@@ -161,7 +163,7 @@ def _matrix_of(runs: Any, where: str) -> dict[str, list[Any]]:
 
 
 def _is_texts(column: Any) -> bool:
-    return isinstance(column, list) and bool(column) and all(isinstance(each, str) or each == -1 for each in column)
+    return isinstance(column, list) and bool(column) and all(isinstance(cell, str) or cell == -1 for cell in column)
 
 
 def _lengths(columns: Mapping[str, Any], where: str) -> int:
@@ -217,19 +219,16 @@ def _machine(job: Mapping[str, str], path: str, where: str) -> MachineInfo:
     cpus = job.get("nr_cpu", "")
     # Parse a size like "256G" into bytes; None for anything else
     text = job.get("memory", "")
-    found = re.fullmatch(r"(\d{1,6})\s?([KMGT])i?B?", text)
+    match = re.fullmatch(r"(\d{1,6})\s?([KMGT])i?B?", text)
     return MachineInfo(
         name[:200],
         cpus=int(cpus) if re.fullmatch(r"[1-9]\d{0,5}", cpus) else None,
         cpu_model=job.get("model", "")[:200],
-        memory_bytes=(int(found[1]) << {"K": 10, "M": 20, "G": 30, "T": 40}[found[2]] if found else None),
+        memory_bytes=(int(match[1]) << {"K": 10, "M": 20, "G": 30, "T": 40}[match[2]] if match else None),
     )
 
 
-# --- LKP result roots on disk, as lkp-tests leaves them: found, and collected into a value for lkp.py ---
-# `<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>/<commit>/<run>/`, with a job.yaml in each run,
-# and a matrix.json beside the runs or a stats.json in each. (A matrix.json inside a run is a time series and is not
-# read.)
+# --- Result roots on disk ---
 
 MAX_JOB = 256 * 1024  # bytes of a job.yaml; real ones have about 20,000
 MAX_RUNS = 1000
@@ -238,7 +237,7 @@ MAX_RUNS = 1000
 def roots_below(top: Path) -> Iterator[list[Path]]:
     """Yield the result roots at or below `top`, grouped by test, in order of name."""
     groups: dict[Path, list[Path]] = {}
-    candidates = [top, *(each for each in top.rglob("*") if each.is_dir() and not each.is_symlink())]
+    candidates = [top, *(path for path in top.rglob("*") if path.is_dir() and not path.is_symlink())]
     for directory in candidates:
         if is_root(directory):
             groups.setdefault(directory.parent, []).append(directory)
@@ -254,14 +253,14 @@ def is_root(directory: Path) -> bool:
 
 
 def _runs(root: Path) -> list[Path]:
-    named = (each for each in root.iterdir() if each.name.isascii() and each.name.isdigit())
-    return sorted((each for each in named if each.is_dir()), key=lambda each: int(each.name))
+    named = (path for path in root.iterdir() if path.name.isascii() and path.name.isdigit())
+    return sorted((path for path in named if path.is_dir()), key=lambda path: int(path.name))
 
 
 def read_pair(roots: Sequence[Path], top: Path, *, in_order: bool) -> Result:
     """Return the result of two roots. `in_order`: the user named the parent first."""
     if len(roots) != 2:
-        names = ", ".join(each.name[:10] for each in roots[:5])
+        names = ", ".join(path.name[:10] for path in roots[:5])
         raise RejectedInput(
             str(roots[0].parent), f"expected the result roots of a parent and a culprit, found {len(roots)}: {names}"
         )
@@ -315,7 +314,7 @@ def _job(text: str, where: str) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise RejectedInput(where, f"expected a mapping, found {type(loaded).__name__}")
     return {
-        key: {name: each for name, each in value.items() if isinstance(name, str) and isinstance(each, str)}
+        key: {name: scalar for name, scalar in value.items() if isinstance(name, str) and isinstance(scalar, str)}
         if isinstance(value, dict)
         else value
         for key, value in loaded.items()

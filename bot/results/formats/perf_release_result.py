@@ -1,11 +1,14 @@
-"""A CSV of measured commits: one run a row. Text → `perf-release-result/1` values, one per commit. Pure.
+"""`perf-release-result/1`: one kernel's measurements, as JSON or as a CSV of measured commits. Pure.
+
+Checked JSON becomes a KernelResult. The schema is schemas/perf-release-result-1.schema.json; tests, machines and
+samples are as in perf-bisect-result/1. A CSV has one run a row, and becomes one such JSON value per commit:
 
     commit,date,machine,suite,metric,value,unit,direction,param:threads
     0123…,2026-03-01T09:12:44Z,lab7-m1,will-it-scale,will-it-scale.per_process_ops,70412,,higher,16
 
-`commit` (a sha, or a release's name), `date`, `machine`, `suite`, `metric`, `value` and `direction` (of better values:
-higher or lower) are required, the others optional. Rows of one commit need not stand together. The result's key is the
-digest of its rows, so the same file again adds nothing.
+`commit` (a sha, or a release's name), `date`, `machine`, `suite`, `metric`, `value` and `direction` (of better
+values: higher or lower) are required, the others optional. Rows of one commit need not stand together. The result's
+key is the digest of its rows, so the same file again adds nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +27,7 @@ from tracker.domain import versions
 from tracker.domain.metrics import unit_of
 from tracker.domain.text import scenario_key
 
-# --- `perf-release-result/1`: the measurements of one kernel. Checked JSON → KernelResult. Pure ---
-# The schema is schemas/perf-release-result-1.schema.json; tests, machines and samples are as in perf-bisect-result/1.
+# --- JSON ---
 
 FORMAT = "perf-release-result/1"
 SCHEMA = Schema("perf-release-result-1")
@@ -40,13 +42,13 @@ def is_result(value: Any) -> bool:
 def parse(value: Any, where: str) -> KernelResult:
     """Return the KernelResult of decoded JSON. Raise RejectedInput with the JSON pointer of the first fault."""
     SCHEMA.check(value, where)
-    evidence = tuple(ToolOutputInfo(each["name"], each["text"]) for each in value.get("evidence", ()))
-    for number, each in enumerate(evidence):
-        if not each.text.strip():
+    evidence = tuple(ToolOutputInfo(output["name"], output["text"]) for output in value.get("evidence", ()))
+    for number, output in enumerate(evidence):
+        if not output.text.strip():
             raise RejectedInput(
                 f"{where}, /evidence/{number}/text", "expected the output of a tool, found an empty text"
             )
-    if sum(len(each.text) for each in evidence) > MOST_EVIDENCE:
+    if sum(len(output.text) for output in evidence) > MOST_EVIDENCE:
         raise RejectedInput(f"{where}, /evidence", f"expected at most {MOST_EVIDENCE:,} characters in all, found more")
     return KernelResult(
         producer=value["producer"]["name"],
@@ -72,27 +74,23 @@ def _tests(value: Mapping[str, Any], where: str) -> Iterator[ScenarioInfo]:
     seen: set[tuple[str, str, str]] = set()
     for test, pointer in perf.tests_of(value):
         suite, params, measured = test["test"]["suite"], perf.params_of(test["test"]), []
-        for number, each in enumerate(test["measurements"]):
+        for number, measurement in enumerate(test["measurements"]):
             at = f"{where}, {pointer}/measurements/{number}"
-            side, samples = perf.side_of(each, at)
-            key = (scenario_key(suite, params), test["machine"]["id"], each["metric"])
+            side, samples = perf.side_of(measurement, at)
+            key = (scenario_key(suite, params), test["machine"]["id"], measurement["metric"])
             if key in seen:
-                raise RejectedInput(at, f"{each['metric'][:80]} is given twice for this test")
+                raise RejectedInput(at, f"{measurement['metric'][:80]} is given twice for this test")
             seen.add(key)
-            direction = each.get("direction", "unknown")
+            direction = measurement.get("direction", "unknown")
             measured.append(
-                KernelMeasurement(each["metric"], each.get("unit", ""), direction, each["role"], side, samples)
+                KernelMeasurement(
+                    measurement["metric"], measurement.get("unit", ""), direction, measurement["role"], side, samples
+                )
             )
         yield ScenarioInfo(suite, params, perf.machine_of(test["machine"]), tuple(measured))
 
 
-# --- A CSV of measured commits: one run a row. Text → `perf-release-result/1` values, one per commit. Pure ---
-# commit,date,machine,suite,metric,value,unit,direction,param:threads
-# 0123…,2026-03-01T09:12:44Z,lab7-m1,will-it-scale,will-it-scale.per_process_ops,70412,,higher,16
-#
-# `commit` (a sha, or a release's name), `date`, `machine`, `suite`, `metric`, `value` and `direction` (of better
-# values: higher or lower) are required, the others optional. Rows of one commit need not stand together. The result's
-# key is the digest of its rows, so the same file again adds nothing.
+# --- CSV of measured commits ---
 
 REQUIRED = ("commit", "date", "machine", "suite", "metric", "value", "direction")
 OPTIONAL = ("unit", "producer")
@@ -117,7 +115,7 @@ def measured_commits_parse(text: str, where: str) -> list[dict[str, Any]]:
     for line, row in rows:
         name = row["commit"].lower()
         commits.setdefault(name if _SHA.fullmatch(name) else row["commit"], []).append((line, row))
-    return [_value(commit, each, where) for commit, each in commits.items()]
+    return [_value(commit, entries, where) for commit, entries in commits.items()]
 
 
 def _rows(text: str, where: str) -> Iterator[tuple[int, Row]]:
@@ -126,8 +124,8 @@ def _rows(text: str, where: str) -> Iterator[tuple[int, Row]]:
         names = [(name or "").strip().lower() for name in reader.fieldnames or ()]
         unknown = [name for name in names if name not in (*REQUIRED, *OPTIONAL) and not name.startswith(PARAM)]
         if unknown or len(set(names)) < len(names) or not set(REQUIRED) <= set(names):
-            found = f"expected the columns {', '.join(REQUIRED)}; found {', '.join(names)}"
-            raise RejectedInput(f"{where}, line 1", found[:300])
+            message = f"expected the columns {', '.join(REQUIRED)}; found {', '.join(names)}"
+            raise RejectedInput(f"{where}, line 1", message[:300])
         reader.fieldnames = names
         for row in reader:
             if reader.line_num > MOST_ROWS:

@@ -24,7 +24,7 @@ from bot.archives.public_inbox import EpochSource, read_epoch
 from bot.archives.reader import read_source
 from bot.mail.settings import BotSettings
 from tests.conftest import OPERATORS, ROBOTS, ROOT
-from tests.databases import migrated
+from tests.support.databases import migrated
 from tracker.models import Message
 
 # What differs by nature: when and where something was stored, which worker did it, and the archives themselves.

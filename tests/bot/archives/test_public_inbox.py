@@ -28,7 +28,7 @@ from bot.errors import Busy, Unreadable
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
 from bot.processes import process_name
-from tests.bot.robot_reports.test_robot_reports import INVENTED
+from tests.bot.robot_reports.test_report import INVENTED
 from tracker.models import Archive, Message
 
 LKP = BotSettings(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}), trust_policy="open")

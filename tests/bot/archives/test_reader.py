@@ -6,23 +6,47 @@ import io
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import datetime
+from multiprocessing import SimpleQueue
 from pathlib import Path
 from typing import Any
 
+import billiard
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
 
+from bot.archives import batch, known_reports, reader
+from bot.archives.files import RawMail
+from bot.archives.known_reports import NameIndex
+from bot.archives.prefilter import Prefilter
+from bot.archives.public_inbox import EpochSource
+from bot.archives.reader import Prefiltered, has_names_to_search, read_ahead, read_source
+from bot.archives.sources import open_sources
 from bot.demo import DemoInbox
-from tests.bot.robot_reports.test_robot_reports import INVENTED
+from bot.errors import Unreadable
+from bot.mail.settings import BotSettings
+from tests.bot.archives.test_public_inbox import LKP
+from tests.bot.robot_reports.test_report import INVENTED
 from tests.conftest import OPERATORS, ROBOTS, ROOT
-from tests.databases import migrated
-from tests.world import DANA, World, message_id
-from tracker.models import Finding, Message, RawMessage, Report
-from tracker.templatetags.words import number
+from tests.support.databases import migrated
+from tests.support.world import DANA, World, message_id
+from tracker.domain.events import Verdict
+from tracker.models import Archive, ArchiveNames, ArchivePositions, Finding, Message, RawMessage, Report
+from tracker.services import catalog
+from tracker.templatetags import words
+
+# --- `read` and `export` on real and on broken archives, as an operator runs them ---
 
 
 @pytest.fixture
@@ -89,7 +113,7 @@ def test_a_real_public_inbox(shared: Path, tmp_path: Path, client: Client) -> No
         assert f'/report/{finding.report.culprit.sha}/"' in tables
         page = client.get(f"/report/{finding.report.culprit.sha}/").content.decode()
         assert finding.metric.name in page
-        assert number(finding.old_mean) in page
+        assert words.number(finding.old_mean) in page
     before = snapshot()
     assert ": 0 mails; new: 0 reports, 0 replies" in run("read", str(tmp_path / "linux-nfs"))
     run("read", "--again", str(tmp_path / "linux-nfs"))
@@ -223,3 +247,280 @@ def test_a_regression_in_the_mainline_landed_there_and_of_an_improvement_git_say
     path.write_text(report, encoding="latin-1")
     run("read", str(path))
     assert {each["kind"] for each in exported("events")} == kinds
+
+
+# --- The first look at an epoch in a process of its own: the same mails, errors that arrive, no process left behind
+# ---
+
+BOT = BotSettings(address="perfbot@bot.example.org", robots=frozenset({"lkp@intel.com"}))
+MAILS = 1200
+
+
+@pytest.fixture
+def epoch(tmp_path: Path) -> EpochSource:
+    """An epoch in which every tenth mail is for us, and the others answer each other."""
+    path = tmp_path / "0.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "master", path], check=True)
+    commits = []
+    for number in range(MAILS):
+        to = "perfbot@bot.example.org" if number % 10 == 0 else "list@lists.example.org"
+        mail = f"From: a@b.example\nTo: {to}\nMessage-ID: <{number}@b.example>\nSubject: mail {number}\n"
+        mail += f"In-Reply-To: <{number - 1}@b.example>\n\nwords, {'x' * (number % 700)}\n"
+        commits.append("commit refs/heads/master\ncommitter a <a@b> 0 +0000\ndata 1\nm\n")
+        commits.append(f"M 100644 inline m\ndata {len(mail)}\n{mail}\n")
+    subprocess.run(["git", "-C", path, "fast-import", "--quiet"], input="".join(commits).encode(), check=True)
+    return EpochSource(path, str(path))
+
+
+@pytest.fixture
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "FEW", 100)
+    monkeypatch.setattr(reader, "_AT_ONCE", 30)
+
+
+def read(epoch: EpochSource) -> list[Prefiltered]:
+    return [each for each in read_ahead(epoch, "", epoch.goal(), Prefilter((), BOT)) if each]
+
+
+def children() -> list[int]:
+    """The processes that this one has started, without a tool that a bare machine may lack."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            parent = place.read_text().rpartition(")")[2].split()[1]
+            found += [int(place.parent.name)] if int(parent) == os.getpid() else []
+    return found
+
+
+@pytest.mark.usefixtures("small_slices")
+def test_the_mails_are_those_of_one_process(epoch: EpochSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = read(epoch)
+    monkeypatch.setattr(reader, "FEW", MAILS + 1)
+    alone = read(epoch)
+    assert [(each.position, each.read_to, each.size, each.look) for each in ahead] == [
+        (each.position, each.read_to, each.size, each.look) for each in alone
+    ]
+    assert len(ahead) == MAILS
+    raw = {each.position: each.raw for each in alone}
+    sent = [each for each in ahead[100:] if each.raw is not None]
+    assert all(each.raw == raw[each.position] for each in sent)
+    assert all(each.raw is not None for each in ahead if each.look.ours), "what concerns us is sent"
+    assert ahead[-1].raw is not None, "the last mail is sent: its date is shown"
+
+
+@pytest.mark.usefixtures("small_slices")
+def test_what_answers_a_mail_for_us_is_sent_too_and_the_rest_is_not(epoch: EpochSource) -> None:
+    # Each mail answers the one before it, so that all are tracked once one is.
+    assert all(each.raw is not None for each in read(epoch)[100:])
+    quiet = BotSettings(address="nobody@other.example")
+    looks = [each for each in read_ahead(epoch, "", epoch.goal(), Prefilter((), quiet)) if each]
+    unsent = [each for each in looks[100:] if each.raw is None]
+    assert len(unsent) > 1000
+    found = list(epoch.at([each.position for each in unsent[:40]]))
+    assert [len(mail.raw) for mail in found] == [each.size for each in unsent[:40]]
+
+
+@pytest.mark.usefixtures("small_slices")
+def test_it_says_when_it_waits_and_ends_when_the_reader_stops(epoch: EpochSource) -> None:
+    before = children()
+    looks = read_ahead(epoch, "", epoch.goal(), Prefilter((), BOT))
+    assert [next(looks) for _ in range(101)].count(None) == 1, "the process has just been started"
+    assert len(children()) > len(before)
+    looks.close()  # type: ignore[attr-defined]
+    assert children() == before
+
+
+@pytest.mark.usefixtures("small_slices")
+def test_a_killed_process_is_an_error_and_loses_nothing_that_it_sent(
+    epoch: EpochSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mails = EpochSource.mails_after
+
+    def slow(self: EpochSource, position: str, goal: str) -> Iterator[RawMail]:
+        for number, mail in enumerate(mails(self, position, goal)):
+            if number == 300 and position:
+                time.sleep(60)  # else it may be done before it is killed
+            yield mail
+
+    monkeypatch.setattr(EpochSource, "mails_after", slow)
+    before = children()
+    looks = read_ahead(epoch, "", epoch.goal(), Prefilter((), BOT))
+    for _ in range(101):
+        next(looks)
+    [pid] = [each for each in children() if each not in before]
+    os.kill(pid, signal.SIGKILL)
+    start = time.monotonic()
+    with pytest.raises(Unreadable, match="was killed; the next run resumes"):
+        list(looks)
+    assert time.monotonic() - start < 20
+
+
+@pytest.mark.usefixtures("small_slices")
+def test_what_was_read_before_a_fault_of_git_arrives_before_its_error(
+    epoch: EpochSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mails = EpochSource.mails_after
+
+    def broken(self: EpochSource, position: str, goal: str):  # type: ignore[no-untyped-def]
+        for number, mail in enumerate(mails(self, position, goal)):
+            if number == 45 and position:
+                raise Unreadable("0.git: the disk is gone")
+            yield mail
+
+    monkeypatch.setattr(EpochSource, "mails_after", broken)
+    seen = []
+    with pytest.raises(Unreadable, match="the disk is gone"):
+        for each in read_ahead(epoch, "", epoch.goal(), Prefilter((), BOT)):
+            seen += [each] if each else []
+    assert len(seen) == 145
+    assert seen[-1].raw is not None
+
+
+@pytest.mark.usefixtures("small_slices")
+def test_it_works_in_a_worker_of_celery(epoch: EpochSource) -> None:
+    """Celery's workers are daemons to multiprocessing, which lets those have no children."""
+    found: SimpleQueue[object] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            found.put(len(read(epoch)))
+        except BaseException as error:
+            found.put(repr(error))
+
+    worker = billiard.Process(target=work, daemon=True)
+    worker.start()
+    assert found.get() == MAILS
+    worker.join(20)
+
+
+# --- Reports that are committed while an archive is read, or after one with a higher key, are searched all the same
+# ---
+
+PATCH = b"""From: Dana <dana@dev.example>
+Message-ID: <fix@dev.example>
+Subject: [PATCH] mm: mend the walk
+
+It is slow since then, as a regression of vm-scan shows.
+
+Fixes: 3b1f0c9d2e44 ("mm: walk cold folios first")
+---
+--- a/mm/vmscan.c
++++ b/mm/vmscan.c
+@@ -1,2 +1,2 @@
+-a
++b
+"""
+MENDED = "3b1f0c9d2e440000000000000000000000000000"
+
+
+@pytest.fixture
+def inbox(tmp_path: Path) -> DemoInbox:
+    found = DemoInbox(tmp_path / "list")
+    found.add(PATCH)
+    return found
+
+
+def report(sha: str, pk: int) -> None:
+    """A report from a lab, which gets its key before it is committed."""
+    made = catalog.report_for(catalog.commit_for(sha, title=f"title of {sha}"), Verdict.REGRESSION)
+    Report.objects.filter(pk=made.pk).update(id=pk)
+
+
+def read_late(inbox: DemoInbox, now: datetime, settings: BotSettings = LKP) -> list[str]:
+    for source in open_sources(str(inbox.path)):
+        read_source(source, settings, now)
+    return list(Message.objects.values_list("message_id", flat=True))
+
+
+@pytest.mark.django_db
+def test_a_report_with_a_lower_key_than_one_that_was_searched(inbox: DemoInbox, now: datetime) -> None:
+    report("a" * 40, pk=900)
+    assert read_late(inbox, now) == []
+    report(MENDED, pk=300)
+    assert read_late(inbox, now) == ["fix@dev.example"]
+    assert read_late(inbox, now) == ["fix@dev.example"]
+    (source,) = open_sources(str(inbox.path))
+    assert not has_names_to_search(source, Archive.objects.get())
+
+
+@pytest.mark.django_db
+def test_reports_that_are_committed_while_mail_is_being_filed(
+    inbox: DemoInbox, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile(*arguments: Any, take: Callable[..., Any] = batch.take) -> Any:
+        if not Report.objects.exists():
+            report(MENDED, pk=100)
+            for number in range(50):  # many, as a batch of results makes them
+                report(f"{number:040x}", pk=200 + number)
+        return take(*arguments)
+
+    monkeypatch.setattr(reader, "take", meanwhile)
+    assert read_late(inbox, now) == []
+    assert read_late(inbox, now) == ["fix@dev.example"]
+
+
+@pytest.mark.django_db
+def test_an_archive_that_an_earlier_release_has_read(inbox: DemoInbox, now: datetime) -> None:
+    report("a" * 40, pk=900)
+    read_late(inbox, now)
+    Archive.objects.update(searched={"message": 0, "report": 880, "sent": 0})
+    report(MENDED, pk=850)
+    assert read_late(inbox, now) == ["fix@dev.example"]
+    call_command("read", "--again", str(inbox.path))
+    assert Message.objects.count() == 1
+
+
+# --- The index of an archive finds every mail that names a key, as a search through all mails would ---
+
+NAMES = st.sampled_from([b"%d@x" % number for number in range(30)])
+INDEXED = st.lists(st.lists(NAMES, max_size=4), max_size=40)
+
+
+def filled(mails: list[list[bytes]], batch: int) -> NameIndex:
+    """Index mails, saving after every `batch`, each time with a new object as a restarted worker has."""
+    archive, _ = Archive.objects.get_or_create(path="/an/archive")
+    for start in range(0, len(mails), batch):
+        index = NameIndex(archive)
+        for number, names in enumerate(mails[start : start + batch], start):
+            index.add(f"{number:040x}", names)
+        index.save()
+    return NameIndex(archive)
+
+
+def searched(mails: list[list[bytes]], keys: list[bytes]) -> list[str]:
+    return [f"{number:040x}" for number, names in enumerate(mails) if set(keys) & set(names)]
+
+
+class TestSearch(TestCase):
+    @settings(deadline=None, max_examples=40)
+    @given(INDEXED, st.integers(1, 9), st.lists(NAMES, max_size=4), st.integers(0, 40))
+    def test_a_search_finds_what_reading_everything_finds(
+        self, mails: list[list[bytes]], batch: int, keys: list[bytes], count: int
+    ) -> None:
+        Archive.objects.all().delete()
+        index = filled(mails, batch)
+        assert index.count == len(mails)
+        assert index.find(keys) == searched(mails, keys)
+        index.truncate(count)
+        assert index.count == min(count, len(mails))
+        assert NameIndex(index.archive).count == index.count
+        assert index.find(keys) == searched(mails[:count], keys)
+
+
+@pytest.mark.django_db
+def test_rows_are_merged_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_reports, "_LONGEST_ROW", 200)
+    mails = [[b"parent@x", b"%d@x" % number] for number in range(100)]
+    index = filled(mails, 1)
+    assert index.find([b"parent@x"]) == searched(mails, [b"parent@x"])
+    assert index.find([b"7@x", b"93@x", b"unknown@x"]) == [f"{7:040x}", f"{93:040x}"]
+    rows = ArchiveNames.objects.values_list("slice", flat=True)
+    assert max(list(rows).count(number) for number in set(rows)) < 16
+    assert 10 < ArchivePositions.objects.count() < 30
+
+
+@pytest.mark.django_db
+def test_archives_are_searched_apart() -> None:
+    index = filled([[b"a@x"]], 1)
+    assert NameIndex(Archive.objects.create(path="/another")).find([b"a@x"]) == []
+    assert index.find([b"a@x"]) == [f"{0:040x}"]

@@ -17,8 +17,8 @@ from bot.mail.message import parse
 from bot.mail.patches import PatchMail
 from bot.notifications.report import PatchMails, compose_due
 from tests.conftest import NOW
-from tests.report_data import BOT, REPORT
-from tests.world import DANA, DIFF, World
+from tests.support.outbox import BOT, REPORT
+from tests.support.world import DANA, DIFF, World
 from tracker.models import OutgoingMail
 
 PATCH = "20260901.1234-2-dana@dev.example"

@@ -18,7 +18,7 @@ from bot.compose.report_data import ReportData
 from bot.compose.report_mail import compose
 from bot.mail.addresses import Address
 from tests.conftest import NOW, ROOT
-from tests.report_data import BOT, FINDING, LIST, REPORT, SLOWER
+from tests.support.outbox import BOT, FINDING, LIST, REPORT, SLOWER
 from tracker.domain.events import Grade, Verdict
 
 CONVENTIONS = Conventions()

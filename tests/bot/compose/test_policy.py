@@ -6,17 +6,45 @@ import contextlib
 import re
 from collections import Counter
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.compose.policy import Action, Policy, PolicyContext, PolicyRule, decide, first_day, read_policy
-from tests.conftest import NOW
-from tests.report_data import FINDING, REPORT
-from tracker.domain.events import Verdict
+from bot.compose.policy import (
+    AHEAD,
+    Action,
+    Policy,
+    PolicyContext,
+    PolicyRule,
+    QuietReport,
+    Rates,
+    ReminderPolicy,
+    Slot,
+    batches,
+    decide,
+    first_day,
+    is_due,
+    read_policy,
+    reserve_slot,
+)
+from tests.conftest import NOW as NOON
+from tests.support.outbox import FINDING, REPORT
+from tracker.domain.deadlines import (
+    DeadlinePolicy,
+    ReportClock,
+    Stage,
+    after_working_days,
+    before_working_days,
+    report_clock,
+)
+from tracker.domain.events import Awaited, State, Verdict
+from tracker.domain.report_state import ReportState
+
+# --- The sending policy: rules, limits, and what holds a report regardless of the rules ---
 
 TODAY = date(2026, 11, 21)
 CALM = PolicyContext()
@@ -46,20 +74,20 @@ CALM = PolicyContext()
 )
 def test_a_rule_fits_where_all_its_conditions_hold(conditions: dict[str, Any], fits: bool) -> None:
     policy = Policy((PolicyRule(Action.SEND, **conditions),))
-    assert (decide(REPORT, policy, CALM, NOW, Action.APPROVE).action is Action.SEND) is fits
+    assert (decide(REPORT, policy, CALM, NOON, Action.APPROVE).action is Action.SEND) is fits
 
 
 def test_an_author_who_wants_it_gets_it() -> None:
     policy = Policy((PolicyRule(Action.SEND, opted_in=True),))
-    assert decide(REPORT, policy, PolicyContext(opted_in=True), NOW, Action.APPROVE).action is Action.SEND
+    assert decide(REPORT, policy, PolicyContext(opted_in=True), NOON, Action.APPROVE).action is Action.SEND
 
 
 def test_the_first_rule_that_fits_decides() -> None:
     policy = Policy((PolicyRule(Action.HOLD, suites=("vm-scan",)), PolicyRule(Action.SEND)))
-    assert decide(REPORT, policy, CALM, NOW, Action.APPROVE).action is Action.HOLD
-    assert decide(REPORT, policy, CALM, NOW, Action.APPROVE).reason == "rule 1 of the policy (suites vm-scan)"
+    assert decide(REPORT, policy, CALM, NOON, Action.APPROVE).action is Action.HOLD
+    assert decide(REPORT, policy, CALM, NOON, Action.APPROVE).reason == "rule 1 of the policy (suites vm-scan)"
     elsewhere = replace(REPORT, findings=(replace(FINDING, suite="aim7"),))
-    assert decide(elsewhere, policy, CALM, NOW, Action.APPROVE).action is Action.SEND
+    assert decide(elsewhere, policy, CALM, NOON, Action.APPROVE).action is Action.SEND
 
 
 def test_a_rule_says_its_conditions() -> None:
@@ -83,12 +111,15 @@ def test_from_zero_is_larger_than_any_size() -> None:
             PolicyContext(same_patch="c" * 40, same_patch_tree="next"),
             "the same patch was reported as cccccccccc in next",
         ),
-        (PolicyContext(fix_posted_at=NOW - timedelta(days=6)), "a fix was posted on 2026-11-15, less than 7 days ago"),
-        (PolicyContext(fix_posted_at=NOW - timedelta(days=8)), ""),
+        (
+            PolicyContext(fix_posted_at=NOON - timedelta(days=6)),
+            "a fix was posted on 2026-11-15, less than 7 days ago",
+        ),
+        (PolicyContext(fix_posted_at=NOON - timedelta(days=8)), ""),
     ],
 )
 def test_what_holds_a_report_outweighs_every_rule(known: PolicyContext, reason: str) -> None:
-    decision = decide(REPORT, Policy((PolicyRule(Action.SEND),)), known, NOW, Action.APPROVE)
+    decision = decide(REPORT, Policy((PolicyRule(Action.SEND),)), known, NOON, Action.APPROVE)
     assert (decision.action, decision.reason) == ((Action.HOLD if reason else Action.SEND), reason)
 
 
@@ -178,3 +209,228 @@ def test_a_typo_lets_no_mail_go(text: str, words: str) -> None:
 def test_a_policy_of_junk_is_refused_in_words(text: str) -> None:
     with contextlib.suppress(ValueError):
         assert read_policy(text).rules == ()
+
+
+# --- Who is reminded, and when: the clock of a report, and what keeps a reminder back ---
+
+FRIDAY = datetime(2026, 11, 20, 15, 30, tzinfo=UTC)
+DAY = timedelta(days=1)
+POLICY = ReminderPolicy()
+
+
+def state(name: str, awaited: str, verdict: str = "regression", **more: object) -> ReportState:
+    return ReportState(Verdict(verdict), State(name), awaited=Awaited(awaited), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("since", "days", "expected"),
+    [
+        ("2026-11-20", 1, "2026-11-23"),  # a Friday
+        ("2026-11-21", 1, "2026-11-24"),
+        ("2026-11-22", 5, "2026-11-30"),
+        ("2026-11-23", 5, "2026-11-30"),
+        ("2026-11-20", 10, "2026-12-04"),
+        ("2026-12-23", 1, "2027-01-04"),  # nobody works from Christmas to the new year
+        ("2026-12-31", 2, "2027-01-06"),
+        ("2026-11-20", 0, "2026-11-20"),
+    ],
+)
+def test_working_days(since: str, days: int, expected: str) -> None:
+    at = datetime.fromisoformat(f"{since}T09:00+00:00")
+    assert after_working_days(at, days) == datetime.fromisoformat(f"{expected}T09:00+00:00")
+
+
+@pytest.mark.parametrize(
+    ("report", "serious", "near", "stage", "due"),
+    [
+        (state("no_response", "author"), False, False, Stage.RESPONSE, "2026-11-27"),
+        (state("no_response", "author"), True, False, Stage.RESPONSE, "2026-11-25"),
+        (state("no_response", "author"), False, True, Stage.RESPONSE, "2026-11-24"),
+        (state("no_response", "author"), True, True, Stage.RESPONSE, "2026-11-23"),
+        (state("no_response", "author", blocks="v9.1"), False, False, Stage.RESPONSE, "2026-11-25"),
+        (state("responded", "author"), False, False, Stage.FIX, "2026-12-04"),
+        (state("working", "author"), False, True, Stage.FIX, "2026-11-27"),
+        (state("fix_confirmed", "author"), False, False, Stage.LANDING, "2026-12-04"),
+        (state("fix_queued", "maintainer"), False, False, Stage.LANDING, "2026-12-04"),
+        (state("fix_proposed", "reporter"), False, False, None, ""),  # the lab measures it
+        (state("needs_info", "reporter"), False, False, None, ""),
+        (state("disputed", "reporter"), False, False, None, ""),
+        (state("expected", "nobody"), False, False, None, ""),
+        (state("fixed", "nobody"), False, False, None, ""),
+        (state("no_response", "author", "improvement"), False, False, None, ""),
+        (state("no_response", "author", "unknown"), False, False, None, ""),
+    ],
+)
+def test_the_clock_of_a_report(report: ReportState, serious: bool, near: bool, stage: Stage | None, due: str) -> None:
+    clock = report_clock(report, [None, FRIDAY, FRIDAY - DAY], serious=serious, near_release=near)
+    assert (clock.stage if clock else None) == stage
+    assert (f"{clock.due_at:%Y-%m-%d}" if clock else "") == due
+
+
+def test_without_any_word_there_is_no_clock() -> None:
+    assert report_clock(state("no_response", "author"), [None], serious=False, near_release=False) is None
+
+
+@given(st.integers(0, 900_000), st.integers(1, 60), st.integers(1, 60))
+def test_more_days_are_later_and_never_on_a_day_off(hours: int, days: int, more: int) -> None:
+    since = datetime(2000, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
+    policy = DeadlinePolicy()
+    early, late = (after_working_days(since, each) for each in (days, days + more))
+    assert early < late
+    assert policy.is_working_day(early.date())
+    assert early - since >= timedelta(days=days)
+
+
+@given(st.integers(0, 90_000), st.integers(-2000, 2000), st.integers(1, 20))
+def test_what_is_due_is_what_began_early_enough(hours: int, since_then: int, days: int) -> None:
+    """A table of what is late is a query, a reminder goes by a clock: both agree."""
+    since = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
+    until = since + timedelta(hours=since_then)
+    assert (after_working_days(since, days) <= until) == (since <= before_working_days(until, days))
+
+
+CLOCK = ReportClock(Stage.RESPONSE, Awaited.AUTHOR, FRIDAY, FRIDAY + 7 * DAY)
+QUIET = QuietReport(1, "dana@dev.example", State.NO_RESPONSE, CLOCK, -12.0, 100)
+NOW = FRIDAY + 8 * DAY
+
+
+@pytest.mark.parametrize(
+    ("report", "due"),
+    [
+        (QUIET, True),
+        (replace(QUIET, clock=None), False),
+        (replace(QUIET, person=""), False),
+        (replace(QUIET, silenced="opted out"), False),
+        (replace(QUIET, change_pct=-4.9), False),
+        (replace(QUIET, change_pct=None), True),  # from zero
+        (replace(QUIET, change_pct=90.0), True),
+        (replace(QUIET, state=State.DISPUTED), False),
+        (replace(QUIET, clock=replace(CLOCK, due_at=NOW)), False),
+        (replace(QUIET, reminded=(NOW - 13 * DAY,)), False),
+        (replace(QUIET, reminded=(NOW - 14 * DAY,)), True),
+        (replace(QUIET, reminded=(NOW - 90 * DAY, NOW - 60 * DAY)), False),  # two are enough
+    ],
+)
+def test_who_is_due(report: QuietReport, due: bool) -> None:
+    assert is_due(report, POLICY, NOW) is due
+
+
+def test_a_person_gets_one_mail_about_all_their_reports() -> None:
+    reports = [replace(QUIET, key=1), replace(QUIET, key=2, urgency=900), replace(QUIET, key=3, person="lee@x.example")]
+    found = batches(reports, {}, POLICY, NOW)
+    assert [(each.person, [report.key for report in each.reports]) for each in found] == [
+        ("dana@dev.example", [2, 1]),
+        ("lee@x.example", [3]),
+    ]
+    assert [each.person for each in batches(reports, {"dana@dev.example": NOW - 6 * DAY}, POLICY, NOW)] == [
+        "lee@x.example"
+    ]
+
+
+def test_the_policy_file_sets_the_deadlines() -> None:
+    text = '[reminders]\naction = "send"\nresponse_days = 7\nserious_days = 2\nat_least_pct = 10\n'
+    policy = read_policy(text).reminders
+    assert (policy.action, policy.deadlines.response_days, policy.deadlines.serious_days) == (Action.SEND, 7, 2)
+    assert (policy.at_least_pct, policy.deadlines.fix_days) == (10.0, 10)
+    assert read_policy("").reminders == ReminderPolicy()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("reminders = 3", "reminders: expected a [reminders] table"),
+        ("[reminders]\ndaily = 1", "reminders: daily: unknown setting"),
+        ('[reminders]\naction = "shout"', "reminders: action: expected send, approve or hold"),
+        ("[reminders]\nfix_days = 0", "reminders: fix_days: expected 1 to 250 working days, found 0"),
+        ("[reminders]\nfix_days = 2.5", "fix_days: expected a whole number"),
+    ],
+)
+def test_a_wrong_setting_is_refused(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why.replace("[", r"\[")):
+        read_policy(text)
+
+
+# --- Rate limits: no destination gets more than its rate, and no mail waits longer than needed ---
+
+MM, LKML, DANA = "mm@kvack.example", "lkml@vger.example", "dana@dev.example"
+
+
+def test_no_rates_no_waiting() -> None:
+    assert not Rates()
+    assert reserve_slot([MM, DANA], Rates(), {}, NOON) is None
+
+
+def test_the_slowest_of_all_that_a_mail_falls_under_counts() -> None:
+    rates = Rates(every=60, domain=30, address=20, own={"@vger.example": 6, MM: 12})
+    keys = {key: apart.total_seconds() for key, apart in rates.keys([MM, LKML, DANA])}
+    assert keys == {
+        "": 1,
+        "@kvack.example": 2,
+        "@vger.example": 10,
+        "@dev.example": 2,
+        MM: 5,
+        LKML: 3,
+        DANA: 3,
+    }
+    taken: dict[str, list[Slot]] = {}
+    assert reserve_slot([MM, LKML], rates, taken, NOON) is None
+    assert reserve_slot([LKML], rates, taken, NOON) == NOON + timedelta(seconds=10)
+    assert reserve_slot([MM], rates, taken, NOON) == NOON + timedelta(seconds=5)
+    assert reserve_slot([DANA], rates, taken, NOON + timedelta(hours=1)) is None
+
+
+def test_mail_to_a_slow_address_delays_no_other() -> None:
+    rates = Rates(every=60, domain=60, own={MM: 1})
+    taken: dict[str, list[Slot]] = {}
+    slow = [reserve_slot([MM, LKML], rates, taken, NOON) or NOON for _ in range(100)]
+    assert slow == [NOON + timedelta(minutes=number) for number in range(100)]
+    others = [reserve_slot([DANA, LKML], rates, taken, NOON) or NOON for _ in range(70)]
+    free = [number for number in range(3, 73) if number != 60]  # at first three leave at once; slow ones have a second
+    assert others == [NOON, NOON, *(NOON + timedelta(seconds=number) for number in free[:68])]
+    assert len(taken[""]) == 99, "one long stretch, and the slow ones after it"
+    reserve_slot([DANA], rates, taken, NOON + timedelta(days=1))
+    assert len(taken[""]) == 1, "what is past is forgotten"
+
+
+MAILS = st.lists(st.sets(st.sampled_from([MM, LKML, DANA, "lee@dev.example"]), min_size=1), max_size=40)
+
+
+@given(MAILS, st.integers(0, 100), st.integers(0, 100), st.integers(1, 100))
+def test_no_minute_holds_more_than_a_rate(mails: list[set[str]], every: int, domain: int, address: int) -> None:
+    rates = Rates(every=every, domain=domain, address=address)
+    taken: dict[str, list[Slot]] = {}
+    gone: list[tuple[datetime, set[str]]] = [(reserve_slot(sorted(to), rates, taken, NOON) or NOON, to) for to in mails]
+    for slots in taken.values():
+        assert all(one[1] < other[0] for one, other in pairwise(slots)), "in order, and joined where they touch"
+    for begin, _ in gone:
+        minute = [to for at, to in gone if begin <= at < begin + timedelta(minutes=1)]
+        to_each = Counter(each for to in minute for each in to)
+        burst = AHEAD.total_seconds() / 60 * address
+        assert all(count <= address + burst + 1 for count in to_each.values())
+        assert not every or len(minute) <= every + AHEAD.total_seconds() / 60 * every + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "rates"),
+    [
+        ("", Rates()),
+        ('[rate]\nall = 300\ndomain = 60\naddress = 10\n"@Kernel.org" = 30\n', Rates(300, 60, 10, {"@kernel.org": 30})),
+        ('[rate]\n"linux-mm@kvack.org" = 5', Rates(own={"linux-mm@kvack.org": 5})),
+    ],
+)
+def test_rates_stand_in_the_policy(text: str, rates: Rates) -> None:
+    assert read_policy(text).rates == rates
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("rate = 3", r"rate: expected a \[rate\] table"),
+        ("[rate]\nhourly = 3", "rate: hourly: expected all, domain, address"),
+        ("[rate]\nall = -1", "all: expected a whole number"),
+        ('[rate]\n"@x" = "fast"', "@x: expected a whole number"),
+    ],
+)
+def test_a_slip_in_the_rates_is_said(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        read_policy(text)

@@ -17,7 +17,7 @@ from bot.git.maintainers import Duty, Responsible
 from bot.mail.addresses import Address
 from bot.mail.settings import read_mailmap
 from tests.conftest import NOW
-from tests.report_data import BOT, LIST, REPORT
+from tests.support.outbox import BOT, LIST, REPORT
 
 LKML = "linux-kernel@vger.kernel.org"
 MM = (

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from bot.git import repository as git
 from bot.git.history import git_order, places
-from tests.linux import Linux
-from tests.made_history import build, history
+from tests.support.world import Linux, build, history
 
 
 def lines(repository: Path, *arguments: str) -> list[str]:

@@ -22,8 +22,7 @@ from bot.leases import acquire
 from bot.processes import process_name
 from bot.tasks import track_tree
 from bot.upstream.tracking import Patience, follow
-from tests.linux import Linux
-from tests.world import World
+from tests.support.world import Linux, World
 from tracker.models import Release, Tree
 from tracker.models.git import TreeRole
 

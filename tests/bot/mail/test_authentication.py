@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dkim
@@ -13,12 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nacl.signing import SigningKey
 
-from bot.mail.authentication import CLOCK, UNPROVEN, AuthVerdict, Trust, authenticate, joined
+from bot import config
+from bot.config import KeyCache
+from bot.mail import authentication
+from bot.mail.authentication import CLOCK, UNPROVEN, AuthVerdict, Trust, authenticate, joined, other_readings
 from bot.mail.message import parse
 from bot.mail.settings import TrustAnchors
 from bot.replies.effects import may_act
-from tests.bot.mail import rsa_keys
+from tests.support import rsa_keys
 from tracker.domain.events import Role
+from tracker.models import SigningKey as ModelsSigningKey
+
+# --- Who wrote a mail: signatures with test keys, forged ones, and the headers of trusted servers ---
 
 SENT = datetime(2026, 3, 11, 9, 15, tzinfo=UTC).timestamp()
 SECRET = SigningKey(b"\x07" * 32)
@@ -422,3 +428,164 @@ def test_junk_proves_nothing_and_raises_nothing(junk: bytes, name: bytes) -> Non
     raw = name + b": " + junk + b"\n" + PLAIN
     anchors = TrustAnchors(SERVER.servers, {}, "/nonexistent", lambda key: junk.decode("latin-1"))
     assert authenticate(raw, parse(raw), anchors).verdict is not AuthVerdict.PASS
+
+
+# --- The other ways to read a body whose headers nobody signed: each that the bytes make plausible, and no other ---
+
+HEAD = b"From: Dana <dana@dev.example>\nSubject: Re: the report\nMessage-ID: <a@dev.example>\n"
+UNSIGNED_PLAIN = b"Content-Type: text/plain; charset=utf-8\n"
+HTML = b"Content-Type: text/html; charset=utf-8\n"
+QUOTED = b"Content-Transfer-Encoding: quoted-printable\n"
+MIXED = b'Content-Type: multipart/mixed; boundary="b"\n'
+
+
+def read(headers: bytes, body: bytes, head: bytes = HEAD) -> set[str]:
+    """The texts of the other readings, without white space around them."""
+    raw = head + headers + b"\n" + body
+    found = other_readings(raw, parse(raw))
+    assert found is not None
+    return {" ".join(each.text.split()) for each in found}
+
+
+PARTS = b"--b\nContent-Type: text/plain\n\nIt is the lock.\n--b\nContent-Type: text/plain\n\n#lkp invalid\n--b--\n"
+ALTERNATIVES = PARTS.replace(b"--b\nContent-Type: text/plain\n\n#lkp", b"--b\nContent-Type: text/html\n\n<p>#lkp")
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "others"),
+    [
+        (UNSIGNED_PLAIN, b"It is the lock.\n", set()),
+        (b"", b"It is the lock.\n", set()),
+        # Markup is a text, and a text that begins with a tag may be markup.
+        (UNSIGNED_PLAIN, b"<p>It is the lock.</p>\n", {"It is the lock."}),
+        (HTML, b"<p>It is the lock.</p>\n", {"<p>It is the lock.</p>"}),
+        (HTML, b" \n<!DOCTYPE html><p>It is the lock.</p>\n", {"<!DOCTYPE html><p>It is the lock.</p>"}),
+        (UNSIGNED_PLAIN, b"a < b\n<p>It is the lock.</p>\n", set()),  # it begins with words
+        (UNSIGNED_PLAIN, b"<3 it\n", set()),
+        # Quoted-printable: only what a program can have written so.
+        (UNSIGNED_PLAIN, b"It is =\nthe lock=2E\n", {"It is the lock."}),
+        (QUOTED + UNSIGNED_PLAIN, b"It is =\nthe lock=2E\n", {"It is = the lock=2E"}),
+        (UNSIGNED_PLAIN, b"a == b, c=d\n", set()),
+        (UNSIGNED_PLAIN, b"=41" + b" x" * 60 + b"\n", set()),  # words, on one line that is too long
+        (UNSIGNED_PLAIN, "é =41\n".encode(), set()),  # not ASCII
+        (UNSIGNED_PLAIN, b"=41" + b"x" * 75 + b"\n", {"A" + "x" * 75}),  # 78 characters
+        (UNSIGNED_PLAIN, b"=41" + b"x" * 76 + b"\n", set()),
+        (UNSIGNED_PLAIN, b"=3Cp>It is the lock.</p>\n", {"<p>It is the lock.</p>"}),
+        (UNSIGNED_PLAIN, b"<p>It =41s</p>\n", {"It =41s", "<p>It As</p>", "It As"}),
+        # base64, of lines of any length that programs write.
+        (UNSIGNED_PLAIN, base64.encodebytes(b"It is the locks"), {"It is the locks"}),
+        (UNSIGNED_PLAIN, base64.encodebytes(b"It is the lock, " * 12), {("It is the lock, " * 12).strip()}),
+        (b"Content-Transfer-Encoding: base64\n" + UNSIGNED_PLAIN, b"SXQgaXMh\n", {"SXQgaXMh"}),
+        (UNSIGNED_PLAIN, b"SXQg aXMh\n", set()),
+        # A multipart: all of its parts, or one of them, whichever nobody meant; never half of it.
+        (UNSIGNED_PLAIN, PARTS, {"It is the lock. #lkp invalid"}),
+        (MIXED, PARTS, set()),
+        (UNSIGNED_PLAIN, ALTERNATIVES, {"It is the lock. #lkp invalid", "It is the lock."}),
+        (MIXED, ALTERNATIVES, {"It is the lock."}),
+        (MIXED.replace(b"mixed", b"alternative"), ALTERNATIVES, {"It is the lock. #lkp invalid"}),
+        (UNSIGNED_PLAIN, b"This is a multi-part message in MIME format.\n" + PARTS, {"It is the lock. #lkp invalid"}),
+        (UNSIGNED_PLAIN, PARTS.replace(b"--b--", b""), set()),  # it does not end
+        (UNSIGNED_PLAIN, b"Words.\n" + PARTS, set()),
+        (UNSIGNED_PLAIN, b"--\nDana\n", set()),  # a signature
+    ],
+)  # fmt: skip
+def test_the_plausible_readings(headers: bytes, body: bytes, others: set[str]) -> None:
+    assert read(headers, body) == others
+
+
+def test_the_lines_may_end_in_crlf_and_a_mailbox_may_stand_above() -> None:
+    body = b"<p>It is the lock.</p>\n\n<p>Two.</p>\n"
+    raw = (HEAD + UNSIGNED_PLAIN + b"\n" + body).replace(b"\n", b"\r\n")
+    for each in (raw, b"From dana Wed Mar 11 10:15:00 2026\r\n" + raw):
+        found = other_readings(each, parse(each))
+        assert found is not None
+        assert [" ".join(one.text.split()) for one in found] == ["It is the lock. Two."]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        b"Content-Type: text/html;\n\tcharset=utf-8\n",
+        b"Content-Type: text/html;\n charset=utf-8\nContent-Language: en\n",
+        b"content-type : text/html\nMIME-Version: 1.0\n",
+        b"Content-Disposition: inline\nContent-Type: text/html\n",
+    ],
+)
+def test_none_of_the_headers_of_a_body_is_kept_and_every_other_is(headers: bytes) -> None:
+    head = HEAD.replace(b"Subject: Re: the report", headers + b"Subject: Re:\n\tthe report")
+    raw = head + b"\n<p>It is the lock.</p>\n"
+    found = other_readings(raw, parse(raw))
+    assert found is not None
+    assert [" ".join(each.text.split()) for each in found] == ["<p>It is the lock.</p>"]
+    assert (found[0].subject, found[0].message_id) == ("Re: the report", "a@dev.example")
+    assert (found[0].author.name, found[0].author.email) == ("Dana", "dana@dev.example")
+    first, subject, rest = HEAD.partition(b"Subject: Re: the report\n")
+    below = first + rest + subject + headers + b"\n<p>It is the lock.</p>\n"
+    (other,) = other_readings(below, parse(below)) or ()
+    assert other.subject == "Re: the report"
+
+
+@pytest.mark.parametrize(
+    ("charset", "text"), [("iso-8859-1", "<b>é</b>"), ("koi8-r", "<b>И</b>"), ("utf-16", "<b>é</b>")]
+)
+def test_a_charset_in_which_ascii_is_ascii_is_kept(charset: str, text: str) -> None:
+    """Of another one a line of the writer could be made: it is read as UTF-8, as far as that goes."""
+    assert text in read(f"Content-Type: text/html; charset={charset}\n".encode(), b"<b>\xe9</b>\n")
+
+
+def test_a_mail_that_is_too_long_is_not_tried() -> None:
+    raw = HEAD + b"\n" + b"<p>word</p>\n"
+    longest = raw + b" " * (authentication._MOST - len(raw))
+    assert other_readings(longest, parse(longest)) is not None
+    assert other_readings(longest + b" ", parse(longest)) is None
+
+
+# --- The cache of DKIM keys: known keys are not looked up again, and DNS is only used if enabled ---
+
+MAIL = (
+    b"Received: x\r\nDKIM-Signature: v=1; a=rsa-sha256; d=Dev.Example;\r\n\ts=s1; h=from;\r\n b=abc\r\n"
+    b"From: a@dev.example\r\n\r\nhi\r\n"
+)
+
+
+@pytest.fixture
+def queried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    names: list[str] = []
+
+    def record(name: str) -> str | None:
+        names.append(name)
+        return {"s1._domainkey.dev.example": "v=DKIM1; p=x", "none._domainkey.dev.example": ""}.get(name)
+
+    monkeypatch.setattr(config, "_record", record)
+    return names
+
+
+@pytest.mark.django_db
+def test_nobody_is_asked_by_default(queried: list[str], now: datetime) -> None:
+    assert KeyCache().warm([MAIL], now) == 0
+    assert queried == []
+
+
+@pytest.mark.django_db
+def test_a_key_is_asked_for_once_and_kept(queried: list[str], now: datetime) -> None:
+    keys = KeyCache(ask_dns=True)
+    assert (keys.warm([MAIL, MAIL], now), keys.warm([MAIL], now)) == (1, 0)
+    assert keys.key("s1._domainkey.dev.example") == "v=DKIM1; p=x"
+    assert keys.signs("dev.example")
+    assert KeyCache(ask_dns=True).warm([MAIL], now) == 0
+    assert queried == ["s1._domainkey.dev.example"]
+
+
+@pytest.mark.django_db
+def test_what_dns_cannot_tell_is_asked_again_and_what_is_not_there_after_a_while(
+    queried: list[str], now: datetime
+) -> None:
+    unknown, none = MAIL.replace(b"s=s1", b"s=s2"), MAIL.replace(b"s=s1", b"s=none")
+    keys = KeyCache(ask_dns=True)
+    keys.warm([unknown, none], now)
+    keys.warm([unknown, none], now)
+    assert queried == ["s2._domainkey.dev.example", "none._domainkey.dev.example", "s2._domainkey.dev.example"]
+    assert keys.key("none._domainkey.dev.example") == ""
+    assert not keys.signs("dev.example")
+    ModelsSigningKey.objects.update(fetched_at=now - timedelta(days=4000))
+    assert KeyCache(ask_dns=True).warm([none], now) == 1

@@ -21,10 +21,10 @@ from bot.notifications.report import compose_due
 from bot.outbox import reconcile, sender
 from bot.outbox.transports import SendOutcome, SendStatus, Server, SmtpTransport, transport_of
 from tests.conftest import ROOT
-from tests.databases import migrated
-from tests.mail_server import Moody, free_port
-from tests.outbox import LEASE, act, claim, reloaded, send, states_of
-from tests.world import World, status_text
+from tests.support.databases import migrated
+from tests.support.outbox import LEASE, act, claim, reloaded, send, states_of
+from tests.support.servers import Moody, free_port
+from tests.support.world import World, status_text
 from tracker.models import OutgoingMail, OutgoingState, Report
 from tracker.services import mail_transitions
 

@@ -19,7 +19,7 @@ from bot.results.curves import extend_curves
 from bot.results.formats import perf_release_result
 from bot.results.recognise import read_path
 from bot.results.values import RejectedInput
-from tests.world import World
+from tests.support.world import World
 from tracker.domain.curves import CurvePoint
 from tracker.models import BisectResult, Curve, CurveChange, CurveSegment, Machine, Metric, ReleaseResult, Scenario
 from tracker.services import curves

@@ -17,7 +17,7 @@ from bot.results.curves import extend_curves
 from bot.results.intake import take_in
 from bot.results.recognise import read_path
 from bot.results.storage import ReadAgain, read_again
-from tests.world import World, state, status_text
+from tests.support.world import World, state, status_text
 from tracker.domain.curves import CurvePoint
 from tracker.models import Commit, Event, Finding, OutgoingMail, Report
 from tracker.services import curves, mail_transitions, regrading
@@ -335,7 +335,7 @@ def test_a_tree_puts_a_guessed_pair_the_right_way_round(
     world: World, repository: Callable[..., str], tmp_path: Path
 ) -> None:
     """LKP roots whose names stand the wrong way round: git knows which commit is the parent, and who wrote it."""
-    from tests.bot.results.test_ingest_lkp import NEW, OLD, write_root
+    from tests.bot.results.formats.test_lkp import NEW, OLD, write_root
 
     shas: list[str] = []
     while len(shas) < 2 or shas[-1] > shas[-2]:  # until a culprit comes before its parent in the order of names

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from bot.notifications.report import compose_due
-from tests.world import START, World
+from tests.support.world import START, World
 from tracker.models import BisectResult, Finding, Metric, OutgoingMail, Release, Report
 from tracker.pages.triage.table import table
 from tracker.services import regrading
@@ -65,7 +65,7 @@ def test_a_doubtful_result_is_held_with_the_reason(world: World, changes: dict[s
 def test_a_culprit_without_an_author_is_held(world: World, client: Client) -> None:
     from bot.results.formats import bisect_log
     from bot.results.storage import take
-    from tests.bot.results.test_ingest_bisect_log import CSV, LOG
+    from tests.bot.results.formats.test_bisect_log import CSV, LOG
 
     samples = "".join(line for line in CSV.splitlines(keepends=True) if "author" not in line)
     take(bisect_log.parse({"log": LOG, "samples": samples}, "in"), world.now)

@@ -13,8 +13,8 @@ from django.db import transaction
 
 from bot.notifications.report import compose_due
 from bot.results.intake import take_dropped
-from tests.outbox import act
-from tests.world import World
+from tests.support.outbox import act
+from tests.support.world import World
 from tracker.models import BisectResult, Commit, Event, Finding, Metric, OutgoingMail, Report
 from tracker.services import regrading
 
@@ -295,7 +295,7 @@ def test_a_number_written_otherwise_is_the_same_result(world: World) -> None:
 
 def write_hostile_inputs(path: Any, good: dict[str, Any]) -> None:
     """Inputs of which each one must cost itself alone."""
-    from tests.bot.results.test_ingest_lkp import CULPRIT, NEW, OLD, PARENT, write_root
+    from tests.bot.results.formats.test_lkp import CULPRIT, NEW, OLD, PARENT, write_root
 
     (path / "deep.json").write_text("[" * 100_000 + "]" * 100_000)
     (path / "deeper.json").write_text("[" + "[" * 900 + "]" * 900 + "]")
@@ -373,7 +373,7 @@ def test_a_parent_that_only_seemed_so_is_held(world: World) -> None:
     from bot.git.inspection import CommitInspection
     from bot.results.formats import bisect_log
     from bot.results.storage import take
-    from tests.bot.results.test_ingest_bisect_log import BAD, CSV, LOG
+    from tests.bot.results.formats.test_bisect_log import BAD, CSV, LOG
 
     result = bisect_log.parse({"log": LOG, "samples": CSV}, "in")
     moment = datetime(2026, 9, 1, tzinfo=UTC)

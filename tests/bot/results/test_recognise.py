@@ -20,7 +20,7 @@ from bot.results.recognise import Input, read_path, read_stream
 from bot.results.storage import Taken, take
 from bot.results.values import RejectedInput
 from tests.conftest import ROOT
-from tests.world import World
+from tests.support.world import World
 from tracker.models import BisectResult, Finding, OutgoingMail, Report, Tree
 
 RESULT = json.loads((ROOT / "fixtures" / "results" / "01-mm-vmscan.json").read_text())
@@ -276,7 +276,7 @@ def test_a_log_and_its_samples_are_dropped_and_moved_together(
 ) -> None:
     import os
 
-    from tests.bot.results.test_ingest_bisect_log import CSV, LOG
+    from tests.bot.results.formats.test_bisect_log import CSV, LOG
 
     drop = tmp_path / "drop"
     drop.mkdir()

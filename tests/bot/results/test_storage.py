@@ -14,14 +14,18 @@ from typing import Any
 import pytest
 from django.db import DataError, IntegrityError, connection
 
+from bot.notifications.report import compose_due
 from bot.results import storage
+from bot.results.formats import bisect_log, lkp, perf_bisect_result
 from bot.results.intake import take_in
-from bot.results.recognise import ADAPTERS, read_path, reread
-from bot.results.storage import Receipt, Taken, take_all
+from bot.results.recognise import ADAPTERS, ResultDetails, details_of, read_path, reread
+from bot.results.storage import ReadAgain, Receipt, Taken, read_again, take_all
 from bot.results.values import Conflict, RejectedInput, Result
 from tests.conftest import ROOT
-from tests.world import World
-from tracker.models import BisectResult, Commit, Finding, Report
+from tests.support.world import World
+from tracker.models import BisectResult, Commit, Finding, Metric, OutgoingMail, Report
+
+# --- Storing results: all or nothing, once, in few queries, with two concurrent workers ---
 
 
 def results(world: World, count: int, measurements: int = 1) -> list[Result]:
@@ -230,3 +234,124 @@ def test_two_processes_take_the_same_results_once_on_sqlite(world: World) -> Non
 @pytest.mark.long
 def test_two_processes_take_the_same_results_once_on_postgresql(world: World, postgres: str) -> None:
     two_at_once(world, 1000, DATABASE_URL=postgres)
+
+
+# --- Stored bisect results are measured again by today's code: what an older version misread is corrected ---
+
+MEASURED = ("old_mean", "new_mean", "old_samples", "new_samples", "change_pct", "change_pct_raw", "verdict", "p_value")
+
+
+def measured() -> list[tuple[object, ...]]:
+    return list(Finding.objects.order_by("pk").values_list(*MEASURED))
+
+
+@pytest.fixture
+def replayed_results(world: World) -> None:
+    world.ingest(world.result("b" * 40, "mm: a"), world.result("c" * 40, "mm: b"))
+
+
+def test_what_is_as_it_was_stays(replayed_results: None) -> None:
+    before = (measured(), list(Report.objects.values()))
+    assert read_again() == ReadAgain(results=2)
+    assert (measured(), list(Report.objects.values())) == before
+
+
+def test_what_was_misread_is_measured_again_with_all_that_follows(replayed_results: None) -> None:
+    before, lines = measured(), list(Report.objects.order_by("pk").values_list("change", "verdict"))
+    first = Finding.objects.order_by("pk")[0]
+    Finding.objects.filter(pk=first.pk).update(
+        old_mean=1.0, new_mean=2.0, new_samples=[2.0], change_pct=100.0, change_pct_raw=100.0, verdict="improvement"
+    )
+    Report.objects.filter(pk=first.report_id).update(change=100.0, verdict="improvement")
+    assert read_again() == ReadAgain(results=2, changed=1)
+    assert measured() == before
+    assert list(Report.objects.order_by("pk").values_list("change", "verdict")) == lines
+    assert read_again().changed == 0
+
+
+def test_a_result_that_can_not_be_read_any_more_stays_as_it_was(replayed_results: None) -> None:
+    before = measured()
+    row = BisectResult.objects.order_by("pk")[0]
+    BisectResult.objects.filter(pk=row.pk).update(payload="{}")
+    assert read_again() == ReadAgain(results=2, rejected=1)
+    BisectResult.objects.filter(pk=row.pk).update(format="a format of the past")
+    assert read_again() == ReadAgain(results=2, rejected=1)
+    assert measured() == before
+
+
+def test_a_mail_that_waits_is_composed_again(replayed_results: None, world: World) -> None:
+    compose_due(world.settings, world.now, approve_first=True)
+    assert set(OutgoingMail.objects.values_list("stale", flat=True)) == {False}
+    Finding.objects.update(new_mean=2.0)
+    read_again()
+    assert set(OutgoingMail.objects.values_list("stale", flat=True)) == {True}
+
+
+def test_a_result_that_today_s_code_trips_over_ends_nothing(
+    replayed_results: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def trips(value: object, where: str) -> object:
+        raise KeyError("runs")
+
+    monkeypatch.setattr("bot.results.recognise.ADAPTERS", dict.fromkeys(("perf-bisect-result/1",), trips))
+    assert read_again() == ReadAgain(results=2, rejected=2)
+
+
+def test_a_direction_that_today_s_code_knows_grades_what_is_stored(world: World) -> None:
+    world.ingest(world.result("b" * 40, "mm: a"))
+    before = (measured(), list(Report.objects.values_list("verdict", "held")))
+    Metric.objects.update(direction="unknown", direction_by="nobody")
+    Finding.objects.update(verdict="unknown")
+    Report.objects.update(verdict="unknown", held="the direction of vm-scan.ops_per_sec is unknown")
+    read_again()
+    assert measured() == before[0]
+    assert list(Report.objects.values_list("verdict", flat=True)) == [before[1][0][0]]
+
+
+def test_of_a_place_that_a_result_measures_twice_the_first_counts(world: World) -> None:
+    value = world.result("b" * 40, "mm: a")
+    slower = {**value["measurements"][0], "role": "kpi", "bad": {"samples": [500, 505, 495]}}
+    value["additional"] = [{"test": value["test"], "machine": value["machine"], "measurements": [slower]}]
+    world.ingest(value)
+    before = measured()
+    assert read_again().changed == 0
+    assert measured() == before
+
+
+# --- What a stored result says beside its findings, by format ---
+
+OURS = {
+    "good": {"sha": "a" * 40, "describe": "v6.11"},
+    "bad": {"sha": "b" * 40},
+    "bisect": {"steps": [{}, {}], "rechecks": [{"ref": "v6.12-rc2", "state": "still-bad"}]},
+    "test": {"description": "writes files", "url": "https://example.org/t"},
+    "artifacts": [{"name": "dmesg", "url": "https://example.org/d"}, {"name": "inline", "text": "x"}],
+    "build": {"kconfig": "x86_64", "cmdline": "quiet", "config_url": "https://example.org/c"},
+}
+
+
+def test_our_own_format_has_all_of_them() -> None:
+    assert details_of(perf_bisect_result.FORMAT, json.dumps(OURS)) == ResultDetails(
+        good="v6.11",
+        bad="b" * 10,
+        bisect_steps=2,
+        rechecks=(("v6.12-rc2", "still-bad"),),
+        test_text="writes files",
+        test_url="https://example.org/t",
+        artifacts=(("dmesg", "https://example.org/d"),),
+        build={"kconfig": "x86_64", "config_url": "https://example.org/c", "cmdline": "quiet"},
+    )
+
+
+def test_an_lkp_job_says_how_the_kernel_was_built() -> None:
+    job = {"kconfig": "x86_64-rhel", "compiler": "gcc-12", "cmdline": "of the job", "rootfs": ["not", "text"]}
+    assert details_of(lkp.FORMAT, json.dumps({"culprit": {"job": job}})) == ResultDetails(
+        build={"kconfig": "x86_64-rhel", "compiler": "gcc-12"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "payload"), [(bisect_log.FORMAT, "{}"), (lkp.FORMAT, "[]"), (perf_bisect_result.FORMAT, "{}")]
+)
+def test_what_is_not_said_is_empty(name: str, payload: str) -> None:
+    assert details_of(name, payload) == ResultDetails()

@@ -11,8 +11,7 @@ from django.core.management import call_command
 
 from bot.upstream.backfill import order_builds
 from bot.upstream.tracking import Patience, follow
-from tests.linux import Linux
-from tests.world import World
+from tests.support.world import Linux, World
 from tracker.domain.curves import builds_of
 from tracker.models import Commit, Curve, CurveBuild, CurveChange, Landing, Report, Tree
 from tracker.models.git import TreeRole

@@ -18,10 +18,9 @@ from kombu.exceptions import OperationalError
 from bot import tasks
 from bot.celery import app
 from bot.web import results
-from tests.keys import token
-from tests.outbox import claim
-from tests.timers import Timers
-from tests.world import World
+from tests.support.databases import Timers, token
+from tests.support.outbox import claim
+from tests.support.world import World
 from tracker.models import ApiKey, BisectResult, Finding, OutgoingMail
 from tracker.services import accounts
 from tracker.services.accounts import Scope

@@ -15,7 +15,7 @@ from tracker.domain.tool_output import KINDS, TEXT, CellState, ListingRow, ToolL
 from tracker.models import Kernel, ToolOutput
 from tracker.services import tool_output
 
-FOLDER = Path(__file__).parent / "evidence"
+FOLDER = Path(__file__).parent / "tool_output"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 # The file, its kind, what its numbers are, how many rows it has, and one of them.
 FILES = [

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
 from django.http import QueryDict
 from django.test import Client
 
 from bot.notifications.report import compose_due
-from tests.tracker.lines import NOW, line
-from tests.world import World
+from tests.support.databases import NOW, line
+from tests.support.world import World
 from tracker.domain.curves import CurvePoint
 from tracker.models import (
     Curve,
@@ -32,6 +35,9 @@ from tracker.pages.triage import table
 from tracker.pages.triage.filters import TriageQuery
 from tracker.pages.triage.table import controls
 from tracker.services import curves, mail_transitions
+
+# --- Pages and addresses at their edges: huge limits, last rows of lists, days of a range, forms that keep what is
+# set ---
 
 
 def query(text: str) -> TriageQuery:
@@ -192,3 +198,38 @@ def test_a_decision_returns_to_its_page_of_the_queue(admin_client: Client) -> No
 def test_pruning_takes_days_of_a_calendar(days: str) -> None:
     with pytest.raises(CommandError, match="expected 0 to 36,500 days"):
         call_command("prune", "--pending", days)
+
+
+# --- The header: the same menus everywhere, the current page marked, and how much waits for those who may act ---
+
+
+def header(client: Client, path: str) -> str:
+    return client.get(path).content.decode().partition("</header>")[0]
+
+
+@pytest.mark.django_db
+def test_every_link_leads_somewhere_and_is_marked_there(client: Client) -> None:
+    links = [unescape(each) for each in re.findall(r'<a href="([^"]+)"', header(client, "/"))]
+    assert len(links) > 12
+    for link in links:
+        assert client.get(link).status_code == 200, link
+        if link == "/help/":  # the documentation has links that lead somewhere without a server, too
+            assert 'href="." aria-current="page">Help</a>' in header(client, link)
+        elif link != "/sign-in/":
+            assert f'href="{link.replace("&", "&amp;")}" aria-current="page"' in header(client, link), link
+
+
+@pytest.mark.django_db
+def test_what_waits_is_said_to_those_who_may_act(client: Client) -> None:
+    report = line(1, merged_release="v6.1")
+    for number in range(3):
+        Suggestion.objects.create(
+            report=report, key=f"{number}", kind="working", occurred_at=NOW, role="author", rule="x"
+        )
+    assert "badge" not in header(client, "/")
+    user = User.objects.create_user("kim")
+    client.force_login(user)
+    assert "badge" not in header(client, "/")
+    user.groups.add(Group.objects.get(name="triager"))
+    assert '<b class="badge">3<span class="unseen"> waiting</span></b>' in header(client, "/")
+    Suggestion.objects.all().delete()

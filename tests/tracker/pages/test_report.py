@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
+import subprocess
+import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
+from kcidb_io.schema import LATEST
 
 from bot.archives.files import read_mbox
+from bot.archives.reader import read_source
+from bot.archives.sources import open_sources
+from bot.mail.settings import BotSettings
+from tests.support.world import DANA, START, World, message_id
 from tracker.charts import chart, groups_of, measured_later, paths, read_payload, side
 from tracker.domain.text import round_values
 from tracker.domain.track_record import Past, record
+from tracker.models import Commit, Message, Report
 from tracker.pages.report import exports_as_mbox, packed, passages
+from tracker.pages.report_json import kcidb_json
 from tracker.services.report_summary import HEIGHT, spark, urgency
 from tracker.templatetags.words import as_markdown
+
+# --- Parts of a report's page: the chart of the bisection, mails with their readings, a machine's track record ---
 
 TESTED = [  # in the order of the tests: halving what is left
     ("a" * 40, "bad", [8.0]),
@@ -211,3 +227,99 @@ def test_a_record_says_how_it_went() -> None:
     assert [each.name for each in track_record.by_release] == ["v5.7", "v5.6"]
     empty = record([]).total
     assert (empty.answer, empty.slow_answer, empty.false_pct, empty.noise) == (None,) * 4
+
+
+# --- A report's thread as an mbox: b4 finds the patch in it, and it reads back byte for byte ---
+
+DIFF = """diff --git a/mm/a.c b/mm/a.c
+index 7898192..6178079 100644
+--- a/mm/a.c
++++ b/mm/a.c
+@@ -1 +1 @@
+-a
++b
+"""
+
+
+def test_b4_takes_the_patch_out_of_it(world: World, client: Client, tmp_path: Path) -> None:
+    report = world.report("mm: scan more")
+    text = f"Scan less.\n\nCloses: https://lore.kernel.org/r/{message_id(report)}\nSigned-off-by: {DANA}\n---\n{DIFF}"
+    world.post(DANA, text, subject="[PATCH] mm: scan less")
+    world.read()
+    patch = Message.objects.get(subject="[PATCH] mm: scan less")
+    plain = b"".join(client.get(f"/report/{report.culprit.sha[:10]}.mbox"))  # type: ignore[arg-type]
+    packed = b"".join(client.get(f"/report/{report.culprit.sha[:10]}.mbox.gz"))  # type: ignore[arg-type]
+    assert gzip.decompress(packed) == plain
+    (tmp_path / "thread.mbox").write_bytes(plain)
+    read = [mail.raw for mail in read_mbox(tmp_path / "thread.mbox")]
+    assert patch.source is not None
+    assert bytes(patch.source.raw).replace(b"\r\n", b"\n") in read
+    command = [
+        str(Path(sys.executable).with_name("b4")),
+        "--offline-mode",
+        "am",
+        "-m",
+        "thread.mbox",
+        "-o",
+        "out",
+        patch.message_id,
+    ]
+    settings = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "GIT_CONFIG_COUNT": "1"}
+    settings |= {"GIT_CONFIG_KEY_0": "b4.attestation-policy", "GIT_CONFIG_VALUE_0": "off"}
+    done = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [made] = (tmp_path / "out").glob("*.mbx")
+    assert DIFF in made.read_text(), done.stderr
+
+
+# --- Regressions as KCIDB objects: its own library accepts them, whatever the reports say ---
+
+
+def exported(capsys: pytest.CaptureFixture[str], **options: Any) -> dict[str, Any]:
+    call_command("export", "kcidb", **options)
+    found = json.loads(capsys.readouterr().out)
+    LATEST.validate_exactly(found)
+    return dict(found)
+
+
+def test_a_report_is_an_issue_with_its_incidents(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    report = world.report("mm: scan more")
+    found = exported(capsys, origin="lab7")
+    [issue], [checkout] = found["issues"], found["checkouts"]
+    assert issue["report_url"].endswith(f"/report/{report.culprit.sha}/")
+    assert issue["comment"] == report.status
+    assert checkout["git_commit_hash"] == report.culprit.sha
+    assert {each["issue_id"] for each in found["incidents"]} == {issue["id"]} == {f"lab7:{report.culprit.sha}"}
+    tests = {each["id"]: each for each in found["tests"]}
+    assert {each["test_id"] for each in found["incidents"]} <= tests.keys()
+    assert all(each["number"]["value"] for each in tests.values())
+    before = issue["version"]
+    world.commit("mm: scan less", f'Fixes: {report.culprit.sha[:12]} ("mm: scan more")')
+    world.track()
+    assert exported(capsys)["issues"][0]["version"] > before
+
+
+@pytest.mark.parametrize("name", ["reports-dev", "reports-in-patch-threads-dev"])
+def test_all_reports_of_real_mail_are_valid(
+    db: None, shared: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    robots = frozenset({"lkp@intel.com", "oliver.sang@intel.com", "rong.a.chen@intel.com", "yujie.liu@intel.com"})
+    (source,) = open_sources(str(shared / f"{name}.mbox"))
+    settings = BotSettings(address="perfbot@bot.example.org", robots=robots, trust_policy="open")
+    read_source(source, settings, START)
+    found = exported(capsys)
+    regressions = Report.objects.filter(verdict="regression").count()
+    assert len(found["issues"]) == regressions > 0
+    assert len(found["incidents"]) >= regressions
+
+
+@given(st.text(), st.text(), st.from_regex(r"[0-9a-f]{7,64}", fullmatch=True))
+def test_any_words_are_valid(title: str, status: str, sha: str) -> None:
+    report = Report(culprit=Commit(sha=sha, title=title), verdict="regression", status=status)
+    LATEST.validate_exactly(json.loads(json.dumps(kcidb_json([(report, [])], "lab", lambda path: f"https://x{path}"))))
+
+
+@pytest.mark.parametrize("origin", ["", "Lab", "a b", "a:b"])
+def test_an_origin_that_kcidb_would_refuse(db: None, origin: str) -> None:
+    with pytest.raises(CommandError, match="--origin: expected"):
+        call_command("export", "kcidb", origin=origin)

@@ -12,12 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from tests.tracker.lines import line
+from tests.support.databases import line
 from tracker.domain import search
 from tracker.domain.events import InvalidInput
+from tracker.domain.search import MOST, parse, suggestions
 from tracker.models import Commit, Message, Metric, RawMessage, RelatedCommit, Report
 from tracker.pages import search as search_index
 from tracker.pages.search import _CONDITIONS, matching, named
+
+# --- Search: words in reports and mails, fields, what leads straight to a report; the same on both databases ---
 
 MARCH = datetime(2026, 3, 10, tzinfo=UTC)
 
@@ -225,3 +228,50 @@ def test_a_search_for_a_name_leads_to_its_page(reports: None, client: Client) ->
     page = client.get("/search/", {"q": "xfs"}).content.decode()
     assert '<a href="/subsystem/fs/xfs/">fs/xfs</a>' in page
     assert "Pages of these names" not in client.get("/search/", {"q": "subsystem:mm"}).content.decode()
+
+
+# --- What the search box offers: fields, names and choices that complete the last term ---
+
+NAMES = {
+    "subsystem": ["fs/xfs", "mm", "xfs", "net sched"],
+    "metric": ["will-it-scale.per_process_ops", "xfs_io.ops", "wis.ops"],
+    "author": ["dana@dev.example"],
+    "state": ["open", "no_response"],
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("", []),
+        ("x", []),  # one letter says nothing
+        ("xf", ["subsystem:xfs", "subsystem:fs/xfs", "metric:xfs_io.ops"]),
+        ("su", ["subsystem:", "suite:"]),
+        ("will", ["metric:will-it-scale.per_process_ops"]),
+        ("process", ["metric:will-it-scale.per_process_ops"]),
+        ("subsystem:", ["subsystem:fs/xfs", "subsystem:mm", "subsystem:xfs", 'subsystem:"net sched"']),
+        ("subsystem:XF", ["subsystem:xfs", "subsystem:fs/xfs"]),
+        ("worse:>10 state:no", ["worse:>10 state:no_response"]),
+        ("page -dan", ["page -author:dana@dev.example"]),
+        ('subsystem:"net s', ['subsystem:"net sched"']),
+        ("subsystem:mm", []),  # it is whole
+        ("colour:re", []),
+        ("mm " * 100, []),
+    ],
+)
+def test_the_last_term_is_completed(typed: str, offered: list[str]) -> None:
+    assert [each.text for each in suggestions(typed, NAMES)] == offered
+
+
+@given(st.text(max_size=80), st.lists(st.text(max_size=20), max_size=20))
+def test_any_text_has_few_suggestions_that_can_be_searched_for(typed: str, names: list[str]) -> None:
+    found = suggestions(typed, {"subsystem": names})
+    assert len(found) <= MOST
+    assert all(each.text != typed for each in found)
+
+
+@given(st.from_regex(r"[a-z]{2,8}", fullmatch=True))
+def test_a_completed_name_is_what_the_search_reads(begun: str) -> None:
+    [*_, last] = suggestions(begun, {"subsystem": [f"{begun} and/more"]})
+    [term] = parse(last.text).fields
+    assert (term.name, term.value) == ("subsystem", f"{begun} and/more")

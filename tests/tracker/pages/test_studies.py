@@ -348,7 +348,7 @@ def test_a_comparison_is_kept_and_written_about(studies: None, client: Client) -
 
 
 def test_a_large_study_says_what_it_leaves_out(db: None, tmp_path: Path, client: Client) -> None:
-    vmstat = (ROOT / "tests" / "tracker" / "evidence" / "vmstat.txt").read_text()
+    vmstat = (ROOT / "tests" / "tracker" / "domain" / "tool_output" / "vmstat.txt").read_text()
     results = []
     for kernel in ("v6.1", "v6.2"):
         for number in range(110):

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import base64
+import csv
+import io
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import feedparser
+import openpyxl
 import pytest
+import tablib
 from django.db.models import TextField
 from django.http import QueryDict
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.tracker.lines import NOW, line
-from tracker.models import Release, Report
+from tests.support.databases import NOW, line
+from tracker.models import Metric, Release, Report
 from tracker.models.reports import FILTER_COLUMNS
-from tracker.pages.triage.filters import InvalidQuery, TableFilters, TriageQuery
-from tracker.pages.triage.table import COUNTED, counts, stamped
+from tracker.pages.http import CursorError, Key, Order
+from tracker.pages.triage.filters import ORDERS, InvalidQuery, TableFilters, TriageQuery
+from tracker.pages.triage.table import COUNTED, TriageSection, counts, section, stamped
 from tracker.services.report_summary import CLIP, CLIP_BYTES, FOLLOWING_COLUMNS, STATE_COLUMNS, SUMMARY_COLUMNS, clipped
+
+# --- The filters of the triage table: each with a value that matches, one that does not, and its negation ---
 
 LONG = "suite." + "very-" * 60 + "long"
 
@@ -169,3 +183,222 @@ def test_each_value_that_a_filter_offers_shows_a_row(rows: None) -> None:
             if name != "state":  # of several states under one word
                 assert len(shown(query.urlencode())) == each.number, (name, each)
             assert shown(query.urlencode()), (name, each)
+
+
+# --- Keyset paging: all pages together are the whole table, in any order, from either end ---
+
+ORDER = Order((Key("subsystem"), Key("reported_at", descending=True, nullable=True), Key("pk")))
+
+
+@pytest.fixture
+def forty(db: None) -> list[int]:
+    """Lines with many equal values, and some empty ones."""
+    made = []
+    for number in range(40):
+        at = None if number % 5 == 0 else NOW - timedelta(days=number % 4)
+        made.append(
+            line(
+                number,
+                merged_release="v5.6",
+                subsystem=("mm", "", "fs")[number % 3],
+                metric=("a", "b")[number % 2],
+                machine=f"m{number % 4}",
+                author=f"a{number % 3}@dev.example",
+                reported_at=at,
+                last_human_reply_at=at,
+                weight=number % 6,
+                urgency=number % 7,
+                state=("no_response", "working")[number % 2],
+            ).pk
+        )
+    return made
+
+
+def page(query: str, size: int) -> TriageSection:
+    question = TriageQuery.from_query(QueryDict(query), NOW)
+    return section("merged", "", Report.objects.filter(merged_release="v5.6"), question, NOW, size)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("group", ["", "subsystem", "state"])
+def test_pages_put_together_are_the_whole(forty: list[int], order: str, group: str) -> None:
+    query = f"order={order}&group={group}&section=merged"
+    all_rows = [row.pk for row in page(query, 100).rows]
+    assert sorted(all_rows) == sorted(forty)
+    forth: list[int] = []
+    position = ""
+    for _ in range(20):
+        found = page(f"{query}{position}", 7)
+        forth += [row.pk for row in found.rows]
+        if not found.after:
+            break
+        position = f"&after={found.after}"
+    assert forth == all_rows
+    back: list[int] = []
+    position = "&end=1"
+    for _ in range(20):
+        found = page(f"{query}{position}", 7)
+        back = [row.pk for row in found.rows] + back
+        if not found.before:
+            break
+        position = f"&before={found.before}"
+    assert back == all_rows
+
+
+def test_a_page_knows_its_neighbours(forty: list[int]) -> None:
+    first = page("section=merged", 7)
+    assert (bool(first.before), bool(first.after)) == (False, True)
+    second = page(f"section=merged&after={first.after}", 7)
+    assert (bool(second.before), bool(second.after)) == (True, True)
+    again = page(f"section=merged&before={second.before}", 7)
+    assert [row.pk for row in again.rows] == [row.pk for row in first.rows]
+    last = page("section=merged&end=1", 7)
+    assert (bool(last.before), bool(last.after)) == (True, False)
+
+
+def test_a_cursor_holds_the_values_of_a_row() -> None:
+    at = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
+    for values in (["mm", at, 7], ["", None, 1], ["ünï/%", at, 2**40]):
+        cursor = ORDER.cursor(dict(zip(("subsystem", "reported_at", "pk"), values, strict=True)))
+        assert ORDER.values(cursor, Report) == values
+
+
+def _text(value: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        *("x", "AAAA", "%%%", "ü", _text({}), _text([]), _text(["mm", None]), _text(["mm", "tomorrow", 1])),
+        *(_text(["mm", None, "one"]), _text(["m\0m", None, 1]), _text(["mm", None, 2**70]), _text([["mm"], None, 1])),
+        *(_text([1.5, True, 1]), _text("[[[" * 400), _text(["\ud800", None, 1])),
+        *(_text(["mm", "0001-01-01T00:00:00+14:00", 1]), _text(["mm", "9999-12-31T23:59:59-14:00", 1])),
+    ],
+)
+def test_what_is_no_cursor_is_refused(cursor: str) -> None:
+    with pytest.raises(CursorError):
+        ORDER.values(cursor, Report)
+
+
+@given(st.text(max_size=60) | st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists).map(_text))
+def test_junk_is_a_cursor_or_refused(cursor: str) -> None:
+    try:
+        assert len(ORDER.values(cursor, Report)) == 3
+    except CursorError:
+        pass
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["state", "order", "after", "section", "age", "q", "machine!"]), st.text(max_size=40)
+    )
+)
+def test_junk_is_a_question_or_mistaken(params: dict[str, str]) -> None:
+    query = QueryDict(mutable=True)
+    query.update(params)
+    try:
+        question = TriageQuery.from_query(query, NOW)
+    except InvalidQuery:
+        return
+    again = TriageQuery.from_query(QueryDict(question.text), NOW)
+    assert (again.active_filters, again.order, again.group) == (question.active_filters, question.order, question.group)
+
+
+# --- The triage table beside its page: what programs and people read, with the page's filters ---
+
+MARCH = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def table(db: None) -> None:
+    assert Release.objects.filter(version="v6.12").exists()  # of the seed
+    Metric.objects.create(name="lat.us", direction="lower")
+    first = {
+        "subsystem": "mm",
+        "metric": "lat.us",
+        "change": 32.5,
+        "scenario": "nr_task=16",
+        "machine": "m1",
+        "base": "v6.11",
+    }
+    line(1, merged_release="v6.12", title="mm: do <b>less</b> & <more>", changed_at=MARCH, reported_at=MARCH, **first)
+    line(
+        2, shift_left_release="v6.12", title='=HYPERLINK("x")', status="-1+1 \x1b[31m red", state="working", change=-4.0
+    )
+    line(3, merged_release="v6.13", title="another release")
+    line(4, merged_release="v6.12", title="an improvement", verdict="improvement", change=50.0)
+
+
+def test_json_has_the_shape_of_the_api(table: None, client: Client) -> None:
+    answer = client.get("/v6.12.json").json()
+    assert ([len(answer[name]) for name in ("merged", "shift_left")], answer["release"]) == ([1, 1], "v6.12")
+    assert answer["merged"][0] == client.get(f"/api/v1/reports/{answer['merged'][0]['culprit']}").json()
+    assert len(client.get("/v6.12/.json?improvements=on").json()["merged"]) == 2
+    assert [len(client.get("/v6.12.json?state=working").json()[name]) for name in ("merged", "shift_left")] == [0, 1]
+
+
+def test_csv_opens_in_a_spreadsheet_and_runs_nothing(table: None, client: Client) -> None:
+    answer = client.get("/v6.12/.csv")
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    rows = list(csv.DictReader(io.StringIO(answer.content.decode(), newline="")))
+    assert [row["section"] for row in rows] == ["merged", "shift_left"]
+    assert (rows[0]["change"], rows[0]["change_pct"]) == ("32.5", "-32.5")
+    assert (rows[1]["culprit_title"], rows[1]["status"][:2]) == ('\'=HYPERLINK("x")', "'-")
+    assert rows[0]["changed_at"] == "2026-03-10T12:00:00Z"
+
+
+def test_a_spreadsheet_library_finds_no_formula_in_it(table: None, client: Client) -> None:
+    book = tablib.Dataset().load(client.get("/v6.12/.csv").content.decode(), format="csv").export("xlsx")
+    sheet = openpyxl.load_workbook(io.BytesIO(book)).active
+    cells = [cell for row in sheet.iter_rows() for cell in row]
+    assert "f" not in {cell.data_type for cell in cells}  # a formula
+    assert any(cell.value == '\'=HYPERLINK("x")' for cell in cells)
+
+
+def test_the_lines_for_regzbot(table: None, client: Client) -> None:
+    Report.objects.filter(title="").update(fix_title="mm: do more\n#regzbot invalid: x")
+    text = client.get("/v6.12/.regzbot?improvements=on").content.decode()
+    commands = [each for each in text.splitlines() if each.startswith("#regzbot")]
+    sha = Report.objects.get(culprit__title__startswith="mm: do").culprit.sha
+    assert commands[:3] == [
+        f"#regzbot introduced: {sha}",
+        "#regzbot title: +32.5% lat.us: mm: do <b>less</b> & <more>",
+        "#regzbot fix: mm: do more #regzbot invalid: x",
+    ]
+    assert len(commands) == 6  # no improvement, and no line of a stranger's
+    assert client.get("/search.regzbot?q=subsystem:mm").status_code == 200
+
+
+def test_text_has_78_columns(table: None, client: Client) -> None:
+    line(5, merged_release="v6.12", title="a title of many words " * 12, status="a long status " * 20, change=-1.0)
+    text = client.get("/v6.12/.txt").content.decode()
+    assert max(map(len, text.splitlines())) <= 78
+    assert "+32.5%  " in text
+    assert "lat.us · nr_task=16 · m1 · v6.11" in text
+    assert "\x1b" not in text
+    assert "Merged in this release (2)" in text
+
+
+def test_markdown_is_text(table: None, client: Client) -> None:
+    text = client.get("/v6.12/.md").content.decode()
+    assert "<b>" not in text.replace("\\<b\\>", "").replace("&lt;b", "")
+    assert "## Shift-left: reported from other trees (1)" in text
+
+
+def test_atom_is_read_by_a_feed_reader(table: None, client: Client) -> None:
+    answer = client.get("/v6.12/.atom")
+    feed = feedparser.parse(answer.content)
+    assert (feed.bozo, feed.version) == (False, "atom10")
+    assert [entry.title.split()[0] for entry in feed.entries] == ["+32.5%", "-4.0%"]
+    assert feed.entries[0].updated == "2026-03-10T12:00:00+00:00"
+    assert feed.entries[0].id == feed.entries[0].link
+    assert feed.feed.link.endswith("/v6.12/")
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "txt", "md", "atom"])
+def test_what_is_none(table: None, client: Client, form: str) -> None:
+    assert client.get(f"/v9.9.{form}").status_code == 404
+    assert client.get(f"/v6.12.{form}?state=sleeping").status_code == 400
+    assert client.get(f"/v6.12.{form}?q=nothing-has-this-word").status_code == 200

@@ -5,9 +5,40 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import pytest
+from django.db import DataError, InternalError, OperationalError
 
+from tracker.services.database import is_interruption
 from tracker.services.faults import FaultKind, Followed, Run, Snapshot, list_faults
+
+# --- Only what may work if tried again is an interruption; a hostile mail or a bug is not ---
+
+
+def caused(cause: Exception) -> InternalError:
+    """Return the error as Django raises it, which keeps psycopg's own as its cause."""
+    error = InternalError(str(cause))
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OperationalError("database is locked"), True),
+        (caused(psycopg.errors.IdleInTransactionSessionTimeout("terminating connection")), True),
+        (caused(psycopg.errors.InFailedSqlTransaction("current transaction is aborted")), False),
+        (InternalError("no cause"), False),
+        (DataError("value too long"), False),
+        (ValueError("terminating connection"), False),
+        (None, False),
+    ],
+)
+def test_what_may_be_tried_again(error: BaseException | None, expected: bool) -> None:
+    assert is_interruption(error) is expected
+
+
+# --- What counts as a fault: a table of snapshots ---
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

@@ -1,4 +1,9 @@
-"""Tables of reports beside their pages: JSON, CSV, text of 78 columns, Markdown, and an Atom feed."""
+"""Tables of reports beside their pages: JSON, CSV, text, Markdown, Atom, and lines for regzbot.
+
+FORMS has them all. Each takes a title, reports by section as `report_json` returns them, and the address of the page,
+and returns bytes. CSV follows RFC 4180, text has 78 columns, and the regzbot lines follow
+Documentation/process/handling-regressions.rst and regzbot's own page of commands.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +145,7 @@ def _change(row: Mapping[str, Any]) -> str:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    return ": ".join(each for each in (row["subsystem"], row["culprit_title"] or row["title"]) if each)
+    return ": ".join(part for part in (row["subsystem"], row["culprit_title"] or row["title"]) if part)
 
 
 def _place(row: Mapping[str, Any]) -> str:
@@ -154,4 +159,4 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
 
 def _printable(text: str) -> str:
     """Return a text without control characters, which XML and terminals take ill."""
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(char if char.isprintable() else " " for char in text)

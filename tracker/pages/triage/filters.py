@@ -1,7 +1,12 @@
-"""The filters of a table, as given in its URL: `?state=working&machine!=lab7-m1&age=2w`.
+"""The query of a table, read from and written to a URL: filters, order, grouping, page; presets.
 
-A filter given more than once matches any of its values; with `!` after its name it matches none of them.
-CONTRIBUTING.md tells how to add a filter.
+`?state=working&machine!=lab7-m1&age=2w`: a filter given more than once matches any of its values; with `!` after its
+name it matches none of them. `_POSITIVE` lists the filters, and each gets its negation; CONTRIBUTING.md tells how to
+add one. Improvements need no action, so they are included on request only.
+
+An unknown parameter or value is an InvalidQuery, raised before any query is made; it names each parameter and what
+was expected. The page is a cursor (tracker/pages/http.py). Presets, as links above the table, are the questions that
+release managers ask every day.
 """
 
 from __future__ import annotations
@@ -23,9 +28,7 @@ from tracker.models import Report
 from tracker.pages.http import CursorError, Key, Order
 from tracker.services.report_summary import clipped
 
-# --- The filters of a table, as given in its URL: `?state=working&machine!=lab7-m1&age=2w` ---
-# A filter given more than once matches any of its values; with `!` after its name it matches none of them.
-# CONTRIBUTING.md tells how to add a filter.
+# --- Filters ---
 
 MOST = 50  # values per filter
 LONGEST = 500  # characters of a value
@@ -47,10 +50,10 @@ class Texts(forms.Field):
     widget = forms.SelectMultiple
 
     def clean(self, value: Any) -> list[str]:
-        found = [each for each in value or () if each]
-        if len(found) > MOST:
-            raise forms.ValidationError(f"expected at most {MOST} values; found {len(found)}")
-        return [self.one(each) for each in found]
+        texts = [text for text in value or () if text]
+        if len(texts) > MOST:
+            raise forms.ValidationError(f"expected at most {MOST} values; found {len(texts)}")
+        return [self.one(text) for text in texts]
 
     def one(self, text: str) -> str:
         if len(text) > LONGEST or "\0" in text:
@@ -62,10 +65,10 @@ class Words(Texts):
     """Words to search for: at most MOST_WORDS in all, since each is a condition of the query."""
 
     def clean(self, value: Any) -> list[str]:
-        found: list[str] = super().clean(value)
-        if (count := sum(len(each.split()) for each in found)) > MOST_WORDS:
+        texts: list[str] = super().clean(value)
+        if (count := sum(len(text.split()) for text in texts)) > MOST_WORDS:
             raise forms.ValidationError(f"expected at most {MOST_WORDS} words; found {count}")
-        return found
+        return texts
 
 
 class Choices(Texts):
@@ -112,7 +115,7 @@ class AnyOf(django_filters.Filter):
         return qs.exclude(condition) if self.exclude and condition else qs.filter(condition)
 
     def condition(self, values: list[str]) -> Q:
-        return Q(**{f"{self.field_name}__in": [clipped(each) for each in values]})
+        return Q(**{f"{self.field_name}__in": [clipped(value) for value in values]})
 
 
 class Addresses(Texts):
@@ -132,7 +135,7 @@ class OneOf(AnyOf):
 
 class InStates(OneOf):
     def condition(self, values: list[str]) -> Q:
-        return Q(state__in=sorted({state for each in values for state in STATES[each]}))
+        return Q(state__in=sorted({state for value in values for state in STATES[value]}))
 
 
 class Since(AnyOf):
@@ -141,8 +144,8 @@ class Since(AnyOf):
     field_class = Spans
 
     def condition(self, values: list[str]) -> Q:
-        found = [_SPAN.match(each) for each in values]
-        least = min(int(each[1]) * _HOURS[each[2]] for each in found if each)
+        spans = [_SPAN.match(value) for value in values]
+        least = min(int(span[1]) * _HOURS[span[2]] for span in spans if span)
         now: datetime = self.parent.now
         try:
             return Q(**{f"{self.field_name}__lte": now - timedelta(hours=least)})
@@ -165,10 +168,10 @@ class ContainsWords(AnyOf):
     field_class = Words
 
     def condition(self, values: list[str]) -> Q:
-        found = Q()
-        for each in dict.fromkeys(" ".join(values).lower().split()):
-            found = found | Q(words__contains=each) if self.exclude else found & Q(words__contains=each)
-        return found
+        condition = Q()
+        for word in dict.fromkeys(" ".join(values).lower().split()):
+            condition = condition | Q(words__contains=word) if self.exclude else condition & Q(words__contains=word)
+        return condition
 
 
 class Flag(OneOf):
@@ -183,13 +186,13 @@ class Assigned(AnyOf):
     """Rows by assignee; `nobody` for unassigned ones."""
 
     def condition(self, values: list[str]) -> Q:
-        return Q(assignee__in=["" if each == "nobody" else clipped(each) for each in values])
+        return Q(assignee__in=["" if value == "nobody" else clipped(value) for value in values])
 
 
 _POSITIVE: dict[str, Any] = {
     "state": InStates(known=STATES),
-    "kind": OneOf(field_name="verdict", known=[each.value for each in Verdict]),
-    "awaiting": OneOf(field_name="awaited", known=[each.value for each in Awaited]),
+    "kind": OneOf(field_name="verdict", known=[verdict.value for verdict in Verdict]),
+    "awaiting": OneOf(field_name="awaited", known=[awaited.value for awaited in Awaited]),
     "subsystem": AnyOf(field_name="subsystem"),
     "suite": AnyOf(field_name="suite"),
     "metric": AnyOf(field_name="metric"),
@@ -204,7 +207,9 @@ _POSITIVE: dict[str, Any] = {
     "closed_after": OnOrAfter(field_name="closed_at"),
     "q": ContainsWords(),
 }
-FLAGS = {name: each.extra["known"][0] for name, each in _POSITIVE.items() if isinstance(each, Flag)}
+FLAGS = {
+    name: query_filter.extra["known"][0] for name, query_filter in _POSITIVE.items() if isinstance(query_filter, Flag)
+}
 NAMES = ("subsystem", "suite", "metric", "machine", "author")  # free text: checked for typos
 IMPROVEMENTS = "improvements"
 
@@ -249,7 +254,7 @@ class TableFilters(django_filters.FilterSet):
         return {name: tuple(value) for name, value in self.form.cleaned_data.items() if value}
 
 
-# --- A query on a table, read from and written to a URL: filters, order, grouping and page ---
+# --- The query ---
 
 PK = Key("pk")
 URGENT = (Key("urgency", descending=True), PK)
@@ -304,9 +309,9 @@ class TriageQuery:
         section = _one(query, "section", tuple(SECTIONS))
         if position and not section:
             raise InvalidQuery(f"section: expected one of {', '.join(SECTIONS)} together with {', '.join(position)}")
-        found = cls(filters, filters.active(), order, _one(query, "group", GROUPS), section, position)
-        found.cursor()  # an invalid cursor is reported before any query is made
-        return found
+        triage_query = cls(filters, filters.active(), order, _one(query, "group", GROUPS), section, position)
+        triage_query.cursor()  # an invalid cursor is reported before any query is made
+        return triage_query
 
     @property
     def keys(self) -> Order:
@@ -348,16 +353,17 @@ class TriageQuery:
         return "?" + urlencode([*pairs, *((name, value) for name, value in own.items() if value)], safe="!")
 
 
-def _one(query: QueryDict, name: str, known: tuple[str, ...]) -> str:
-    found = query.get(name, "")
-    if found and found not in known:
-        raise InvalidQuery(f"{name}: expected one of {', '.join(known)}; found {found[:40]!r}")
-    return found
+def _one(query: QueryDict, name: str, choices: tuple[str, ...]) -> str:
+    value = query.get(name, "")
+    if value and value not in choices:
+        raise InvalidQuery(f"{name}: expected one of {', '.join(choices)}; found {value[:40]!r}")
+    return value
 
 
-# --- The questions that release managers ask every day, as links above the table. Pure ---
+# --- Presets ---
 
 
+# Pure.
 @dataclass(frozen=True, slots=True)
 class Preset:
     """A named query; `is_current`: the page shows it already."""

@@ -1,4 +1,13 @@
-"""The rows of a release's triage table: reports merged in its cycle, and reports from other trees (shift-left)."""
+"""The triage table of a release: its rows, filter counts, sections and filter form.
+
+A release has two sections: reports merged in its cycle, and reports from other trees (shift-left). A row has every
+cell formatted, so that templates compute nothing. A page of a section takes one query: the keys are found in an
+index, then only their rows are read. Other pages show any reports this way (`section`).
+
+The counts say how many reports of a release each filter value would show. They are cached under a stamp, made of the
+release's newest events, which an index finds, and of the number of its reports. A change without an event, such as a
+renamed machine, shows after KEEP seconds at the latest.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +33,9 @@ from tracker.pages.report_json import directions, report_json
 from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, TriageQuery
 from tracker.services.report_summary import clipped
 
-# --- A report as a table row, with every cell formatted so that templates compute nothing. Pure ---
+# --- Rows ---
 
+# Pure.
 # The columns that a row needs; no others are loaded.
 COLUMNS = (
     *("pk", "revision", "verdict", "state", "status", "awaited", "assignee", "title", "given_title", "subsystem"),
@@ -138,9 +148,7 @@ def _title(values: Mapping[str, Any]) -> str:
     return title[:TITLE]
 
 
-# --- How many reports of a release each filter value would show, cached until one of its reports changes ---
-# The cache key is the release's newest event, which an index finds. A change without an event, such as a renamed
-# machine, shows after KEEP seconds at the latest.
+# --- Counts ---
 
 KEEP = 60.0  # seconds
 MOST = 40  # values that a filter offers; others can still be given in the URL
@@ -207,11 +215,11 @@ def stamp(release: Release) -> str:
 def counts(release: Release) -> Counts:
     """Return the counts of each filter, the most frequent value first; one query if something has changed."""
     key = f"counts:{stamp(release)}"
-    found: Counts | None = cache.get(key)
-    if found is None:
-        found = _counted(release.version)
-        cache.set(key, found, KEEP)
-    return found
+    counts: Counts | None = cache.get(key)
+    if counts is None:
+        counts = _counted(release.version)
+        cache.set(key, counts, KEEP)
+    return counts
 
 
 def _counted(version: str) -> Counts:
@@ -239,7 +247,7 @@ def _counted(version: str) -> Counts:
             sections[section]["open" if value in OPEN else "closed"] += number
         else:
             tallies[name][value] += number
-    by_section = {name: [Count(*each) for each in tally.items()] for name, tally in sections.items()}
+    by_section = {name: [Count(*pair) for pair in tally.items()] for name, tally in sections.items()}
     return {**{name: _offered(name, tally) for name, tally in tallies.items()}, **by_section}
 
 
@@ -251,10 +259,10 @@ def _offered(name: str, tally: Counter[str]) -> list[Count]:
     if name == "assigned":
         tally["nobody"] = tally.pop("", 0)
     counted = [(value, many) for value, many in tally.items() if value and many]
-    return [Count(*each) for each in sorted(counted, key=lambda each: (-each[1], each[0]))[:MOST]]
+    return [Count(*pair) for pair in sorted(counted, key=lambda item: (-item[1], item[0]))[:MOST]]
 
 
-# --- The rows of a release's triage table: reports merged in its cycle, and reports from other trees (shift-left) ---
+# --- Sections ---
 
 BOTH = 50  # rows per section when both are shown
 ONE = 100  # rows of a single section
@@ -297,10 +305,10 @@ def sections(version: str, query: TriageQuery, now: datetime) -> list[TriageSect
 
 def counted(sections: Iterable[TriageSection], counts: Counts) -> list[TriageSection]:
     """Return the sections with how many of their reports are open and closed, whatever the filters."""
-    totals = {name: {each.value: each.number for each in counts.get(name, ())} for name in HEADINGS}
+    totals = {name: {count.value: count.number for count in counts.get(name, ())} for name in HEADINGS}
     return [
-        replace(each, open=totals[each.name].get("open", 0), closed=totals[each.name].get("closed", 0))
-        for each in sections
+        replace(section, open=totals[section.name].get("open", 0), closed=totals[section.name].get("closed", 0))
+        for section in sections
     ]
 
 
@@ -313,37 +321,37 @@ def section(
     if (values := query.cursor()) is not None:
         matching = matching.filter(order.after(values))
     chosen = order.sorted(matching).values("pk")[: size + 1]
-    found = list(order.sorted(Report.objects.filter(pk__in=chosen)).values(*COLUMNS))
-    more, found = len(found) > size, found[:size]
+    rows = list(order.sorted(Report.objects.filter(pk__in=chosen)).values(*COLUMNS))
+    more, rows = len(rows) > size, rows[:size]
     if query.backwards:
-        found.reverse()
+        rows.reverse()
     has_next = "before" in query.position if query.backwards else more
     has_previous = more if query.backwards else "after" in query.position
     return TriageSection(
         name,
         heading,
-        [row_of(row, now) for row in found],
+        [row_of(row, now) for row in rows],
         query.group,
-        query.keys.cursor(found[-1]) if found and has_next else "",
-        query.keys.cursor(found[0]) if found and has_previous else "",
+        query.keys.cursor(rows[-1]) if rows and has_next else "",
+        query.keys.cursor(rows[0]) if rows and has_previous else "",
     )
 
 
 def exported(version: str, query: TriageQuery, absolute: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
     """Return both sections as values, in the order that the query asks for; at most LIMIT rows each."""
-    known = directions()
-    found = {}
+    by_metric = directions()
+    sections = {}
     for name, column in (("merged", "merged_release"), ("shift_left", "shift_left_release")):
         matching = query.filtered(Report.objects.filter(**{column: version})).select_related("culprit", "tree")
-        found[name] = [report_json(each, known, absolute) for each in query.keys.sorted(matching)[:LIMIT]]
-    return found
+        sections[name] = [report_json(report, by_metric, absolute) for report in query.keys.sorted(matching)[:LIMIT]]
+    return sections
 
 
 def listed(reports: QuerySet[Report], query: TriageQuery, absolute: Callable[[str], str]) -> list[dict[str, Any]]:
     """Return reports as values, in the order that the query asks for; at most LIMIT."""
-    known = directions()
-    found = query.keys.sorted(query.filtered(reports).select_related("culprit", "tree"))
-    return [report_json(each, known, absolute) for each in found[:LIMIT]]
+    by_metric = directions()
+    rows = query.keys.sorted(query.filtered(reports).select_related("culprit", "tree"))
+    return [report_json(report, by_metric, absolute) for report in rows[:LIMIT]]
 
 
 def changed(seen: Mapping[int, int]) -> list[int]:
@@ -354,8 +362,8 @@ def changed(seen: Mapping[int, int]) -> list[int]:
 
 def chosen(keys: Iterable[int], now: datetime) -> list[TriageRow]:
     """Return the rows of these reports as they are now."""
-    found = Report.objects.filter(pk__in=set(keys)).order_by("pk").values(*COLUMNS)
-    return [row_of(row, now) for row in found]
+    rows = Report.objects.filter(pk__in=set(keys)).order_by("pk").values(*COLUMNS)
+    return [row_of(row, now) for row in rows]
 
 
 def candidate_annotations() -> dict[str, Subquery]:
@@ -384,14 +392,12 @@ def unknown_names(active_filters: Mapping[str, tuple[str, ...]], annotated: obje
 
 
 def _names(active_filters: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
-    return [
-        (name, value) for name in NAMES for each in (name, f"{name}{NOT}") for value in active_filters.get(each, ())
-    ]
+    return [(name, value) for name in NAMES for key in (name, f"{name}{NOT}") for value in active_filters.get(key, ())]
 
 
 def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> PrintedTable:
     """Return both sections in full; only these states if given, or only reports whose fix is missing in stable."""
-    found = []
+    sections = []
     for reports in (
         Report.objects.filter(merged_release=release.version),
         Report.objects.filter(shift_left_release=release.version),
@@ -400,15 +406,15 @@ def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bo
             reports = reports.filter(state__in=list(states))
         if missing_in_stable:
             reports = reports.filter(lacks_fix=True)
-        found.append(_rows(reports))
-    return PrintedTable(*found)
+        sections.append(_rows(reports))
+    return PrintedTable(*sections)
 
 
 def _rows(reports: QuerySet[Report]) -> tuple[PrintedRow, ...]:
     headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
     chosen = reports.select_related("culprit").prefetch_related(Prefetch("findings", headlines, to_attr="headlines"))
-    found = [_row(report) for report in chosen.order_by(F("reported_at").desc(nulls_last=True), "pk")[:LIMIT]]
-    return tuple(sorted(found, key=lambda row: row.indicator))
+    rows = [_row(report) for report in chosen.order_by(F("reported_at").desc(nulls_last=True), "pk")[:LIMIT]]
+    return tuple(sorted(rows, key=lambda row: row.indicator))
 
 
 def _row(report: Report) -> PrintedRow:
@@ -426,8 +432,9 @@ def _row(report: Report) -> PrintedRow:
     )
 
 
-# --- The filter form above a table: each filter with its values and counts, and the values that are set. Pure ---
+# --- The filter form ---
 
+# Pure.
 OFFERED = ("state", "kind", "awaiting", "subsystem", "suite", "metric", "machine", "author", "assigned")
 CHOICES = ("state", "kind", "awaiting")  # whose values are words of ours
 LONGEST = 40  # characters of a value in a list
@@ -478,7 +485,7 @@ def controls(query: TriageQuery, counts: Counts, *, improvements_default: bool =
     lists += [
         Control(name, [(span, f"over {span}") for span in SPANS], active.get(name, ())) for name in ("age", "silence")
     ]
-    fields = {*(each.name for each in lists), "q", IMPROVEMENTS, "blocking", "stable"}
+    fields = {*(control.name for control in lists), "q", IMPROVEMENTS, "blocking", "stable"}
     return Controls(
         lists=lists,
         chips=list(_chips(query)),
@@ -488,18 +495,18 @@ def controls(query: TriageQuery, counts: Counts, *, improvements_default: bool =
         improvements_default=improvements_default,
         blocking="blocking" in active,
         lacks_fix="stable" in active,
-        numbers={name: sum(each.number for each in counts.get(name, ())) for name in ("blocking", "stable")}
-        | {"improvements": sum(each.number for each in counts.get("kind", ()) if each.value == "improvement")},
+        numbers={name: sum(count.number for count in counts.get(name, ())) for name in ("blocking", "stable")}
+        | {"improvements": sum(count.number for count in counts.get("kind", ()) if count.value == "improvement")},
     )
 
 
 def _control(name: str, counts: Sequence[Count], chosen: tuple[str, ...]) -> Control:
-    offered = [(each.value, f"{_short(_label(name, each.value))} ({each.number})") for each in counts]
+    offered = [(count.value, f"{_short(_label(name, count.value))} ({count.number})") for count in counts]
     if name == "state":
         offered = [("open", "all open"), ("closed", "all closed"), *offered]
-    known = {value for value, _ in offered}
+    values = {value for value, _ in offered}
     return Control(
-        name, [*offered, *((value, _short(_label(name, value))) for value in chosen if value not in known)], chosen
+        name, [*offered, *((value, _short(_label(name, value))) for value in chosen if value not in values)], chosen
     )
 
 

@@ -1,4 +1,10 @@
-"""`/v5.6/`: the triage table of a release, and the report actions taken in it."""
+"""`/v5.6/`: the triage table of a release, and the report actions taken in it.
+
+An action applies to the selected rows, each at the revision that the user saw, and can be undone
+(tracker/services/report_actions.py). With htmx the response is a fragment with the updated rows, otherwise a message
+after a redirect. An open page asks for the rows that have changed since it was made. An invalid parameter is answered
+by a form with all of them, to correct.
+"""
 
 from __future__ import annotations
 
@@ -117,10 +123,10 @@ def change(request: HttpRequest) -> HttpResponse:
     if action is None:
         return error_response(f"do: expected one of {', '.join(BY_NAME)}; found {name[:40]!r}")
     revisions = {}
-    for each in rows:
-        pk, _, revision = each.partition(":")
+    for row in rows:
+        pk, _, revision = row.partition(":")
         if not (is_key(pk) and is_key(revision)):
-            return error_response(f"row: expected KEY:REVISION; found {each[:40]!r}")
+            return error_response(f"row: expected KEY:REVISION; found {row[:40]!r}")
         revisions[int(pk)] = int(revision)
     if not 0 < len(revisions) <= report_actions.MOST:
         return error_response(f"row: expected 1 to {report_actions.MOST} rows; found {len(revisions)}")
@@ -149,7 +155,7 @@ def change(request: HttpRequest) -> HttpResponse:
 @require_safe
 def news(request: HttpRequest) -> HttpResponse:
     """Return the rows of a table that have changed since it was made (`rows`: KEY.REVISION, by commas); 204: none."""
-    pairs = [each.partition(".") for each in request.GET.get("rows", "").split(",")]
+    pairs = [row.partition(".") for row in request.GET.get("rows", "").split(",")]
     if not 0 < len(pairs) <= report_actions.MOST or not all(is_key(pk) and is_key(seen) for pk, _, seen in pairs):
         return error_response(f"rows: expected 1 to {report_actions.MOST} of KEY.REVISION, separated by commas")
     changed = table.changed({int(pk): int(seen) for pk, _, seen in pairs})

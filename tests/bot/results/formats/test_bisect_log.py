@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bot.results.formats import bisect_log
 from bot.results.recognise import Input, read_bytes, read_path, reread
 from bot.results.values import RejectedInput, Result
-from tests.bot.results.test_ingest import JSON
+from tests.bot.results.test_recognise import JSON
 
 BASE, GOOD, BAD, HEAD = "1" * 40, "a" * 40, "b" * 40, "2" * 40
 LOG = f"""\

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bot.results.formats import kcidb
 from bot.results.recognise import Input, read_bytes, reread
 from bot.results.values import RejectedInput, Result
-from tests.bot.results.test_ingest import JSON
+from tests.bot.results.test_recognise import JSON
 
 OLD, NEW = "a" * 40, "b" * 40
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bot.results.formats import lkp
 from bot.results.recognise import Input, read_path, read_paths, reread
 from bot.results.values import RejectedInput
-from tests.bot.results.test_ingest import JSON
+from tests.bot.results.test_recognise import JSON
 
 PARENT, CULPRIT = "a" * 40, "b" * 40
 TEST_PATH = "demo/performance-50%-30s/lab7-m1/debian-13.cgz/x86_64-rhel-9.4/gcc-14"

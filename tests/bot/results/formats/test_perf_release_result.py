@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from bot.results.formats import perf_release_result
 from bot.results.recognise import read_bytes
 from bot.results.values import KernelResult, RejectedInput
-from tests.keys import token
+from tests.support.databases import token
 from tracker.models import BisectResult, Kernel, Measurement, ReleaseResult, ToolOutput
 
 TEST = {"suite": "vm-scan", "params": {"nr_task": "50%"}}
@@ -80,7 +80,7 @@ def test_it_comes_in_once(db: None, tmp_path: Path) -> None:
 
 
 def test_beside_bisect_results_of_one_file(db: None, tmp_path: Path) -> None:
-    bisect = json.loads((Path(__file__).parents[3] / "fixtures/results/01-mm-vmscan.json").read_text())
+    bisect = json.loads((Path(__file__).parents[4] / "fixtures/results/01-mm-vmscan.json").read_text())
     output = take(tmp_path, result_data(), bisect, result_data(id="two", kernel={"version": "6.12", "variant": "2M"}))
     assert "3 new" in output
     assert output.index("v6.12-vm-scan") < output.index(bisect["id"]) < output.index("two")  # in the order of the input

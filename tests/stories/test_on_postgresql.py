@@ -1,4 +1,4 @@
-"""The tests of the triage, release and kernel pages again, on a real PostgreSQL."""
+"""The tests of pages, search and curves again, on a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from tests.conftest import ROOT
 pytestmark = pytest.mark.slow
 
 AGAIN = (
-    *("tests/stories/test_triage_page.py", "tests/stories/test_signing_in.py", "tests/tracker/test_paging.py"),
-    *("tests/tracker/test_filters.py", "tests/tracker/test_report_actions.py", "tests/tracker/test_search.py"),
-    *("tests/bot/results/test_curves.py", "tests/stories/test_measurements_over_time.py"),
-    *("tests/stories/test_rights_and_floods.py", "tests/stories/test_who_may_do_what.py"),
-    *(
-        "tests/tracker/test_index.py",
-        "tests/tracker/documents/test_release_report.py",
-        "tests/stories/test_bulletins.py",
-    ),
+    "tests/stories/test_triage_page.py",
+    "tests/stories/test_accounts.py",
+    "tests/stories/test_measurements.py",
+    "tests/stories/test_rights.py",
+    "tests/stories/test_subscriptions.py",
+    "tests/tracker/pages/test_triage.py",
+    "tests/tracker/pages/test_search.py",
+    "tests/tracker/pages/test_index.py",
+    "tests/tracker/services/test_report_actions.py",
+    "tests/tracker/documents/test_release_report.py",
+    "tests/bot/results/test_curves.py",
 )
 
 
 @pytest.mark.long
-def test_the_triage_page_is_the_same_on_postgresql(postgres: str, tmp_path: Path) -> None:
+def test_pages_are_the_same_on_postgresql(postgres: str, tmp_path: Path) -> None:
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     env = {**ours, "DATABASE_URL": postgres.replace("postgresql://", "postgres://", 1)}
     alone = ["-p", "no:cacheprovider", "-p", "no:xdist", "--basetemp", str(tmp_path / "again")]
