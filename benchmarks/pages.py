@@ -251,7 +251,7 @@ def main() -> None:
         print(f"  after a change, the first page counts again: {counting(version):.1f} ms")
         others: list[tuple[str, str]] = [("a report with a long thread", f"/report/{'00000000' * 5}/"),
                   ("the front page", "/"), ("a machine", "/machine/lab-01-2sp1/"), ("machines", "/machine/"),
-                  ("inbox", "/inbox/"), ("outbox", "/outbox/"), ("search, a common word", "/search/?q=reproduce"),
+                  ("inbox", "/review/"), ("outbox", "/outbox/"), ("search, a common word", "/search/?q=reproduce"),
                   ("search, rare words", "/search/?q=number+12+area"),
                   ("search, fields", "/search/?q=subsystem:area/7+state:open"),
                   ("the API, 100 reports", "/api/v1/reports")]  # fmt: skip

@@ -193,7 +193,7 @@ tests), or one that a rule also finds, if its probability is at least 35 %. "Res
 careful readers would also call a response together reach 70 %. What the lab states about a candidate fix is applied,
 whatever the classifier thinks, if the lab's table of parent, culprit and candidate shows it, too. The classifier alone
 never closes a report and never says that a fix was applied. At most two others are suggested; a suggestion waits in the
-[review queue](/inbox/) for a click. If nothing is applied, it is recorded as a <a id="mere_response"></a>mere response
+[review queue](/review/) for a click. If nothing is applied, it is recorded as a <a id="mere_response"></a>mere response
 of the author or maintainer, so that nobody reminds them. The evidence shown is the sentence that weighed most.
 
 **Automatic without a matching sentence**: a patch that a person sends in a reply, or posts with `Closes:` or `Link:`

@@ -7,6 +7,7 @@ name in an address may contain slashes.
 
 from django.contrib import admin
 from django.urls import path, re_path
+from django.views.generic import RedirectView
 
 from tracker.api import triage as api_triage
 from tracker.api.tables import api
@@ -88,9 +89,9 @@ urlpatterns = [
     path("index/comment/", index.comment, name="index-comment"),
     re_path(r"^index/(?P<version>v\d{1,3}\.\d{1,4}[\w.-]{0,20})/$", index.point, name="index-point"),
     # profiles and counters
-    path("evidence/beside/", tool_output.beside, name="evidence-beside"),
-    path("evidence/<int:pk>/", tool_output.evidence, name="evidence"),
-    path("evidence/<int:pk>/raw/", tool_output.raw, name="evidence-raw"),
+    path("tool-output/beside/", tool_output.beside, name="tool-output-beside"),
+    path("tool-output/<int:pk>/", tool_output.one_file, name="tool-output"),
+    path("tool-output/<int:pk>/raw/", tool_output.raw, name="tool-output-raw"),
     # signing in and out, saved views
     path("sign-in/", accounts.sign_in, name="sign-in"),
     path("sign-in/password/", accounts.by_password, name="sign-in-by-password"),
@@ -137,11 +138,11 @@ urlpatterns = [
     path("results/<int:pk>/", results.result, name="result"),
     path("results/<int:pk>.json", results.payload, name="result-payload"),
     # the review queue
-    path("inbox/", review.inbox, name="inbox"),
-    path("inbox/<int:pk>/decide/", review.decide, name="decide"),
-    path("inbox/decide/", review.decide_many, name="decide-many"),
-    path("inbox/<int:pk>/undo/", review.undo, name="undo-decision"),
-    path("inbox/undo/", review.undo_last, name="undo-decisions"),
+    path("review/", review.review, name="review"),
+    path("review/<int:pk>/decide/", review.decide, name="decide"),
+    path("review/decide/", review.decide_many, name="decide-many"),
+    path("review/<int:pk>/undo/", review.undo, name="undo-decision"),
+    path("review/undo/", review.undo_last, name="undo-decisions"),
     # outgoing mail
     path("outbox/", outbox.outbox, name="outbox"),
     path("outbox/act/", outbox.act, name="act-on-mail"),
@@ -162,4 +163,12 @@ urlpatterns = [
     path("help/<slug:name>/", lambda request, name: help.page(request, f"{name}/"), name="help"),
     path("help/<path:name>", help.page, name="help-file"),
     path("admin/", admin.site.urls),
+    # addresses of before 2.0, which mails and bookmarks have
+    path("inbox/", RedirectView.as_view(pattern_name="review", permanent=True, query_string=True)),
+    path("evidence/<int:pk>/", RedirectView.as_view(pattern_name="tool-output", permanent=True)),
+    path("evidence/<int:pk>/raw/", RedirectView.as_view(pattern_name="tool-output-raw", permanent=True)),
+    path(
+        "evidence/beside/",
+        RedirectView.as_view(pattern_name="tool-output-beside", permanent=True, query_string=True),
+    ),
 ]

@@ -1,4 +1,4 @@
-"""What programs with an API key post: results to `/api/v1/results`, tool output to `/api/v1/evidence`.
+"""What programs with an API key post: results to `/api/v1/results`, tool output to `/api/v1/tool-output`.
 
 A body may hold several results: the valid ones are taken even if others are rejected, and sending it again does no
 harm. A file's text is the request body; `?report=SHA&side=culprit&name=perf.txt` says what it belongs to.
@@ -131,7 +131,7 @@ def _release_outcome(receipt: ReleaseReceipt) -> dict[str, Any]:
 
 @csrf_exempt  # authenticated by a key, without cookies
 @require_POST
-def take_evidence(request: HttpRequest) -> JsonResponse:
+def take_tool_output(request: HttpRequest) -> JsonResponse:
     """Return 202 with the page of the file, whether it is new or known. `kernel=v6.12` can replace `report` and
     `side`, with or without `machine`. 400: invalid; 404: no such report, kernel or machine; 413: too large.
     """
@@ -150,4 +150,4 @@ def take_evidence(request: HttpRequest) -> JsonResponse:
         return error_response(404, str(missing))
     except InvalidInput as error:
         return error_response(400, str(error))
-    return JsonResponse({"location": reverse("evidence", args=[row.pk]), "kind": row.kind}, status=202)
+    return JsonResponse({"location": reverse("tool-output", args=[row.pk]), "kind": row.kind}, status=202)

@@ -123,7 +123,7 @@ def test_an_answer_is_suggested_with_its_evidence_and_asked_for_once(
     assert reader.headers == ["Bearer secret"]
     assert ask(world, url) == 0
     assert len(reader.asked) == 1
-    assert "by tiny-1" in client.get("/inbox/").content.decode()
+    assert "by tiny-1" in client.get("/review/").content.decode()
     stored = SecondOpinion.objects.get()
     assert (stored.model, stored.answer, stored.fault) == ("tiny-1", says("disputed", SENTENCE), "")
 

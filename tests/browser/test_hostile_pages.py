@@ -17,7 +17,7 @@ def test_nothing_that_others_wrote_is_run(visit: Open, site: Site) -> None:
     ask = "from tracker.models import *; r = Report.objects.get(tag='f' * 16);"
     ask += "print(r.outgoing.get().pk, r.results.get().pk, *r.tool_outputs.values_list('pk', flat=True))"
     mail, result, file, other = site.run("manage.py", "shell", "-v0", "-c", ask).split()
-    seen = {"/", f"/report/{SHA}/", "/inbox/", f"/outbox/{mail}/", "/outbox/", "/results/", f"/results/{result}/"}
+    seen = {"/", f"/report/{SHA}/", "/review/", f"/outbox/{mail}/", "/outbox/", "/results/", f"/results/{result}/"}
     seen |= {
         "/v6.19/",
         f"/report/{SHA}/brief/",
@@ -32,8 +32,8 @@ def test_nothing_that_others_wrote_is_run(visit: Open, site: Site) -> None:
         "/index/",
         "/index/v9.2/",
         "/index/basket/",
-        f"/evidence/{file}/",
-        f"/evidence/beside/?old={file}&new={other}",
+        f"/tool-output/{file}/",
+        f"/tool-output/beside/?old={file}&new={other}",
     }
     seen |= {"/v5.6/report/?edit=introduction", "/study/hostile/?edit=conclusions", f"/index/v9.2/?edit={'a' * 12}"}
     for kind in ("subsystem", "machine", "metric", "author"):

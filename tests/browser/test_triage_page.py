@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("the_triage_page")]  # o
 
 OPEN = "/v5.6/?state=no_response&section=shifted"
 PAGES = (
-    *("/", "/v5.6/", "/v5.6/?group=machine&order=effect&state!=fixed", "/report/8019ad13ef/", "/inbox/", "/outbox/"),
+    *("/", "/v5.6/", "/v5.6/?group=machine&order=effect&state!=fixed", "/report/8019ad13ef/", "/review/", "/outbox/"),
     *("/machine/", "/machine/lkp-csl-2sp5/", "/subsystem/", "/metric/", "/author/", "/results/", "/sign-in/"),
     *("/search/", "/search/?q=subsystem:mm", "/search/?q=worse:x", "/escalations/", "/statistics/", "/lab/"),
     *("/changes/", "/changes/?all=on", "/curve/1/", "/curves/?of=1&of=2", "/help/measurements/"),
@@ -22,7 +22,13 @@ PAGES = (
     *("/v5.6/report/", "/studies/", "/study/direct-map/", "/study/oltp/", "/study/hostile/", "/compare/"),
     *("/compare/?of=v5.10/1G&of=v5.10/4K", "/index/", "/index/v9.2/", "/index/v5.6/", "/index/basket/"),
     *("/webhooks/", "/mine/", "/subscriptions/?q=subsystem:mm", "/unsubscribe/x/", "/help/lab/"),
-    *("/evidence/1/", "/evidence/beside/?old=3&new=6", "/kernel/v5.6/", "/kernel/v2.6.24.2/", "/help/comparisons/"),
+    *(
+        "/tool-output/1/",
+        "/tool-output/beside/?old=3&new=6",
+        "/kernel/v5.6/",
+        "/kernel/v2.6.24.2/",
+        "/help/comparisons/",
+    ),
     *("/help/", "/help/operating/", "/help/commands/", "/help/states/", "/help/contributing/"),
 )
 

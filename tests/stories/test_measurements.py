@@ -191,7 +191,7 @@ def test_a_change_that_vanished_is_suggested_as_disappeared(world: World, client
     extend_curves(world.now)
     assert report.suggestions.count() == 1  # once
     # In the queue, it shows the curve that it was read from.
-    assert f'href="/curve/{Curve.objects.get().pk}/"' in client.get("/inbox/").content.decode()
+    assert f'href="/curve/{Curve.objects.get().pk}/"' in client.get("/review/").content.decode()
 
 
 def test_ranges_and_what_is_none(world: World, client: Client) -> None:

@@ -78,7 +78,7 @@ def operator() -> User:
 def test_operators_see_it_on_two_pages_and_others_on_none(client: Client, hanging: Mirror, operator: User) -> None:
     assert HANGS not in client.get("/").content.decode()
     client.force_login(operator)
-    for path in ("/", "/inbox/"):
+    for path in ("/", "/review/"):
         page = client.get(path).content.decode()
         assert HANGS in page, path
         assert 'href="/help/operating/#problems"' in page

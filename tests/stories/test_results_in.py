@@ -155,16 +155,16 @@ def test_profiles_of_both_sides(report: Report, tmp_path: Path, client: Client) 
     attach(tmp_path, parent=OLD)  # again: nothing is new
     old, new = ToolOutput.objects.order_by("pk")
     page = client.get(f"/report/{'b' * 40}/").content.decode()
-    link = f"/evidence/beside/?old={old.pk}&amp;new={new.pk}"
+    link = f"/tool-output/beside/?old={old.pk}&amp;new={new.pk}"
     assert link in page
     beside = client.get(link.replace("&amp;", "&")).content.decode()
     assert '<th scope="row">&lt;img src=x onerror=alert(1)&gt;</th>' in beside
     assert "+25.00" in beside
     assert "-25.00" in beside
-    one = client.get(f"/evidence/{old.pk}/").content.decode()
+    one = client.get(f"/tool-output/{old.pk}/").content.decode()
     assert "&lt;img src=x" in one
     assert "<img src=x" not in one + beside
-    raw = client.get(f"/evidence/{old.pk}/raw/")
+    raw = client.get(f"/tool-output/{old.pk}/raw/")
     assert raw.content.decode() == OLD
     assert (raw["Content-Type"], raw["X-Content-Type-Options"]) == ("text/plain; charset=utf-8", "nosniff")
 
@@ -172,8 +172,8 @@ def test_profiles_of_both_sides(report: Report, tmp_path: Path, client: Client) 
 def test_what_nobody_knows_is_kept_as_text(report: Report, tmp_path: Path, client: Client) -> None:
     assert "(text)" in attach(tmp_path, culprit="We looked at it for long.\nNothing.\n")
     row = ToolOutput.objects.get()
-    assert "We looked at it for long." in client.get(f"/evidence/{row.pk}/").content.decode()
-    beside = client.get(f"/evidence/beside/?old={row.pk}&new={row.pk}").content.decode()
+    assert "We looked at it for long." in client.get(f"/tool-output/{row.pk}/").content.decode()
+    beside = client.get(f"/tool-output/beside/?old={row.pk}&new={row.pk}").content.decode()
     assert "No numbers could be read from these files." in beside
 
 
@@ -196,9 +196,9 @@ def test_wrong_ones_are_refused(report: Report, tmp_path: Path, client: Client) 
     assert "refused: empty.txt: the file is empty" in err.getvalue()
     assert "attached: good.txt" in err.getvalue()
     for path, status in (
-        ("/evidence/999/", 404),
-        ("/evidence/beside/?old=1", 400),
-        ("/evidence/beside/?old=x&new=1", 400),
+        ("/tool-output/999/", 404),
+        ("/tool-output/beside/?old=1", 400),
+        ("/tool-output/beside/?old=x&new=1", 400),
     ):
         assert client.get(path).status_code == status
 
@@ -208,7 +208,7 @@ def test_over_the_network(report: Report, client: Client, settings: Any, monkeyp
 
     def post(query: str, body: str = OLD, given: str = valid) -> Any:
         headers = {"Authorization": f"Bearer {given}"}
-        return client.post(f"/api/v1/evidence?{query}", body, content_type="text/plain", headers=headers)
+        return client.post(f"/api/v1/tool-output?{query}", body, content_type="text/plain", headers=headers)
 
     taken = post(f"report={'b' * 40}&side=culprit&name=perf.txt")
     assert (taken.status_code, taken.json()["kind"]) == (202, "perf report")

@@ -42,7 +42,7 @@ def as_in_the_world(world: World, settings: Any) -> None:
 
 
 def test_an_inbox_of_nothing(client: Client, db: None) -> None:
-    page = client.get("/inbox/").content.decode()
+    page = client.get("/review/").content.decode()
     assert "No suggestions to review." in page
     assert "No mail in quarantine." in page
     assert "No archive has been read yet" in page
@@ -61,13 +61,13 @@ def test_a_mail_that_broke_the_reader_is_shown_and_read_again(
 
         broken.setattr(batch, "understand", breaks)
         assert world.read().quarantined == 2  # our own mail, too
-    page = client.get("/inbox/").content.decode()
+    page = client.get("/review/").content.decode()
     assert "a bug &lt;b&gt;of ours&lt;/b&gt;" in page
     assert Message.objects.count() == 0
     assert "2 mails read again: none in quarantine, 1 report with a changed status" in replay()
     assert Message.objects.filter(report=report).count() == 2
     assert Report.objects.get(pk=report.pk).state == "responded"
-    assert "No mail in quarantine." in client.get("/inbox/").content.decode()
+    assert "No mail in quarantine." in client.get("/review/").content.decode()
     assert "0 mails read again" in replay()
 
 
@@ -129,12 +129,12 @@ def test_suggestions_are_paged_and_the_page_costs_the_same(
     )
     Archive.objects.bulk_create(Archive(path=f"/lists/{number}") for number in range(120))
     with django_assert_num_queries(14):
-        page = client.get("/inbox/").content.decode()
+        page = client.get("/review/").content.decode()
     assert ("words 129" in page, "words 79" in page) == (True, False)
     older = Suggestion.objects.order_by("-pk")[49].pk
     assert f'href="?suggestions={older}"' in page
-    assert "words 79" in client.get(f"/inbox/?suggestions={older}").content.decode()
-    response = client.get("/inbox/?quarantine=x")
+    assert "words 79" in client.get(f"/review/?suggestions={older}").content.decode()
+    response = client.get("/review/?quarantine=x")
     assert (response.status_code, response.content) == (400, b"quarantine: expected a number; found 'x'")
 
 
@@ -146,7 +146,7 @@ def test_each_archive_says_how_reading_goes(world: World, client: Client, now: d
     assert row.newest_at
     newest = timezone.now() - timedelta(hours=3, minutes=5)  # the lag counts to now, whenever it was read
     Archive.objects.update(newest_at=newest, read_at=newest, error="it can't be had; fetch it again")
-    page = client.get("/inbox/").content.decode()
+    page = client.get("/review/").content.decode()
     assert "3 h" in page
     assert "fetch it again" in page
     assert row.newest_at < timezone.now()
@@ -197,12 +197,12 @@ def suggestion() -> Suggestion:
 
 
 def decide(client: Client, **data: str) -> int:
-    return client.post(f"/inbox/{suggestion().pk}/decide/", data).status_code
+    return client.post(f"/review/{suggestion().pk}/decide/", data).status_code
 
 
 @pytest.mark.django_db
 def test_the_page_shows_the_words_in_their_context_and_what_would_change(mira: Client, report: Report) -> None:
-    page = mira.get("/inbox/").content.decode()
+    page = mira.get("/review/").content.decode()
     assert "I have looked at it. <mark>This is expected.</mark> We do more now." in page
     assert "Now: the author has responded." in page
     assert "<b>the regression is expected</b>" in page
@@ -215,7 +215,7 @@ def test_accepted_it_is_an_event_of_the_person(mira: Client, report: Report) -> 
     assert state(report) == "expected"
     event = report.events.get(kind="expected")
     assert (event.actor, event.quote, event.message_id) == ("mira", "This is expected.", suggestion().message_id)
-    assert "accepted" in mira.get("/inbox/").content.decode().lower()
+    assert "accepted" in mira.get("/review/").content.decode().lower()
     assert decide(mira, decision="reject") == 302  # too late
     assert suggestion().decision == "accepted"
     assert RuleRecord.objects.get(rule="expected").accepted_pct == 100
@@ -243,10 +243,10 @@ def test_taken_back_and_decided_again(mira: Client, report: Report) -> None:
     for _ in range(2):
         decide(mira, decision="accept")
         assert state(report) == "expected"
-        mira.post(f"/inbox/{suggestion().pk}/undo/")
+        mira.post(f"/review/{suggestion().pk}/undo/")
         assert (state(report), suggestion().decision) == ("responded", "open")
     decide(mira, decision="reject")
-    mira.post(f"/inbox/{suggestion().pk}/undo/")
+    mira.post(f"/review/{suggestion().pk}/undo/")
     decide(mira, decision="set", instead="working")
     assert state(report) == "working"
     record = RuleRecord.objects.get(rule="expected")
@@ -258,18 +258,18 @@ def test_taken_back_and_decided_again(mira: Client, report: Report) -> None:
     "data", [{}, {"decision": "set"}, {"decision": "burn"}, {"decision": "set", "instead": "reported"}]
 )
 def test_a_wrong_word_is_refused_in_a_line(mira: Client, report: Report, data: dict[str, str]) -> None:
-    answer = mira.post(f"/inbox/{suggestion().pk}/decide/", data)
+    answer = mira.post(f"/review/{suggestion().pk}/decide/", data)
     assert (answer.status_code, suggestion().decision) == (400, "open")
     assert answer.content.startswith(b"decision: expected accept, reject or another state")
 
 
 @pytest.mark.django_db
 def test_only_who_may_decides(client: Client, report: Report) -> None:
-    assert "Sign in</a> to accept" in client.get("/inbox/").content.decode()
+    assert "Sign in</a> to accept" in client.get("/review/").content.decode()
     assert decide(client, decision="accept") == 302  # to the log-in
     client.force_login(User.objects.create_user("guest"))
     assert decide(client, decision="accept") == 403
-    assert client.get(f"/inbox/{suggestion().pk}/decide/").status_code == 405
+    assert client.get(f"/review/{suggestion().pk}/decide/").status_code == 405
     assert suggestion().decision == "open"
 
 
@@ -319,41 +319,41 @@ def many(deciding_world: World) -> list[Suggestion]:
 @pytest.mark.django_db
 def test_many_are_decided_and_undone_at_once(mira: Client, many: list[Suggestion]) -> None:
     chosen = [each.pk for each in many[:7]]
-    answer = mira.post("/inbox/decide/?kind=expected", {"chosen": chosen, "decision": "reject"})
-    assert (answer.status_code, answer["Location"].partition("#")[0]) == (302, "/inbox/?kind=expected")
+    answer = mira.post("/review/decide/?kind=expected", {"chosen": chosen, "decision": "reject"})
+    assert (answer.status_code, answer["Location"].partition("#")[0]) == (302, "/review/?kind=expected")
     assert Suggestion.objects.filter(decision="rejected", decided_by="mira").count() == 7
-    assert "7 suggestions rejected." in mira.get("/inbox/").content.decode()
+    assert "7 suggestions rejected." in mira.get("/review/").content.decode()
     assert Event.objects.filter(kind="reading_rejected").count() == 7
-    mira.post("/inbox/undo/")
+    mira.post("/review/undo/")
     assert Suggestion.objects.filter(decision="open").count() == 30
-    assert "suggestions rejected." not in mira.get("/inbox/").content.decode()
+    assert "suggestions rejected." not in mira.get("/review/").content.decode()
 
 
 @pytest.mark.django_db
 def test_the_queue_says_how_much_waits_and_keeps_reports_together(mira: Client, many: list[Suggestion]) -> None:
-    page = mira.get("/inbox/").content.decode()
+    page = mira.get("/review/").content.decode()
     assert "all 30" in page
     assert ("expected 20" in page, "disputed 10" in page) == (True, True)
     assert page.count("the same report") == 28
-    of_one = mira.get("/inbox/?kind=disputed").content.decode()
+    of_one = mira.get("/review/?kind=disputed").content.decode()
     assert ("words 3<" in of_one, "words 4<" in of_one) == (True, False)
-    assert mira.get("/inbox/?kind=burned").status_code == 200
+    assert mira.get("/review/?kind=burned").status_code == 200
 
 
 @pytest.mark.django_db
 def test_only_a_rule_that_was_right_is_accepted_as_a_whole(mira: Client, many: list[Suggestion]) -> None:
     RuleRecord.objects.create(rule="expected", accepted=98, rejected=2)
-    assert "Accept 20</button>" not in mira.get("/inbox/").content.decode()
-    answer = mira.post("/inbox/decide/", {"rule": "expected"})
+    assert "Accept 20</button>" not in mira.get("/review/").content.decode()
+    answer = mira.post("/review/decide/", {"rule": "expected"})
     assert (answer.status_code, Suggestion.objects.filter(decision="open").count()) == (400, 30)
     assert b"at least 100 decisions, 99% of them to accept" in answer.content
     RuleRecord.objects.filter(rule="expected").update(accepted=99, rejected=1)
-    assert "Accept 20</button>" in mira.get("/inbox/").content.decode()
+    assert "Accept 20</button>" in mira.get("/review/").content.decode()
     last = max(each.pk for each in many)
-    assert f'name="newest" value="{last}"' in mira.get("/inbox/").content.decode()
+    assert f'name="newest" value="{last}"' in mira.get("/review/").content.decode()
     same = {"report": many[0].report, "kind": "expected", "rule": "expected", "occurred_at": many[0].occurred_at}
     later = Suggestion.objects.create(key="later", **same)
-    assert mira.post("/inbox/decide/", {"rule": "expected", "newest": last}).status_code == 302
+    assert mira.post("/review/decide/", {"rule": "expected", "newest": last}).status_code == 302
     later.refresh_from_db()
     assert later.decision == "open"  # it came in after the page was loaded
     assert Suggestion.objects.filter(decision="accepted").count() == 20
@@ -366,18 +366,18 @@ def test_only_a_rule_that_was_right_is_accepted_as_a_whole(mira: Client, many: l
              {"decision": "accept", "chosen": ["1"] * 101}, {"rule": "nothing"}]
 )  # fmt: skip
 def test_a_wrong_choice_decides_nothing(mira: Client, many: list[Suggestion], data: dict[str, Any]) -> None:
-    assert mira.post("/inbox/decide/", data).status_code == 400
+    assert mira.post("/review/decide/", data).status_code == 400
     assert Suggestion.objects.filter(decision="open").count() == 30
 
 
 @pytest.mark.django_db
 def test_a_second_click_takes_no_undo_away(mira: Client, many: list[Suggestion]) -> None:
     chosen = {"decision": "reject", "chosen": [str(each.pk) for each in many]}
-    mira.post("/inbox/decide/", chosen)
-    mira.post("/inbox/decide/", chosen)
+    mira.post("/review/decide/", chosen)
+    mira.post("/review/decide/", chosen)
     assert mira.session["last_decided"]
     Suggestion.objects.filter(pk=many[0].pk).update(decided_by="toni")  # who decided anew meanwhile
-    mira.post("/inbox/undo/")
+    mira.post("/review/undo/")
     assert list(Suggestion.objects.exclude(decision="open")) == [many[0]]
 
 
@@ -397,7 +397,7 @@ def test_what_is_accepted_at_once_is_what_the_button_says(mira: Client, many: li
         for n in range(130)
     ]
     Suggestion.objects.bulk_create(more)
-    assert "Accept 100</button>" in mira.get("/inbox/").content.decode()
+    assert "Accept 100</button>" in mira.get("/review/").content.decode()
 
 
 @pytest.mark.django_db

@@ -4,7 +4,7 @@ A text is of the first kind in KINDS whose `claims` accepts its head, and in whi
 is TEXT, stored and shown as it is. A listing has a row per function, counter or cache. Shares are compared in
 percentage points, all else in per cent. Tools print whatever they like: a line that doesn't fit is passed over.
 
-To add a kind: `_is_…` and `_parse_…` here, a line in KINDS, a sample in tests/tracker/evidence/, and a row in
+To add a kind: `_is_…` and `_parse_…` here, a line in KINDS, a sample in tests/tracker/domain/tool_output/, and a row in
 docs/measurements.md.
 """
 

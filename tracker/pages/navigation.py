@@ -50,7 +50,7 @@ _QUESTIONS = (
     ("Fix missing in stable", "stable:missing"),
     ("Blocking a release", "blocking:yes state:open"),
 )
-_OPERATIONS = (("Results", "results"), ("Work list", "lab"), ("Review queue", "inbox"), ("Outbox", "outbox"))
+_OPERATIONS = (("Results", "results"), ("Work list", "lab"), ("Review queue", "review"), ("Outbox", "outbox"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _badges(request: HttpRequest) -> dict[str, str]:
         return {}
     waiting: dict[str, QuerySet[Any]] = {}
     if user.has_perm(DECIDE):
-        waiting["inbox"] = Suggestion.objects.filter(decision=Decision.OPEN)
+        waiting["review"] = Suggestion.objects.filter(decision=Decision.OPEN)
     if user.has_perm(SEND):
         waiting["outbox"] = OutgoingMail.objects.filter(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD))
     return {name: badge for name, rows in waiting.items() if (badge := _badge(name, rows))}

@@ -1,4 +1,4 @@
-"""`/inbox/`: the review queue, where people decide on suggestions and see how reading stands.
+"""`/review/`: the review queue, where people decide on suggestions and see how reading stands.
 
 A suggestion stands with its evidence in the text around it, the status that the report would have if it is accepted,
 and how people decided on other suggestions of its rule. It is accepted, rejected or changed; many are decided at once
@@ -275,7 +275,7 @@ def _lag(archive: Archive, now: datetime) -> timedelta | None:
 _DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
 
 
-def inbox(request: HttpRequest) -> HttpResponse:
+def review(request: HttpRequest) -> HttpResponse:
     """Show the newest of each section, suggestions of one `kind` or `rule` if asked; `?suggestions=KEY` and
     `?quarantine=KEY` page to older rows.
     """
@@ -379,4 +379,4 @@ def _back(request: HttpRequest, pk: int) -> HttpResponse:
     query = QueryDict(chosen.url.removeprefix("?"), mutable=True)
     if waiting.filter(pk__gt=following)[:SUGGESTIONS].count() == SUGGESTIONS:  # not on the first page
         query["suggestions"] = str(following + 1)
-    return redirect(f"{reverse('inbox')}{'?' if query else ''}{query.urlencode()}#s{following}")
+    return redirect(f"{reverse('review')}{'?' if query else ''}{query.urlencode()}#s{following}")

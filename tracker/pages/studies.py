@@ -152,7 +152,7 @@ def _beside(
             continue
         names = [labels[row.kernel.pk] if row.kernel else "" for row in rows]
         files = tuple(
-            DocumentLink(f"{name}: {row.name}", reverse("evidence", args=[row.pk]))
+            DocumentLink(f"{name}: {row.name}", reverse("tool-output", args=[row.pk]))
             for name, row in zip(names, rows, strict=True)
         )
         first = rows[0]

@@ -1,4 +1,4 @@
-"""`/evidence/…`: a file of tool output as a table and as received; two of them side by side.
+"""`/tool-output/…`: a file of tool output as a table and as received; two of them side by side.
 
 An uploaded file belongs to a side of a report, or to a kernel, optionally on a machine.
 """
@@ -68,7 +68,7 @@ MOST_ROWS = 200
 MOST_CHARACTERS = 200_000  # characters shown; a link leads to the whole file
 
 
-def evidence(request: HttpRequest, pk: int) -> HttpResponse:
+def one_file(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a file as a table, and its text."""
     row = _row(pk)
     listing = read(row.kind, row.text)

@@ -162,7 +162,7 @@ def _mail(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
 def _input(snapshot: Snapshot) -> Iterator[Fault]:
     if snapshot.quarantined:
         number = counted(snapshot.quarantined, "mail")
-        yield Fault(FaultKind.QUARANTINE, "quarantine", f"{number} could not be read: see /inbox/")
+        yield Fault(FaultKind.QUARANTINE, "quarantine", f"{number} could not be read: see /review/")
     if snapshot.rejected:
         number = counted(snapshot.rejected, "file")
         yield Fault(FaultKind.REJECTED, "results", f"{number} rejected: see refused/ in the drop directory")

@@ -216,7 +216,7 @@ def test_the_pages_show_where_commits_are_and_how_we_know(
     StableSeries.objects.update(fixed_in="v9.1.1")
     refresh([report.pk])
     assert report.culprit.sha not in client.get("/v9.1/?stable=missing").content.decode()
-    inbox = client.get("/inbox/").content.decode()
+    inbox = client.get("/review/").content.decode()
     assert '"mm: typo" in linus' in inbox
     assert "/help/trees/#suggestions" in inbox
     assert str(kernel.git.path) in inbox
