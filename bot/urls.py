@@ -10,7 +10,7 @@ urlpatterns = [
     path("", include("tracker.urls")),
     path("api/v1/results", results.take_results, name="take-results"),
     path("api/v1/tool-output", results.take_tool_output, name="take-tool-output"),
-    path("api/v1/evidence", results.take_tool_output),  # as scripts of before 2.0 call it
+    path("api/v1/evidence", results.take_tool_output, name="take-evidence"),  # as scripts of before 2.0 call it
     path("api/v1/jobs/claim", lab_jobs.claim, name="claim-job"),
     path("api/v1/jobs/<int:pk>/extend", lab_jobs.extend, name="extend-job"),
     path("api/v1/jobs/<int:pk>/release", lab_jobs.release, name="release-job"),

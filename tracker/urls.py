@@ -5,7 +5,10 @@ names may be anything. The admin is discovered here and not in the settings, so 
 name in an address may contain slashes.
 """
 
+from collections.abc import Callable
+
 from django.contrib import admin
+from django.http.response import HttpResponseBase
 from django.urls import path, re_path
 from django.views.generic import RedirectView
 
@@ -45,6 +48,12 @@ _REF = r"(?P<ref>[0-9a-fA-F]{7,64})"
 _KIND = f"(?P<kind>{'|'.join(KINDS)})"
 _TABLE_FORM = "(?P<form>json|csv|txt|md|atom|regzbot)"
 _DOCUMENT_FORM = "(?P<form>txt|md|json)"
+
+
+def moved(name: str) -> Callable[..., HttpResponseBase]:
+    """Redirect to the address of that name, for good."""
+    return RedirectView.as_view(pattern_name=name, permanent=True, query_string=True)
+
 
 urlpatterns = [
     # the front page
@@ -164,11 +173,8 @@ urlpatterns = [
     path("help/<path:name>", help.page, name="help-file"),
     path("admin/", admin.site.urls),
     # addresses of before 2.0, which mails and bookmarks have
-    path("inbox/", RedirectView.as_view(pattern_name="review", permanent=True, query_string=True)),
-    path("evidence/<int:pk>/", RedirectView.as_view(pattern_name="tool-output", permanent=True)),
-    path("evidence/<int:pk>/raw/", RedirectView.as_view(pattern_name="tool-output-raw", permanent=True)),
-    path(
-        "evidence/beside/",
-        RedirectView.as_view(pattern_name="tool-output-beside", permanent=True, query_string=True),
-    ),
+    path("inbox/", moved("review"), name="inbox"),
+    path("evidence/<int:pk>/", moved("tool-output"), name="evidence"),
+    path("evidence/<int:pk>/raw/", moved("tool-output-raw"), name="evidence-raw"),
+    path("evidence/beside/", moved("tool-output-beside"), name="evidence-beside"),
 ]
