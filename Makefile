@@ -16,7 +16,7 @@
 #   make machines      five machines in network namespaces, each killed, cut off and slowed (root, postgresql, rabbitmq)
 #   make soak          the same for twenty minutes, at random, with curves of memory
 #   make matrix        the tests and the crash tests on each database and broker
-#   make bench         all budgets in one table, docs/benchmarks.md (three quarters of an hour)
+#   make bench         all budgets in one table, docs/measured.md (three quarters of an hour)
 #   make golden        rewrites the twelve mails of tests/mail/composed with the current code
 #   make maintainers   200 invented commits, compared with get_maintainer.pl (requires linux-source)
 #   make model         learns the classifier of replies from fixtures/replies and the labelled threads
@@ -68,8 +68,8 @@ $(VENV)/dev.stamp: requirements-dev.txt requirements-optional.txt $(VENV)/run.st
 	@touch $@
 
 # The documentation, which the site shows under /help/.
-WRITTEN_FROM = $(wildcard docs/*.md *.md bot/documentation/*.py templates/documentation/* bot/management/commands/*.py tracker/api/*.py \
- tracker/domain/*.py tracker/domain/report_state/*.py) tracker/services/report_actions.py properdocs.yml static/perfwork.css
+WRITTEN_FROM = $(wildcard docs/*.md *.md bot/documentation*.py templates/documentation/* bot/management/commands/*.py tracker/api/*.py \
+ tracker/domain/*.py) tracker/services/report_actions.py properdocs.yml static/perfwork.css
 build/help/index.html: $(WRITTEN_FROM) $(VENV)/run.stamp
 	@echo "== building the documentation"
 	@$(RUN) manage.py documentation >/dev/null

@@ -1,4 +1,4 @@
-"""All budgets in one table: `table.py [SCRIPT ...]` runs the benchmarks one by one, and writes docs/benchmarks.md.
+"""All budgets in one table: `table.py [SCRIPT ...]` runs the benchmarks one by one, and writes its part of docs/measured.md.
 
 Each figure stands beside its budget and, as a ratio, beside the yardstick that ran next to it. What is over budget is
 marked, and the command ends with 1. What was not measured, and why, is written too.
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.budgets import KEPT, Figure
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "measured.md"
 SCRIPTS = {
     "archive": "Reading whole archives",
     "robot_mail": "Reading robots' reports",
@@ -36,9 +36,9 @@ SCRIPTS = {
     "floods": "Pages while others flood the site",
     "load": "Pages under load",
 }
-HEAD = """# Benchmarks
+HEAD = """## <a id="benchmarks"></a>Benchmarks
 
-`make bench` runs them and writes this page: every budget, what was measured, and how that compares with a yardstick
+Every budget, what was measured, and how that compares with a yardstick
 that ran beside it. A yardstick does the least possible work on the same data: machines differ, ratios hold. Figures
 with a spread are medians of five runs or more; the largest sizes ran once.
 """
@@ -83,7 +83,14 @@ def commit() -> str:
 def table(title: str, figures: list[Figure]) -> str:
     rows = ["| what | measured | budget | the yardstick beside it | over? |", "| --- | --- | --- | --- | --- |"]
     rows += ["| " + " | ".join(each.cells()) + " |" for each in figures]
-    return f"\n## {title}\n\n" + "\n".join(rows) + "\n"
+    return f"\n### {title}\n\n" + "\n".join(rows) + "\n"
+
+
+def write_part(name: str, text: str) -> None:
+    """Replace a part of docs/measured.md, which stands between two comments with its name."""
+    before, mark, rest = PAGE.read_text(encoding="utf-8").partition(f"<!-- {name} -->\n")
+    after = rest.partition(f"<!-- /{name} -->\n")[2]
+    PAGE.write_text(f"{before}{mark}{text.rstrip()}\n<!-- /{name} -->\n{after}", encoding="utf-8")
 
 
 def main() -> None:
@@ -96,11 +103,11 @@ def main() -> None:
             missing = run(name, kept)
             figures = [Figure(**json.loads(line)) for line in kept.read_text().splitlines()]
             over += sum(not each.fits for each in figures)
-            part = table(SCRIPTS[name], figures) if figures else f"\n## {SCRIPTS[name]}\n"
+            part = table(SCRIPTS[name], figures) if figures else f"\n### {SCRIPTS[name]}\n"
             parts.append(part + (f"\nNot measured: {missing}.\n" if missing else ""))
     if chosen == list(SCRIPTS):
         when = f"\nMeasured on {datetime.now(UTC):%Y-%m-%d} at {commit()}, on {machine()}.\n"
-        PAGE.write_text(HEAD + when + "".join(parts), encoding="utf-8")
+        write_part("benchmarks", HEAD + when + "".join(parts))
     print("".join(parts))
     sys.exit(f"{over} over budget" if over else 0)
 

@@ -1,6 +1,6 @@
 """All settings, read once from the environment, with defaults that are safe on a fresh machine.
 
-`PERFWORK_ENV=FILE` adds settings from an env file, which never override the real environment. docs/settings.md lists
+`PERFWORK_ENV=FILE` adds settings from an env file, which never override the real environment. docs/reference.md lists
 every name. A bad value is rejected in one line that names the setting, with what was expected and what was found; the
 value of a URL is left out, since it may hold a password.
 """

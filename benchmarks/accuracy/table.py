@@ -1,4 +1,4 @@
-"""How much is read right, in one table: `table.py` runs all of benchmarks/accuracy, and writes docs/accuracy.md."""
+"""How much is read right, in one table: `table.py` runs all of benchmarks/accuracy, and writes its part of docs/measured.md."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.accuracy.shares import KEPT, Share
-from benchmarks.table import commit
+from benchmarks.table import commit, write_part
 
-PAGE = ROOT / "docs" / "accuracy.md"
 SCRIPTS = {
     ("robot_reports",): "Robots' reports",
     ("left_out_threads",): "Replies",
@@ -25,9 +24,9 @@ SCRIPTS = {
     ("recipients",): "Recipients",
     ("change_points",): "Changes in curves",
 }
-HEAD = """# Accuracy
+HEAD = """## <a id="accuracy"></a>Accuracy
 
-`make accuracy` counts how much is read right, and writes this page. *Unseen* says whether the code, its rules and its
+`make accuracy` counts how much is read right. *Unseen* says whether the code, its rules and its
 model were made without the sample: replies of threads that were left out of the learning, made histories and commits
 that no test uses, threads that were put aside and had no part in any choice. Where it says no, the figure shows that
 nothing has become worse, not how the next mail will be read. Of threads-dev the model had not seen the thread either,
@@ -57,9 +56,9 @@ def main() -> None:
             shares = [Share(**json.loads(line)) for line in kept.read_text().splitlines()]
             rows = ["| what | right | share | judged by | unseen |", "| --- | --- | --- | --- | --- |"]
             rows += ["| " + " | ".join(each.cells()) + " |" for each in shares]
-            parts.append(f"\n## {title}\n\n" + ("\n".join(rows) + "\n" if shares else f"Not measured: {missing}.\n"))
+            parts.append(f"\n### {title}\n\n" + ("\n".join(rows) + "\n" if shares else f"Not measured: {missing}.\n"))
     when = f"\nCounted on {datetime.now(UTC):%Y-%m-%d} at {commit()}.\n"
-    PAGE.write_text(HEAD + when + "".join(parts), encoding="utf-8")
+    write_part("accuracy", HEAD + when + "".join(parts))
     print("".join(parts))
 
 

@@ -21,15 +21,15 @@ PAGES = (
     *("/help/answering/", f"/report/{'f' * 40}/", "/report/f04628387e/", "/sign-in/nonsense/"),
     *("/v5.6/report/", "/studies/", "/study/direct-map/", "/study/oltp/", "/study/hostile/", "/compare/"),
     *("/compare/?of=v5.10/1G&of=v5.10/4K", "/index/", "/index/v9.2/", "/index/v5.6/", "/index/basket/"),
-    *("/webhooks/", "/mine/", "/subscriptions/?q=subsystem:mm", "/unsubscribe/x/", "/help/lab/"),
+    *("/webhooks/", "/mine/", "/subscriptions/?q=subsystem:mm", "/unsubscribe/x/", "/help/results/"),
     *(
         "/tool-output/1/",
         "/tool-output/beside/?old=3&new=6",
         "/kernel/v5.6/",
         "/kernel/v2.6.24.2/",
-        "/help/comparisons/",
+        "/help/measured/",
     ),
-    *("/help/", "/help/operating/", "/help/commands/", "/help/states/", "/help/contributing/"),
+    *("/help/", "/help/operating/", "/help/reference/", "/help/contributing/"),
 )
 
 

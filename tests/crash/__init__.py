@@ -1,1 +1,1 @@
-"""Kills workers while they send: `make crash-test` (docs/reliability.md has the method and the results)."""
+"""Kills workers while they send: `make crash-test` (docs/measured.md has the method and the results)."""

@@ -1,4 +1,4 @@
-"""Does all runs in sequence and prints the tables of docs/reliability.md: `make crash-test` (half an hour).
+"""Does all runs in sequence and prints the tables of docs/measured.md: `make crash-test` (half an hour).
 
 Exits with 1 if a mail was lost, or was sent twice without a decision of the policy or an operator.
 """

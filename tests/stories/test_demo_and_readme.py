@@ -142,7 +142,7 @@ def test_the_page_about_archives_is_done_as_it_says(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_page_about_comparisons_is_done_as_it_says(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "comparisons.md").read_text(), re.S)
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "measurements.md").read_text(), re.S)
     commands = [line for block in blocks for line in block.splitlines()]
     assert len(commands) == 6
     for command in commands:
@@ -153,7 +153,7 @@ def test_the_page_about_comparisons_is_done_as_it_says(db: None, monkeypatch: py
 
 @pytest.mark.slow
 def test_the_example_of_a_measurement_is_taken() -> None:
-    (example,) = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "comparisons.md").read_text(), re.S)
+    (example,) = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "measurements.md").read_text(), re.S)
     (answer,) = read_bytes(example.encode(), "example")
     assert answer.rejection is None
 
@@ -162,7 +162,7 @@ def test_the_example_of_a_measurement_is_taken() -> None:
 def test_every_setting_is_documented() -> None:
     code = (ROOT / "tracker" / "settings.py").read_text()
     names = set(re.findall(r'(?:env(?:\.\w+)?|flag|seconds|positive_int|pairs|address|database)\(\s*"([A-Z_]+)"', code))
-    documented = set(re.findall(r"^\| `([A-Z_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.M))
+    documented = set(re.findall(r"^\| `([A-Z_]+)`", (ROOT / "docs" / "reference.md").read_text(), re.M))
     assert names == documented | {"PERFWORK_ENV"}
 
 
