@@ -87,15 +87,15 @@ def threads(off: Collection[str] = (), shared: Path = SHARED) -> list[Thread]:
             key,
             label["subject"],
             label["final_status_thread_only"],
-            _state(found[key]["state"]),
-            _state(found[key]["state_if_accepted"]),
+            state_name(found[key]["state"]),
+            state_name(found[key]["state_if_accepted"]),
             tuple(Reply(key, each, found[each["msgid"]]) for each in label["replies"]),
         )
         for key, label in labels.items()
     ]
 
 
-def _state(state: str) -> str:
+def state_name(state: str) -> str:
     return STATES.get(state, state)
 
 
