@@ -62,7 +62,7 @@ def ask_again(world: World, text: str, **more: Any) -> Message:
 
 def test_a_test_that_was_asked_for_is_listed_with_its_patch(lab_world: World, client: Client) -> None:
     mail = ask_again(lab_world, f"Can you test whether this patch helps?\n\n{PATCH}\n-- \nDana\n")
-    [row] = work_list(lab_world.now).rows
+    [row] = work_list(lab_world.now)[0]
     assert (row.pending.request, row.is_overdue) in ((Request.TEST, False), (Request.MEASURE, False))
     page = client.get("/lab/").content.decode()
     assert "1 request<" in page
@@ -79,7 +79,7 @@ def test_a_test_that_was_asked_for_is_listed_with_its_patch(lab_world: World, cl
 
 def test_a_question_is_due_sooner_and_shows_its_words(lab_world: World, client: Client) -> None:
     mail = ask_again(lab_world, "Which kernel config did you use for this?")
-    [row] = work_list(lab_world.now + timedelta(days=6)).rows
+    [row] = work_list(lab_world.now + timedelta(days=6))[0]
     assert (row.pending.request, row.is_overdue) == (Request.QUESTION, True)
     assert "Which kernel config did you use for this?" in client.get("/lab/").content.decode()
     missing = client.get(f"/lab/patch/{mail.pk}")
@@ -88,12 +88,12 @@ def test_a_question_is_due_sooner_and_shows_its_words(lab_world: World, client: 
 
 def test_what_was_answered_is_gone(lab_world: World, client: Client) -> None:
     ask_again(lab_world, "Which kernel config did you use for this?")
-    lab_world.post(LEE, "I see the same here.", to=message_id(work_list(lab_world.now).rows[0].report))
+    lab_world.post(LEE, "I see the same here.", to=message_id(work_list(lab_world.now)[0][0].report))
     lab_world.read()
-    [row] = work_list(lab_world.now).rows  # others' words answer nothing
+    [row] = work_list(lab_world.now)[0]  # others' words answer nothing
     event = EventData("a", EventKind.ANSWERED, lab_world.later(), role=Role.REPORTER, actor="toni")
     event_log.record([event_log.event_row(row.report, event, lab_world.now)])
-    assert work_list(lab_world.now).rows == []
+    assert work_list(lab_world.now)[0] == []
     assert "Nothing waits for the lab." in client.get("/lab/").content.decode()
 
 
@@ -102,7 +102,7 @@ def test_many_cost_the_same(lab_world: World, client: Client, django_assert_num_
         report = lab_world.report(f"mm: {number}", f"{number + 5:x}" * 40, id=f"n{number}")
         lab_world.post(DANA, "Which kernel config did you use for this?", to=message_id(report))
     lab_world.read()
-    assert len(work_list(lab_world.now).rows) == 3
+    assert len(work_list(lab_world.now)[0]) == 3
     with django_assert_num_queries(4):
         client.get("/lab/")
 
@@ -151,8 +151,8 @@ def test_those_that_wait_longest_are_shown(lab_world: World, client: Client, mon
         lab_world.later(2)
         lab_world.read()
     monkeypatch.setattr("tracker.pages.lab.MOST", 2)
-    found = work_list(lab_world.now)
-    assert ([row.report for row in found.rows], found.cut) == (reports[:2], True)
+    rows, cut = work_list(lab_world.now)
+    assert ([row.report for row in rows], cut) == (reports[:2], True)
     assert "More reports wait for the lab" in client.get("/lab/").content.decode()
 
 

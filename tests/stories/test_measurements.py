@@ -368,6 +368,6 @@ def test_only_what_was_mailed_and_what_stands_counts(db: None) -> None:
     Event.objects.create(report=undone, key="f", kind="fix_proposed", occurred_at=AT + HOUR, **common)
     Event.objects.create(report=undone, key="u", kind="reversed", occurred_at=AT + HOUR, reverses="f", **common)
     Event.objects.create(report=fixed, key="l", kind="fix_landed", occurred_at=AT + 90 * HOUR, **common)
-    total = load_statistics().total
+    total = load_statistics()["total"]
     assert (total.response.of, total.candidate.number) == (2, 0)
     assert (total.landing.number, total.landing.median) == (1, 90 * HOUR)

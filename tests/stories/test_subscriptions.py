@@ -387,7 +387,7 @@ def test_from_a_search_to_a_mail_to_its_end(world: World, mira: User, client: Cl
 
 def test_daily_is_once_a_day(world: World, mira: User) -> None:
     report = world.report("mm: scan more")
-    subscriptions.services_subscribe(mira, "subsystem:mm", "daily", world.now)
+    subscriptions.add_subscription(mira, "subsystem:mm", "daily", world.now)
     change(world, report)
     assert mails(world, 20) == []
     change(world, report)
@@ -412,7 +412,7 @@ def test_escalations_by_the_week(world: World, mira: User, client: Client) -> No
 @pytest.mark.parametrize("mailing", [Mailing.BOUNCING, Mailing.OPTED_OUT, Mailing.STOPPED])
 def test_who_gets_no_mail_gets_none_of_these(world: World, mira: User, mailing: Mailing) -> None:
     report = world.report("mm: scan more")
-    subscriptions.services_subscribe(mira, "subsystem:mm", "at once", world.now)
+    subscriptions.add_subscription(mira, "subsystem:mm", "at once", world.now)
     Correspondent.objects.create(address=mira.email, mailing=mailing, since=world.now)
     change(world, report)
     assert mails(world) == []
@@ -420,8 +420,8 @@ def test_who_gets_no_mail_gets_none_of_these(world: World, mira: User, mailing: 
 
 def test_one_bad_subscription_keeps_no_other(world: World, mira: User) -> None:
     report = world.report("mm: scan more")
-    subscriptions.services_subscribe(mira, "state:burnt", "at once", world.now - timedelta(days=1))
-    subscriptions.services_subscribe(mira, "subsystem:mm", "at once", world.now)
+    subscriptions.add_subscription(mira, "state:burnt", "at once", world.now - timedelta(days=1))
+    subscriptions.add_subscription(mira, "subsystem:mm", "at once", world.now)
     change(world, report)
     assert [mail.subject for mail in mails(world)] == ["1 report changed: subsystem:mm"]
 
@@ -506,7 +506,7 @@ def test_pages_name_their_feeds(client: Client, db: None) -> None:
 
 def test_a_reply_that_is_read_after_a_round_is_in_the_next(world: World, mira: User) -> None:
     report = world.report("mm: scan more")
-    subscriptions.services_subscribe(mira, "subsystem:mm", "at once", world.later())
+    subscriptions.add_subscription(mira, "subsystem:mm", "at once", world.later())
     world.post(DANA, "I am looking into it.", to=message_id(report))
     assert mails(world) == []
     world.read()
@@ -516,7 +516,7 @@ def test_a_reply_that_is_read_after_a_round_is_in_the_next(world: World, mira: U
 
 def test_they_are_nobody_elses_business(world: World, mira: User, client: Client) -> None:
     report = world.report("mm: scan more")
-    row = subscriptions.services_subscribe(mira, "subsystem:mm", "at once", world.later())
+    row = subscriptions.add_subscription(mira, "subsystem:mm", "at once", world.later())
     change(world, report)
     [mail] = mails(world)
     mail_transitions.mark_sent(mail.message_id, world.now, world.now)
@@ -526,6 +526,6 @@ def test_they_are_nobody_elses_business(world: World, mira: User, client: Client
         assert "subsystem:mm" not in client.get(path).content.decode()
     change(world, report)
     [waiting] = mails(world)
-    subscriptions.services_end(row, world.now)
+    subscriptions.end_subscription(row, world.now)
     waiting.refresh_from_db()
     assert waiting.state == "cancelled"

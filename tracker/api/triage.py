@@ -132,12 +132,8 @@ def kernel(request: HttpRequest, handle: str) -> JsonResponse:
     """Return the measurements of a kernel ("v6.12", "v6.12/2M"), oldest first; 404 if none was measured."""
     (measured_kernel,) = named([handle])
     if measured_kernel is None:
-        return JsonResponse({"error": f"no kernel {handle[:100]} was measured"}, status=404)
-    rows = (
-        Measurement.objects.filter(kernel=measured_kernel)
-        .select_related("metric", "scenario", "machine")
-        .order_by("pk")
-    )
+        return error_response(404, f"no kernel {handle[:100]} was measured")
+    related = Measurement.objects.select_related("metric", "scenario", "machine")
     measurements = [
         {
             "metric": measurement.metric.name,
@@ -152,7 +148,7 @@ def kernel(request: HttpRequest, handle: str) -> JsonResponse:
             "n": measurement.runs,
             "samples": measurement.samples,
         }
-        for measurement in rows[:MOST]
+        for measurement in related.filter(kernel=measured_kernel).order_by("pk")[:MOST]
     ]
     return JsonResponse(
         {"kernel": measured_kernel.name, "variant": measured_kernel.variant, "measurements": measurements}
@@ -165,22 +161,18 @@ def kernel(request: HttpRequest, handle: str) -> JsonResponse:
 def result(request: HttpRequest, pk: int) -> JsonResponse:
     """Return a result without its payload, which is large and which the lab already has."""
     try:
-        page = results.page(pk)
+        row = results.named(pk)
     except Http404 as missing:
-        return JsonResponse({"error": str(missing)}, status=404)
-    row = page.row
+        return error_response(404, str(missing))
     return JsonResponse(
         {
             "producer": row.producer,
             "id": row.external_id,
-            "format": row.format,
-            "outcome": row.outcome,
-            "created_at": row.created_at,
-            "received_at": row.received_at,
+            **{name: getattr(row, name) for name in ("format", "outcome", "created_at", "received_at")},
             "held": row.held.splitlines(),
             "note": row.note,
             "measured": row.measured,
             "report": reverse("report", args=[row.report.culprit.sha]) if row.report else None,
-            "findings": [finding_json(finding) for finding in page.findings],
+            "findings": [finding_json(finding) for finding in results.findings_of(row)],
         }
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from django.contrib import messages
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import login, logout
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
@@ -22,7 +21,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
 from tracker.models import SavedView
-from tracker.pages.http import cleaned, error_response, redirect_back
+from tracker.pages.http import cleaned, error_response, redirect_back, sign_in_required
 from tracker.pages.triage.filters import InvalidQuery, TriageQuery
 from tracker.services import accounts
 from tracker.services.accounts import CHANGE_REPORTS, TOO_MANY, client_address, network_of
@@ -59,14 +58,14 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         address = cleaned(request.POST, "address", 254)
         if accounts.request_link(address, network_of(client_address(request)), timezone.now()):
             enqueue("send_links")
-        return render(request, "accounts/link_sent.html", {"address": address})
-    return render(request, "accounts/sign_in.html")
+        return render(request, "sign_in.html", {"sent_to": address})
+    return render(request, "sign_in.html")
 
 
 class ByPassword(LoginView):
     """Sign in with a username and a password; 429 after too many attempts."""
 
-    template_name = "accounts/by_password.html"
+    template_name = "sign_in_by_password.html"
     redirect_authenticated_user = True
     authentication_form = PasswordForm
 
@@ -85,13 +84,11 @@ by_password = ByPassword.as_view()
 def by_link(request: HttpRequest, token: str) -> HttpResponse:
     """POST signs in. GET only asks for confirmation, so that link scanners do not use up links."""
     link = accounts.find(token, timezone.now())
-    if link is None:
-        return render(request, "accounts/link_expired.html", status=410)
-    if request.method != "POST":
-        return render(request, "accounts/by_link.html", {"link": link})
-    user = accounts.use(link, timezone.now())
+    if link is not None and request.method != "POST":
+        return render(request, "sign_in_by_link.html", {"link": link})
+    user = accounts.use(link, timezone.now()) if link else None
     if user is None:
-        return render(request, "accounts/link_expired.html", status=410)
+        return render(request, "sign_in_by_link.html", status=410)
     login(request, user)
     return redirect("releases")
 
@@ -102,10 +99,10 @@ def confirm_opt_out(request: HttpRequest, token: str) -> HttpResponse:
     """POST stops all mail to the address that the link was mailed to; GET asks for confirmation."""
     link = accounts.find_opt_out(token, timezone.now())
     if link is None:
-        return render(request, "accounts/link_expired.html", {"opt_out": True}, status=410)
+        return render(request, "opt_out.html", status=410)
     if request.method == "POST":
         accounts.use_opt_out(link, timezone.now())
-    return render(request, "accounts/opt_out.html", {"link": link, "done": request.method == "POST"})
+    return render(request, "opt_out.html", {"link": link, "done": request.method == "POST"})
 
 
 @require_POST
@@ -115,7 +112,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@login_required
+@sign_in_required
 def save_view(request: HttpRequest) -> HttpResponse:
     """Save a query under a name, replacing the user's view of the same name."""
     assert isinstance(request.user, User)
@@ -139,7 +136,7 @@ def save_view(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@login_required
+@sign_in_required
 def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
     SavedView.objects.filter(pk=pk, owner=request.user.pk).delete()
     return redirect_back(request)

@@ -11,10 +11,6 @@ The record of an author's replies is for that person and for operators: numbers 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.cache import cache
@@ -26,12 +22,12 @@ from django.utils import timezone
 
 from tracker.domain.events import OPEN
 from tracker.domain.track_record import Past, TrackRecord, record
-from tracker.models import Curve, Machine, Metric, Report
+from tracker.models import Machine, Metric, Report
 from tracker.pages.http import error_response, without_empty
 from tracker.pages.measurements import curves_of
-from tracker.pages.triage.exports import FORMS
-from tracker.pages.triage.filters import GROUPS, ORDERS, InvalidQuery, TriageQuery
-from tracker.pages.triage.table import COUNTED, KEEP, Counts, TriageSection, controls, listed, section
+from tracker.pages.triage.exports import FORMS, in_form
+from tracker.pages.triage.filters import GROUPS, ORDERS, POSITIONS, InvalidQuery, TriageQuery
+from tracker.pages.triage.table import COUNTED, KEEP, Counts, controls, listed, section
 from tracker.pages.triage.table import MOST as OFFERED
 from tracker.pages.triage.table import Count as ValueCount
 from tracker.pages.triage.views import invalid_query
@@ -42,57 +38,6 @@ from tracker.services.report_summary import clipped
 KINDS = ("subsystem", "machine", "metric", "author")
 RECORD = 2000  # the newest reports, from which the record is computed
 MOST = 500  # names in a list
-
-
-@dataclass(frozen=True, slots=True)
-class BrowsePage:
-    """One subsystem, machine, metric or author."""
-
-    kind: str
-    name: str
-    section: TriageSection
-    record: TrackRecord
-    machine: Machine | None
-    metric: Metric | None
-    curves: Sequence[Curve]
-    counts: Counts  # of the newest reports, for the filters
-
-
-def names(kind: str) -> Sequence[tuple[str, int]]:
-    """Return the names that have open reports, with their number, the most first."""
-    key = f"things:{kind}"
-    counts: list[tuple[str, int]] | None = cache.get(key)
-    if counts is None:
-        rows = Report.objects.filter(state__in=sorted(OPEN)).exclude(**{kind: ""}).order_by()
-        grouped = rows.values_list(kind).annotate(number=Count("pk"))
-        counts = list(grouped.order_by("-number", kind)[:MOST])
-        cache.set(key, counts, KEEP)
-    return counts
-
-
-def load_page(kind: str, name: str, query: TriageQuery, now: datetime) -> BrowsePage:
-    """Return the page of one name; raise Http404 if it is unknown."""
-    name, reports = _reports(kind, name)
-    machine = Machine.objects.filter(name=name).first() if kind == "machine" else None
-    metric = Metric.objects.filter(name=name).first() if kind == "metric" else None
-    shown = _shown(reports, query)
-    listing = section("merged", "Reports" if shown is reports else "Open reports", shown, query, now)
-    newest = _newest(reports)
-    past = record(map(_past, newest))
-    if not (past.total.reports or machine or metric):
-        raise Http404(f"there is no {kind} {name[:200]}")
-    curves = curves_of(kind, name) if kind in ("metric", "machine") else []
-    return BrowsePage(kind, name, listing, past, machine, metric, curves, _counts(newest))
-
-
-def exported(
-    kind: str, name: str, query: TriageQuery, absolute: Callable[[str], str]
-) -> tuple[str, list[dict[str, Any]]]:
-    """Return a name and its reports as values; raise Http404 if no report has it."""
-    name, reports = _reports(kind, name)
-    if not reports.exists():
-        raise Http404(f"there is no {kind} {name[:200]}")
-    return name, listed(_shown(reports, query), query, absolute)
 
 
 def _reports(kind: str, name: str) -> tuple[str, QuerySet[Report]]:
@@ -108,31 +53,37 @@ def _shown(reports: QuerySet[Report], query: TriageQuery) -> QuerySet[Report]:
     return reports if has_state_filter else reports.filter(state__in=sorted(OPEN))
 
 
-def _newest(reports: QuerySet[Report]) -> list[dict[str, Any]]:
+def _newest(reports: QuerySet[Report]) -> tuple[TrackRecord, Counts]:
+    """Return how the newest of these reports fared, and how many of them each filter value has, the most first."""
     columns = ("merged_release", "shift_left_release", "reported_at", "responded_at", "noise_pct")
-    return list(reports.order_by("-pk").values(*columns, *COUNTED.values())[:RECORD])
-
-
-def _past(row: Mapping[str, Any]) -> Past:
-    release = row["merged_release"] or row["shift_left_release"] or "not in a release"
-    return Past(release, row["state"], row["verdict"], row["reported_at"], row["responded_at"], row["noise_pct"])
-
-
-def _counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[ValueCount]]:
-    """Return how many of these reports each filter value has, the most first."""
-    by_name = {}
+    rows = list(reports.order_by("-pk").values(*columns, *COUNTED.values())[:RECORD])
+    past = record(
+        Past(
+            row["merged_release"] or row["shift_left_release"] or "not in a release",
+            *(row[name] for name in ("state", "verdict", "reported_at", "responded_at", "noise_pct")),
+        )
+        for row in rows
+    )
+    counts = {}
     for name, column in COUNTED.items():
         values = Counter(str(row[column]) for row in rows if row[column])
-        by_name[name] = [ValueCount(value, number) for value, number in values.most_common(OFFERED)]
-    return by_name
+        counts[name] = [ValueCount(value, number) for value, number in values.most_common(OFFERED)]
+    return past, counts
 
 
 # --- Views ---
 
 
 def catalog(request: HttpRequest, kind: str) -> HttpResponse:
-    """List the names that have open reports."""
-    return render(request, "browse/names.html", {"kind": kind, "names": names(kind)})
+    """List the names that have open reports, with their number, the most first."""
+    key = f"things:{kind}"
+    names: list[tuple[str, int]] | None = cache.get(key)
+    if names is None:
+        rows = Report.objects.filter(state__in=sorted(OPEN)).exclude(**{kind: ""}).order_by()
+        grouped = rows.values_list(kind).annotate(number=Count("pk"))
+        names = list(grouped.order_by("-number", kind)[:MOST])
+        cache.set(key, names, KEEP)
+    return render(request, "browse_names.html", {"kind": kind, "names": names})
 
 
 def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
@@ -142,20 +93,40 @@ def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
         return redirect(address)
     params = request.GET.copy()
     params.setdefault("improvements", "on")
-    if any(params.get(position) for position in ("after", "before", "end")):
+    if any(params.get(position) for position in POSITIONS):
         params["section"] = "merged"  # this page has only one section
     try:
         query = TriageQuery.from_query(params, now)
     except InvalidQuery as error:
         return invalid_query(request, error)
-    page = load_page(kind, name, query, now)
-    context = {"page": page, "query": query, "actions": ACTION_KEYS, "orders": ORDERS, "groups": GROUPS}
-    context["forms"] = FORMS
-    context["controls"] = controls(query, page.counts, improvements_default=True)
+    name, reports = _reports(kind, name)
+    machine = Machine.objects.filter(name=name).first() if kind == "machine" else None
+    metric = Metric.objects.filter(name=name).first() if kind == "metric" else None
+    shown = _shown(reports, query)
+    listing = section("merged", "Reports" if shown is reports else "Open reports", shown, query, now)
+    past, counts = _newest(reports)
+    if not (past.total.reports or machine or metric):
+        raise Http404(f"there is no {kind} {name[:200]}")
     # A record of a person's replies is for that person and for operators: numbers rank work, not people.
     own = isinstance(request.user, User) and request.user.email.lower() == name.lower()
-    context["shows_record"] = kind != "author" or own or request.user.has_perm(SEND)
-    return render(request, "browse/name.html", {**context, "may_change": request.user.has_perm(CHANGE_REPORTS)})
+    context = {
+        "kind": kind,
+        "name": name,
+        "section": listing,
+        "record": past,
+        "machine": machine,
+        "metric": metric,
+        "curves": curves_of(kind, name) if kind in ("metric", "machine") else [],
+        "query": query,
+        "controls": controls(query, counts, improvements_default=True),
+        "orders": ORDERS,
+        "groups": GROUPS,
+        "forms": FORMS,
+        "actions": ACTION_KEYS,
+        "shows_record": kind != "author" or own or request.user.has_perm(SEND),
+        "may_change": request.user.has_perm(CHANGE_REPORTS),
+    }
+    return render(request, "browse_name.html", context)
 
 
 def catalog_page_as(request: HttpRequest, kind: str, name: str, form: str) -> HttpResponse:
@@ -166,7 +137,9 @@ def catalog_page_as(request: HttpRequest, kind: str, name: str, form: str) -> Ht
         query = TriageQuery.from_query(params, timezone.now())
     except InvalidQuery as error:
         return error_response(str(error))
-    title, rows = exported(kind, name, query, request.build_absolute_uri)
-    content_type, render_as = FORMS[form]
-    page = request.build_absolute_uri(reverse("thing", args=[kind, name]) + query.url().rstrip("?"))
-    return HttpResponse(render_as(f"{kind} {title}", {"reports": rows}, page), content_type=content_type)
+    title, reports = _reports(kind, name)
+    if not reports.exists():
+        raise Http404(f"there is no {kind} {title[:200]}")
+    rows = listed(_shown(reports, query), query, request.build_absolute_uri)
+    page = reverse("thing", args=[kind, name]) + query.url().rstrip("?")
+    return in_form(request, form, f"{kind} {title}", {"reports": rows}, page)

@@ -95,25 +95,17 @@ class Freshness:
     keep: float
 
 
-def _of_everything(arguments: Mapping[str, Any]) -> str:
-    return stamp()
-
-
-def _of_measurements(arguments: Mapping[str, Any]) -> str:
-    return stamp(MEASURED)
-
-
 def _of_release(arguments: Mapping[str, Any]) -> str:
     """Return the stamp of a release report: the release's events, its highlights, measurements and prose."""
     release = table.stamped(Release.objects.filter(version=arguments.get("version", ""))).first()
     if release is None:
         return "none"
     highlights = list(ReportHighlight.objects.filter(release=release).order_by("pk").values_list("report", "heading"))
-    return f"{table.stamp(release)}:{highlights}:{_of_measurements(arguments)}"
+    return f"{table.stamp(release)}:{highlights}:{stamp(MEASURED)}"
 
 
-_TABLE = Freshness(_of_everything, KEEP)
-_MEASURED = Freshness(_of_measurements, DOCUMENT_KEEP)
+_TABLE = Freshness(lambda arguments: stamp(), KEEP)
+_MEASURED = Freshness(lambda arguments: stamp(MEASURED), DOCUMENT_KEEP)
 _RELEASE_REPORT = Freshness(_of_release, DOCUMENT_KEEP)
 # By the name of the URL. What is not listed is made for each request.
 FRESHNESS: Mapping[str, Freshness] = {
@@ -145,12 +137,16 @@ class CachedPages:
         freshness = FRESHNESS.get(name or "")
         if freshness is None or not settings.PERFWORK_PAGE_CACHE or not _is_shared(request):
             return None
-        key = _key(request, freshness, arguments)
+        bucket = int(time.time() // freshness.keep)
+        parts = (settings.SECRET_KEY, request.build_absolute_uri(), freshness.stamp(arguments), str(bucket))
+        key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
         if unchanged := get_conditional_response(request, etag=f'W/"{key}"'):
             return _with_headers(unchanged, key)
         if page := caches["pages"].get(key):
             return _response(request, page, key)
-        with _lock(key):
+        with _of_locks:
+            lock = _locks.get(key) or _locks.setdefault(key, Lock())
+        with lock:
             if page := caches["pages"].get(key):
                 return _response(request, page, key)
             # Keep a page that was made, unless it is an error, or for one reader only
@@ -171,20 +167,6 @@ def _is_shared(request: HttpRequest) -> bool:
         and not (request.COOKIES.keys() - _WITHOUT_MEANING)
         and "Authorization" not in request.headers
     )
-
-
-def _key(request: HttpRequest, freshness: Freshness, arguments: Mapping[str, Any]) -> str:
-    bucket = int(time.time() // freshness.keep)
-    parts = (settings.SECRET_KEY, request.build_absolute_uri(), freshness.stamp(arguments), str(bucket))
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _lock(key: str) -> Lock:
-    with _of_locks:
-        lock = _locks.get(key)
-        if lock is None:
-            lock = _locks[key] = Lock()
-        return lock
 
 
 def _response(request: HttpRequest, kept: Kept, key: str) -> HttpResponse:

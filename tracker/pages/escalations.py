@@ -6,7 +6,7 @@ The page takes a constant number of queries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from tracker.domain.deadlines import DEFAULT, DeadlinePolicy, before_working_days
+from tracker.domain.deadlines import DEFAULT, before_working_days
 from tracker.domain.events import OPEN, Awaited, State, Verdict
 from tracker.models import Report
 from tracker.pages.triage.filters import TriageQuery
@@ -48,58 +48,51 @@ class EscalationPage:
 
 def load_escalations(now: datetime) -> EscalationPage:
     """Return the page: the most urgent reports of each section."""
+    policy = DEFAULT
+    regressions = Report.objects.filter(state__in=sorted(OPEN), verdict=Verdict.REGRESSION)
+    recent = regressions.filter(reported_at__gte=now - NEWEST)
+    late = before_working_days(now, policy.response_days)
+    unanswered = recent.filter(state=State.NO_RESPONSE, reported_at__lt=late)
+    # Nobody wrote for so long; the time of the report itself, if nobody wrote at all
+    quiet = Q(last_human_reply_at__lt=before_working_days(now, policy.landing_days))
+    candidates = recent.filter(Q(state__in=(State.FIX_PROPOSED, State.FIX_CONFIRMED)) & quiet)
+    reasons: Sequence[tuple[str, str, str, QuerySet[Report], str]] = (
+        (
+            *("blocking", "Blocking a release", "Open, and a person said that they block a release."),
+            regressions.exclude(blocks=""),
+            "blocking:yes state:open kind:regression",
+        ),
+        (
+            *("unanswered", "Unanswered", f"No response for more than {policy.response_days} working days."),
+            unanswered,
+            "",
+        ),
+        (
+            "candidates",
+            "Fixes that nobody picked up",
+            f"Posted, and quiet for {policy.landing_days} working days.",
+            candidates.exclude(awaited=Awaited.REPORTER),
+            "",
+        ),
+        (
+            *("queued", "Fixes that wait in a tree", "The mainline has the regression; its fix is queued elsewhere."),
+            recent.filter(state=State.FIX_QUEUED).exclude(merged_release=""),
+            "",
+        ),
+        (
+            *("stable", "Fix missing in stable", "A stable series has the culprit, but not its fix."),
+            Report.objects.filter(lacks_fix=True, verdict=Verdict.REGRESSION),
+            "stable:missing kind:regression",
+        ),
+    )
     query = TriageQuery.from_query(QueryDict(), now)
     escalations = [
         Escalation(reason, section(name, heading, rows, query, now, ROWS), search)
-        for name, heading, reason, rows, search in _reasons(now)
+        for name, heading, reason, rows, search in reasons
     ]
-    unanswered = _unanswered(_recent(now), now).exclude(subsystem="").order_by().values_list("subsystem")
-    counted = unanswered.annotate(number=Count("pk")).order_by("-number", "subsystem")[:_SUBSYSTEMS]
+    by_subsystem = unanswered.exclude(subsystem="").order_by().values_list("subsystem")
+    counted = by_subsystem.annotate(number=Count("pk")).order_by("-number", "subsystem")[:_SUBSYSTEMS]
     return EscalationPage([escalation for escalation in escalations if escalation.section.rows], list(counted))
-
-
-def _reasons(now: datetime) -> Iterator[tuple[str, str, str, QuerySet[Report], str]]:
-    recent, policy = _recent(now), DEFAULT
-    yield (
-        *("blocking", "Blocking a release", "Open, and a person said that they block a release."),
-        Report.objects.filter(state__in=sorted(OPEN), verdict=Verdict.REGRESSION).exclude(blocks=""),
-        "blocking:yes state:open kind:regression",
-    )
-    yield (
-        *("unanswered", "Unanswered", f"No response for more than {policy.response_days} working days."),
-        _unanswered(recent, now),
-        "",
-    )
-    candidates = Q(state__in=(State.FIX_PROPOSED, State.FIX_CONFIRMED))
-    yield (
-        *("candidates", "Fixes that nobody picked up", f"Posted, and quiet for {policy.landing_days} working days."),
-        recent.filter(candidates & _quiet(now, policy.landing_days)).exclude(awaited=Awaited.REPORTER),
-        "",
-    )
-    yield (
-        *("queued", "Fixes that wait in a tree", "The mainline has the regression; its fix is queued elsewhere."),
-        recent.filter(state=State.FIX_QUEUED).exclude(merged_release=""),
-        "",
-    )
-    yield (
-        *("stable", "Fix missing in stable", "A stable series has the culprit, but not its fix."),
-        Report.objects.filter(lacks_fix=True, verdict=Verdict.REGRESSION),
-        "stable:missing kind:regression",
-    )
-
-
-def _recent(now: datetime) -> QuerySet[Report]:
-    return Report.objects.filter(state__in=sorted(OPEN), verdict=Verdict.REGRESSION, reported_at__gte=now - NEWEST)
-
-
-def _unanswered(recent: QuerySet[Report], now: datetime, policy: DeadlinePolicy = DEFAULT) -> QuerySet[Report]:
-    late = before_working_days(now, policy.response_days)
-    return recent.filter(state=State.NO_RESPONSE, reported_at__lt=late)
-
-
-def _quiet(now: datetime, days: int) -> Q:
-    """Return the condition that nobody wrote for so many working days."""
-    return Q(last_human_reply_at__lt=before_working_days(now, days))  # the report itself, if nobody wrote
 
 
 # --- Views ---
@@ -108,6 +101,6 @@ def _quiet(now: datetime, days: int) -> Q:
 @require_safe
 def escalations(request: HttpRequest) -> HttpResponse:
     """Show what blocks, what nobody answers, fixes that lie about, and fixes that stable series lack."""
-    may_change = request.user.has_perm(CHANGE_REPORTS)
-    context = {"page": load_escalations(timezone.now()), "may_change": may_change, "actions": ACTION_KEYS}
-    return render(request, "escalations/escalations.html", context)
+    page = load_escalations(timezone.now())
+    context = {"escalations": page.escalations, "subsystems": page.subsystems, "actions": ACTION_KEYS}
+    return render(request, "escalations.html", {**context, "may_change": request.user.has_perm(CHANGE_REPORTS)})

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Count, F, Q
@@ -18,9 +19,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from tracker.charts import CycleChart, cycle_chart
+from tracker.charts import cycle_chart
 from tracker.domain.events import OPEN, State, Verdict
-from tracker.domain.versions import CyclePoint, CycleStep, ReportSpan, points, steps, upcoming
+from tracker.domain.versions import CyclePoint, ReportSpan, points, steps, upcoming
 from tracker.models import Release, ReleaseCandidate, Report
 from tracker.pages.triage.table import KEEP, stamp, stamped
 from tracker.services.accounts import SEND
@@ -56,27 +57,6 @@ class ReleaseLine:
         self.fixed += number * (state == State.FIXED)
 
 
-@dataclass(frozen=True, slots=True)
-class Cycle:
-    """The current cycle, step by step between its release candidates. `since`: the last candidate that is out."""
-
-    line: ReleaseLine
-    steps: Sequence[CycleStep]
-    chart: CycleChart | None
-    next: CyclePoint | None
-    since: CyclePoint | None
-    new: int
-    closed: int
-
-
-@dataclass(frozen=True, slots=True)
-class HomePage:
-    """The front page."""
-
-    current: Cycle | None
-    older: Sequence[ReleaseLine]
-
-
 def lines() -> list[ReleaseLine]:
     """Return every release that has a report, and the current cycle; newest first."""
     return _lines()[1]
@@ -92,11 +72,12 @@ def _lines() -> tuple[ReleaseCalendar, list[ReleaseLine]]:
     for version, line in _counted(missing).items():
         by_version[version] = line
         cache.set(f"line:{stamp(line.release)}", line, KEEP)
-    newest_first = [by_version[release.version] for release in reversed(releases)]
     shown = [
         line
-        for line in newest_first
-        if line.release.version == calendar.current or line.regressions or line.improvements
+        for release in reversed(releases)
+        if (line := by_version[release.version]).release.version == calendar.current
+        or line.regressions
+        or line.improvements
     ]
     return calendar, shown
 
@@ -125,30 +106,30 @@ def _counted(releases: Sequence[Release]) -> dict[str, ReleaseLine]:
     return by_version
 
 
-def home_page(now: datetime) -> HomePage:
-    """Return the front page: at most three queries for the releases and three for the current cycle."""
+def home_page(now: datetime) -> dict[str, Any]:
+    """Return the current cycle, None without one, and the `older` releases: at most six queries."""
     calendar, shown = _lines()
     older = [line for line in shown if line.release.version != calendar.current]
     line = next((line for line in shown if line.release.version == calendar.current), None)
     started_at = calendar.ends[-1] if calendar.ends else None
-    return HomePage(_cycle(line, started_at, now) if line else None, older)
+    return {"cycle": _cycle(line, started_at, now) if line else None, "older": older}
 
 
-def _cycle(line: ReleaseLine, started_at: datetime | None, now: datetime) -> Cycle:
-    """Return the current cycle, candidate by candidate."""
+def _cycle(line: ReleaseLine, started_at: datetime | None, now: datetime) -> dict[str, Any]:
+    """Return the current cycle, step by step between its candidates. `since`: the last one that is out."""
     version = line.release.version
     tagged = dict(ReleaseCandidate.objects.filter(release=line.release).values_list("number", "tagged_at"))
-    cycle_points = points(version, tagged)
-    cycle_steps = steps([*cycle_points, CyclePoint("now", now)], _report_spans(line.release))
-    return Cycle(
-        line,
-        cycle_steps,
-        cycle_chart(cycle_steps),
-        upcoming(version, started_at, tagged, now),
-        cycle_points[-1] if cycle_points else None,
-        cycle_steps[-1].new,
-        cycle_steps[-1].closed,
-    )
+    candidates = points(version, tagged)
+    cycle_steps = steps([*candidates, CyclePoint("now", now)], _report_spans(line.release))
+    return {
+        "line": line,
+        "steps": cycle_steps,
+        "chart": cycle_chart(cycle_steps),
+        "next": upcoming(version, started_at, tagged, now),
+        "since": candidates[-1] if candidates else None,
+        "new": cycle_steps[-1].new,
+        "closed": cycle_steps[-1].closed,
+    }
 
 
 def _report_spans(release: Release) -> list[ReportSpan]:
@@ -177,5 +158,5 @@ def _report_spans(release: Release) -> list[ReportSpan]:
 def releases(request: HttpRequest) -> HttpResponse:
     """Show the current cycle, then every other release with its counts; operators also see what does not work."""
     now = timezone.now()
-    context = {"page": home_page(now), "faults": faults(now) if request.user.has_perm(SEND) else []}
-    return render(request, "home/releases.html", context)
+    context = {**home_page(now), "faults": faults(now) if request.user.has_perm(SEND) else []}
+    return render(request, "home.html", context)

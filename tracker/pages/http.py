@@ -30,7 +30,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 # --- Requests and errors ---
 
-View = Callable[[HttpRequest], HttpResponse]
+View = Callable[..., HttpResponse]
 
 
 def is_key(text: str) -> bool:
@@ -70,11 +70,10 @@ def sign_in_required(view: View) -> View:
     """Like login_required, but an htmx request gets a 401 with a line of text instead of a redirect."""
 
     @wraps(view)
-    def inner(request: HttpRequest) -> HttpResponse:
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.user.is_authenticated or not request.headers.get("HX-Request"):
-            return login_required(view)(request)
-        message = "You are signed out, so nothing was changed. Sign in and try again."
-        return HttpResponse(message, status=401, content_type="text/plain; charset=utf-8")
+            return login_required(view)(request, *args, **kwargs)
+        return error_response("You are signed out, so nothing was changed. Sign in and try again.", 401)
 
     return inner
 
@@ -84,10 +83,13 @@ def permission_required(permission: str, message: str) -> Callable[[View], View]
 
     def wrap(view: View) -> View:
         @wraps(view)
-        def inner(request: HttpRequest) -> HttpResponse:
-            return view(request) if request.user.has_perm(permission) else error_response(message, 403)
+        @sign_in_required
+        def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if request.user.has_perm(permission):
+                return view(request, *args, **kwargs)
+            return error_response(message, 403)
 
-        return sign_in_required(inner)
+        return inner
 
     return wrap
 
@@ -160,7 +162,8 @@ class Order:
 
     def cursor(self, row: Mapping[str, Any]) -> str:
         """Return the cursor of a row, as text for a URL."""
-        values = [_to_json(row[key.name]) for key in self.keys]
+        columns = [row[key.name] for key in self.keys]
+        values = [value.isoformat() if isinstance(value, datetime) else value for value in columns]
         return base64.urlsafe_b64encode(json.dumps(values, ensure_ascii=False).encode()).decode().rstrip("=")
 
     def values(self, cursor: str, model: type[models.Model]) -> list[Any]:
@@ -173,10 +176,6 @@ class Order:
             return [_from_json(model, key.name, value) for key, value in zip(self.keys, parsed, strict=True)]
         except (binascii.Error, ValueError, ValidationError, TypeError, OverflowError, RecursionError) as error:
             raise CursorError(cursor) from error
-
-
-def _to_json(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _from_json(model: type[models.Model], name: str, parsed: Any) -> Any:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -33,14 +33,14 @@ from django.views.decorators.http import require_POST
 from tracker.charts import index_chart
 from tracker.domain import versions
 from tracker.domain.events import InvalidInput, Verdict
-from tracker.domain.kernel_comparison import Cell, Change, ComparisonLine, Test, Word, pooled
+from tracker.domain.kernel_comparison import Cell, Change, ComparisonLine, Word, pooled
 from tracker.domain.performance_index import Benchmark, BenchmarkMean, IndexPoint, at, params_text, read_params, series
 from tracker.domain.statistics import SampleSummary
-from tracker.models import BasketEntry, Curve, Kernel, MeasuredRole, Measurement, Metric, Report, Study, TextRevision
+from tracker.models import BasketEntry, Kernel, MeasuredRole, Measurement, Metric, Report, Study, TextRevision
 from tracker.pages import kernels as comparison
 from tracker.pages import prose
 from tracker.pages.http import cleaned, error_response, is_key, sign_in_required, username
-from tracker.pages.prose import comments, own_comments, write
+from tracker.pages.prose import comments, write
 from tracker.pages.prose import versions as versions_of
 from tracker.services.accounts import CHANGE_BASKET, CHANGE_REPORTS
 from tracker.services.report_summary import clipped
@@ -58,19 +58,18 @@ def entries() -> list[Benchmark]:
     """Return the basket; while there is none, every headline metric of a release, with equal weights."""
     rows = list(BasketEntry.objects.filter(basket=BASKET).select_related("metric").order_by("pk"))
     if rows:
-        return [entry_of(row) for row in rows]
-    headlines = Measurement.objects.filter(role=MeasuredRole.HEADLINE, kernel__in=load_kernels()).values("metric")
+        return [
+            Benchmark(row.metric.name, read_params(row.params), row.metric.direction, row.weight, row.since, row.until)
+            for row in rows
+        ]
+    headlines = Measurement.objects.filter(role=MeasuredRole.HEADLINE, kernel__in=measured_releases()).values("metric")
     return [
         Benchmark(metric.name, (), metric.direction)
         for metric in Metric.objects.filter(pk__in=headlines).order_by("name")[:MOST_BY_DEFAULT]
     ]
 
 
-def entry_of(row: BasketEntry) -> Benchmark:
-    return Benchmark(row.metric.name, read_params(row.params), row.metric.direction, row.weight, row.since, row.until)
-
-
-def load_kernels() -> list[Kernel]:
+def measured_releases() -> list[Kernel]:
     """Return the releases in order, and the release candidates after the last one."""
     plain = {kernel: parsed for kernel in Kernel.objects.filter(variant="") if (parsed := versions.parse(kernel.name))}
     last = max((parsed for parsed in plain.values() if parsed.is_release), default=None)
@@ -82,9 +81,9 @@ def load_kernels() -> list[Kernel]:
     return sorted(kept, key=comparison.order)[-MOST_KERNELS:]
 
 
-def load_points(basket: Sequence[Benchmark]) -> list[IndexPoint]:
+def index_points(basket: Sequence[Benchmark]) -> list[IndexPoint]:
     """Return the index of every kernel, cached until there are new measurements or another basket."""
-    compared = load_kernels()
+    compared = measured_releases()
     state = Measurement.objects.aggregate(newest=Max("pk"), number=Count("pk"))
     key = f"index:{hash((tuple(basket), tuple(map(str, compared)), state['newest'], state['number']))}"
     points: list[IndexPoint] | None = cache.get(key)
@@ -168,10 +167,8 @@ class BasketRow:
     @property
     def label(self) -> str:
         name = f"{self.metric} ({self.params})" if self.params else self.metric
-        span = "".join(
-            f", {word} {version}" for word, version in (("since", self.since), ("until", self.until)) if version
-        )
-        return f"{name} × {self.weight}{span}"
+        since, until = f", since {self.since}" if self.since else "", f", until {self.until}" if self.until else ""
+        return f"{name} × {self.weight}{since}{until}"
 
 
 def rows() -> list[BasketRow]:
@@ -184,13 +181,8 @@ def rows() -> list[BasketRow]:
 
 def newest() -> int:
     """Return the key of the newest change, 0 if there was none."""
-    return (
-        TextRevision.objects.filter(place=DOCUMENT_KEY, name=CHANGES)
-        .order_by("-pk")
-        .values_list("pk", flat=True)
-        .first()
-        or 0
-    )
+    changes = TextRevision.objects.filter(place=DOCUMENT_KEY, name=CHANGES).order_by("-pk")
+    return changes.values_list("pk", flat=True).first() or 0
 
 
 @transaction.atomic
@@ -213,7 +205,8 @@ def change(new_rows: list[BasketRow], by: str, now: datetime, seen: int) -> str:
     metrics = Metric.objects.in_bulk({row.metric for row in kept}, field_name="name")
     if unknown := [row.metric for row in kept if row.metric not in metrics]:
         raise InvalidInput(f"metric: there are no measurements of {unknown[0][:80]!r}")
-    changes = _changes(before, kept)
+    gone = [f"- {row.label}" for row in before if row not in kept]
+    changes = "; ".join([*gone, *(f"+ {row.label}" for row in kept if row not in before)])
     if changes:
         BasketEntry.objects.filter(basket=BASKET).delete()
         BasketEntry.objects.bulk_create(
@@ -246,15 +239,9 @@ def _checked(row: BasketRow, number: int) -> BasketRow:
     return BasketRow(row.metric, params, f"{weight:g}", row.since, row.until)
 
 
-def _changes(before: list[BasketRow], after: list[BasketRow]) -> str:
-    gone = [f"- {row.label}" for row in before if row not in after]
-    new = [f"+ {row.label}" for row in after if row not in before]
-    return "; ".join([*gone, *new])
-
-
 # --- Tests behind a point ---
 
-MOVED_TESTS_MOST = 100
+MOST_TESTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,43 +272,35 @@ def moved_tests(basket: Sequence[Benchmark], before: str, version: str) -> list[
         return []
     held = at(basket, version)
     lines = comparison.compare(kernels, metrics={entry.metric for entry in held})
-    counted = [(entry, line) for line in lines if (entry := moved_tests_entry_of(held, line)) and all(line.cells)]
+    counted = [(entry, line) for line in lines if (entry := benchmark_of(held, line)) and all(line.cells)]
     counted.sort(key=lambda pair: -abs(pair[1].changes[1].pct or 0.0) if pair[1].changes[1] else 0.0)
-    curves = comparison.curves_of([line.test for _, line in counted[:MOVED_TESTS_MOST]])
-    return [_moved(entry, line, curves) for entry, line in counted[:MOVED_TESTS_MOST]]
+    curves = comparison.curves_of([line.test for _, line in counted[:MOST_TESTS]])
+    tests = []
+    for entry, line in counted[:MOST_TESTS]:
+        (old, new), change, curve = line.cells, line.changes[1], curves.get(line.test)
+        assert old
+        assert new
+        assert change
+        tests.append(MovedTest(entry.key, line, old, new, change, curve.pk if curve else None))
+    return tests
 
 
-def moved_tests_entry_of(basket: Sequence[Benchmark], line: ComparisonLine) -> Benchmark | None:
+def benchmark_of(basket: Sequence[Benchmark], line: ComparisonLine) -> Benchmark | None:
     """Return the benchmark that a test counts in; None if it counts in none."""
     return next((entry for entry in basket if entry.takes(line.test.metric, dict(line.test.params))), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """How many tests of a comparison count in the index of a kernel."""
-
-    version: str
-    counted: int
-    tests: int
-
-
-def counted_in_index(kernels: Sequence[Kernel], lines: Collection[ComparisonLine]) -> Counted | None:
-    """Return how much of a comparison of two releases the index counts; None of other kernels."""
-    if len(kernels) != 2 or not set(kernels) <= set(load_kernels()):
+def counted_in_index(kernels: Sequence[Kernel], lines: Collection[ComparisonLine]) -> dict[str, Any] | None:
+    """Return how many `tests` two releases have in common, and how many of them are `counted` in the index of the
+    second, `version`; None of other kernels.
+    """
+    if len(kernels) != 2 or not set(kernels) <= set(measured_releases()):
         return None
     version = kernels[-1].name
     basket = at(entries(), version)
     both = [line for line in lines if all(line.cells)]
-    return Counted(version, sum(moved_tests_entry_of(basket, line) is not None for line in both), len(both))
-
-
-def _moved(entry: Benchmark, line: ComparisonLine, curves: Mapping[Test, Curve]) -> MovedTest:
-    (old, new), change = line.cells, line.changes[1]
-    assert old
-    assert new
-    assert change
-    curve = curves.get(line.test)
-    return MovedTest(entry.key, line, old, new, change, curve.pk if curve else None)
+    counted = sum(benchmark_of(basket, line) is not None for line in both)
+    return {"version": version, "counted": counted, "tests": len(both)}
 
 
 # --- Views ---
@@ -330,29 +309,30 @@ MOST_STUDIES = 20  # newest ones
 MOST_COMMENTS = 50  # of a point, newest ones
 LONGEST = 4000  # characters of a comment
 MOST_OF_ONE = 5  # comments of one person on a point, so that nobody's are pushed out
+_COMMENTS = "index {}"  # where the comments on a point stand among the texts
 _NAME = re.compile(r"[0-9a-f]{12}\Z")
 
 
 def index(request: HttpRequest) -> HttpResponse:
     """Show the chart, and every point as a row."""
-    points = load_points(entries())
+    points = index_points(entries())
     context = {"points": points[::-1], "studies": Study.objects.all()[:MOST_STUDIES], **_chart(request, points)}
-    return render(request, "index/index.html", context)
+    return render(request, "index.html", context)
 
 
 def as_json(request: HttpRequest) -> JsonResponse:
     """Return every point with its parts, as JSON."""
-    return JsonResponse({"points": [asdict(point) for point in load_points(entries())]})
+    return JsonResponse({"points": [asdict(point) for point in index_points(entries())]})
 
 
 def point(request: HttpRequest, version: str) -> HttpResponse:
     """Show one point: its parts, what may explain it, and comments."""
     basket = entries()
-    points = load_points(basket)
+    points = index_points(basket)
     index_point = next((candidate for candidate in points if candidate.name == version), None)
     if index_point is None:
         raise Http404(f"kernel {version[:40]} is not in the index")
-    edited = request.GET.get("edit", "")
+    edited, place = request.GET.get("edit", ""), _COMMENTS.format(version)
     before = next((one.name for one, two in pairwise(points) if two is index_point), "")
     context = {
         "point": index_point,
@@ -361,21 +341,16 @@ def point(request: HttpRequest, version: str) -> HttpResponse:
         "tests": moved_tests(basket, before, version),
         "contributions": sorted(index_point.contributions, key=lambda contribution: -abs(contribution.points)),
         "explained": explaining(version, basket),
-        "comments": comments(_document_key(version), MOST_COMMENTS),
+        "comments": comments(place, MOST_COMMENTS),
         "edited": edited,
-        "history": versions_of(_document_key(version), edited) if _NAME.match(edited) else (),
+        "history": versions_of(place, edited) if _NAME.match(edited) else (),
         "may_edit_all": request.user.has_perm(CHANGE_REPORTS),
     }
-    return render(request, "index/point.html", {**context, **_chart(request, points)})
+    return render(request, "index_point.html", {**context, **_chart(request, points)})
 
 
 def _chart(request: HttpRequest, points: Sequence[IndexPoint]) -> dict[str, Any]:
     return {"chart": index_chart(points), "may_edit": request.user.has_perm(CHANGE_BASKET)}
-
-
-def _document_key(version: str) -> str:
-    """Return the `place` of a point's comments in `TextRevision`."""
-    return f"index {version}"
 
 
 @require_POST
@@ -383,16 +358,16 @@ def _document_key(version: str) -> str:
 def comment(request: HttpRequest) -> HttpResponse:
     """Comment on a point, or change one's own comment; triagers may change any."""
     version, name = cleaned(request.POST, "version", 30), cleaned(request.POST, "name", 12)
+    place, writer = _COMMENTS.format(version), username(request)
     if versions.parse(version) is None:
         return error_response(f"version: expected one like v6.12; found {version!r}")
     if not Kernel.objects.filter(name=version, variant="").exists():
         return error_response(f"version: kernel {version} is not in the index")
-    first = next(
-        iter(versions_of(_document_key(version), name)[::-1]), None
-    )  # its first author may change it, whoever changed it last
-    if name and (first is None or not (first.by == username(request) or request.user.has_perm(CHANGE_REPORTS))):
+    # Its first author may change it, whoever changed it last
+    first = next(iter(versions_of(place, name)[::-1]), None)
+    if name and (first is None or not (first.by == writer or request.user.has_perm(CHANGE_REPORTS))):
         return error_response("name: you have no comment with this name", 403)
-    if not name and own_comments(_document_key(version), username(request)) >= MOST_OF_ONE:
+    if not name and sum(one.author == writer for one in comments(place, prose.MOST)) >= MOST_OF_ONE:
         return error_response(f"text: expected at most {MOST_OF_ONE} comments of one person; change or empty one", 403)
     text = request.POST.get("text", "")
     if len(text) > LONGEST:
@@ -400,7 +375,7 @@ def comment(request: HttpRequest) -> HttpResponse:
     if not name and not text.strip():
         return error_response("text: expected some text; found none")
     try:
-        write(_document_key(version), name or secrets.token_hex(6), text, username(request), timezone.now())
+        write(place, name or secrets.token_hex(6), text, writer, timezone.now())
     except InvalidInput as error:
         return error_response(f"text: {error}")
     return redirect("index-point", version)
@@ -408,29 +383,26 @@ def comment(request: HttpRequest) -> HttpResponse:
 
 def show_basket(request: HttpRequest) -> HttpResponse:
     """Show the basket, each benchmark with its weight; operators can change it."""
-    if request.method == "POST":
-        return _change(request)
-    context = {
-        "rows": rows(),
-        "seen": newest(),
-        "history": versions_of(DOCUMENT_KEY, CHANGES)[:50],
-        "may_edit": request.user.has_perm(CHANGE_BASKET),
-    }
-    return render(request, "index/basket.html", context)
-
-
-def _change(request: HttpRequest) -> HttpResponse:
-    if not request.user.has_perm(CHANGE_BASKET):
+    may_edit = request.user.has_perm(CHANGE_BASKET)
+    if request.method != "POST":
+        context = {
+            "rows": [*rows(), BasketRow("")] if may_edit else rows(),  # one to add
+            "seen": newest(),
+            "history": versions_of(DOCUMENT_KEY, CHANGES)[:50],
+            "may_edit": may_edit,
+        }
+        return render(request, "index_basket.html", context)
+    if not may_edit:
         return error_response("only operators can change the basket", 403)
+    seen, number = request.POST.get("seen", "0"), len(request.POST.getlist("metric"))
     try:
-        seen = request.POST.get("seen", "0")
-        if len(request.POST.getlist("metric")) > MOST + 1:
-            raise InvalidInput(f"expected at most {MOST} benchmarks, found {len(request.POST.getlist('metric'))}")
+        if number > MOST + 1:
+            raise InvalidInput(f"expected at most {MOST} benchmarks, found {number}")
         columns = [request.POST.getlist(name) for name in ("metric", "params", "weight", "since", "until")]
         if len({len(column) for column in columns}) > 1:
             raise InvalidInput("expected the same number of values in every column")
-        rows = [BasketRow(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]
-        changed = change(rows, username(request), timezone.now(), int(seen) if is_key(seen) else 0)
+        new_rows = [BasketRow(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]
+        changed = change(new_rows, username(request), timezone.now(), int(seen) if is_key(seen) else 0)
     except InvalidInput as error:
         return error_response(str(error))
     messages.info(request, f"Changed: {changed}" if changed else "Nothing has changed.")

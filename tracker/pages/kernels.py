@@ -66,23 +66,18 @@ def compare(compared: Sequence[Kernel], metrics: Collection[str] | None = None) 
     for kernel, scenario, machine, metric, mean, stddev, runs, samples, *test in rows[:MOST].iterator(chunk_size=2000):
         key = (scenario, machine, metric)
         if key not in tests:
-            tests[key] = _test(*test)
+            suite, params, name, unit, direction, *box = test
+            tests[key] = Test(suite, tuple(params.items()), Box(*box), name, unit, direction)
             cells[key] = {}
         cells[key].setdefault(kernel, []).append(Cell(SampleSummary(mean, stddev, runs), tuple(samples)))
     positions = dict(Suite.objects.values_list("name", "position"))
     ordered = sorted(tests, key=lambda key: positions.get(tests[key].suite, 1000))
-    results = []
-    for key in ordered:
-        own = cells[key]
-        results.append((tests[key], [pooled(own[column.pk]) if column.pk in own else None for column in compared]))
-    return lines(results)
-
-
-def _test(
-    suite: str, params: dict[str, str], metric: str, unit: str, direction: str, name: str, model: str, brand: str,
-    cpus: int | None, memory: int | None, family: str,
-) -> Test:  # fmt: skip
-    return Test(suite, tuple(params.items()), Box(name, model, brand, cpus, memory, family), metric, unit, direction)
+    return lines(
+        [
+            (tests[key], [pooled(cells[key][column.pk]) if column.pk in cells[key] else None for column in compared])
+            for key in ordered
+        ]
+    )
 
 
 def curves_of(tests: Collection[Test]) -> dict[Test, Curve]:
@@ -93,12 +88,6 @@ def curves_of(tests: Collection[Test]) -> dict[Test, Curve]:
     related = rows.select_related("metric", "scenario", "machine")
     curves = {(row.metric.name, row.scenario.key, row.machine.name): row for row in related}
     return {test: curves[place] for place, test in places.items() if place in curves}
-
-
-def measured(kernel: Kernel, most: int) -> list[Measurement]:
-    """Return the measurements of a kernel: headlines first, then by suite."""
-    rows = Measurement.objects.filter(kernel=kernel).select_related("metric", "scenario", "machine", "result")
-    return list(rows.order_by("role", "scenario__suite", "pk")[:most])  # headline, kpi, monitor
 
 
 def neighbours(kernel: Kernel) -> list[Kernel]:
@@ -123,7 +112,8 @@ def kernel(request: HttpRequest, handle: str) -> HttpResponse:
     (kernel,) = named([handle]) if "\0" not in handle else (None,)
     if kernel is None:
         raise Http404(f"no kernel {handle[:100]} was measured")
-    rows = measured(kernel, MOST_ROWS + 1)
+    related = Measurement.objects.filter(kernel=kernel).select_related("metric", "scenario", "machine", "result")
+    rows = list(related.order_by("role", "scenario__suite", "pk")[: MOST_ROWS + 1])  # headline, kpi, monitor
     context = {
         "kernel": kernel,
         "rows": rows[:MOST_ROWS],
@@ -132,4 +122,4 @@ def kernel(request: HttpRequest, handle: str) -> HttpResponse:
         "files": kernel.tool_outputs.select_related("machine", "scenario").defer("text").order_by("pk")[:MOST_FILES],
         "neighbours": neighbours(kernel),
     }
-    return render(request, "kernels/kernel.html", context)
+    return render(request, "kernel.html", context)

@@ -25,7 +25,7 @@ from django.urls import reverse
 from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_safe
 
-from tracker.charts import CurveChart, CurveMark, CurveOverlay, curve_chart, overlay
+from tracker.charts import CurveChart, CurveMark, curve_chart, overlay
 from tracker.domain import versions
 from tracker.domain.curves import Build, builds_of
 from tracker.domain.events import InvalidInput, TreeRole
@@ -56,12 +56,12 @@ def as_json(change: CurveChange) -> dict[str, Any]:
         "direction": curve.metric.direction,
         "good_level": change.old_level,
         "bad_level": change.new_level,
-        "threshold": threshold(change),
+        "threshold": _threshold(change),
         "noise_pct": change.noise_pct,
     }
 
 
-def threshold(change: CurveChange) -> float:
+def _threshold(change: CurveChange) -> float:
     """Return the value in the middle of the two levels: beyond it a commit is bad."""
     return (change.old_level + change.new_level) / 2
 
@@ -69,27 +69,26 @@ def threshold(change: CurveChange) -> float:
 def as_script(change: CurveChange) -> str:
     """Return a shell script that bisects with a command of the lab's, which prints the value of one run."""
     curve, rises = change.curve, change.new_level > change.old_level
+    metric, machine, scenario = (
+        "".join(char if char.isprintable() else "?" for char in text)[:300]  # a comment, on one line
+        for text in (curve.metric.name, curve.machine.name, str(curve.scenario))
+    )
     lines = [
         "#!/bin/sh",
-        f"# {_comment(curve.metric.name)} on {_comment(curve.machine.name)}: {_comment(str(curve.scenario))}",
+        f"# {metric} on {machine}: {scenario}",
         f"# good: {change.old_level:.6g}, bad: {change.new_level:.6g}; a commit is bad "
-        f"{'above' if rises else 'below'} {threshold(change):.6g}",
+        f"{'above' if rises else 'below'} {_threshold(change):.6g}",
         "# MEASURE: your command that builds and measures the checked-out commit, and prints one number.",
         "set -eu",
         ': "${MEASURE:?set MEASURE to a command that prints one number}"',
         f"git bisect start {shlex.quote(change.build)} {shlex.quote(change.before)}",
         "git bisect run sh -c '",
         '  value=$(eval "$MEASURE") || exit 125',
-        f'  awk -v value="$value" "BEGIN {{ exit (value {">" if rises else "<"} {threshold(change)!r}) }}"',
+        f'  awk -v value="$value" "BEGIN {{ exit (value {">" if rises else "<"} {_threshold(change)!r}) }}"',
         "'",
         "",
     ]
     return "\n".join(lines)
-
-
-def _comment(text: str) -> str:
-    """Return a text for a comment: on one line, printable."""
-    return "".join(char if char.isprintable() else "?" for char in text)[:300]
 
 
 # --- Data of the pages ---
@@ -144,9 +143,8 @@ def _marks(curve: Curve, builds: Sequence[Build], changes: Sequence[CurveChange]
             yield CurveMark(_first_with(builds, fix, fix_landed_at), "fix", "fix", page)
     for curve_change in changes:
         if curve_change.build not in reported:
-            href = (
-                reverse("report", args=[curve_change.report.culprit.sha]) if curve_change.report else reverse("changes")
-            )
+            report = curve_change.report
+            href = reverse("report", args=[report.culprit.sha]) if report else reverse("changes")
             yield CurveMark(curve_change.build, "change", signed_pct(curve_change.change_pct_raw), href)
     for build in builds:
         if len(build.name) < SHA and (version := versions.parse(build.name)) and version.is_release:
@@ -195,37 +193,17 @@ class OverlaidCurve:
         return change_pct(ends[0], ends[-1]) if ends else None
 
 
-def overlaid(pks: Sequence[int], since: datetime | None) -> tuple[CurveOverlay | None, list[OverlaidCurve]]:
-    """Return the overlay of curves, in the order given, without those that there are not."""
-    rows = Curve.objects.filter(pk__in=pks).select_related("metric", "scenario", "machine")
-    curves = sorted(rows, key=lambda curve: pks.index(curve.pk))
-    builds = [builds_of(storage.load(curve, since))[-MOST:] for curve in curves]
-    drawn = overlay(builds)
-    lines = drawn.lines if drawn else [""] * len(curves)
-    return drawn, [OverlaidCurve(*fields) for fields in zip(curves, builds, lines, strict=True)]
-
-
 def curves_of(kind: str, name: str) -> list[Curve]:
     """Return the curves of a metric or a machine, the newest first."""
     curves = Curve.objects.filter(**{f"{kind}__name": name}).select_related("metric", "scenario", "machine")
     return list(curves.order_by("-last_at", "pk")[: LISTED + 1])
 
 
-def changes_page(before: int | None, *, everything: bool) -> list[CurveChange]:
-    """Return a page of changes without a report, the last found first; regressions only unless `everything`."""
-    rows = CurveChange.objects.filter(report__isnull=True)
-    if not everything:
-        rows = rows.filter(Q(is_regression=True) | Q(is_regression__isnull=True))
-    if before is not None:
-        rows = rows.filter(pk__lt=before)
-    related = rows.select_related("curve__metric", "curve__scenario", "curve__machine")
-    return list(related.order_by("-pk")[: PER_PAGE + 1])
-
-
 # --- Views ---
 
 LAST_YEAR = 9000  # beyond it, a day more is beyond the calendar
 MOST_CURVES = 4  # over one another
+_RELATED = ("curve__metric", "curve__scenario", "curve__machine")
 
 
 @require_safe
@@ -240,7 +218,7 @@ def curve(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404(f"there is no curve {pk}")
     if request.GET.get("format") == "json":
         return JsonResponse(drawn(page))
-    return render(request, "measurements/curve.html", {"page": page, "since": since, "until": until})
+    return render(request, "curve.html", {"page": page, "since": since, "until": until})
 
 
 @require_safe
@@ -253,10 +231,16 @@ def curves(request: HttpRequest) -> HttpResponse:
         since = _day(request, "since")
     except InvalidInput as error:
         return error_response(str(error))
-    drawn, rows = overlaid(list(map(int, chosen)), since)
-    if len(rows) < len(chosen):
+    pks = list(map(int, chosen))
+    stored = Curve.objects.filter(pk__in=pks).select_related("metric", "scenario", "machine")
+    curves = sorted(stored, key=lambda curve: pks.index(curve.pk))
+    if len(curves) < len(chosen):
         raise Http404("there is no such curve")
-    return render(request, "measurements/overlay.html", {"chart": drawn, "rows": rows, "since": since})
+    builds = [builds_of(storage.load(curve, since))[-MOST:] for curve in curves]
+    chart = overlay(builds)
+    lines = chart.lines if chart else [""] * len(curves)
+    rows = [OverlaidCurve(*fields) for fields in zip(curves, builds, lines, strict=True)]
+    return render(request, "curves.html", {"chart": chart, "rows": rows, "since": since})
 
 
 def _day(request: HttpRequest, name: str) -> datetime | None:
@@ -273,21 +257,25 @@ def _day(request: HttpRequest, name: str) -> datetime | None:
 
 @require_safe
 def changes(request: HttpRequest) -> HttpResponse:
-    """List the changes that no report says."""
+    """List the changes that no report says, the last found first; regressions only unless `all` is on."""
     before, everything = request.GET.get("before", ""), request.GET.get("all") == "on"
     if before and not is_key(before):
         return error_response(f"before: expected a number; found {before[:40]!r}")
-    rows = changes_page(int(before) if before else None, everything=everything)
+    related = CurveChange.objects.filter(report__isnull=True).select_related(*_RELATED)
+    if not everything:
+        related = related.filter(Q(is_regression=True) | Q(is_regression__isnull=True))
+    if before:
+        related = related.filter(pk__lt=int(before))
+    rows = list(related.order_by("-pk")[: PER_PAGE + 1])
     older = rows[PER_PAGE - 1].pk if len(rows) > PER_PAGE else None
     context = {"changes": rows[:PER_PAGE], "older": older, "everything": everything}
-    return render(request, "measurements/changes.html", context)
+    return render(request, "changes.html", context)
 
 
 @require_safe
 def bisect(request: HttpRequest, pk: int, form: str) -> HttpResponse:
     """Hand out a change as a request for a bisection."""
-    related = CurveChange.objects.select_related("curve__metric", "curve__scenario", "curve__machine")
-    change = get_object_or_404(related, pk=pk)
+    change = get_object_or_404(CurveChange.objects.select_related(*_RELATED), pk=pk)
     if form == "json":
         return JsonResponse(as_json(change), json_dumps_params={"indent": 2})
     response = HttpResponse(as_script(change), content_type="text/x-shellscript; charset=utf-8")

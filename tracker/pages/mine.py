@@ -5,10 +5,6 @@ The page takes a constant number of queries.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -20,32 +16,24 @@ from tracker.domain.events import OPEN, Awaited, Verdict
 from tracker.models import OutgoingMail, OutgoingState, Report
 from tracker.pages.http import sign_in_required
 from tracker.pages.triage.filters import TriageQuery
-from tracker.pages.triage.table import BOTH, TriageSection, section
+from tracker.pages.triage.table import BOTH, section
 from tracker.services.accounts import CHANGE_REPORTS, SEND, subsystems_of
 from tracker.services.report_actions import ACTION_KEYS
 
 DRAFTS = 20  # mails on the page
 
 
-@dataclass(frozen=True, slots=True)
-class MinePage:
-    """`subsystems`: those with open regressions that MAINTAINERS lists the person for; `drafts`: mails that they may
-    approve.
-    """
-
-    sections: Sequence[TriageSection]
-    subsystems: Sequence[str]
-    drafts: Sequence[OutgoingMail]
-
-
-def load_mine(user: User, now: datetime) -> MinePage:
-    """Return what awaits somebody, what is assigned to them, their culprits, their subsystems and their drafts."""
+@require_safe
+@sign_in_required
+def mine(request: HttpRequest) -> HttpResponse:
+    """Show what awaits somebody, what is assigned to them, their culprits, their subsystems, and their drafts."""
+    user, now = request.user, timezone.now()
+    assert isinstance(user, User)
     address = user.email.lower()
     own = Q(author=address) if address else Q(pk__in=())
-    subsystems = subsystems_of(address)  # a subquery
     reports = Report.objects.filter(state__in=sorted(OPEN))
     awaits = own & Q(awaited=Awaited.AUTHOR.value)
-    maintained = reports.filter(subsystem__in=subsystems, verdict=Verdict.REGRESSION).exclude(own)
+    maintained = reports.filter(subsystem__in=subsystems_of(address), verdict=Verdict.REGRESSION).exclude(own)
     query = TriageQuery.from_query(QueryDict("improvements=on"), now)
     sections = [
         section("awaiting", "Awaiting your answer", reports.filter(awaits), query, now, BOTH),
@@ -53,20 +41,13 @@ def load_mine(user: User, now: datetime) -> MinePage:
         section("culprits", "Your other open culprits", reports.filter(own).exclude(awaits), query, now, BOTH),
         section("subsystems", "Open in your subsystems", maintained, query, now, BOTH),
     ]
-    names = sorted({row.subsystem for row in sections[-1].rows})
     drafts = OutgoingMail.objects.filter(state=OutgoingState.COMPOSED).defer("raw", "body").order_by("pk")
-    return MinePage(sections, names, list(drafts[:DRAFTS]) if user.has_perm(SEND) else [])
-
-
-# --- Views ---
-
-
-@require_safe
-@sign_in_required
-def mine(request: HttpRequest) -> HttpResponse:
-    """Show the reports that somebody wrote the culprit of or has to look at."""
-    assert isinstance(request.user, User)
-    page = load_mine(request.user, timezone.now())
-    may_change = request.user.has_perm(CHANGE_REPORTS)
-    context = {"page": page, "has_rows": any(section.rows for section in page.sections)}
-    return render(request, "mine/mine.html", {**context, "may_change": may_change, "actions": ACTION_KEYS})
+    context = {
+        "sections": sections,
+        "has_rows": any(section.rows for section in sections),
+        "subsystems": sorted({row.subsystem for row in sections[-1].rows}),  # that MAINTAINERS lists the person for
+        "drafts": list(drafts[:DRAFTS]) if user.has_perm(SEND) else [],  # that they may approve
+        "may_change": user.has_perm(CHANGE_REPORTS),
+        "actions": ACTION_KEYS,
+    }
+    return render(request, "mine.html", context)

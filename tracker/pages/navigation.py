@@ -5,7 +5,7 @@ Only those who may act on what waits see the badges.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -75,38 +75,26 @@ class NavMenu:
         return any(link.is_current for link in self.links)
 
 
-@dataclass(frozen=True, slots=True)
-class Navigation:
-    """The menus for everybody, and the pages of those who run the lab."""
-
-    menus: Sequence[NavMenu]
-    operations: Sequence[NavLink]
-
-
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """The context processor: `navigation` is built when a template asks for it."""
     return {"navigation": lambda: _navigation(request)}
 
 
-def _navigation(request: HttpRequest) -> Navigation:
+def _navigation(request: HttpRequest) -> dict[str, Any]:
+    """Return the menus for everybody, and the pages of those who run the lab."""
     path, badges = request.path, _badges(request)
-    menus = [NavMenu(label, [*_links(links, path), *_questions(request, label)]) for label, links in _MENUS]
+    menus = []
+    for label, pages in _MENUS:
+        addresses = [(text, reverse(name, args=args)) for text, name, args in pages]
+        links = [NavLink(text, url, path == url) for text, url in addresses]
+        for text, query in _QUESTIONS if label == "Reports" else ():
+            url = f"{reverse('search')}?{urlencode({'q': query})}"
+            links.append(NavLink(text, url, request.get_full_path() == url))
+        menus.append(NavMenu(label, links))
     operations = [
         NavLink(text, url := reverse(name), path.startswith(url), badges.get(name, "")) for text, name in _OPERATIONS
     ]
-    return Navigation(menus, operations)
-
-
-def _links(links: Sequence[tuple[str, str, tuple[str, ...]]], path: str) -> Iterator[NavLink]:
-    for text, name, args in links:
-        url = reverse(name, args=args)
-        yield NavLink(text, url, path == url)
-
-
-def _questions(request: HttpRequest, menu: str) -> Iterator[NavLink]:
-    for text, query in _QUESTIONS if menu == "Reports" else ():
-        url = f"{reverse('search')}?{urlencode({'q': query})}"
-        yield NavLink(text, url, request.get_full_path() == url)
+    return {"menus": menus, "operations": operations}
 
 
 def _badges(request: HttpRequest) -> dict[str, str]:

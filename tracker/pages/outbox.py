@@ -11,31 +11,27 @@ whose state does not allow the action, and the summary says how many.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required, permission_required
 from django.db.models import Count, QuerySet
 from django.db.models.functions import Length
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseForbidden
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from tracker.domain.text import counted
 from tracker.models import (
-    Archive,
     Correspondent,
-    DeliveryFailure,
     Mailing,
-    MailTransition,
     OutgoingMail,
     OutgoingState,
     Purpose,
-    SendingStop,
 )
-from tracker.pages.http import error_response, is_key, username
+from tracker.pages.http import error_response, is_key, permission_required, username
 from tracker.services import mail_transitions
 from tracker.services.accounts import SEND
 from tracker.services.mail_transitions import archives_with_copies
@@ -70,22 +66,6 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class MailPage:
-    """One mail: its text, its raw form, its recipients, those left out, and its history."""
-
-    mail: OutgoingMail
-    hidden: bool
-    body: str
-    raw: str
-    recipients: Sequence[Person]
-    left_out: Sequence[Person]
-    history: Sequence[MailTransition]
-    failures: Sequence[DeliveryFailure]
-    archives: Sequence[Archive]
-    actions: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class OutboxSection:
     """Mails of some states, newest first. `state`: the state to list for more, "" if these are all."""
 
@@ -97,57 +77,37 @@ class OutboxSection:
     in_doubt: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """The outbox at a glance."""
-
-    sections: Sequence[OutboxSection]
-    stop: SendingStop | None
-    archives: Sequence[Archive]
-    suppressed: Sequence[Correspondent]
-
-
-@dataclass(frozen=True, slots=True)
-class Outbox:
-    """One page of mails, newest first; `older` is the key of the next page, None on the last."""
-
-    mails: Sequence[OutgoingMail]
-    older: int | None
-    actions: Sequence[str]
-
-
-def overview(*, with_people: bool = False) -> Overview:
+def overview(*, with_people: bool) -> dict[str, Any]:
     """Return the newest mails of each state. `with_people`: also the addresses that get no mail."""
-    sections = [_section(*fields, with_people=with_people) for fields in SECTIONS]
-    in_doubt = any(section.in_doubt for section in sections)
+    sections = []
+    for name, description, states in SECTIONS:
+        rows = _rows(with_people)
+        mails = [mail for state in states for mail in rows.filter(state=state)[: ROWS + 1]]
+        state = states[-1] if len(mails) > ROWS else ""
+        if mails:
+            actions, in_doubt = actions_for(mails[-1:]), S.IN_DOUBT in states
+            sections.append(OutboxSection(name, description, mails[:ROWS], actions, state, in_doubt))
     people = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).order_by("-since", "pk")
-    return Overview(
-        [section for section in sections if section.mails],
-        mail_transitions.stopped(),
-        archives_with_copies() if in_doubt else (),
-        list(people[:PAGE]) if with_people else (),
-    )
+    return {
+        "sections": sections,
+        "stop": mail_transitions.stopped(),
+        "archives": archives_with_copies() if any(section.in_doubt for section in sections) else (),
+        "suppressed": list(people[:PAGE]) if with_people else (),
+    }
 
 
-def _section(name: str, description: str, states: tuple[OutgoingState, ...], *, with_people: bool) -> OutboxSection:
-    rows = _rows(with_people)
-    mails = [mail for state in states for mail in rows.filter(state=state)[: ROWS + 1]]
-    actions = actions_for(mails[-1:])
-    more = len(mails) > ROWS
-    return OutboxSection(
-        name, description, mails[:ROWS], actions, states[-1] if more else "", S.IN_DOUBT in states and bool(mails)
-    )
-
-
-def load_outbox(state: str = "", before: int | None = None, *, everything: bool = False) -> Outbox:
-    """Return a page of mails, newest first; only those of a state, or before a key, if given."""
+def listed(state: str, before: int | None, *, everything: bool) -> dict[str, Any]:
+    """Return a page of mails, newest first, of a state, or before a key, if given. `older`: the key of the next page,
+    None on the last.
+    """
     rows = _rows(everything)
     if state:
         rows = rows.filter(state=OutgoingState(state))
     if before is not None:
         rows = rows.filter(pk__lt=before)
     mails = list(rows[: PAGE + 1])
-    return Outbox(mails[:PAGE], mails[PAGE - 1].pk if len(mails) > PAGE else None, actions_for(mails) if state else ())
+    older = mails[PAGE - 1].pk if len(mails) > PAGE else None
+    return {"mails": mails[:PAGE], "older": older, "actions": actions_for(mails) if state else ()}
 
 
 def _rows(everything: bool = True) -> QuerySet[OutgoingMail]:
@@ -158,109 +118,24 @@ def _rows(everything: bool = True) -> QuerySet[OutgoingMail]:
 
 
 def actions_for(mails: Sequence[OutgoingMail]) -> list[str]:
-    """Return the actions that apply to all of these mails."""
+    """Return the actions that apply to all of these mails, but what would change nothing."""
     states = {mail.state for mail in mails}
     return [
         action
         for action, (_, allowed_states) in mail_transitions.ACTIONS.items()
-        if states and states <= allowed_states and action != _no_op(states)
+        if states and states <= allowed_states and not (action == "hold" and states == {S.HELD})
     ]
 
 
-def _no_op(states: set[str]) -> str:
-    """Return the action that would change nothing, or ""."""
-    return "hold" if states == {S.HELD} else ""
-
-
-def load_page(pk: int, *, everything: bool = False) -> MailPage:
-    """Return the page of a mail; raise Http404 if there is none.
+def _visible(pk: int, *, everything: bool) -> tuple[OutgoingMail, bool]:
+    """Return a mail, and whether its text is hidden; raise Http404 if there is none.
 
     Only who may see `everything` sees the text of an unsent mail: nobody else can post it in our name before us.
     """
     mail = OutgoingMail.objects.select_related("report__culprit").filter(pk=pk).first()
     if mail is None or (mail.purpose.startswith(Purpose.SUBSCRIPTION) and not everything):
         raise Http404("there is no such mail")
-    hidden = mail.sent_at is None and not everything
-    raw = bytes(mail.raw).decode("utf-8", "replace").replace("\r\n", "\n")
-    people = [Person(*fields) for fields in mail.people] or [
-        Person(address, "", "To", "") for address in mail.recipients
-    ]
-    return MailPage(
-        mail,
-        hidden,
-        mail.body or raw.partition("\n\n")[2],  # old rows have no separate body
-        raw,
-        [person for person in people if person.header],
-        [person for person in people if not person.header],
-        list(mail.transitions.order_by("-pk")[:PAGE])[::-1],
-        list(mail.delivery_failures.all()[:PAGE]),
-        archives_with_copies() if mail.state == S.IN_DOUBT else (),
-        actions_for([mail]),
-    )
-
-
-# --- Actions on mails ---
-
-_DESCRIPTIONS = {
-    "approve": "They are sent as soon as they are due.",
-    "hold": "They stay in the outbox until they are approved.",
-    "cancel": "They are never sent. Copies that were already delivered are not recalled.",
-    "resend": "They are sent again with the same Message-ID. Archives and most mail programs drop the second copy, but"
-    " some recipients may see it twice.",
-}
-_DONE = {"approve": "approved", "hold": "held", "cancel": "cancelled", "resend": "queued again"}
-
-
-@dataclass(frozen=True, slots=True)
-class MailAction:
-    """An action, the mails that it applies to, and those that it does not."""
-
-    name: str
-    mails: Sequence[OutgoingMail]
-    excluded: Sequence[OutgoingMail]
-
-    @classmethod
-    def for_mails(cls, action: str, mails: Sequence[OutgoingMail], seen: Collection[str] = ()) -> MailAction:
-        """`seen`: the versions that the operator saw; none for a mail that was chosen from a list."""
-        allowed_states = mail_transitions.ACTIONS[action][1]
-        versions = {version.partition("@")[0]: version for version in seen}
-        applicable = [
-            mail
-            for mail in mails
-            if mail.state in allowed_states
-            and not _must_wait(action, mail)
-            and (action != "approve" or versions.get(str(mail.pk), mail.version) == mail.version)
-        ]
-        return cls(action, applicable, [mail for mail in mails if mail not in applicable])
-
-    @property
-    def description(self) -> str:
-        """What the action does."""
-        return _DESCRIPTIONS[self.name]
-
-    @property
-    def in_doubt(self) -> bool:
-        """Whether one of the mails may already have been sent."""
-        return any(mail.state == OutgoingState.IN_DOUBT for mail in self.mails)
-
-    def carry_out(self, username: str, now: datetime, reason: str) -> tuple[int, int]:
-        """Carry it out; return how many mails changed state, and how many did not."""
-        done = sum(
-            mail_transitions.apply_action(mail.pk, self.name, username, now, reason.strip(), mail.composed_at)
-            for mail in self.mails
-        )
-        return done, len(self.mails) - done + len(self.excluded)
-
-    def summary(self, done: int, unchanged: int) -> str:
-        """Return the outcome in a sentence."""
-        mails = "1 mail" if done == 1 else f"{done} mails"
-        left = f"; {unchanged} not changed, because they are in another state or were recomposed" if unchanged else ""
-        return f"{mails} {_DONE[self.name]}{left}."
-
-
-def _must_wait(action: str, mail: OutgoingMail) -> bool:
-    """A mail that is about to be recomposed can't be approved: its text is not what was reviewed."""
-    return action == "approve" and mail.stale
+    return mail, mail.sent_at is None and not everything
 
 
 # --- Views ---
@@ -278,34 +153,58 @@ def outbox(request: HttpRequest) -> HttpResponse:
     rows = OutgoingMail.objects.exclude(state__in=ENDED).order_by().values_list("state")
     waiting = dict(rows.annotate(number=Count("pk")))
     states = [(value, label, waiting.get(value, 0)) for value, label in OutgoingState.choices]
-    context = {"state": state, "states": states, "may_act": may_act}
-    if not (state or before or "all" in request.GET):
-        return render(request, "outbox/overview.html", {**context, "page": overview(with_people=may_act)})
-    return render(
-        request,
-        "outbox/list.html",
-        {**context, "page": load_outbox(state, int(before) if before else None, everything=may_act)},
+    is_list = state or before or "all" in request.GET
+    mails = (
+        listed(state, int(before) if before else None, everything=may_act) if is_list else overview(with_people=may_act)
     )
+    return render(request, "outbox.html", {"state": state, "states": states, "may_act": may_act, **mails})
 
 
 def mail(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one mail: its text, recipients with reasons, history and raw form."""
     may_act = request.user.has_perm(SEND)
-    return render(request, "outbox/mail.html", {"page": load_page(pk, everything=may_act), "may_act": may_act})
+    mail, hidden = _visible(pk, everything=may_act)
+    raw = bytes(mail.raw).decode("utf-8", "replace").replace("\r\n", "\n")
+    people = [Person(*fields) for fields in mail.people] or [
+        Person(address, "", "To", "") for address in mail.recipients
+    ]
+    context = {
+        "mail": mail,
+        "hidden": hidden,
+        "body": mail.body or raw.partition("\n\n")[2],  # old rows have no separate body
+        "raw": raw,
+        "recipients": [person for person in people if person.header],
+        "left_out": [person for person in people if not person.header],
+        "history": list(mail.transitions.order_by("-pk")[:PAGE])[::-1],
+        "failures": list(mail.delivery_failures.all()[:PAGE]),
+        "archives": archives_with_copies() if mail.state == S.IN_DOUBT else (),
+        "actions": actions_for([mail]),
+        "may_act": may_act,
+    }
+    return render(request, "outbox_mail.html", context)
 
 
 def raw(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the bytes as composed, as plain text that browsers do not render as HTML."""
-    page = load_page(pk, everything=request.user.has_perm(SEND))
-    if page.hidden:
-        return HttpResponseForbidden("shown once it has been sent", content_type="text/plain; charset=utf-8")
-    response = HttpResponse(bytes(page.mail.raw), content_type="text/plain; charset=utf-8")
+    mail, hidden = _visible(pk, everything=request.user.has_perm(SEND))
+    if hidden:
+        return error_response("shown once it has been sent", 403)
+    response = HttpResponse(bytes(mail.raw), content_type="text/plain; charset=utf-8")
     response["X-Content-Type-Options"] = "nosniff"
     return response
 
 
-@login_required
-@permission_required(SEND, raise_exception=True)
+_DESCRIPTIONS = {
+    "approve": "They are sent as soon as they are due.",
+    "hold": "They stay in the outbox until they are approved.",
+    "cancel": "They are never sent. Copies that were already delivered are not recalled.",
+    "resend": "They are sent again with the same Message-ID. Archives and most mail programs drop the second copy, but"
+    " some recipients may see it twice.",
+}
+_DONE = {"approve": "approved", "hold": "held", "cancel": "cancelled", "resend": "queued again"}
+
+
+@permission_required(SEND, "only operators can act on outgoing mail")
 def act(request: HttpRequest) -> HttpResponse:
     """Approve, hold, cancel or resend mails: GET asks for confirmation, POST carries it out."""
     params = request.POST if request.method == "POST" else request.GET
@@ -314,19 +213,31 @@ def act(request: HttpRequest) -> HttpResponse:
         return error_response(f"verb: expected one of {', '.join(mail_transitions.ACTIONS)}; found {action[:40]!r}")
     if invalid := [key for key in ids if not is_key(key)]:
         return error_response(f"id: expected a number; found {invalid[0][:40]!r}")
-    # The mails with these keys, in order of their keys
     chosen = list(_rows().filter(pk__in=[int(key) for key in ids][:PAGE]).order_by("pk"))
-    mail_action = MailAction.for_mails(action, chosen, params.getlist("version"))
+    seen = {version.partition("@")[0]: version for version in params.getlist("version")}  # none if chosen from a list
+    mails = [mail for mail in chosen if _applies(action, mail, seen.get(str(mail.pk), mail.version))]
+    excluded = [mail for mail in chosen if mail not in mails]
     if request.method != "POST":
-        return render(request, "outbox/confirm.html", {"action": mail_action})
-    done, unchanged = mail_action.carry_out(username(request), timezone.now(), params.get("reason", ""))
-    messages.info(request, mail_action.summary(done, unchanged))
+        in_doubt = any(mail.state == S.IN_DOUBT for mail in mails)
+        context = {"action": action, "description": _DESCRIPTIONS[action], "in_doubt": in_doubt}
+        return render(request, "outbox_confirm.html", {**context, "mails": mails, "excluded": excluded})
+    name, now, reason = username(request), timezone.now(), params.get("reason", "").strip()
+    done = sum(mail_transitions.apply_action(mail.pk, action, name, now, reason, mail.composed_at) for mail in mails)
+    unchanged = len(chosen) - done
+    left = f"; {unchanged} not changed, because they are in another state or were recomposed" if unchanged else ""
+    messages.info(request, f"{counted(done, 'mail')} {_DONE[action]}{left}.")
     return redirect("outbox")
 
 
+def _applies(action: str, mail: OutgoingMail, seen: str) -> bool:
+    """Whether an action may be carried out on a mail. `seen`: the version that the operator saw."""
+    if mail.state not in mail_transitions.ACTIONS[action][1]:
+        return False
+    return action != "approve" or (not mail.stale and seen == mail.version)  # stale: about to be composed anew
+
+
 @require_POST
-@login_required
-@permission_required(SEND, raise_exception=True)
+@permission_required(SEND, "only operators can act on outgoing mail")
 def stop(request: HttpRequest) -> HttpResponse:
     """The stop switch: `do` stop or go."""
     command, now = request.POST.get("do", ""), timezone.now()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -49,16 +50,9 @@ def comments(page: str, most: int) -> list[Comment]:
     return [Comment(authors[name], row) for name, row in newest(rows).items()][-most:]
 
 
-def own_comments(page: str, person: str) -> int:
-    """Return how many comments on a place one person began."""
-    return sum(comment.author == person for comment in comments(page, MOST))
-
-
 def newest(rows: Iterable[TextRevision]) -> dict[str, TextRevision]:
     """Return the last row of each name, except where it is empty. Pure."""
-    by_name: dict[str, TextRevision] = {}
-    for row in rows:
-        by_name[row.name] = row
+    by_name = {row.name: row for row in rows}
     return {name: row for name, row in by_name.items() if row.text.strip()}
 
 
@@ -89,22 +83,15 @@ def in_form(document: Document, form: str) -> HttpResponse:
     return HttpResponse(write_out(document, settings.PERFWORK_BASE_URL), content_type=f"{kind}; charset=utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class Editing:
-    """What a page needs for editing: the editable texts and their titles, the one being edited, and its versions."""
-
-    titles: Mapping[str, str]
-    edited: str
-    history: list[TextRevision]
-    may_write: bool
-
-
-def editing(request: HttpRequest, document_key: str, titles: Mapping[str, str]) -> Editing:
-    """Return the editing state for the query's `edit`; raises InvalidInput for an unknown text."""
+def editing(request: HttpRequest, document_key: str, titles: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a page needs for editing: the editable texts with their titles, the one that the query's `edit` names
+    with its versions, and whether this person may write. Raises InvalidInput for an unknown text.
+    """
     name = request.GET.get("edit", "")
     if name and name not in titles:
         raise InvalidInput(f"edit: expected one of {', '.join(titles)}; found {name[:40]!r}")
-    return Editing(titles, name, versions(document_key, name) if name else [], request.user.has_perm(CHANGE_REPORTS))
+    history = versions(document_key, name) if name else []
+    return {"titles": titles, "edited": name, "history": history, "may_write": request.user.has_perm(CHANGE_REPORTS)}
 
 
 def save_text(request: HttpRequest, document_key: str, titles: Mapping[str, str]) -> HttpResponse | None:

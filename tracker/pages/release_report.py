@@ -8,7 +8,6 @@ versions (tracker/pages/prose.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from django.conf import settings
@@ -20,11 +19,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from tracker.documents.blocks import Document, PrintedRow
+from tracker.documents.blocks import Document
 from tracker.documents.release_report import SECTIONS, HighlightData, ParameterData, ReleaseFacts, compose
 from tracker.domain import versions
 from tracker.domain.events import InvalidInput
-from tracker.domain.kernel_comparison import Box, ComparisonLine
+from tracker.domain.kernel_comparison import Box
 from tracker.models import Finding, Kernel, Machine, Parameter, Release, ReportHighlight, Suite
 from tracker.pages import kernels as comparison
 from tracker.pages.http import cleaned, error_response, permission_required
@@ -36,15 +35,20 @@ from tracker.services.accounts import CHANGE_REPORTS
 
 def document(release: Release, lab: str, now: datetime) -> Document:
     """Return the current report of a release. `lab`: who publishes it."""
-    return compose(load_facts(release, lab, now))
+    return compose(_facts(release, lab, now))
 
 
-def load_facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
+def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
     """Return all data of the report."""
     printed_table = table(release)
     previous = Release.objects.filter(number__lt=release.number).order_by("-number").first()
     kernel, base = kernels(release.version, previous.version if previous else "")
     lines = comparison.compare([base, kernel]) if kernel and base else []
+    # The machines of the lab's own list and those in this report, with or without known details
+    printed = {row.machine for row in (*printed_table.merged, *printed_table.shift_left)}
+    names = printed | {line.test.box.name for line in lines}
+    machines = Machine.objects.filter(~Q(family="") | Q(name__in=names)).order_by("pk")
+    boxes = machines.values_list("name", "codename", "cpu_model", "cpus", "memory_bytes", "family")
     parameters = Parameter.objects.values_list("classification", "name", "description")
     return ReleaseFacts(
         lab=lab,
@@ -64,8 +68,8 @@ def load_facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
             test: (curve.outline, reverse("curve", args=[curve.pk]))
             for test, curve in comparison.curves_of([line.test for line in lines]).items()
         },
-        boxes=_boxes([*printed_table.merged, *printed_table.shift_left], lines),
-        prose={name: row.text for name, row in dict(texts(document_key(release.version))).items()},
+        boxes=[Box(*fields) for fields in boxes],
+        prose={name: row.text for name, row in texts(document_key(release.version)).items()},
     )
 
 
@@ -91,37 +95,31 @@ def _highlights(release: Release) -> list[HighlightData]:
     headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
     chosen = ReportHighlight.objects.filter(release=release).select_related("report__culprit", "report__tree")
     rows = chosen.prefetch_related(Prefetch("report__findings", headlines, to_attr="headlines"))
-    return [_highlight(row, release.version) for row in rows]
-
-
-def _highlight(row: ReportHighlight, version: str) -> HighlightData:
-    report = row.report
-    headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
-    return HighlightData(
-        sha=report.culprit.sha,
-        title=report.culprit.title,
-        branch="/".join(part for part in (report.tree.name if report.tree else "", report.branch) if part),
-        report=str(report),
-        indicator=headline.metric.name if headline else report.metric,
-        suite=headline.scenario.suite if headline else report.suite,
-        change=headline.change if headline else None,
-        verdict=report.verdict,
-        base=headline.base if headline else "",
-        landing=report.landing,
-        scenario=tuple(headline.scenario.params.items()) if headline else (),
-        machine=headline.machine.name if headline else "",
-        status=report.status,
-        heading=row.heading,
-        is_merged=report.merged_release == version,
-    )
-
-
-def _boxes(rows: Iterable[PrintedRow], lines: Sequence[ComparisonLine]) -> list[Box]:
-    """Return the machines of the lab's own list and those in this report, with or without known details."""
-    names = {row.machine for row in rows} | {line.test.box.name for line in lines}
-    machines = Machine.objects.filter(~Q(family="") | Q(name__in=names)).order_by("pk")
-    columns = machines.values_list("name", "codename", "cpu_model", "cpus", "memory_bytes", "family")
-    return [Box(*fields) for fields in columns]
+    highlights = []
+    for row in rows:
+        report = row.report
+        headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
+        tree = report.tree.name if report.tree else ""
+        highlights.append(
+            HighlightData(
+                sha=report.culprit.sha,
+                title=report.culprit.title,
+                branch="/".join(part for part in (tree, report.branch) if part),
+                report=str(report),
+                indicator=headline.metric.name if headline else report.metric,
+                suite=headline.scenario.suite if headline else report.suite,
+                change=headline.change if headline else None,
+                verdict=report.verdict,
+                base=headline.base if headline else "",
+                landing=report.landing,
+                scenario=tuple(headline.scenario.params.items()) if headline else (),
+                machine=headline.machine.name if headline else "",
+                status=report.status,
+                heading=row.heading,
+                is_merged=report.merged_release == release.version,
+            )
+        )
+    return highlights
 
 
 # --- Views ---
@@ -134,15 +132,15 @@ def report(request: HttpRequest, version: str) -> HttpResponse:
         edit = editing(request, document_key(version), SECTIONS)
     except InvalidInput as error:
         return error_response(str(error))
-    facts = load_facts(release, settings.PERFWORK_LAB, timezone.now())
+    facts = _facts(release, settings.PERFWORK_LAB, timezone.now())
     kernels = [name for name in (facts.base, facts.kernel) if name]
     context = {"release": release, "document": compose(facts), "edit": edit, "kernels": kernels}
-    return render(request, "release_report/report.html", context)
+    return render(request, "release_report.html", context)
 
 
 def as_form(request: HttpRequest, version: str, form: str) -> HttpResponse:
     """Return the report as text, Markdown or JSON."""
-    return in_form(_document(_release(version)), form)
+    return in_form(document(_release(version), settings.PERFWORK_LAB, timezone.now()), form)
 
 
 @require_POST
@@ -166,10 +164,6 @@ def choose_highlight(request: HttpRequest) -> HttpResponse:
         ReportHighlight.objects.update_or_create(release=release, report=report, defaults={"heading": heading})
         messages.info(request, f"Now a highlight of the {release.version} report.")
     return redirect("report", report.culprit.sha)
-
-
-def _document(release: Release) -> Document:
-    return document(release, settings.PERFWORK_LAB, timezone.now())
 
 
 def _release(version: str) -> Release:

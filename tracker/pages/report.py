@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required, permission_required
 from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, TextField, Value, When
 from django.db.models.functions import Length, Substr
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
@@ -44,21 +43,19 @@ from tracker.models import (
     Message,
     OutgoingMail,
     RawMessage,
-    RelatedCommit,
     Report,
     ReportHighlight,
-    StableSeries,
     Suggestion,
     ToolOutput,
     Tree,
 )
 from tracker.models.git import TreeRole
 from tracker.models.results import CommitSide
-from tracker.pages.http import cleaned, error_response, is_key, username
+from tracker.pages.http import cleaned, error_response, is_key, permission_required, username
 from tracker.pages.report_json import finding_json
 from tracker.services import report_actions
 from tracker.services.accounts import CHANGE_REPORTS, permit_of
-from tracker.services.curve_changes import CurvePast, past_of
+from tracker.services.curve_changes import past_of
 from tracker.services.report_actions import ACTION_KEYS
 
 # --- The headline in words ---
@@ -67,35 +64,22 @@ from tracker.services.report_actions import ACTION_KEYS
 # Pure.
 def headline(finding: Finding) -> str:
     """Return a sentence or two: the metric, its change, where it was measured, and the confidence."""
-    return " ".join(part for part in (_movement(finding), _where(finding), _sureness(finding)) if part)
-
-
-def _movement(finding: Finding) -> str:
-    text = f"{finding.metric.name}{_better(finding.metric.direction)} changed"
+    metric, scenario = finding.metric, finding.scenario
+    text = f"{metric.name} ({metric.direction} is better)" if metric.direction in ("higher", "lower") else metric.name
+    text += " changed"
     if finding.change is not None:
         text += f" by {formats.signed_pct(finding.change)}"
     if finding.verdict in ("regression", "improvement"):
         text += f" ({finding.verdict})"
     if finding.old_mean is not None and finding.new_mean is not None:
-        unit = f" {finding.metric.unit}" if finding.metric.unit else ""
+        unit = f" {metric.unit}" if metric.unit else ""
         text += f": {formats.number(finding.old_mean)} before, {formats.number(finding.new_mean)}{unit} after"
-    return text + ","
-
-
-def _better(direction: str) -> str:
-    return f" ({direction} is better)" if direction in ("higher", "lower") else ""
-
-
-def _where(finding: Finding) -> str:
-    params = ", ".join(f"{name}={value}" for name, value in finding.scenario.params.items())
-    test = f"{finding.scenario.suite} ({params})" if params else finding.scenario.suite
+    params = ", ".join(f"{name}={value}" for name, value in scenario.params.items())
+    test = f"{scenario.suite} ({params})" if params else scenario.suite
     runs = f", {finding.old_runs} and {finding.new_runs} runs" if finding.old_runs and finding.new_runs else ""
-    return f"in {test} on {finding.machine.name}{runs}."
-
-
-def _sureness(finding: Finding) -> str:
-    text = formats.confidence(finding.low_pct, finding.high_pct, finding.p_value, finding.effect)
-    return f"{text}." if text else "Confidence unknown: no samples."
+    confidence = formats.confidence(finding.low_pct, finding.high_pct, finding.p_value, finding.effect)
+    sureness = f"{confidence}." if confidence else "Confidence unknown: no samples."
+    return f"{text}, in {test} on {finding.machine.name}{runs}. {sureness}"
 
 
 # --- Mails with marked evidence ---
@@ -125,25 +109,21 @@ class Passage:
 def passages(text: str, quotes: Iterable[str]) -> list[Passage]:
     """Split a text at its quotes. White space may differ, since rules read joined lines; overlaps are marked once.
 
-    >>> [each.text for each in passages("I can\\n reproduce it.", ["can reproduce"]) if each.marked]
+    >>> [part.text for part in passages("I can\\n reproduce it.", ["can reproduce"]) if part.marked]
     ['can\\n reproduce']
     """
-    parts: list[Passage] = []
-    at = 0
-    for start, end in _spans(text, quotes):
-        if start >= at:
-            parts += [Passage(text[at:start], False), Passage(text[start:end], True)]
-            at = end
-    return [passage for passage in (*parts, Passage(text[at:], False)) if passage.text]
-
-
-def _spans(text: str, quotes: Iterable[str]) -> Sequence[tuple[int, int]]:
     spans = []
     for quote in dict.fromkeys(quotes):
         words = quote.split()[:80]
         if words and (match := re.search(r"\s+".join(map(re.escape, words)), text)):
             spans.append(match.span())
-    return sorted(spans)
+    parts: list[Passage] = []
+    at = 0
+    for start, end in sorted(spans):
+        if start >= at:
+            parts += [Passage(text[at:start], False), Passage(text[start:end], True)]
+            at = end
+    return [passage for passage in (*parts, Passage(text[at:], False)) if passage.text]
 
 
 # --- Data of the page ---
@@ -183,102 +163,6 @@ class TimelineEntry:
     message: Message | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReportPage:
-    """A report with its findings, events and thread. `older`: the key of the next older page of the thread, or None."""
-
-    report: Report
-    headline: Finding | None
-    findings: Sequence[Finding]
-    chart: BisectionChart | None
-    timeline: Sequence[TimelineEntry]
-    mails: Sequence[ThreadMail]
-    older: int | None
-    thread: str
-    has_tables: bool
-    landings: Mapping[str, Sequence[Landing]]
-    related: Sequence[RelatedCommit]
-    stable: Sequence[StableSeries]
-    outgoing: Sequence[OutgoingMail]
-    suggestions: Sequence[Suggestion]
-    results: Sequence[BisectResult]
-    other_commits: Sequence[Commit]
-    tool_outputs: Sequence[ToolOutput]
-    past: CurvePast | None
-    similar: Sequence[Report]
-    mainline_url: str
-
-    def commit_url(self, sha: str) -> str:
-        """The page of a commit in the tree that was reported on; "" if its web view is not known."""
-        tree = self.report.tree
-        return commit_url(tree.url, sha) if tree and tree.url else commit_url(self.mainline_url, sha)
-
-    @property
-    def culprit_url(self) -> str:
-        return self.commit_url(self.report.culprit.sha)
-
-    @property
-    def fix_url(self) -> str:
-        return commit_url(self.mainline_url, self.report.fix_sha)
-
-    @property
-    def parent_url(self) -> str:
-        parent = self.headline.parent if self.headline else None
-        return self.commit_url(parent.sha) if parent else ""
-
-    @property
-    def reply_url(self) -> str:
-        """A link that answers our report in a mail program; "" before it is sent."""
-        mail = self.mail
-        if mail is None or not mail.sent_at or not mail.recipients:
-            return ""
-        first, *rest = mail.recipients
-        return reply_url(first, rest, f"Re: {mail.subject}", mail.message_id)
-
-    @property
-    def file_pairs(self) -> Sequence[tuple[ToolOutput, ToolOutput]]:
-        """Pairs of files of one kind and machine, measured on the parent and on the culprit."""
-        sides = [
-            [output for output in self.tool_outputs if output.side == side and output.kind != TEXT]
-            for side in CommitSide.values
-        ]
-        taken: set[int] = set()
-        pairs = []
-        for old in sides[0]:
-            new = next((output for output in sides[1] if _fits(old, output) and output.pk not in taken), None)
-            if new:
-                taken.add(new.pk)
-                pairs.append((old, new))
-        return pairs
-
-    @property
-    def cycles(self) -> Mapping[str, bool]:
-        """The releases whose tables list it, and whether their release reports highlight it."""
-        pairs = ((getattr(self.report, name), getattr(self.report, f"detailed_in_{name}")) for name in CYCLES)
-        return {version: detailed for version, detailed in pairs if version}
-
-    @property
-    def regressions(self) -> Sequence[Finding]:
-        return self._others("regression")
-
-    @property
-    def improvements(self) -> Sequence[Finding]:
-        return self._others("improvement")
-
-    def _others(self, verdict: str) -> Sequence[Finding]:
-        return [finding for finding in self.findings if not finding.headline and finding.verdict == verdict]
-
-    @property
-    def mail(self) -> OutgoingMail | None:
-        """The mail that reported it."""
-        return next((mail for mail in self.outgoing if mail.purpose == "report"), None)
-
-
-def _fits(old: ToolOutput, new: ToolOutput) -> bool:
-    """Return whether two files can be compared: same kind, same machine."""
-    return (old.kind, old.machine) == (new.kind, new.machine)
-
-
 def find_report(ref: str) -> Report:
     """Return the report for a report tag, a culprit's sha, or the sha of the same patch in another tree.
 
@@ -303,14 +187,83 @@ def find_report(ref: str) -> Report:
     return rows[0]
 
 
-def page(report: Report, before: int | None = None) -> ReportPage:
-    """Return the data of a report's page. `before`: show the part of the thread before this message's key."""
+def page(report: Report, before: int | None = None) -> dict[str, Any]:
+    """Return the data of a report's page. `before`: show the part of the thread before this message's key; `older`: the
+    key of the next older part, None on the last.
+    """
     events = list(report.events.order_by("-occurred_at", "-pk")[:EVENTS])[::-1]
     findings = list(
         report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")[:FINDINGS]
     )
     headline = next((finding for finding in findings if finding.headline), None)
-    # A page of the thread, oldest first, and the key of the next older page or None
+    messages, older = _thread(report, before)
+    suggestions = list(report.suggestions.filter(decision=Decision.OPEN))
+    results = _results(report, headline)
+    effective_keys = {effective.key for effective in effective_events([event.value() for event in events])}
+    by_id = {message.message_id: message for message in messages}
+    others = list(report.culprit.other_commits.order_by("pk")[:RESULTS])
+    related = list(report.related.select_related("commit").order_by("pk")[:RELATED])
+    shas = [report.culprit.pk, *(relation.commit_id for relation in related), *(other.pk for other in others)]
+    landings: dict[str, list[Landing]] = {}
+    for landing in Landing.objects.filter(commit__in=shas).select_related("tree", "commit").order_by("at", "pk"):
+        landings.setdefault(landing.commit.sha, []).append(landing)
+    outgoing = list(report.outgoing.defer("raw", "body").order_by("pk"))
+    our_mail = next((mail for mail in outgoing if mail.purpose == "report"), None)  # that reported it
+    files = _tool_outputs(report)
+    past = past_of(headline, report.culprit.sha) if headline else None
+    highlighted = {getattr(report, name): getattr(report, f"detailed_in_{name}") for name in CYCLES}
+    return {
+        "report": report,
+        "headline": headline,
+        "findings": findings,
+        "regressions": [row for row in findings if not row.headline and row.verdict == "regression"],
+        "improvements": [row for row in findings if not row.headline and row.verdict == "improvement"],
+        "chart": _chart(headline, report.culprit.sha, results),
+        "timeline": [
+            TimelineEntry(event, event.key in effective_keys, by_id.get(event.message_id)) for event in events
+        ],
+        "mails": [_thread_mail(message, events, effective_keys, suggestions) for message in messages],
+        "older": older,
+        "thread": next((event.message_id for event in events if event.kind == "reported"), ""),
+        "has_tables": bool(messages) and messages[0].with_tables,  # type: ignore[attr-defined]
+        "landings": landings,
+        "related": related,
+        "stable": list(report.stable.all()),
+        "outgoing": outgoing,
+        "our_mail": our_mail,
+        "suggestions": suggestions,
+        "results": results,
+        "other_commits": others,
+        "tool_outputs": files,
+        "file_pairs": _pairs(files),
+        "past": past if past and past.curve.points > 2 else None,  # more than this one change
+        "similar": _similar(report),
+        # The releases whose tables list it, and whether their release reports highlight it
+        "cycles": {version: detailed for version, detailed in highlighted.items() if version},
+        **_links(report, headline, our_mail),
+    }
+
+
+def _links(report: Report, headline: Finding | None, mail: OutgoingMail | None) -> dict[str, str]:
+    """Return the pages of the commits, "" where the web view of the tree is not known, and a link that answers our
+    report in a mail program, "" before it is sent.
+    """
+    mainline = getattr(report, "mainline_url", "") or MAINLINE
+    reported_on = report.tree.url if report.tree and report.tree.url else mainline
+    parent, reply = headline.parent if headline else None, ""
+    if mail and mail.sent_at and mail.recipients:
+        first, *rest = mail.recipients
+        reply = reply_url(first, rest, f"Re: {mail.subject}", mail.message_id)
+    return {
+        "culprit_url": commit_url(reported_on, report.culprit.sha),
+        "parent_url": commit_url(reported_on, parent.sha) if parent else "",
+        "fix_url": commit_url(mainline, report.fix_sha),
+        "reply_url": reply,
+    }
+
+
+def _thread(report: Report, before: int | None) -> tuple[list[Message], int | None]:
+    """Return a page of the thread, oldest first, and the key of the next older page or None."""
     keys = report.messages.order_by("-sent_at", "-pk").values("pk")
     if before is not None:
         then = Message.objects.filter(pk=before).values("sent_at")[:1]
@@ -321,37 +274,22 @@ def page(report: Report, before: int | None = None) -> ReportPage:
         with_tables=Exists(report.messages.exclude(tables=b"")),  # of the whole thread, not only this page
     )
     mails: list[Message] = list(annotated.order_by("-sent_at", "-pk"))
-    shown = mails[:MESSAGES][::-1]
-    messages, older = shown, mails[MESSAGES - 1].pk if len(mails) > MESSAGES else None
-    suggestions = list(report.suggestions.filter(decision=Decision.OPEN))
-    results = _results(report, headline)
-    effective_keys = {effective.key for effective in effective_events([event.value() for event in events])}
-    by_id = {message.message_id: message for message in messages}
-    others = list(report.culprit.other_commits.order_by("pk")[:RESULTS])
-    related = list(report.related.select_related("commit").order_by("pk")[:RELATED])
-    shas = [report.culprit.pk, *(relation.commit_id for relation in related), *(other.pk for other in others)]
-    return ReportPage(
-        report=report,
-        headline=headline,
-        findings=findings,
-        chart=_chart(headline, report.culprit.sha, results),
-        timeline=[TimelineEntry(event, event.key in effective_keys, by_id.get(event.message_id)) for event in events],
-        mails=[_thread_mail(message, events, effective_keys, suggestions) for message in messages],
-        older=older,
-        thread=next((event.message_id for event in events if event.kind == "reported"), ""),
-        has_tables=bool(messages) and messages[0].with_tables,  # type: ignore[attr-defined]
-        landings=_landings(shas),
-        related=related,
-        stable=list(report.stable.all()),
-        outgoing=list(report.outgoing.defer("raw", "body").order_by("pk")),
-        suggestions=suggestions,
-        results=results,
-        other_commits=others,
-        tool_outputs=_tool_outputs(report),
-        past=_past(headline, report.culprit.sha),
-        similar=_similar(report),
-        mainline_url=getattr(report, "mainline_url", "") or MAINLINE,
+    return mails[:MESSAGES][::-1], mails[MESSAGES - 1].pk if len(mails) > MESSAGES else None
+
+
+def _pairs(files: Sequence[ToolOutput]) -> list[tuple[ToolOutput, ToolOutput]]:
+    """Return pairs of files of one kind and machine, measured on the parent and on the culprit."""
+    parents, culprits = (
+        [output for output in files if output.side == side and output.kind != TEXT] for side in CommitSide.values
     )
+    pairs: list[tuple[ToolOutput, ToolOutput]] = []
+    for old in parents:
+        taken = [new for _, new in pairs]
+        kind = (old.kind, old.machine)
+        new = next((file for file in culprits if (file.kind, file.machine) == kind and file not in taken), None)
+        if new:
+            pairs.append((old, new))
+    return pairs
 
 
 def _similar(report: Report) -> list[Report]:
@@ -365,12 +303,6 @@ def _similar(report: Report) -> list[Report]:
     same_author = near.filter(author=report.author).exclude(author="").order_by().values("pk")
     rows = Report.objects.filter(pk__in=alike.union(same_author)).select_related("culprit")
     return list(rows.order_by("-urgency", "pk")[:SIMILAR])
-
-
-def _past(headline: Finding | None, culprit: str) -> CurvePast | None:
-    """Return the curve of the headline with its history before the culprit, if it has more than this one change."""
-    past = past_of(headline, culprit) if headline else None
-    return past if past and past.curve.points > 2 else None
 
 
 def _results(report: Report, headline: Finding | None) -> list[BisectResult]:
@@ -401,14 +333,6 @@ def _tool_outputs(report: Report) -> list[ToolOutput]:
     return list(report.tool_outputs.select_related("machine").defer("text").order_by("side", "pk")) if has_files else []
 
 
-def _landings(commits: Sequence[int]) -> dict[str, list[Landing]]:
-    """Return the landings of these commits, by sha."""
-    by_sha: dict[str, list[Landing]] = {}
-    for landing in Landing.objects.filter(commit__in=commits).select_related("tree", "commit").order_by("at", "pk"):
-        by_sha.setdefault(landing.commit.sha, []).append(landing)
-    return by_sha
-
-
 def _thread_mail(
     message: Message,
     events: Sequence[Event],
@@ -431,16 +355,6 @@ def _thread_mail(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Brief:
-    """The details of an expanded table row."""
-
-    report: Report
-    findings: Sequence[Finding]
-    last: Message | None
-    decided_by: Event | None
-
-
 def raw_mails(report: Report) -> Iterator[bytes]:
     """Yield the mails of the thread as they were received."""
     kept = RawMessage.objects.filter(message__report=report, erased_at=None)
@@ -451,37 +365,6 @@ def raw_mails(report: Report) -> Iterator[bytes]:
 # --- JSON and mbox ---
 
 _FROM = re.compile(rb"^(>*From )", re.MULTILINE)
-
-
-def exports_as_json(page: ReportPage) -> dict[str, Any]:
-    """Return the page's data with the keys of DESIGN section 5; a positive `change_pct` is better."""
-    report = page.report
-    return {
-        "culprit": report.culprit.sha,
-        "culprit_title": report.culprit.title,
-        "message_id": page.thread,
-        "title": str(report),
-        "subsystem": report.subsystem,
-        "verdict": report.verdict,
-        "state": report.state,
-        "status": report.status,
-        "awaited": report.awaited,
-        "assignee": report.assignee,
-        "blocks": report.blocks,
-        "landing": report.landing,
-        "fix": {"sha": report.fix_sha, "title": report.fix_title, "landing": report.fix_landing},
-        "stable": [
-            {"series": stable.series, "newest": stable.newest, "fixed_in": stable.fixed_in} for stable in page.stable
-        ],
-        "reported_at": report.reported_at,
-        "responded_at": report.responded_at,
-        "findings": [finding_json(finding) for finding in page.findings],
-        "events": [_event(entry.event, entry.is_effective) for entry in page.timeline],
-        "messages": [
-            {"message_id": mail.message.message_id, "author": mail.message.author_email, "date": mail.message.sent_at}
-            for mail in page.mails
-        ],
-    }
 
 
 def _event(event: Event, is_effective: bool) -> dict[str, Any]:
@@ -502,7 +385,7 @@ def _event(event: Event, is_effective: bool) -> dict[str, Any]:
     }
 
 
-def exports_as_mbox(mails: Iterable[bytes]) -> Iterator[bytes]:
+def mboxrd(mails: Iterable[bytes]) -> Iterator[bytes]:
     """Yield mails in mboxrd format, with "From " lines quoted. Whoever unquotes them gets their bytes, with LF ends."""
     for raw in mails:
         text = raw.replace(b"\r\n", b"\n")
@@ -529,12 +412,12 @@ def report(request: HttpRequest, ref: str) -> HttpResponse:
         return error_response(f"mails: expected a number; found {before[:40]!r}")
     report = find_report(ref)
     context = {
-        "page": page(report, int(before) if before else None),
+        **page(report, int(before) if before else None),
         "actions": ACTION_KEYS,
         "may_change": request.user.is_authenticated and permit_of(request.user)(report) is not None,
         "may_take_back": request.user.has_perm(CHANGE_REPORTS),
     }
-    return render(request, "reports/report.html", context)
+    return render(request, "report.html", context)
 
 
 def brief(request: HttpRequest, ref: str) -> HttpResponse:
@@ -542,20 +425,14 @@ def brief(request: HttpRequest, ref: str) -> HttpResponse:
     # The first findings, the last reply, and the event that determines the state: three queries
     report = find_report(ref)
     findings = report.findings.select_related("metric", "scenario", "machine").defer("old_samples", "new_samples")
-    last = report.messages.exclude(kind="self").defer("tables", "own_text").annotate(text=Substr("own_text", 1, 800))
-    decided_by = report.events.filter(key=report.decided_by).first() if report.decided_by else None
-    return render(
-        request,
-        "reports/brief.html",
-        {
-            "brief": Brief(
-                report,
-                list(findings.order_by("-headline", "pk")[:6]),
-                last.order_by("-sent_at", "-pk").first(),
-                decided_by,
-            )
-        },
-    )
+    replies = report.messages.exclude(kind="self").defer("tables", "own_text").annotate(text=Substr("own_text", 1, 800))
+    context = {
+        "report": report,
+        "findings": list(findings.order_by("-headline", "pk")[:6]),
+        "last": replies.order_by("-sent_at", "-pk").first(),
+        "decided_by": report.events.filter(key=report.decided_by).first() if report.decided_by else None,
+    }
+    return render(request, "report_brief.html", context)
 
 
 def tables(request: HttpRequest, ref: str) -> HttpResponse:
@@ -563,36 +440,56 @@ def tables(request: HttpRequest, ref: str) -> HttpResponse:
     report = find_report(ref)
     # The comparison tables from the robot's mails about a report, unpacked
     packed = report.messages.exclude(tables=b"").order_by("sent_at", "pk").values_list("tables", flat=True)
-    return render(
-        request,
-        "reports/tables.html",
-        {"report": report, "tables": [table for blob in packed[:TABLES] for table in unpack(bytes(blob))]},
-    )
+    tables = [table for blob in packed[:TABLES] for table in unpack(bytes(blob))]
+    return render(request, "report_tables.html", {"report": report, "tables": tables})
 
 
 def as_json(request: HttpRequest, ref: str) -> JsonResponse:
-    return JsonResponse(exports_as_json(page(find_report(ref))))
+    """Return the page's data with the keys of DESIGN section 5; a positive `change_pct` is better."""
+    report = find_report(ref)
+    data = page(report)
+    return JsonResponse(
+        {
+            "culprit": report.culprit.sha,
+            "culprit_title": report.culprit.title,
+            "message_id": data["thread"],
+            "title": str(report),
+            **{name: getattr(report, name) for name in ("subsystem", "verdict", "state", "status", "awaited")},
+            **{name: getattr(report, name) for name in ("assignee", "blocks", "landing")},
+            "fix": {"sha": report.fix_sha, "title": report.fix_title, "landing": report.fix_landing},
+            "stable": [
+                {name: getattr(stable, name) for name in ("series", "newest", "fixed_in")} for stable in data["stable"]
+            ],
+            "reported_at": report.reported_at,
+            "responded_at": report.responded_at,
+            "findings": [finding_json(finding) for finding in data["findings"]],
+            "events": [_event(entry.event, entry.is_effective) for entry in data["timeline"]],
+            "messages": [
+                {"message_id": message.message_id, "author": message.author_email, "date": message.sent_at}
+                for message in (mail.message for mail in data["mails"])
+            ],
+        }
+    )
 
 
 def as_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
     report = find_report(ref)
-    response = StreamingHttpResponse(exports_as_mbox(raw_mails(report)), content_type="application/mbox")
-    response["Content-Disposition"] = f'attachment; filename="{report.culprit.sha10}.mbox"'
-    return response
+    return _download(mboxrd(raw_mails(report)), "application/mbox", f"{report.culprit.sha10}.mbox")
 
 
 def as_packed_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
     """The mails of a report as mbox.gz, as lore has them."""
     report = find_report(ref)
-    content = packed(exports_as_mbox(raw_mails(report)))
-    response = StreamingHttpResponse(content, content_type="application/gzip")
-    response["Content-Disposition"] = f'attachment; filename="{report.culprit.sha10}.mbox.gz"'
-    return response
+    return _download(packed(mboxrd(raw_mails(report))), "application/gzip", f"{report.culprit.sha10}.mbox.gz")
+
+
+def _download(chunks: Iterable[bytes], content_type: str, name: str) -> StreamingHttpResponse:
+    disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingHttpResponse(chunks, content_type=content_type, headers=disposition)
 
 
 @require_POST
-@login_required
-@permission_required(CHANGE_REPORTS, raise_exception=True)
+@permission_required(CHANGE_REPORTS, "only triagers can take back events")
 def take_back(request: HttpRequest, ref: str) -> HttpResponse:
     """Reverse one event of the timeline; reversing a reversal makes the original event count again."""
     report, key = find_report(ref), cleaned(request.POST, "key")

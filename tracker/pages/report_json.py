@@ -28,6 +28,7 @@ FINDING_VERSION = (
     *("new_mean", "new_stddev_pct", "new_runs", "new_samples"),
     *("metric__name", "metric__unit", "scenario__suite", "scenario__params", "machine__name"),
 )
+_SIDE = ("mean", "stddev_pct", "runs", "samples")
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:
@@ -46,13 +47,8 @@ def finding_json(finding: Finding) -> dict[str, Any]:
         "interval_pct": None if finding.low_pct is None else [finding.low_pct, finding.high_pct],
         "p_value": finding.p_value,
         "effect": finding.effect,
-        "old": _side(finding.old_mean, finding.old_stddev_pct, finding.old_runs, finding.old_samples),
-        "new": _side(finding.new_mean, finding.new_stddev_pct, finding.new_runs, finding.new_samples),
+        **{side: {name: getattr(finding, f"{side}_{name}") for name in _SIDE} for side in ("old", "new")},
     }
-
-
-def _side(mean: float | None, stddev_pct: float | None, runs: int | None, samples: list[float]) -> dict[str, Any]:
-    return {"mean": mean, "stddev_pct": stddev_pct, "runs": runs, "samples": samples}
 
 
 # --- Reports ---
@@ -101,7 +97,7 @@ ORIGIN = re.compile(r"[a-z0-9_]+")
 _VERSION = {"major": 5, "minor": 3}
 _FULL_SHA = re.compile(r"[0-9a-f]{40}")
 _NOT_IN_A_PATH = re.compile(r"[^a-zA-Z0-9_-]+")
-Objects = dict[str, list[dict[str, Any]]]
+_Objects = dict[str, list[dict[str, Any]]]
 
 
 def kcidb_json(
@@ -111,7 +107,7 @@ def kcidb_json(
 
     `origin`: the name of the lab, of a-z, 0-9 and _; `absolute`: makes a URL of a path.
     """
-    objects: Objects = {name: [] for name in ("checkouts", "builds", "tests", "issues", "incidents")}
+    objects: _Objects = {name: [] for name in ("checkouts", "builds", "tests", "issues", "incidents")}
     for report, findings in reports:
         if report.verdict == Verdict.REGRESSION:
             _add(objects, report, findings, origin, absolute)
@@ -119,7 +115,7 @@ def kcidb_json(
 
 
 def _add(
-    objects: Objects, report: Report, findings: Iterable[Finding], origin: str, absolute: Callable[[str], str]
+    objects: _Objects, report: Report, findings: Iterable[Finding], origin: str, absolute: Callable[[str], str]
 ) -> None:
     sha = report.culprit.sha
     own = {"id": f"{origin}:{sha}", "origin": origin}
@@ -141,6 +137,7 @@ def _add(
     for number, finding in enumerate(findings):
         shape = finding_json(finding)
         test_id = f"{own['id']}:{number}"
+        path = [_NOT_IN_A_PATH.sub("_", name).strip("_") for name in (shape["suite"], shape["metric"])]
         value = shape["new"]["mean"]
         measured = {"number": {"value": value, "unit": _clean(shape["unit"])}} if value is not None else {}
         objects["tests"].append(
@@ -148,7 +145,7 @@ def _add(
                 "id": test_id,
                 "origin": origin,
                 "build_id": own["id"],
-                "path": ".".join(filter(None, map(_path, (shape["suite"], shape["metric"])))),
+                "path": ".".join(filter(None, path)),
                 "status": "FAIL" if finding.verdict == Verdict.REGRESSION else "DONE",
                 "environment": {"comment": _clean(shape["machine"])},
                 "misc": {name: shape[name] for name in ("parameters", "change_pct_raw", "old", "new")},
@@ -158,11 +155,6 @@ def _add(
         if finding.verdict == Verdict.REGRESSION:
             incident = {"id": test_id, "origin": origin, "test_id": test_id, "present": True}
             objects["incidents"].append({**incident, "issue_id": own["id"], "issue_version": report.revision})
-
-
-def _path(name: str) -> str:
-    """Return a name as a part of a path."""
-    return _NOT_IN_A_PATH.sub("_", name).strip("_")
 
 
 def _clean(text: str) -> str:

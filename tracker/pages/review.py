@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
+from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib.auth.decorators import login_required, permission_required
 from django.db.models import Count, Max, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
@@ -41,7 +40,7 @@ from tracker.models import (
     Suggestion,
     Tree,
 )
-from tracker.pages.http import cleaned, error_response, is_key, username
+from tracker.pages.http import cleaned, error_response, is_key, permission_required, username
 from tracker.services import report_actions
 from tracker.services.accounts import DECIDE, SEND
 from tracker.services.faults import faults
@@ -71,19 +70,13 @@ def excerpt(own_text: str, quote: str) -> Excerpt:
     match = re.search(r"\s+".join(re.escape(part) for part in parts), own_text)
     if not match:
         return Excerpt("", quote, "")
-    before, after = own_text[: match.start()], own_text[match.end() :]
-    text = before
-    text = " ".join(text[-2 * AROUND :].split())
+    before = " ".join(own_text[: match.start()][-2 * AROUND :].split())
+    after = " ".join(own_text[match.end() :][: 2 * AROUND].split())
     return Excerpt(
-        (text if len(text) <= AROUND else f"… {text[-AROUND:].partition(' ')[2]}"),
+        before if len(before) <= AROUND else f"… {before[-AROUND:].partition(' ')[2]}",
         " ".join(match[0].split()),
-        _head(after),
+        after if len(after) <= AROUND else f"{after[:AROUND].rpartition(' ')[0]} …",
     )
-
-
-def _head(text: str) -> str:
-    text = " ".join(text[: 2 * AROUND].split())
-    return text if len(text) <= AROUND else f"{text[:AROUND].rpartition(' ')[0]} …"
 
 
 # --- Data of the queue ---
@@ -114,13 +107,16 @@ class SuggestionFilter:
     rule: str = ""
 
     @property
+    def active(self) -> dict[str, str]:
+        return {name: value for name, value in (("kind", self.kind), ("rule", self.rule)) if value}
+
+    @property
     def url(self) -> str:
         """The query string, to which more can be added."""
-        return "?" + urlencode({name: value for name, value in (("kind", self.kind), ("rule", self.rule)) if value})
+        return "?" + urlencode(self.active)
 
     def of(self, suggestions: QuerySet[Suggestion]) -> QuerySet[Suggestion]:
-        wanted = {name: value for name, value in (("kind", self.kind), ("rule", self.rule)) if value}
-        return suggestions.filter(**wanted)
+        return suggestions.filter(**self.active)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,35 +147,22 @@ class ArchiveRow:
     lag: timedelta | None  # since the newest mail that is known
 
 
-@dataclass(frozen=True, slots=True)
-class Inbox:
-    """One page; `older_…` is the key of the next page, None on the last."""
-
-    suggestions: Sequence[SuggestionRow]
-    total: int  # suggestions that wait, whatever the filter
-    kinds: Sequence[tuple[str, int]]  # with how many of them wait
-    older_suggestions: int | None
-    quarantine: Sequence[RawMessage]
-    older_quarantine: int | None
-    archives: Sequence[ArchiveRow]
-    failing: Sequence[Mirror]  # configured archives that can't be opened, fetched or read
-    trees: Sequence[Tree]
-    rules: Sequence[RuleRow]
-    has_pending_mail: bool  # whether mail waits for a report that has not been seen
-
-
-def load_queue(
-    now: datetime,
-    suggestions_before: int | None = None,
-    quarantine_before: int | None = None,
-    chosen: SuggestionFilter | None = None,
-) -> Inbox:
-    """Return the newest rows of each section, or those before a key."""
+def _queue(
+    now: datetime, suggestions_before: int | None, quarantine_before: int | None, chosen: SuggestionFilter
+) -> dict[str, Any]:
+    """Return the newest rows of each section, or those before a key. `older_…`: the key of the next page, None on the
+    last; `total` and `kinds`: how many suggestions wait, whatever the filter; `failing`: archives that can't be read.
+    """
     undecided = Suggestion.objects.filter(decision=Decision.OPEN)
-    numbers = list(_numbers(undecided))
-    waiting = Counter({(kind, rule): number for kind, rule, number, _ in numbers})
-    newest = max((key for *_, key in numbers), default=0)
-    suggestions = (chosen or SuggestionFilter()).of(undecided).order_by("-pk")
+    numbers = undecided.order_by().values_list("kind", "rule").annotate(number=Count("pk"), newest=Max("pk"))
+    by_kind: Counter[str] = Counter()
+    by_rule: Counter[str] = Counter()
+    newest = 0
+    for kind, rule, number, last in numbers:
+        by_kind[kind] += number
+        by_rule[rule] += number
+        newest = max(newest, last)
+    suggestions = chosen.of(undecided).order_by("-pk")
     suggestions = suggestions.prefetch_related("report__culprit").select_related("curve")
     quarantine = RawMessage.objects.exclude(error="").select_related("archive").defer("compressed").order_by("-pk")
     if suggestions_before is not None:
@@ -187,39 +170,21 @@ def load_queue(
     if quarantine_before is not None:
         quarantine = quarantine.filter(pk__lt=quarantine_before)
     open_suggestions, quarantined = list(suggestions[: SUGGESTIONS + 1]), list(quarantine[: PAGE + 1])
-    rules = list(RuleRecord.objects.all()[:PAGE])
-    return Inbox(
-        _rows(open_suggestions[:SUGGESTIONS], {record.rule: record for record in rules}),
-        waiting.total(),
-        _totals((kind, number) for (kind, _), number in waiting.items()).most_common(),
-        open_suggestions[SUGGESTIONS - 1].pk if len(open_suggestions) > SUGGESTIONS else None,
-        quarantined[:PAGE],
-        quarantined[PAGE - 1].pk if len(quarantined) > PAGE else None,
-        _archives(now),
-        list(Mirror.objects.exclude(error="").order_by("path")[:PAGE]),
-        list(Tree.objects.exclude(path="").defer("cursor").order_by("name")[:PAGE]),
-        _rules(rules, _totals((rule, number) for (_, rule), number in waiting.items()), newest),
-        PendingReference.objects.filter(own=True).exists(),
-    )
-
-
-def _numbers(undecided: QuerySet[Suggestion]) -> QuerySet[Suggestion, tuple[str, str, int, int]]:
-    return undecided.order_by().values_list("kind", "rule").annotate(number=Count("pk"), newest=Max("pk"))
-
-
-def _totals(pairs: Iterable[tuple[str, int]]) -> Counter[str]:
-    totals: Counter[str] = Counter()
-    for name, number in pairs:
-        totals[name] += number
-    return totals
-
-
-def _rules(records: Sequence[RuleRecord], waiting: Counter[str], newest: int) -> list[RuleRow]:
-    """Return the rules that people decided on, and those whose suggestions wait."""
-    new = sorted(waiting.keys() - {record.rule for record in records})
-    return [
-        RuleRow(record, waiting[record.rule], newest) for record in (*records, *(RuleRecord(rule=name) for name in new))
-    ]
+    decided = list(RuleRecord.objects.all()[:PAGE])
+    new = [RuleRecord(rule=name) for name in sorted(by_rule.keys() - {record.rule for record in decided})]
+    return {
+        "suggestions": _rows(open_suggestions[:SUGGESTIONS], {record.rule: record for record in decided}),
+        "total": by_kind.total(),
+        "kinds": by_kind.most_common(),
+        "older_suggestions": open_suggestions[SUGGESTIONS - 1].pk if len(open_suggestions) > SUGGESTIONS else None,
+        "quarantine": quarantined[:PAGE],
+        "older_quarantine": quarantined[PAGE - 1].pk if len(quarantined) > PAGE else None,
+        "archives": _archives(now),
+        "failing": list(Mirror.objects.exclude(error="").order_by("path")[:PAGE]),
+        "trees": list(Tree.objects.exclude(path="").defer("cursor").order_by("name")[:PAGE]),
+        "rules": [RuleRow(record, by_rule[record.rule], newest) for record in (*decided, *new)],
+        "has_pending_mail": PendingReference.objects.filter(own=True).exists(),  # of a report that was not seen
+    }
 
 
 def _rows(suggestions: Sequence[Suggestion], rules: Mapping[str, RuleRecord]) -> list[SuggestionRow]:
@@ -230,30 +195,24 @@ def _rows(suggestions: Sequence[Suggestion], rules: Mapping[str, RuleRecord]) ->
     for event in Event.objects.filter(report__in=events):
         events[event.report_id].append(event.value())
     followed = mainline_followed()
-    together = [suggestion for report in events for suggestion in suggestions if suggestion.report_id == report]
-    rows = [
-        _row(
-            suggestion,
-            messages.get(suggestion.message_id),
-            events[suggestion.report_id],
-            followed,
-            rules.get(suggestion.rule),
-        )
-        for suggestion in together
-    ]
-    return rows[:1] + [
-        replace(row, same_report=row.suggestion.report_id == before.suggestion.report_id)
-        for before, row in pairwise(rows)
-    ]
-
-
-def _row(
-    suggestion: Suggestion, message: Message | None, events: list[EventData], followed: bool, rule: RuleRecord | None
-) -> SuggestionRow:
-    folded = fold(Verdict(suggestion.report.verdict), [*events, suggestion.value()])
-    new_status = status_text(folded, mainline_followed=followed)
-    context = excerpt(message.own_text if message else "", suggestion.quote)
-    return SuggestionRow(suggestion, context, message, new_status, new_status != suggestion.report.status, rule)
+    rows: list[SuggestionRow] = []
+    for report in events:
+        for suggestion in suggestions:
+            if suggestion.report_id == report:
+                folded = fold(Verdict(suggestion.report.verdict), [*events[report], suggestion.value()])
+                status = status_text(folded, mainline_followed=followed)
+                message = messages.get(suggestion.message_id)
+                row = SuggestionRow(
+                    suggestion,
+                    excerpt(message.own_text if message else "", suggestion.quote),
+                    message,
+                    status,
+                    status != suggestion.report.status,
+                    rules.get(suggestion.rule),
+                    same_report=bool(rows) and rows[-1].suggestion.report_id == report,
+                )
+                rows.append(row)
+    return rows
 
 
 def _archives(now: datetime) -> list[ArchiveRow]:
@@ -261,13 +220,13 @@ def _archives(now: datetime) -> list[ArchiveRow]:
     held = RawMessage.objects.exclude(error="").order_by("-pk").values_list("archive_id", flat=True)
     quarantined = Counter(held[:COUNTED])
     return [
-        ArchiveRow(archive, quarantined[archive.pk], _lag(archive, now))
+        ArchiveRow(
+            archive,
+            quarantined[archive.pk],
+            max(timedelta(0), now - archive.newest_at) if archive.newest_at else None,
+        )
         for archive in Archive.objects.order_by("path")[: PAGE * 10]
     ]
-
-
-def _lag(archive: Archive, now: datetime) -> timedelta | None:
-    return max(timedelta(0), now - archive.newest_at) if archive.newest_at else None
 
 
 # --- Views ---
@@ -287,27 +246,20 @@ def review(request: HttpRequest) -> HttpResponse:
         keys[name] = int(text) if text else None
     chosen = SuggestionFilter(cleaned(request.GET, "kind", 60), cleaned(request.GET, "rule", 100))
     may_decide, now = request.user.has_perm(DECIDE), timezone.now()
+    last = Suggestion.objects.filter(pk__in=request.session.get("last_decided", ())) if may_decide else None
     context = {
+        **_queue(now, keys["suggestions"], keys["quarantine"], chosen),
         "faults": faults(now) if request.user.has_perm(SEND) else [],
-        "page": load_queue(now, keys["suggestions"], keys["quarantine"], chosen),
         "chosen": chosen,
         "others": report_actions.OTHERS,
         "may_decide": may_decide,
-        "last": _last_decided(request) if may_decide else [],
+        "last": list(last.exclude(decision=Decision.OPEN)) if last is not None else [],  # what this session decided
     }
-    return render(request, "review/queue.html", context)
-
-
-def _last_decided(request: HttpRequest) -> list[Suggestion]:
-    """Return what this session decided last, as far as it is still decided."""
-    return list(
-        Suggestion.objects.filter(pk__in=request.session.get("last_decided", ())).exclude(decision=Decision.OPEN)
-    )
+    return render(request, "review.html", context)
 
 
 @require_POST
-@login_required
-@permission_required(DECIDE, raise_exception=True)
+@permission_required(DECIDE, "only triagers can decide on suggestions")
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Record one `decision`: accept, reject, or set, with another event kind in `instead`; redirect to the next."""
     suggestion = get_object_or_404(Suggestion.objects.select_related("report"), pk=pk)
@@ -325,33 +277,29 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-@login_required
-@permission_required(DECIDE, raise_exception=True)
+@permission_required(DECIDE, "only triagers can decide on suggestions")
 def decide_many(request: HttpRequest) -> HttpResponse:
     """Accept or reject all `chosen` suggestions, or accept those of a `rule` that was right often enough."""
     rule, keys = cleaned(request.POST, "rule", 100), request.POST.getlist("chosen")
     decision = _DECISIONS.get("accept" if rule else request.POST.get("decision", ""))
     if decision is None:
         return error_response("decision: expected accept or reject")
-    if not rule and not (0 < len(keys) <= report_actions.AT_ONCE and all(map(is_key, keys))):
-        return error_response(f"chosen: expected 1 to {report_actions.AT_ONCE} suggestions; found {len(keys)}")
-    try:
+    if not rule and not (0 < len(keys) <= AT_ONCE and all(map(is_key, keys))):
+        return error_response(f"chosen: expected 1 to {AT_ONCE} suggestions; found {len(keys)}")
+    wanted = [] if rule else [int(key) for key in keys]
+    if rule:
         newest = cleaned(request.POST, "newest", 20)  # what came in after the page was loaded was not seen
-        wanted = (
-            report_actions.of_precise_rule(rule, report_actions.AT_ONCE, int(newest) if is_key(newest) else 0)
-            if rule
-            else [int(key) for key in keys]
-        )
-    except InvalidInput as error:
-        return error_response(str(error))
+        try:
+            wanted = report_actions.of_precise_rule(rule, AT_ONCE, int(newest) if is_key(newest) else 0)
+        except InvalidInput as error:
+            return error_response(str(error))
     if decided := report_actions.decide_many(wanted, decision, username(request), timezone.now()):
         request.session["last_decided"] = decided  # nothing was open: the last one can still be undone
     return _back(request, min(wanted, default=0))
 
 
 @require_POST
-@login_required
-@permission_required(DECIDE, raise_exception=True)
+@permission_required(DECIDE, "only triagers can decide on suggestions")
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Undo a decision: its event is reversed, and the suggestion is open again."""
     suggestion = get_object_or_404(Suggestion.objects.select_related("report"), pk=pk)
@@ -360,8 +308,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-@login_required
-@permission_required(DECIDE, raise_exception=True)
+@permission_required(DECIDE, "only triagers can decide on suggestions")
 def undo_last(request: HttpRequest) -> HttpResponse:
     """Undo all that this session decided last."""
     own = Suggestion.objects.filter(decided_by=username(request)).select_related("report")  # others' decisions stay

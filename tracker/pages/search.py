@@ -13,9 +13,7 @@ no query for them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlencode
 
@@ -36,7 +34,7 @@ from tracker.domain.search import FieldTerm, SearchQuery, parse, suggestions
 from tracker.domain.search import named as search_named
 from tracker.models import Commit, Machine, Message, Metric, RelatedCommit, Release, Report, Scenario
 from tracker.pages.http import error_response
-from tracker.pages.triage.exports import FORMS
+from tracker.pages.triage.exports import FORMS, in_form
 from tracker.pages.triage.filters import POSITIONS, STATES, InvalidQuery, TriageQuery
 from tracker.pages.triage.table import listed, section
 from tracker.services.accounts import CHANGE_REPORTS
@@ -62,9 +60,16 @@ def reports_with(phrases: Sequence[str]) -> list[int] | None:
     wanted = [(words, phrase.endswith("*")) for phrase in phrases if (words := words_of(phrase))]
     if not wanted:
         return None
-    reports = _hits("report_words", wanted)
-    mails = _hits("message_words", wanted)
-    return list(dict.fromkeys([*reports, *_reports_of(mails)]))
+    keys, mails = _hits("report_words", wanted), _hits("message_words", wanted)
+    if mails:
+        with connection.cursor() as cursor:
+            if connection.vendor == "sqlite":
+                numbers = ",".join(map(str, mails))  # integers from our own query; SQLite has a limit on parameters
+                cursor.execute(f"SELECT DISTINCT report_id FROM tracker_message WHERE id IN ({numbers})")
+            else:
+                cursor.execute("SELECT DISTINCT report_id FROM tracker_message WHERE id = ANY(%s)", [mails])
+            keys += [pk for (pk,) in cursor.fetchall()]
+    return list(dict.fromkeys(keys))
 
 
 def _hits(index: str, wanted: Sequence[tuple[list[str], bool]], most: int = MOST) -> list[int]:
@@ -85,40 +90,27 @@ def _hits(index: str, wanted: Sequence[tuple[list[str], bool]], most: int = MOST
         return [pk for (pk,) in cursor.fetchall()]
 
 
-def _reports_of(mails: Sequence[int]) -> list[int]:
-    if not mails:
-        return []
-    with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            numbers = ",".join(map(str, mails))  # integers from our own query; SQLite has a limit on parameters
-            cursor.execute(f"SELECT DISTINCT report_id FROM tracker_message WHERE id IN ({numbers})")
-        else:
-            cursor.execute("SELECT DISTINCT report_id FROM tracker_message WHERE id = ANY(%s)", [list(mails)])
-        return [pk for (pk,) in cursor.fetchall()]
-
-
 # --- Names to ask for ---
 
 KINDS = ("subsystem", "metric", "machine", "author")  # that have pages
 _KEEP = 600.0  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPage:
-    """A page that has more of what was searched for."""
-
-    kind: str
-    name: str
-    href: str
-
-
 def known_names() -> Mapping[str, Sequence[str]]:
     """Return the values of each field that has names or choices."""
     by_kind: dict[str, list[str]] | None = cache.get("search-names")
     if by_kind is None:
+        # Kind and name, in order, by one query; reports have indexes that begin with subsystem and author
+        columns = [("subsystem", Report, "subsystem"), ("metric", Metric, "name"), ("machine", Machine, "name")]
+        columns += [("author", Report, "author"), ("suite", Scenario, "suite"), ("release", Release, "version")]
+        rows = [
+            model._default_manager.order_by().annotate(kind=Value(kind), named=F(column)).values_list("kind", "named")
+            for kind, model, column in columns
+        ]
         by_kind = {}
-        for kind, name in _names():
-            by_kind.setdefault(kind, []).append(name)
+        for kind, name in rows[0].union(*rows[1:]).order_by("kind", "named"):  # UNION has each name once
+            if name:
+                by_kind.setdefault(kind, []).append(name)
         parsed = [version for name in by_kind.get("release", ()) if (version := versions.parse(name))]
         by_kind["release"] = [version.cycle for version in sorted(parsed, reverse=True)]
         cache.set("search-names", by_kind, _KEEP)
@@ -132,32 +124,15 @@ def known_names() -> Mapping[str, Sequence[str]]:
     }
 
 
-def _names() -> Iterator[tuple[str, str]]:
-    """Yield kind and name, in order, by one query; reports have indexes that begin with subsystem and author."""
-    columns = [("subsystem", Report, "subsystem"), ("metric", Metric, "name"), ("machine", Machine, "name")]
-    columns += [("author", Report, "author"), ("suite", Scenario, "suite"), ("release", Release, "version")]
-    rows = [
-        model._default_manager.order_by().annotate(kind=Value(kind), named=F(column)).values_list("kind", "named")
-        for kind, model, column in columns
-    ]
-    for kind, name in rows[0].union(*rows[1:]).order_by("kind", "named"):  # UNION has each name once
-        if name:
-            yield kind, name
-
-
-def pages_named(query: SearchQuery) -> list[NamedPage]:
-    """Return the pages of metrics, machines, subsystems and authors whose name has a word of a query without fields."""
+def pages_named(query: SearchQuery) -> list[tuple[str, str]]:
+    """Return kind and name of the metrics, machines, subsystems and authors whose name has a word of a query without
+    fields.
+    """
     if query.fields or len(query.phrases) > 3:
         return []
     names = known_names()
-    hits = [
-        hit
-        for kind in KINDS
-        for word in query.phrases
-        if len(word) > 1
-        for hit in search_named(kind, word, names[kind])
-    ]
-    return [NamedPage(hit.kind, hit.name, reverse("thing", args=[hit.kind, hit.name])) for hit in hits]
+    words = [word for word in query.phrases if len(word) > 1]
+    return [(hit.kind, hit.name) for kind in KINDS for word in words for hit in search_named(kind, word, names[kind])]
 
 
 # --- Queries as conditions ---
@@ -203,11 +178,8 @@ def titles(text: str) -> list[list[str]]:
     text = text[:LONGEST]
     if len(text.strip()) < SHORTEST or ":" in text:
         return []
-    # The keys of the newest few reports that have all words of a text in their own; after `*` its last one is a
-    # beginning
-    phrase = f"{text.strip()}*"
-    words = words_of(phrase)
-    wanted = [([word], phrase.endswith("*") and word is words[-1]) for word in words]
+    words = words_of(text)
+    wanted = [([word], word is words[-1]) for word in words]
     keys = _hits("report_words", wanted, 5) if wanted else []
     rows = Report.objects.filter(pk__in=keys).order_by("-pk").values_list("culprit__title", "culprit__sha")
     return [[title or sha, f"report about {sha[:12]}"] for title, sha in rows]
@@ -246,10 +218,6 @@ def matching(query: SearchQuery) -> QuerySet[Report]:
     return reports
 
 
-def _beginning(column: str) -> Callable[[FieldTerm], Q]:
-    return lambda term: Q(**{f"{column}__startswith": term.value})
-
-
 def _author(term: FieldTerm) -> Q:
     """Return the condition that an address starts so. One author has few reports, so they are found by an index:
     SQLite has none for LIKE, but for a range of its byte order; PostgreSQL's order depends on the language.
@@ -259,22 +227,10 @@ def _author(term: FieldTerm) -> Q:
     return Q(author__startswith=value, **(by_range if connection.vendor == "sqlite" else {}))
 
 
-def _choice(name: str, choices: Sequence[str], term: FieldTerm) -> str:
+def _choice(term: FieldTerm, choices: Sequence[str]) -> str:
     if term.value not in choices:
-        raise InvalidInput(f"{name}: expected one of {', '.join(choices)}; found {str(term.value)[:40]!r}")
+        raise InvalidInput(f"{term.name}: expected one of {', '.join(choices)}; found {str(term.value)[:40]!r}")
     return str(term.value)
-
-
-def _state(term: FieldTerm) -> Q:
-    return Q(state__in=sorted(STATES[_choice("state", list(STATES), term)]))
-
-
-def _awaiting(term: FieldTerm) -> Q:
-    return Q(awaited=_choice("awaiting", [awaited.value for awaited in Awaited], term))
-
-
-def _kind(term: FieldTerm) -> Q:
-    return Q(verdict=_choice("kind", [verdict.value for verdict in Verdict], term))
 
 
 def _release(term: FieldTerm) -> Q:
@@ -287,38 +243,33 @@ def _size(verdict: Verdict) -> Callable[[FieldTerm], Q]:
     return lambda term: Q(verdict=verdict, pk__in=Report.objects.alias(size=Abs("change")).filter(size__gte=term.value))
 
 
-def _time(lookup: str) -> Callable[[FieldTerm], Q]:
-    def condition(term: FieldTerm) -> Q:
-        assert isinstance(term.value, datetime)
-        return Q(**{f"reported_at__{lookup}": term.value})
-
-    return condition
-
-
-def _flag(condition: Q, name: str, word: str) -> Callable[[FieldTerm], Q]:
+def _flag(condition: Q, word: str) -> Callable[[FieldTerm], Q]:
     def chosen(term: FieldTerm) -> Q:
-        _choice(name, [word], term)
+        _choice(term, [word])
         return condition
 
     return chosen
 
 
 _CONDITIONS: dict[str, Callable[[FieldTerm], Any]] = {
-    **{name: _beginning(name) for name in ("subsystem", "suite", "metric", "machine")},
+    "subsystem": lambda term: Q(subsystem__startswith=term.value),
+    "suite": lambda term: Q(suite__startswith=term.value),
+    "metric": lambda term: Q(metric__startswith=term.value),
+    "machine": lambda term: Q(machine__startswith=term.value),
     "author": _author,
     "assigned": lambda term: Q(assignee="" if term.value == "nobody" else term.value),
     "culprit": lambda term: _begins("culprit__sha", str(term.value).lower()),
     "title": lambda term: Q(words__contains=str(term.value).lower()),
     "release": _release,
-    "state": _state,
-    "awaiting": _awaiting,
-    "kind": _kind,
-    "stable": _flag(Q(lacks_fix=True), "stable", "missing"),
-    "blocking": _flag(~Q(blocks=""), "blocking", "yes"),
+    "state": lambda term: Q(state__in=sorted(STATES[_choice(term, list(STATES))])),
+    "awaiting": lambda term: Q(awaited=_choice(term, [awaited.value for awaited in Awaited])),
+    "kind": lambda term: Q(verdict=_choice(term, [verdict.value for verdict in Verdict])),
+    "stable": _flag(Q(lacks_fix=True), "missing"),
+    "blocking": _flag(~Q(blocks=""), "yes"),
     "worse": _size(Verdict.REGRESSION),
     "better": _size(Verdict.IMPROVEMENT),
-    "after": _time("gte"),
-    "before": _time("lt"),
+    "after": lambda term: Q(reported_at__gte=term.value),
+    "before": lambda term: Q(reported_at__lt=term.value),
 }
 
 
@@ -335,14 +286,14 @@ def search(request: HttpRequest) -> HttpResponse:
     try:
         query = parse(text)
         if query.is_empty:
-            return render(request, "search/search.html", context)
+            return render(request, "search.html", context)
         table = TriageQuery.from_query(_position(request.GET), timezone.now())
         results = section("merged", "Reports", matching(query), table, timezone.now())
     except (InvalidInput, InvalidQuery) as error:
-        return render(request, "search/search.html", {**context, "error": str(error)}, status=400)
+        return render(request, "search.html", {**context, "error": str(error)}, status=400)
     base = "?" + urlencode({"q": text})
     context |= {"section": results, "base": base, "query": table, "pages": pages_named(query), "forms": FORMS}
-    return render(request, "search/search.html", context)
+    return render(request, "search.html", context)
 
 
 @require_safe
@@ -357,9 +308,7 @@ def search_as(request: HttpRequest, form: str) -> HttpResponse:
         rows = listed(matching(query), table, request.build_absolute_uri)
     except (InvalidInput, InvalidQuery) as error:
         return error_response(str(error))
-    content_type, render_as = FORMS[form]
-    page = request.build_absolute_uri(f"{reverse('search')}?{urlencode({'q': text})}")
-    return HttpResponse(render_as(text, {"reports": rows}, page), content_type=content_type)
+    return in_form(request, form, text, {"reports": rows}, f"{reverse('search')}?{urlencode({'q': text})}")
 
 
 @require_safe

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import timedelta
+from operator import attrgetter
+from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Exists, Min, OuterRef
@@ -21,43 +22,27 @@ from django.views.decorators.http import require_safe
 from tracker.domain import versions
 from tracker.domain.events import EventKind, State
 from tracker.domain.text import safe_cell
-from tracker.domain.track_record import WITHIN, Course, Group, by, group
+from tracker.domain.track_record import WITHIN, Course, by, group
 from tracker.models import Event, Report, RuleRecord
 
 NEWEST = 20_000  # reports
 _KEEP = 600.0  # seconds
-_BY: Mapping[str, Callable[[Course], str]] = {
-    "release": lambda course: course.release,
-    "subsystem": lambda course: course.subsystem,
-    "suite": lambda course: course.suite,
-    "machine": lambda course: course.machine,
-}
+_BY = ("release", "subsystem", "suite", "machine")
 
 
-@dataclass(frozen=True, slots=True)
-class StatisticsPage:
-    """`tables`: what the regressions are grouped by, and the groups; `rules`: how people decided on suggestions."""
-
-    total: Group
-    tables: Mapping[str, Sequence[Group]]
-    rules: Sequence[RuleRecord]
-
-
-def load_statistics() -> StatisticsPage:
-    """Return the statistics of the newest reports."""
-    page: StatisticsPage | None = cache.get("statistics")
-    if page is None:
+def load_statistics() -> dict[str, Any]:
+    """Return the newest reports as one group (`total`), in `tables` by what they are grouped by, and how people decided
+    on suggestions (`rules`).
+    """
+    statistics: dict[str, Any] | None = cache.get("statistics")
+    if statistics is None:
         courses = list(_courses())
-        tables = {name: by(courses, name_of) for name, name_of in _BY.items()}
-        tables["release"] = sorted(tables["release"], key=_newest_first)
-        page = StatisticsPage(group("all", courses), tables, list(RuleRecord.objects.all()[:100]))
-        cache.set("statistics", page, _KEEP)
-    return page
-
-
-def _newest_first(group: Group) -> int:
-    version = versions.parse(group.name)
-    return -version.number if version else 0
+        tables = {name: by(courses, attrgetter(name)) for name in _BY}
+        numbers = {row.name: version.number for row in tables["release"] if (version := versions.parse(row.name))}
+        tables["release"].sort(key=lambda row: -numbers.get(row.name, 0))
+        statistics = {"total": group("all", courses), "tables": tables, "rules": list(RuleRecord.objects.all()[:100])}
+        cache.set("statistics", statistics, _KEEP)
+    return statistics
 
 
 def _courses() -> Iterator[Course]:
@@ -87,19 +72,19 @@ _TIMES = ("response", "candidate", "landing")
 @require_safe
 def statistics(request: HttpRequest) -> HttpResponse:
     """Show how fast regressions are answered and fixed, and how often reports were wrong."""
-    page = load_statistics()
-    within = list(zip(WITHIN, page.total.within, strict=True))
-    return render(request, "statistics/statistics.html", {"page": page, "within": within})
+    context = load_statistics()
+    within = list(zip(WITHIN, context["total"].within, strict=True))
+    return render(request, "statistics.html", {**context, "within": within})
 
 
 @require_safe
 def statistics_csv(request: HttpRequest) -> HttpResponse:
     """Return all groups as CSV; times are in hours."""
-    page, out = load_statistics(), io.StringIO()
+    newest, out = load_statistics(), io.StringIO()
     table = csv.writer(out)
     names = [f"{name}_{part}" for name in _TIMES for part in ("number", "median_hours", "p90_hours")]
     table.writerow(["by", "name", "regressions", *names, "ended", "false_alarms"])
-    for kind, groups in {"all": [page.total], **page.tables}.items():
+    for kind, groups in {"all": [newest["total"]], **newest["tables"]}.items():
         for record in groups:
             times = [getattr(record, name) for name in _TIMES]
             values = [value for of in times for value in (of.number, _hours(of.median), _hours(of.slow))]

@@ -52,13 +52,14 @@ def document(study: Study) -> Document:
     columns = list(study.columns.select_related("kernel"))
     prose = {name: row.text for name, row in texts(document_key(study.slug)).items()}
     labels = [str(column) for column in columns]
-    return compose(facts(study.title, [column.kernel for column in columns], labels, study.kind, prose))
+    kernels = [column.kernel for column in columns]
+    return compose(_facts(study.title, kernels, labels, study.kind, prose, comparison.compare(kernels)))
 
 
-def ad_hoc(kernels: Sequence[Kernel], lines: Sequence[ComparisonLine] | None = None) -> Document:
-    """Return the document of any kernels side by side. `lines`: their comparison, if it is at hand."""
+def ad_hoc(kernels: Sequence[Kernel], lines: Sequence[ComparisonLine]) -> Document:
+    """Return the document of any kernels side by side. `lines`: their comparison."""
     labels = [kernel.label for kernel in kernels]
-    return compose(facts(" vs. ".join(labels), kernels, labels, kind_of(kernels), {}, lines))
+    return compose(_facts(" vs. ".join(labels), kernels, labels, kind_of(kernels), {}, lines))
 
 
 def kind_of(kernels: Sequence[Kernel]) -> StudyKind:
@@ -67,13 +68,13 @@ def kind_of(kernels: Sequence[Kernel]) -> StudyKind:
     return StudyKind.VARIANTS if is_one else StudyKind.VERSIONS
 
 
-def facts(
+def _facts(
     title: str,
     kernels: Sequence[Kernel],
     labels: Sequence[str],
     kind: str,
     prose: Mapping[str, str],
-    lines: Sequence[ComparisonLine] | None = None,
+    lines: Sequence[ComparisonLine],
 ) -> StudyFacts:
     """Return all data of a study."""
     groups, vmstat, left_out = _files(kernels)
@@ -83,7 +84,7 @@ def facts(
         labels=tuple(labels),
         kernels=tuple(kernel.label for kernel in kernels),
         has_wins=kind == StudyKind.VARIANTS,
-        lines=comparison.compare(kernels) if lines is None else lines,
+        lines=lines,
         systems=_systems(kernels, vmstat, listings),
         beside=_beside(groups, dict(zip((kernel.pk for kernel in kernels), labels, strict=True)), listings),
         prose=prose,
@@ -210,31 +211,31 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponse:
         chosen = choose(handles)
     except InvalidInput as error:
         return error_response(str(error))
-    if form:
-        return in_form(ad_hoc(chosen), form) if chosen else error_response("of: expected kernels, found none")
+    if form and not chosen:
+        return error_response("of: expected kernels, found none")
     lines = comparison.compare(chosen) if chosen else []
+    if form:
+        return in_form(ad_hoc(chosen, lines), form)
     kernels = comparison.kernels()
     context = {
-        "kernels": kernels,
-        "has_commits": any(kernel.is_commit for kernel in kernels),
+        "choices": [[kernel for kernel in kernels if kernel.is_commit == commits] for commits in (False, True)],
         "handles": handles,
         "document": ad_hoc(chosen, lines) if chosen else None,
         "in_index": counted_in_index(chosen, lines),
         "query": request.GET.urlencode(),
-        "others": [(other, _first(other, handles)) for other in handles[1:]],
+        # The query of the same comparison with another kernel as the baseline
+        "others": [
+            (handle, urlencode([("of", handle), *(("of", other) for other in handles if other != handle)]))
+            for handle in handles[1:]
+        ],
         "may_write": request.user.has_perm(CHANGE_REPORTS),
     }
-    return render(request, "studies/compare.html", context)
-
-
-def _first(handle: str, handles: list[str]) -> str:
-    """Return the query of the same comparison with this kernel as the baseline."""
-    return urlencode([("of", handle), *(("of", other) for other in handles if other != handle)])
+    return render(request, "compare.html", context)
 
 
 def studies(request: HttpRequest) -> HttpResponse:
     """List the studies, newest first."""
-    return render(request, "studies/list.html", {"studies": Study.objects.prefetch_related("columns__kernel")[:200]})
+    return render(request, "studies.html", {"studies": Study.objects.prefetch_related("columns__kernel")[:200]})
 
 
 def study(request: HttpRequest, slug: str) -> HttpResponse:
@@ -244,7 +245,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         edit = editing(request, document_key(slug), SECTIONS)
     except InvalidInput as error:
         return error_response(str(error))
-    return render(request, "studies/study.html", {"study": study, "document": document(study), "edit": edit})
+    return render(request, "study.html", {"study": study, "document": document(study), "edit": edit})
 
 
 def as_form(request: HttpRequest, slug: str, form: str) -> HttpResponse:

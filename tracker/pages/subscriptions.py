@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
@@ -36,7 +35,7 @@ _SALT = "perfwork.subscription"
 
 
 @transaction.atomic
-def services_subscribe(owner: User, query: str, often: str, now: datetime) -> Subscription:
+def add_subscription(owner: User, query: str, often: str, now: datetime) -> Subscription:
     """Add a subscription, or change how often it is mailed. Raises InvalidInput.
 
     The caller has checked that the query can be understood. `query` "": the escalations.
@@ -50,18 +49,12 @@ def services_subscribe(owner: User, query: str, often: str, now: datetime) -> Su
     own = Subscription.objects.filter(owner=owner)
     if own.exclude(query=query).count() >= MOST:
         raise InvalidInput(f"you have {MOST} subscriptions, which is the most: end one first")
-    row, _ = own.update_or_create(
-        query=query, defaults={"often": often}, create_defaults=_new(owner, query, often, now)
-    )
-    return row
-
-
-def _new(owner: User, query: str, often: str, now: datetime) -> dict[str, object]:
-    return {"owner": owner, "query": query, "often": often, "created_at": now, "mailed_until": now}
+    new = {"owner": owner, "query": query, "often": often, "created_at": now, "mailed_until": now}
+    return own.update_or_create(query=query, defaults={"often": often}, create_defaults=new)[0]
 
 
 @transaction.atomic
-def services_end(row: Subscription, now: datetime) -> None:
+def end_subscription(row: Subscription, now: datetime) -> None:
     """End a subscription, and cancel its mails that have not left."""
     unsent = OutgoingMail.objects.filter(purpose__startswith=f"{Purpose.SUBSCRIPTION}{row.pk} ", state__in=WAITING)
     mail_transitions.transition(unsent, OutgoingState.CANCELLED, "subscriptions", now, "the subscription has ended")
@@ -100,7 +93,7 @@ def mine(request: HttpRequest) -> HttpResponse:
     assert isinstance(request.user, User)
     rows = Subscription.objects.filter(owner=request.user)
     context = {"rows": rows, "text": cleaned(request.GET, "q", LONGEST), "often": Often.values}
-    return render(request, "subscriptions/mine.html", context)
+    return render(request, "subscriptions.html", context)
 
 
 @require_POST
@@ -114,19 +107,19 @@ def subscribe(request: HttpRequest) -> HttpResponse:
             raise InvalidInput("q: expected what to search for, as in subsystem:mm")
         if text:
             search.matching(parse(text))  # what can't be understood is refused here, and not in a mail
-        services_subscribe(request.user, text, request.POST.get("often", ""), timezone.now())
+        add_subscription(request.user, text, request.POST.get("often", ""), timezone.now())
     except InvalidInput as error:
         return error_response(str(error))
     return redirect("subscriptions")
 
 
 @require_POST
-@login_required
+@sign_in_required
 def end(request: HttpRequest, pk: int) -> HttpResponse:
     """End one's own subscription."""
     assert isinstance(request.user, User)
     for row in Subscription.objects.filter(owner=request.user, pk=pk):
-        services_end(row, timezone.now())
+        end_subscription(row, timezone.now())
     return redirect("subscriptions")
 
 
@@ -135,6 +128,6 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     """Ask first, since programs follow links; a POST ends the subscription, also a second time."""
     row = find(token)
     if request.method == "POST" and row is not None:
-        services_end(row, timezone.now())
+        end_subscription(row, timezone.now())
         row = None
-    return render(request, "subscriptions/ended.html", {"row": row})
+    return render(request, "unsubscribe.html", {"row": row})

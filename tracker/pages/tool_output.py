@@ -80,7 +80,7 @@ def one_file(request: HttpRequest, pk: int) -> HttpResponse:
         "text": row.text[:MOST_CHARACTERS],
         "is_cut": len(row.text) > MOST_CHARACTERS,
     }
-    return render(request, "tool_output/file.html", context)
+    return render(request, "tool_output.html", context)
 
 
 def raw(request: HttpRequest, pk: int) -> HttpResponse:
@@ -102,12 +102,9 @@ def beside(request: HttpRequest) -> HttpResponse:
     document = None
     if before and after:
         differences = diff([before, after], TOP if before.is_share else MOST_ROWS)
-        document = Document("", "", (table(Beside(old.kind, "", (_side(old), _side(new)), (), differences)),))
-    return render(request, "tool_output/compare.html", {"old": old, "new": new, "document": document})
-
-
-def _side(row: ToolOutput) -> str:
-    return row.side or (row.kernel.label if row.kernel else "")
+        sides = tuple(row.side or (row.kernel.label if row.kernel else "") for row in (old, new))
+        document = Document("", "", (table(Beside(old.kind, "", sides, (), differences)),))
+    return render(request, "tool_output_beside.html", {"old": old, "new": new, "document": document})
 
 
 def _row(pk: int) -> ToolOutput:

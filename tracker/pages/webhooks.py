@@ -9,7 +9,6 @@ import base64
 import secrets
 from datetime import datetime
 
-from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -22,7 +21,7 @@ from tracker.domain.search import parse
 from tracker.domain.text import parse_target
 from tracker.models import DeliveryState, Webhook, WebhookDelivery
 from tracker.pages import search
-from tracker.pages.http import cleaned, error_response
+from tracker.pages.http import cleaned, error_response, permission_required
 from tracker.services.accounts import CHANGE_REPORTS
 
 # --- Webhooks ---
@@ -33,7 +32,7 @@ _KEY = 24  # bytes, as the Standard Webhooks specification asks for
 
 
 @transaction.atomic
-def services_add(owner: User, url: str, query: str, now: datetime) -> Webhook:
+def add_webhook(owner: User, url: str, query: str, now: datetime) -> Webhook:
     """Add a webhook for what happens from now on. Raises InvalidInput.
 
     The caller has checked that the query can be understood.
@@ -51,11 +50,6 @@ def services_add(owner: User, url: str, query: str, now: datetime) -> Webhook:
     return Webhook.objects.create(owner=owner, url=url, query=query, secret=secret, **times)
 
 
-def stop(owner: User, pk: int) -> None:
-    """Send nothing until it is started again; what happens meanwhile is sent then."""
-    Webhook.objects.filter(owner=owner, pk=pk, stopped="").update(stopped="by its owner")
-
-
 @transaction.atomic
 def start(owner: User, pk: int, now: datetime) -> None:
     """Send again, and at once: also what waits for its next attempt."""
@@ -71,35 +65,30 @@ def repeat(owner: User, pk: int, now: datetime) -> int:
     return given_up.update(state=DeliveryState.WAITING, next_at=now, created_at=now, attempts=0)
 
 
-def remove(owner: User, pk: int) -> None:
-    """Remove a webhook with the log of its deliveries."""
-    Webhook.objects.filter(owner=owner, pk=pk).delete()
-
-
 # --- Views ---
 
 _SHOWN = 100  # deliveries, the newest
 
 
 @require_safe
-@permission_required(CHANGE_REPORTS, raise_exception=True)
+@permission_required(CHANGE_REPORTS, "only triagers can have webhooks")
 def mine(request: HttpRequest) -> HttpResponse:
     """Show one's webhooks, and a form for another one."""
     rows = Webhook.objects.filter(owner=request.user.pk or 0)
-    return render(request, "webhooks/mine.html", {"rows": rows})
+    return render(request, "webhooks.html", {"rows": rows})
 
 
 @require_safe
-@permission_required(CHANGE_REPORTS, raise_exception=True)
+@permission_required(CHANGE_REPORTS, "only triagers can have webhooks")
 def webhook(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one's own webhook: its key, and the newest deliveries."""
     row = get_object_or_404(Webhook, owner=request.user.pk or 0, pk=pk)
     sent = row.deliveries.select_related("event__report__culprit").order_by("-pk")[:_SHOWN]
-    return render(request, "webhooks/webhook.html", {"row": row, "deliveries": sent})
+    return render(request, "webhook.html", {"row": row, "deliveries": sent})
 
 
 @require_POST
-@permission_required(CHANGE_REPORTS, raise_exception=True)
+@permission_required(CHANGE_REPORTS, "only triagers can have webhooks")
 def add(request: HttpRequest) -> HttpResponse:
     """Add a webhook: `url`, and `q`, a search, or "" for all reports."""
     assert isinstance(request.user, User)
@@ -107,26 +96,27 @@ def add(request: HttpRequest) -> HttpResponse:
     try:
         if text:
             search.matching(parse(text))  # what can't be understood is refused here
-        row = services_add(request.user, request.POST.get("url", "").strip(), text, timezone.now())
+        row = add_webhook(request.user, request.POST.get("url", "").strip(), text, timezone.now())
     except InvalidInput as error:
         return error_response(str(error))
     return redirect("webhook", pk=row.pk)
 
 
 @require_POST
-@permission_required(CHANGE_REPORTS, raise_exception=True)
+@permission_required(CHANGE_REPORTS, "only triagers can have webhooks")
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Stop one's own webhook, start it, send again what failed, or remove it, as `do` says."""
     assert isinstance(request.user, User)
+    own = Webhook.objects.filter(owner=request.user, pk=pk)
     match request.POST.get("do", ""):
-        case "stop":
-            stop(request.user, pk)
+        case "stop":  # what happens meanwhile is sent once it is started again
+            own.filter(stopped="").update(stopped="by its owner")
         case "start":
             start(request.user, pk, timezone.now())
         case "repeat":
             repeat(request.user, pk, timezone.now())
         case "remove":
-            remove(request.user, pk)
+            own.delete()  # with the log of its deliveries
             return redirect("webhooks")
         case other:
             return error_response(f"do: expected stop, start, repeat or remove; found {other[:40]!r}")

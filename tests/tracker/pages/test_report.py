@@ -29,7 +29,7 @@ from tracker.charts import chart, groups_of, measured_later, paths, read_payload
 from tracker.domain.text import round_values
 from tracker.domain.track_record import Past, record
 from tracker.models import Commit, Message, Report
-from tracker.pages.report import exports_as_mbox, packed, passages
+from tracker.pages.report import mboxrd, packed, passages
 from tracker.pages.report_json import kcidb_json
 from tracker.services.report_summary import HEIGHT, spark, urgency
 from tracker.templatetags.words import as_markdown
@@ -162,7 +162,7 @@ def test_no_letter_of_a_mail_is_lost(text: str, quotes: list[str]) -> None:
 
 def test_an_mbox_can_be_read_again() -> None:
     mails = [b"Subject: a\r\n\r\nFrom here\r\n>From there\r\n", b"Subject: b\n\nx"]
-    made = b"".join(exports_as_mbox(mails))
+    made = b"".join(mboxrd(mails))
     assert made.count(b"From mboxrd@z") == 2
     assert b"\n>From here\n>>From there\n\n" in made
 
@@ -175,7 +175,7 @@ BODIES = st.lists(
 @given(st.lists(BODIES, min_size=1, max_size=4))
 def test_an_mbox_gives_back_every_byte(bodies: list[bytes]) -> None:
     mails = [b"Subject: a\n\n" + body.replace(b"\r", b"") + b"\n" for body in bodies]
-    made = b"".join(packed(exports_as_mbox(mails)))
+    made = b"".join(packed(mboxrd(mails)))
     with tempfile.NamedTemporaryFile(suffix=".mbox.gz") as file:
         file.write(made)
         file.flush()

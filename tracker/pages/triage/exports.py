@@ -15,6 +15,7 @@ from textwrap import wrap
 from typing import Any
 
 import orjson
+from django.http import HttpRequest, HttpResponse
 from django.utils.feedgenerator import Atom1Feed
 
 from tracker.documents.blocks import escaped
@@ -50,15 +51,14 @@ def as_csv(title: str, sections: Sections, url: str) -> bytes:
     for section, rows in sections.items():
         for row in rows:
             fix = {f"fix_{name}": value for name, value in row["fix"].items()}
-            cells = {**row, **fix, "section": section}
-            writer.writerow([_cell(cells[name]) for name in _CSV])
+            values = {**row, **fix, "section": section}
+            writer.writerow(
+                value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+                if isinstance(value := values[name], datetime)
+                else safe_cell(value)
+                for name in _CSV
+            )
     return out.getvalue().encode()
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return safe_cell(value)
 
 
 def as_text(title: str, sections: Sections, url: str) -> bytes:
@@ -138,6 +138,13 @@ FORMS: Mapping[str, tuple[str, Callable[[str, Sections, str], bytes]]] = {
     "atom": ("application/atom+xml; charset=utf-8", as_atom),
     "regzbot": ("text/plain; charset=utf-8", as_regzbot),
 }
+
+
+def in_form(request: HttpRequest, form: str, title: str, sections: Sections, page: str) -> HttpResponse:
+    """Return a table in one of FORMS. `page`: the path of the page that it stands beside."""
+    content_type, render_as = FORMS[form]
+    content = render_as(title, sections, request.build_absolute_uri(page))
+    return HttpResponse(content, content_type=content_type)
 
 
 def _change(row: Mapping[str, Any]) -> str:

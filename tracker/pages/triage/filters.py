@@ -12,7 +12,7 @@ release managers ask every day.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -24,7 +24,7 @@ from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
 from tracker.domain.events import CLOSED, OPEN, Awaited, State, Verdict
-from tracker.models import Report
+from tracker.models import Release, Report
 from tracker.pages.http import CursorError, Key, Order
 from tracker.services.report_summary import clipped
 
@@ -214,16 +214,6 @@ NAMES = ("subsystem", "suite", "metric", "machine", "author")  # free text: chec
 IMPROVEMENTS = "improvements"
 
 
-def _negative(name: str) -> Any:
-    positive = _POSITIVE[name]
-    return type(positive)(field_name=positive.field_name, exclude=True, **positive.extra)
-
-
-def _asks_for_improvements(values: Mapping[str, Any]) -> bool:
-    """Whether the state that is asked for is one that only improvements have."""
-    return State.NO_ACTION in (values["state"] or ())
-
-
 class TableFilters(django_filters.FilterSet):
     """All filters, each with its negation."""
 
@@ -234,24 +224,20 @@ class TableFilters(django_filters.FilterSet):
     @classmethod
     def get_filters(cls) -> dict[str, Any]:
         switch = OneOf(known=["on", "off"])  # "off" where a page shows them unless told otherwise
-        return {**_POSITIVE, **{f"{name}{NOT}": _negative(name) for name in _POSITIVE}, IMPROVEMENTS: switch}
+        negative = {
+            f"{name}{NOT}": type(positive)(field_name=positive.field_name, exclude=True, **positive.extra)
+            for name, positive in _POSITIVE.items()
+        }
+        return {**_POSITIVE, **negative, IMPROVEMENTS: switch}
 
     def filter_queryset(self, queryset: QuerySet[Report]) -> QuerySet[Report]:
         """Return the matching rows. Improvements need no action, so they are included only on request."""
         values = dict(self.form.cleaned_data)
-        asked = "on" in values.pop(IMPROVEMENTS) or _asks_for_improvements(values)
+        asked = "on" in values.pop(IMPROVEMENTS) or State.NO_ACTION in values["state"]  # which only these have
         shown = asked or values["kind"] or values[f"kind{NOT}"]
         for name, value in values.items():
             queryset = self.filters[name].filter(queryset, value)
         return queryset if shown else queryset.exclude(verdict=Verdict.IMPROVEMENT)
-
-    def error_messages(self) -> list[str]:
-        """Return one line for each error."""
-        return [f"{name}: {error}" for name, errors in self.errors.items() for error in errors]
-
-    def active(self) -> dict[str, tuple[str, ...]]:
-        """Return the filters that are set, with their values."""
-        return {name: tuple(value) for name, value in self.form.cleaned_data.items() if value}
 
 
 # --- The query ---
@@ -302,14 +288,16 @@ class TriageQuery:
                 raise InvalidQuery(
                     f"{name[:40]!r}: there is no such filter; expected one of {', '.join(filters.filters)}"
                 )
-        if errors := filters.error_messages():
-            raise InvalidQuery("; ".join(errors))
+        if filters.errors:
+            lines = [f"{name}: {error}" for name, errors in filters.errors.items() for error in errors]
+            raise InvalidQuery("; ".join(lines))
+        active = {name: tuple(value) for name, value in filters.form.cleaned_data.items() if value}
         order = _one(query, "order", tuple(ORDERS)) or "urgency"
         position = {name: str(query[name]) for name in POSITIONS if query.get(name)}
         section = _one(query, "section", tuple(SECTIONS))
         if position and not section:
             raise InvalidQuery(f"section: expected one of {', '.join(SECTIONS)} together with {', '.join(position)}")
-        triage_query = cls(filters, filters.active(), order, _one(query, "group", GROUPS), section, position)
+        triage_query = cls(filters, active, order, _one(query, "group", GROUPS), section, position)
         triage_query.cursor()  # an invalid cursor is reported before any query is made
         return triage_query
 
@@ -363,7 +351,6 @@ def _one(query: QueryDict, name: str, choices: tuple[str, ...]) -> str:
 # --- Presets ---
 
 
-# Pure.
 @dataclass(frozen=True, slots=True)
 class Preset:
     """A named query; `is_current`: the page shows it already."""
@@ -373,26 +360,24 @@ class Preset:
     is_current: bool
 
 
-def presets(current: str, candidate: tuple[str, datetime] | None, user: str, address: str) -> list[Preset]:
-    """Return the links for a release. `current`: the page's query; `candidate`: the newest -rc and its time; `user` and
-    `address` of who is signed in, "" for others.
+def presets(current: str, release: Release, user: str, address: str) -> list[Preset]:
+    """Return the links for a release, which comes with the number and the time of its newest -rc (`candidate`,
+    `candidate_at`). `current`: the page's query; `user` and `address` of who is signed in, "" for others.
     """
-    return [Preset(name, f"?{query}", query == current) for name, query in _queries(candidate, user, address)]
-
-
-def _queries(candidate: tuple[str, datetime] | None, user: str, address: str) -> Iterator[tuple[str, str]]:
-    yield "Open", "state=open"
-    yield "Unanswered", "state=no_response"
-    yield "Fix proposed", "state=fix_proposed&state=fix_confirmed"
-    yield "Fix queued", "state=fix_queued"
-    yield "Blocking", "state=open&blocking=yes"
-    yield "Fix missing in stable", "stable=missing"
+    queries = [
+        ("Open", "state=open"),
+        ("Unanswered", "state=no_response"),
+        ("Fix proposed", "state=fix_proposed&state=fix_confirmed"),
+        ("Fix queued", "state=fix_queued"),
+        ("Blocking", "state=open&blocking=yes"),
+        ("Fix missing in stable", "stable=missing"),
+    ]
     if user:
-        yield "Assigned to me", urlencode({"assigned": user})
+        queries.append(("Assigned to me", urlencode({"assigned": user})))
     if address:
-        yield "My commits", urlencode({"author": address})
-    if candidate:
-        name, at = candidate
-        rc = name.rpartition("-")[2]
-        yield f"New since -{rc}", f"reported_after={at:%Y-%m-%d}"
-        yield f"Closed since -{rc}", f"closed_after={at:%Y-%m-%d}"
+        queries.append(("My commits", urlencode({"author": address})))
+    number, at = release.candidate, release.candidate_at  # type: ignore[attr-defined]
+    if number and at:
+        queries.append((f"New since -rc{number}", f"reported_after={at:%Y-%m-%d}"))
+        queries.append((f"Closed since -rc{number}", f"closed_after={at:%Y-%m-%d}"))
+    return [Preset(name, f"?{query}", query == current) for name, query in queries]

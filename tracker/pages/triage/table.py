@@ -28,7 +28,7 @@ from tracker.charts import described, paths
 from tracker.documents.blocks import LIMIT, PrintedRow, PrintedTable
 from tracker.domain import text as formats
 from tracker.domain.events import CLOSED, OPEN, Verdict
-from tracker.models import Finding, Release, ReleaseCandidate, Report
+from tracker.models import Finding, Release, Report
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, TriageQuery
 from tracker.services.report_summary import clipped
@@ -42,6 +42,10 @@ COLUMNS = (
     *("metric", "machine", "suite", "scenario", "base", "author", "change", "noise_pct", "spark", "effect", "weight"),
     *("blocks", "lacks_fix", "urgency", "fix_title", "fix_sha", "fix_landing", "reported_at", "last_human_reply_at"),
     *("culprit__sha", "culprit__title"),
+)
+_SHOWN_AS_STORED = (
+    *("pk", "revision", "subsystem", "verdict", "metric", "scenario", "suite", "machine", "base", "author", "assignee"),
+    *("lacks_fix", "state", "status"),
 )
 TITLE = 300  # characters of a title; the report's page shows all of it
 _MARKS: Mapping[str, str] = {Verdict.REGRESSION: "▼", Verdict.IMPROVEMENT: "▲", Verdict.UNKNOWN: "◆"}
@@ -107,16 +111,14 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
     good, bad, width = paths(values["spark"])
     change, noise, effect = values["change"], values["noise_pct"], values["effect"]
     closed = values["state"] in CLOSED
+    # The given title, the commit's, or the end of the mail's subject
+    title: str = values["given_title"] or values["culprit__title"] or values["title"].rpartition(": ")[2]
     return TriageRow(
-        pk=values["pk"],
-        revision=values["revision"],
+        **{name: values[name] for name in _SHOWN_AS_STORED},
         sha=values["culprit__sha"],
-        title=_title(values).removeprefix(f"{values['subsystem']}: "),
-        subsystem=values["subsystem"],
-        verdict=values["verdict"],
+        title=title[:TITLE].removeprefix(f"{values['subsystem']}: "),
         mark=_MARKS[values["verdict"]],
         blocks="" if closed else values["blocks"],
-        metric=values["metric"],
         change=formats.signed_pct(change),
         noise=f"± {noise:.0f}%" if noise and noise >= 2 else "",
         effect=f"{formats.multiple(effect)} noise" if effect is not None else "",
@@ -124,28 +126,13 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
         bad=bad,
         width=width,
         samples=described(values["spark"]),
-        scenario=values["scenario"],
-        suite=values["suite"],
-        machine=values["machine"],
-        base=values["base"],
-        author=values["author"],
         age=formats.age(values["reported_at"], now),
         reported=f"{values['reported_at']:%Y-%m-%d}" if values["reported_at"] else "",
         silence=formats.age(values["last_human_reply_at"], now),
         awaited="" if values["awaited"] == "nobody" or closed else values["awaited"],
-        assignee=values["assignee"],
         fix=(values["fix_title"] or values["fix_sha"][:12])[:TITLE],
         landing=values["fix_landing"],
-        lacks_fix=values["lacks_fix"],
-        state=values["state"],
-        status=values["status"],
     )
-
-
-def _title(values: Mapping[str, Any]) -> str:
-    """Return the title to show: the given one, the commit's, or the end of the mail's subject."""
-    title: str = values["given_title"] or values["culprit__title"] or values["title"].rpartition(": ")[2]
-    return title[:TITLE]
 
 
 # --- Counts ---
@@ -185,8 +172,8 @@ class Count:
 Counts = Mapping[str, Sequence[Count]]  # by filter; by section, how many are open and closed
 
 
-def newest(column: str) -> Subquery:
-    """Return a subquery for the newest event in a section of a release, to annotate with."""
+def _newest(column: str) -> Subquery:
+    """Return a subquery for the newest event in a section of a release."""
     rows = Report.objects.filter(**{column: OuterRef("version")}).order_by("-revision")
     return Subquery(rows.values("revision")[:1])
 
@@ -199,8 +186,8 @@ def _number(column: str) -> Subquery:
 def stamped(releases: QuerySet[Release]) -> QuerySet[Release]:
     """Annotate releases with a stamp that changes with every event of one of their reports, and if one leaves."""
     return releases.annotate(
-        news=Coalesce(newest("merged_release"), 0),
-        other_news=Coalesce(newest("shift_left_release"), 0),
+        news=Coalesce(_newest("merged_release"), 0),
+        other_news=Coalesce(_newest("shift_left_release"), 0),
         many=Coalesce(_number("merged_release"), 0),
         other_many=Coalesce(_number("shift_left_release"), 0),
     )
@@ -340,17 +327,21 @@ def section(
 def exported(version: str, query: TriageQuery, absolute: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
     """Return both sections as values, in the order that the query asks for; at most LIMIT rows each."""
     by_metric = directions()
-    sections = {}
-    for name, column in (("merged", "merged_release"), ("shift_left", "shift_left_release")):
-        matching = query.filtered(Report.objects.filter(**{column: version})).select_related("culprit", "tree")
-        sections[name] = [report_json(report, by_metric, absolute) for report in query.keys.sorted(matching)[:LIMIT]]
-    return sections
+    return {
+        name: listed(Report.objects.filter(**{column: version}), query, absolute, by_metric)
+        for name, column in (("merged", "merged_release"), ("shift_left", "shift_left_release"))
+    }
 
 
-def listed(reports: QuerySet[Report], query: TriageQuery, absolute: Callable[[str], str]) -> list[dict[str, Any]]:
-    """Return reports as values, in the order that the query asks for; at most LIMIT."""
-    by_metric = directions()
-    rows = query.keys.sorted(query.filtered(reports).select_related("culprit", "tree"))
+def listed(
+    reports: QuerySet[Report],
+    query: TriageQuery,
+    absolute: Callable[[str], str],
+    by_metric: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """Return reports as values, in the order that the query asks for; at most LIMIT. `by_metric`: the directions."""
+    by_metric = directions() if by_metric is None else by_metric
+    rows = query.keys.sorted(query.filtered(reports.select_related("culprit", "tree")))
     return [report_json(report, by_metric, absolute) for report in rows[:LIMIT]]
 
 
@@ -364,15 +355,6 @@ def chosen(keys: Iterable[int], now: datetime) -> list[TriageRow]:
     """Return the rows of these reports as they are now."""
     rows = Report.objects.filter(pk__in=set(keys)).order_by("pk").values(*COLUMNS)
     return [row_of(row, now) for row in rows]
-
-
-def candidate_annotations() -> dict[str, Subquery]:
-    """Return annotations with the newest -rc of a release and its time, to add to an existing query."""
-    newest = ReleaseCandidate.objects.filter(release=OuterRef("pk")).order_by("-number")
-    return {
-        "candidate": Subquery(newest.values("number")[:1]),
-        "candidate_at": Subquery(newest.values("tagged_at")[:1]),
-    }
 
 
 def name_annotations(active_filters: Mapping[str, tuple[str, ...]]) -> dict[str, Exists]:
@@ -397,27 +379,27 @@ def _names(active_filters: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str
 
 def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> PrintedTable:
     """Return both sections in full; only these states if given, or only reports whose fix is missing in stable."""
-    sections = []
-    for reports in (
-        Report.objects.filter(merged_release=release.version),
-        Report.objects.filter(shift_left_release=release.version),
-    ):
-        if states:
-            reports = reports.filter(state__in=list(states))
-        if missing_in_stable:
-            reports = reports.filter(lacks_fix=True)
-        sections.append(_rows(reports))
-    return PrintedTable(*sections)
-
-
-def _rows(reports: QuerySet[Report]) -> tuple[PrintedRow, ...]:
     headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
-    chosen = reports.select_related("culprit").prefetch_related(Prefetch("findings", headlines, to_attr="headlines"))
-    rows = [_row(report) for report in chosen.order_by(F("reported_at").desc(nulls_last=True), "pk")[:LIMIT]]
-    return tuple(sorted(rows, key=lambda row: row.indicator))
+    related = Report.objects.select_related("culprit")
+    reports = related.prefetch_related(Prefetch("findings", headlines, to_attr="headlines"))
+    if states:
+        reports = reports.filter(state__in=list(states))
+    if missing_in_stable:
+        reports = reports.filter(lacks_fix=True)
+    ordered = reports.order_by(F("reported_at").desc(nulls_last=True), "pk")
+    return PrintedTable(
+        *(
+            tuple(
+                sorted(
+                    map(_printed, ordered.filter(**{column: release.version})[:LIMIT]), key=lambda row: row.indicator
+                )
+            )
+            for column in SECTIONS.values()
+        )
+    )
 
 
-def _row(report: Report) -> PrintedRow:
+def _printed(report: Report) -> PrintedRow:
     headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
     return PrintedRow(
         indicator=headline.metric.name if headline else "",

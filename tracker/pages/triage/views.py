@@ -11,12 +11,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import NoReturn
 
 from django.contrib import messages
-from django.contrib.auth.models import AbstractUser
-from django.db.models import Case, Q, QuerySet, When
+from django.db.models import Case, OuterRef, Q, Subquery, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -25,9 +23,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from tracker.domain import versions
 from tracker.domain.events import InvalidInput
-from tracker.models import Release, SavedView
+from tracker.models import Release, ReleaseCandidate, SavedView
 from tracker.pages.http import cleaned, error_response, is_key, redirect_back, sign_in_required, username, without_empty
-from tracker.pages.triage import exports, table
+from tracker.pages.triage import table
+from tracker.pages.triage.exports import in_form
 from tracker.pages.triage.filters import GROUPS, ORDERS, InvalidQuery, TriageQuery, presets
 from tracker.pages.triage.table import controls
 from tracker.services import report_actions
@@ -39,7 +38,7 @@ NAMED = 2  # reports whose new state a message says
 
 
 def triage(request: HttpRequest, version: str) -> HttpResponse:
-    """Show both sections as the URL requests (filters.py, query.py); 400 names an invalid parameter."""
+    """Show both sections as the URL requests (filters.py); 400 names an invalid parameter."""
     now = timezone.now()
     if address := without_empty(request):
         return redirect(address)
@@ -48,70 +47,59 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         query = TriageQuery.from_query(request.GET, now)
     except InvalidQuery as error:
         return invalid_query(request, error) if releases.exists() else _no_release(version)
-    annotations = {**table.name_annotations(query.active_filters), **table.candidate_annotations()}
-    release = releases.annotate(**annotations).first()
+    newest = ReleaseCandidate.objects.filter(release=OuterRef("pk")).order_by("-number")
+    release = releases.annotate(
+        **table.name_annotations(query.active_filters),
+        candidate=Subquery(newest.values("number")[:1]),
+        candidate_at=Subquery(newest.values("tagged_at")[:1]),
+    ).first()
     if release is None:
         return _no_release(version)
     if errors := table.unknown_names(query.active_filters, release):
         return invalid_query(request, InvalidQuery("; ".join(errors)))
     numbers = table.counts(release)
+    user, own = request.user, Q(owner=request.user.pk or 0)
+    views = SavedView.objects.filter(Q(shared=True) | own)
     context = {
         "release": release,
         "sections": table.counted(table.sections(version, query, now), numbers),
-        "presets": presets(query.text, _candidate(release), *_person(request)),
+        "presets": presets(
+            query.text, release, *((username(request), user.email) if user.is_authenticated else ("", ""))
+        ),
         "query": query,
         "controls": controls(query, numbers),
         "orders": ORDERS,
         "groups": GROUPS,
         "actions": ACTION_KEYS,
-        "views": views_of(request),
-        "may_change": request.user.has_perm(CHANGE_REPORTS),  # others change their own reports on their pages
+        # One's own first, which nobody's push out, then shared ones
+        "views": views.order_by(Case(When(own, then=0), default=1), "name", "pk")[:80],
+        "may_change": user.has_perm(CHANGE_REPORTS),  # others change their own reports on their pages
     }
-    return render(request, "triage/table.html", context)
-
-
-def _candidate(release: Release) -> tuple[str, datetime] | None:
-    """Return the newest -rc of a release that came with `candidate_annotations`."""
-    number, at = release.candidate, release.candidate_at  # type: ignore[attr-defined]
-    return (f"{release.version}-rc{number}", at) if number and at else None
-
-
-def _person(request: HttpRequest) -> tuple[str, str]:
-    """Return the username and the address of who is signed in, "" for others."""
-    return (username(request), request.user.email) if isinstance(request.user, AbstractUser) else ("", "")
+    return render(request, "triage.html", context)
 
 
 def invalid_query(request: HttpRequest, error: InvalidQuery) -> HttpResponse:
     """Show which filter can't be understood, all of them to correct, and the way on."""
     fields = [(name, value) for name, values in request.GET.lists() for value in values][:50]
     context = {"error": str(error), "fields": [(name, value[:300], name in error.names) for name, value in fields]}
-    return render(request, "triage/invalid.html", context, status=400)
+    return render(request, "triage_invalid.html", context, status=400)
 
 
 @require_safe
 def triage_as(request: HttpRequest, version: str, form: str) -> HttpResponse:
     """The table as JSON, CSV, text, Markdown or Atom, with the page's filters."""
-    content_type, render_as = exports.FORMS[form]
     try:
         query = TriageQuery.from_query(request.GET, timezone.now())
     except InvalidQuery as error:
         return error_response(str(error))
     if not Release.objects.filter(version=version).exists():
         return _no_release(version)
-    page = request.build_absolute_uri(reverse("triage", args=[version]) + query.url().rstrip("?"))
-    content = render_as(version, table.exported(version, query, request.build_absolute_uri), page)
-    return HttpResponse(content, content_type=content_type)
+    page = reverse("triage", args=[version]) + query.url().rstrip("?")
+    return in_form(request, form, version, table.exported(version, query, request.build_absolute_uri), page)
 
 
 def _no_release(version: str) -> NoReturn:
     raise Http404(f"there is no release {version}")
-
-
-def views_of(request: HttpRequest) -> QuerySet[SavedView]:
-    """Return the saved views that this user sees: their own first, which nobody's push out, then shared ones."""
-    own = Q(owner=request.user.pk or 0)
-    views = SavedView.objects.filter(Q(shared=True) | own)
-    return views.order_by(Case(When(own, then=0), default=1), "name", "pk")[:80]
 
 
 @require_POST
@@ -131,12 +119,9 @@ def change(request: HttpRequest) -> HttpResponse:
     if not 0 < len(revisions) <= report_actions.MOST:
         return error_response(f"row: expected 1 to {report_actions.MOST} rows; found {len(revisions)}")
     argument = cleaned(request.POST, "argument") if action.needs or action.offers else ""
-    notify_thread = request.POST.get("notify_thread") == "on"
-    report_action, release = (
-        report_actions.ReportAction(
-            action.kind, username(request), secrets.token_hex(6), timezone.now(), argument, notify_thread
-        ),
-        cleaned(request.POST, "release", 20),
+    notify_thread, release = request.POST.get("notify_thread") == "on", cleaned(request.POST, "release", 20)
+    report_action = report_actions.ReportAction(
+        action.kind, username(request), secrets.token_hex(6), timezone.now(), argument, notify_thread
     )
     if release and versions.parse(release) is None:
         return error_response(f"release: expected a version like v6.12; found {release!r}")
@@ -163,7 +148,7 @@ def news(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=204)
     may_change = request.user.has_perm(CHANGE_REPORTS)
     rows = table.chosen(changed, timezone.now())
-    return render(request, "triage/news.html", {"rows": rows, "may_change": may_change})
+    return render(request, "triage_rows.html", {"rows": rows, "may_change": may_change})
 
 
 @require_POST
@@ -200,4 +185,4 @@ def _respond(
     rows = [replace(row, was=before[row.pk], batch=batch) if row.pk in before else row for row in rows]
     if named := [f"{row.sha10}: {row.status}." for row in rows if row.pk in before][:NAMED]:
         text = " ".join([text, *named])
-    return render(request, "triage/changed.html", {"text": text, "batch": batch, "rows": rows, "may_change": True})
+    return render(request, "triage_changed.html", {"text": text, "batch": batch, "rows": rows, "may_change": True})
