@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache
 from typing import Any, TypeVar
 
 import orjson
@@ -100,16 +100,18 @@ class PageVersion:
 
     def of(self, row: Model) -> tuple[Any, ...]:
         """Return what a query for the columns returns for a row."""
-        return tuple(reduce(_attribute, path, row) for path in _paths(self.columns))
+        values = []
+        for path in _paths(self.columns):
+            value: Any = row
+            for name in path:
+                value = None if value is None else getattr(value, name)
+            values.append(value)
+        return tuple(values)
 
 
 @cache
 def _paths(columns: tuple[str, ...]) -> list[list[str]]:
     return [name.split("__") for name in columns]
-
-
-def _attribute(instance: Any, name: str) -> Any:
-    return None if instance is None else getattr(instance, name)
 
 
 def page(
@@ -194,20 +196,18 @@ _PARAMETERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "kernel": ("a name like v6.12", _TEXT),
     "decision": ("open unless given", {"enum": ["open", "accepted", "rejected", "changed"]}),
 }
-_OF_EVERY_LIST = ("cursor", "limit", "fields")
 
 
 def takes(*names: str) -> dict[str, Any]:
     """Return the OpenAPI of a list with these query parameters, besides those of every list."""
     return {
-        "parameters": [_parameter(name) for name in (*names, *_OF_EVERY_LIST)],
+        "parameters": [
+            {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
+            for name in (*names, "cursor", "limit", "fields")
+            for description, schema in (_PARAMETERS[name],)
+        ],
         "responses": {400: {"description": "Bad Request", **PROBLEM}},
     }
-
-
-def _parameter(name: str) -> dict[str, Any]:
-    description, schema = _PARAMETERS[name]
-    return {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
 
 
 NOT_FOUND = {"responses": {404: {"description": "Not Found", **PROBLEM}}}
@@ -291,6 +291,4 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return a 404 as JSON below /api/, as a page elsewhere."""
     if not request.path.startswith("/api/"):
         return page_not_found(request, exception)
-    return JsonResponse(
-        {"error": f"there is no address {request.path[:200]}; /api/v1/openapi.json has all"}, status=404
-    )
+    return error_response(404, f"there is no address {request.path[:200]}; /api/v1/openapi.json has all")

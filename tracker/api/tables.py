@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
+from types import GenericAlias
 from typing import Any
 
 from django.db.models import QuerySet
@@ -64,6 +65,7 @@ from tracker.services.accounts import SEND, Scope
 # --- Outgoing mail ---
 
 router = Router()
+View = Callable[..., HttpResponse]
 _REFUSED = {status: {"description": text} for status, text in ((401, "no valid key"), (403, "not an operator"))}
 _DOCUMENT = takes("state", "report")
 _DOCUMENT["responses"] |= {400: {"description": "Bad Request", **PROBLEM}, **_REFUSED, 429: {"description": "later"}}
@@ -84,9 +86,8 @@ def outgoing(request: HttpRequest) -> HttpResponse:
     person = person_of(key)
     if person is None or not person.has_perm(SEND):
         return error_response(403, f"the key {key.name!r} acts for nobody who may see outgoing mail")
-    rows = OutgoingMail.objects.select_related("report__culprit").defer("raw", "body", "people")
-    if sha := request.GET.get("report", ""):
-        rows = rows.filter(report__culprit__sha__startswith=sha.lower().replace("\0", ""))
+    mails = OutgoingMail.objects.select_related("report__culprit").defer("raw", "body", "people")
+    rows = _of_report(request, mails)
     if state := request.GET.get("state", ""):
         if state not in OutgoingState.values:
             raise InvalidInput(f"state: expected one of {', '.join(OutgoingState.values)}; found {state[:40]!r}")
@@ -129,6 +130,16 @@ api = DocumentedAPI(
 api.add_router("/outgoing", router)
 
 
+def _list(path: str, shape: type[Schema], *parameters: str) -> Callable[[View], View]:
+    """Register a list of objects of this shape with these query parameters."""
+    return api.get(
+        path,
+        response={200: GenericAlias(list, (shape,)), 400: shapes.Problem},
+        url_name=f"api-{path.removeprefix('/')}",
+        openapi_extra=takes(*parameters),
+    )
+
+
 @api.exception_handler(InvalidInput)
 @api.exception_handler(InvalidQuery)
 def _refused(request: HttpRequest, error: Exception) -> HttpResponse:
@@ -143,12 +154,7 @@ def _problem(request: HttpRequest, status: int, detail: str) -> HttpResponse:
     return response
 
 
-@api.get(
-    "/reports",
-    response={200: list[shapes.ReportShape], 400: shapes.Problem},
-    url_name="api-reports",
-    openapi_extra=takes("release", "updated_since", "state", "subsystem", "author", "metric", "machine"),
-)
+@_list("/reports", shapes.ReportShape, "release", "updated_since", "state", "subsystem", "author", "metric", "machine")
 def reports(request: HttpRequest) -> HttpResponse:
     """Reports, by the filters of the triage table (`state=open`, `subsystem=mm`, `state!=fixed`, …), `release=v6.12`
     and `updated_since=2026-03-01T00:00:00Z`. Every list takes `fields=culprit,state`, `limit` (up to 1000), `cursor`.
@@ -179,12 +185,7 @@ def report(request: HttpRequest, culprit: str) -> HttpResponse:
     return as_json(request, report_json(matches[0], directions(), request.build_absolute_uri))
 
 
-@api.get(
-    "/findings",
-    response={200: list[shapes.FindingShape], 400: shapes.Problem},
-    url_name="api-findings",
-    openapi_extra=takes("report"),
-)
+@_list("/findings", shapes.FindingShape, "report")
 def findings(request: HttpRequest) -> HttpResponse:
     """Findings of all reports, or of those with `report=SHA`."""
     rows = _of_report(request, Finding.objects.select_related("report__culprit", "metric", "scenario", "machine"))
@@ -196,36 +197,21 @@ def findings(request: HttpRequest) -> HttpResponse:
     return page(request, rows, shape, _names(shapes.FindingShape), version)
 
 
-@api.get(
-    "/events",
-    response={200: list[shapes.EventShape], 400: shapes.Problem},
-    url_name="api-events",
-    openapi_extra=takes("report"),
-)
+@_list("/events", shapes.EventShape, "report")
 def events(request: HttpRequest) -> HttpResponse:
     """Events of all reports, or of those with `report=SHA`, in the order in which they were recorded."""
     rows = _of_report(request, Event.objects.select_related("report__culprit"))
     return page(request, rows, shapes.event_json, _names(shapes.EventShape), PageVersion(shapes.EVENT_VERSION))
 
 
-@api.get(
-    "/messages",
-    response={200: list[shapes.MessageShape], 400: shapes.Problem},
-    url_name="api-messages",
-    openapi_extra=takes("report"),
-)
+@_list("/messages", shapes.MessageShape, "report")
 def messages(request: HttpRequest) -> HttpResponse:
     """Mails of all threads, or of those with `report=SHA`."""
     rows = _of_report(request, Message.objects.select_related("report__culprit").defer("own_text", "tables"))
     return page(request, rows, shapes.message_json, _names(shapes.MessageShape))
 
 
-@api.get(
-    "/releases",
-    response={200: list[shapes.ReleaseShape], 400: shapes.Problem},
-    url_name="api-releases",
-    openapi_extra=takes(),
-)
+@_list("/releases", shapes.ReleaseShape)
 def releases(request: HttpRequest) -> HttpResponse:
     """Releases."""
 
@@ -236,18 +222,10 @@ def releases(request: HttpRequest) -> HttpResponse:
     return page(request, Release.objects.all(), shape, _names(shapes.ReleaseShape))
 
 
-@api.get(
-    "/curves",
-    response={200: list[shapes.CurveShape], 400: shapes.Problem},
-    url_name="api-curves",
-    openapi_extra=takes("metric", "machine"),
-)
+@_list("/curves", shapes.CurveShape, "metric", "machine")
 def curves(request: HttpRequest) -> HttpResponse:
     """Curves of measurements, by `metric` and `machine`."""
-    rows = Curve.objects.select_related("metric", "scenario", "machine")
-    for name in ("metric", "machine"):
-        if value := request.GET.get(name):
-            rows = rows.filter(**{f"{name}__name": value.replace("\0", "")})
+    rows = _by_name(request, Curve.objects.select_related("metric", "scenario", "machine"), "metric", "machine")
 
     def shape(curve: Curve) -> dict[str, Any]:
         own = {name: getattr(curve, name) for name in ("points", "samples", "first_at", "last_at", "noise")}
@@ -258,12 +236,7 @@ def curves(request: HttpRequest) -> HttpResponse:
     return page(request, rows, shape, _names(shapes.CurveShape))
 
 
-@api.get(
-    "/jobs",
-    response={200: list[shapes.JobShape], 400: shapes.Problem},
-    url_name="api-jobs",
-    openapi_extra=takes("state", "report"),
-)
+@_list("/jobs", shapes.JobShape, "state", "report")
 def jobs(request: HttpRequest) -> HttpResponse:
     """The lab's jobs: requests of people to test a patch or to answer something; all, or those with `state=waiting`
     (claimed, done, withdrawn) or `report=SHA`.
@@ -276,12 +249,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     return page(request, rows, lambda job: shapes.job_json(job, request.build_absolute_uri), _names(shapes.JobShape))
 
 
-@api.get(
-    "/suggestions",
-    response={200: list[shapes.SuggestionShape], 400: shapes.Problem},
-    url_name="api-suggestions",
-    openapi_extra=takes("decision", "report"),
-)
+@_list("/suggestions", shapes.SuggestionShape, "decision", "report")
 def suggestions(request: HttpRequest) -> HttpResponse:
     """Suggestions that wait for a person, or those with another `decision`, or of `report=SHA`."""
     decision = request.GET.get("decision", "open")
@@ -302,12 +270,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
     return page(request, rows, shape, _names(shapes.SuggestionShape))
 
 
-@api.get(
-    "/commits",
-    response={200: list[shapes.CommitShape], 400: shapes.Problem},
-    url_name="api-commits",
-    openapi_extra=takes("author"),
-)
+@_list("/commits", shapes.CommitShape, "author")
 def commits(request: HttpRequest) -> HttpResponse:
     """Culprits, fixes and other commits that reports are about; all, or those of an `author`, by address."""
     rows = Commit.objects.all()
@@ -321,18 +284,11 @@ def commits(request: HttpRequest) -> HttpResponse:
     return page(request, rows, shape, _names(shapes.CommitShape))
 
 
-@api.get(
-    "/measurements",
-    response={200: list[shapes.MeasurementShape], 400: shapes.Problem},
-    url_name="api-measurements",
-    openapi_extra=takes("kernel", "metric", "machine"),
-)
+@_list("/measurements", shapes.MeasurementShape, "kernel", "metric", "machine")
 def measurements(request: HttpRequest) -> HttpResponse:
     """Measurements of kernels as a whole, by `kernel`, `metric` and `machine`; those of commits are in `/curves`."""
-    rows = Measurement.objects.select_related("kernel", "metric", "scenario", "machine")
-    for name in ("kernel", "metric", "machine"):
-        if value := request.GET.get(name):
-            rows = rows.filter(**{f"{name}__name": value.replace("\0", "")})
+    related = Measurement.objects.select_related("kernel", "metric", "scenario", "machine")
+    rows = _by_name(request, related, "kernel", "metric", "machine")
 
     def shape(measurement: Measurement) -> dict[str, Any]:
         own = {name: getattr(measurement, name) for name in ("mean", "stddev", "runs", "samples")}
@@ -343,23 +299,13 @@ def measurements(request: HttpRequest) -> HttpResponse:
     return page(request, rows, shape, _names(shapes.MeasurementShape))
 
 
-@api.get(
-    "/metrics",
-    response={200: list[shapes.NamedShape], 400: shapes.Problem},
-    url_name="api-metrics",
-    openapi_extra=takes(),
-)
+@_list("/metrics", shapes.NamedShape)
 def metrics(request: HttpRequest) -> HttpResponse:
     """Metrics, with their units and directions."""
     return page(request, Metric.objects.all(), _named(request, "metric"), _names(shapes.NamedShape))
 
 
-@api.get(
-    "/machines",
-    response={200: list[shapes.NamedShape], 400: shapes.Problem},
-    url_name="api-machines",
-    openapi_extra=takes(),
-)
+@_list("/machines", shapes.NamedShape)
 def machines(request: HttpRequest) -> HttpResponse:
     """Machines."""
     return page(request, Machine.objects.all(), _named(request, "machine"), _names(shapes.NamedShape))
@@ -406,6 +352,13 @@ def _moment(text: str) -> datetime:
     if moment is None:
         raise InvalidInput(f"updated_since: expected a time like 2026-03-01T00:00:00Z; found {text[:40]!r}")
     return moment if timezone.is_aware(moment) else moment.replace(tzinfo=UTC)
+
+
+def _by_name(request: HttpRequest, rows: QuerySet[Any], *names: str) -> QuerySet[Any]:
+    for name in names:
+        if value := request.GET.get(name):
+            rows = rows.filter(**{f"{name}__name": value.replace("\0", "")})
+    return rows
 
 
 def _of_report(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
