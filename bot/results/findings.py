@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import or_
 
 from django.db.models import Q
 
 from bot.git.inspection import CommitInspection
 from bot.mail.addresses import Address
-from bot.mail.patches import subsystem_of
+from bot.mail.patches import Trailer, fixed_commits, subsystem_of
 from bot.replies.which_report import person_keys
 from bot.results import grading
 from bot.results.grading import (
@@ -34,7 +36,6 @@ from bot.results.grading import (
     grade,
     may_be_forgotten,
     why_held,
-    with_trailers,
 )
 from bot.results.values import CommitInfo, Result
 from tracker.domain.events import EventData, EventKind, Grade, Verdict
@@ -47,6 +48,11 @@ from tracker.services import database, event_log, report_summary
 from tracker.services.regrading import outdate, regrade, sent_reports
 
 # --- Known reports ---
+
+_FIXES = (
+    *(EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_LANDED),
+    *(EventKind.FIX_CONFIRMED, EventKind.FIX_WITHOUT_EFFECT),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +69,6 @@ class KnownResults:
     announced: Collection[int]
     fixed: Mapping[str, Sequence[Report]]
 
-    def add(self, reports: Mapping[int, Report]) -> None:
-        """Add reports that were just created, by the ids of their culprits."""
-        self.reports.update(reports)
-        self.findings.update({report.pk: {} for report in reports.values()})
-
     def fixed_by(self, result: Result, measured: Iterable[GradedMeasurement]) -> list[Report]:
         """Return the reports that the result's commit fixes and that were measured in one of the same places."""
         keys = {measurement.key for measurement in measured if measurement.data.role != "monitor"}
@@ -79,10 +80,6 @@ def subject(result: Result) -> CommitInfo:
     return result.culprit or result.bad
 
 
-def is_about_a_culprit(result: Result) -> bool:
-    return result.outcome == Outcome.CONCLUSIVE and result.culprit is not None
-
-
 def fetch_known(
     results: Sequence[Result], catalog: ResultCatalog, seen: Mapping[str, CommitInspection]
 ) -> KnownResults:
@@ -91,14 +88,24 @@ def fetch_known(
     owners = [commit.same_patch_as_id or commit.pk for commit in catalog.commits.values()]
     locked = Report.objects.select_for_update(of=("self",)).order_by("pk")  # so that none is released or sent meanwhile
     mine = list(locked.filter(culprit__in=owners).select_related("culprit"))
-    fixed = _fixed(results, catalog, seen)
-    pks = {report.pk for report in (*mine, *(row for reports in fixed.values() for row in reports))}
+    # The reports that each commit fixes, according to mail or git, by its sha
+    subjects = {subject(result).sha: subject(result) for result in results}
+    events = Event.objects.filter(commit__in=list(subjects), kind__in=_FIXES).select_related("report__culprit")
+    fixed: dict[str, dict[int, Report]] = {}
+    for event in events:
+        fixed.setdefault(event.commit, {})[event.report_id] = event.report
+    for sha, commit in subjects.items():
+        if names := named_by(commit, catalog, seen):
+            culprits = reduce(or_, [Q(culprit__sha__gte=name, culprit__sha__lt=name + "g") for name in names])
+            rows = Report.objects.filter(culprits).select_related("culprit")
+            fixed.setdefault(sha, {}).update({report.pk: report for report in rows})
+    pks = {report.pk for report in mine}.union(*fixed.values())
     known_results = KnownResults(
         reports={report.culprit_id: report for report in mine},
         findings={pk: {} for pk in pks},
         headlines={},
         announced=sent_reports(pks) if pks else (),
-        fixed=fixed,
+        fixed={sha: list(reports.values()) for sha, reports in fixed.items()},
     )
     findings = Finding.objects.filter(report__in=pks).select_related("result", "metric")
     for finding in findings.defer("old_samples", "new_samples", "result__payload") if pks else ():
@@ -110,8 +117,8 @@ def fetch_known(
 
 def _join_same_patches(results: Sequence[Result], catalog: ResultCatalog) -> None:
     """Link a culprit to the known one with the same title and patch-id (or patch mail)."""
-    reported_culprits = (result.culprit for result in results if is_about_a_culprit(result))
-    culprits = [catalog.commits[culprit.sha] for culprit in reported_culprits if culprit]
+    conclusive = (result.culprit for result in results if result.outcome == Outcome.CONCLUSIVE)
+    culprits = [catalog.commits[culprit.sha] for culprit in conclusive if culprit]
     ids = {culprit.patch_id for culprit in culprits} - {""}
     mails = {culprit.patch_message_id for culprit in culprits} - {""}
     if not ids and not mails:
@@ -131,33 +138,17 @@ def _join_same_patches(results: Sequence[Result], catalog: ResultCatalog) -> Non
             Commit.objects.filter(pk=commit.pk).update(same_patch_as=owner)
 
 
-_FIXES = (
-    *(EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_LANDED),
-    *(EventKind.FIX_CONFIRMED, EventKind.FIX_WITHOUT_EFFECT),
-)
-
-
-def _fixed(
-    results: Sequence[Result], catalog: ResultCatalog, seen: Mapping[str, CommitInspection]
-) -> dict[str, list[Report]]:
-    """Return the reports that each commit fixes, according to git or mail, by sha."""
-    subjects = {subject(result).sha: subject(result) for result in results}
-    events = Event.objects.filter(commit__in=list(subjects), kind__in=_FIXES).select_related("report__culprit")
-    fixed: dict[str, dict[int, Report]] = {}
-    for event in events:
-        fixed.setdefault(event.commit, {})[event.report_id] = event.report
-    for sha, commit in subjects.items():
-        if names := named_by(commit, catalog, seen):
-            fixed.setdefault(sha, {}).update({report.pk: report for report in _reports_of(names)})
-    return {sha: list(reports.values()) for sha, reports in fixed.items()}
-
-
 def named_by(commit: CommitInfo, catalog: ResultCatalog, seen: Mapping[str, CommitInspection]) -> tuple[str, ...]:
-    """Return the abbreviated shas that a commit says it fixes, by this result, other results or a tree."""
-    info = with_trailers(commit, seen.get(commit.sha))
-    row = catalog.commits.get(commit.sha)
-    stored = tuple((tag, value) for tag, value in row.trailers) if row else ()
-    return grading.fixes_named(replace(info, trailers=(*info.trailers, *stored)))
+    """Return the abbreviated shas in a commit's `Fixes:` trailers, from this result, or else a tree, and other results
+    (Documentation/process/submitting-patches.rst).
+    """
+    inspection, row = seen.get(commit.sha), catalog.commits.get(commit.sha)
+    trailers = [
+        *(commit.trailers or (inspection.trailers if inspection else ())),
+        *((tag, value) for tag, value in (row.trailers if row else ())),
+    ]
+    fixes = [Trailer("Fixes", value) for tag, value in trailers if tag.lower() == "fixes"]
+    return tuple(sha for sha in fixed_commits(fixes) if len(sha) >= 10)
 
 
 def are_entangled(
@@ -173,14 +164,6 @@ def are_entangled(
         if any(sha.startswith(name) for name in named_by(commit, catalog, seen) for sha in culprits):
             return True
     return False
-
-
-def _reports_of(names: Collection[str]) -> list[Report]:
-    """Return the reports whose culprits have these abbreviated shas."""
-    condition = Q()
-    for name in names:
-        condition |= Q(culprit__sha__gte=name, culprit__sha__lt=name + "g")
-    return list(Report.objects.filter(condition).select_related("culprit"))
 
 
 # --- Storing a batch ---
@@ -243,48 +226,38 @@ class _Batch:
         )
         outdate(self._outdated)
 
-    # --- Reports ---
-
     def _open_reports(self, results: Sequence[Result], measured: Sequence[Sequence[GradedMeasurement]]) -> None:
         """Create reports for culprits that have none, unless the culprit is a fix and no regression itself."""
         fresh: dict[int, Report] = {}
         for result, measurements in zip(results, measured, strict=True):
-            if not is_about_a_culprit(result):
+            if result.outcome != Outcome.CONCLUSIVE or result.culprit is None:
                 continue
-            owner = self._owner(result)
+            commit = self.catalog.commits[result.culprit.sha]
+            owner = commit.same_patch_as or commit
             if owner.pk in self.known.reports or owner.pk in fresh:
                 continue
-            if (
-                self.known.fixed_by(result, measurements)
-                and _headline(measurements).graded.verdict is not Grade.REGRESSION
-            ):
+            headline = _headline(measurements)
+            is_fix = self.known.fixed_by(result, measurements)
+            if is_fix and headline.graded.verdict is not Grade.REGRESSION:
                 continue
-            fresh[owner.pk] = self._report(result, owner, _headline(measurements))
+            verdict = verdict_of(headline.data.old.mean, headline.data.new.mean, headline.metric.direction)
+            initial_state = fold(verdict, ())
+            fresh[owner.pk] = Report(
+                culprit=owner,
+                tag=tag_of(owner.sha),
+                verdict=verdict,
+                state=initial_state.state,
+                status=status_text(initial_state, mainline_followed=self._mainline_followed),
+                awaited=initial_state.awaited,
+                subsystem=report_summary.clipped(subsystem_of(owner.title)),
+                tree=self.catalog.trees.get(result.tree),
+                branch=result.branch,
+                authors=sorted(person_keys([Address(owner.author_name, owner.author_email)])),
+                held=self._why_held(result, headline),
+            )
         database.create(list(fresh.values()), "culprit_id")
-        self.known.add(fresh)
-
-    def _report(self, result: Result, owner: Commit, headline: GradedMeasurement) -> Report:
-        verdict = verdict_of(headline.data.old.mean, headline.data.new.mean, headline.metric.direction)
-        initial_state = fold(verdict, ())
-        return Report(
-            culprit=owner,
-            tag=tag_of(owner.sha),
-            verdict=verdict,
-            state=initial_state.state,
-            status=status_text(initial_state, mainline_followed=self._mainline_followed),
-            awaited=initial_state.awaited,
-            subsystem=report_summary.clipped(subsystem_of(owner.title)),
-            tree=self.catalog.trees.get(result.tree),
-            branch=result.branch,
-            authors=sorted(person_keys([Address(owner.author_name, owner.author_email)])),
-            held=self._why_held(result, headline),
-        )
-
-    def _owner(self, result: Result) -> Commit:
-        """Return the commit whose report a result belongs to."""
-        assert result.culprit
-        commit = self.catalog.commits[result.culprit.sha]
-        return commit.same_patch_as or commit
+        self.known.reports.update(fresh)
+        self.known.findings.update({report.pk: {} for report in fresh.values()})
 
     def _why_held(self, result: Result, headline: GradedMeasurement) -> str:
         assert result.culprit
@@ -293,50 +266,32 @@ class _Batch:
         reasons = why_held(result, headline.graded, headline.metric.direction, author, seen)
         return "\n".join((*reasons, *may_be_forgotten(result.created_at, self._restored, self.now)))
 
-    # --- One result ---
-
     def _record(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement]) -> None:
         """Record what a result shows: a measured fix, findings of a report, or a change that is gone."""
-        for fixed in self.known.fixed_by(result, measured) if self._may_judge_a_fix(result) else ():
-            shown = self._compared_with(fixed, measured)
-            self._add_event(fixed, grading.fix_event(result, shown.graded.verdict, row.created_at), row)
-        report = self.known.reports.get(self._owner(result).pk) if result.culprit else None
-        if report is not None:
-            self._measured_again(result, row, _headline(measured), report)
+        # A range that merely ends in a fix says nothing of it: as far as a tree knows, it was compared with its parent.
+        seen = None if result.culprit else self.seen.get(result.bad.sha)
+        if seen is None or any(parent.startswith(result.good.sha) for parent in seen.parents):
+            for fixed in self.known.fixed_by(result, measured):
+                shown = self._compared_with(fixed, measured)
+                self._add_event(fixed, grading.fix_event(result, shown.graded.verdict, row.created_at), row)
+        commit = self.catalog.commits[result.culprit.sha] if result.culprit else None
+        report = self.known.reports.get(commit.same_patch_as_id or commit.pk) if commit else None
+        if report is not None and result.outcome != Outcome.INCONCLUSIVE:
+            before = self.known.findings[report.pk].get(_headline(measured).key)
+            first = before.result if isinstance(before, Finding) else before.row if before else None
+            # The same place was measured later, up to another commit: still there, or gone
+            if first is not None and result.bad.sha != first.bad_sha and row.created_at > first.created_at:
+                self._add_event(report, grading.later_event(result, row.created_at), row)
         if report is not None and result.outcome == Outcome.CONCLUSIVE:
             self._join(result, row, measured, report)
         else:
             row.measured = [measurement.summary() for measurement in measured]
 
-    def _may_judge_a_fix(self, result: Result) -> bool:
-        """Whether a commit was compared with its own parent, as far as a tree knows: a range that merely ends in a fix
-        says nothing of it.
-        """
-        seen = None if result.culprit else self.seen.get(result.bad.sha)
-        return seen is None or any(parent.startswith(result.good.sha) for parent in seen.parents)
-
     def _compared_with(self, fixed: Report, measured: Sequence[GradedMeasurement]) -> GradedMeasurement:
-        """Return the measurement that judges a fix: at the report's headline, else the fix's own headline, else
-        elsewhere.
-        """
+        """Return the measurement that judges a fix: at the report's headline, else the fix's own, else elsewhere."""
         findings, headline = self.known.findings[fixed.pk], self.known.headlines.get(fixed.pk)
-        shared = [
-            measurement
-            for measurement in measured
-            if measurement.key in findings and measurement.data.role != "monitor"
-        ]
-        return max(
-            shared, key=lambda measurement: (findings[measurement.key] is headline, measurement.data.role == "headline")
-        )
-
-    def _measured_again(self, result: Result, row: BisectResult, headline: GradedMeasurement, report: Report) -> None:
-        """Record an event if the same place was measured later, up to another commit: still there, or gone."""
-        before = self.known.findings[report.pk].get(headline.key)
-        first = before.result if isinstance(before, Finding) else before.row if before else None
-        if first is None or result.outcome == Outcome.INCONCLUSIVE:
-            return
-        if result.bad.sha != first.bad_sha and row.created_at > first.created_at:
-            self._add_event(report, grading.later_event(result, row.created_at), row)
+        shared = [one for one in measured if one.key in findings and one.data.role != "monitor"]
+        return max(shared, key=lambda one: (findings[one.key] is headline, one.data.role == "headline"))
 
     def _join(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement], report: Report) -> None:
         """Add the findings of a result to a report, one per place, and choose the headline."""
@@ -348,9 +303,8 @@ class _Batch:
         base = (result.parent.describe if result.parent else "") or result.good.describe
         clears_hold = bool(report.held) and not row.held and report.pk not in self.known.announced
         headline, repeated = _headline(measured), []
-        if clears_hold:
+        if clears_hold:  # remove the findings of the held result, so that clear measurements can replace them
             for measurement in measured:
-                # Remove the finding of a held result, so that a clear measurement can replace it
                 before = self.known.findings[report.pk].pop(measurement.key, None)
                 if before is not None and self.known.headlines.get(report.pk) is before:
                     del self.known.headlines[report.pk]
@@ -365,30 +319,27 @@ class _Batch:
             finding = NewFinding(measurement, report.pk, row, parent.pk if parent else None, base)
             self.known.findings[report.pk][measurement.key] = finding
             self._findings.append(finding)
-            if measurement is headline and self._becomes_headline(finding, report, row):
-                self._make_headline(finding, report, row)
+            if measurement is headline:
+                self._choose_headline(finding, report, row)
         row.measured = repeated
         self._outdated.add(report.pk)
 
-    def _becomes_headline(self, finding: NewFinding, report: Report, row: BisectResult) -> bool:
-        """Whether a finding becomes the headline. The first one does; until the mail is sent, so do a worse one and
-        one that is not held where the headline is.
+    def _choose_headline(self, finding: NewFinding, report: Report, row: BisectResult) -> None:
+        """Make a finding the headline if it is the first; or, until the mail is sent, if it is worse than the headline,
+        or not held where that is.
         """
-        current = self.known.headlines.get(report.pk)
-        if current is None:
-            return True
-        if report.pk in self.known.announced or (row.held and not report.held):
-            return False
-        return _rank(finding) < _rank(current) or bool(report.held and not row.held)
-
-    def _make_headline(self, finding: NewFinding, report: Report, row: BisectResult) -> None:
-        if former := self.known.headlines.get(report.pk):
+        former, is_announced = self.known.headlines.get(report.pk), report.pk in self.known.announced
+        if former is not None:
+            if is_announced or (row.held and not report.held):
+                return
+            if _rank(finding) >= _rank(former) and not (report.held and not row.held):
+                return
             former.headline = False
             if isinstance(former, Finding):
                 self._former_headlines.append(former.pk)
         data, before = finding.measured.data, (report.verdict, report.held)
         report.verdict = verdict_of(data.old.mean, data.new.mean, finding.measured.metric.direction)
-        if report.pk not in self.known.announced:
+        if not is_announced:
             kept = [reason for reason in report.held.split("\n") if reason in LASTING]
             report.held = "\n".join(dict.fromkeys(reason for reason in (*kept, *row.held.split("\n")) if reason))
         finding.headline = True
@@ -415,10 +366,11 @@ def _headline(measured: Iterable[GradedMeasurement]) -> GradedMeasurement:
 def _rank(finding: Finding | NewFinding) -> float:
     """Return a sort key, lower is worse: the change in per cent, plus for better; ±inf for a change from zero."""
     if isinstance(finding, Finding):
-        old, new, direction = finding.old_mean or 0.0, finding.new_mean or 0.0, finding.metric.direction
+        change_pct, metric = finding.change_pct, finding.metric
+        old, new = finding.old_mean or 0.0, finding.new_mean or 0.0
     else:
-        data = finding.measured.data
-        old, new, direction = data.old.mean, data.new.mean, finding.measured.metric.direction
-    if finding.change_pct is not None:
-        return finding.change_pct
-    return -math.inf if verdict_of(old, new, direction) is Verdict.REGRESSION else math.inf
+        change_pct, metric = finding.measured.graded.better_pct, finding.measured.metric
+        old, new = finding.measured.data.old.mean, finding.measured.data.new.mean
+    if change_pct is not None:
+        return change_pct
+    return -math.inf if verdict_of(old, new, metric.direction) is Verdict.REGRESSION else math.inf

@@ -12,8 +12,9 @@ a commit comes from a git tree; its signers come only from there, since a lab co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -21,9 +22,9 @@ import orjson
 
 from bot.git.inspection import CommitInspection
 from bot.mail.addresses import signers
-from bot.mail.patches import Trailer, bare_title, fixed_commits
+from bot.mail.patches import bare_title
 from bot.replies.which_report import person_keys
-from bot.results.values import CommitInfo, MachineInfo, MeasurementData, RecheckData, Result
+from bot.results.values import CommitInfo, Measured, MeasurementData, Result, TestRun
 from tracker.domain import statistics, versions
 from tracker.domain.curves import CurveNoise
 from tracker.domain.events import EventData, EventKind, Grade
@@ -36,32 +37,25 @@ from tracker.services.curve_changes import noise_at
 # --- Events for existing reports ---
 
 
-def commit_name(commit: CommitInfo) -> str:
-    """Return the `git describe` name of a commit, or the first ten digits of its sha."""
-    return commit.describe or commit.sha[:10]
-
-
 def recheck_events(result: Result, at: datetime) -> Iterator[EventData]:
-    """Yield events for the report of the result's own culprit, from the lab's rechecks on other commits."""
+    """Yield events for the report of the result's own culprit, from the lab's rechecks on other commits: by version if
+    every ref names one, else in the lab's order.
+    """
     kinds = {"still-bad": EventKind.STILL_THERE, "good": EventKind.DISAPPEARED}
-    for number, recheck in enumerate(_in_order(result.rechecks)):
+    rechecks = list(result.rechecks)
+    named = [version for recheck in rechecks if (version := versions.parse(recheck.ref))]
+    if len(named) == len(rechecks):
+        rechecks = [recheck for _, recheck in sorted(zip(named, rechecks, strict=True), key=itemgetter(0))]
+    for number, recheck in enumerate(rechecks):
         if kind := kinds.get(recheck.state):
             moment = at + timedelta(microseconds=number)  # distinct times, so that the last one decides
             yield _event(result, kind, moment, recheck.sha, recheck.ref, f"recheck-{recheck.ref}-{recheck.sha}")
 
 
-def _in_order(rechecks: Sequence[RecheckData]) -> list[RecheckData]:
-    """Sort by version if every ref names one, else keep the lab's order."""
-    ranked = [(versions.parse(recheck.ref), recheck) for recheck in rechecks]
-    if any(version is None for version, _ in ranked):
-        return list(rechecks)
-    return [recheck for _, recheck in sorted(ranked, key=lambda pair: pair[0])]  # type: ignore[arg-type, return-value]
-
-
 def later_event(result: Result, at: datetime) -> EventData:
     """Return the event for an existing report whose place was measured again up to a later commit."""
     kind = EventKind.STILL_THERE if result.outcome == "conclusive" else EventKind.DISAPPEARED
-    return _event(result, kind, at, result.bad.sha, commit_name(result.bad))
+    return _event(result, kind, at, result.bad.sha, result.bad.describe or result.bad.sha[:10])
 
 
 def fix_event(result: Result, grade: Grade, at: datetime) -> EventData | None:
@@ -73,12 +67,6 @@ def fix_event(result: Result, grade: Grade, at: datetime) -> EventData | None:
         Grade.REGRESSION: EventKind.FIX_WITHOUT_EFFECT,
     }.get(grade)
     return _event(result, kind, at, fix.sha, title=fix.title) if kind else None
-
-
-def fixes_named(commit: CommitInfo) -> tuple[str, ...]:
-    """Return the abbreviated shas in its `Fixes:` trailers (Documentation/process/submitting-patches.rst)."""
-    trailers = [Trailer("Fixes", value) for tag, value in commit.trailers if tag.lower() == "fixes"]
-    return tuple(sha for sha in fixed_commits(trailers) if len(sha) >= 10)
 
 
 def _event(
@@ -124,16 +112,13 @@ def why_held(
         yield "the change can't be tested: one run per side, or no standard deviation"
     elif graded.verdict is Grade.NOT_SIGNIFICANT:
         yield f"the change is not significant (p = {graded.p_value:.2g})"
-    if (
-        result.headline.old_samples
-        and result.headline.new_samples
-        and overlap(result.headline.old_samples, result.headline.new_samples)
-    ):
+    headline = result.headline
+    if headline.old_samples and headline.new_samples and overlap(headline.old_samples, headline.new_samples):
         yield "the samples of both sides overlap"
     if direction == "unknown":
-        yield NO_DIRECTION.format(metric=result.headline.metric)
-    elif result.headline.direction not in ("unknown", direction):
-        yield CONTRADICTION.format(stated=result.headline.direction, metric=result.headline.metric, known=direction)
+        yield NO_DIRECTION.format(metric=headline.metric)
+    elif headline.direction not in ("unknown", direction):
+        yield CONTRADICTION.format(stated=headline.direction, metric=headline.metric, known=direction)
 
 
 def may_be_forgotten(created_at: datetime | None, restored: Sequence[datetime], now: datetime) -> Iterator[str]:
@@ -149,97 +134,81 @@ def may_be_forgotten(created_at: datetime | None, restored: Sequence[datetime], 
 
 @dataclass(frozen=True, slots=True)
 class ResultCatalog:
-    """Rows by the names used in the results. `changed_metrics`: those whose direction changed with these."""
+    """Rows by the names used in results; only bisect results name trees and commits.
+
+    `changed_metrics`: those whose direction changed with these.
+    """
 
     machines: Mapping[str, Machine]
     scenarios: Mapping[str, Scenario]
     metrics: Mapping[str, Metric]
-    trees: Mapping[str, Tree]
-    commits: Mapping[str, Commit]
     changed_metrics: Sequence[Metric]
+    trees: Mapping[str, Tree] = field(default_factory=dict)
+    commits: Mapping[str, Commit] = field(default_factory=dict)
 
-    def measurements(self, result: Result) -> Iterator[tuple[MeasurementData, Metric, Scenario, Machine]]:
-        """Yield the measurements of a result in order, each with its metric, scenario and machine."""
-        for run in result.runs:
-            scenario = self.scenarios[scenario_key(run.suite, run.params)]
-            machine = self.machines[run.machine.id]
-            for measurement in run.measurements:
-                yield measurement, self.metrics[measurement.metric], scenario, machine
+
+def fetch_test_catalog(tests: Sequence[TestRun[Measured]]) -> ResultCatalog:
+    """Find or create the metrics, machines and scenarios of tests."""
+    names = dict.fromkeys(
+        (measurement.metric, measurement.unit, measurement.direction, test.suite)
+        for test in tests
+        for measurement in test.measurements
+    )
+    metrics, changed_metrics = catalog.metrics(catalog.new_metric(*name) for name in names)
+    machines = catalog.machines(
+        Machine(
+            name=test.machine.id,
+            cpus=test.machine.cpus,
+            sockets=test.machine.sockets,
+            cpu_model=test.machine.cpu_model,
+            codename=test.machine.codename,
+            memory_bytes=test.machine.memory_bytes,
+        )
+        for test in tests
+    )
+    scenarios = catalog.scenarios(
+        Scenario(key=scenario_key(test.suite, test.params), suite=test.suite, params=dict(test.params))
+        for test in tests
+    )
+    return ResultCatalog(machines, scenarios, metrics, changed_metrics)
 
 
 def fetch_catalog(results: Sequence[Result], seen: Mapping[str, CommitInspection]) -> ResultCatalog:
     """Find or create all rows. `seen`: commits as git trees have them, for what the lab left out."""
-    runs = [run for result in results for run in result.runs]
-    metrics, changed_metrics = catalog.metrics(
-        catalog.new_metric(metric, unit, direction, suite)
-        for metric, unit, direction, suite in dict.fromkeys(
-            (measurement.metric, measurement.unit, measurement.direction, run.suite)
-            for run in runs
-            for measurement in run.measurements
-        )
+    names = fetch_test_catalog([run for result in results for run in result.runs])
+    trees = catalog.trees(
+        Tree(name=result.tree, url=result.tree_url, role=catalog.role_of(result.tree, result.tree_url))
+        for result in results
+        if result.tree
     )
-    return ResultCatalog(
-        machines=catalog.machines(machine_row(run.machine) for run in runs),
-        scenarios=catalog.scenarios(
-            Scenario(key=scenario_key(run.suite, run.params), suite=run.suite, params=dict(run.params)) for run in runs
-        ),
-        metrics=metrics,
-        trees=catalog.trees(
-            Tree(name=result.tree, url=result.tree_url, role=catalog.role_of(result.tree, result.tree_url))
-            for result in results
-            if result.tree
-        ),
-        commits=catalog.commits(_commits(results, seen)),
-        changed_metrics=changed_metrics,
-    )
-
-
-def _commits(results: Sequence[Result], seen: Mapping[str, CommitInspection]) -> Iterator[Commit]:
+    commits = []
     for result in results:
         if result.culprit:
-            yield _commit(result.culprit, seen.get(result.culprit.sha), result.patch_message_id)
+            commits.append(_commit(result.culprit, seen.get(result.culprit.sha), result.patch_message_id))
             if result.parent:
-                yield _commit(result.parent, seen.get(result.parent.sha))
-
-
-def with_trailers(commit: CommitInfo, seen: CommitInspection | None) -> CommitInfo:
-    """Return a commit with the lab's trailers, or else with those from a git tree."""
-    return replace(commit, trailers=commit.trailers or (seen.trailers if seen else ()))
+                commits.append(_commit(result.parent, seen.get(result.parent.sha)))
+    return replace(names, trees=trees, commits=catalog.commits(commits))
 
 
 def _commit(commit: CommitInfo, seen: CommitInspection | None, patch_message_id: str = "") -> Commit:
     """Return a commit with the lab's data, completed from a git tree."""
-    commit = with_trailers(commit, seen)
     return Commit(
         sha=commit.sha,
         title=bare_title(commit.title or (seen.title if seen else ""))[:1000],
         author_name=commit.author_name or (seen.author_name if seen and not commit.author_email else ""),
         author_email=(commit.author_email or (seen.author_email if seen else "")).lower(),
         authored_at=commit.date or (seen.authored_at if seen else None),
-        trailers=[list(pair) for pair in commit.trailers],
+        trailers=[list(pair) for pair in commit.trailers or (seen.trailers if seen else ())],
         signers=person_keys(signers(seen.trailers)) if seen else [],  # a lab could name anybody
         patch_message_id=patch_message_id,
         patch_id=seen.patch_id if seen else "",
     )
 
 
-def machine_row(machine: MachineInfo) -> Machine:
-    """Return the row of a machine as the lab describes it, not stored."""
-    return Machine(
-        name=machine.id,
-        cpus=machine.cpus,
-        sockets=machine.sockets,
-        cpu_model=machine.cpu_model,
-        codename=machine.codename,
-        memory_bytes=machine.memory_bytes,
-    )
-
-
 # --- Measurements and findings as values ---
 
-MeasurementKey = tuple[
-    int, int, int
-]  # ids of metric, scenario and machine; findings are compared only under the same key
+# The ids of metric, scenario and machine; findings are compared only under the same key.
+MeasurementKey = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +220,6 @@ class GradedMeasurement:
     key: MeasurementKey
     graded: Graded
     noise: CurveNoise | None
-
-    @property
-    def effect(self) -> float | None:
-        """The change in multiples of the usual noise; None if that is unknown."""
-        return effect(self.graded.change_pct, self.noise.pct if self.noise else None)
 
     def summary(self) -> dict[str, Any]:
         """Return what is displayed of a measurement that doesn't become a finding."""
@@ -288,13 +252,10 @@ class NewFinding:
     base: str
     headline: bool = False
 
-    @property
-    def change_pct(self) -> float | None:
-        return self.measured.graded.better_pct
-
     def values(self) -> tuple[Any, ...]:
         """Return the values of FIELDS as stored in the database."""
-        data, graded = self.measured.data, self.measured.graded
+        data, graded, noise = self.measured.data, self.measured.graded, self.measured.noise
+        times_noise = effect(graded.change_pct, noise.pct) if noise else None
         return (
             self.report,
             *self.measured.key,
@@ -315,8 +276,8 @@ class NewFinding:
             graded.p_value,
             graded.low_pct,
             graded.high_pct,
-            self.measured.effect,
-            self.measured.noise.runs if self.measured.noise and self.measured.effect is not None else None,
+            times_noise,
+            noise.runs if noise and times_noise is not None else None,
             self.row.id,
         )
 
@@ -326,13 +287,20 @@ class NewFinding:
 
 def grade(results: Sequence[Result], catalog: ResultCatalog) -> list[list[GradedMeasurement]]:
     """Return the graded measurements of each result, in order."""
-    flat = [(*item[:2], (item[1].id, item[2].id, item[3].id)) for one in results for item in catalog.measurements(one)]
-    graded = statistics.grade_all([item[0] for item in flat], [item[1].direction for item in flat])
-    noise = noise_at({place for *_, place in flat})
+    flat: list[tuple[MeasurementData, Metric, MeasurementKey]] = []
+    for run in (run for result in results for run in result.runs):
+        scenario, machine = catalog.scenarios[scenario_key(run.suite, run.params)], catalog.machines[run.machine.id]
+        for measurement in run.measurements:
+            metric = catalog.metrics[measurement.metric]
+            flat.append((measurement, metric, (metric.id, scenario.id, machine.id)))
+    graded = statistics.grade_all(
+        [measurement for measurement, _, _ in flat], [metric.direction for _, metric, _ in flat]
+    )
+    noise = noise_at({key for _, _, key in flat})
     answers = iter(
         [
-            GradedMeasurement(measurement, metric, place, grade, noise.get(place))
-            for (measurement, metric, place), grade in zip(flat, graded, strict=True)
+            GradedMeasurement(measurement, metric, key, grade, noise.get(key))
+            for (measurement, metric, key), grade in zip(flat, graded, strict=True)
         ]
     )
     return [[next(answers) for run in result.runs for _ in run.measurements] for result in results]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,8 +23,8 @@ from bot.results import recognise
 from bot.results.formats import bisect_log
 from bot.results.formats.files import head_of
 from bot.results.recognise import Input, partner_of, read_path
-from bot.results.storage import Receipt, ReleaseReceipt, take_all, take_kernel_results
-from bot.results.values import KernelResult, RejectedInput, Result
+from bot.results.storage import Receipt, ReleaseReceipt, take_all, take_kernel_result
+from bot.results.values import BUGS, KernelResult, RejectedInput, Result, bug
 
 # --- Batches ---
 
@@ -48,63 +48,47 @@ def take_in(inputs: Iterable[Input], trees: Sequence[Path], now: datetime) -> It
 
     `trees`: git repositories that are asked for a culprit's author and changes before the database is locked.
     """
-    for batch in _batches(inputs):
-        yield from _take(batch, trees, now)
-
-
-def _batches(inputs: Iterable[Input]) -> Iterator[list[Input]]:
     waiting: list[Input] = []
     size = 0
     for submission in inputs:
         waiting.append(submission)
         size += len(submission.result.payload) if submission.result else len(submission.raw)
         if len(waiting) >= _BATCH or size >= _BATCH_BYTES:
-            yield waiting
+            yield from _take(waiting, trees, now)
             waiting, size = [], 0
     if waiting:
-        yield waiting
+        yield from _take(waiting, trees, now)
 
 
 def _take(inputs: Sequence[Input], trees: Sequence[Path], now: datetime) -> Iterator[IntakeAnswer]:
     results = [submission.result for submission in inputs if isinstance(submission.result, Result)]
-    seen = inspect(trees, list(_commits(results))) if trees else {}
-    results = [_parent_first(result, seen) for result in results]
+    commits = (commit for result in results for commit in (result.culprit, result.parent, result.bad) if commit)
+    seen = inspect(trees, list(dict.fromkeys(commit.sha for commit in commits))) if trees else {}
+    results = [result.reversed() if _is_reversed(result, seen) else result for result in results]
     taken = iter(zip(results, take_all(results, now, seen), strict=True)) if results else iter(())
     for submission in inputs:
-        if submission.result is None:
-            yield IntakeAnswer(
-                submission.where,
-                None,
-                None,
-                submission.rejection or RejectedInput(submission.where, "no result found"),
-                submission.raw,
-            )
-            continue
-        result: Result | KernelResult
+        where, result = submission.where, submission.result
         answer: Receipt | ReleaseReceipt | RejectedInput
-        if isinstance(submission.result, KernelResult):
-            result, answer = submission.result, take_kernel_results(submission.result, now)
+        if result is None:
+            reason = submission.rejection or RejectedInput(where, "no result found")
+            yield IntakeAnswer(where, None, None, reason, submission.raw)
+            continue
+        if isinstance(result, KernelResult):
+            answer = take_kernel_result(result, now)
         else:
             result, answer = next(taken)
         if isinstance(answer, RejectedInput):
-            yield IntakeAnswer(submission.where, result, None, answer.at(submission.where), result.payload.encode())
+            yield IntakeAnswer(where, result, None, answer.at(where), result.payload.encode())
         else:
-            yield IntakeAnswer(submission.where, result, answer, None)
+            yield IntakeAnswer(where, result, answer, None)
 
 
-def _commits(results: Iterable[Result]) -> Iterator[str]:
-    for result in results:
-        yield from dict.fromkeys(commit.sha for commit in (result.culprit, result.parent, result.bad) if commit)
-
-
-def _parent_first(result: Result, seen: dict[str, CommitInspection]) -> Result:
-    """Return the result with its sides swapped if its parent was only guessed and a git tree says otherwise."""
+def _is_reversed(result: Result, seen: Mapping[str, CommitInspection]) -> bool:
+    """Whether the parent of a result was only guessed, and a git tree has it the other way round."""
     if not result.may_be_reversed or result.culprit is None or result.parent is None:
-        return result
+        return False
     parent = seen.get(result.parent.sha)
-    if parent is None or result.culprit.sha not in parent.parents:
-        return result
-    return result.reversed()
+    return parent is not None and result.culprit.sha in parent.parents
 
 
 # --- The drop directory ---
@@ -159,7 +143,9 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
     """Import the results of one entry, then move it. A crash before the move only repeats the import."""
     taken = 0
     rejections: list[RejectedInput] = []
-    partners = _partners(entry) if entry.is_file() and not entry.is_symlink() else []
+    partner = None  # the samples that are imported and moved together with a log
+    if entry.is_file() and not entry.is_symlink() and bisect_log.is_log(head_of(entry, entry.parent)):
+        partner = partner_of(entry)
     if entry.is_symlink():
         rejections.append(RejectedInput(entry.name, "a symbolic link: put the file itself here"))
     else:
@@ -169,22 +155,14 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
                 if answer.rejection:
                     rejections.append(answer.rejection)
                     log.warning("rejected: %s", answer.rejection)
-        except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
+        except BUGS as error:
             log.exception("%s", entry.name)  # a bug: move it out of the way
-            rejections.append(
-                RejectedInput(entry.name, f"a bug, please report it: {str(error) or type(error).__name__}")
-            )
+            rejections.append(bug(entry.name, error))
     folder = entry.parent / ("refused" if rejections else "done")
     folder.mkdir(exist_ok=True)
-    for path in (entry, *partners):
+    for path in (entry, partner) if partner else (entry,):
         target = recognise.free_name(folder, path.name, now)
         path.rename(target)  # first: another worker may have moved it meanwhile
         if rejections and path is entry:
             recognise.write_reasons(target, rejections)
     return taken
-
-
-def _partners(entry: Path) -> list[Path]:
-    """Return the samples that are imported and moved together with a log."""
-    samples = partner_of(entry) if bisect_log.is_log(head_of(entry, entry.parent)) else None
-    return [samples] if samples else []

@@ -14,13 +14,14 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
-from bot.results.formats import bisect_log, kcidb, lkp, perf_bisect_result, perf_release_result
+from bot.results.formats import bisect_log, kcidb, lkp, perf_release_result
 from bot.results.formats import perf_bisect_result as perf
 from bot.results.formats.checks import canonical, checked, checked_release
 from bot.results.formats.files import HEAD, head_of, read_text, reason_of, text
@@ -115,16 +116,11 @@ def _files(top: Path, roots: set[Path]) -> Iterator[Path]:
             continue
         if roots and not roots.isdisjoint((top.resolve() / path.relative_to(top)).parents):
             continue
-        if path.suffix != ".csv" or partner_of(path) is None or not _holds_samples(path, top):
-            yield path
-
-
-def _holds_samples(path: Path, top: Path) -> bool:
-    """Whether a CSV is half of a bisection, which its log brings in."""
-    try:
-        return bisect_log.is_samples(head_of(path, top))
-    except (RejectedInput, OSError):
-        return False  # said when it is read
+        if path.suffix == ".csv" and partner_of(path):
+            with suppress(RejectedInput, OSError):  # said when it is read
+                if bisect_log.is_samples(head_of(path, top)):
+                    continue  # half of a bisection, which its log brings in
+        yield path
 
 
 def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]:
@@ -142,23 +138,17 @@ def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]
         beginning = head_of(path, top)
         if bisect_log.is_log(beginning) or bisect_log.is_samples(beginning):
             # The result of a log and the samples beside it: NAME.log with NAME.csv
-            folder = path.parent
-            if path.suffix == ".csv":
-                log = partner_of(path)
-                samples: Path | None = path
-            else:
-                log, samples = path, partner_of(path)
-            if log is None or samples is None:
-                what = "samples (NAME.csv)" if samples is None else "git bisect log (NAME.log)"
-                raise RejectedInput(str(path), f"expected its {what} beside it in {folder}, found none")
+            partner, is_log = partner_of(path), path.suffix != ".csv"
+            if partner is None:
+                what = "samples (NAME.csv)" if is_log else "git bisect log (NAME.log)"
+                raise RejectedInput(str(path), f"expected its {what} beside it in {path.parent}, found none")
+            log, samples = (path, partner) if is_log else (partner, path)
             texts = {"log": read_text(log, top, perf.MAX_BYTES), "samples": read_text(samples, top, perf.MAX_BYTES)}
             result = checked_parse(lambda: bisect_log.parse(texts, str(log)), str(log))
             yield Input(str(log), checked(result, str(log)))
         elif perf_release_result.is_csv(beginning):
             written = read_text(path, top, perf.MAX_BYTES)
-            for value in checked_parse(
-                lambda: perf_release_result.measured_commits_parse(written, str(path)), str(path)
-            ):
+            for value in checked_parse(lambda: perf_release_result.parse_csv(written, str(path)), str(path)):
                 yield from _value(value, f"{path}, {value['kernel'].get('sha') or value['kernel']['version']}")
         elif may_be_json:
             with path.open("rb") as stream:
@@ -181,7 +171,9 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
     lines = 1
     while first and not first.strip():
         first, lines = stream.readline(perf.MAX_BYTES + 1), lines + 1
-    if _is_complete_object(first) or len(first) > perf.MAX_BYTES:
+    # JSON Lines begin with a complete object on a line of its own; any other input is one value.
+    is_complete = first.lstrip().startswith(b"{") and first.rstrip().endswith(b"}") and first.endswith(b"\n")
+    if is_complete or len(first) > perf.MAX_BYTES:
         yield from _lines(first, stream, name, lines)
         return
     raw = first + stream.read(perf.MAX_BYTES + 1 - len(first))
@@ -211,11 +203,6 @@ def read_bytes(raw: bytes, name: str) -> Iterator[Input]:
     return read_stream(io.BytesIO(raw), name)
 
 
-def _is_complete_object(line: bytes) -> bool:
-    """Whether the first line is a complete JSON object, as in JSON Lines; otherwise the input is one value."""
-    return line.lstrip().startswith(b"{") and line.rstrip().endswith(b"}") and line.endswith(b"\n")
-
-
 def _lines(first: bytes, stream: IO[bytes], name: str, number: int) -> Iterator[Input]:
     line = first
     while line:
@@ -234,9 +221,15 @@ def _lines(first: bytes, stream: IO[bytes], name: str, number: int) -> Iterator[
 
 def _value(value: Any, where: str) -> Iterator[Input]:
     """Yield the results of one JSON value, or why they are rejected."""
-    answers: Iterable[Result | KernelResult | RejectedInput] = (
-        kcidb.parse_all(value, where) if kcidb.is_report(value) else [_parsed(value, where)]
-    )
+    answers: Iterable[Result | KernelResult | RejectedInput]
+    if kcidb.is_report(value):
+        answers = kcidb.parse_all(value, where)
+    else:
+        parse = perf_release_result.parse if perf_release_result.is_result(value) else perf.parse
+        try:
+            answers = [checked_parse(lambda: parse(value, where), where)]
+        except RejectedInput as rejection:
+            answers = [rejection]
     kept = b""
     for answer in answers:
         try:
@@ -247,25 +240,11 @@ def _value(value: Any, where: str) -> Iterator[Input]:
             else:
                 yield Input(where, checked(answer, where))
         except RejectedInput as rejection:
-            # The bytes of a report with many errors are kept once.
-            kept, before = kept or _bytes_of(value), kept
-            yield Input(where, None, rejection.at(where), b"" if before else kept)
-
-
-def _bytes_of(value: Any) -> bytes:
-    """Return a rejected value as bytes to keep; b"" if it is nested too deeply to serialise."""
-    try:
-        return canonical(value).encode("utf-8", "replace")
-    except RejectedInput:
-        return b""
-
-
-def _parsed(value: Any, where: str) -> Result | KernelResult | RejectedInput:
-    parse = perf_release_result.parse if perf_release_result.is_result(value) else perf.parse
-    try:
-        return checked_parse(lambda: parse(value, where), where)
-    except RejectedInput as rejection:
-        return rejection
+            raw = b""
+            if not kept:  # the bytes of a report with many errors are kept once
+                with suppress(RejectedInput):  # nested too deeply to be written
+                    kept = raw = canonical(value).encode("utf-8", "replace")
+            yield Input(where, None, rejection.at(where), raw)
 
 
 def _rejected(where: str, why: str) -> Input:
@@ -334,11 +313,34 @@ class ResultDetails:
 
 def details_of(format_name: str, payload: str) -> ResultDetails:
     """Return the details of a stored payload; only our own format and LKP's have any."""
-    if format_name == perf_bisect_result.FORMAT:
-        return _own(json.loads(payload))
+    if format_name not in (perf.FORMAT, lkp.FORMAT):
+        return ResultDetails()
+    value = json.loads(payload)
     if format_name == lkp.FORMAT:
-        return ResultDetails(build=_build(_part(_part(json.loads(payload), "culprit"), "job"), LKP_BUILD))
-    return ResultDetails()
+        job = _part(_part(value, "culprit"), "job")
+        return ResultDetails(build={name: job[name] for name in LKP_BUILD if isinstance(job.get(name), str)})
+    bisect, test, build = _part(value, "bisect"), _part(value, "test"), _part(value, "build")
+    good, bad = (
+        str(commit.get("describe") or str(commit.get("sha", ""))[:10])
+        for commit in (_part(value, "good"), _part(value, "bad"))
+    )
+    return ResultDetails(
+        good=good,
+        bad=bad,
+        bisect_steps=len(bisect.get("steps", ())),
+        rechecks=tuple((recheck["ref"], recheck["state"]) for recheck in bisect.get("rechecks", ())),
+        test_text=test.get("description", ""),
+        test_url=test.get("url", ""),
+        artifacts=tuple(
+            (artifact["name"], artifact["url"]) for artifact in value.get("artifacts", ()) if "url" in artifact
+        ),
+        build={name: build[name] for name in BUILD if isinstance(build.get(name), str)},
+    )
+
+
+def _part(payload: Any, name: str) -> dict[str, Any]:
+    part = payload.get(name) if isinstance(payload, dict) else None
+    return part if isinstance(part, dict) else {}
 
 
 def remeasured(data: Result, sha: str, scenario: str, machine: str, metric: str) -> MeasurementData | None:
@@ -351,33 +353,3 @@ def remeasured(data: Result, sha: str, scenario: str, machine: str, metric: str)
         if (scenario_key(run.suite, run.params), run.machine.id) == (scenario, machine):
             return next((measurement for measurement in run.measurements if measurement.metric == metric), None)
     return None
-
-
-def _own(payload: Mapping[str, Any]) -> ResultDetails:
-    bisect, test = _part(payload, "bisect"), _part(payload, "test")
-    return ResultDetails(
-        good=_name_of(payload.get("good")),
-        bad=_name_of(payload.get("bad")),
-        bisect_steps=len(bisect.get("steps", ())),
-        rechecks=tuple((recheck["ref"], recheck["state"]) for recheck in bisect.get("rechecks", ())),
-        test_text=test.get("description", ""),
-        test_url=test.get("url", ""),
-        artifacts=tuple(
-            (artifact["name"], artifact["url"]) for artifact in payload.get("artifacts", ()) if "url" in artifact
-        ),
-        build=_build(_part(payload, "build"), BUILD),
-    )
-
-
-def _part(payload: Any, name: str) -> dict[str, Any]:
-    part = payload.get(name) if isinstance(payload, dict) else None
-    return part if isinstance(part, dict) else {}
-
-
-def _build(fields: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
-    return {name: fields[name] for name in names if isinstance(fields.get(name), str)}
-
-
-def _name_of(commit: Any) -> str:
-    fields = commit if isinstance(commit, dict) else {}
-    return str(fields.get("describe") or str(fields.get("sha", ""))[:10])

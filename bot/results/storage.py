@@ -12,19 +12,21 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from itertools import chain
+from typing import TypeVar
 
 from django.db import DataError, IntegrityError, OperationalError, transaction
 
 from bot.git.inspection import CommitInspection
 from bot.results.findings import store_new
 from bot.results.formats import perf_release_result
-from bot.results.grading import FIELDS, GradedMeasurement, NewFinding, fetch_catalog, grade, machine_row
+from bot.results.formats.checks import pointer
+from bot.results.grading import FIELDS, GradedMeasurement, NewFinding, fetch_catalog, fetch_test_catalog, grade
 from bot.results.recognise import reread
 from bot.results.values import Conflict, KernelResult, RejectedInput, Result, checked_parse
 from tracker.domain.events import InvalidInput
@@ -41,7 +43,7 @@ from tracker.models import (
     Scenario,
     ToolOutput,
 )
-from tracker.services import catalog, database, tool_output
+from tracker.services import database, tool_output
 from tracker.services.database import Lock
 from tracker.services.regrading import regrade, update_reports
 
@@ -49,6 +51,7 @@ from tracker.services.regrading import regrade, update_reports
 
 log = logging.getLogger(__name__)
 _TRIES = 4
+Answer = TypeVar("Answer")
 
 
 class Taken(StrEnum):
@@ -67,26 +70,11 @@ class Receipt:
     report: Report | None
 
     @property
-    def held(self) -> str:
-        return self.row.held
-
-    @property
     def summary(self) -> str:
         """The receipt as one line: the report, why it is held, and what the result says of other reports."""
         report = f"report {self.report.culprit.sha10}" if self.report else f"{self.row.outcome}, no report"
-        held = f"held: {self.held.replace(chr(10), '; ')}" if self.held else ""
+        held = f"held: {self.row.held.replace(chr(10), '; ')}" if self.row.held else ""
         return "; ".join(part for part in (report, held, self.row.note) if part)
-
-
-def take(result: Result, now: datetime, seen: Mapping[str, CommitInspection] | None = None) -> Receipt:
-    """Store one result; the same content again is a duplicate.
-
-    Raise RejectedInput, or Conflict for other content under its key.
-    """
-    (answer,) = take_all([result], now, seen or {})
-    if isinstance(answer, RejectedInput):
-        raise answer
-    return answer
 
 
 def take_all(
@@ -94,26 +82,35 @@ def take_all(
 ) -> list[Receipt | RejectedInput]:
     """Store results in one transaction, or one by one if the database rejects one of them.
 
-    `seen`: the commits named in the results, as git trees have them. Answers are in the order of the results.
+    `seen`: the commits named in the results, as git trees have them. Answers are in the order of the results. The same
+    content again is a duplicate, other content under its key a Conflict.
     """
-    for attempt in range(_TRIES):
+    try:
+        return _tried(partial(_take, results, now, seen))
+    except (DataError, ArithmeticError, TypeError, ValueError, RecursionError) as error:
+        if len(results) == 1:
+            return [_not_storable(error)]
+    except (IntegrityError, OperationalError):
+        if len(results) == 1:
+            raise
+    return [answer for result in results for answer in take_all([result], now, seen)]
+
+
+def _tried(store: Callable[[], Answer]) -> Answer:
+    """Store in a transaction; again if another worker created the same row at the same time, or the two deadlocked."""
+    for attempt in range(1, _TRIES + 1):
         try:
             with transaction.atomic():
-                return _take(results, now, seen)
-        except (DataError, ArithmeticError, TypeError, ValueError, RecursionError) as error:
-            if len(results) == 1:
-                return [
-                    RejectedInput(
-                        "", f"the database can't store it: {(str(error) or type(error).__name__).splitlines()[0]}"
-                    )
-                ]
-            break
+                return store()
         except (IntegrityError, OperationalError) as error:
-            # A mail reader created the same commit or machine at the same time, or the two deadlocked.
-            log.info("attempt %d failed: %s", attempt + 1, error)
-            if attempt == _TRIES - 1 and len(results) == 1:
+            log.info("attempt %d failed: %s", attempt, error)
+            if attempt == _TRIES:
                 raise
-    return [answer for result in results for answer in take_all([result], now, seen)]
+    raise AssertionError("never reached")
+
+
+def _not_storable(error: Exception) -> RejectedInput:
+    return RejectedInput("", f"the database can't store it: {(str(error) or type(error).__name__).splitlines()[0]}")
 
 
 def _take(
@@ -121,58 +118,45 @@ def _take(
 ) -> list[Receipt | RejectedInput]:
     database.take(Lock.RESULT_INTAKE)  # two batches at once would wait for each other's rows
     digests = [hashlib.sha256(result.payload.encode()).hexdigest() for result in results]
-    by_key = _known(results)
+    stored = BisectResult.objects.filter(
+        producer__in={result.producer for result in results}, external_id__in={result.id for result in results}
+    )
+    rows = stored.select_related("report__culprit").defer("payload", "report__authors", "report__recipients")
+    by_key = {(row.producer, row.external_id): row for row in rows}
     fresh: dict[tuple[str, str], tuple[Result, BisectResult]] = {}
     for result, digest in zip(results, digests, strict=True):
         if result.key not in by_key:
-            by_key[result.key] = _row(result, digest, now)
+            by_key[result.key] = BisectResult(
+                producer=result.producer,
+                external_id=result.id,
+                digest=digest,
+                format=result.format,
+                payload=result.payload,
+                outcome=result.outcome,
+                bad_sha=result.bad.sha,
+                created_at=result.created_at or now,
+                received_at=now,
+            )
             fresh[result.key] = (result, by_key[result.key])
     store_new([result for result, _ in fresh.values()], [row for _, row in fresh.values()], now, seen)
     answers: list[Receipt | RejectedInput] = []
     for result, digest in zip(results, digests, strict=True):
         row = by_key[result.key]
         is_new = fresh.pop(result.key, None) is not None
-        if row.digest != digest and (paths := changed_paths(json.loads(row.payload), json.loads(result.payload))):
-            answers.append(_conflict(row, paths))
-        else:
-            answers.append(Receipt(Taken.NEW if is_new else Taken.DUPLICATE, row, row.report))
+        conflict = _conflict(row, result, digest)
+        answers.append(conflict or Receipt(Taken.NEW if is_new else Taken.DUPLICATE, row, row.report))
     return answers
 
 
-def _known(results: Sequence[Result]) -> dict[tuple[str, str], BisectResult]:
-    """Return the rows that already hold the keys of these results."""
-    rows = BisectResult.objects.filter(
-        producer__in={result.producer for result in results}, external_id__in={result.id for result in results}
-    )
-    return {
-        (row.producer, row.external_id): row
-        for row in rows.select_related("report__culprit").defer("payload", "report__authors", "report__recipients")
-    }
-
-
-def _row(result: Result, digest: str, now: datetime) -> BisectResult:
-    return BisectResult(
-        producer=result.producer,
-        external_id=result.id,
-        digest=digest,
-        format=result.format,
-        payload=result.payload,
-        outcome=result.outcome,
-        bad_sha=result.bad.sha,
-        created_at=result.created_at or now,
-        received_at=now,
-    )
-
-
-def _conflict(row: BisectResult, paths: Sequence[str]) -> Conflict:
-    return Conflict("", conflict_reason(str(row), paths), [(path, "differs") for path in paths])
-
-
-def conflict_reason(name: str, paths: Sequence[str]) -> str:
-    """Return why a result is rejected whose key is known already; `paths`: where the two differ."""
+def _conflict(row: BisectResult | ReleaseResult, result: Result | KernelResult, digest: str) -> Conflict | None:
+    """Return why a result is rejected whose key is known already, with other content; None if that is the same."""
+    paths = changed_paths(json.loads(row.payload), json.loads(result.payload)) if row.digest != digest else []
+    if not paths:
+        return None
     listed = ", ".join(path or "the whole document" for path in paths[:5])
     more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
-    return f"{name} exists with different content: differs at {listed}{more}; use another id"
+    why = f"{row} exists with different content: differs at {listed}{more}; use another id"
+    return Conflict("", why, [(path, "differs") for path in paths])
 
 
 _MISSING = object()
@@ -187,19 +171,12 @@ def changed_paths(old: object, new: object, at: str = "", depth: int = 0) -> lis
         return [
             path
             for key in keys
-            for path in changed_paths(
-                old.get(key, _MISSING), new.get(key, _MISSING), f"{at}/{_escaped(key)}", depth + 1
-            )
+            for path in changed_paths(old.get(key, _MISSING), new.get(key, _MISSING), at + pointer([key]), depth + 1)
         ]
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         pairs = enumerate(zip(old, new, strict=True))
         return [path for number, (a, b) in pairs for path in changed_paths(a, b, f"{at}/{number}", depth + 1)]
     return [] if old == new else [at]
-
-
-def _escaped(key: str) -> str:
-    """Escape a key for use in a JSON pointer (RFC 6901)."""
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 # --- Release results ---
@@ -218,36 +195,30 @@ class ReleaseReceipt:
         return "; ".join([f"{self.row.kernel}, measured", *self.left_out])
 
 
-def take_kernel_results(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
-    """Store one result. The same content again is a duplicate; other content under its key is a Conflict."""
-    for attempt in range(_TRIES):
-        try:
-            with transaction.atomic():
-                return _kernel_results_take(result, now)
-        except (DataError, ArithmeticError, ValueError) as error:
-            reason = (str(error) or type(error).__name__).splitlines()[0]
-            return RejectedInput("", f"the database can't store it: {reason}")
-        except (IntegrityError, OperationalError) as error:  # another worker created the same machine
-            log.info("attempt %d failed: %s", attempt + 1, error)
-            if attempt == _TRIES - 1:
-                return RejectedInput("", f"the database can't store it: {str(error).splitlines()[0]}")
-    raise AssertionError("never reached")
+def take_kernel_result(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
+    """Store the measurements of a kernel and its evidence, once; other content under its key is a Conflict."""
+    try:
+        return _tried(partial(_take_kernel_result, result, now))
+    except (DataError, ArithmeticError, ValueError, IntegrityError, OperationalError) as error:
+        return _not_storable(error)
 
 
-def _kernel_results_take(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
+def _take_kernel_result(result: KernelResult, now: datetime) -> ReleaseReceipt | RejectedInput:
     digest = hashlib.sha256(result.payload.encode()).hexdigest()
     rows = ReleaseResult.objects.filter(producer=result.producer, external_id=result.id)
     if row := rows.select_related("kernel").first():
-        paths = changed_paths(json.loads(row.payload), json.loads(result.payload)) if row.digest != digest else []
-        if paths:
-            return Conflict("", conflict_reason(str(row), paths), [(path, "differs") for path in paths])
-        return ReleaseReceipt(Taken.DUPLICATE, row)
+        return _conflict(row, result, digest) or ReleaseReceipt(Taken.DUPLICATE, row)
+    kernel, _ = Kernel.objects.get_or_create(
+        name=result.kernel.name,
+        variant=result.kernel.variant,
+        defaults={"measured_at": result.created_at, "describe": result.kernel.describe},
+    )
     row = ReleaseResult.objects.create(
         producer=result.producer,
         external_id=result.id,
         digest=digest,
         payload=result.payload,
-        kernel=_kernel(result),
+        kernel=kernel,
         created_at=result.created_at,
         received_at=now,
     )
@@ -259,40 +230,23 @@ def _kernel_results_take(result: KernelResult, now: datetime) -> ReleaseReceipt 
     left_out = []
     for file in result.evidence:
         try:
-            tool_output.attach_to_kernel(
-                row.kernel, file.name, file.text, result.producer, now, row, *machine_and_scenario
-            )
+            tool_output.attach_to_kernel(kernel, file.name, file.text, result.producer, now, row, *machine_and_scenario)
         except InvalidInput as error:  # the measurements are kept all the same
             left_out.append(str(error))
     return ReleaseReceipt(Taken.NEW, row, tuple(left_out))
 
 
-def _kernel(result: KernelResult) -> Kernel:
-    kernel = result.kernel
-    first = {"measured_at": result.created_at, "describe": kernel.describe}
-    return Kernel.objects.get_or_create(name=kernel.name, variant=kernel.variant, defaults=first)[0]
-
-
 def store_measurements(result: KernelResult, row: ReleaseResult) -> None:
     """Store the measurements of a result whose row exists."""
-    machines = catalog.machines(machine_row(test.machine) for test in result.tests)
-    scenarios = catalog.scenarios(
-        Scenario(key=scenario_key(test.suite, test.params), suite=test.suite, params=dict(test.params))
-        for test in result.tests
-    )
-    metrics, changed_metrics = catalog.metrics(
-        catalog.new_metric(measurement.metric, measurement.unit, measurement.direction, test.suite)
-        for test in result.tests
-        for measurement in test.measured
-    )
-    if changed_metrics:
-        regrade(changed_metrics)
+    catalog = fetch_test_catalog(result.tests)
+    if catalog.changed_metrics:
+        regrade(catalog.changed_metrics)
     rows = [
         Measurement(
             kernel=row.kernel,
-            scenario=scenarios[scenario_key(test.suite, test.params)],
-            machine=machines[test.machine.id],
-            metric=metrics[measurement.metric],
+            scenario=catalog.scenarios[scenario_key(test.suite, test.params)],
+            machine=catalog.machines[test.machine.id],
+            metric=catalog.metrics[measurement.metric],
             result=row,
             role=measurement.role,
             mean=measurement.side.mean,
@@ -301,7 +255,7 @@ def store_measurements(result: KernelResult, row: ReleaseResult) -> None:
             samples=list(measurement.samples),
         )
         for test in result.tests
-        for measurement in test.measured
+        for measurement in test.measurements
     ]
     database.insert(Measurement, database.stored(Measurement), [database.values(measurement) for measurement in rows])
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from tracker.domain.statistics import SampleSummary
 
@@ -51,12 +51,20 @@ class Conflict(RejectedInput):
     """A result whose key is known already, with different content."""
 
 
+# What our own code may trip over
+BUGS = (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError)
+
+
+def bug(where: str, error: Exception) -> RejectedInput:
+    return RejectedInput(where, f"a bug, please report it: {str(error) or type(error).__name__}")
+
+
 def checked_parse(parse: Callable[[], Parsed], where: str) -> Parsed:
     """Return what an adapter makes of an input. Whatever it trips over rejects this input, and none after it."""
     try:
         return parse()
-    except (ValueError, ArithmeticError, RecursionError, RuntimeError, TypeError, LookupError) as error:
-        raise RejectedInput(where, f"a bug, please report it: {str(error) or type(error).__name__}") from error
+    except BUGS as error:
+        raise bug(where, error) from error
 
 
 # --- Bisect results ---
@@ -89,27 +97,47 @@ class MachineInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasurementData:
-    """One metric on both sides. `direction`: higher, lower or unknown. Samples are empty if only a summary is given."""
+class _Measurement:
+    """One metric. `direction`: higher, lower or unknown. Samples are empty if only a summary is given."""
 
     metric: str
     unit: str
     direction: str
     role: str
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementData(_Measurement):
+    """One metric on both sides."""
+
     old: SampleSummary
     new: SampleSummary
     old_samples: tuple[float, ...] = ()
     new_samples: tuple[float, ...] = ()
 
+    def reversed(self) -> MeasurementData:
+        return replace(self, old=self.new, new=self.old, old_samples=self.new_samples, new_samples=self.old_samples)
+
 
 @dataclass(frozen=True, slots=True)
-class TestRun:
+class KernelMeasurement(_Measurement):
+    """One metric of one kernel."""
+
+    side: SampleSummary
+    samples: tuple[float, ...]
+
+
+Measured = TypeVar("Measured", MeasurementData, KernelMeasurement)
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun(Generic[Measured]):
     """One scenario on one machine, with its measurements."""
 
     suite: str
     params: Mapping[str, str]
     machine: MachineInfo
-    measurements: tuple[MeasurementData, ...]
+    measurements: tuple[Measured, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +171,7 @@ class Result:
     culprit: CommitInfo | None
     parent: CommitInfo | None
     patch_message_id: str
-    runs: tuple[TestRun, ...]
+    runs: tuple[TestRun[MeasurementData], ...]
     payload: str
     format: str
     rechecks: tuple[RecheckData, ...] = ()
@@ -162,18 +190,11 @@ class Result:
 
     def reversed(self) -> Result:
         """Return the result with its sides swapped: culprit and parent, good and bad, and what was measured of both."""
-        runs = tuple(replace(run, measurements=tuple(map(_reversed, run.measurements))) for run in self.runs)
+        runs = tuple(
+            replace(run, measurements=tuple(measurement.reversed() for measurement in run.measurements))
+            for run in self.runs
+        )
         return replace(self, good=self.bad, bad=self.good, culprit=self.parent, parent=self.culprit, runs=runs)
-
-
-def _reversed(measurement: MeasurementData) -> MeasurementData:
-    return replace(
-        measurement,
-        old=measurement.new,
-        new=measurement.old,
-        old_samples=measurement.new_samples,
-        new_samples=measurement.old_samples,
-    )
 
 
 # --- Kernel results ---
@@ -187,28 +208,6 @@ class KernelInfo:
     variant: str = ""
     describe: str = ""
     committed_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class KernelMeasurement:
-    """One metric. `direction`: higher, lower or unknown. `samples` is empty if only a summary is given."""
-
-    metric: str
-    unit: str
-    direction: str
-    role: str
-    side: SampleSummary
-    samples: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioInfo:
-    """One scenario on one machine, with its measurements."""
-
-    suite: str
-    params: Mapping[str, str]
-    machine: MachineInfo
-    measured: tuple[KernelMeasurement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +226,7 @@ class KernelResult:
     id: str
     created_at: datetime
     kernel: KernelInfo
-    tests: tuple[ScenarioInfo, ...]
+    tests: tuple[TestRun[KernelMeasurement], ...]
     evidence: tuple[ToolOutputInfo, ...]
     payload: str
 

@@ -14,16 +14,15 @@ import hashlib
 import re
 import shlex
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
 from bot.mail.addresses import parse_addresses
 from bot.results.formats import checks
 from bot.results.formats.checks import canonical
-from bot.results.values import CommitInfo, MachineInfo, MeasurementData, RejectedInput, Result, TestRun
+from bot.results.values import CommitInfo, MachineInfo, RejectedInput, Result, TestRun
 
 FORMAT = "git-bisect-log"
 HEAD = ("sha", "metric", "value")
@@ -52,32 +51,41 @@ def parse(data: Any, where: str) -> Result:
     if not isinstance(data, dict) or not all(isinstance(data.get(name), str) for name in ("log", "samples")):
         raise RejectedInput(where, "expected an object with the texts `log` and `samples`")
     log = _read_log(data["log"], where)
-    samples = _read_samples(data["samples"], f"{where}, samples")
-    values = _by_commit(samples, log, f"{where}, samples")
+    by_name, header, params = _read_samples(data["samples"], f"{where}, samples")
+    values = _by_commit(by_name, log, f"{where}, samples")
     old, new, uncertainty = _sides(log, values, where)
-    suite = samples.header.get("suite") or next(iter(values[new])).partition(".")[0]
     metrics = [name for name in values[new] if name in values[old]]
     if not metrics:
         raise RejectedInput(where, f"expected samples of one metric for both {old[:10]} and {new[:10]}, found none")
-    measured = [
+    measured = (
         checks.measurement(name, "", values[old][name], values[new][name], f"{where}, {name[:80]}") for name in metrics
-    ]
+    )
+    # The first metric of the file was bisected.
+    measurements = tuple(
+        replace(measurement, role="kpi" if number else "headline") for number, measurement in enumerate(measured)
+    )
     payload = canonical({"log": data["log"], "samples": data["samples"]})
-    culprit = log.first[0] if len(log.first) == 1 else None
+    try:
+        created_at = checks.utc(header["date"]) if "date" in header else None
+    except ValueError:
+        fault = f"expected # date: a date (ISO 8601), found {header['date'][:40]!r}"
+        raise RejectedInput(f"{where}, samples", fault) from None
+    culprit = _culprit(log.first[0], header, where) if len(log.first) == 1 else None
+    suite = header.get("suite") or next(iter(values[new])).partition(".")[0]
     return Result(
-        producer=samples.header.get("producer", "git-bisect"),
-        id=(samples.header.get("id") or hashlib.sha256(payload.encode("utf-8", "replace")).hexdigest()[:20])[:200],
-        created_at=_date(samples.header.get("date", ""), where),
+        producer=header.get("producer", "git-bisect"),
+        id=(header.get("id") or hashlib.sha256(payload.encode("utf-8", "replace")).hexdigest()[:20])[:200],
+        created_at=created_at,
         outcome="conclusive" if culprit else "inconclusive",
-        tree=samples.header.get("tree", "unknown"),
-        branch=samples.header.get("branch", ""),
-        tree_url=samples.header.get("url", ""),
-        good=CommitInfo(log.good[0].sha, log.good[0].title),
-        bad=CommitInfo(log.bad[0].sha, log.bad[0].title),
-        culprit=_culprit(culprit, samples.header, where) if culprit else None,
-        parent=CommitInfo(old, next(commit.title for commit in log.good if commit.sha == old)),
+        tree=header.get("tree", "unknown"),
+        branch=header.get("branch", ""),
+        tree_url=header.get("url", ""),
+        good=log.good[0],
+        bad=log.bad[0],
+        culprit=culprit,
+        parent=next(commit for commit in log.good if commit.sha == old),
         patch_message_id="",
-        runs=(TestRun(suite, samples.params, _machine(samples.header, where), _with_headline(measured)),),
+        runs=(TestRun(suite, params, _machine(header, where), measurements),),
         payload=payload,
         format=FORMAT,
         uncertainty=uncertainty,
@@ -86,21 +94,15 @@ def parse(data: Any, where: str) -> Result:
 
 
 @dataclass(frozen=True, slots=True)
-class _Commit:
-    sha: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Log:
     """The commits in the order they were marked. `first`: the first bad one, or the candidates for it; `other`: all
     that were marked.
     """
 
-    good: tuple[_Commit, ...]
-    bad: tuple[_Commit, ...]
-    first: tuple[_Commit, ...]
-    other: tuple[_Commit, ...]
+    good: tuple[CommitInfo, ...]
+    bad: tuple[CommitInfo, ...]
+    first: tuple[CommitInfo, ...]
+    other: tuple[CommitInfo, ...]
 
 
 def _read_log(text: str, where: str) -> _Log:
@@ -110,7 +112,7 @@ def _read_log(text: str, where: str) -> _Log:
     bad_terms, good_terms = {"bad", "new"}, {"good", "old"}
     for term, term_used in _terms(next((line for line in lines if line.startswith("git bisect start")), "")):
         (bad_terms if term in ("new", "bad") else good_terms).add(term_used)
-    marks = [(match[1], _Commit(match[2], match[3][:1000])) for line in lines if (match := _MARK.match(line))]
+    marks = [(match[1], CommitInfo(match[2], match[3][:1000])) for line in lines if (match := _MARK.match(line))]
     good = tuple(commit for term_used, commit in marks if term_used in good_terms)
     bad = tuple(commit for term_used, commit in marks if term_used in bad_terms)
     if not good or not bad:
@@ -118,7 +120,7 @@ def _read_log(text: str, where: str) -> _Log:
         raise RejectedInput(where, f"expected a commit marked {kind} (`# {kind}: [sha] title`), found none")
     firsts = [match for line in lines if (match := _FIRST.match(line))]
     certain = [candidate for candidate in firsts if not candidate[1]]
-    first = dict.fromkeys(_Commit(candidate[3], candidate[4][:1000]) for candidate in certain[-1:] or firsts)
+    first = dict.fromkeys(CommitInfo(candidate[3], candidate[4][:1000]) for candidate in certain[-1:] or firsts)
     return _Log(good, bad, tuple(first), tuple(commit for _, commit in marks))
 
 
@@ -134,16 +136,10 @@ def _terms(start: str) -> Iterator[tuple[str, str]]:
             yield option.removeprefix("--term-"), value if equals else after
 
 
-@dataclass(frozen=True, slots=True)
-class _Samples:
-    """The contents of a CSV: samples by sha and metric, and the values above its header."""
-
-    values: Mapping[str, Mapping[str, list[float]]]
-    header: Mapping[str, str]
-    params: Mapping[str, str]
-
-
-def _read_samples(text: str, where: str) -> _Samples:
+def _read_samples(
+    text: str, where: str
+) -> tuple[Mapping[str, Mapping[str, list[float]]], Mapping[str, str], Mapping[str, str]]:
+    """Return the contents of a CSV: samples by sha and metric, the values above its header, the test's parameters."""
     header: dict[str, str] = {}
     values: dict[str, dict[str, list[float]]] = {}
     past_header = False
@@ -170,7 +166,7 @@ def _read_samples(text: str, where: str) -> _Samples:
     if not values:
         raise RejectedInput(where, "expected samples, found none")
     params = {name: value for name, value in list(header.items())[:100] if name not in _HEADER_NAMES and name and value}
-    return _Samples(values, {name: value for name, value in header.items() if value}, params)
+    return values, {name: value for name, value in header.items() if value}, params
 
 
 def _row(line: str, where: str) -> tuple[str, str, float]:
@@ -186,11 +182,13 @@ def _row(line: str, where: str) -> tuple[str, str, float]:
         raise RejectedInput(where, f"expected a finite number, found {row[2][:40]!r}") from None
 
 
-def _by_commit(samples: _Samples, log: _Log, where: str) -> dict[str, Mapping[str, list[float]]]:
+def _by_commit(
+    samples: Mapping[str, Mapping[str, list[float]]], log: _Log, where: str
+) -> dict[str, Mapping[str, list[float]]]:
     """Return the samples by full sha; the CSV may abbreviate. Samples of commits not in the log are ignored."""
     shas = sorted({commit.sha for commit in (*log.good, *log.bad, *log.first, *log.other)})
     values: dict[str, Mapping[str, list[float]]] = {}
-    for sha, metrics in samples.values.items():
+    for sha, metrics in samples.items():
         matches = shas[bisect_left(shas, sha) : bisect_left(shas, sha + "g")]
         if not matches:
             continue
@@ -225,12 +223,7 @@ def _sides(log: _Log, values: Mapping[str, object], where: str) -> tuple[str, st
     return old, new, uncertainty
 
 
-def _with_headline(measured: Sequence[MeasurementData]) -> tuple[MeasurementData, ...]:
-    """Make the first metric of the file, which was bisected, the headline."""
-    return (replace(measured[0], role="headline"), *(replace(measurement, role="kpi") for measurement in measured[1:]))
-
-
-def _culprit(commit: _Commit, header: Mapping[str, str], where: str) -> CommitInfo:
+def _culprit(commit: CommitInfo, header: Mapping[str, str], where: str) -> CommitInfo:
     author = next(iter(parse_addresses(header.get("author", ""))), None)
     if header.get("author") and author is None:
         raise RejectedInput(f"{where}, samples", f"expected # author: Name <mail>, found {header['author'][:60]!r}")
@@ -242,11 +235,3 @@ def _machine(header: Mapping[str, str], where: str) -> MachineInfo:
     if cpus and not re.fullmatch(r"[1-9]\d{0,5}", cpus):
         raise RejectedInput(f"{where}, samples", f"expected # cpus: a number, found {cpus[:40]!r}")
     return MachineInfo(header.get("machine", "unknown")[:200], cpus=int(cpus) if cpus else None)
-
-
-def _date(text: str, where: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text) if text else None
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC) if moment else None
-    except (ValueError, OverflowError):
-        raise RejectedInput(f"{where}, samples", f"expected # date: a date (ISO 8601), found {text[:40]!r}") from None

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import Any
 import jsonschema_rs
 import orjson
 
-from bot.results.values import CommitInfo, KernelResult, MeasurementData, RejectedInput, Result
+from bot.results.values import KernelResult, Measured, MeasurementData, RejectedInput, Result, TestRun
 from tracker.domain.metrics import direction_of
 from tracker.domain.statistics import SampleSummary, change_pct, summarise
 
@@ -46,7 +47,11 @@ class Schema:
         except ValueError as error:  # half of a surrogate pair, a number that no database holds
             raise RejectedInput(where, f"holds what JSON should not: {error}") from None
         if errors:
-            faults = sorted((pointer(error.instance_path), _sentence(error)) for error in errors)
+            messages = ((pointer(error.instance_path), error.message) for error in errors)
+            faults = sorted(  # a message may quote a large value
+                (at, message if len(message) <= 200 else f"{message[:120]} … {message[-60:]}")
+                for at, message in messages
+            )
             location, why = faults[0]
             raise RejectedInput(f"{where}, {location}" if location else where, why, faults)
 
@@ -56,11 +61,6 @@ class Schema:
         # git takes whatever its user calls an address, and dates have a better message of their own
         formats = {"email": lambda text: "@" in text, "date-time": lambda text: True}
         return jsonschema_rs.Draft202012Validator(schema, formats=formats, validate_formats=True)
-
-
-def _sentence(error: Any) -> str:
-    """Return the message of a fault, shortened if it quotes a large value."""
-    return error.message if len(error.message) <= 200 else f"{error.message[:120]} … {error.message[-60:]}"
 
 
 def pointer(path: Any) -> str:
@@ -134,18 +134,19 @@ def with_roles(measured: Sequence[MeasurementData], suite: str) -> tuple[Measure
     own = [measurement for measurement in measured if measurement.metric.startswith(f"{suite}.")]
     kept = [measurement for measurement in measured if not measurement.metric.startswith(f"{suite}.")] if own else []
     own = own or list(measured)
-    headline = max(own, key=lambda measurement: _headline_rank(measurement, suite))
+    headline = max(
+        own,
+        key=lambda measurement: (
+            ".time." not in measurement.metric,
+            direction_of(measurement.metric, suite) != "unknown",
+            _moved(measurement),
+            _distance(measurement),
+        ),
+    )
     if len(kept) > _MONITORS:
-        kept = sorted((measurement for measurement in kept if _moved(measurement)), key=_distance, reverse=True)[
-            : 2 * _MONITORS
-        ]
+        kept = sorted(filter(_moved, kept), key=_distance, reverse=True)[: 2 * _MONITORS]
     kpis = (replace(measurement, role="kpi") for measurement in own if measurement is not headline)
     return (replace(headline, role="headline"), *kpis, *kept)
-
-
-def _headline_rank(measurement: MeasurementData, suite: str) -> tuple[bool, bool, bool, float]:
-    is_known = direction_of(measurement.metric, suite) != "unknown"
-    return (".time." not in measurement.metric, is_known, _moved(measurement), _distance(measurement))
 
 
 def _moved(measurement: MeasurementData) -> bool:
@@ -165,43 +166,77 @@ def finite_number(text: str) -> float:
     return number
 
 
+def utc(text: str) -> datetime:
+    """Parse an ISO 8601 time; one without an offset is taken as UTC. Raise ValueError for anything else."""
+    moment = datetime.fromisoformat(text)
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:
+        raise ValueError("not a year from 1 to 9999") from None
+
+
 # --- Limits ---
 
 NAME = 500  # characters of a name or an id
 TEXT = 2000  # characters of text that is only displayed
 RUNS = 1_000_000_000  # per side
+SHA = re.compile(r"[0-9a-f]{40}\Z")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
-_SHA = re.compile(r"[0-9a-f]{40}\Z")
+_Name = tuple[str, str, int]  # label, text, character limit
 
 
 def checked(result: Result, where: str) -> Result:
     """Return `result` unchanged. Raise RejectedInput for text that can't be stored or shown on one line, a bad sha,
     equal parent and culprit, or a sample count that is too large.
     """
-    _check_texts(result.payload, _names(result), where)
-    for commit in _commits(result):
-        if not _SHA.match(commit.sha):
+    commits = [commit for commit in (result.good, result.bad, result.culprit, result.parent) if commit]
+    names: list[_Name] = [
+        *(("producer", result.producer, NAME), ("id", result.id, NAME)),
+        *(("patch Message-ID", result.patch_message_id, NAME), ("tree", result.tree, NAME)),
+        *(("branch", result.branch, NAME), ("tree URL", result.tree_url, TEXT)),
+    ]
+    for commit in commits:
+        names += (("title", commit.title, TEXT), ("description", commit.describe, TEXT))
+        names += (("author email", commit.author_email, NAME), ("author name", commit.author_name, NAME))
+    _check_texts(result.payload, [*names, *_names_of(result.runs)], where)
+    for commit in commits:
+        if not SHA.match(commit.sha):
             raise RejectedInput(where, f"expected a full sha of 40 hex digits, found {commit.sha[:60]!r}")
     if result.culprit and result.parent and result.culprit.sha == result.parent.sha:
         raise RejectedInput(where, f"expected two commits, found {result.culprit.sha[:12]} as both parent and culprit")
-    for run in result.runs:
-        for measurement in run.measurements:
-            if not 0 < max(measurement.old.n, measurement.new.n) <= RUNS:
-                raise RejectedInput(where, f"expected at most {RUNS:,} runs of {measurement.metric[:80]}, found more")
+    for measurement in (entry for run in result.runs for entry in run.measurements):
+        _check_runs(max(measurement.old.n, measurement.new.n), measurement.metric, where)
     return result
 
 
 def checked_release(result: KernelResult, where: str) -> KernelResult:
     """Do the same for a release result."""
-    _check_texts(result.payload, _names_of_release(result), where)
-    for measurement in (entry for test in result.tests for entry in test.measured):
-        if not 0 < measurement.side.n <= RUNS:
-            raise RejectedInput(where, f"expected at most {RUNS:,} runs of {measurement.metric[:80]}, found more")
+    names: list[_Name] = [
+        *(("producer", result.producer, NAME), ("id", result.id, NAME)),
+        *(("kernel", result.kernel.name, NAME), ("variant", result.kernel.variant, NAME)),
+        ("description", result.kernel.describe, TEXT),
+        *(("evidence name", output.name, NAME) for output in result.evidence),
+    ]
+    _check_texts(result.payload, [*names, *_names_of(result.tests)], where)
+    for measurement in (entry for test in result.tests for entry in test.measurements):
+        _check_runs(measurement.side.n, measurement.metric, where)
     return result
 
 
-def _check_texts(payload: str, names: Iterator[tuple[str, str, int]], where: str) -> None:
-    if not _can_be_stored(payload):
+def _names_of(tests: Sequence[TestRun[Measured]]) -> Iterator[_Name]:
+    for test in tests:
+        yield from (("suite", test.suite, NAME), ("machine", test.machine.id, NAME))
+        for measurement in test.measurements:
+            yield from (("metric", measurement.metric, NAME), ("unit", measurement.unit, NAME))
+
+
+def _check_texts(payload: str, names: Sequence[_Name], where: str) -> None:
+    try:
+        payload.encode("utf-8")
+        can_be_stored = "\\u0000" not in payload or "\\u0000" not in payload.replace("\\\\", "")  # PostgreSQL: no NUL
+    except UnicodeEncodeError:
+        can_be_stored = False
+    if not can_be_stored:
         raise RejectedInput(where, "text contains a NUL or a lone surrogate; remove it")
     for what, name, limit in names:
         if len(name) > limit:
@@ -210,42 +245,6 @@ def _check_texts(payload: str, names: Iterator[tuple[str, str, int]], where: str
             raise RejectedInput(where, f"{what}: expected a single line, found {name[:60]!r}")
 
 
-def _can_be_stored(payload: str) -> bool:
-    """Whether a JSON payload is free of NULs, which PostgreSQL rejects, and of lone surrogates."""
-    try:
-        payload.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return "\\u0000" not in payload or "\\u0000" not in payload.replace("\\\\", "")
-
-
-def _commits(result: Result) -> Iterator[CommitInfo]:
-    return (commit for commit in (result.good, result.bad, result.culprit, result.parent) if commit)
-
-
-def _names(result: Result) -> Iterator[tuple[str, str, int]]:
-    """Yield (label, text, character limit) for every text that is stored in a column of its own."""
-    yield from (
-        ("producer", result.producer, NAME),
-        ("id", result.id, NAME),
-        ("patch Message-ID", result.patch_message_id, NAME),
-    )
-    yield from (("tree", result.tree, NAME), ("branch", result.branch, NAME), ("tree URL", result.tree_url, TEXT))
-    for commit in _commits(result):
-        yield from (("title", commit.title, TEXT), ("description", commit.describe, TEXT))
-        yield from (("author email", commit.author_email, NAME), ("author name", commit.author_name, NAME))
-    for run in result.runs:
-        yield from (("suite", run.suite, NAME), ("machine", run.machine.id, NAME))
-        for measurement in run.measurements:
-            yield from (("metric", measurement.metric, NAME), ("unit", measurement.unit, NAME))
-
-
-def _names_of_release(result: KernelResult) -> Iterator[tuple[str, str, int]]:
-    yield from (("producer", result.producer, NAME), ("id", result.id, NAME))
-    yield from (("kernel", result.kernel.name, NAME), ("variant", result.kernel.variant, NAME))
-    yield ("description", result.kernel.describe, TEXT)
-    yield from (("evidence name", output.name, NAME) for output in result.evidence)
-    for test in result.tests:
-        yield from (("suite", test.suite, NAME), ("machine", test.machine.id, NAME))
-        for measurement in test.measured:
-            yield from (("metric", measurement.metric, NAME), ("unit", measurement.unit, NAME))
+def _check_runs(count: int, metric: str, where: str) -> None:
+    if not 0 < count <= RUNS:
+        raise RejectedInput(where, f"expected at most {RUNS:,} runs of {metric[:80]}, found more")

@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -143,14 +143,13 @@ def parse(report: Any, where: str) -> Result:
     if len(by_sha) != 2:
         raise RejectedInput(where, f"expected checkouts of two commits, found {len(by_sha)}")
     old, new, uncertainty = _ordered(*by_sha.values())
-    runs = tuple(_runs(report, checkouts, builds, old["git_commit_hash"], new["git_commit_hash"], where))
-    payload = canonical(report)
+    moments = (_moment(test.get("start_time")) for test in report["tests"])
     pair = f"{old['git_commit_hash'][:12]}..{new['git_commit_hash'][:12]}"
     ids = hashlib.sha256(canonical(sorted(test["id"] for test in report["tests"])).encode()).hexdigest()[:12]
     return Result(
         producer=f"kcidb:{new['origin']}",
         id=f"{pair}/{ids}",
-        created_at=_latest(report),
+        created_at=max((moment for moment in moments if moment), default=None),
         outcome="conclusive",
         tree=str(new.get("tree_name") or "unknown")[:200],
         branch=str(new.get("git_repository_branch") or "")[:200],
@@ -160,8 +159,8 @@ def parse(report: Any, where: str) -> Result:
         culprit=_commit(new),
         parent=_commit(old),
         patch_message_id=str(new.get("message_id") or "").strip().strip("<>")[:500],
-        runs=runs,
-        payload=payload,
+        runs=tuple(_runs(report, checkouts, builds, old["git_commit_hash"], new["git_commit_hash"], where)),
+        payload=canonical(report),
         format=FORMAT,
         uncertainty=uncertainty,
         may_be_reversed=bool(uncertainty),
@@ -176,7 +175,7 @@ def _runs(
     old: str,
     new: str,
     where: str,
-) -> Iterator[TestRun]:
+) -> Iterator[TestRun[MeasurementData]]:
     """Yield a test run for each suite, machine and build configuration; the first one holds the headline."""
     parts: dict[tuple[str, ...], dict[str, _Samples]] = {}
     for test in report["tests"]:
@@ -235,14 +234,8 @@ def _commit(checkout: Mapping[str, Any]) -> CommitInfo:
     )
 
 
-def _latest(report: Mapping[str, Any]) -> datetime | None:
-    moments = [_moment(test.get("start_time")) for test in report["tests"]]
-    return max((moment for moment in moments if moment), default=None)
-
-
 def _moment(text: Any) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC) if moment else None
-    except (ValueError, OverflowError):
+        return checks.utc(text) if isinstance(text, str) else None
+    except ValueError:
         return None

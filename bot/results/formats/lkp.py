@@ -29,7 +29,6 @@ from bot.results.values import CommitInfo, MachineInfo, RejectedInput, Result, T
 FORMAT = "lkp-result-roots"
 UNKNOWN_ORDER = "unknown which commit is the parent: assumed from the order of their names"
 _INCOMPLETE = "last_state.is_incomplete_run"
-_SHA = re.compile(r"[0-9a-f]{40}\Z")
 
 
 def parse(data: Any, where: str, *, in_order: bool = False) -> Result:
@@ -47,10 +46,11 @@ def parse(data: Any, where: str, *, in_order: bool = False) -> Result:
         checks.measurement(name, "", parent.samples[name], culprit.samples[name], f"{where}, {name}")
         for name in metrics
     ]
+    pair = f"{parent.commit[:12]}..{culprit.commit[:12]} ({parent.runs}+{culprit.runs} runs)"
     tree, _, branch = parent.job.get("branch", "").partition("/")
     return Result(
         producer="lkp",
-        id=_key(parent, culprit),
+        id=f"{pair} {parent.path}"[:200],  # more runs make another result of the report
         created_at=None,
         outcome="conclusive",
         tree=tree or "unknown",
@@ -67,14 +67,6 @@ def parse(data: Any, where: str, *, in_order: bool = False) -> Result:
         uncertainty="" if in_order else UNKNOWN_ORDER,
         may_be_reversed=not in_order,
     )
-
-
-def _key(parent: _Root, culprit: _Root) -> str:
-    """Return the result's id: the commits, the run counts and where it ran. More runs make another result of the
-    report.
-    """
-    pair = f"{parent.commit[:12]}..{culprit.commit[:12]} ({parent.runs}+{culprit.runs} runs)"
-    return f"{pair} {parent.path}"[:200]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +88,14 @@ class _Root:
             raise RejectedInput(where, "expected a result root with a job.yaml")
         commit = str(data.get("commit", ""))
         job = {key: value for key, value in data["job"].items() if isinstance(value, str)}
-        if not _SHA.match(commit) or job.get("commit", commit) != commit:
-            raise RejectedInput(
-                where, f"expected the runs of {commit[:40]}, found a job of {job.get('commit', '')[:40]}"
-            )
+        if not checks.SHA.match(commit) or job.get("commit", commit) != commit:
+            name = job.get("commit", "")
+            raise RejectedInput(where, f"expected the runs of {commit[:40]}, found a job of {name[:40]}")
         path = _path(job, commit, str(data.get("path", "")))
         suite = job.get("testcase") or job.get("suite") or path.partition("/")[0]
         if not suite:
             raise RejectedInput(where, "expected a testcase in job.yaml, found none")
-        columns, runs = _columns(data, where)
+        samples, runs = _samples(data, where)
         return cls(
             commit=commit,
             path=path,
@@ -113,7 +104,7 @@ class _Root:
             params=_params(data["job"], suite, path),
             machine=_machine(job, path, where),
             runs=runs,
-            samples=columns,
+            samples=samples,
         )
 
 
@@ -127,26 +118,23 @@ def _path(job: Mapping[str, str], commit: str, path: str) -> str:
     return "/".join([testcase, "", *(job.get(name, "") for name in ("tbox_group", "rootfs", "kconfig", "compiler"))])
 
 
-def _columns(data: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], int]:
+def _samples(data: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], int]:
     """Return the samples of each metric over the complete runs, and the number of those runs."""
-    matrix = data.get("matrix")
+    matrix, is_padded = data.get("matrix"), data.get("matrix") is not None
     if matrix is None:
         matrix = _matrix_of(data.get("runs"), where)
-        where = f"{where}, stats.json"
-    else:
-        where = f"{where}, matrix.json"
+    where = f"{where}, {'matrix' if is_padded else 'stats'}.json"
     if not isinstance(matrix, dict) or not matrix:
         raise RejectedInput(where, "expected an object with a list per metric")
     texts = {name for name, column in matrix.items() if _is_texts(column)}
     columns = {name: column for name, column in matrix.items() if name not in texts}
-    lengths = _lengths(columns, where)
-    source_count = len(matrix["stats_source"]) if "stats_source" in texts else lengths
-    incomplete = columns.pop(_INCOMPLETE, [0] * lengths)
+    length = _length(columns, where)
+    source_count = len(matrix["stats_source"]) if "stats_source" in texts else length
+    incomplete = columns.pop(_INCOMPLETE, [0] * length)
     checks.all_numbers(incomplete, f"{where}, /{_INCOMPLETE}")
-    complete = [run for run in range(min(lengths, source_count)) if incomplete[run] != 1]
+    complete = [run for run in range(min(length, source_count)) if incomplete[run] != 1]
     if not complete:
-        raise RejectedInput(where, f"expected a complete run, found {lengths} incomplete ones")
-    is_padded = data.get("matrix") is not None
+        raise RejectedInput(where, f"expected a complete run, found {length} incomplete ones")
     samples = {
         name: _present(column, complete, f"{where}, /{name[:80]}", is_padded) for name, column in columns.items()
     }
@@ -166,7 +154,7 @@ def _is_texts(column: Any) -> bool:
     return isinstance(column, list) and bool(column) and all(isinstance(cell, str) or cell == -1 for cell in column)
 
 
-def _lengths(columns: Mapping[str, Any], where: str) -> int:
+def _length(columns: Mapping[str, Any], where: str) -> int:
     """Return the common length of all columns."""
     first: tuple[str, int] | None = None
     for name, column in columns.items():
@@ -217,9 +205,7 @@ def _machine(job: Mapping[str, str], path: str, where: str) -> MachineInfo:
     if not name:
         raise RejectedInput(where, "expected a tbox_group in job.yaml, found none")
     cpus = job.get("nr_cpu", "")
-    # Parse a size like "256G" into bytes; None for anything else
-    text = job.get("memory", "")
-    match = re.fullmatch(r"(\d{1,6})\s?([KMGT])i?B?", text)
+    match = re.fullmatch(r"(\d{1,6})\s?([KMGT])i?B?", job.get("memory", ""))  # such as 256G
     return MachineInfo(
         name[:200],
         cpus=int(cpus) if re.fullmatch(r"[1-9]\d{0,5}", cpus) else None,
@@ -247,7 +233,7 @@ def roots_below(top: Path) -> Iterator[list[Path]]:
 
 def is_root(directory: Path) -> bool:
     """Whether a directory holds the runs of one commit."""
-    return _SHA.match(directory.name) is not None and (
+    return checks.SHA.match(directory.name) is not None and (
         (directory / "matrix.json").is_file() or any((run / "stats.json").is_file() for run in _runs(directory))
     )
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -89,12 +89,8 @@ def _decode_carefully(text: str, where: str) -> Any:
 def parse(value: Any, where: str) -> Result:
     """Return the Result of decoded JSON. Raise RejectedInput with the JSON pointer of the first fault."""
     SCHEMA.check(value, where)
-    payload = canonical(value)
-    return _result(value, payload, where)
-
-
-def _result(value: Mapping[str, Any], payload: str, where: str) -> Result:
     return Result(
+        payload=canonical(value),
         producer=value["producer"]["name"],
         id=value["id"],
         created_at=moment(value["created_at"], f"{where}, /created_at"),
@@ -107,8 +103,18 @@ def _result(value: Mapping[str, Any], payload: str, where: str) -> Result:
         culprit=_commit(value["first_bad"], f"{where}, /first_bad") if "first_bad" in value else None,
         parent=_commit(value["parent"], f"{where}, /parent") if "parent" in value else None,
         patch_message_id=value.get("patch", {}).get("message_id", "").strip().strip("<>"),
-        runs=tuple(_runs(value, where)),
-        payload=payload,
+        runs=tuple(
+            TestRun(
+                suite=run["test"]["suite"],
+                params=params_of(run["test"]),
+                machine=machine_of(run["machine"]),
+                measurements=tuple(
+                    _measurement(measurement, f"{where}, {pointer}/measurements/{n}")
+                    for n, measurement in enumerate(run["measurements"])
+                ),
+            )
+            for run, pointer in tests_of(value)
+        ),
         format=FORMAT,
         rechecks=tuple(
             RecheckData(recheck["ref"], recheck["sha"], recheck["state"])
@@ -120,19 +126,6 @@ def _result(value: Mapping[str, Any], payload: str, where: str) -> Result:
 def tests_of(value: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
     """Return the main test of a result and its additional ones, each with its JSON pointer."""
     return [(value, ""), *((test, f"/additional/{n}") for n, test in enumerate(value.get("additional", ())))]
-
-
-def _runs(value: Mapping[str, Any], where: str) -> Iterator[TestRun]:
-    for run, pointer in tests_of(value):
-        yield TestRun(
-            suite=run["test"]["suite"],
-            params=params_of(run["test"]),
-            machine=machine_of(run["machine"]),
-            measurements=tuple(
-                _measurement(measurement, f"{where}, {pointer}/measurements/{n}")
-                for n, measurement in enumerate(run["measurements"])
-            ),
-        )
 
 
 def machine_of(machine: Mapping[str, Any]) -> MachineInfo:
@@ -189,7 +182,6 @@ def moment(text: str, where: str) -> datetime:
     try:
         if "T" not in text.upper():
             raise ValueError(text)
-        moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
+        return checks.utc(text)
+    except ValueError:
         raise RejectedInput(where, f"expected a date and time (RFC 3339), found {text[:40]!r}") from None

@@ -22,7 +22,7 @@ from typing import Any
 
 from bot.results.formats import perf_bisect_result as perf
 from bot.results.formats.checks import Schema, canonical, finite_number
-from bot.results.values import KernelInfo, KernelMeasurement, KernelResult, RejectedInput, ScenarioInfo, ToolOutputInfo
+from bot.results.values import KernelInfo, KernelMeasurement, KernelResult, RejectedInput, TestRun, ToolOutputInfo
 from tracker.domain import versions
 from tracker.domain.metrics import unit_of
 from tracker.domain.text import scenario_key
@@ -45,49 +45,42 @@ def parse(value: Any, where: str) -> KernelResult:
     evidence = tuple(ToolOutputInfo(output["name"], output["text"]) for output in value.get("evidence", ()))
     for number, output in enumerate(evidence):
         if not output.text.strip():
-            raise RejectedInput(
-                f"{where}, /evidence/{number}/text", "expected the output of a tool, found an empty text"
-            )
+            location = f"{where}, /evidence/{number}/text"
+            raise RejectedInput(location, "expected the output of a tool, found an empty text")
     if sum(len(output.text) for output in evidence) > MOST_EVIDENCE:
         raise RejectedInput(f"{where}, /evidence", f"expected at most {MOST_EVIDENCE:,} characters in all, found more")
+    kernel, committed = value["kernel"], value["kernel"].get("committed_at")
+    name = kernel.get("version") or kernel["sha"]
     return KernelResult(
         producer=value["producer"]["name"],
         id=value["id"],
         created_at=perf.moment(value["created_at"], f"{where}, /created_at"),
-        kernel=_kernel(value["kernel"], where),
+        kernel=KernelInfo(
+            name=f"v{name}" if versions.parse(f"v{name}") else name,  # its tag: "v5.6" for "5.6" as well
+            variant=kernel.get("variant", ""),
+            describe=kernel.get("describe", ""),
+            committed_at=perf.moment(committed, f"{where}, /kernel/committed_at") if committed else None,
+        ),
         tests=tuple(_tests(value, where)),
         evidence=evidence,
         payload=canonical(value),
     )
 
 
-def _kernel(kernel: Mapping[str, Any], where: str) -> KernelInfo:
-    """Return the kernel under its tag name: "v5.6" for "5.6" as well."""
-    name = kernel.get("version") or kernel["sha"]
-    name = f"v{name}" if versions.parse(f"v{name}") else name
-    committed = kernel.get("committed_at")
-    committed_at = perf.moment(committed, f"{where}, /kernel/committed_at") if committed else None
-    return KernelInfo(name, kernel.get("variant", ""), kernel.get("describe", ""), committed_at)
-
-
-def _tests(value: Mapping[str, Any], where: str) -> Iterator[ScenarioInfo]:
+def _tests(value: Mapping[str, Any], where: str) -> Iterator[TestRun[KernelMeasurement]]:
     seen: set[tuple[str, str, str]] = set()
     for test, pointer in perf.tests_of(value):
         suite, params, measured = test["test"]["suite"], perf.params_of(test["test"]), []
         for number, measurement in enumerate(test["measurements"]):
-            at = f"{where}, {pointer}/measurements/{number}"
+            at, metric = f"{where}, {pointer}/measurements/{number}", measurement["metric"]
             side, samples = perf.side_of(measurement, at)
-            key = (scenario_key(suite, params), test["machine"]["id"], measurement["metric"])
+            key = (scenario_key(suite, params), test["machine"]["id"], metric)
             if key in seen:
-                raise RejectedInput(at, f"{measurement['metric'][:80]} is given twice for this test")
+                raise RejectedInput(at, f"{metric[:80]} is given twice for this test")
             seen.add(key)
-            direction = measurement.get("direction", "unknown")
-            measured.append(
-                KernelMeasurement(
-                    measurement["metric"], measurement.get("unit", ""), direction, measurement["role"], side, samples
-                )
-            )
-        yield ScenarioInfo(suite, params, perf.machine_of(test["machine"]), tuple(measured))
+            unit, direction = measurement.get("unit", ""), measurement.get("direction", "unknown")
+            measured.append(KernelMeasurement(metric, unit, direction, measurement["role"], side, samples))
+        yield TestRun(suite, params, perf.machine_of(test["machine"]), tuple(measured))
 
 
 # --- CSV of measured commits ---
@@ -106,7 +99,7 @@ def is_csv(head: str) -> bool:
     return all(name in columns for name in REQUIRED)
 
 
-def measured_commits_parse(text: str, where: str) -> list[dict[str, Any]]:
+def parse_csv(text: str, where: str) -> list[dict[str, Any]]:
     """Return one value per commit, in the order of their first rows. Raise RejectedInput with the line of a fault."""
     rows = list(_rows(text, where))
     if not rows:
@@ -155,8 +148,14 @@ def _value(commit: str, rows: Sequence[tuple[int, Row]], where: str) -> dict[str
             value = finite_number(row["value"])
         except ValueError:
             raise RejectedInput(f"{where}, line {line}", f"expected a number, found {row['value'][:40]!r}") from None
-        measurements = test["measurements"]
-        measurements.setdefault(row["metric"], _measurement(row, not measurements))["samples"].append(value)
+        measurement: dict[str, Any] = {
+            "metric": row["metric"],
+            "unit": row.get("unit") or unit_of(row["metric"]) or "1",
+            "direction": row["direction"].lower(),
+            "role": "kpi" if test["measurements"] else "headline",
+            "samples": [],
+        }
+        test["measurements"].setdefault(row["metric"], measurement)["samples"].append(value)
     every = [{**test, "measurements": list(test["measurements"].values())} for test in tests.values()]
     first, content = rows[0][1], "\n".join("\t".join(row.values()) for _, row in rows)
     digest = hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
@@ -169,14 +168,4 @@ def _value(commit: str, rows: Sequence[tuple[int, Row]], where: str) -> dict[str
         "kernel": {**kernel, "committed_at": first["date"]},
         **every[0],
         **({"additional": every[1:]} if every[1:] else {}),
-    }
-
-
-def _measurement(row: Row, is_first: bool) -> dict[str, Any]:
-    return {
-        "metric": row["metric"],
-        "unit": row.get("unit") or unit_of(row["metric"]) or "1",
-        "direction": row["direction"].lower(),
-        "role": "headline" if is_first else "kpi",
-        "samples": [],
     }

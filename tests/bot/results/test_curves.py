@@ -89,9 +89,7 @@ def test_a_fault_has_its_place(tmp_path: Path, text: str, why: str) -> None:
 @given(st.text(max_size=200))
 def test_junk_below_the_header_is_refused_or_read(text: str) -> None:
     with suppress(RejectedInput):
-        assert all(
-            value["measurements"] for value in perf_release_result.measured_commits_parse(HEAD + "\n" + text, "x")
-        )
+        assert all(value["measurements"] for value in perf_release_result.parse_csv(HEAD + "\n" + text, "x"))
 
 
 def test_a_bisection_puts_its_sides_and_steps_on_the_curve(world: World) -> None:

@@ -346,7 +346,7 @@ def test_a_tree_puts_a_guessed_pair_the_right_way_round(
     write_root(tmp_path / "lab", culprit, NEW)
     (answer,) = take_in(read_path(tmp_path / "lab"), [tmp_path / "repo"], world.now)
     assert answer.receipt
-    assert answer.receipt.held == ""
+    assert answer.receipt.row.held == ""
     report = Report.objects.get()
     assert (report.culprit.sha, report.culprit.author_email) == (culprit, "dana@dev.example")
     assert report.culprit.title == f"mm: step {len(shas) - 1}"

@@ -64,11 +64,11 @@ def test_a_doubtful_result_is_held_with_the_reason(world: World, changes: dict[s
 
 def test_a_culprit_without_an_author_is_held(world: World, client: Client) -> None:
     from bot.results.formats import bisect_log
-    from bot.results.storage import take
+    from bot.results.storage import take_all
     from tests.bot.results.formats.test_bisect_log import CSV, LOG
 
     samples = "".join(line for line in CSV.splitlines(keepends=True) if "author" not in line)
-    take(bisect_log.parse({"log": LOG, "samples": samples}, "in"), world.now)
+    take_all([bisect_log.parse({"log": LOG, "samples": samples}, "in")], world.now, {})
     report = Report.objects.get()
     assert report.held == "the culprit's author is not known"
     assert "not reported yet: the culprit&#x27;s author is not known" in client.get(f"/report/{SHA}/").content.decode()
@@ -226,7 +226,7 @@ def test_a_change_of_words_alone_is_held(world: World) -> None:
 
     from bot.git.inspection import CommitInspection
     from bot.results.recognise import read_path
-    from bot.results.storage import take
+    from bot.results.storage import Receipt, take_all
     from tests.conftest import ROOT
 
     (one,) = read_path(ROOT / "fixtures" / "results" / "01-mm-vmscan.json")
@@ -236,4 +236,6 @@ def test_a_change_of_words_alone_is_held(world: World) -> None:
     inspection = CommitInspection(
         sha, ("1" * 40,), "mm: words", "", "", datetime(2026, 9, 1, tzinfo=UTC), (), no_op=True
     )
-    assert take(one.result, world.now, {sha: inspection}).held == "the culprit changes comments or documentation only"
+    (receipt,) = take_all([one.result], world.now, {sha: inspection})
+    assert isinstance(receipt, Receipt)
+    assert receipt.row.held == "the culprit changes comments or documentation only"

@@ -372,13 +372,15 @@ def test_a_parent_that_only_seemed_so_is_held(world: World) -> None:
 
     from bot.git.inspection import CommitInspection
     from bot.results.formats import bisect_log
-    from bot.results.storage import take
+    from bot.results.storage import Receipt, take_all
     from tests.bot.results.formats.test_bisect_log import BAD, CSV, LOG
 
     result = bisect_log.parse({"log": LOG, "samples": CSV}, "in")
     moment = datetime(2026, 9, 1, tzinfo=UTC)
     seen = CommitInspection(BAD, ("9" * 40,), "mm: walk cold folios first", "Dana", "dana@dev.example", moment, ())
-    assert take(result, world.now, {BAD: seen}).held == "aaaaaaaaaa is not a parent of the culprit in git"
+    (receipt,) = take_all([result], world.now, {BAD: seen})
+    assert isinstance(receipt, Receipt)
+    assert receipt.row.held == "aaaaaaaaaa is not a parent of the culprit in git"
 
 
 @pytest.mark.parametrize("piece", [b'"\\', b"/*a", b"'\\", b"//", b'"a\n'])

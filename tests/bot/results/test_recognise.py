@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from bot.results.formats import perf_bisect_result as perf
 from bot.results.intake import take_dropped
 from bot.results.recognise import Input, read_path, read_stream
-from bot.results.storage import Taken, take
+from bot.results.storage import Receipt, Taken, take_all
 from bot.results.values import RejectedInput
 from tests.conftest import ROOT
 from tests.support.world import World
@@ -186,7 +186,8 @@ def test_any_bytes_are_refused_in_a_line(raw: bytes) -> None:
 def test_a_result_becomes_a_report_with_its_numbers(world: World) -> None:
     (one,) = read_path(ROOT / "fixtures" / "results" / "04-net-relay.json")
     assert one.result
-    receipt = take(one.result, world.now)
+    (receipt,) = take_all([one.result], world.now, {})
+    assert isinstance(receipt, Receipt)
     assert receipt.taken is Taken.NEW
     report = Report.objects.get()
     assert (report.verdict, report.subsystem, report.state) == ("regression", "net/relay", "no_response")
