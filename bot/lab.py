@@ -126,10 +126,19 @@ def patch_of(mail: ParsedMail) -> RequestedPatch:
     diffs = [diff for text in texts for diff in find_diffs(text)]
     if not diffs:
         return NONE
+    files: set[str] = set()
+    together = ""
+    for diff in diffs:
+        changed = set(re.findall(r"^(?:\+\+\+|---) (?:[ab]/)?(\S+)", diff, re.M)) - {"/dev/null"}
+        if changed & files:  # a second diff for the same file is another proposal
+            break
+        files |= changed
+        together += diff
     base = next((match[1] for text in texts if (match := _BASE.search(text))), "")
     named = find_patches(unquoted_lines(mail.text), mail.subject, mail.attachments)
     title = posted_title(mail.subject) or next((patch.title for patch in named if patch.title), "")
-    return RequestedPatch(_applied_together(diffs), mail.message_id, title, base, _is_in_series(mail.subject))
+    series = _SERIES.search(mail.subject)
+    return RequestedPatch(together, mail.message_id, title, base, bool(series and int(series[2]) > 1))
 
 
 def stored_patch(message_id: str) -> RequestedPatch:
@@ -162,24 +171,6 @@ def _stored(message_id: str) -> ParsedMail | None:
     return message_parse(row.source.raw) if row else None
 
 
-def _applied_together(diffs: list[str]) -> str:
-    """Return the diffs that are one change: a second one for the same file is another proposal."""
-    files: set[str] = set()
-    together = []
-    for diff in diffs:
-        own = set(re.findall(r"^(?:\+\+\+|---) (?:[ab]/)?(\S+)", diff, re.M)) - {"/dev/null"}
-        if own & files:
-            break
-        files |= own
-        together.append(diff)
-    return "".join(together)
-
-
-def _is_in_series(subject: str) -> bool:
-    match = _SERIES.search(subject)
-    return bool(match) and int(match[2]) > 1 if match else False
-
-
 # --- Recording ---
 
 _MEASURED = {
@@ -193,7 +184,11 @@ def record_result(job: LabJob, result: JobResult, payload: str, now: datetime) -
     """Record what a runner handed in; False if its lease is lost. Raises RejectedInput if the metric is missing."""
     kind = EventKind.FIX_FAILED
     if result.outcome is JobOutcome.MEASURED:
-        kind = _MEASURED.get(_grade(job, result), EventKind.ANSWERED)
+        head = headline(job)
+        measured = result.of_metric(head.metric.name)
+        if measured is None:
+            raise RejectedInput("result, /measurements", f"expected the metric {head.metric.name!r} among them")
+        kind = _MEASURED.get(grade(measured, head.metric.direction).verdict, EventKind.ANSWERED)
     with transaction.atomic():
         if not lab_jobs.finish(job, result.outcome, result.detail, now, payload, result.lease):
             return False
@@ -208,14 +203,6 @@ def record_outcome(job: LabJob, outcome: JobOutcome, detail: str, now: datetime)
             return False
         _record(job, EventKind.FIX_FAILED, "", now)
     return True
-
-
-def _grade(job: LabJob, result: JobResult) -> Grade:
-    head = headline(job)
-    measured = result.of_metric(head.metric.name)
-    if measured is None:
-        raise RejectedInput("result, /measurements", f"expected the metric {head.metric.name!r} among them")
-    return grade(measured, head.metric.direction).verdict
 
 
 def headline(job: LabJob) -> Finding:
@@ -237,10 +224,9 @@ def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
     if sentence := SENTENCES.get(JobOutcome(job.outcome)):
         remark = sentence.format(base=base or job.base[:12] or "the culprit")
     events = [entry.value() for entry in report.events.all()]
-
-    def made(as_kind: EventKind) -> EventData:
+    for as_kind in (kind, EventKind.ANSWERED):
         key = f"{as_kind}:{job.name}"
-        return EventData(
+        event = EventData(
             # A job that was opened again has an event of that key already, which somebody undid.
             key=f"{key}:{now:%Y%m%dT%H%M%S%f}" if any(other.key == key for other in events) else key,
             kind=as_kind,
@@ -250,10 +236,8 @@ def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
             remark=remark,
             in_reply_to=job.patch_mail,
         )
-
-    event = made(kind)
-    if fold(Verdict(report.verdict), [*events, event]).awaited is Awaited.REPORTER:
-        event = made(EventKind.ANSWERED)
+        if fold(Verdict(report.verdict), [*events, event]).awaited is not Awaited.REPORTER:
+            break
     named = head.metric.name if (head := _headline(job)) else ""
     numbers = next((str(metric) for metric in measured_metrics(job.payload) if metric.name == named), "")
     row = event_log.event_row(report, event, now, numbers or job.detail)
@@ -303,10 +287,25 @@ def _try_open(
     try:
         candidate = _candidate(events, pending.event)
         patch = requested_patch(pending.event.message_id, candidate) if pending.request in _WITH_PATCH else NONE
-        check = _checked(patch, report, trees)
+        check = inspection.ApplyCheck()
+        if patch.text and not patch.in_series:  # the other patches of a series come first
+            # At the commit that it names, at the culprit, or at the head of the tree
+            check = inspection.check(trees, [base for base in (patch.base, report.culprit.sha) if base], patch.text)
         proven = settings.trust_policy == "open" or _is_proven(pending.event, patch, events)
         with transaction.atomic():
-            job = lab_jobs.open_job(report, pending, now, **_columns(patch, check, pending.event, proven=proven))
+            job = lab_jobs.open_job(
+                report,
+                pending,
+                now,
+                asked_in=pending.event.message_id,
+                proven=proven,
+                title=patch.title[:500],
+                patch_mail=patch.message_id,
+                in_series=patch.in_series,
+                branch=patch.branch,
+                base=check.base or patch.base,
+                applies=bool(check.base) if check.known else None,
+            )
             # A stranger's patch is not answered, and a report gets such an answer once a day.
             if job and job.applies is False and proven and not lab_jobs.answered_lately(report, now):
                 record_outcome(job, JobOutcome.NOT_APPLIED, check.error, now)
@@ -314,29 +313,6 @@ def _try_open(
     except Exception:  # bad mail, or a broken tree
         log.exception("%s: the job for %s could not be opened", report.culprit.sha10, pending.event.key)
         return False
-
-
-def _checked(patch: RequestedPatch, report: Report, trees: Sequence[Path]) -> inspection.ApplyCheck:
-    """Return where a patch applies: at the commit that it names, at the culprit, or at the head of the tree."""
-    bases = [base for base in (patch.base, report.culprit.sha) if base]
-    if not patch.text or patch.in_series:  # the other patches of a series come first
-        return inspection.ApplyCheck()
-    return inspection.check(trees, bases, patch.text)
-
-
-def _columns(
-    patch: RequestedPatch, check: inspection.ApplyCheck, event: EventData, *, proven: bool
-) -> dict[str, object]:
-    return {
-        "asked_in": event.message_id,
-        "proven": proven,
-        "title": patch.title[:500],
-        "patch_mail": patch.message_id,
-        "in_series": patch.in_series,
-        "branch": patch.branch,
-        "base": check.base or patch.base,
-        "applies": bool(check.base) if check.known else None,
-    }
 
 
 def _is_proven(event: EventData, patch: RequestedPatch, events: Sequence[EventData]) -> bool:

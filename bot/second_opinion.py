@@ -107,14 +107,9 @@ def parse_answer(answer: str, own_text: str) -> SecondReading:
     words = sentence.split()
     if len(words) < _LEAST_EVIDENCE:
         raise Unreadable(f"the sentence that it quotes is too short: {sentence[:80]!r}")
-    if not _holds(own_text.split(), words):
+    if f" {' '.join(words)} " not in f" {' '.join(own_text.split())} ":  # line ends may differ
         raise Unreadable(f"the sentence that it quotes is not in the mail: {sentence[:80]!r}")
     return SecondReading(MEANINGS[effect], " ".join(words))
-
-
-def _holds(text: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether the words follow each other in the text; line ends may differ."""
-    return f" {' '.join(words)} " in f" {' '.join(text)} "
 
 
 # --- The endpoint ---
@@ -155,9 +150,12 @@ class Endpoint:
         ) as response:
             if response.status_code != 200:
                 raise OSError(f"{self.url}: HTTP {response.status_code}")
-            # The text of the first choice of a chat completion
-            body = _body(response)
-            try:
+            body = bytearray()
+            for chunk in response.iter_content(1 << 14):
+                body += chunk
+                if len(body) > _MOST_BYTES:
+                    raise Unreadable("the answer is too long")
+            try:  # the text of the first choice of a chat completion
                 given: Any = json.loads(body)
                 content = given["choices"][0]["message"]["content"]
             except (ValueError, KeyError, IndexError, TypeError, RecursionError):
@@ -165,15 +163,6 @@ class Endpoint:
             if not isinstance(content, str):
                 raise Unreadable("not a chat completion")
             return content
-
-
-def _body(response: requests.Response) -> bytes:
-    body = bytearray()
-    for chunk in response.iter_content(1 << 14):
-        body += chunk
-        if len(body) > _MOST_BYTES:
-            raise Unreadable("the answer is too long")
-    return bytes(body)
 
 
 # --- Asking and suggesting ---

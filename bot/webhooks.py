@@ -27,7 +27,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any
 
 import orjson
 from django.db.models import Exists, F, OuterRef, QuerySet
@@ -48,16 +47,13 @@ def signed_headers(secret: str, key: str, moment: int, body: bytes) -> dict[str,
 
     The signature covers all three, so that a receiver can refuse old ones, and repeats.
     """
-    digest = hmac.new(_bytes_of(secret), f"{key}.{moment}.".encode() + body, hashlib.sha256).digest()
+    secret_bytes = base64.b64decode(secret.removeprefix("whsec_"))
+    digest = hmac.new(secret_bytes, f"{key}.{moment}.".encode() + body, hashlib.sha256).digest()
     return {
         "webhook-id": key,
         "webhook-timestamp": str(moment),
         "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
     }
-
-
-def _bytes_of(secret: str) -> bytes:
-    return base64.b64decode(secret.removeprefix("whsec_"))
 
 
 # --- Sending ---
@@ -159,21 +155,16 @@ def _queue(webhook: Webhook, base_url: str, now: datetime) -> None:
         news = news.filter(report__in=matching(parse(webhook.query)))
     related, last = news.select_related("report__culprit", "report__tree").order_by("pk"), 0
     while events := list(related.filter(pk__gt=last)[:AT_ONCE]):
-        by_metric = directions() if events else {}
-        WebhookDelivery.objects.bulk_create(
-            [
-                WebhookDelivery(
-                    webhook=webhook,
-                    event=event,
-                    key=key_of(webhook, event),
-                    body=orjson.dumps(_news(event, by_metric, base_url), option=orjson.OPT_UTC_Z).decode(),
-                    created_at=now,
-                    next_at=now,
-                )
-                for event in events
-            ],
-            ignore_conflicts=True,
-        )
+        by_metric = directions()
+        rows = []
+        for event in events:
+            report = report_json(event.report, by_metric, lambda path: f"{base_url}{path}")  # as the API has it
+            data = {"event": event_json(event), "report": report}
+            news_of_it = {"type": "event.recorded", "timestamp": event.recorded_at, "data": data}
+            body = orjson.dumps(news_of_it, option=orjson.OPT_UTC_Z).decode()
+            key = key_of(webhook, event)
+            rows.append(WebhookDelivery(webhook=webhook, event=event, key=key, body=body, created_at=now, next_at=now))
+        WebhookDelivery.objects.bulk_create(rows, ignore_conflicts=True)
         last = events[-1].pk
     Webhook.objects.filter(pk=webhook.pk).update(events_until=now)
 
@@ -182,16 +173,6 @@ def key_of(webhook: Webhook, event: Event) -> str:
     """Return the key of a delivery, which a database that was restored makes again."""
     text = f"{webhook.secret} {event.report.culprit.sha} {event.report.verdict} {event.key}"
     return f"msg_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
-
-
-def _news(event: Event, by_metric: Any, base_url: str) -> dict[str, Any]:
-    """Return the body: the event and its report, as the API has them."""
-    report = report_json(event.report, by_metric, lambda path: f"{base_url}{path}")
-    return {
-        "type": "event.recorded",
-        "timestamp": event.recorded_at,
-        "data": {"event": event_json(event), "report": report},
-    }
 
 
 def _due(now: datetime) -> QuerySet[WebhookDelivery]:
@@ -207,19 +188,17 @@ def deliver(pk: int, clock: Callable[[], datetime], *, private: bool, until: dat
     while (now := clock()) < until:
         webhook = active().filter(pk=pk, retry_at__lte=now).first()
         row = _due(now).filter(webhook=pk).order_by("pk").first()
-        if webhook is None or row is None or not _claim(row, now):
+        if webhook is None or row is None:
+            break
+        # An attempt is counted before it is made, and by one worker only.
+        same = WebhookDelivery.objects.filter(pk=row.pk, state=DeliveryState.WAITING, attempts=row.attempts)
+        if not same.update(attempts=row.attempts + 1, next_at=now + _backoff(row.attempts)):
             break
         answered, was_delivered = _send(webhook, row, clock, private, send)
         arrived += was_delivered
         if not answered:
             break
     return arrived
-
-
-def _claim(row: WebhookDelivery, now: datetime) -> bool:
-    """Count an attempt before it is made; by one worker only."""
-    same = WebhookDelivery.objects.filter(pk=row.pk, state=DeliveryState.WAITING, attempts=row.attempts)
-    return bool(same.update(attempts=row.attempts + 1, next_at=now + _backoff(row.attempts)))
 
 
 def _backoff(attempts: int) -> timedelta:

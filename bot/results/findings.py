@@ -268,7 +268,7 @@ class _Batch:
 
     def _record(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement]) -> None:
         """Record what a result shows: a measured fix, findings of a report, or a change that is gone."""
-        # A range that merely ends in a fix says nothing of it: as far as a tree knows, it was compared with its parent.
+        # A range that merely ends in a fix says nothing of it, only a comparison with its own parent does.
         seen = None if result.culprit else self.seen.get(result.bad.sha)
         if seen is None or any(parent.startswith(result.good.sha) for parent in seen.parents):
             for fixed in self.known.fixed_by(result, measured):
@@ -290,19 +290,19 @@ class _Batch:
     def _compared_with(self, fixed: Report, measured: Sequence[GradedMeasurement]) -> GradedMeasurement:
         """Return the measurement that judges a fix: at the report's headline, else the fix's own, else elsewhere."""
         findings, headline = self.known.findings[fixed.pk], self.known.headlines.get(fixed.pk)
-        shared = [one for one in measured if one.key in findings and one.data.role != "monitor"]
-        return max(shared, key=lambda one: (findings[one.key] is headline, one.data.role == "headline"))
+        shared = (entry for entry in measured if entry.key in findings and entry.data.role != "monitor")
+        return max(shared, key=lambda entry: (findings[entry.key] is headline, entry.data.role == "headline"))
 
     def _join(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement], report: Report) -> None:
         """Add the findings of a result to a report, one per place, and choose the headline."""
+        headline, repeated = _headline(measured), []
         row.report = report
-        row.held = self._why_held(result, _headline(measured))
+        row.held = self._why_held(result, headline)
         for event in grading.recheck_events(result, row.created_at):
             self._add_event(report, event, row)
         parent = self.catalog.commits[result.parent.sha] if result.parent else None
         base = (result.parent.describe if result.parent else "") or result.good.describe
         clears_hold = bool(report.held) and not row.held and report.pk not in self.known.announced
-        headline, repeated = _headline(measured), []
         if clears_hold:  # remove the findings of the held result, so that clear measurements can replace them
             for measurement in measured:
                 before = self.known.findings[report.pk].pop(measurement.key, None)
@@ -330,9 +330,8 @@ class _Batch:
         """
         former, is_announced = self.known.headlines.get(report.pk), report.pk in self.known.announced
         if former is not None:
-            if is_announced or (row.held and not report.held):
-                return
-            if _rank(finding) >= _rank(former) and not (report.held and not row.held):
+            is_better_choice = _rank(finding) < _rank(former) or (report.held and not row.held)
+            if is_announced or (row.held and not report.held) or not is_better_choice:
                 return
             former.headline = False
             if isinstance(former, Finding):

@@ -40,7 +40,9 @@ class Command(BaseCommand):
             case "list":
                 self._list()
             case "revoke":
-                self._revoke(**options)
+                if not accounts.revoke(options["name"], timezone.now()):
+                    raise CommandError(f"no valid key is named {options['name']!r}; `apikey list` lists them")
+                self.stdout.write(f"{options['name']}: revoked")
 
     def _create(self, name: str, producer: str, user: str, days: int, scope: list[str] | None, **options: Any) -> None:
         scopes = [Scope(value) for value in scope or ["results"]]
@@ -67,8 +69,3 @@ class Command(BaseCommand):
             producer = f" as {key.producer}" if key.producer else ""
             producer += f" for {key.acts_for}" if key.acts_for else ""
             self.stdout.write(f"{key.name}: {key.beginning}…, {', '.join(key.scopes)}{producer}, {state}")
-
-    def _revoke(self, name: str, **options: Any) -> None:
-        if not accounts.revoke(name, timezone.now()):
-            raise CommandError(f"no valid key is named {name!r}; `apikey list` lists them")
-        self.stdout.write(f"{name}: revoked")

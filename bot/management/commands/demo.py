@@ -28,7 +28,7 @@ from django.core.management.base import BaseCommand, CommandError
 from bot import demo as story
 from bot.archives.public_inbox import read_epoch
 from bot.demo import DemoInbox, DemoTree, serve
-from bot.mail.message import ParsedMail, parse
+from bot.mail.message import parse
 from bot.processes import Supervisor
 
 # What a process needs of its surroundings; everything else may be a setting.
@@ -76,7 +76,10 @@ class Demo:
         self.env_file = directory / "env"
         self.inbox = DemoInbox(directory / "inbox")
         self.tree = DemoTree(directory / "linux.git")
-        self.port = self._port()
+        self.port = free_port()
+        if self.env_file.exists():  # the SMTP server's port of an earlier run
+            line = next(line for line in self.env_file.read_text().splitlines() if line.startswith("EMAIL_URL="))
+            self.port = int(line.rpartition(":")[2])
         (directory / "drop").mkdir(exist_ok=True)
         (directory / "policy.toml").write_text("# No limit: some demo authors get many mails.\nper_author_a_day = 0\n")
         if not self.env_file.exists():
@@ -93,9 +96,12 @@ class Demo:
         self.manage("ingest", "fixtures/results", "fixtures/measurements")
         self.say("3. The bot sends its mail; a local SMTP server files it in a list archive, like lore")
         self.manage("outbox", "send")
-        reports = self._reports(culprits)
+        mails = [parse(raw.raw) for raw in read_epoch(self.inbox.epoch)]
+        reports = {title: mail for mail in mails for title, sha in culprits.items() if f"commit: {sha} " in mail.text}
         self.say("4. Authors reply by mail, and one posts a patch in another thread")
-        self._answer(reports)
+        for number, reply in enumerate(story.ANSWERS, start=1):
+            self.inbox.add(story.answer(reply, reports[reply.culprit], datetime.now(UTC), number))
+            self.command.stdout.write(f"  {reply.author.name} replies about {reply.culprit}")
         self.manage("read", str(self.directory / "inbox"))
         self.say("5. Find where the culprits landed")
         self.manage("track")
@@ -149,29 +155,10 @@ class Demo:
         os.environ.update(own)
         Supervisor({"up": [sys.executable, "manage.py", "up", "--bind", bind]}, patience=30.0).run()
 
-    def _reports(self, culprits: dict[str, str]) -> dict[str, ParsedMail]:
-        """Return the bot's mails from the archive, by the title of their culprit."""
-        mails = [parse(raw.raw) for raw in read_epoch(self.inbox.epoch)]
-        return {title: mail for mail in mails for title, sha in culprits.items() if f"commit: {sha} " in mail.text}
-
-    def _answer(self, reports: dict[str, ParsedMail]) -> None:
-        for number, reply in enumerate(story.ANSWERS, start=1):
-            self.inbox.add(story.answer(reply, reports[reply.culprit], datetime.now(UTC), number))
-            self.command.stdout.write(f"  {reply.author.name} replies about {reply.culprit}")
-
     def _own_environment(self) -> dict[str, str]:
-        """Return the environment of the demo's commands: none of this installation's settings, which would override the
-        demo's, and have it write to a real database and mail real people.
-        """
+        """Return the environment of the demo's commands, without this installation's settings."""
         kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
         return {**kept, "PERFWORK_ENV": str(self.env_file)}
-
-    def _port(self) -> int:
-        """Return the SMTP server's port: that of an earlier run, else a free one."""
-        if self.env_file.exists():
-            line = next(line for line in self.env_file.read_text().splitlines() if line.startswith("EMAIL_URL="))
-            return int(line.rpartition(":")[2])
-        return free_port()
 
     def _environment(self, bind: str, database: str) -> str:
         return "\n".join(

@@ -51,10 +51,7 @@ def reports() -> Iterator[Row]:
 def findings() -> Iterator[Row]:
     rows = Finding.objects.select_related("report__culprit", "metric", "scenario", "machine").order_by("pk")
     for finding in rows.iterator(chunk_size=1000):
-        yield {
-            "report": finding.report.culprit.sha,
-            **finding_json(finding),
-        }
+        yield {"report": finding.report.culprit.sha, **finding_json(finding)}
 
 
 def messages() -> Iterator[Row]:
@@ -130,12 +127,10 @@ class Command(BaseCommand):
             mails = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").order_by("occurred_at", "pk")
             own_id = mails.values_list("message_id", flat=True).first()
             ours = report.outgoing.filter(purpose=Purpose.REPORT).exists()
-            closing = (
-                (tags(report.tag, own_id, settings) if ours else (f"Closes: {lore_link(own_id)}",)) if own_id else ()
-            )
-            self.stdout.write(
-                "\n".join([f'Fixes: {report.culprit.sha[:12]} ("{one_line(report.culprit.title, 300)}")', *closing])
-            )
+            self.stdout.write(f'Fixes: {report.culprit.sha[:12]} ("{one_line(report.culprit.title, 300)}")')
+            if own_id:
+                closing = tags(report.tag, own_id, settings) if ours else (f"Closes: {lore_link(own_id)}",)
+                self.stdout.write("\n".join(closing))
             return
         rows = TABLES[table]()
         if format == "jsonl":

@@ -9,8 +9,7 @@ import gc
 import sys
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,12 @@ from bot.notifications.report import compose_due
 from bot.results import recognise
 from bot.results.curves import extend_curves
 from bot.results.intake import IntakeAnswer, take_in
-from bot.results.recognise import READS, Input, read_paths, read_stream
+from bot.results.recognise import READS, read_paths, read_stream
 from tracker.domain.text import counted
+
+_STDIN = "standard input"
+_MAILS = 25  # composed by this command; a first import may have thousands
+_ON_CURVES = 50  # results whose curves are drawn by this command; the worker draws the rest
 
 
 class Command(BaseCommand):
@@ -41,8 +44,12 @@ class Command(BaseCommand):
     def handle(self, *, paths: list[str], **options: Any) -> None:
         counts: Counter[str] = Counter()
         gc.freeze()  # exempt what is loaded by now from garbage collection: saves a tenth of the time
+        inputs = chain.from_iterable(
+            read_stream(sys.stdin.buffer, _STDIN) if is_stdin else read_paths([Path(path) for path in group])
+            for is_stdin, group in groupby(paths, lambda path: path == "-")
+        )
         with counting("reading results", "results") as progress:
-            for answer in take_in(_inputs(paths), tree_paths(), timezone.now()):
+            for answer in take_in(inputs, tree_paths(), timezone.now()):
                 counts[self._print(answer, options["verbosity"])] += 1
                 progress(counts.total())
         extend_curves(timezone.now(), most=_ON_CURVES)
@@ -72,13 +79,3 @@ class Command(BaseCommand):
         if verbosity:
             self.stdout.write(f"{receipt.taken}: {answer.where}: {answer.result.id} ({receipt.summary})")
         return receipt.taken.value
-
-
-_STDIN = "standard input"
-_MAILS = 25  # composed by this command; a first import may have thousands
-_ON_CURVES = 50  # results whose curves are drawn by this command; the worker draws the rest
-
-
-def _inputs(paths: list[str]) -> Iterator[Input]:
-    for is_stdin, group in groupby(paths, lambda path: path == "-"):
-        yield from read_stream(sys.stdin.buffer, _STDIN) if is_stdin else read_paths([Path(path) for path in group])

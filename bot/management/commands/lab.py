@@ -31,12 +31,8 @@ class Command(BaseCommand):
         open_jobs(bot_identity(), tree_paths(), timezone.now())
         rows = LabJob.objects.select_related("report__culprit").order_by("due_at", "pk")
         for job in rows if all else rows.filter(state__in=UNFINISHED):
-            self.stdout.write(self._line(job))
-
-    def _line(self, job: LabJob) -> str:
-        what = job.title or job.branch or f"about {job.report.culprit.title}"
-        patch = f", {_APPLIES[job.applies]}" if job.patch_mail else ""
-        state = job.outcome or (f"{job.state} by {job.runner}" if job.runner else job.state)
-        return (
-            f"{job.pk}: {job.request}: {what} ({job.report.culprit.sha10}{patch}, {state}, due {job.due_at:%Y-%m-%d})"
-        )
+            what = job.title or job.branch or f"about {job.report.culprit.title}"
+            patch = f", {_APPLIES[job.applies]}" if job.patch_mail else ""
+            state = job.outcome or (f"{job.state} by {job.runner}" if job.runner else job.state)
+            about = f"{job.report.culprit.sha10}{patch}, {state}, due {job.due_at:%Y-%m-%d}"
+            self.stdout.write(f"{job.pk}: {job.request}: {what} ({about})")

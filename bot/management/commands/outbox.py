@@ -149,21 +149,20 @@ class Command(BaseCommand):
         ids, within = options["ids"], mail_transitions.ACTIONS[action][1]
         if ids == ["all"]:
             ids = [str(pk) for pk in OutgoingMail.objects.filter(state__in=within).values_list("pk", flat=True)]
-        stuck = [number for number in ids if not self._transition(number, action, options["reason"], seen or {})]
-        done = len(ids) - len(stuck)
-        self.stdout.write(f"{action}: {counted(done, 'mail')}")
-        if new := [number for number in stuck if self._is_recomposed(number, seen or {})]:
+        seen, stuck, new = seen or {}, [], []
+        for number in ids:
+            pk, reason = self._one(number).pk, options["reason"]
+            if not mail_transitions.apply_action(pk, action, _person(), timezone.now(), reason, seen.get(pk)):
+                stuck.append(number)
+        self.stdout.write(f"{action}: {counted(len(ids) - len(stuck), 'mail')}")
+        for number in stuck:
+            mail = self._one(number)
+            if mail.state in WAITING and mail.composed_at != seen.get(mail.pk, mail.composed_at):
+                new.append(number)
+        if new:
             raise CommandError(f"{', '.join(new)}: recomposed, since more is known now: `outbox show`, then approve")
         if stuck:
             raise CommandError(f"{', '.join(stuck)}: can't {action}: must be {' or '.join(sorted(within))}")
-
-    def _transition(self, pk: str, action: str, reason: str, seen: Mapping[int, datetime]) -> bool:
-        mail = self._one(pk)
-        return mail_transitions.apply_action(mail.pk, action, _person(), timezone.now(), reason, seen.get(mail.pk))
-
-    def _is_recomposed(self, pk: str, seen: Mapping[int, datetime]) -> bool:
-        mail = self._one(pk)
-        return mail.state in WAITING and mail.composed_at != seen.get(mail.pk, mail.composed_at)
 
     def _one(self, pk: str) -> OutgoingMail:
         row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdecimal() else None

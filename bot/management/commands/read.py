@@ -65,11 +65,8 @@ class Command(BaseCommand):
             if options["fetch"] and "://" not in path and path != "-":
                 self._try(partial(refresh, Path(path)))
             sources += self._try(partial(open_sources, path), os.EX_NOINPUT) or []
-        sources += [
-            candidate
-            for candidate in (self._try(partial(thread_source, settings.PERFWORK_LORE, t)) for t in threads)
-            if candidate
-        ]
+        candidates = [self._try(partial(thread_source, settings.PERFWORK_LORE, message_id)) for message_id in threads]
+        sources += filter(None, candidates)
         exclusive = [candidate for candidate in sources if candidate.exclusive] if options["jobs"] > 1 else []
         for source in sources:
             if source not in exclusive:
@@ -124,11 +121,9 @@ class Command(BaseCommand):
         busy = [source for source in sources if self.again or self._try(partial(self._has_news, source))]
         connections.close_all()
         with ProcessPoolExecutor(max(1, min(jobs, len(busy))), get_context("fork")) as pool:
-            for source, done in [
-                (busy_source, pool.submit(_read_alone, busy_source, again=self.again)) for busy_source in busy
-            ]:
-                tally = self._try(done.result)
-                if tally is not None:
+            futures = [pool.submit(_read_alone, source, again=self.again) for source in busy]
+            for source, future in zip(busy, futures, strict=True):
+                if (tally := self._try(future.result)) is not None:
                     self.stdout.write(summary(source, tally))
 
     def _has_news(self, source: Source) -> bool:
@@ -147,11 +142,10 @@ def _read_alone(source: Source, *, again: bool) -> ReadTally:
 
 def summary(source: Source, tally: ReadTally) -> str:
     """Return a one-line summary of what was read."""
-    replies = "1 reply" if tally.replies == 1 else f"{tally.replies} replies"
     parts = [
         f"{source.name}: {counted(tally.seen, 'mail')}; new: {counted(tally.reports, 'report')}",
         f"{tally.repeated} of them about a culprit reported before" if tally.repeated else "",
-        replies,
+        "1 reply" if tally.replies == 1 else f"{tally.replies} replies",
         f"{tally.known} already known" if tally.known else "",
         f"{tally.pending} pending until their report is known" if tally.pending else "",
         f"{tally.quarantined} quarantined" if tally.quarantined else "",

@@ -34,27 +34,22 @@ class Command(BaseCommand):
         require_folded()
         chosen = self._release(release)
         table = queries.table(chosen, state, missing_in_stable=missing_in_stable)
-        console = Console(file=cast(IO[str], self.stdout), width=_width(), highlight=False)
+        width = os.get_terminal_size().columns if sys.stdout.isatty() else 200  # a pipe has none
+        console = Console(file=cast(IO[str], self.stdout), width=width, highlight=False)
         _print(console, f"{chosen.version}: merged in this release", table.merged)
         _print(console, f"{chosen.version}: shift-left, reported from other trees", table.shift_left)
 
     def _release(self, version: str | None) -> Release:
         if version:
-            release = Release.objects.filter(version=version).first()
-            if not release:
-                raise CommandError(
-                    f"{version}: unknown release; the front page lists known ones, and `track` adds tagged ones"
-                )
-            return release
+            if release := Release.objects.filter(version=version).first():
+                return release
+            raise CommandError(
+                f"{version}: unknown release; the front page lists known ones, and `track` adds tagged ones"
+            )
         for line in lines():
             if line.regressions or line.improvements:
                 return line.release
         raise CommandError("no release has a report yet; add some with `ingest` or `read`")
-
-
-def _width() -> int:
-    """Return the terminal's width, or 200 columns for a pipe."""
-    return os.get_terminal_size().columns if sys.stdout.isatty() else 200
 
 
 def _print(console: Console, title: str, rows: Iterable[PrintedRow]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -31,24 +32,28 @@ class Command(BaseCommand):
         parser.add_argument(
             "--workers", type=int, default=2, help="number of worker processes each for mail and for archives"
         )
+        roles, queues = partial(_some_of, ROLES), partial(_some_of, QUEUES)
+        some = f"some of {','.join(ROLES)}, on this machine"
+        parser.add_argument("--only", type=roles, default=ROLES, metavar="ROLES", help=some)
         parser.add_argument(
-            "--only", type=_roles, default=ROLES, metavar="ROLES", help=f"some of {','.join(ROLES)}, on this machine"
-        )
-        parser.add_argument(
-            "--queues", type=_queues, default=(), metavar="QUEUES", help="one worker, for these queues only"
+            "--queues", type=queues, default=(), metavar="QUEUES", help="one worker, for these queues only"
         )
 
     def handle(self, *, bind: str, workers: int, only: Sequence[str], queues: Sequence[str], **options: Any) -> None:
         if set(only) == set(ROLES):
-            _prepare(self.stdout)
+            call_command("migrate", verbosity=0)
+            if at := event_log.progress():
+                self.stdout.write(f"{at}; a worker does it, and pages say how far it is")
+            if not Suite.objects.exists() and not Parameter.objects.exists():  # texts about tests for release reports
+                call_command("loaddata", "lab_texts", verbosity=0)
         else:
             # several machines must not migrate at once
             executor = MigrationExecutor(connection)
             if executor.migration_plan(executor.loader.graph.leaf_nodes()):
                 raise CommandError("migrations are missing: run manage.py migrate first, on one machine")
         if "web" in only:
-            # of other web processes here; a worker's start must not blind those that run
-            # Remove the request times of web processes that have ended (bot/web/server.py)
+            # Request times of web processes that have ended (bot/web/server.py); a worker's start must not remove those
+            # of processes that run.
             for path in (settings.VAR / "metrics").glob("*.db"):
                 path.unlink(missing_ok=True)
         settings.PERFWORK_DROP.mkdir(parents=True, exist_ok=True)
@@ -86,26 +91,9 @@ def _worker(name: str, queues: Sequence[str], processes: int) -> list[str]:
     return [*worker, "--queues", ",".join(queues), "--hostname", f"{name}@%h", "--concurrency", str(processes)]
 
 
-def _roles(text: str) -> Sequence[str]:
-    return _some_of(ROLES, text)
-
-
-def _queues(text: str) -> Sequence[str]:
-    return _some_of(QUEUES, text)
-
-
 def _some_of(choices: Sequence[str], text: str) -> Sequence[str]:
     """Return comma-separated names. Raises ArgumentTypeError for an unknown one."""
     names = [name.strip() for name in text.split(",")]
     if unknown := [name for name in names if name not in choices]:
         raise ArgumentTypeError(f"expected some of {', '.join(choices)}, separated by commas; found {unknown[0]!r}")
     return names
-
-
-def _prepare(stdout: Any) -> None:
-    """Migrate, and make what a new installation lacks."""
-    call_command("migrate", verbosity=0)
-    if at := event_log.progress():
-        stdout.write(f"{at}; a worker does it, and pages say how far it is")
-    if not Suite.objects.exists() and not Parameter.objects.exists():  # texts about each test for release reports
-        call_command("loaddata", "lab_texts", verbosity=0)
