@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
@@ -56,14 +56,7 @@ class DemoTree:
         """Add a commit to a branch and return its sha; a new branch starts at master. `files`: their new texts."""
         parent = self._head(branch) or self._head("master")
         tree = self._tree(parent, {"last-change": f"{title}\n", **(files or {})})
-        who = {
-            "GIT_AUTHOR_NAME": author.name,
-            "GIT_AUTHOR_EMAIL": author.email,
-            "GIT_COMMITTER_NAME": "Tree Keeper",
-            "GIT_COMMITTER_EMAIL": "keeper@dev.example",
-            "GIT_AUTHOR_DATE": f"{int(at.timestamp())} +0000",
-            "GIT_COMMITTER_DATE": f"{int(at.timestamp())} +0000",
-        }
+        who = _identity("AUTHOR", author, at) | _identity("COMMITTER", KEEPER, at)
         message = f"{title}\n\n{body}".rstrip() + "\n"
         parents = ("-p", parent) if parent else ()
         sha = self._git("commit-tree", tree, *parents, stdin=message.encode(), extra=who)
@@ -72,12 +65,7 @@ class DemoTree:
 
     def tag(self, name: str, at: datetime | None = None, branch: str = "master") -> None:
         """Create an annotated tag on the head of a branch."""
-        at = at or datetime.now(UTC)
-        who = {
-            "GIT_COMMITTER_NAME": "Tree Keeper",
-            "GIT_COMMITTER_EMAIL": "keeper@dev.example",
-            "GIT_COMMITTER_DATE": f"{int(at.timestamp())} +0000",
-        }
+        who = _identity("COMMITTER", KEEPER, at or datetime.now(UTC))
         self._git("tag", "-a", "-m", f"Linux {name}", name, branch, extra=who)
 
     def _tree(self, parent: str, files: Mapping[str, str]) -> str:
@@ -94,15 +82,27 @@ class DemoTree:
     def _head(self, branch: str) -> str:
         return self._git("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")
 
-    def _git(self, *arguments: str, stdin: bytes = b"", extra: dict[str, str] | None = None) -> str:
-        done = subprocess.run(
-            repository.command(self.path, *arguments),
-            input=stdin,
-            capture_output=True,
-            env={**repository.ENVIRONMENT, "HOME": os.devnull, **(extra or {})},
-            check=True,
-        )
-        return done.stdout.decode().strip()
+    def _git(self, *arguments: str, stdin: bytes = b"", extra: Mapping[str, str] | None = None) -> str:
+        return _git(self.path, *arguments, stdin=stdin, environment={"HOME": os.devnull, **(extra or {})})
+
+
+def _git(path: Path, *arguments: str, stdin: bytes, environment: Mapping[str, str]) -> str:
+    done = subprocess.run(
+        repository.command(path, *arguments),
+        input=stdin,
+        capture_output=True,
+        env={**repository.ENVIRONMENT, **environment},
+        check=True,
+    )
+    return done.stdout.decode().strip()
+
+
+def _identity(role: str, person: Address, at: datetime) -> dict[str, str]:
+    return {
+        f"GIT_{role}_NAME": person.name,
+        f"GIT_{role}_EMAIL": person.email,
+        f"GIT_{role}_DATE": f"{int(at.timestamp())} +0000",
+    }
 
 
 # --- List archive ---
@@ -118,7 +118,8 @@ class DemoInbox:
         if not repository.is_repository(self.epoch):
             self.epoch.mkdir(parents=True)
             self._git("init", "--quiet", "--bare", "--initial-branch=master")
-        self._known = {parse(raw).message_id for raw in self._mails()}
+        mails = read_epoch(self.epoch) if self._head() else ()
+        self._known = {parse(mail.raw).message_id for mail in mails}
 
     def add(self, raw: bytes) -> bool:
         """File one mail; return False if its Message-ID is already there."""
@@ -133,26 +134,17 @@ class DemoInbox:
     def _commit(self, raw: bytes, subject: str, name: str) -> None:
         blob = self._git("hash-object", "-w", "--stdin", stdin=raw)
         tree = self._git("mktree", stdin=f"100644 blob {blob}\t{name}\n".encode())
-        head = self._git("for-each-ref", "--format=%(objectname)", "refs/heads/master")
-        commit = self._git("commit-tree", tree, *(("-p", head) if head else ()), stdin=subject.encode())
+        parents = ("-p", head) if (head := self._head()) else ()
+        commit = self._git("commit-tree", tree, *parents, stdin=subject.encode())
         self._git("update-ref", "refs/heads/master", commit)
 
-    def _mails(self) -> list[bytes]:
-        head = self._git("for-each-ref", "--format=%(objectname)", "refs/heads/master")
-        return [mail.raw for mail in read_epoch(self.epoch)] if head else []
+    def _head(self) -> str:
+        return self._git("for-each-ref", "--format=%(objectname)", "refs/heads/master")
 
     def _git(self, *arguments: str, stdin: bytes = b"") -> str:
-        who = {"GIT_AUTHOR_NAME": "list", "GIT_AUTHOR_EMAIL": "list@lists.example"}
-        who |= {"GIT_COMMITTER_NAME": "list", "GIT_COMMITTER_EMAIL": "list@lists.example"}
-        who |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "1600000000 +0000")  # the same in every run
-        done = subprocess.run(
-            repository.command(self.epoch, *arguments),
-            input=stdin,
-            capture_output=True,
-            env={**repository.ENVIRONMENT, **who},
-            check=True,
-        )
-        return done.stdout.decode().strip()
+        at = datetime.fromtimestamp(1_600_000_000, UTC)  # the same in every run
+        who = _identity("AUTHOR", LIST, at) | _identity("COMMITTER", LIST, at)
+        return _git(self.epoch, *arguments, stdin=stdin, environment=who)
 
 
 # --- SMTP server ---
@@ -185,6 +177,8 @@ DANA = Address("Dana Brook", "dana@dev.example")
 LEE = Address("Lee Park", "lee@dev.example")
 MIRA = Address("Mira Novak", "mira@dev.example")
 OTTO = Address("Otto Lind", "otto@dev.example")
+KEEPER = Address("Tree Keeper", "keeper@dev.example")
+LIST = Address("list", "list@lists.example")
 ROBOT = Address("patchwork-bot", "patchwork-bot+relay@dev.example")
 
 # The commits in order, as (title, author); a plain string is a tag.
@@ -319,47 +313,41 @@ diff --git a/fs/ext9/inode.c b/fs/ext9/inode.c
 
 @dataclass(frozen=True, slots=True)
 class DemoAnswer:
-    """A scripted reply: culprit of the report, author, and a function from the report's Message-ID to the text."""
+    """A scripted reply: culprit of the report, author, and the text, with REPORT_ID for the report's Message-ID."""
 
     culprit: str
     author: Address
-    text: Callable[[str], str]
+    text: str
     subject: str = ""  # "": a reply in the thread; else a new thread
-
-
-def _fixed_text(text: str) -> Callable[[str], str]:
-    return lambda report_id: text
 
 
 ANSWERS: list[DemoAnswer] = [
     DemoAnswer(
         "mm/vmscan: walk cold folios first",
         DANA,
-        _fixed_text("Thanks for the report. We scan the list twice. Does this help?\n\n" + DIFF),
+        "Thanks for the report. We scan the list twice. Does this help?\n\n" + DIFF,
     ),
     DemoAnswer(
         "fs/ledger: flush the journal in one go",
         LEE,
-        _fixed_text(
-            "I can see it here as well, the journal lock is held across the flush now.\nI need to think about it."
-        ),
+        "I can see it here as well, the journal lock is held across the flush now.\nI need to think about it.",
     ),
     DemoAnswer(
         "net/relay: batch small frames",
         LEE,
-        _fixed_text("We trade latency for throughput here, as the changelog says.\n\n#lkp expected"),
+        "We trade latency for throughput here, as the changelog says.\n\n#lkp expected",
     ),
     DemoAnswer(
         "x86/entry: save one more register",
         OTTO,
-        _fixed_text("The lab's microcode was older on one side.\n\n#lkp invalid"),
+        "The lab's microcode was older on one side.\n\n#lkp invalid",
     ),
     DemoAnswer(
         "lib/sort: choose the middle pivot",
         MIRA,
-        lambda report_id: (
+        (
             "The pivot is chosen from the wrong half.\n\n"
-            f"Closes: https://lore.kernel.org/r/{report_id}\n"
+            "Closes: https://lore.kernel.org/r/REPORT_ID\n"
             f"Signed-off-by: {MIRA.name} <{MIRA.email}>\n---\n" + DIFF.replace("mm/vmscan.c", "lib/sort.c")
         ),
         subject="[PATCH] lib/sort: choose the pivot from the right half",
@@ -367,17 +355,17 @@ ANSWERS: list[DemoAnswer] = [
     DemoAnswer(
         "sched/fair: wake on the idle sibling",
         MIRA,
-        _fixed_text("The sibling is dearer than I thought. Can you test this patch?\n\n" + CHEAPER_WAKEUPS),
+        "The sibling is dearer than I thought. Can you test this patch?\n\n" + CHEAPER_WAKEUPS,
     ),
     DemoAnswer(
         "ext9: delay the inode table",
         DANA,
-        _fixed_text("Could you please test this patch?\n\n" + FOR_ANOTHER_TREE),
+        "Could you please test this patch?\n\n" + FOR_ANOTHER_TREE,
     ),
     DemoAnswer(
         "slab: align the per-CPU queue",
         ROBOT,
-        _fixed_text(
+        (
             "Hello:\n\nThis patch was applied to slab/slab.git (for-next)\nby Otto Lind <otto@dev.example>:\n\n"
             "Here is the summary with links:\n  - slab: keep the queue in one line\n"
             "    https://git.example.org/slab/c/9f2c71d4e8ab\n"
@@ -398,5 +386,5 @@ def answer(reply: DemoAnswer, report: ParsedMail, at: datetime, number: int) -> 
         message["In-Reply-To"] = message["References"] = f"<{report.message_id}>"
     quoted = "\n".join(f"> {line}" for line in report.text.splitlines()[:6])
     intro = "" if reply.subject else f"On {report.date:%a, %d %b %Y}, {report.author.name} wrote:\n{quoted}\n\n"
-    message.set_content(intro + reply.text(report.message_id), charset="utf-8", cte="8bit")
+    message.set_content(intro + reply.text.replace("REPORT_ID", report.message_id), charset="utf-8", cte="8bit")
     return message.as_bytes(policy=SMTP_POLICY.clone(linesep="\n"))

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from argparse import SUPPRESS
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,11 @@ from django.core.management import get_commands, load_command_class
 from django.core.management.base import DjangoHelpFormatter
 
 from bot.errors import Unreadable
-from bot.replies.rules import OPERATORS, RULES, Mode, Rule
-from bot.replies.rules.notation import VOCABULARY
+from bot.replies.rules import OPERATORS, RULES
+from bot.replies.rules.notation import VOCABULARY, Mode, Rule
 from tracker.api.tables import api
 from tracker.domain.events import CLOSED, EventKind, State, Verdict
-from tracker.domain.report_state import STEPS, ReportState, Step, status_text
+from tracker.domain.report_state import STEPS, ReportState, status_text
 from tracker.services.report_actions import ACTION_KEYS
 
 # --- Reference ---
@@ -49,18 +49,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def commands() -> str:
     """Return what `--help` prints of each command of ours, in a terminal of 80 columns."""
-    names = sorted(name for name, app in get_commands().items() if app == "bot")
-    return "\n\n".join(f"## {name}\n\n```text\n{_help(name)}\n```" for name in names)
-
-
-def _help(name: str) -> str:
-    """Return the help of a command, without the options that every command of Django has."""
-    parser = load_command_class("bot", name).create_parser("./manage.py", name)
-    parser.formatter_class = lambda *, prog: DjangoHelpFormatter(prog, width=78)  # whatever terminal builds it
-    for action in parser._actions:
-        if _DJANGOS.intersection(action.option_strings):
-            action.help = SUPPRESS
-    return parser.format_help().strip()
+    parts: list[str] = []
+    for name in sorted(name for name, app in get_commands().items() if app == "bot"):
+        parser = load_command_class("bot", name).create_parser("./manage.py", name)
+        parser.formatter_class = lambda *, prog: DjangoHelpFormatter(prog, width=78)  # whatever terminal builds it
+        for action in parser._actions:
+            if _DJANGOS.intersection(action.option_strings):
+                action.help = SUPPRESS
+        parts.append(f"## {name}\n\n```text\n{parser.format_help().strip()}\n```")
+    return "\n\n".join(parts)
 
 
 def action_keys() -> str:
@@ -79,43 +76,37 @@ def action_keys() -> str:
 
 def states() -> str:
     """Return the report states with the sentence that the tables print of them."""
-    rows = (
-        (f"`{state}`", "closed" if state in CLOSED else "open", status_text(_in(state), mainline_followed=True))
-        for state in State
-    )
+    rows: list[Sequence[str]] = []
+    for state in State:
+        verdict = Verdict.IMPROVEMENT if state is State.NO_ACTION else Verdict.REGRESSION
+        example = ReportState(verdict, state, merged=True, landing="v6.12-rc3", fix_landing="v6.12-rc6")
+        sentence = status_text(example, mainline_followed=True)
+        rows.append((f"`{state}`", "closed" if state in CLOSED else "open", sentence))
     return table(("state", "open or closed", "what the tables say"), rows)
-
-
-def _in(state: State) -> ReportState:
-    verdict = Verdict.IMPROVEMENT if state is State.NO_ACTION else Verdict.REGRESSION
-    return ReportState(verdict, state, merged=True, landing="v6.12-rc3", fix_landing="v6.12-rc6")
 
 
 def events() -> str:
     """Return the kinds of events: the states that each one moves, the new state, and who is awaited then."""
-    rows = ((f"`{kind}`", *_moves(STEPS.get(kind))) for kind in EventKind)
+    rows: list[Sequence[str]] = []
+    for kind in EventKind:
+        if (step := STEPS.get(kind)) is None:
+            rows.append((f"`{kind}`", "does not change the state", "", ""))
+            continue
+        within = ", ".join(state for state in State if state in step.within)
+        moves = "any state" if step.within >= frozenset(State) else within
+        rows.append((f"`{kind}`", moves, f"`{step.to}`" if step.to else "the state before", str(step.awaits)))
     return table(("event", "moves", "to", "then awaited"), rows)
-
-
-def _moves(step: Step | None) -> tuple[str, str, str]:
-    if step is None:
-        return "does not change the state", "", ""
-    within = ", ".join(state for state in State if state in step.within)
-    every = "any state" if step.within >= frozenset(State) else within
-    return every, f"`{step.to}`" if step.to else "the state before", str(step.awaits)
 
 
 def addresses() -> str:
     """Return the addresses of the API, from its OpenAPI document."""
-    return table(("method", "address", "what it does"), _addresses(api.get_openapi_schema()["paths"]))
-
-
-def _addresses(paths: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    for path, methods in sorted(paths.items()):
+    rows: list[Sequence[str]] = []
+    for path, methods in sorted(api.get_openapi_schema()["paths"].items()):
         for method, about in methods.items():
             if method in ("get", "post", "put", "delete"):
                 summary = str(about.get("summary") or about.get("description", ""))
-                yield method.upper(), f"`{path}`", " ".join(summary.split())
+                rows.append((method.upper(), f"`{path}`", " ".join(summary.split())))
+    return table(("method", "address", "what it does"), rows)
 
 
 # By the mark in a page that it replaces: `<!-- reference: commands -->`.
@@ -158,19 +149,18 @@ def build(to: Path, home: str = "") -> None:
             capture_output=True,
             text=True,
         )
-        if done.returncode:
-            raise Unreadable(f"the documentation can't be built: {_faults(done.stdout + done.stderr)}")
+        if done.returncode:  # says what is wrong, without its progress
+            faults = [
+                re.sub(r"^(?:WARNING|ERROR) +-? *", "", line.strip())
+                for line in (done.stdout + done.stderr).splitlines()
+                if line.strip() and not line.startswith(("INFO", "Aborted"))
+            ]
+            raise Unreadable(f"the documentation can't be built: {' '.join(faults[:20])}")
         made.chmod(0o755)
         (made / _OURS).touch()
         if to.exists():
             to.rename(Path(folder) / "before")
         made.rename(to)
-
-
-def _faults(printed: str) -> str:
-    """Return what ProperDocs printed on one line, without its progress."""
-    lines = [line.strip() for line in printed.splitlines() if line.strip() and not line.startswith(("INFO", "Aborted"))]
-    return " ".join(re.sub(r"^(?:WARNING|ERROR) +-? *", "", line) for line in lines[:20])
 
 
 # --- Page of rules ---
@@ -245,20 +235,22 @@ def measured() -> dict[str, Any]:
 
 def page(accuracy: Mapping[str, Any]) -> str:
     """Return the whole page in Markdown."""
-    lab = [rule for rule in RULES if rule in OPERATORS]
-    others = [rule for rule in RULES if rule not in OPERATORS]
+    facts = (f'| <a id="{name}"></a>{name} | {says} |' for name, says in FACTS.items())
     return "\n".join(
         (
             _HEAD,
             f"Measured {accuracy['on']}: {accuracy['summary']}\n",
             "## Replies by the lab\n",
-            _table(lab, accuracy),
+            _table([rule for rule in RULES if rule in OPERATORS], accuracy),
             "## Replies by everyone else\n",
-            _table(others, accuracy),
+            _table([rule for rule in RULES if rule not in OPERATORS], accuracy),
             "## Without a matching sentence\n",
-            _facts(),
+            "| name | what is read, and its effect |",
+            "| --- | --- |",
+            *facts,
+            "",
             "## Word lists\n",
-            *(f"- `<{name}>`: {_listed(words)}" for name, words in VOCABULARY.items()),
+            *(f"- `<{name}>`: {', '.join(f'`{word}`' for word in words)}" for name, words in VOCABULARY.items()),
             "",
         )
     )
@@ -282,32 +274,23 @@ FACTS = {
 }
 
 
-def _facts() -> str:
-    rows = [f'| <a id="{name}"></a>{name} | {says} |' for name, says in FACTS.items()]
-    return "\n".join(("| name | what is read, and its effect |", "| --- | --- |", *rows)) + "\n"
-
-
-def _table(rules: list[Rule], accuracy: Mapping[str, Any]) -> str:
-    rows = ["| rule | meaning | phrases | not in a sentence that | effect | right |", "| --- " * 6 + "|"]
-    rows += (
-        f'| <a id="{rule.name}"></a>{rule.name} | '
-        f"{' '.join(rule.says.split())} *{rule.intent}* | {_phrases(rule)} "
-        f"| {'; '.join(_unless(rule))} | {_effect_text(rule)} | {_accuracy_text(rule, accuracy)} |"
-        for rule in rules
-    )
-    return "\n".join(rows) + "\n"
-
-
 # Characters that Markdown interprets, within HTML too.
 _MARKS = {ord(mark): f"&#{ord(mark)};" for mark in "|*_\\[]`"}
 
 
-def _phrases(rule: Rule) -> str:
-    return "<br>".join(f"<code>{html.escape(phrase).translate(_MARKS)}</code>" for phrase in rule.cue.phrases)
+def _table(rules: Iterable[Rule], accuracy: Mapping[str, Any]) -> str:
+    rows = ["| rule | meaning | phrases | not in a sentence that | effect | right |", "| --- " * 6 + "|"]
+    for rule in rules:
+        phrases = "<br>".join(f"<code>{html.escape(phrase).translate(_MARKS)}</code>" for phrase in rule.cue.phrases)
+        rows.append(
+            f'| <a id="{rule.name}"></a>{rule.name} | {" ".join(rule.says.split())} *{rule.intent}* | {phrases} '
+            f"| {'; '.join(_unless(rule))} | {_effect_text(rule)} | {_accuracy_text(rule, accuracy)} |"
+        )
+    return "\n".join(rows) + "\n"
 
 
 def _unless(rule: Rule) -> list[str]:
-    exclusions = [trap.says for trap in rule.unless]
+    exclusions = [unless.says for unless in rule.unless]
     if rule.question is not None:
         exclusions.append("asks" if rule.question is False else "does not ask")
     if rule.to_reporter:
@@ -331,7 +314,3 @@ def _accuracy_text(rule: Rule, accuracy: Mapping[str, Any]) -> str:
         return f"{right} of {decisions}"
     read, right, _ = accuracy["intents"].get(rule.intent, (0, 0, 0))
     return f"intent {right} of {read}" if read else "no match"
-
-
-def _listed(words: tuple[str, ...]) -> str:
-    return ", ".join(f"`{word}`" for word in words)

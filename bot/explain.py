@@ -19,7 +19,7 @@ from typing import Any
 from bot.mail.message import ParsedMail
 from bot.mail.patches import answered_posting, is_answer
 from bot.mail.settings import BotSettings
-from bot.replies.effects import MERE_RESPONSE, FoundIntent, effects_of, events_of, intents_of, reported_event, settled
+from bot.replies.effects import MERE_RESPONSE, effects_of, events_of, intents_of, reported_event, settled
 from bot.replies.reading import Reading, understand
 from bot.replies.rules.notation import NOTHING, Effect, MailContext, Mode, Relation, name_of
 from bot.replies.sender_kind import SenderKind
@@ -38,8 +38,17 @@ Json = dict[str, Any]
 
 def report_json(report: RobotReport, mail: ParsedMail, *, rows: bool = False) -> Json:
     """Return every field of a report, null if it is missing. `rows`: include the rows of each table."""
+    flags = {  # oddities that readers of reports trip over
+        "hand-written-preamble": report.preamble,
+        "text-between-noticed-and-commit": report.between,
+        "parent-is-release-tag": report.base,
+    }
     return {
-        **_mail(report, mail),
+        "form": "reply-to-patch" if is_answer(mail.subject) else "report",
+        "patch_subject": report.origin.patch_subject or answered_posting(mail.subject) or None,
+        "recipients": sorted({recipient.email for recipient in mail.recipients}),
+        "charset": mail.charset or None,
+        "attachments": [attachment.filename for attachment in mail.attachments if attachment.filename],
         **_commit(report),
         **_change(report),
         **_test(report),
@@ -60,18 +69,8 @@ def report_json(report: RobotReport, mail: ParsedMail, *, rows: bool = False) ->
         "artifacts_url": report.tags.artifacts_url or None,
         "preamble": report.preamble or None,
         "n_ascii_plots": report.plots,
-        "flags": list(_flags(report)),
+        "flags": [name for name, present in flags.items() if present],
         "unsure": list(report.unsure),
-    }
-
-
-def _mail(report: RobotReport, mail: ParsedMail) -> Json:
-    return {
-        "form": "reply-to-patch" if is_answer(mail.subject) else "report",
-        "patch_subject": report.origin.patch_subject or answered_posting(mail.subject) or None,
-        "recipients": sorted({recipient.email for recipient in mail.recipients}),
-        "charset": mail.charset or None,
-        "attachments": [attachment.filename for attachment in mail.attachments if attachment.filename],
     }
 
 
@@ -128,6 +127,19 @@ def _test(report: RobotReport) -> Json:
 def _tables(report: RobotReport, rows: bool) -> Json:
     head = report.tables[0] if report.tables else None
     parent, bad = head.commits if head else (None, None)
+    tables: list[Json] = []
+    for table in report.tables:
+        tables.append(
+            {
+                "axes": dict(table.axes),
+                "machine_line": table.machine_line or None,
+                "n_rows": len(table.rows),
+                "n_fails": len(table.fails),
+            }
+        )
+        if rows:
+            tables[-1]["rows"] = [_row(row) for row in table.rows]
+            tables[-1]["fails"] = [asdict(fail) for fail in table.fails]
     return {
         "axes": dict(head.axes) if head else None,
         "parent": report.parent or None,
@@ -141,20 +153,8 @@ def _tables(report: RobotReport, rows: bool) -> Json:
         "n_rows_first_table": len(head.rows) if head else 0,
         "n_rows": sum(len(table.rows) for table in report.tables),
         "n_fail_rows": sum(len(table.fails) for table in report.tables),
-        "tables": [_table(table, rows) for table in report.tables],
+        "tables": tables,
     }
-
-
-def _table(table: ReportTable, rows: bool) -> Json:
-    fields: Json = {
-        "axes": dict(table.axes),
-        "machine_line": table.machine_line or None,
-        "n_rows": len(table.rows),
-        "n_fails": len(table.fails),
-    }
-    if rows:
-        fields |= {"rows": [_row(row) for row in table.rows], "fails": [asdict(fail) for fail in table.fails]}
-    return fields
 
 
 def _impact(impact: Impact, pair: tuple[ReportTable, ReportRow] | None) -> Json:
@@ -193,16 +193,6 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _flags(report: RobotReport) -> list[str]:
-    """Return the names of oddities that readers of reports trip over."""
-    flags = {
-        "hand-written-preamble": report.preamble,
-        "text-between-noticed-and-commit": report.between,
-        "parent-is-release-tag": report.base,
-    }
-    return [name for name, present in flags.items() if present]
-
-
 # --- The mails ---
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -231,37 +221,34 @@ def explain(
     words that weigh most, and the written examples nearest to its evidence.
     """
     readings = [understand(raw, settings) for raw in mails]
-    parsed = [reading.mail for reading in readings]
     known_reports = KnownReports()
-    for report in tracked:
-        known_reports.add(report)
-    reports = {
-        number: robot_report for number, mail in enumerate(parsed) if (robot_report := _report_in(mail, settings))
-    }
+    for tracked_report in tracked:
+        known_reports.add(tracked_report)
+    reports: dict[int, RobotReport] = {}
     input_reports: dict[str, _InputReport] = {}
-    for number, robot_report in reports.items():
-        proven = is_proven(robot_report, readings[number], settings.trust_policy)
-        track(known_reports, parsed[number], robot_report, proven=proven)
-        input_report = input_reports.setdefault(robot_report.culprit, _InputReport(Verdict(robot_report.verdict)))
-        event = reported_event(parsed[number], parsed[number].date or _EPOCH)
-        if proven and not robot_report.unsure:
+    for number, reading in enumerate(readings):
+        mail = reading.mail
+        ours = settings.is_own(mail.author.email) or mail.mark("x-perfwork-report")
+        report = find_report(mail) if ours or mail.author.email in settings.robots else None
+        if report is None:
+            continue
+        reports[number] = report
+        proven = is_proven(report, reading, settings.trust_policy)
+        track(known_reports, mail, report, proven=proven)
+        input_report = input_reports.setdefault(report.culprit, _InputReport(Verdict(report.verdict)))
+        event = reported_event(mail, mail.date or _EPOCH)
+        if proven and not report.unsure:
             input_report.acted.append(event)
         input_report.accepted.append(event)
     objects = [
         _explain_one(reading, reports.get(number), known_reports, input_reports, settings, rows, why)
         for number, reading in enumerate(readings)
     ]
-    for number, robot_report in reports.items():
-        input_report = input_reports[robot_report.culprit]
+    for number, report in reports.items():
+        input_report = input_reports[report.culprit]
         objects[number]["state"] = fold(input_report.verdict, input_report.acted).state.value
         objects[number]["state_if_accepted"] = fold(input_report.verdict, input_report.accepted).state.value
     yield from objects
-
-
-def _report_in(mail: ParsedMail, settings: BotSettings) -> RobotReport | None:
-    """Return the report in a robot's mail or in one of our own, or None."""
-    ours = settings.is_own(mail.author.email) or mail.mark("x-perfwork-report")
-    return find_report(mail) if ours or mail.author.email in settings.robots else None
 
 
 def track(known_reports: KnownReports, mail: ParsedMail, robot_report: RobotReport, *, proven: bool) -> None:
@@ -309,31 +296,21 @@ def _explain_one(
         report_effects = effects_of(reading, report_context, settings.trust_policy)
         if not effects[0].kind:
             effects, context = report_effects, report_context
-        if report_id in input_reports:
-            _add_events(input_reports[report_id], settled(report_effects), mail, report_context)
+        if input_report := input_reports.get(report_id):
+            recorded = settled(report_effects)
+            for effect, event in events_of(recorded, mail, report_context.role, mail.date or _EPOCH):
+                if effect.mode is Mode.AUTO:
+                    input_report.acted.append(event)
+                if effect.mode is not Mode.NONE:
+                    input_report.accepted.append(event)
     if relations and not robot_report:
         first, relation = next(iter(relations.items()))
         known_reports.file(mail.message_id, first, known_reports.thread_for(reading, first, relation))
     if not relations and reading.notice and reading.kind is SenderKind.ROBOT:
         # About no known report: shown anyway, since it changes nothing.
         effects = effects_of(reading, context, settings.trust_policy)
-    return _as_json(
-        reading,
-        robot_report,
-        list(relations) or ([robot_report.culprit] if robot_report else []),
-        effects,
-        context,
-        rows,
-        why,
-    )
-
-
-def _add_events(input_report: _InputReport, effects: Iterable[Effect], mail: ParsedMail, context: MailContext) -> None:
-    for effect, event in events_of(effects, mail, context.role, mail.date or _EPOCH):
-        if effect.mode is Mode.AUTO:
-            input_report.acted.append(event)
-        if effect.mode is not Mode.NONE:
-            input_report.accepted.append(event)
+    report_ids = list(relations) or ([robot_report.culprit] if robot_report else [])
+    return _as_json(reading, robot_report, report_ids, effects, context, rows, why)
 
 
 def _as_json(
@@ -347,6 +324,8 @@ def _as_json(
 ) -> dict[str, Any]:
     mail = reading.mail
     effects = tuple(effect for effect in effects if effect.rule != MERE_RESPONSE) or (NOTHING,)
+    intents = intents_of(reading, improvement=context.improvement) if not robot_report else ()
+    evidence = {intent.intent.value: intent.evidence for intent in reversed(intents)}  # each name once: the first
     return {
         "message_id": mail.message_id,
         "in_reply_to": list(mail.in_reply_to),
@@ -364,10 +343,7 @@ def _as_json(
         "report": report_json(robot_report, mail, rows=rows) if robot_report else None,
         "trust": {"verdict": reading.trust.verdict.value, "by": reading.trust.by or None},
         "role": context.role.value if context.role else None,
-        "intents": [
-            {"name": intent.intent.value, "evidence": intent.evidence}
-            for intent in _intents(reading, robot_report, context)
-        ],
+        "intents": [{"name": name, "evidence": text} for name, text in reversed(evidence.items())],
         "effect": _effect_json(effects[0]),
         "effects": [
             _effect_json(effect) | {"evidence": effect.quote} | (_why_json(effect) if why else {})
@@ -376,12 +352,6 @@ def _as_json(
         ],
         "problems": [*reading.problems, *(robot_report.problems if robot_report else ())],
     }
-
-
-def _intents(reading: Reading, robot_report: RobotReport | None, context: MailContext) -> tuple[FoundIntent, ...]:
-    """Return the intents of a reply, each name once; a report has none."""
-    intents = intents_of(reading, improvement=context.improvement) if not robot_report else ()
-    return tuple({intent.intent: intent for intent in reversed(intents)}.values())[::-1]
 
 
 def _effect_json(effect: Effect) -> dict[str, str | None]:

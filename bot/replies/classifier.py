@@ -15,7 +15,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -80,7 +80,8 @@ def features(facts: ReplyFacts) -> dict[str, float]:
     weights = {gram: 1 + math.log(count) for gram, count in counts.items()}
     length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
     values = {gram: _WORDS * weight / length for gram, weight in weights.items()}
-    values |= {gram: _QUOTE for sentence in sentences for gram in _quoted_grams(sentence.below)}
+    for sentence in sentences:
+        values |= {f"> {gram}": _QUOTE for gram in _of(_tokens(sentence.below)[-_LONGEST_QUOTE:], 2)}
     writer = _WRITERS.get(facts.role, "developer")
     flags = {
         f"writer: {writer}": True,
@@ -107,10 +108,6 @@ def readable(gram: str) -> str:
     """Return an n-gram as people write it: "^ see _sha_ $" is "see SHA"."""
     words = (token.strip("_").upper() if _PLACEHOLDER.fullmatch(token) else token for token in gram.split())
     return " ".join(word for word in words if word not in ("^", "$"))
-
-
-def _quoted_grams(text: str) -> Iterable[str]:
-    return (f"> {gram}" for gram in _of(_tokens(text)[-_LONGEST_QUOTE:], 2))
 
 
 def _of(words: Sequence[str], longest: int) -> Iterator[str]:
@@ -174,11 +171,15 @@ class Model:
         exponents = np.exp(scores - scores.max())
         probabilities = exponents / exponents.sum()
         order = np.argsort(-probabilities, kind="stable")
-        likely = {self.effects[number]: float(probabilities[number]) for number in order}
-        telling = _telling(facts, by_feature)
+        texts = [sentence.text for sentence in facts.sentences[:MOST_SENTENCES]]
+        telling = {  # more than courtesy, with the n-grams that the model knows
+            text: [gram for gram in dict.fromkeys(grams(text)) if gram in by_feature]
+            for text in texts
+            if has_content(text) and not is_salutation(text)
+        }
         evidence = {self.effects[number]: self._evidence(telling, by_feature, int(number)) for number in order[:shown]}
         return Opinion(
-            likely,
+            {self.effects[number]: float(probabilities[number]) for number in order},
             {effect: sentence for effect, (sentence, _) in evidence.items()},
             {effect: words for effect, (_, words) in evidence.items()},
         )
@@ -192,20 +193,10 @@ class Model:
         for sentence, ngrams in telling.items():
             weighed = {gram: by_feature[gram] * float(self.weights[self.rows[gram], effect]) for gram in ngrams}
             if (total := sum(weighed.values())) > best or not chosen:
-                best, chosen, words = total, sentence, tuple(_heaviest(weighed))
+                best, chosen = total, sentence
+                heaviest = sorted((-weight, gram) for gram, weight in weighed.items() if weight > 0)
+                words = tuple(gram for _, gram in heaviest[:3])
         return chosen, words
-
-
-def _telling(facts: ReplyFacts, by_feature: Mapping[str, float]) -> dict[str, list[str]]:
-    """Return the sentences that are more than courtesy, with their n-grams that the model knows."""
-    texts = [sentence.text for sentence in facts.sentences[:MOST_SENTENCES]]
-    telling = [text for text in texts if has_content(text) and not is_salutation(text)]
-    return {text: [gram for gram in dict.fromkeys(grams(text)) if gram in by_feature] for text in telling}
-
-
-def _heaviest(weighed: Mapping[str, float], most: int = 3) -> Sequence[str]:
-    order = sorted((gram for gram, weight in weighed.items() if weight > 0), key=lambda gram: (-weighed[gram], gram))
-    return order[:most]
 
 
 @cache
@@ -275,15 +266,21 @@ def decide(effects: Sequence[Effect], opinion: Opinion, *, may_act: bool = True)
     `effects`: the effects by rules. What they find that names no state, such as a request for a test, is kept as it is.
     """
     by_rule = {name_of(effect): effect for effect in reversed(effects)}
+    beside = [effect for effect in effects if effect.kind and name_of(effect) == "none"]
     likely = list(opinion.probabilities)
     acting = _acting(by_rule, opinion) if may_act else ""
     if not acting and likely[0] == "none" and opinion.probabilities["none"] >= MEANINGLESS:
-        return _beside(effects)
-    names = [acting] if acting else []
-    names += [candidate for candidate in likely[:MOST_SUGGESTIONS] if _is_suggested(candidate, acting, opinion)]
-    modes = [Mode.AUTO if name == acting else Mode.SUGGEST for name in names]
-    chosen = [_effect(name, by_rule.get(name), opinion, mode) for name, mode in zip(names, modes, strict=True)]
-    return [*chosen, *_beside(effects)]
+        return beside
+    suggested = [
+        name
+        for name in likely[:MOST_SUGGESTIONS]
+        if name not in ("none", acting) and opinion.probabilities[name] >= SUGGESTED
+    ]
+    return [
+        *([_effect(acting, by_rule.get(acting), opinion, Mode.AUTO)] if acting else []),
+        *(_effect(name, by_rule.get(name), opinion, Mode.SUGGEST) for name in suggested),
+        *beside,
+    ]
 
 
 def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:
@@ -303,10 +300,6 @@ def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:
     return "responded" if engaged >= enough and first != "none" else ""
 
 
-def _is_suggested(name: str, acting: str, opinion: Opinion) -> bool:
-    return name not in ("none", acting) and opinion.probabilities[name] >= SUGGESTED
-
-
 def _effect(name: str, rule: Effect | None, opinion: Opinion, mode: Mode) -> Effect:
     """Return the effect of this name as the rule found it, else with the sentence that decides."""
     if rule:
@@ -316,8 +309,3 @@ def _effect(name: str, rule: Effect | None, opinion: Opinion, mode: Mode) -> Eff
     title, sha = named_commit(quote) if kind in _FIXES else ("", "")
     rule_name = name if name == "improvement_ack" else RULE
     return Effect(kind, mode, rule_name, quote=quote, title=bare_title(title), remark=sha, why=opinion.why(name))
-
-
-def _beside(effects: Iterable[Effect]) -> list[Effect]:
-    """Return what the rules found that is no state of the report."""
-    return [effect for effect in effects if effect.kind and name_of(effect) == "none"]

@@ -9,7 +9,7 @@ may hold any line. What a command does to a report is in effects.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -106,7 +106,7 @@ def _read(text: str, line: int, foreign: bool, written: str) -> Command | BadCom
     if re.match(r"remind[-:\s]+off\W*\Z", text, re.I):
         return Command(Word.REMIND_OFF, "", line)
     if not foreign and re.match(r"(?:un-?)?subscribe\b", text, re.I):
-        return None  # about our mail, not about a report (opt_out.py)
+        return None  # about our mail, not about a report (reading.py)
     match = re.match(r"([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!?。、]|\Z)\s*(.*)", text)
     name = match[1].lower() if match else ""
     if not match or name not in {word.value for word in Word} | _FOREIGN.keys():
@@ -137,50 +137,29 @@ _HEAD_LINES = 3  # that make a forwarded mail, if From and Subject are among the
 def without_foreign_lines(own_text: str) -> str:
     """Return the text with all lines that are not the writer's own words emptied, so that line numbers stay."""
     lines = own_text.split("\n")
-    end = _forwarded_at(lines)
-    kept = _outside_blocks(lines[:end])
-    return "\n".join([*kept, *([""] * (len(lines) - end))])
-
-
-def _outside_blocks(lines: Sequence[str]) -> Iterator[str]:
-    """Yield each line, empty within code blocks and between scissors, and in diffs."""
+    own = lines[: _forwarded_at(lines)]
+    kept = [""] * len(lines)
     closing = ""  # the fence or the scissors that end the block
-    diff = _Diff()
-    for number, line in enumerate(lines):
+    in_diff = False
+    old = new = 0  # lines that the diff's hunk still has
+    for number, (line, following) in enumerate(zip(own, (*own[1:], ""), strict=False)):
         fence = _FENCE.match(line)
         mark = fence[1] if fence else "8<" if len(line) <= _WIDEST and _SCISSORS.match(line) else ""
         if closing:
             closing = "" if mark == closing else closing
-            yield ""
         elif mark:
             closing = mark
-            yield ""
+        elif old > 0 or new > 0:
+            old -= line[:1] not in ("+", "\\")
+            new -= line[:1] not in ("-", "\\")
+        elif hunk := _HUNK.match(line):
+            in_diff = True
+            old, new = int(hunk[1] or 1), int(hunk[2] or 1)
         else:
-            following = lines[number + 1] if number + 1 < len(lines) else ""
-            yield "" if diff.holds(line, following) else line
-
-
-class _Diff:
-    """Where a diff begins and ends: a hunk says how many lines it has."""
-
-    def __init__(self) -> None:
-        self.inside = False
-        self.old = self.new = 0  # lines that the hunk still has
-
-    def holds(self, line: str, following: str) -> bool:
-        """Whether the next line belongs to a diff."""
-        if self.inside and (self.old > 0 or self.new > 0):
-            self.old -= line[:1] not in ("+", "\\")
-            self.new -= line[:1] not in ("-", "\\")
-            return True
-        if hunk := _HUNK.match(line):
-            self.inside = True
-            self.old, self.new = int(hunk[1] or 1), int(hunk[2] or 1)
-        elif self.inside:
-            self.inside = bool(_DIFF_HEADER.match(line))
-        else:
-            self.inside = bool(_DIFF.match(line)) or (line.startswith("--- ") and following.startswith("+++ "))
-        return self.inside
+            begins = _DIFF.match(line) or (line.startswith("--- ") and following.startswith("+++ "))
+            in_diff = bool(_DIFF_HEADER.match(line) if in_diff else begins)
+            kept[number] = "" if in_diff else line
+    return "\n".join(kept)
 
 
 def _forwarded_at(lines: Sequence[str]) -> int:

@@ -24,8 +24,8 @@ from bot.mail.patches import bare_title, version_of
 from bot.replies.classifier import Model, ReplyFacts, decide, load, named_commit
 from bot.replies.commands import Command, Word
 from bot.replies.reading import Reading
-from bot.replies.rules import RULES, UNMEASURED, By, Rule
-from bot.replies.rules.notation import NOTHING, Effect, Intent, MailContext, Mode, Relation, name_of
+from bot.replies.rules import RULES
+from bot.replies.rules.notation import NOTHING, By, Effect, Intent, MailContext, Mode, Relation, Rule, name_of
 from bot.replies.sender_kind import SenderKind
 from bot.replies.sentences import Sentence, has_content, is_greeting, is_polite
 from bot.replies.which_report import CONTEXT, concerns, is_candidate_fix
@@ -53,26 +53,23 @@ _IN_TITLE = frozenset({Word.FIX, Word.TITLE})
 _IN_QUOTES = re.compile(r"""["“”„«»]\s?([^"“”„«»]{3,})\s?["“”„«»][.,]?|['‘‚](.{3,})['’‘][.,]?""")
 
 
-def without_quotes(title: str) -> str:
-    """Return a title that somebody put into quotes, typographic ones too, without them.
+def effect_of(command: Command) -> Effect:
+    """Return the effect of a command, assuming that its writer is verified.
 
-    >>> without_quotes("“mm: take the lock”")
+    >>> effect_of(Command(Word.TITLE, "“mm: take the lock”", 1)).title
     'mm: take the lock'
     """
-    match = _IN_QUOTES.fullmatch(title)
-    return (match[1] or match[2]).strip() if match else title
-
-
-def effect_of(command: Command) -> Effect:
-    """Return the effect of a command, assuming that its writer is verified."""
-    text = command.argument
+    text, title = command.argument, ""
+    if command.word in _IN_TITLE:
+        quoted = _IN_QUOTES.fullmatch(text)  # typographic quotes, too
+        text, title = "", (quoted[1] or quoted[2]).strip() if quoted else text
     return Effect(
         COMMANDED[command.word],
         Mode.AUTO,
         COMMAND + command.word.replace(" ", "_"),
-        quote=f"{command.word} {text}".strip(),
-        title=without_quotes(text) if command.word in _IN_TITLE else "",
-        remark="" if command.word in _IN_TITLE else text,
+        quote=f"{command.word} {command.argument}".strip(),
+        title=title,
+        remark=text,
     )
 
 
@@ -109,12 +106,9 @@ def candidate_helps(own_text: str) -> bool | None:
     matches = _CANDIDATE_ROW.findall(text)
     benchmarks = {name for values in _PARAMETERS.findall(text) for name in values.split("/")}
     rows = [row for row in matches if row[2] in benchmarks] or matches
-    culprit, candidate = max(((float(row[0]), float(row[1])) for row in rows), key=_size_of_first, default=(0.0, 0.0))
+    changes = ((float(row[0]), float(row[1])) for row in rows)
+    culprit, candidate = max(changes, key=lambda pair: abs(pair[0]), default=(0.0, 0.0))
     return candidate / culprit <= MOST_LEFT if culprit else None
-
-
-def _size_of_first(changes: tuple[float, float]) -> float:
-    return abs(changes[0])
 
 
 def holds_table(own_text: str) -> bool:
@@ -122,13 +116,7 @@ def holds_table(own_text: str) -> bool:
     return bool(_TABLE.search(own_text[:200_000]))
 
 
-def first_statement(sentences: tuple[Sentence, ...]) -> Sentence | None:
-    """Return the first sentence that states something beyond courtesy, or None."""
-    stated = (sentence for sentence in sentences if not sentence.asks and len(sentence.text) > 30)
-    return next((sentence for sentence in stated if not is_polite(sentence)), None)
-
-
-def first_answer(sentences: tuple[Sentence, ...]) -> Sentence | None:
+def first_answer(sentences: Sequence[Sentence]) -> Sentence | None:
     """Return the first sentence below a quoted question that is neither a greeting nor a question, or None."""
     below = (sentence for sentence in sentences if sentence.below.endswith("?") and not sentence.asks)
     return next((sentence for sentence in below if not is_greeting(sentence)), None)
@@ -148,54 +136,43 @@ class FoundIntent:
 
 def intents_of(reading: Reading, *, improvement: bool = False) -> tuple[FoundIntent, ...]:
     """Return all intents of a mail in order of the rules; each rule once, with the first sentence that matched."""
-    intents = (*_facts(reading), *_read(reading, improvement))
-    if (
-        reading.kind is SenderKind.PERSON
-        and reading.sentences
-        and all(intent.intent is Intent.THANKS for intent in intents)
-    ):
-        statement = next((sentence.text for sentence in reading.sentences if len(sentence.text) > 30), "")
-        intents += (FoundIntent(Intent.DISCUSSION, statement),) if statement else ()
-    return intents
-
-
-def _facts(reading: Reading) -> Iterator[FoundIntent]:
-    """Yield the intents that need no sentence."""
-    for patch in reading.patches:
-        intent = Intent.PATCH_INLINE if patch.source == "inline" else Intent.PATCH_ATTACHED
-        yield FoundIntent(intent, patch.title or ", ".join(patch.files[:3]))
-    for command in reading.commands.good:
-        yield FoundIntent(Intent.TRACKER_COMMAND, f"{command.word} {command.argument}".strip())
+    intents = [
+        FoundIntent(
+            Intent.PATCH_INLINE if patch.source == "inline" else Intent.PATCH_ATTACHED,
+            patch.title or ", ".join(patch.files[:3]),
+        )
+        for patch in reading.patches
+    ]
+    intents += (
+        FoundIntent(Intent.TRACKER_COMMAND, f"{command.word} {command.argument}".strip())
+        for command in reading.commands.good
+    )
     if reading.notice:
-        yield FoundIntent(Intent.MERGE_NOTIFICATION, reading.notice.quote)
+        intents.append(FoundIntent(Intent.MERGE_NOTIFICATION, reading.notice.quote))
+    if reading.kind is SenderKind.BOT_OPERATOR:
+        answer = first_answer(reading.sentences)
+        table = "a comparison of measurements" if holds_table(reading.own_text) else ""
+        if provided := table or (answer.text if answer else ""):
+            intents.append(FoundIntent(Intent.BOT_PROVIDES_INFO, provided))
+        intents += _intents_by_rules(reading, By.OPERATOR, improvement)
+    elif reading.kind is SenderKind.PERSON:
+        intents += _intents_by_rules(reading, By.DEVELOPER, improvement)
+        if all(intent.intent is Intent.THANKS for intent in intents):
+            statement = next((sentence.text for sentence in reading.sentences if len(sentence.text) > 30), "")
+            intents += [FoundIntent(Intent.DISCUSSION, statement)] if statement else []
+    return tuple(intents)
 
 
-def _read(reading: Reading, improvement: bool) -> Iterator[FoundIntent]:
-    if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
-        return
-    who = By.OPERATOR if reading.kind is SenderKind.BOT_OPERATOR else By.DEVELOPER
-    if who is By.OPERATOR and (info := _provided_info(reading)):
-        yield FoundIntent(Intent.BOT_PROVIDES_INFO, info)
+def _intents_by_rules(reading: Reading, who: By, improvement: bool) -> Iterator[FoundIntent]:
     for rule in RULES:
         if rule.by not in (who, By.ANYONE) or rule.improvement not in (None, improvement):
             continue
         if rule.name in reading.rules_off:
             continue
-        sentence = next((candidate for candidate in reading.sentences if _matches(rule, candidate, reading)), None)
-        if sentence:
-            yield FoundIntent(rule.intent, sentence.text, rule)
-
-
-def _provided_info(reading: Reading) -> str:
-    """Return what a lab's reply provides: a comparison, or an answer below a question; "" for neither."""
-    if holds_table(reading.own_text):
-        return "a comparison of measurements"
-    answer = first_answer(reading.sentences)
-    return answer.text if answer else ""
-
-
-def _matches(rule: Rule, sentence: Sentence, reading: Reading) -> bool:
-    return rule.matches(sentence) and (not rule.to_reporter or reading.audience.is_reporter(sentence))
+        for sentence in reading.sentences:
+            if rule.matches(sentence) and (not rule.to_reporter or reading.audience.is_reporter(sentence)):
+                yield FoundIntent(rule.intent, sentence.text, rule)
+                break
 
 
 # --- Proof ---
@@ -246,17 +223,24 @@ def effects_of(reading: Reading, context: MailContext, policy: str = "verified")
     """Return the effects of a mail on one report, commands first, then the deciding effect; never empty.
 
     A report that is only linked to is not changed, but for a patch that is said to cure it. Without the proof that the
-    policy requires, an effect becomes a suggestion (trust_policy.py).
+    policy requires, an effect becomes a suggestion.
     """
     if context.relation in (Relation.LINK, Relation.CULPRIT):
         return tuple(replace(effect, mode=Mode.SUGGEST) for effect in _patch_effects(reading, context)) or (NOTHING,)
-    effects = _effects_as_written(reading, context)
-    others = None if reading.others is None else [_effects_as_written(other, context) for other in reading.others]
-    limited = (
-        _limited_by_policy(effect, _proof_of(effect, reading.trust, context, others), context, policy)
-        for effect in effects
-    )
-    return tuple(limited) or (NOTHING,)
+    as_written, *others = [  # as if the writer were proven, in each way of reading the body
+        [
+            *(effect_of(command) for command in variant.commands.good if variant.may_command),
+            *content_effects(variant, context),
+        ]
+        for variant in (reading, *(reading.others or ()))
+    ]
+    effects: list[Effect] = []
+    for effect in as_written:
+        trust = _proof_of(effect, reading.trust, context, others if reading.others is not None else None)
+        needs_proof = effect.rule.startswith(COMMAND) or closes(effect)
+        acts = may_act(policy, trust, context.role, needs_proof=needs_proof, by_address=context.by_address)
+        effects.append(effect if acts else replace(effect, mode=Mode.SUGGEST))
+    return tuple(effects) or (NOTHING,)
 
 
 def settled(effects: Sequence[Effect]) -> tuple[Effect, ...]:
@@ -271,12 +255,6 @@ def settled(effects: Sequence[Effect]) -> tuple[Effect, ...]:
     if mere:
         meanings = tuple(effect for effect in meanings if effect.kind is not RESPONDED)
     return (*meanings, *mere) or (NOTHING,)
-
-
-def _effects_as_written(reading: Reading, context: MailContext) -> list[Effect]:
-    """Return the effects of what the mail says, as if its writer were proven."""
-    command_effects = [effect_of(command) for command in reading.commands.good] if reading.may_command else []
-    return [*command_effects, *content_effects(reading, context)]
 
 
 def _proof_of(effect: Effect, trust: Trust, context: MailContext, others: list[list[Effect]] | None) -> Trust:
@@ -304,14 +282,6 @@ def _agree(one: Effect, other: Effect) -> bool:
     return long == short or (len(short) >= _TITLE and long.startswith(short))
 
 
-def _limited_by_policy(effect: Effect, trust: Trust, context: MailContext, policy: str) -> Effect:
-    """Return the effect, as a suggestion if the policy requires more proof."""
-    needs_proof = effect.rule.startswith(COMMAND) or closes(effect)
-    if may_act(policy, trust, context.role, needs_proof=needs_proof, by_address=context.by_address):
-        return effect
-    return replace(effect, mode=Mode.SUGGEST)
-
-
 def closes(effect: Effect) -> bool:
     """Whether the effect would close a report."""
     step = STEPS.get(effect.kind) if effect.kind else None
@@ -327,59 +297,53 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
         if (note := reading.notice) and context.relation is not Relation.PATCH_THREAD:
             where = f"{note.tree} ({note.branch})"  # this thread's patch was applied there
             yield Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
-    elif context.relation in CONTEXT and not (concerns(reading, context) or _is_measured(reading)):
-        return  # about the patch, not about the regression
-    elif reading.patches and reading.kind is SenderKind.PERSON:
+        return
+    by_lab = reading.kind is SenderKind.BOT_OPERATOR
+    if context.relation in CONTEXT and not concerns(reading, context):
+        tested = any(trailer.key == "Tested-by" for trailer in reading.trailers)
+        if not (by_lab and (tested or holds_table(reading.own_text))):
+            return  # about the patch, not about the regression
+    if reading.patches and reading.kind is SenderKind.PERSON:
         yield from _patch_effects(reading, context)
     elif reading.may_command:
-        yield from _learned_effects(reading, context, model)
+        effects = list(effects_by_rules(reading, context))
+        outsider = context.role not in _DEVELOPERS and not by_lab
+        if (
+            any(_is_measured_so(effect, reading, context) for effect in effects)  # which needs no other opinion
+            or not reading.sentences
+            or not (outsider or _has_substance(reading))
+        ):
+            yield from effects
+            return
+        opinion = (model or load()).opinion(facts_of(reading, context, effects))
+        decided = decide(effects, opinion, may_act=not outsider)
+        if decided and not outsider and not by_lab:
+            decided.append(Effect(RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=_evidence_text(reading)))
+        yield from (effect for effect in decided if not outsider or effect.kind is not RESPONDED)
 
 
 def _patch_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     """A person replies with a patch, or posts one elsewhere that closes the report; they may ask for a test."""
-    if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not reading.patches:
+    by_lab = reading.kind is SenderKind.BOT_OPERATOR
+    if not (by_lab or reading.kind is SenderKind.PERSON) or not reading.patches:
         return
     if not is_candidate_fix(reading, context):
         return
     patch = reading.patches[0]
-    rule = _PATCH_RULES.get(context.relation, "patch_in_reply")
-    quote = patch.title or (patch.files[0] if patch.files else "a patch")
     debug = next((sentence.text for sentence in reading.sentences if _DEBUG.search(sentence.text)), "")
-    mode = Mode.SUGGEST if debug or reading.kind is SenderKind.BOT_OPERATOR else Mode.AUTO
     version = version_of(reading.mail.subject)
     yield Effect(
         EventKind.FIX_PROPOSED,
-        mode,
-        "debug_patch" if debug else rule,
-        quote=debug or quote,
+        Mode.SUGGEST if debug or by_lab else Mode.AUTO,
+        "debug_patch" if debug else _PATCH_RULES.get(context.relation, "patch_in_reply"),
+        quote=debug or patch.title or (patch.files[0] if patch.files else "a patch"),
         title=patch.title,
         remark=f"v{version}" if version > 1 else "",
     )
-    test_request = next(
-        (intent for intent in intents_of(reading) if intent.rule and intent.intent is Intent.ASKS_TEST), None
-    )
-    if test_request:
-        yield Effect(EventKind.TEST_ASKED, Mode.AUTO, "asks_test_of_patch", quote=test_request.evidence)
-
-
-def _learned_effects(reading: Reading, context: MailContext, model: Model | None) -> Iterator[Effect]:
-    """Yield the effects of plain English, as rules and the classifier read it together.
-
-    What the lab states about a candidate fix, and its own measurement shows too, needs no other opinion.
-    """
-    effects = list(effects_by_rules(reading, context))
-    if any(_is_measured_so(effect, reading, context) for effect in effects):
-        yield from effects
-        return
-    outsider = context.role not in _DEVELOPERS and reading.kind is not SenderKind.BOT_OPERATOR
-    if not reading.sentences or not (outsider or _has_substance(reading)):
-        yield from effects
-        return
-    opinion = (model or load()).opinion(facts_of(reading, context, effects))
-    decided = decide(effects, opinion, may_act=not outsider)
-    if decided and not outsider and reading.kind is SenderKind.PERSON:
-        decided.append(Effect(RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=_evidence_text(reading)))
-    yield from (effect for effect in decided if not outsider or effect.kind is not RESPONDED)
+    for intent in intents_of(reading):
+        if intent.rule and intent.intent is Intent.ASKS_TEST:
+            yield Effect(EventKind.TEST_ASKED, Mode.AUTO, "asks_test_of_patch", quote=intent.evidence)
+            break
 
 
 def facts_of(reading: Reading, context: MailContext, effects: Sequence[Effect]) -> ReplyFacts:
@@ -399,24 +363,20 @@ def facts_of(reading: Reading, context: MailContext, effects: Sequence[Effect]) 
 
 def effects_by_rules(reading: Reading, context: MailContext) -> Iterator[Effect]:
     """Yield the effects of a person's mail by the written rules alone, the deciding one first."""
+    if reading.patches:
+        yield from _patch_effects(reading, context)
+        return
     if reading.kind is SenderKind.BOT_OPERATOR:
         yield from _operator_effects(reading, context)
-    elif reading.patches:
-        yield from _patch_effects(reading, context)
-    else:
-        yield from _prose_effects(reading, context)
-
-
-def _prose_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
-    """Yield the effects of plain English by author, maintainer or a third party."""
-    intents = intents_of(reading, improvement=context.improvement)
+        return
+    intents: Iterable[FoundIntent] = intents_of(reading, improvement=context.improvement)
     if context.role not in _DEVELOPERS:
-        intents = tuple(intent for intent in intents if intent.rule and intent.rule.does in _THIRD_PARTY_KINDS)
+        intents = (intent for intent in intents if intent.rule and intent.rule.does in _THIRD_PARTY_KINDS)
         yield from (replace(suggestion, mode=Mode.SUGGEST) for suggestion in _rule_effects(intents))
         return
     if not _has_substance(reading):
         return
-    intents = tuple(intent for intent in intents if not _names_culprit(intent, context.culprit))
+    intents = [intent for intent in intents if not _names_culprit(intent, context.culprit)]
     asides = {intent.rule.name for intent in intents if intent.rule and intent.rule.aside}
     effects = sorted(_rule_effects(intents), key=lambda effect: effect.rule in asides)  # the deciding effect first
     answer = Effect(RESPONDED, Mode.AUTO, "reply_of_author", quote=_evidence_text(reading))
@@ -435,7 +395,7 @@ def _names_culprit(intent: FoundIntent, culprit: str) -> bool:
     return any(culprit.startswith(sha.lower()) for sha in _SHA.findall(intent.evidence))
 
 
-def _rule_effects(intents: Sequence[FoundIntent]) -> Iterator[Effect]:
+def _rule_effects(intents: Iterable[FoundIntent]) -> Iterator[Effect]:
     """Yield the effects of rules, each event kind once: the first may be automatic, later ones are suggestions."""
     seen: set[EventKind] = set()
     decided = False
@@ -454,15 +414,12 @@ def _rule_effects(intents: Sequence[FoundIntent]) -> Iterator[Effect]:
 
 def _operator_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     """Yield the effects of a lab operator's reply: a test result, an answer, or a retraction."""
-    if reading.patches:
-        yield from _patch_effects(reading, context)
-        return
-    found_intents = intents_of(reading, improvement=context.improvement)
+    matches = intents_of(reading, improvement=context.improvement)
+    intents = {intent.intent for intent in matches}
     table = holds_table(reading.own_text)
-    intents = {intent.intent for intent in found_intents}
     if table or Intent.BOT_WILL_TEST in intents:
-        found_intents = tuple(intent for intent in found_intents if intent.rule not in UNMEASURED)
-    outcome = next(_rule_effects(found_intents), None)
+        matches = tuple(match for match in matches if match.intent is not Intent.BOT_CANNOT_TEST)
+    outcome = next(_rule_effects(matches), None)
     tested = next((trailer for trailer in reading.trailers if trailer.key == "Tested-by"), None)
     if Intent.BOT_WILL_TEST in intents and not table:
         tested = None  # the tag is offered for when the test has passed
@@ -472,7 +429,7 @@ def _operator_effects(reading: Reading, context: MailContext) -> Iterator[Effect
         outcome = Effect(EventKind.FIX_CONFIRMED, Mode.AUTO, "operator_tested_by", quote=f"Tested-by: {tested.value}")
     helped = None if context.improvement else candidate_helps(reading.own_text)
     if outcome and outcome.kind is not EventKind.ANSWERED:
-        yield _qualified(outcome, reading, found_intents)
+        yield _qualified(outcome, reading, matches)
     elif helped is not None:
         kind = EventKind.FIX_CONFIRMED if helped else EventKind.FIX_FAILED
         yield Effect(kind, Mode.SUGGEST, "operator_compares", quote=_evidence_text(reading))
@@ -481,7 +438,18 @@ def _operator_effects(reading: Reading, context: MailContext) -> Iterator[Effect
     elif table:
         yield Effect(EventKind.ANSWERED, Mode.AUTO, "operator_measured", quote=_evidence_text(reading))
     elif Intent.BOT_WILL_TEST not in intents:
-        yield from _answer_effects(reading, asks=Intent.BOT_ASKS in intents)
+        yield from _answer_effects(reading.sentences, asks=Intent.BOT_ASKS in intents)
+
+
+def _answer_effects(sentences: Sequence[Sentence], *, asks: bool) -> Iterator[Effect]:
+    """Yield the effect of an answer without a measurement; if the lab also asks something, it is only suggested."""
+    if answer := first_answer(sentences):
+        yield Effect(EventKind.ANSWERED, Mode.SUGGEST if asks else Mode.AUTO, "operator_answers", quote=answer.text)
+    elif not asks:
+        for sentence in sentences:
+            if not sentence.asks and len(sentence.text) > 30 and not is_polite(sentence):
+                yield Effect(EventKind.ANSWERED, Mode.AUTO, "operator_tells", quote=sentence.text)
+                break
 
 
 def _is_measured_so(effect: Effect, reading: Reading, context: MailContext) -> bool:
@@ -493,46 +461,23 @@ def _is_measured_so(effect: Effect, reading: Reading, context: MailContext) -> b
     return helped is outcomes[effect.kind]
 
 
-def _answer_effects(reading: Reading, *, asks: bool) -> Iterator[Effect]:
-    """Yield the effect of an answer without a measurement; if the lab also asks something, it is only suggested."""
-    if answer := first_answer(reading.sentences):
-        yield Effect(EventKind.ANSWERED, Mode.SUGGEST if asks else Mode.AUTO, "operator_answers", quote=answer.text)
-    elif not asks and (statement := first_statement(reading.sentences)):
-        yield Effect(EventKind.ANSWERED, Mode.AUTO, "operator_tells", quote=statement.text)
-
-
 def _qualified(outcome: Effect, reading: Reading, intents: Sequence[FoundIntent]) -> Effect:
     """Return the outcome of a test; as a suggestion if other sentences contradict it."""
-    confirmation = next((intent for intent in intents if intent.rule and intent.rule.name == "operator_confirms"), None)
-    if confirmation and outcome.rule == "operator_ineffective" and confirmation.evidence != outcome.quote:
-        return Effect(
-            EventKind.FIX_CONFIRMED, Mode.SUGGEST, "operator_confirms_with_caveat", quote=confirmation.evidence
-        )
-    return replace(outcome, mode=Mode.SUGGEST) if _is_followed_by_but(reading, outcome) else outcome
-
-
-def _is_followed_by_but(reading: Reading, outcome: Effect) -> bool:
-    """Whether the next sentence qualifies a confirmation."""
-    if outcome.kind is not EventKind.FIX_CONFIRMED:
-        return False
+    if outcome.rule == "operator_ineffective":
+        for intent in intents:
+            if intent.rule and intent.rule.name == "operator_confirms" and intent.evidence != outcome.quote:
+                rule = "operator_confirms_with_caveat"
+                return Effect(EventKind.FIX_CONFIRMED, Mode.SUGGEST, rule, quote=intent.evidence)
     texts = [sentence.text for sentence in reading.sentences]
-    after = texts[texts.index(outcome.quote) + 1 :][:1] if outcome.quote in texts else []
-    return any(_BUT.match(text) for text in after)
-
-
-def _is_measured(reading: Reading) -> bool:
-    """Whether the lab gives the result of a test, in a table or by a trailer."""
-    if reading.kind is not SenderKind.BOT_OPERATOR:
-        return False
-    return holds_table(reading.own_text) or any(trailer.key == "Tested-by" for trailer in reading.trailers)
+    following = texts[texts.index(outcome.quote) + 1 :][:1] if outcome.quote in texts else []
+    if outcome.kind is EventKind.FIX_CONFIRMED and any(_BUT.match(text) for text in following):
+        return replace(outcome, mode=Mode.SUGGEST)
+    return outcome
 
 
 def _has_substance(reading: Reading) -> bool:
     """Whether the mail says more than courtesy; a command alone is an answer, too."""
-    commanded_lines = {command.line for command in reading.commands.good}
-    if commanded_lines:
-        return True
-    return has_content(reading.own_text, _names_in(reading))
+    return bool(reading.commands.good) or has_content(reading.own_text, _names_in(reading))
 
 
 def _evidence_text(reading: Reading) -> str:
@@ -562,28 +507,24 @@ def events_of(
     pairs: list[tuple[Effect, EventData]] = []
     numbers: Counter[EventKind] = Counter()
     for effect in effects:
-        if effect.kind is not None:
-            pairs.append((effect, _event(effect, effect.kind, mail, role, at, numbers[effect.kind])))
-            numbers[effect.kind] += 1
+        if effect.kind is None:
+            continue
+        number = numbers[effect.kind]
+        numbers[effect.kind] += 1
+        event = EventData(
+            key=f"{effect.kind}:{mail.message_id}" + (f"#{number}" if number else ""),
+            kind=effect.kind,
+            occurred_at=at,
+            role=role or Role.AUTHOR,  # if the report's people are unknown, any reply counts
+            message_id=mail.message_id,
+            commit=effect.commit,
+            title=effect.title,
+            tree=effect.tree,
+            remark=effect.remark,
+            in_reply_to=mail.parent,
+        )
+        pairs.append((effect, event))
     return pairs
-
-
-def _event(
-    effect: Effect, kind: EventKind, mail: ParsedMail, role: Role | None, at: datetime, number: int
-) -> EventData:
-    suffix = f"#{number}" if number else ""
-    return EventData(
-        key=f"{kind}:{mail.message_id}{suffix}",
-        kind=kind,
-        occurred_at=at,
-        role=role or Role.AUTHOR,  # if the report's people are unknown, any reply counts
-        message_id=mail.message_id,
-        commit=effect.commit,
-        title=effect.title,
-        tree=effect.tree,
-        remark=effect.remark,
-        in_reply_to=mail.parent,
-    )
 
 
 def reported_event(mail: ParsedMail, at: datetime, tree: str = "") -> EventData:

@@ -43,7 +43,6 @@ REPORT_SUBJECT = r"\b([0-9a-f]{10,40})\s*:\s+(?:\S{1,200}\s+)?[-+]?\d+(?:\.\d+)?
 QUOTED_COMMIT = r"^[ \t]{0,8}>[> \t]{0,20}commit:?[ \t]+([0-9a-f]{12,40})\b"
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT, re.I | re.A)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT, re.M | re.I | re.A)
-_FIRST_LINES = 20_000  # characters
 
 
 def answered_culprit(mail: ParsedMail) -> str:
@@ -52,7 +51,7 @@ def answered_culprit(mail: ParsedMail) -> str:
         return ""
     match = _REPORT_SUBJECT.search(" ".join(mail.subject.split()))
     if not match and not mail.ancestors:
-        match = _QUOTED_COMMIT.search(mail.text[:_FIRST_LINES])
+        match = _QUOTED_COMMIT.search(mail.text[:20_000])
     return match[1].lower() if match else ""
 
 
@@ -79,12 +78,14 @@ class Notice:
 def find_notice(own_text: str) -> Notice | None:
     """Return the notice in a mail, or None. The caller checks that a robot sent it."""
     if match := _PATCHWORK.search(own_text):
+        tree, branch = match[1], match[2]
         commit = _COMMIT_LINK.search(own_text)
-        return Notice(match[1], match[2], commit[1] if commit else "", " ".join(match[0].split()))
-    if match := _TIP.search(own_text):
+    elif match := _TIP.search(own_text):
+        branch, tree = match[1], match[2]
         commit = _COMMIT_ID.search(own_text)
-        return Notice(match[2], match[1], commit[1] if commit else "", " ".join(match[0].split()))
-    return None
+    else:
+        return None
+    return Notice(tree, branch, commit[1] if commit else "", " ".join(match[0].split()))
 
 
 # --- Whom a sentence addresses ---
@@ -104,26 +105,18 @@ class Audience:
         """Whether the sentence addresses the reporter: by name, otherwise by the To: of the mail."""
         match = _CALLED.match(sentence.text)
         name = match[1].lower() if match else ""
-        if name in self.reporters:
-            return True
-        return self.to_reporter and name not in self.others
+        return name in self.reporters or (self.to_reporter and name not in self.others)
 
 
 def audience_of(mail: ParsedMail, settings: BotSettings) -> Audience:
     """Return whom the mail addresses."""
-    ours = {address for address in mail.recipients if settings.speaks_for_lab(address.email)}
-    return Audience(
-        to_reporter=any(address in ours for address in mail.to),
-        reporters=frozenset(_first_name(address.name) for address in ours) - {""},
-        others=frozenset(_first_name(address.name) for address in mail.recipients if address not in ours) - {""},
-    )
-
-
-def _first_name(name: str) -> str:
-    """Return the first name in lower case; in "Brook, Dana" it follows the comma."""
-    last, comma, first = name.partition(",")
-    names = (first if comma else last).split()
-    return names[0].lower() if names else ""
+    reporters, others = set[str](), set[str]()
+    for address in mail.recipients:
+        last, comma, first = address.name.partition(",")  # "Brook, Dana"
+        side = reporters if settings.speaks_for_lab(address.email) else others
+        side.update(name.lower() for name in (first if comma else last).split()[:1])
+    to_reporter = any(settings.speaks_for_lab(address.email) for address in mail.to)
+    return Audience(to_reporter, frozenset(reporters), frozenset(others))
 
 
 # --- The reading ---
@@ -158,13 +151,8 @@ class Reading:
     @property
     def closes(self) -> tuple[MailLink, ...]:
         """The links in its Closes: and Link: trailers."""
-        return tuple(
-            link
-            for trailer in self.trailers
-            if trailer.key in ("Closes", "Link")
-            for link in self.links
-            if link.url in trailer.value
-        )
+        values = [trailer.value for trailer in self.trailers if trailer.key in ("Closes", "Link")]
+        return tuple(link for value in values for link in self.links if link.url in value)
 
     @property
     def fixes(self) -> tuple[str, ...]:
@@ -206,10 +194,6 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
     commands = find_commands(without_foreign_lines(own), settings.prefix)
     if "html_only" in mail.problems:  # in HTML anything may look like a line of the writer
         commands = refused(commands, "commands are read from plain text only: send the mail as text/plain")
-    problems = list(mail.problems)
-    if commands.too_many:
-        problems.append("too_many_commands")
-    problems.extend(f"bad_command, line {bad.line}: {bad.why}" for bad in commands.bad)
     tags = (settings.tag_in(address.email) for address in (*mail.recipients, *mail.delivered_to))
     signed = (*(mail.to if trust.covers("to") else ()), *(mail.cc if trust.covers("cc") else ()))
     return Reading(
@@ -224,7 +208,11 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         links=find_links("\n".join(lines), settings.base_url),
         tags=tuple(dict.fromkeys(tag for tag in tags if tag)),
         notice=find_notice(own),
-        problems=tuple(problems),
+        problems=(
+            *mail.problems,
+            *(("too_many_commands",) if commands.too_many else ()),
+            *(f"bad_command, line {bad.line}: {bad.why}" for bad in commands.bad),
+        ),
         trust=trust,
         signed_tags=frozenset(settings.tag_in(address.email) for address in signed) - {""},
         rules_off=settings.rules_off,
@@ -248,7 +236,7 @@ _WISH = re.compile(r"(?:please )?(un-?)?subscribe(?: me)?(?: please)?[\s.!]*", r
 def wish_of(reading: Reading, settings: BotSettings) -> MailWish | None:
     """Return the request of a person who wrote to our address, or None; mail only to a list is about that list."""
     to_us = any(settings.is_own(address.email) for address in (*reading.mail.recipients, *reading.mail.delivered_to))
-    if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR) or not to_us or not reading.mail.author.email:
+    if not (to_us and reading.may_command):
         return None
     lines = [line.strip() for line in reading.own_text.splitlines() if line.strip()]
     commanded = [

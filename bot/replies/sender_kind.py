@@ -47,6 +47,7 @@ _UNDELIVERED = re.compile(
     r"|the original message was received at)",
     re.I,
 )
+_STATUS = frozenset({"message/delivery-status", "message/disposition-notification", "message/global-delivery-status"})
 
 
 def kind_of(mail: ParsedMail, settings: BotSettings) -> SenderKind:
@@ -55,52 +56,44 @@ def kind_of(mail: ParsedMail, settings: BotSettings) -> SenderKind:
     Operators often share the robot's address, and the display name tells them apart; or they answer under its name from
     an address of their own (seen in 2019-2020 reports).
     """
-    if not mail.author.email and not mail.message_id and not mail.text.strip():
+    author = mail.author
+    if not author.email and not mail.message_id and not mail.text.strip():
         return SenderKind.UNREADABLE
-    if settings.is_own(mail.author.email) or mail.mark("x-perfwork-report"):
+    if settings.is_own(author.email) or mail.mark("x-perfwork-report"):
         return SenderKind.SELF
     if _is_bounce(mail):
         return SenderKind.BOUNCE
-    if _is_auto_reply(mail):
+    # RFC 3834 section 5; whatever is not "no" was written by no person.
+    submitted = re.split(r"[;\s(]", mail.mark("auto-submitted").strip(), maxsplit=1)[0].lower()
+    by_machine = submitted not in ("", "no")
+    if (
+        submitted.startswith("auto-replied")
+        or "auto_reply" in (mail.mark("precedence").lower(), mail.mark("preference").lower())
+        or any(mail.mark(name) for name in AUTO_REPLY_MARKS)
+        or (submitted != "no" and _AWAY.match(mail.subject))
+    ):
         return SenderKind.AUTO_REPLY
     if mail.mark("return-path") == "<>":  # vacation replies have it too
         return SenderKind.BOUNCE
-    if mail.author.email in settings.operators and is_answer(mail.subject) and not _by_machine(mail):
+    if author.email in settings.operators and is_answer(mail.subject) and not by_machine:
         return SenderKind.BOT_OPERATOR
-    if _ROBOT_NAME.search(mail.author.name) or mail.mark("x-patchwork-bot") or _by_machine(mail):
+    if _ROBOT_NAME.search(author.name) or mail.mark("x-patchwork-bot") or by_machine:
         return SenderKind.ROBOT
-    shared = mail.author.email in settings.robots and mail.author.name.lower() in settings.operators
-    if mail.author.email in settings.operators or shared:
+    shared = author.email in settings.robots and author.name.lower() in settings.operators
+    if author.email in settings.operators or shared:
         return SenderKind.BOT_OPERATOR
-    if mail.author.email in settings.robots or _ROBOT_ADDRESS.match(mail.author.email):
+    if author.email in settings.robots or _ROBOT_ADDRESS.match(author.email):
         return SenderKind.ROBOT
     return SenderKind.PERSON
 
 
-_STATUS = frozenset({"message/delivery-status", "message/disposition-notification", "message/global-delivery-status"})
-
-
 def _is_bounce(mail: ParsedMail) -> bool:
     """Whether it is a multipart/report, a delivery status (RFC 3464), or a mail from the mail system itself."""
-    reports = mail.mark("content-type").lower().startswith("multipart/report")
-    status = any(part.content_type in _STATUS for part in mail.attachments)
-    sender = mail.author.email or mail.mark("from").strip("<> ")
-    daemon = _DAEMON.match(sender) or mail.mark("from").strip() == "<>"
-    return bool(reports or status or daemon or mail.mark("x-failed-recipients") or _UNDELIVERED.match(mail.text[:300]))
-
-
-def _is_auto_reply(mail: ParsedMail) -> bool:
-    if _submitted(mail).startswith("auto-replied") or mail.mark("precedence").lower() == "auto_reply":
-        return True
-    if any(mail.mark(name) for name in AUTO_REPLY_MARKS) or mail.mark("preference").lower() == "auto_reply":
-        return True
-    return bool(_AWAY.match(mail.subject)) and _submitted(mail) != "no"
-
-
-def _by_machine(mail: ParsedMail) -> bool:
-    """Whether Auto-Submitted is anything but "no", so that no person wrote it (RFC 3834 section 5)."""
-    return _submitted(mail) not in ("", "no")
-
-
-def _submitted(mail: ParsedMail) -> str:
-    return re.split(r"[;\s(]", mail.mark("auto-submitted").strip(), maxsplit=1)[0].lower()
+    return bool(
+        mail.mark("content-type").lower().startswith("multipart/report")
+        or any(part.content_type in _STATUS for part in mail.attachments)
+        or _DAEMON.match(mail.author.email or mail.mark("from").strip("<> "))
+        or mail.mark("from").strip() == "<>"
+        or mail.mark("x-failed-recipients")
+        or _UNDELIVERED.match(mail.text[:300])
+    )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from bot.mail.quoting import TextLine
 
@@ -57,7 +56,7 @@ class Sentence:
 def own_sentences(lines: Sequence[TextLine]) -> tuple[Sentence, ...]:
     """Return the sentences of unquoted lines in order, up to the signature; patches are left out."""
     sentences: list[Sentence] = []
-    for paragraph in _paragraphs(_prose(lines)):
+    for paragraph in _paragraphs(lines):
         below = next((line.below for line in paragraph if line.below), "")
         text = " ".join(" ".join(line.text for line in paragraph).translate(_QUOTES).split())
         sentences.extend(Sentence(sentence[:MAX_LENGTH], below) for sentence in _split(text))
@@ -66,45 +65,38 @@ def own_sentences(lines: Sequence[TextLine]) -> tuple[Sentence, ...]:
     return tuple(sentences[:MAX_SENTENCES])
 
 
-def _prose(lines: Sequence[TextLine]) -> Iterator[TextLine]:
-    """Yield the lines of prose; any other line becomes an empty one, which ends a paragraph."""
+def _paragraphs(lines: Sequence[TextLine]) -> Iterator[list[TextLine]]:
+    """Yield the paragraphs of prose. Any other line ends one, and so does a quote, even without an empty line."""
+    paragraph: list[TextLine] = []
+    quoted = ""  # the quoted line, if an empty line separates it from the answer
     in_message = in_diff = False
     for line in lines[:MAX_LINES]:
         if _SIGNATURE.match(line.text):
-            return
+            break
         in_message = (in_message or bool(_MESSAGE_BEGINS.match(line.text))) and not in_diff
         in_diff = bool(_DIFF_BEGINS.match(line.text)) or (in_diff and bool(_IN_DIFF.match(line.text)))
-        keep = not in_message and not in_diff and _is_prose(line.text[:1000])
-        yield line if keep else TextLine("", line.below)
-
-
-def _is_prose(text: str) -> bool:
-    if _NO_PROSE.match(text) and not _LISTED.match(text):
-        return False
-    return bool(_WORD.search(text)) and not _CODE_ENDS.search(text) and not _TRAILER.match(text)
-
-
-def _paragraphs(lines: Iterable[TextLine]) -> Iterator[list[TextLine]]:
-    quoted = ""  # the quoted line, if an empty line separates it from the answer
-    for is_text, group in groupby(lines, key=lambda line: bool(line.text.strip())):
-        paragraph = list(group)
-        if is_text:
-            if quoted and not paragraph[0].below:
-                paragraph[0] = TextLine(paragraph[0].text, quoted)
-            yield from _cut_below_quotes(paragraph)
-            quoted = ""
+        text = line.text[:1000]
+        if (
+            in_message
+            or in_diff
+            or (_NO_PROSE.match(text) and not _LISTED.match(text))
+            or not _WORD.search(text)
+            or _CODE_ENDS.search(text)
+            or _TRAILER.match(text)
+        ):
+            if paragraph:
+                yield paragraph
+            paragraph = []
+            quoted = line.below or quoted
+        elif paragraph and not line.below:
+            paragraph.append(line)
         else:
-            quoted = next((line.below for line in reversed(paragraph) if line.below), "")
-
-
-def _cut_below_quotes(lines: list[TextLine]) -> Iterator[list[TextLine]]:
-    """Split a paragraph where a quote stands between its lines, even without an empty line."""
-    start = 0
-    for number, line in enumerate(lines):
-        if number and line.below:
-            yield lines[start:number]
-            start = number
-    yield lines[start:]
+            if paragraph:
+                yield paragraph
+            paragraph = [TextLine(line.text, line.below or quoted)]
+            quoted = ""
+    if paragraph:
+        yield paragraph
 
 
 def _split(text: str) -> Iterator[str]:

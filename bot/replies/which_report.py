@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bot.mail.addresses import Address
@@ -54,18 +54,6 @@ class KnownReport:
     verdict: str = Verdict.REGRESSION
     verified: frozenset[str] | None = None  # those of them that nobody can have made up; None: all
     benchmark: str = ""
-
-    def context(self, reading: Reading, relation: Relation, settings: BotSettings) -> MailContext:
-        """Return how a mail relates to this report. A name proves nothing, since anyone can write under it."""
-        improvement = self.verdict == Verdict.IMPROVEMENT
-        author = reading.mail.author.email
-        people = (self.authors or frozenset()) | self.people if self.verified is None else self.verified
-        addresses = settings.aliases.of(author) & people
-        by_address = bool(addresses) or settings.speaks_for_lab(author)
-        role = self.role_of(reading, settings)
-        return MailContext(
-            relation, role, improvement, self.culprit, by_address, title=self.title, benchmark=self.benchmark
-        )
 
     def role_of(self, reading: Reading, settings: BotSettings) -> Role | None:
         """Return the writer's role in this report: author, maintainer (a recipient, or by git a signer or maintainer of
@@ -177,23 +165,38 @@ class KnownReports:
         for tag in reading.tags:
             if tag in self.reports:
                 by_report[tag] = Relation.TAG
-        for report in self._targets(reading.closes):
-            by_report.setdefault(report, Relation.CLOSES)
+        for report_id in self._targets(reading.closes):
+            by_report.setdefault(report_id, Relation.CLOSES)
         answered, thread = self._answered(reading)
         if thread is not Thread.NONE:
             by_report.setdefault(answered, _RELATIONS[thread])
-        for report in self._targets(reading.links):
-            by_report.setdefault(report, Relation.LINK)
-        if reading.kind is SenderKind.PERSON and reading.patches:
-            for report in self._culprits(reading):
-                if by_report.get(report, Relation.LINK) in _WEAKER:
-                    by_report[report] = Relation.CULPRIT
+        for report_id in self._targets(reading.links):
+            by_report.setdefault(report_id, Relation.LINK)
+        if reading.kind is SenderKind.PERSON and reading.patches and (reading.fixes or reading.reverts):
+            fixes, reverts = reading.fixes, reading.reverts
+            for report in self.reports.values():
+                sha = report.culprit
+                fixed = sha and any(sha.startswith(fix) or fix.startswith(sha) for fix in fixes)
+                reverted = reverts and report.title == reverts
+                if (fixed or reverted) and by_report.get(report.id, Relation.LINK) in _WEAKER:
+                    by_report[report.id] = Relation.CULPRIT
         return by_report
 
     def context(self, reading: Reading, report_id: str, relation: Relation, settings: BotSettings) -> MailContext:
         """Return how a mail relates to one of the reports that `relations` returned."""
-        context = self.reports[report_id].context(reading, relation, settings)
-        return replace(context, aimed=self._is_aimed(reading, report_id))
+        report, author = self.reports[report_id], reading.mail.author.email
+        # A name proves nothing, since anyone can write under it.
+        people = (report.authors or frozenset()) | report.people if report.verified is None else report.verified
+        return MailContext(
+            relation,
+            role=report.role_of(reading, settings),
+            improvement=report.verdict == Verdict.IMPROVEMENT,
+            culprit=report.culprit,
+            by_address=bool(settings.aliases.of(author) & people) or settings.speaks_for_lab(author),
+            aimed=self._is_aimed(reading, report_id),
+            title=report.title,
+            benchmark=report.benchmark,
+        )
 
     def _is_aimed(self, reading: Reading, report_id: str) -> bool:
         """Whether what is signed leads to a report: a tag in To or Cc, the thread, or a line of the body.
@@ -208,32 +211,24 @@ class KnownReports:
             report_id in self._targets(variant.closes) for variant in (reading, *reading.others)
         ):
             return True
-        answered = mail.in_reply_to if trust.covers("in-reply-to") else ()
-        answered += mail.references if trust.covers("references") else ()
+        answered = (
+            *(mail.in_reply_to if trust.covers("in-reply-to") else ()),
+            *(mail.references if trust.covers("references") else ()),
+        )
         report_ids = {self.by_message[message_id] for message_id in answered if message_id in self.by_message}
-        report_ids |= {
-            self.around[message_id][0] for message_id in answered if message_id in self.around
-        }  # a notice answers a fix
+        # A notice answers a fix.
+        report_ids |= {self.around[message_id][0] for message_id in answered if message_id in self.around}
         return report_ids == {report_id}
 
-    def _culprits(self, reading: Reading) -> Iterator[str]:
-        """Yield the reports whose culprit the patch says it fixes or reverts."""
-        fixes, title = reading.fixes, reading.reverts
-        for report in self.reports.values() if fixes or title else ():
-            named = any(report.culprit.startswith(sha) or sha.startswith(report.culprit) for sha in fixes)
-            if (report.culprit and named) or (title and report.title == title):
-                yield report.id
-
     def _targets(self, links: Iterable[MailLink]) -> Iterator[str]:
+        """Yield the reports that links lead to: to a mail of their threads, or to a page of ours."""
         for link in links:
-            report = self.by_message.get(link.message_id, "") or self._by_page(link.page)
-            if report:
-                yield report
-
-    def _by_page(self, page: str) -> str:
-        if not page or page in self.reports:
-            return page
-        return next((report.id for report in self.reports.values() if report.culprit.startswith(page)), "")
+            report_id, page = self.by_message.get(link.message_id, ""), link.page
+            if not report_id and page:
+                named = (report.id for report in self.reports.values() if report.culprit.startswith(page))
+                report_id = page if page in self.reports else next(named, "")
+            if report_id:
+                yield report_id
 
 
 # --- About the regression, or beside it? ---
@@ -260,10 +255,8 @@ _LONGEST = 50_000  # characters of a mail that are searched
 def concerns(reading: Reading, context: MailContext) -> bool:
     """Whether the writer's own words name the regression, who reported it, or what was measured."""
     text = reading.own_text[:_LONGEST]
-    if _SPEAKS.search(text):
-        return True
     name = context.benchmark
-    return len(name) > 2 and re.search(rf"\b{re.escape(name)}\b", text, re.I) is not None
+    return bool(_SPEAKS.search(text) or (len(name) > 2 and re.search(rf"\b{re.escape(name)}\b", text, re.I)))
 
 
 def cures(reading: Reading) -> bool:

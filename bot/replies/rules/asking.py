@@ -25,7 +25,7 @@ _MEANS = Unless(
 )
 _TAKEN_BACK = Unless("withdraws the request", words("no need", "never mind"))
 
-ASKS_RULES = (
+REQUESTS = (
     Rule(
         name="asks_rerun",
         intent=Intent.ASKS_TEST,
@@ -58,7 +58,7 @@ ASKS_RULES = (
 )
 
 # Tried after the dispute rules: a question in a mail that disputes the report is part of the dispute.
-ASKS_LATER = (
+QUESTIONS = (
     Rule(
         name="asks_info",
         intent=Intent.ASKS_INFO,
@@ -113,7 +113,7 @@ ASKS_LATER = (
 
 # --- Taking part ---
 
-RULES = (
+PROMISES = (
     Rule(
         name="will_look",
         intent=Intent.ACK_WILL_LOOK,
@@ -136,7 +136,7 @@ RULES = (
 )
 
 # Intents that are only shown.
-LATER = (
+SHOWN = (
     Rule(
         name="confirms_bug",
         intent=Intent.CONFIRMS_BUG,

@@ -14,7 +14,7 @@ from tracker.domain.events import EventKind
 
 _DENIED = Unless("denies the doubt", words("<not>|no … doubt|noise|noisy|false", "false sharing"))
 
-RULES = (
+DISPUTES = (
     Rule(
         name="disputes",
         intent=Intent.DISPUTES_VALIDITY,
@@ -89,7 +89,7 @@ RULES = (
 )
 
 # Tried after the promises to look: someone who will look has not decided yet.
-LATER = (
+DOUBTS = (
     Rule(
         name="wonders",
         intent=Intent.DISPUTES_VALIDITY,
@@ -116,7 +116,7 @@ LATER = (
 
 # --- Drops and reverts ---
 
-DROPS_RULES = (
+DROPS = (
     Rule(
         name="announces_drop",
         intent=Intent.ANNOUNCES_DROP,
@@ -193,7 +193,7 @@ _EXPECTED_DENIED = Unless(
     "negates it", words("<not> … expected|intended|intentional|acceptable|by_design|within|known")
 )
 
-EXPECTED_RULES = (
+EXPECTED = (
     Rule(
         name="expected",
         intent=Intent.EXPECTED_WONTFIX,

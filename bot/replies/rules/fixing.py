@@ -11,11 +11,12 @@ from __future__ import annotations
 from bot.replies.rules.notation import CONDITIONAL, NEGATED, REPORTED, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 
-# --- Fixes elsewhere ---
+# --- Fixes elsewhere, and work on one ---
 
 _NOT = Unless("has a negation", words("<not>"))
+_ELSE = Unless("leaves it to others", words("or_i will|can|could", "someone|somebody else"))
 
-RULES = (
+FIXES = (
     Rule(
         name="fix_queued",
         intent=Intent.FIX_ELSEWHERE,
@@ -115,14 +116,6 @@ RULES = (
         mode=Mode.SUGGEST,
         aside=True,
     ),
-)
-
-
-# --- Work on a fix ---
-
-_ELSE = Unless("leaves it to others", words("or_i will|can|could", "someone|somebody else"))
-
-WORKING_RULES: tuple[Rule, ...] = (
     Rule(
         name="working_on_fix",
         intent=Intent.WORKING_ON_FIX,
@@ -152,7 +145,7 @@ WORKING_RULES: tuple[Rule, ...] = (
 )
 
 # Tried after the requests and the disputes, which are clearer.
-LATER: tuple[Rule, ...] = (
+CONSIDERED = (
     Rule(
         name="may_work_on_fix",
         intent=Intent.WORKING_ON_FIX,
@@ -190,7 +183,7 @@ LATER: tuple[Rule, ...] = (
 
 # --- Improvements ---
 
-IMPROVEMENTS_RULES = (
+IMPROVEMENTS = (
     Rule(
         name="improvement_suspicious",
         intent=Intent.IMPROVEMENT_SUSPICIOUS,

@@ -16,198 +16,144 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cached_property
 
 from bot.replies.sentences import Sentence
 from tracker.domain.events import EventKind, Role
 
 # --- Word lists ---
 
-
-def _listed(text: str) -> tuple[str, ...]:
-    """Split at commas; a comma within an expression is not followed by a space."""
-    return tuple(" ".join(word.split()) for word in re.split(r",\s+", text.strip()))
-
-
-VOCABULARY: dict[str, tuple[str, ...]] = {
-    "i": _listed(r"i, we"),
-    "i have": _listed(r"i, we, i've, we've, i have, we have"),
-    "i am": _listed(r"i'm, i am, we're, we are"),
-    "i will": _listed(
-        r"""
+_LISTS = {
+    "i": r"i, we",
+    "i have": r"i, we, i've, we've, i have, we have",
+    "i am": r"i'm, i am, we're, we are",
+    "i will": r"""
         i'll, we'll, /(?:i|we) will(?! not)/, i'm going to, i am going to, we're going to, we are going to,
         i'm gonna
-        """
-    ),
-    "i want": _listed(
-        r"""
+    """,
+    "i want": r"""
         i plan to, we plan to, i want to, we want to, i need to, we need to, i have to, we have to,
         i'd like to, we'd like to, i try to, i'm trying to, we're trying to, i'm planning to,
         i am planning to, we're planning to, i hope to, i'll try to, i will try to, i'll need to,
         i will need to, i intend to
-        """
-    ),
-    "i cannot": _listed(
-        r"""
+    """,
+    "i cannot": r"""
         i can't, i cannot, i can not, i could not, i couldn't, i am unable to, i'm unable to,
         i was unable to, been unable to, i failed to, i'm not able to, i was not able to, i wasn't able to,
         i didn't, i did not, i don't, i do not, i haven't, i have not, i've not, we can't, we cannot,
         we could not, we couldn't, we didn't, we did not, we don't, we haven't, not able to,
         was not able to, have not been able to, haven't been able to
-        """
-    ),
-    "not": _listed(r"/\w+n't/, not, never, cannot, hardly, without, no longer"),
-    "is": _listed(
-        r"""
+    """,
+    "not": r"/\w+n't/, not, never, cannot, hardly, without, no longer",
+    "is": r"""
         is, are, was, were, 's, seems, seem, looks, look, sounds, would be, should be, must be, can be,
         appears to be
-        """
-    ),
-    "is now": _listed(
-        r"""
+    """,
+    "is now": r"""
         is, are, was, were, has been, have been, got, gets, seems, looks, has, have, is now, is also,
         is entirely, is completely, is fully
-        """
-    ),
+    """,
     # What may be dropped or reverted; not "that flag in the patch".
-    "culprit": _listed(
-        r"""
+    "culprit": r"""
         this one, that one, /(?:it|this|that)(?=[.,;:!?)'\"]|\Z| (?:for|from|until|when|again|now|and|or|if|in|on)\b)/,
         /(?:the|this|that|these|those|my|your|our|both|his|her)(?: (?!in|of|from|to|on|by|with)[\w.\/-]+){0,3}?
         (?:patch(?:es|set)?|commits?|series|changes?)/
-        """
-    ),
-    "patch": _listed(
-        r"""
+    """,
+    "patch": r"""
         patch, patches, patchset, fix, fixes, commit, commits, change, series, version, diff, debug, /v\d+/
-        """
-    ),
-    "new patch": _listed(
-        r"""
+    """,
+    "new patch": r"""
         patch, patches, fix, fixup, fixes, series, version, alternative, approach, solution, respin,
         re-spin, followup, follow-up, rework, update, improvement, something, /v\d+/
-        """
-    ),
-    "named": _listed(
-        r"""
+    """,
+    "named": r"""
         /[0-9a-f]{7,40}\b/, /"[^"]{8,200}"/, /https?:\S+/, /\[[^\]]{0,20}patch\b/, the commit, this commit,
         commit, the patch, this patch, that patch, the series, this series, that series,
         the following patch, the patches, these patches
-        """
-    ),
-    "tree": _listed(
-        r"""
+    """,
+    "tree": r"""
         /[\w\/.-]*(?:tree|branch|queue|next|mainline|upstream|tip|master|fixes|stable|linus)(?:'s)?/,
         /v?\d\.\d+(?:-rc\d+)?/
-        """
-    ),
-    "regression": _listed(
-        r"""
+    """,
+    "regression": r"""
         regression*, slowdown*, slow-down*, degradation*, drop, performance loss, performance hit,
         performance drop, performance impact, issue, problem
-        """
-    ),
-    "performance": _listed(
-        r"""
+    """,
+    "performance": r"""
         performance, throughput, score, numbers, number, result, results, it, latency, bandwidth
-        """
-    ),
-    "thing": _listed(
-        r"""
+    """,
+    "thing": r"""
         it, this, that, these, those, which, it's, that's,
         /(?:the|a|any|such|some|this|that)(?: \S+){0,4}? (?:regressions?|slow-?downs?|degradation|drops?|hit|cost)/,
         /(?:the|a|any|such|some|this|that)(?: \S+){0,4}? (?:changes?|results?|behaviou?r|numbers?|increase|decrease)/,
         /(?:the|a|any|such|some|this|that)(?: \S+){0,4}? (?:impact|overhead|difference|reports?)/
-        """
-    ),
-    "drop": _listed(r"drop, revert, remove, back out, yank, kick out, pull"),
-    "dropped": _listed(r"dropped, reverted, removed, backed out, yanked, kicked out, pulled"),
-    "no longer seen": _listed(
-        r"""
+    """,
+    "drop": r"drop, revert, remove, back out, yank, kick out, pull",
+    "dropped": r"dropped, reverted, removed, backed out, yanked, kicked out, pulled",
+    "no longer seen": r"""
         can't, cannot, can not, could not, couldn't, don't, do not, didn't, did not, can be no longer, no longer,
         isn't, is not, not
-        """
-    ),
-    "anymore": _listed(r"anymore, any more, any longer, now, again"),
-    "gone": _listed(
-        r"""
+    """,
+    "anymore": r"anymore, any more, any longer, now, again",
+    "gone": r"""
         gone, fixed, /resol\w{1,5}ed/, solved, disappear, disappears, disappeared, restored, recovered,
         eliminated, vanished, went away, goes away, back to normal, not there anymore, no longer there,
         no longer reproducible, no longer exists, back to the same level,
         at the same level, the same level, same as parent, same as the parent, back to parent, back to the parent
-        """
-    ),
-    "fixes": _listed(
-        r"""
+    """,
+    "fixes": r"""
         fix, fixes, fixed, /resol\w{1,5}(?:es|ed|e)/, solve, solves, solved, recover, recovers, recovered,
         restore, restores, restored, eliminate, eliminates, eliminated, cure, cures, cured, address,
         addresses, addressed
-        """
-    ),
-    "help": _listed(
-        r"""
+    """,
+    "help": r"""
         help, helps, helped, fix, fixes, fixed, resolve, resolves, solve, solves, recover, restore,
         improve, work, mitigate
-        """
-    ),
-    "landed": _listed(
-        r"""
+    """,
+    "landed": r"""
         landed, applied, merged, queued, queued up, picked up, pushed, included, went, sitting, taken
-        """
-    ),
-    "make": _listed(
-        r"""
+    """,
+    "make": r"""
         send, post, submit, prepare, write, cook up, make, create, come up with, formalize, formalise,
         spin, work on, put together, have, do, get, push, produce, provide, send out, cook
-        """
-    ),
-    "mend": _listed(
-        r"""
+    """,
+    "mend": r"""
         fix, respin, resend, rework, formalize, formalise, address, repair, resolve, optimize, improve
-        """
-    ),
-    "look": _listed(
-        r"""
+    """,
+    "look": r"""
         look, check, investigate, dig, try, test, run, reproduce, repro, get back, report back, analyze,
         analyse, study, profile, debug, see, examine, have a look, take a look, go take, go look, go check,
         go and look, give it, look into
-        """
-    ),
-    "looking": _listed(
-        r"""
+    """,
+    "looking": r"""
         looking, checking, investigating, digging, trying, testing, debugging, running, analyzing, analysing
-        """
-    ),
-    "can you": _listed(
-        r"""
+    """,
+    "can you": r"""
         can you, could you, would you, will you, may you, might you, can lkp, could lkp, can the bot,
         could the bot, is it possible, is it possible for you, any chance, any chance you,
         would it be possible, do you mind, would you mind, are you able, i'd appreciate if you,
         would be great if you, would be nice if you, would be good if you, would be helpful if you,
         may i ask you, can i ask you
-        """
-    ),
-    "run": _listed(
-        r"""
+    """,
+    "run": r"""
         test, testing, try, trying, run, running, rerun, re-run, rerunning, re-running, retest, re-test,
         retesting, check, checking, verify, verifying, bisect, repeat, apply, measure, compare, rebuild, throw
-        """
-    ),
-    "give": _listed(
-        r"""
+    """,
+    "give": r"""
         share, send, provide, post, attach, upload, paste, give, tell, explain, describe, elaborate, show,
         point, clarify, get, collect, capture
-        """
-    ),
-    "topic": _listed(
-        r"""
+    """,
+    "topic": r"""
         test*, bench*, metric*, measur*, number*, result*, config*, kconfig, machine*, box, cpu*, hardware,
         hw, setup, system*, kernel*, profil*, perf, data, log*, dmesg, reproduc*, repro, job*, parameter*,
         option*, workload*, filesystem*, file system*, disk*, device*, storage, memory, numa, node*,
         thread*, bisect*, stddev, noise, variance, variation, run, runs, iteration*, script, baseline,
         governor, mitigation*, latency, throughput, regression, /\w+\.\w+_\w+/
-        """
-    ),
+    """,
+}
+# Split at commas; a comma within an expression is not followed by a space.
+VOCABULARY: dict[str, tuple[str, ...]] = {
+    name: tuple(" ".join(word.split()) for word in re.split(r",\s+", text.strip())) for name, text in _LISTS.items()
 }
 
 
@@ -250,14 +196,9 @@ def _pattern(phrase: str) -> str:
 
 
 def _word(token: str) -> str:
-    alternatives = [alternative for unit in re.findall(_UNIT, token) for alternative in _unit(unit)]
-    return f"(?:{'|'.join(alternatives)})"
-
-
-def _unit(unit: str) -> list[str]:
-    if unit[0] == "<":
-        return [_alternative(word) for word in VOCABULARY[unit[1:-1]]]
-    return [_alternative(unit)]
+    units = re.findall(_UNIT, token)
+    words = (word for unit in units for word in (VOCABULARY[unit[1:-1]] if unit[0] == "<" else (unit,)))
+    return f"(?:{'|'.join(map(_alternative, words))})"
 
 
 def _alternative(text: str) -> str:
@@ -338,30 +279,22 @@ class Mode(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Words:
-    """Phrases in the notation of phrases.py, and the regular expression that they mean."""
+    """Phrases in the notation above, and the regular expression that they mean."""
 
     phrases: tuple[str, ...]
     expression: str = field(compare=False, repr=False)
 
-    @property
+    @cached_property
     def pattern(self) -> re.Pattern[str]:
         """The expression, compiled when it is used first: compiling all rules takes longer than most commands."""
-        return _compiled(self.expression)
-
-    def occur_in(self, text: str) -> bool:
-        return self.pattern.search(text) is not None
+        return re.compile(self.expression, re.I)
 
 
 def words(*phrases: str) -> Words:
     """Return phrases to look for; raises ValueError for one that is not in the notation."""
     return Words(phrases, expression(phrases))
-
-
-@cache
-def _compiled(expression: str) -> re.Pattern[str]:
-    return re.compile(expression, re.I)
 
 
 _EDGE = re.compile(r"[,;:()] | (?:but|and|so|because|since|although|though|while|which) |\Z")
@@ -381,9 +314,6 @@ class Unless:
     says: str
     words: Words
     near: bool = False
-
-    def rules_out(self, text: str, cue: re.Match[str]) -> bool:
-        return self.words.occur_in(_clause(text, cue) if self.near else text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,8 +342,11 @@ class Rule:
         """Whether the rule matches the sentence."""
         if self.question is not None and self.question is not sentence.asks:
             return False
-        cues = self.cue.pattern.finditer(sentence.text)
-        return any(not any(trap.rules_out(sentence.text, cue) for trap in self.unless) for cue in cues)
+        for cue in self.cue.pattern.finditer(sentence.text):
+            texts = ((unless, _clause(sentence.text, cue) if unless.near else sentence.text) for unless in self.unless)
+            if not any(unless.words.pattern.search(text) for unless, text in texts):
+                return True
+        return False
 
 
 # --- What rules out a cue ---

@@ -1,8 +1,8 @@
 """Rules for replies by the lab's own people: what they measured, could not test, or retract.
 
 A measured outcome is about the latest candidate; what they say of mainline or another machine says nothing about it.
-A confirmation with a caveat in its sentence is only a suggestion. UNMEASURED is tried only if the mail shows no
-measurement and promises none; the rules in LATER have no effect of their own.
+A confirmation with a caveat in its sentence is only a suggestion. That it could not be tested counts only if the mail
+shows no measurement and promises none. The last rules have no effect of their own.
 """
 
 from __future__ import annotations
@@ -196,10 +196,6 @@ RULES = (
         does=EventKind.ANSWERED,
         mode=Mode.AUTO,
     ),
-)
-
-# Tried only if the mail shows no measurement, and promises none.
-UNMEASURED = (
     Rule(
         name="operator_cannot_test",
         intent=Intent.BOT_CANNOT_TEST,
@@ -218,9 +214,6 @@ UNMEASURED = (
         does=EventKind.FIX_FAILED,
         mode=Mode.SUGGEST,
     ),
-)
-
-LATER = (
     Rule(
         name="operator_will_test",
         intent=Intent.BOT_WILL_TEST,

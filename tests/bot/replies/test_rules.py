@@ -18,8 +18,8 @@ from bot.mail.settings import BotSettings
 from bot.replies.classifier import Model, Opinion
 from bot.replies.effects import candidate_helps, content_effects, effects_by_rules, effects_of, holds_table, intents_of
 from bot.replies.reading import Reading, read
-from bot.replies.rules import OPERATORS, RULES, Rule
-from bot.replies.rules.notation import NOTHING, Effect, MailContext, Mode, Relation, expression, name_of
+from bot.replies.rules import OPERATORS, RULES
+from bot.replies.rules.notation import NOTHING, Effect, MailContext, Mode, Relation, Rule, expression, name_of
 from bot.replies.sentences import has_content, own_sentences
 from tracker.domain.events import Role
 
