@@ -1,4 +1,4 @@
-"""All budgets in one table: `table.py [SCRIPT ...]` runs the benchmarks one by one, and writes its part of docs/measured.md.
+"""All budgets in one table: `table.py [SCRIPT ...]` runs the benchmarks one by one, and writes docs/measured.md.
 
 Each figure stands beside its budget and, as a ratio, beside the yardstick that ran next to it. What is over budget is
 marked, and the command ends with 1. What was not measured, and why, is written too.

@@ -1,4 +1,4 @@
-"""The invented threads of fixtures/replies/threads.jsonl as mails, read as the tracker would read them.
+"""The invented threads of fixtures/replies/threads/ as mails, read as the tracker would read them.
 
 They are here for everybody, so `make reading` needs nothing beside the checkout. No rule and no model was made with
 them in view: what they say of a rule is what an unknown thread would say, as far as invented mail can.
@@ -18,8 +18,9 @@ from benchmarks.accuracy.replies import LKP, Reply, Thread, state_name
 from bot.explain import explain
 from tests.conftest import NOW, ROOT
 
-FILE = ROOT / "fixtures" / "replies" / "threads.jsonl"
-LAB = "oliver.sang@intel.com"
+FILE = ROOT / "fixtures" / "replies" / "threads" / "threads.jsonl"
+ROBOT = "robot@lab7.example"
+LAB = frozenset({ROBOT, "lena@lab7.example", "ravi@lab7.example"})
 _POLICY = SMTP.clone(linesep="\n", max_line_length=998)
 _REPORT = """\
 Hello,
@@ -63,7 +64,7 @@ def load() -> list[dict[str, Any]]:
 
 def threads(off: Collection[str] = ()) -> list[Thread]:
     """Return the invented threads as read without the rules in `off`."""
-    settings = replace(LKP, rules_off=frozenset(off))
+    settings = replace(LKP, robots=frozenset({ROBOT}), operators=LAB, rules_off=frozenset(off))
     return [_read(thread, settings) for thread in load()]
 
 
@@ -85,9 +86,9 @@ def mails_of(thread: Mapping[str, Any]) -> Iterator[bytes]:
         new=round(100_000 * (1 + change / 100)),
     )
     subject = f"[linus:master] [{thread['subsystem']}]  {sha[:10]}: {metric} {change:.1f}% {better}"
-    yield _mail(thread, 0, f"kernel test robot <{LAB}>", thread["author"], subject, text)
+    yield _mail(thread, 0, f"kernel test robot <{ROBOT}>", thread["author"], subject, text)
     for number, reply in enumerate(thread["replies"], 1):
-        yield _mail(thread, number, reply["from"], f"<{LAB}>", f"Re: {subject}", reply["text"], reply.get("to", 0))
+        yield _mail(thread, number, reply["from"], f"<{ROBOT}>", f"Re: {subject}", reply["text"], reply.get("to", 0))
 
 
 def _mail(

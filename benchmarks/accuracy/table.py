@@ -1,4 +1,4 @@
-"""How much is read right, in one table: `table.py` runs all of benchmarks/accuracy, and writes its part of docs/measured.md."""
+"""How much is read right, in one table: `table.py` runs all of benchmarks/accuracy, and writes docs/measured.md."""
 
 from __future__ import annotations
 

@@ -112,6 +112,13 @@ def test_where_it_was_not_built_the_page_says_how(
     assert client.get("/help/answering/").status_code == 200, "without another start"
 
 
+def test_a_page_that_became_part_of_another_is_still_found(client: Client) -> None:
+    for name, page in (("keys", "reference"), ("lab", "results"), ("reliability", "measured")):
+        moved = client.get(f"/help/{name}/")
+        assert (moved.status_code, moved["Location"]) == (301, f"/help/{page}/#{name}")
+        assert f'id="{name}"' in client.get(f"/help/{page}/").content.decode()
+
+
 def test_an_address_without_its_slash_leads_to_the_page(client: Client) -> None:
     assert client.get("/help/answering")["Location"] == "/help/answering/"
 

@@ -10,8 +10,18 @@ from pathlib import Path
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import last_modified
 
+# Pages of before 2.0 are parts of others now, under their old names.
+_MOVED = {
+    **dict.fromkeys(("settings/", "commands/", "keys/", "states/"), "reference"),
+    **dict.fromkeys(("accuracy/", "benchmarks/", "reliability/"), "measured"),
+    "lab/": "results",
+    "outbox/": "mail",
+    "comparisons/": "measurements",
+    "scale/": "operating",
+}
 _TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".svg": "image/svg+xml", ".png": "image/png"}
 
 
@@ -44,6 +54,8 @@ def page(request: HttpRequest, name: str = "") -> HttpResponse:
     if not files:
         text = "The documentation has not been built on this machine: run ./manage.py documentation\n"
         return HttpResponse(text, status=503, content_type="text/plain")
+    if moved := _MOVED.get(name):
+        return redirect(f"{reverse('help', args=[moved])}#{name.rstrip('/')}", permanent=True)
     if f"{name}/" in files:
         return redirect("help", name)
     try:
