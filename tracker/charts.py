@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, pstdev
 from typing import Any
@@ -61,13 +61,13 @@ class Bars:
     """The whole chart; `description`: for screen readers, `hundred`: where 100 is."""
 
     bars: Sequence[Bar]
-    width: int
     height: int
-    left: int
-    thick: int
     hundred: int
     description: str
     note: str = ""
+    width: int = _BARS_WIDTH
+    left: int = _BARS_LEFT
+    thick: int = _THICK
 
 
 def bars(line: ComparisonLine, labels: Sequence[str]) -> Bars | None:
@@ -76,7 +76,11 @@ def bars(line: ComparisonLine, labels: Sequence[str]) -> Bars | None:
     measured = [relative for relative in values if relative is not None and relative >= 0]
     if len(measured) < 2:
         return None
-    ends = [_interval(line, index) for index in range(len(values))]
+    # The intervals, too, with the first kernel as 100
+    ends = [
+        (100 + change.low, 100 + change.high) if change and change.low is not None and change.high is not None else None
+        for change in line.changes
+    ]
     top = max(100.0, *measured, *(high for pair in ends if pair for high in pair))
     x = Scale(0, top, _BARS_LEFT, _BARS_WIDTH - _VALUE)
     drawn = []
@@ -86,20 +90,10 @@ def bars(line: ComparisonLine, labels: Sequence[str]) -> Bars | None:
         else:
             low, high = (x(max(0.0, pair[0])), x(max(0.0, pair[1]))) if pair else (None, None)
             drawn.append(Bar(label, f"{value:.1f}", 4 + index * _STEP, x(value), low, high))
-    described = ", ".join(f"{bar.label} {bar.value}" for bar in drawn)
     note = _LESS if line.test.direction == "lower" else ""
-    description = " ".join(filter(None, (f"{line.test.metric}, {labels[0]} as 100: {described}", note)))
-    return Bars(
-        drawn, _BARS_WIDTH, 8 + _STEP * (len(values) + bool(note)), _BARS_LEFT, _THICK, x(100), description, note
-    )
-
-
-def _interval(line: ComparisonLine, index: int) -> tuple[float, float] | None:
-    """Return the interval of a kernel's value, with the first kernel as 100."""
-    change = line.changes[index]
-    if change is None or change.low is None or change.high is None:
-        return None
-    return 100 + change.low, 100 + change.high
+    described = ", ".join(f"{bar.label} {bar.value}" for bar in drawn)
+    description = f"{line.test.metric}, {labels[0]} as 100: {described}{note and f' {note}'}"
+    return Bars(drawn, 8 + _STEP * (len(values) + bool(note)), x(100), description, note)
 
 
 def letters(line: ComparisonLine, labels: Sequence[str]) -> list[str]:
@@ -171,7 +165,15 @@ def groups_of(
     without samples are left out.
     """
     bisect = payload.get("bisect")
-    steps = [step for sha, step in _steps(bisect if isinstance(bisect, Mapping) else {}) if not _is_one_of(sha, shas)]
+    tested = bisect.get("steps") if isinstance(bisect, Mapping) else None
+    steps: list[Group] = []
+    for step in (tested if isinstance(tested, list) else [])[:MOST_GROUPS]:
+        if not isinstance(step, Mapping):
+            continue
+        sha, samples = str(step.get("sha", "")), step.get("samples")
+        if not any(sha and other and (sha.startswith(other) or other.startswith(sha)) for other in shas):
+            verdict = str(step.get("verdict")) if step.get("verdict") in ("good", "bad") else "skip"
+            steps.append(side(sha[:10], verdict, samples if isinstance(samples, list) else []))
     before = [step for step in steps if step.verdict == "good"]
     skipped = [step for step in steps if step.verdict == "skip"]
     after = [step for step in reversed(steps) if step.verdict == "bad"]
@@ -179,41 +181,22 @@ def groups_of(
     return [group for group in groups if group.samples]
 
 
-def _is_one_of(sha: str, shas: tuple[str, str]) -> bool:
-    return any(sha and other and (sha.startswith(other) or other.startswith(sha)) for other in shas)
-
-
 def measured_later(name: str, metric: str, measured: Sequence[Any]) -> list[Group]:
     """Return the same metric's mean from a later result that became no finding; only its mean is stored."""
     return [
-        Group(name, "bad" if measurement.get("verdict") == "regression" else "good", _finite([measurement.get("new")]))
+        side(name, "bad" if measurement.get("verdict") == "regression" else "good", [measurement.get("new")])
         for measurement in measured
         if isinstance(measurement, Mapping) and measurement.get("metric") == metric
     ][:1]
 
 
-def _steps(bisect: Mapping[str, Any]) -> Iterator[tuple[str, Group]]:
-    """Yield sha and samples of the steps, in the order in which they were tested."""
-    steps = bisect.get("steps")
-    for step in (steps if isinstance(steps, list) else [])[:MOST_GROUPS]:
-        if isinstance(step, Mapping):
-            sha, samples = str(step.get("sha", "")), step.get("samples")
-            verdict = step.get("verdict") if step.get("verdict") in ("good", "bad") else "skip"
-            yield sha, Group(sha[:10], str(verdict), _finite(samples if isinstance(samples, list) else []))
-
-
 def side(name: str, verdict: str, samples: Sequence[Any]) -> Group:
-    """Return the parent or the culprit as a group."""
-    return Group(name, verdict, _finite(samples))
-
-
-def _finite(samples: Sequence[Any]) -> tuple[float, ...]:
-    """Return the drawable samples; if there are too many, an evenly spaced subset."""
+    """Return the group of one commit, with its drawable samples; if there are too many, an evenly spaced subset."""
     numbers = [sample for sample in samples if isinstance(sample, (int, float)) and not isinstance(sample, bool)]
     kept = [float(sample) for sample in numbers if -1e300 < sample < 1e300]
     if len(kept) > MOST_DOTS:
         kept = [kept[number * len(kept) // MOST_DOTS] for number in range(MOST_DOTS)]
-    return tuple(kept)
+    return Group(name, verdict, tuple(kept))
 
 
 def read_payload(text: str) -> Mapping[str, Any]:
@@ -227,33 +210,23 @@ def read_payload(text: str) -> Mapping[str, Any]:
 
 def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
     """Return the chart; None if there is nothing to compare."""
-    every = [sample for group in groups for sample in group.samples]
-    if len(groups) < 2:
-        return None
-    y = scale(every, _TOP + _HEIGHT, _TOP)
-    if y is None:
+    y = scale([sample for group in groups for sample in group.samples], _TOP + _HEIGHT, _TOP)
+    if len(groups) < 2 or y is None:
         return None
     step = max(_NARROWEST, min(_WIDEST, (_WIDTH - _LEFT) // len(groups)))
-    columns = [_column(group, _LEFT + step * index + step // 2, y, unit) for index, group in enumerate(groups)]
-    return BisectionChart(
-        _LEFT + step * len(groups),
-        _TOP + _HEIGHT + 36,
-        columns,
-        y.grid(number),
-        "; ".join(column.description for column in columns),
-    )
-
-
-def _column(group: Group, x: int, y: Scale, unit: str) -> Column:
-    """Place the dots side by side, so that equal ones are visible."""
-    many, mean = len(group.samples), fmean(group.samples)
-    dots = [
-        (x + round((index - (many - 1) / 2) * min(3.0, 34 / many)), y(value))
-        for index, value in enumerate(group.samples)
-    ]
-    spread = f" ± {number(pstdev(group.samples))}" if many > 1 else ""
-    description = f"{group.name} ({group.verdict}): {number(mean)}{spread}{f' {unit}' if unit else ''}, n = {many}"
-    return Column(group, x, dots, y(mean), x - 18, x + 18, description)
+    columns = []
+    for index, group in enumerate(groups):
+        x, many, mean = _LEFT + step * index + step // 2, len(group.samples), fmean(group.samples)
+        dots = [  # side by side, so that equal ones are visible
+            (x + round((place - (many - 1) / 2) * min(3.0, 34 / many)), y(value))
+            for place, value in enumerate(group.samples)
+        ]
+        spread = f" ± {number(pstdev(group.samples))}" if many > 1 else ""
+        numbers = f"{number(mean)}{spread}{f' {unit}' if unit else ''}, n = {many}"
+        description = f"{group.name} ({group.verdict}): {numbers}"
+        columns.append(Column(group, x, dots, y(mean), x - 18, x + 18, description))
+    description = "; ".join(column.description for column in columns)
+    return BisectionChart(_LEFT + step * len(groups), _TOP + _HEIGHT + 36, columns, y.grid(number), description)
 
 
 # --- Curve ---
@@ -304,48 +277,34 @@ def curve_chart(builds: Sequence[Build], marks: Sequence[CurveMark] = ()) -> Cur
     """Return the chart; None for fewer than two builds. Builds stand at equal distances, in their order."""
     if len(builds) < 2:
         return None
-    shows_samples = sum(len(build.samples) for build in builds) <= CURVE_MOST_DOTS
-    values = [value for build in builds for value in (build.samples if shows_samples else (build.low, build.high))]
-    values += [bound for build in builds for bound in (build.low, build.high)]
+    places = {build.name: place for place, build in enumerate(builds)}
+    values = [bound for build in builds for bound in (build.low, build.high)]
+    dotted = builds if sum(len(build.samples) for build in builds) <= CURVE_MOST_DOTS else ()
+    values += [sample for build in dotted for sample in build.samples]
     across, step = Scale(0, len(builds) - 1, _CURVE_LEFT, _CURVE_WIDTH - _RIGHT), math.ceil(len(builds) / MOST_COLUMNS)
     up = Scale(min(values), max(values), _CURVE_TOP + _CURVE_HEIGHT, _CURVE_TOP)
     columns = [(across(start), builds[start : start + step]) for start in range(0, len(builds), step)]
     upper = [f"{x} {up(max([build.high for build in part]))}" for x, part in columns]
     lower = [f"{x} {up(min([build.low for build in part]))}" for x, part in reversed(columns)]
     means = [f"{x} {up(sum([build.mean for build in part]) / len(part))}" for x, part in columns]
-    dots = ""
-    if shows_samples:
-        dots = "".join(
-            f"M{across(place)} {up(value)}h0" for place, build in enumerate(builds) for value in build.samples
-        )
+    lines: list[MarkLine] = []
+    for mark in sorted((mark for mark in marks if mark.build in places), key=lambda mark: places[mark.build]):
+        x = across(places[mark.build])
+        lines.append(MarkLine(mark, x, 21 if any(line.y == 10 and x - line.x < _LABEL for line in lines) else 10))
+    # Some builds with their dates, from the first to the last
+    every, last = max(1, len(builds) // 8), len(builds) - 1
+    dated = [*range(0, last - every // 2, every), last]
+    dots = [f"M{across(place)} {up(value)}h0" for place, build in enumerate(dotted) for value in build.samples]
     return CurveChart(
         width=_CURVE_WIDTH,
         height=_CURVE_TOP + _CURVE_HEIGHT + 24,
-        dots=dots,
+        dots="".join(dots),
         line="M" + "L".join(means),
         band="M" + "L".join(upper + lower) + "z",
-        marks=_lines({build.name: place for place, build in enumerate(builds)}, across, marks),
+        marks=lines,
         grid=up.grid(number),
-        ticks=_ticks(builds, across),
+        ticks=[(across(place), f"{builds[place].at:%Y-%m-%d}") for place in dated],
     )
-
-
-def _lines(places: Mapping[str, int], across: Scale, marks: Sequence[CurveMark]) -> list[MarkLine]:
-    lines: list[MarkLine] = []
-    for mark in sorted(
-        (candidate for candidate in marks if candidate.build in places), key=lambda candidate: places[candidate.build]
-    ):
-        x = across(places[mark.build])
-        taken = {line.y for line in lines if x - line.x < _LABEL}
-        lines.append(MarkLine(mark, x, 10 if 10 not in taken else 21))
-    return lines
-
-
-def _ticks(builds: Sequence[Build], across: Scale) -> list[tuple[int, str]]:
-    """Return some builds with their dates, from the first to the last."""
-    every = max(1, len(builds) // 8)
-    last = len(builds) - 1
-    return [(across(place), f"{builds[place].at:%Y-%m-%d}") for place in [*range(0, last - every // 2, every), last]]
 
 
 def outline(heights: str, width: int = 220, height: int = 36) -> str:
@@ -379,10 +338,8 @@ def cycle_chart(burn_down: Sequence[CycleStep]) -> CycleChart | None:
         return None
     x = Scale(0, len(burn_down) - 1, _SIDE, _CYCLE_WIDTH - _SIDE)
     y = Scale(0, max(step.open for step in burn_down) or 1, _CYCLE_HEIGHT - _BOTTOM, _CYCLE_TOP)
-    dots = [
-        (x(index), y(step.open), step.point.version.rpartition("-")[2], step.open)
-        for index, step in enumerate(burn_down)
-    ]
+    named = [(step.point.version.rpartition("-")[2], step.open) for step in burn_down]
+    dots = [(x(index), y(count), name, count) for index, (name, count) in enumerate(named)]
     summary = ", ".join(f"{step.open} at {step.point.version}" for step in burn_down)
     line = " ".join(f"{left},{top}" for left, top, _, _ in dots)
     return CycleChart(_CYCLE_WIDTH, _CYCLE_HEIGHT, line, dots, f"Open regressions: {summary}")
@@ -428,20 +385,17 @@ def index_chart(points: Sequence[IndexPoint]) -> IndexChart | None:
     high = max(point.high for point in measured if point.high is not None)
     width = max(_LEAST, _INDEX_LEFT + _INDEX_RIGHT + _INDEX_STEP * (len(points) - 1))
     across = Scale(0, len(points) - 1, _INDEX_LEFT, width - _INDEX_RIGHT)
-    y = Scale(
-        min(low, high - 1), high, _INDEX_TOP + _INDEX_HEIGHT, _INDEX_TOP
-    )  # no difference of a point fills less than the height
+    # No difference of less than a point fills the height
+    y = Scale(min(low, high - 1), high, _INDEX_TOP + _INDEX_HEIGHT, _INDEX_TOP)
     dots: list[Dot] = []
     lines: list[list[str]] = [[]]
     for index, point in enumerate(points):
         if point.value is None or point.low is None or point.high is None:
             lines.append([])
             continue
-        x = across(index)
-        dots.append(
-            Dot(point.name, x, y(point.value), y(point.low), y(point.high), f"{point.value:.1f}", describe(point))
-        )
-        lines[-1].append(f"{x},{y(point.value)}")
+        x, height, value = across(index), y(point.value), f"{point.value:.1f}"
+        dots.append(Dot(point.name, x, height, y(point.low), y(point.high), value, describe(point)))
+        lines[-1].append(f"{x},{height}")
     grid = y.grid(lambda value: f"{value:.0f}" if high - low > 4 else f"{value:.1f}")
     described = ", ".join(f"{point.name} {point.value:.1f}" for point in measured)
     stretches = [" ".join(line) for line in lines if len(line) > 1]
@@ -460,7 +414,7 @@ def describe(point: IndexPoint) -> str:
 
 # --- Overlay ---
 
-_OVERLAY_LEFT, _OVERLAY_RIGHT, _OVERLAY_TOP, _OVERLAY_HEIGHT, _OVERLAY_WIDTH = 64, 12, 12, 260, 1120
+_OVERLAY_TOP = 12
 _FIRST = 5  # builds whose median is 100
 MOST = 500  # points of a line
 
@@ -474,22 +428,22 @@ class CurveOverlay:
     lines: Sequence[str]
     grid: Sequence[tuple[int, str]]
     ticks: Sequence[tuple[int, str]]
-    left: int = _OVERLAY_LEFT
+    left: int = _CURVE_LEFT
 
 
 def overlay(curves: Sequence[Sequence[Build]]) -> CurveOverlay | None:
     """Return the chart; None if no curve has two builds. A curve that begins at zero has no line."""
     relative = [_relative(builds) for builds in curves]
     times = [moment for points in relative for moment, _ in points]
-    up = scale([value for points in relative for _, value in points], _OVERLAY_TOP + _OVERLAY_HEIGHT, _OVERLAY_TOP)
+    up = scale([value for points in relative for _, value in points], _OVERLAY_TOP + _CURVE_HEIGHT, _OVERLAY_TOP)
     if up is None or min(times) == max(times):
         return None
-    across = Scale(min(times), max(times), _OVERLAY_LEFT, _OVERLAY_WIDTH - _OVERLAY_RIGHT)
+    across = Scale(min(times), max(times), _CURVE_LEFT, _CURVE_WIDTH - _RIGHT)
     lines = ["L".join(f"{across(moment)} {up(value)}" for moment, value in points) for points in relative]
     ends = {build.at.timestamp(): f"{build.at:%Y-%m-%d}" for builds in curves for build in builds}
     return CurveOverlay(
-        width=_OVERLAY_WIDTH,
-        height=_OVERLAY_TOP + _OVERLAY_HEIGHT + 24,
+        width=_CURVE_WIDTH,
+        height=_OVERLAY_TOP + _CURVE_HEIGHT + 24,
         lines=[f"M{line}" if line else "" for line in lines],
         grid=up.grid(lambda value: f"{value:.0f}%"),
         ticks=[(across(moment), ends[moment]) for moment in (min(times), max(times))],
@@ -533,9 +487,6 @@ def described(spark: str) -> str:
     return f"{old} before, {new} after"
 
 
-_SPARKLINE_LETTERS = "▁▂▃▄▅▆▇█"
-
-
 def in_letters(heights: str, most: int = 24) -> str:
     """Return heights between 0 and 100 as a line of letters, the last `most` of them; "" for fewer than two.
 
@@ -543,9 +494,5 @@ def in_letters(heights: str, most: int = 24) -> str:
     '▁▄█'
     """
     values = [int(height) for height in heights.split(",")[-most:]] if heights else []
-    if len(values) < 2:
-        return ""
-    return "".join(
-        _SPARKLINE_LETTERS[min(len(_SPARKLINE_LETTERS) - 1, max(0, value) * len(_SPARKLINE_LETTERS) // 101)]
-        for value in values
-    )
+    steps = [min(7, max(0, value) * 8 // 101) for value in values]
+    return "".join("▁▂▃▄▅▆▇█"[step] for step in steps) if len(steps) > 1 else ""

@@ -232,8 +232,7 @@ def _wrapped(text: str, first: str = "", rest: str = "", keep_indent: bool = Fal
 
 
 def _facts(pairs: Sequence[tuple[str, Cell]], base_url: str, indent: str = "  ") -> Iterator[str]:
-    longest = max((len(line(name)) for name, _ in pairs), default=0)
-    longest = min(longest, 24)
+    longest = min(24, max((len(line(name)) for name, _ in pairs), default=0))
     for name, value in pairs:
         head = f"{indent}{line(name):<{longest}}  "
         yield from _wrapped(_cell_text(value, base_url), head, " " * (longest + len(indent) + 2)) or [head.rstrip()]
@@ -278,7 +277,7 @@ def _records(table: TableBlock, base_url: str) -> Iterator[str]:
 
 # An underscore within a word means nothing (CommonMark, 6.2): names of metrics stay readable.
 _SPECIAL = re.compile(r"([\\`*{}\[\]<>|~#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
-_STARTS = re.compile(r"^(?:([-+])(?=\s|$|-[-\s]*$)|(\d+)([.)])(?=\s|$))")  # what would start a list or be a rule
+_STARTS = re.compile(r"^(?:(?=[-+](?:\s|$|-[-\s]*$))|(\d+)(?=[.)](?:\s|$)))")  # what would start a list or be a rule
 _UNDERLINE = re.compile(r"^=(?==*$)")  # what would turn the line above into a heading
 
 
@@ -294,17 +293,14 @@ def to_markdown(document: Document, base_url: str = "") -> str:
 def escaped(text: str) -> str:
     """Return untrusted text on one line, escaped so that Markdown shows it as it is."""
     shown = _SPECIAL.sub(r"\\\1", line(text)).replace("&", "&amp;")
-    return _UNDERLINE.sub("&#61;", _STARTS.sub(_set_back, shown))
-
-
-def _set_back(match: re.Match[str]) -> str:
-    return f"\\{match[1]}" if match[1] else f"{match[2]}\\{match[3]}"
+    return _UNDERLINE.sub("&#61;", _STARTS.sub(r"\1\\", shown))
 
 
 def _markdown_block(block: Block, base_url: str) -> Iterator[str]:
     match block:
         case Heading():
-            yield f"{'#' * block.level} {escaped(block.full_text) if not block.number else _numbered(block)}"
+            rest = escaped(" ".join(part for part in (block.text, block.aside) if part))
+            yield f"{'#' * block.level} {f'{block.number}. ' if block.number else ''}{rest}"
         case Paragraph():
             yield escaped(block.text)
         case Prose():
@@ -320,14 +316,9 @@ def _markdown_block(block: Block, base_url: str) -> Iterator[str]:
             for row in block.rows:
                 yield "| " + " | ".join(_cell(cell, base_url) for cell in row) + " |"
         case ChartBlock():
-            yield from (f"    {line.rstrip()}" for line in verbatim(block.letters))
+            yield from (f"    {line}" for line in verbatim(block.letters))
         case Verbatim():
             yield from (f"    {line}" for line in verbatim(block.lines))
-
-
-def _numbered(heading: Heading) -> str:
-    rest = " ".join(part for part in (heading.text, heading.aside) if part)
-    return f"{heading.number}. {escaped(rest)}"
 
 
 def _cell(cell: Cell, base_url: str) -> str:
@@ -341,24 +332,21 @@ def _cell(cell: Cell, base_url: str) -> str:
 
 def as_json(document: Document, base_url: str = "") -> str:
     """Return the title and the blocks, each with its kind and contents."""
-    payload = {
-        "title": document.title,
-        "aside": document.aside,
-        "blocks": [_forms_block(block, base_url) for block in document.blocks],
-    }
+    blocks = [_json_block(block, base_url) for block in document.blocks]
+    payload = {"title": document.title, "aside": document.aside, "blocks": blocks}
     return json.dumps(payload, ensure_ascii=False, indent=1) + "\n"
 
 
-def _forms_block(block: Block, base_url: str) -> dict[str, Any]:
+def _json_block(block: Block, base_url: str) -> dict[str, Any]:
     match block:
         case Heading():
             return {"kind": block.kind, "level": block.level, "number": block.number, "text": block.full_text}
         case Bullets():
-            return {"kind": block.kind, "items": [_forms_cell(item, base_url) for item in block.items]}
+            return {"kind": block.kind, "items": [_json_cell(item, base_url) for item in block.items]}
         case Facts():
-            return {"kind": block.kind, "facts": {name: _forms_cell(value, base_url) for name, value in block.pairs}}
+            return {"kind": block.kind, "facts": {name: _json_cell(value, base_url) for name, value in block.pairs}}
         case TableBlock():
-            rows = [[_forms_cell(cell, base_url) for cell in row] for row in block.rows]
+            rows = [[_json_cell(cell, base_url) for cell in row] for row in block.rows]
             return {"kind": block.kind, "caption": block.caption, "columns": list(block.columns), "rows": rows}
         case ChartBlock():
             return {"kind": block.kind, "values": {bar.label: bar.value for bar in block.bars.bars}}
@@ -367,10 +355,8 @@ def _forms_block(block: Block, base_url: str) -> dict[str, Any]:
     return {"kind": block.kind, "text": block.text}
 
 
-def _forms_cell(cell: Cell, base_url: str) -> Any:
-    if not isinstance(cell, DocumentLink):
-        return cell
-    return {"text": cell.text, "url": cell.at(base_url)}
+def _json_cell(cell: Cell, base_url: str) -> Any:
+    return {"text": cell.text, "url": cell.at(base_url)} if isinstance(cell, DocumentLink) else cell
 
 
 # By the extension in the URL: the renderer and the content type.
@@ -419,8 +405,8 @@ def comparison_blocks(line: ComparisonLine, labels: Sequence[str]) -> Iterator[B
         if change is None:
             sentences.append(f"{line.test.metric} was not measured on {labels[0] if cell else label}.")
         else:
-            sentence = summary(line.test, change, label, labels[0])
-            sentences.append(f"{sentence} (95% CI {change.interval})." if change.interval else f"{sentence}.")
+            interval = f" (95% CI {change.interval})" if change.interval else ""
+            sentences.append(f"{summary(line.test, change, label, labels[0])}{interval}.")
     yield Paragraph(" ".join(dict.fromkeys(sentences)))
     if chart := bars(line, labels):
         yield ChartBlock(chart, letters(line, labels))

@@ -76,48 +76,46 @@ def week(reports: Iterable[DigestLine], now: datetime) -> Week:
 
 def compose(version: str, week: Week, now: datetime) -> Document:
     """Return the digest of a release cycle."""
+    sections = [
+        ("New this week", week.new),
+        ("No response for more than a week", week.silent),
+        ("Fix posted, confirmed or queued", week.fixable),
+        ("Answered, still open", week.answered),
+        ("Fixed or closed this week", week.closed),
+    ]
+    sections = [(name, reports) for name, reports in sections if reports]
     year, number, _ = now.isocalendar()
     blocking = sum(bool(report.blocks) for report in week.open)
     count = f"{len(week.open)} open{f', {blocking} blocking' if blocking else ''}"
     rest = DocumentLink(f"all open regressions by urgency, on the {version} page", f"/{version}/?state=open")
     blocks = (
         Paragraph(f"Regressions in the {version} cycle, week ending {now:%Y-%m-%d}:"),
-        Bullets([f"{name}: {len(reports)}" for name, reports in _sections(week) if reports]),
+        Bullets([f"{name}: {len(reports)}" for name, reports in sections]),
         Bullets([rest]),
-        *(block for name, reports in _sections(week) if reports for block in _section(name, reports)),
+        *(block for name, reports in sections for block in _section(name, reports)),
     )
     return Document(f"{version} performance regressions, {year}-W{number:02}: {count}", "", blocks)
 
 
-def _sections(week: Week) -> Sequence[tuple[str, Sequence[DigestLine]]]:
-    return (
-        ("New this week", week.new),
-        ("No response for more than a week", week.silent),
-        ("Fix posted, confirmed or queued", week.fixable),
-        ("Answered, still open", week.answered),
-        ("Fixed or closed this week", week.closed),
-    )
-
-
 def _section(name: str, reports: Sequence[DigestLine]) -> Iterator[Block]:
     yield Heading(2, f"{name}: {len(reports)}")
-    rows = [
-        (DocumentLink(report.title, reverse("report", args=[report.sha[:12]])), report.metric, _status(report))
-        for report in reports[:MOST]
-    ]
+    rows = []
+    for report in reports[:MOST]:
+        blocks = f"; blocks {report.blocks}" if report.blocks and report.state in OPEN else ""
+        link = DocumentLink(report.title, reverse("report", args=[report.sha[:12]]))
+        rows.append((link, report.metric, f"{report.status}{blocks}"))
     yield TableBlock(name, ("Report", "Metric", "Status"), rows, as_records=True)
     if len(reports) > MOST:
         yield Paragraph(f"And {len(reports) - MOST} more.")
 
 
-def _status(report: DigestLine) -> str:
-    return f"{report.status}; blocks {report.blocks}" if report.blocks and report.state in OPEN else report.status
-
-
 # --- Queries ---
 
 LOAD_MOST = 5000  # reports per cycle
-_COLUMNS = ("culprit__sha", "title", "given_title", "culprit__title", "metric", "state", "status")
+_COLUMNS = (
+    *("culprit__sha", "title", "given_title", "culprit__title", "metric", "state", "status"),
+    *("reported_at", "closed_at", "blocks"),
+)
 
 
 def current() -> str:
@@ -130,7 +128,7 @@ def of(version: str, now: datetime) -> Week:
     """Return the week of a release cycle, most urgent reports first."""
     rows = Report.objects.filter(Q(merged_release=version) | Q(shift_left_release=version), verdict=Verdict.REGRESSION)
     rows = rows.filter(reported_at__isnull=False)  # authors hear of a report before the lists do
-    values = rows.order_by("-urgency", "pk").values_list(*_COLUMNS, "reported_at", "closed_at", "blocks")[:LOAD_MOST]
+    values = rows.order_by("-urgency", "pk").values_list(*_COLUMNS)[:LOAD_MOST]
     return week(
         (
             DigestLine(sha, (given or title or own or sha[:10])[:200], metric, state, status, reported, closed, blocks)

@@ -23,7 +23,6 @@ from tracker.documents.blocks import (
     LIMIT,
     Block,
     Bullets,
-    Cell,
     Document,
     DocumentLink,
     Facts,
@@ -72,23 +71,6 @@ class ParameterData:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """The counts of a table; `unknown`: changes of unknown direction."""
-
-    regressions: int
-    improvements: int
-    unknown: int
-
-
-def counts_of(rows: Sequence[PrintedRow]) -> Counts:
-    """Return the counts of a table, from its rows and nothing else."""
-    verdicts = [row.verdict for row in rows]
-    return Counts(
-        verdicts.count(Verdict.REGRESSION), verdicts.count(Verdict.IMPROVEMENT), verdicts.count(Verdict.UNKNOWN)
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class ReleaseFacts:
     """`kernel` and `base`: the kernels that are compared, "" if not measured; `prose`: what people wrote, by section;
     `suites`: descriptions by name.
@@ -129,15 +111,9 @@ _DISTINGUISHING = ("mode", "test", "ipc", "rw", "class")  # the parameters that 
 
 def compose(facts: ReleaseFacts) -> Document:
     """Return the whole report."""
+    sections = (_introduction, _parameters, _release_test, _shift_left, _comparison, _machines)
+    blocks = tuple(block for section in sections for block in section(facts))
     released = f"released {facts.released_at:%Y-%m-%d}" if facts.released_at else "not released yet"
-    blocks = (
-        *_introduction(facts),
-        *_parameters(facts),
-        *_release_test(facts),
-        *_shift_left(facts),
-        *_comparison(facts),
-        *_machines(facts),
-    )
     aside = f"{facts.version}, {released}; as of {facts.as_of:%Y-%m-%d}"
     return Document(f"{facts.lab} Linux Kernel Performance Report ({facts.version})", aside, blocks)
 
@@ -158,19 +134,15 @@ def _introduction(facts: ReleaseFacts) -> Iterator[Block]:
             " authors of changes what they made slower or faster. This report sums up what it saw of performance in"
             f" the {v} cycle. It is structured in the following manner:"
         )
-    yield Bullets(
-        (
-            DocumentLink("Section 2, test parameter description", "#s2"),
-            DocumentLink(f"Section 3, merged regressions and improvements in {v} release candidates", "#s3"),
-            DocumentLink(
-                "Section 4, captured regressions and improvements by shift-left testing during developers' and"
-                f" maintainers' tree during {v} release cycle",
-                "#s4",
-            ),
-            DocumentLink("Section 5, performance comparison among different kernel releases", "#s5"),
-            DocumentLink("Section 6, test machine list", "#s6"),
-        )
+    sections = (
+        "test parameter description",
+        f"merged regressions and improvements in {v} release candidates",
+        "captured regressions and improvements by shift-left testing during developers' and maintainers' tree during"
+        f" {v} release cycle",
+        "performance comparison among different kernel releases",
+        "test machine list",
     )
+    yield Bullets([DocumentLink(f"Section {n}, {name}", f"#s{n}") for n, name in enumerate(sections, 2)])
 
 
 def _parameters(facts: ReleaseFacts) -> Iterator[Block]:
@@ -185,10 +157,9 @@ def _parameters(facts: ReleaseFacts) -> Iterator[Block]:
 
 def _release_test(facts: ReleaseFacts) -> Iterator[Block]:
     v = facts.version
-    counts = counts_of(facts.merged)
     yield Heading(2, f"Linux Kernel {v} Release Test", "3")
     against = f" when comparing with {facts.previous}" if facts.previous else ""
-    yield Paragraph(f"Observed {_numbers(counts)} that were merged in the cycle of {v}{against}.")
+    yield Paragraph(f"Observed {_numbers(facts.merged)} that were merged in the cycle of {v}{against}.")
     if still := sum(row.verdict == Verdict.REGRESSION and row.state in OPEN for row in facts.merged):
         yield Paragraph(f"Of the regressions, {still} {'is' if still == 1 else 'are'} still open.")
     yield from _prose(facts, "release-test")
@@ -198,12 +169,11 @@ def _release_test(facts: ReleaseFacts) -> Iterator[Block]:
 
 
 def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
-    counts = counts_of(facts.shift_left)
     yield Heading(2, "Shift-Left Testing", "4")
     yield Paragraph(
         f"Besides the mainline, {facts.lab} tests the trees of developers and maintainers, where a problem is found"
         " before it reaches others: testing moves to the left on the timeline. In the cycle of"
-        f" {facts.version} it reported {_numbers(counts)} from these trees."
+        f" {facts.version} it reported {_numbers(facts.shift_left)} from these trees."
     )
     yield from _prose(facts, "shift-left")
     yield Heading(3, "Report list", "4.1")
@@ -211,10 +181,13 @@ def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
     yield from _details([highlight for highlight in facts.details if not highlight.is_merged], facts, "4")
 
 
-def _numbers(counts: Counts) -> str:
-    text = f"{counted(counts.regressions, 'regression')} and {counted(counts.improvements, 'improvement')}"
-    if counts.unknown:
-        text += f", and {counted(counts.unknown, 'change')} whose direction is unknown"
+def _numbers(rows: Sequence[PrintedRow]) -> str:
+    """Return the counts of a table in words, from its rows and nothing else."""
+    verdicts = [row.verdict for row in rows]
+    text = counted(verdicts.count(Verdict.REGRESSION), "regression")
+    text += f" and {counted(verdicts.count(Verdict.IMPROVEMENT), 'improvement')}"
+    if unknown := verdicts.count(Verdict.UNKNOWN):
+        text += f", and {counted(unknown, 'change')} whose direction is unknown"
     return text
 
 
@@ -226,25 +199,27 @@ def _rows(rows: Sequence[PrintedRow], caption: str, *, with_base: bool) -> Itera
     if len(rows) >= LIMIT:
         yield Paragraph(f"There are more: these are the {LIMIT} that were reported last, and the numbers are theirs.")
     columns = ("Test Indicator", "Report", "Test Scenario", "Test Machine", "Development Base", "Status")
+    shown = range(6) if with_base else (0, 1, 2, 3, 5)
     cells = []
     for row in rows:
-        scenario = ", ".join(f"{name}: {value}" for name, value in row.scenario)
-        values = (
-            row.indicator,
-            DocumentLink(row.report, reverse("report", args=[row.sha[:12]])),
-            scenario,
-            row.machine,
-            row.base,
-            row.status,
-        )
-        cells.append(values if with_base else (*values[:4], values[5]))
-    shown = columns if with_base else (*columns[:4], columns[5])
-    yield TableBlock(caption, shown, cells, as_records=True)
+        link = DocumentLink(row.report, reverse("report", args=[row.sha[:12]]))
+        values = (row.indicator, link, _scenario(row), row.machine, row.base, row.status)
+        cells.append([values[index] for index in shown])
+    yield TableBlock(caption, [columns[index] for index in shown], cells, as_records=True)
+
+
+def _scenario(row: PrintedRow | HighlightData) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in row.scenario)
 
 
 def _details(details: Sequence[HighlightData], facts: ReleaseFacts, section: str) -> Iterator[Block]:
     for number, highlight in enumerate(details, 2):
-        yield Heading(3, f"{highlight.indicator}, {_heading(highlight)}", f"{section}.{number}")
+        params = dict(highlight.scenario)
+        parts = [params[name] for name in _DISTINGUISHING if name in params]
+        parts = parts or [value for name, value in highlight.scenario if name != "cpufreq_governor"]
+        parts += ["on", params["fs"]] if parts and "fs" in params else []
+        heading = highlight.heading or " ".join(parts) or highlight.suite
+        yield Heading(3, f"{highlight.indicator}, {heading}", f"{section}.{number}")
         if described := facts.suites.get(highlight.suite):
             yield Paragraph(described)
         yield Paragraph(sentence(highlight))
@@ -253,7 +228,7 @@ def _details(details: Sequence[HighlightData], facts: ReleaseFacts, section: str
                 ("Correlated commit", f'{highlight.sha} "{highlight.title}"' if highlight.title else highlight.sha),
                 ("Branch", highlight.branch or "unknown"),
                 ("Report", DocumentLink(highlight.report, reverse("report", args=[highlight.sha[:12]]))),
-                ("Test scenario", ", ".join(f"{name}: {value}" for name, value in highlight.scenario)),
+                ("Test scenario", _scenario(highlight)),
                 ("Test machine", highlight.machine),
                 ("Status", highlight.status),
             ]
@@ -267,18 +242,6 @@ def sentence(highlight: HighlightData) -> str:
     text = f"Commit {highlight.sha[:10]} was reported to have {amount}{word} of {highlight.indicator}"
     text += f" when comparing to {highlight.base}." if highlight.base else "."
     return text + (f" It was merged to the mainline at {highlight.landing}." if highlight.landing else "")
-
-
-def _heading(highlight: HighlightData) -> str:
-    params = dict(highlight.scenario)
-    parts = [params[name] for name in _DISTINGUISHING if name in params]
-    if not parts:
-        parts = [value for name, value in highlight.scenario if name != "cpufreq_governor"]
-    return (
-        highlight.heading
-        or " ".join([*parts, *(["on", params["fs"]] if parts and "fs" in params else [])])
-        or highlight.suite
-    )
 
 
 def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
@@ -301,7 +264,14 @@ def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
     yield from _prose(facts, "comparison")
     yield from _moved(both, facts)
     for number, (suite, lines) in enumerate(groupby(facts.lines, lambda line: line.test.suite), 1):
-        yield from _suite(suite, list(lines), facts, f"5.{number}")
+        yield Heading(3, suite, f"5.{number}")
+        if described := facts.suites.get(suite):
+            yield Paragraph(described)
+        for index, line in enumerate(lines, 1):
+            yield Heading(4, f"{suite} Test {index}")
+            yield Facts(line.test.box.facts or [("test machine", line.test.box.name)])
+            yield Facts(line.test.params)
+            yield from comparison_blocks(line, (facts.base, facts.kernel))
 
 
 def _moved(lines: Sequence[ComparisonLine], facts: ReleaseFacts) -> Iterator[Block]:
@@ -310,30 +280,13 @@ def _moved(lines: Sequence[ComparisonLine], facts: ReleaseFacts) -> Iterator[Blo
     moved.sort(key=lambda pair: -abs(pair[1].pct or 0.0))
     if not any(line.test in facts.curves for line, _ in moved[:MOST_MOVED]):
         return
-    rows = [
-        (line.test.metric, line.test.scenario, line.test.box.name, change.percent, _curve(line, facts))
-        for line, change in moved[:MOST_MOVED]
-    ]
+    rows = []
+    for line, change in moved[:MOST_MOVED]:
+        heights, url = facts.curves.get(line.test, ("", ""))
+        curve = DocumentLink(drawn, url) if (drawn := in_letters(heights)) else "no history"
+        rows.append((line.test.metric, line.test.scenario, line.test.box.name, change.percent, curve))
     columns = ("Metric", "Scenario", "Machine", "Change", "Over time")
     yield TableBlock("What moved most", columns, rows, frozenset({3}), as_records=True)
-
-
-def _curve(line: ComparisonLine, facts: ReleaseFacts) -> Cell:
-    heights, url = facts.curves.get(line.test, ("", ""))
-    drawn = in_letters(heights)
-    return DocumentLink(drawn, url) if drawn else "no history"
-
-
-def _suite(suite: str, lines: Sequence[ComparisonLine], facts: ReleaseFacts, number: str) -> Iterator[Block]:
-    yield Heading(3, suite, number)
-    if described := facts.suites.get(suite):
-        yield Paragraph(described)
-    for index, line in enumerate(lines, 1):
-        test = line.test
-        yield Heading(4, f"{suite} Test {index}")
-        yield Facts(test.box.facts or [("test machine", test.box.name)])
-        yield Facts(test.params)
-        yield from comparison_blocks(line, (facts.base, facts.kernel))
 
 
 def _machines(facts: ReleaseFacts) -> Iterator[Block]:

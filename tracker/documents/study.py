@@ -31,9 +31,9 @@ from tracker.documents.blocks import (
     TableBlock,
     comparison_blocks,
 )
-from tracker.domain.kernel_comparison import Box, Cell, Change, ComparisonLine, Word, lines
-from tracker.domain.text import counted
-from tracker.domain.tool_output import CellState, Diff, DiffRow, ToolListing, mean_of
+from tracker.domain.kernel_comparison import Box, Change, ComparisonLine, Word, lines
+from tracker.domain.text import counted, number
+from tracker.domain.tool_output import Diff, DiffRow, ToolListing, mean_of
 
 # --- System activity ---
 
@@ -66,11 +66,7 @@ def system(monitors: Mapping[str, Sequence[float]], listings: Iterable[ToolListi
         for row in listing.rows:
             if row.values and row.values[0] is not None:
                 printed.setdefault(row.name, []).append(row.values[0])
-    means = []
-    for _, column, monitor in COLUMNS:
-        values = monitors.get(monitor) or printed.get(column) or ()
-        means.append(mean_of(values))
-    return System(tuple(means))
+    return System(tuple(mean_of(monitors.get(monitor) or printed.get(column) or ()) for _, column, monitor in COLUMNS))
 
 
 # --- Listings side by side ---
@@ -91,42 +87,34 @@ def table(comparison: Beside) -> TableBlock:
     """Return the table: name, value on each side, changes; if the tool has several columns, all sides in one cell."""
     caption = f"{comparison.kind} of {' and '.join(comparison.labels)}"
     diff = comparison.diff
+    rows: list[list[str]] = []
     if not diff.is_share and len(diff.columns) > 1:
-        rows = [[_name(row), *map(_in_a_cell, row.cells)] for row in diff.rows]
+        for row in diff.rows:
+            cells = []
+            for cell in row.cells:
+                shown = [_value(value) for value in cell.values]
+                changed = "".join(f" ({change:+.1f} %)" for change in cell.changes[-1:] if change is not None)
+                cells.append(shown[0] if len(set(shown)) == 1 else f"{' → '.join(shown)}{changed}")
+            rows.append([_name(row), *cells])
         return TableBlock(caption, ("Name", *diff.columns), rows, frozenset(range(1, len(diff.columns) + 1)))
-    unit = ", %" if diff.is_share else ""
-    columns = ("Function" if diff.is_share else "Name", *(f"{label}{unit}" for label in comparison.labels))
-    columns += _changes(comparison.labels[1:], "points" if diff.is_share else "%")
-    at = diff.columns.index("share") if diff.is_share else 0
-    rows = [[_name(row), *_in_columns(row.cells[at], diff.is_share)] for row in diff.rows]
+    at, digits, first, unit, points = (
+        (diff.columns.index("share"), 2, "Function", ", %", "points") if diff.is_share else (0, 1, "Name", "", "%")
+    )
+    columns = [first, *(f"{label}{unit}" for label in comparison.labels)]
+    others = comparison.labels[1:]
+    columns += [f"Change, {points}"] if len(others) == 1 else [f"{label}, {points} more" for label in others]
+    for row in diff.rows:
+        changes = ("–" if change is None else f"{change:+.{digits}f}" for change in row.cells[at].changes)
+        rows.append([_name(row), *map(_value, row.cells[at].values), *changes])
     return TableBlock(caption, columns, rows, frozenset(range(1, len(columns))))
-
-
-def _changes(labels: Sequence[str], unit: str) -> tuple[str, ...]:
-    return (f"Change, {unit}",) if len(labels) == 1 else tuple(f"{label}, {unit} more" for label in labels)
 
 
 def _name(row: DiffRow) -> str:
     return f"{row.name} ({row.note})" if row.note and not row.note.startswith("[") else row.name
 
 
-def _in_columns(cell: CellState, is_share: bool) -> list[str]:
-    values = ["–" if value is None else format_value(value) for value in cell.values]
-    digits = 2 if is_share else 1
-    return values + ["–" if change is None else f"{change:+.{digits}f}" for change in cell.changes]
-
-
-def _in_a_cell(cell: CellState) -> str:
-    shown = ["–" if value is None else format_value(value) for value in cell.values]
-    if len(set(shown)) == 1:
-        return shown[0]
-    change = cell.changes[-1]
-    return " → ".join(shown) + ("" if change is None else f" ({change:+.1f} %)")
-
-
-def format_value(value: float) -> str:
-    """Return a measured value with four significant digits, or all those before the decimal point."""
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
+def _value(value: float | None) -> str:
+    return "–" if value is None else number(value, 1e15)
 
 
 # --- Facts ---
@@ -200,9 +188,7 @@ class WinTally:
 
     @property
     def _led(self) -> tuple[int, float] | None:
-        averages = [
-            (share.average_pct, index) for index, share in enumerate(self.shares) if share.average_pct is not None
-        ]
+        averages = [(share.average_pct, n) for n, share in enumerate(self.shares) if share.average_pct is not None]
         if len(averages) < 2:
             return None
         (top, index), (second, _) = sorted(averages, reverse=True)[:2]
@@ -213,46 +199,32 @@ def outcomes(comparisons: Iterable[ComparisonLine]) -> list[TestWinner]:
     """Return the outcome of every test that all variants ran and whose direction is known. A variant that does not
     differ from the best one (not significant, or by less than 1%) ties with it.
     """
-    comparable = [line for line in comparisons if line.test.direction in ("higher", "lower") and None not in line.cells]
-    tops = [_top(line) for line in comparable]
-    against_best = lines((line.test, _first(line.cells, top)) for line, top in zip(comparable, tops, strict=True))
+    tests: list[tuple[ComparisonLine, int]] = []
+    for line in comparisons:
+        if line.test.direction in ("higher", "lower") and None not in line.cells:
+            sign = 1 if line.test.direction == "higher" else -1
+            means = [sign * cell.mean for cell in line.cells if cell]
+            tests.append((line, means.index(max(means))))
+    against_best = lines(
+        (line.test, (line.cells[top], *line.cells[:top], *line.cells[top + 1 :])) for line, top in tests
+    )
     winners = []
-    for line, top, against in zip(comparable, tops, against_best, strict=True):
+    for (line, top), against in zip(tests, against_best, strict=True):
         others = [index for index in range(len(line.cells)) if index != top]
-        tied = [
-            index
-            for index, change in zip(others, against.changes[1:], strict=True)
-            if change is not None and change.word is Word.SAME
-        ]
+        changes = zip(others, against.changes[1:], strict=True)
+        tied = [index for index, change in changes if change is not None and change.word is Word.SAME]
         winners.append(TestWinner(line, (top, *tied)))
     return winners
 
 
-def _top(line: ComparisonLine) -> int:
-    means = [cell.mean if cell else math.nan for cell in line.cells]
-    sign = 1 if line.test.direction == "higher" else -1
-    return max(range(len(means)), key=lambda index: sign * means[index])
-
-
-def _first(cells: Sequence[Cell | None], index: int) -> list[Cell | None]:
-    return [cells[index], *(cell for other, cell in enumerate(cells) if other != index)]
-
-
 def tally(tests: Sequence[TestWinner], variants: int) -> WinTally:
     """Count the wins and the ties of some tests."""
-    winners = [outcome.winner for outcome in tests]
-    total = len(tests)
-    ties = winners.count(None)
-    averages = [average_pct([outcome.line for outcome in tests], index) for index in range(variants)]
-    shares = tuple(
-        Share(winners.count(index), _share(winners.count(index), total), averages[index]) for index in range(variants)
-    )
-    uneven = sum(any(_ratio(outcome.line, index) is None for index in range(variants)) for outcome in tests)
-    return WinTally(total, shares, ties, _share(ties, total), uneven)
-
-
-def _share(number: int, total: int) -> float:
-    return 100 * number / total if total else 0.0
+    total, winners, comparisons = len(tests), [test.winner for test in tests], [test.line for test in tests]
+    wins = [winners.count(index) for index in (*range(variants), None)]
+    pct = [100 * count / total if total else 0.0 for count in wins]
+    shares = tuple(Share(wins[index], pct[index], average_pct(comparisons, index)) for index in range(variants))
+    uneven = sum(any(_ratio(line, index) is None for index in range(variants)) for line in comparisons)
+    return WinTally(total, shares, wins[-1], pct[-1], uneven)
 
 
 def average_pct(comparisons: Sequence[ComparisonLine], index: int) -> float | None:
@@ -275,9 +247,7 @@ def _ratio(line: ComparisonLine, index: int) -> float | None:
     if old is None or new is None or old.mean <= 0 or new.mean <= 0 or line.test.direction == "unknown":
         return None
     log = math.log(new.mean) - math.log(old.mean)
-    if abs(log) > FAR:
-        return None
-    return log if line.test.direction == "higher" else -log
+    return None if abs(log) > FAR else log if line.test.direction == "higher" else -log
 
 
 # --- The document ---
@@ -288,7 +258,7 @@ SECTIONS = {"conclusions": "Conclusions", "setup": "Setup"}
 
 def compose(facts: StudyFacts) -> Document:
     """Return the whole study."""
-    boxes = _boxes(facts.lines)
+    boxes = list(dict.fromkeys(line.test.box for line in facts.lines))
     suites = {line.test.suite for line in facts.lines}
     aside = f"{', '.join(facts.kernels)}: {counted(len(facts.lines), 'test')} of {counted(len(suites), 'benchmark')}"
     aside += f" on {counted(len(boxes), 'machine')}"
@@ -303,26 +273,30 @@ def compose(facts: StudyFacts) -> Document:
     else:
         blocks += _versions(facts)
     if facts.lines:
-        blocks += [*_tests(facts, boxes), *_machines(boxes)]
+        blocks += [*_tests(facts, boxes), Heading(2, "Machines" if len(boxes) > 1 else "Machine")]
+        blocks += [Facts([("name", box.name), *box.facts]) for box in boxes]
     return Document(facts.title, aside, (*blocks, *_beside(facts)))
-
-
-def _boxes(lines: Sequence[ComparisonLine]) -> list[Box]:
-    return list(dict.fromkeys(line.test.box for line in lines))
 
 
 # --- Variants: which one wins ---
 
 
 def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
-    tests = outcomes(facts.lines)
-    totals = tally(tests, len(facts.labels))
+    labels, tests = facts.labels, outcomes(facts.lines)
+    totals = tally(tests, len(labels))
+    of_box = {box: tally([test for test in tests if test.line.test.box == box], len(labels)) for box in boxes}
     yield Heading(2, "Summary of results")
-    yield Bullets(list(_summary(facts, boxes, tests, totals)))
+    yield Bullets(list(_summary(facts, len(tests), totals, of_box)))
     if not tests:
         return
     yield Heading(3, "How often each is best")
-    yield _shares(facts, totals)
+    rows = [
+        (label, str(share.wins), f"{share.pct:.1f}", "" if index == 0 else _signed(share.average_pct))
+        for index, (label, share) in enumerate(zip(labels, totals.shares, strict=True))
+    ]
+    rows += [("ties", str(totals.ties), f"{totals.ties_pct:.1f}", ""), ("all", str(totals.tests), "100.0", "")]
+    columns = ["Variant", "Best in tests", "Share, %", f"Average vs. {labels[0]}, %"]
+    yield TableBlock("How often each variant is best", columns, rows, frozenset({1, 2, 3}))
     yield Paragraph(
         "The average is the geometric mean of performance over the tests: of the metric, or of its reciprocal where"
         " lower is better."
@@ -332,85 +306,62 @@ def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
         yield Heading(3, "By machine")
         yield Paragraph(
             "In how many tests each is best, and by how many per cent the others perform better than"
-            f" {facts.labels[0]} on average."
+            f" {labels[0]} on average."
         )
-        yield _by_machine(facts, boxes, tests)
-    yield Heading(3, "By benchmark and machine")
-    yield Paragraph(
-        "The best variant by its average over the benchmark's tests on that machine, and its lead over the next best;"
-        " in brackets the number of tests."
-    )
-    suites = list(dict.fromkeys(outcome.line.test.suite for outcome in tests))
-    rows = []
-    for suite in suites:
-        row = [suite]
-        for box in boxes:
-            winners = [
-                outcome for outcome in tests if outcome.line.test.suite == suite and outcome.line.test.box == box
-            ]
-            row.append(_best_of(tally(winners, len(facts.labels)), facts.labels))
-        rows.append(row)
-    yield TableBlock(
-        "The best variant of each benchmark on each machine", ("Benchmark", *(box.name for box in boxes)), rows
-    )
+        columns = ["Machine", "Tests", *labels, "Ties", *(f"{label}, %" for label in labels[1:]), "Best"]
+        by_machine = []
+        for box, own in of_box.items():
+            averages = [_signed(share.average_pct) for share in own.shares[1:]]
+            wins = [str(share.wins) for share in own.shares]
+            by_machine.append([box.name, str(own.tests), *wins, str(own.ties), *averages, _best(own, labels)])
+        yield TableBlock("Wins by machine", columns, by_machine, frozenset(range(1, len(columns) - 1)))
+    yield from _by_benchmark(tests, boxes, labels)
 
 
-def _summary(facts: StudyFacts, boxes: Sequence[Box], tests: Sequence[TestWinner], totals: WinTally) -> Iterator[str]:
+def _summary(facts: StudyFacts, tests: int, totals: WinTally, of_box: Mapping[Box, WinTally]) -> Iterator[str]:
     labels = ", ".join(facts.labels[:-1]) + f" and {facts.labels[-1]}" if len(facts.labels) > 1 else facts.labels[0]
     suites = {line.test.suite for line in facts.lines}
-    sentence = f"{counted(len(boxes), 'machine')} ran {counted(len(suites), 'benchmark')} with {labels}"
-    everywhere = len(suites) * len(boxes) == len({(line.test.suite, line.test.box) for line in facts.lines})
+    sentence = f"{counted(len(of_box), 'machine')} ran {counted(len(suites), 'benchmark')} with {labels}"
+    everywhere = len(suites) * len(of_box) == len({(line.test.suite, line.test.box) for line in facts.lines})
     sentence += "" if everywhere else ", not every benchmark on every machine"
     yield f"{sentence}: {counted(len(facts.lines), 'test')}."
-    if left := len(facts.lines) - len(tests):
+    if left := len(facts.lines) - tests:
         yield f"{left} of them are left out below: a variant was not measured, or the direction is unknown."
     if tests:
         wins = ", ".join(f"{label} {share.pct:.0f}%" for label, share in zip(facts.labels, totals.shares, strict=True))
         yield f"Share of tests in which each is best: {wins}."
         yield f"Ties: {totals.ties_pct:.0f}% (within noise, or less than 1% apart)."
-        best = _best_by_machine(facts, boxes, tests)
-        phrases = (f"{label} is best on {', '.join(machines)}" for label, machines in best)
+        best: dict[str, list[str]] = {}
+        for box, own in of_box.items():
+            best.setdefault(_best(own, facts.labels), []).append(box.name)
+        most_first = sorted(best.items(), key=lambda pair: -len(pair[1]))
+        phrases = (f"{label} is best on {', '.join(machines)}" for label, machines in most_first)
         yield f"On average, {'; '.join(phrases)}."
 
 
-def _best_by_machine(
-    facts: StudyFacts, boxes: Sequence[Box], tests: Sequence[TestWinner]
-) -> list[tuple[str, list[str]]]:
-    best: dict[str, list[str]] = {}
-    for box in boxes:
-        winner = tally([outcome for outcome in tests if outcome.line.test.box == box], len(facts.labels)).best
-        best.setdefault("none" if winner is None else facts.labels[winner], []).append(box.name)
-    return sorted(best.items(), key=lambda pair: -len(pair[1]))
+def _best(own: WinTally, labels: Sequence[str]) -> str:
+    return "none" if own.best is None else labels[own.best]
 
 
-def _shares(facts: StudyFacts, totals: WinTally) -> TableBlock:
-    rows = [
-        (label, str(share.wins), f"{share.pct:.1f}", "" if index == 0 else _signed(share.average_pct))
-        for index, (label, share) in enumerate(zip(facts.labels, totals.shares, strict=True))
-    ]
-    rows += [("ties", str(totals.ties), f"{totals.ties_pct:.1f}", ""), ("all", str(totals.tests), "100.0", "")]
-    columns = ("Variant", "Best in tests", "Share, %", f"Average vs. {facts.labels[0]}, %")
-    return TableBlock("How often each variant is best", columns, rows, frozenset({1, 2, 3}))
-
-
-def _by_machine(facts: StudyFacts, boxes: Sequence[Box], tests: Sequence[TestWinner]) -> TableBlock:
-    columns = ["Machine", "Tests", *facts.labels, "Ties", *(f"{label}, %" for label in facts.labels[1:]), "Best"]
+def _by_benchmark(tests: Sequence[TestWinner], boxes: Sequence[Box], labels: Sequence[str]) -> Iterator[Block]:
+    yield Heading(3, "By benchmark and machine")
+    yield Paragraph(
+        "The best variant by its average over the benchmark's tests on that machine, and its lead over the next best;"
+        " in brackets the number of tests."
+    )
     rows = []
-    for box in boxes:
-        own = tally([outcome for outcome in tests if outcome.line.test.box == box], len(facts.labels))
-        averages = [_signed(share.average_pct) for share in own.shares[1:]]
-        best = "none" if own.best is None else facts.labels[own.best]
-        wins = [str(share.wins) for share in own.shares]
-        rows.append((box.name, str(own.tests), *wins, str(own.ties), *averages, best))
-    return TableBlock("Wins by machine", columns, rows, frozenset(range(1, len(columns) - 1)))
-
-
-def _best_of(own: WinTally, labels: Sequence[str]) -> str:
-    if not own.tests:
-        return "–"
-    if own.best is None or own.lead_pct is None or own.ties == own.tests:
-        return f"tie ({own.tests})"
-    return f"{labels[own.best]} {own.lead_pct:+.1f} % ({own.tests})"
+    for suite in dict.fromkeys(test.line.test.suite for test in tests):
+        row = [suite]
+        for box in boxes:
+            where = [test for test in tests if test.line.test.suite == suite and test.line.test.box == box]
+            own = tally(where, len(labels))
+            if own.best is None:
+                row.append(f"tie ({own.tests})" if own.tests else "–")
+            else:
+                row.append(f"{labels[own.best]} {own.lead_pct:+.1f} % ({own.tests})")
+        rows.append(row)
+    columns = ("Benchmark", *(box.name for box in boxes))
+    yield TableBlock("The best variant of each benchmark on each machine", columns, rows)
 
 
 # --- Versions: how they develop ---
@@ -435,12 +386,6 @@ def _versions(facts: StudyFacts) -> Iterator[Block]:
 # --- Every test ---
 
 
-def _machines(boxes: Sequence[Box]) -> Iterator[Block]:
-    yield Heading(2, "Machines" if len(boxes) > 1 else "Machine")
-    for box in boxes:
-        yield Facts([("name", box.name), *box.facts])
-
-
 def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
     yield Heading(2, "Every test")
     yield Paragraph(
@@ -451,10 +396,18 @@ def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
     for box, tests in groupby(ordered, lambda line: line.test.box):
         if len(boxes) > 1:
             yield Heading(3, box.name)
-        rows = [_test_row(line) for line in tests]
+        rows = []
+        for line in tests:
+            unit, direction = line.test.unit, line.test.direction
+            metric = f"{line.test.metric}{f', {unit}' if unit else ''}"
+            metric += f", {direction} is better" if direction in ("higher", "lower") else ""
+            cells = [
+                f"{_value(cell.mean)}{_beside_mean(change)}" if cell else "–"
+                for cell, change in zip(line.cells, line.changes, strict=True)
+            ]
+            rows.append([_name_of(line), metric, *cells])
         columns = ("Test", "Metric", *facts.labels)
-        numeric = frozenset(range(2, len(columns)))
-        yield TableBlock(f"Every test on {box.name}", columns, rows, numeric)
+        yield TableBlock(f"Every test on {box.name}", columns, rows, frozenset(range(2, len(columns))))
 
     if not facts.has_wins:
         yield Heading(3, "Test by test")
@@ -467,18 +420,6 @@ def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
 
 def _name_of(line: ComparisonLine) -> str:
     return f"{line.test.suite}, {line.test.scenario}" if line.test.params else line.test.suite
-
-
-def _test_row(line: ComparisonLine) -> list[str]:
-    test = line.test
-    cells = []
-    for cell, change in zip(line.cells, line.changes, strict=True):
-        cells.append("–" if cell is None else f"{format_value(cell.mean)}{_beside_mean(change)}")
-    return [_name_of(line), f"{test.metric}{f', {test.unit}' if test.unit else ''}{_better(test.direction)}", *cells]
-
-
-def _better(direction: str) -> str:
-    return f", {direction} is better" if direction in ("higher", "lower") else ""
 
 
 def _beside_mean(change: Change | None) -> str:
@@ -506,11 +447,10 @@ def _beside(facts: StudyFacts) -> Iterator[Block]:
     if facts.files_left_out:
         yield Paragraph(f"{counted(facts.files_left_out, 'file')} not shown (limit reached).")
     for comparison in sorted(facts.beside, key=lambda beside: not beside.diff.is_share):  # profiles first
-        yield Heading(
-            3, f"{comparison.kind}: {comparison.diff.title}", aside=f"({comparison.where})" if comparison.where else ""
-        )
+        diff, where = comparison.diff, f"({comparison.where})" if comparison.where else ""
+        yield Heading(3, f"{comparison.kind}: {diff.title}", aside=where)
         yield Bullets(comparison.files)
-        if comparison.diff.left_out:
-            shown = f"The first {len(comparison.diff.rows)}{' by share' if comparison.diff.is_share else ''}"
-            yield Paragraph(f"{shown}; {comparison.diff.left_out} more are small or zero everywhere.")
+        if diff.left_out:
+            shown = f"The first {len(diff.rows)}{' by share' if diff.is_share else ''}"
+            yield Paragraph(f"{shown}; {diff.left_out} more are small or zero everywhere.")
         yield table(comparison)

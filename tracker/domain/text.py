@@ -67,11 +67,14 @@ def p_value(p: float) -> str:
     return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"
 
 
-def number(value: float | None) -> str:
-    """Return a measured value with four significant digits, or as an integer from 1,000: "184,436", "3.052"."""
+def number(value: float | None, below: float = 1e9) -> str:
+    """Return a measured value with four significant digits, or as an integer from 1,000: "184,436", "3.052".
+
+    From `below` on, it has an exponent.
+    """
     if value is None:
         return NONE
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < below else f"{value:.4g}"
 
 
 def duration(value: timedelta | None) -> str:
