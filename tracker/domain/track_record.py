@@ -6,14 +6,14 @@ pages of a subsystem, machine, metric or author sum up the reports that they lis
 A time counts from the report to the first event of its kind; given are the median and the slow tenth. Reports from an
 imported table have its own date for everything: they count as answered, but say no time. A false alarm is an invalid
 or disputed report, and its share is taken of the closed or disputed ones: a disputed report counts as settled even if
-it is still open.
+it is still open. Improvements are no alarms, and count as neither.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
 
@@ -24,7 +24,7 @@ from tracker.domain.events import CLOSED, OPEN, State, Verdict
 
 WITHIN = (1, 3, 7, 14, 30)  # days
 _FALSE = frozenset({State.INVALID, State.DISPUTED})
-_ZERO = timedelta(0)
+_SETTLED = CLOSED | _FALSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +81,15 @@ class Group:
 def group(name: str, courses: Iterable[Course]) -> Group:
     """Return the statistics of regressions."""
     rows = [course for course in courses if course.verdict == Verdict.REGRESSION]
-    waits = _waits(rows, lambda course: course.responded_at)
-    ended = [course for course in rows if course.state in CLOSED or course.state in _FALSE]
+    waits = _waits((course.reported_at, course.responded_at) for course in rows)
     return Group(
         name=name,
-        response=_times(rows, waits),
-        candidate=_times(rows, _waits(rows, lambda course: course.candidate_at)),
-        landing=_times(rows, _waits(rows, lambda course: course.landed_at)),
-        ended=len(ended),
-        false=sum(course.state in _FALSE for course in ended),
-        within=[sum(_ZERO < wait <= timedelta(days=days) for wait in waits) for days in WITHIN],
+        response=_times(waits, len(rows)),
+        candidate=_times(_waits((course.reported_at, course.candidate_at) for course in rows), len(rows)),
+        landing=_times(_waits((course.reported_at, course.landed_at) for course in rows), len(rows)),
+        ended=sum(course.state in _SETTLED for course in rows),
+        false=sum(course.state in _FALSE for course in rows),
+        within=[sum(timedelta(0) < wait <= timedelta(days=days) for wait in waits) for days in WITHIN],
     )
 
 
@@ -98,32 +97,26 @@ def by(courses: Iterable[Course], name_of: Callable[[Course], str], most: int = 
     """Return the statistics by a name, those with the most regressions first; without a name they are left out."""
     named: dict[str, list[Course]] = defaultdict(list)
     for course in courses:
-        if name := name_of(course):
-            named[name].append(course)
-    groups = [group(name, rows) for name, rows in named.items()]
-    return sorted((entry for entry in groups if entry.response.of), key=lambda entry: (-entry.response.of, entry.name))[
-        :most
-    ]
+        named[name_of(course)].append(course)
+    groups = [entry for name, rows in named.items() if name and (entry := group(name, rows)).response.of]
+    return sorted(groups, key=lambda entry: (-entry.response.of, entry.name))[:most]
 
 
-def _waits(rows: Iterable[Course], until: Callable[[Course], datetime | None]) -> list[timedelta]:
-    """Return the times to something, of the reports that got there."""
-    waits = (at - course.reported_at for course in rows if course.reported_at and (at := until(course)))
-    return [wait for wait in waits if wait >= _ZERO]
+def _waits(spans: Iterable[tuple[datetime | None, datetime | None]]) -> list[timedelta]:
+    """Return the times from a report to something, of those that got there."""
+    return [until - since for since, until in spans if since and until and until >= since]
 
 
-def _times(rows: Sequence[Course], waits: Sequence[timedelta]) -> Times:
+def _times(waits: Sequence[timedelta], of: int) -> Times:
     """Return the statistics. A table that was imported gives its own date for everything, which says no time."""
     durations = sorted(wait for wait in waits if wait)
     if not durations:
-        return Times(len(waits), len(rows))
+        return Times(len(waits), of)
     middle = timedelta(seconds=median(duration.total_seconds() for duration in durations))
-    return Times(len(waits), len(rows), len(durations), middle, durations[(len(durations) * 9 - 1) // 10])
+    return Times(len(waits), of, len(durations), middle, durations[(len(durations) * 9 - 1) // 10])
 
 
 # --- Record of a page's reports ---
-
-FALSE = frozenset({State.INVALID, State.DISPUTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,59 +131,37 @@ class Past:
     noise_pct: float | None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RecordTally:
-    """Counts over some reports. `answers`: times from a regression's report to the author's or a maintainer's
-    first reply, of those `replied` to; a table that was imported gives its own date for both, so it says no time.
+    """Counts over some reports. `response`: times from a regression's report to the author's or a maintainer's first
+    reply; `noise`: the median spread of the headline findings, in per cent.
     """
 
     name: str
-    reports: int = 0
-    regressions: int = 0
-    improvements: int = 0
-    open: int = 0
-    fixed: int = 0
-    ended: int = 0
-    false: int = 0
-    replied: int = 0
-    answers: list[timedelta] = field(default_factory=list)
-    noises: list[float] = field(default_factory=list)
-
-    def add(self, past: Past) -> None:
-        self.reports += 1
-        self.regressions += past.verdict == Verdict.REGRESSION
-        self.improvements += past.verdict == Verdict.IMPROVEMENT
-        self.open += past.state in OPEN
-        self.fixed += past.state == State.FIXED
-        # A disputed report counts as settled even if it is still open.
-        self.ended += past.verdict != Verdict.IMPROVEMENT and (past.state in CLOSED or past.state in FALSE)
-        self.false += past.state in FALSE
-        waited = past.responded_at - past.reported_at if past.reported_at and past.responded_at else None
-        if waited is not None and waited >= timedelta(0) and past.verdict == Verdict.REGRESSION:
-            self.replied += 1
-            self.answers += [waited] if waited else []
-        if past.noise_pct is not None:
-            self.noises.append(past.noise_pct)
+    reports: int
+    regressions: int
+    improvements: int
+    open: int
+    fixed: int
+    ended: int
+    false: int
+    response: Times
+    noise: float | None
 
     @property
     def answer(self) -> timedelta | None:
         """The median time to the first reply."""
-        return timedelta(seconds=median(wait.total_seconds() for wait in self.answers)) if self.answers else None
+        return self.response.median
 
     @property
     def slow_answer(self) -> timedelta | None:
         """The 90th percentile of the time to the first reply."""
-        return sorted(self.answers)[(len(self.answers) * 9 - 1) // 10] if self.answers else None
+        return self.response.slow
 
     @property
     def false_pct(self) -> float | None:
         """The share of settled reports that are invalid or disputed, in per cent."""
         return 100 * self.false / self.ended if self.ended else None
-
-    @property
-    def noise(self) -> float | None:
-        """The median spread of the headline findings, in per cent."""
-        return median(self.noises) if self.noises else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +174,30 @@ class TrackRecord:
 
 def record(past: Iterable[Past]) -> TrackRecord:
     """Return the statistics over these reports."""
-    total, releases = RecordTally(""), dict[str, RecordTally]()
-    for report in past:
-        total.add(report)
-        releases.setdefault(report.release, RecordTally(report.release)).add(report)
-    return TrackRecord(total, sorted(releases.values(), key=lambda tally: _number(tally.name), reverse=True))
+    rows = list(past)
+    releases: dict[str, list[Past]] = defaultdict(list)
+    for report in rows:
+        releases[report.release].append(report)
+    newest_first = sorted(releases, key=_number, reverse=True)
+    return TrackRecord(_tally("", rows), [_tally(release, releases[release]) for release in newest_first])
+
+
+def _tally(name: str, rows: Sequence[Past]) -> RecordTally:
+    regressions = [report for report in rows if report.verdict == Verdict.REGRESSION]
+    alarms = [report for report in rows if report.verdict != Verdict.IMPROVEMENT]
+    noises = [report.noise_pct for report in rows if report.noise_pct is not None]
+    return RecordTally(
+        name=name,
+        reports=len(rows),
+        regressions=len(regressions),
+        improvements=len(rows) - len(alarms),
+        open=sum(report.state in OPEN for report in rows),
+        fixed=sum(report.state == State.FIXED for report in rows),
+        ended=sum(report.state in _SETTLED for report in alarms),
+        false=sum(report.state in _FALSE for report in alarms),
+        response=_times(_waits((row.reported_at, row.responded_at) for row in regressions), len(regressions)),
+        noise=median(noises) if noises else None,
+    )
 
 
 def _number(version: str) -> int:
