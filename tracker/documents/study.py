@@ -32,6 +32,7 @@ from tracker.documents.blocks import (
     comparison_blocks,
 )
 from tracker.domain.kernel_comparison import Box, Change, ComparisonLine, Word, lines
+from tracker.domain.performance_index import FAR
 from tracker.domain.text import counted, number
 from tracker.domain.tool_output import Diff, DiffRow, ToolListing, mean_of
 
@@ -139,7 +140,6 @@ class StudyFacts:
 
 # --- Who wins ---
 
-FAR = 200.0  # a larger ratio, as a natural logarithm, counts as out of range
 LEAD = 0.1  # per cent: averages that are closer than this count as equal
 
 

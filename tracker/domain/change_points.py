@@ -20,9 +20,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
-from tracker.domain.statistics import change_pct
+from tracker.domain.statistics import Array, change_pct
 
 BEFORE, LEAST_BEFORE, AFTER = 12, 5, 6  # builds
 SCORE = 5.0  # robust spreads that the medians must be apart
@@ -31,9 +30,7 @@ SHARE = 0.9  # of the builds on each side that lie on their side of the middle
 LEAST_PCT = 1.0  # of the level before
 _USUAL_QUANTILE = 0.9
 _FLOOR = 1e-9  # of the level: the spread of equal numbers
-_MAD = 1.4826  # of a normal distribution's standard deviation
-
-Array = NDArray[np.float64]
+MAD = 1.4826  # a normal distribution's standard deviation in median absolute deviations
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +90,15 @@ def _first_change(curve: Array, strictness: Strictness) -> ChangePoint | None:
     if len(curve) >= BEFORE + AFTER:
         every = sliding_window_view(curve, BEFORE + AFTER)
         parts.append(_compared(every[:, :BEFORE], every[:, BEFORE:]))
-    windows = _Windows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    shifts = np.abs(windows.new - windows.old)
-    candidates = windows.exceed(strictness)
+    # For each place: the medians before and after, the spread around them, and the lesser share on its own side
+    olds, news, spreads, shares = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    shifts = np.abs(news - olds)
+    candidates = (
+        (shifts > 0)
+        & (shifts >= strictness.score * spreads)
+        & (shifts * 100 >= strictness.least_pct * np.abs(olds))
+        & (shares >= strictness.share)
+    )
     for number in np.flatnonzero(candidates):
         # How far the curve has moved between windows before, where no change was found; None if not known yet
         earlier = shifts[: max(0, number - AFTER)]
@@ -105,44 +108,19 @@ def _first_change(curve: Array, strictness: Strictness) -> ChangePoint | None:
         # The shift is largest where the windows meet at the step: look on a little.
         near = slice(number, number + AFTER)
         best = int(number) + int(np.argmax(np.where(candidates[near], shifts[near], -1)))
-        return _placed(curve, windows, best, usual)
+        old, new, at = float(olds[best]), float(news[best]), best + LEAST_BEFORE
+        # The change is at the build where the two levels explain the curve best (least absolute deviations).
+        low, high = max(1, at - AFTER), min(len(curve) - 1, at + AFTER)
+        costs = np.cumsum(np.abs(curve[low:high] - old) - np.abs(curve[low:high] - new))
+        index = low + int(np.argmin(np.concatenate([[0.0], costs])))
+        return ChangePoint(index, old, new, float(spreads[best]), usual)
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Windows:
-    """For each build from LEAST_BEFORE on that has enough builds after it: the medians before and after, the spread
-    around them, and the lesser share of builds that lie on their own side of the middle.
-    """
-
-    old: Array
-    new: Array
-    spread: Array
-    share: Array
-
-    def exceed(self, strictness: Strictness) -> NDArray[np.bool_]:
-        shift = np.abs(self.new - self.old)
-        large = (
-            (shift > 0)
-            & (shift >= strictness.score * self.spread)
-            & (shift * 100 >= strictness.least_pct * np.abs(self.old))
-        )
-        return large & (self.share >= strictness.share)
 
 
 def _compared(before: Array, after: Array) -> tuple[Array, Array, Array, Array]:
     old, new = np.median(before, axis=1), np.median(after, axis=1)
     residuals = np.abs(np.concatenate([before - old[:, None], after - new[:, None]], axis=1))
-    spread = np.maximum(_MAD * np.median(residuals, axis=1), _FLOOR * np.abs(old))
+    spread = np.maximum(MAD * np.median(residuals, axis=1), _FLOOR * np.abs(old))
     middle, up = ((old + new) / 2)[:, None], (new > old)[:, None]
     share = np.minimum(((before < middle) == up).mean(axis=1), ((after > middle) == up).mean(axis=1))
     return old, new, spread, share
-
-
-def _placed(curve: Array, windows: _Windows, number: int, usual: float | None) -> ChangePoint:
-    """Return the change at the build where the two levels explain the curve best (least absolute deviations)."""
-    at, old, new = number + LEAST_BEFORE, float(windows.old[number]), float(windows.new[number])
-    low, high = max(1, at - AFTER), min(len(curve) - 1, at + AFTER)
-    part = curve[low:high]
-    costs = np.concatenate([[0.0], np.cumsum(np.abs(part - old) - np.abs(part - new))])
-    return ChangePoint(low + int(np.argmin(costs)), old, new, float(windows.spread[number]), usual)

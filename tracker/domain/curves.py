@@ -20,7 +20,6 @@ import struct
 import sys
 import zlib
 from array import array
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -32,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tracker.domain import versions
-from tracker.domain.change_points import AFTER, ChangePoint, change_points
+from tracker.domain.change_points import AFTER, MAD, ChangePoint, change_points
 
 # --- Points, and how they are packed ---
 
@@ -76,7 +75,7 @@ def pack(points: Sequence[CurvePoint]) -> bytes:
     cut = [point.samples[:MOST_SAMPLES] for point in points]
     counts = array("I", map(len, cut))
     samples = array("d", [value for group in cut for value in group])
-    names = "\n".join(part for point in points for part in (_line(point.build), _line(point.source)))
+    names = "\n".join(part.replace("\n", " ") for point in points for part in (point.build, point.source))
     if sys.byteorder == "big":
         for column in (times, counts, samples):
             column.byteswap()
@@ -100,10 +99,6 @@ def unpack(packed: bytes) -> list[CurvePoint]:
     own = [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     whens = [datetime.fromtimestamp(time / 1000, UTC) for time in times]
     return list(map(CurvePoint, whens, names[0 : 2 * count : 2], own, names[1 : 2 * count : 2]))
-
-
-def _line(text: str) -> str:
-    return text.replace("\n", " ")
 
 
 # --- Builds ---
@@ -138,21 +133,18 @@ def builds_of(points: Iterable[CurvePoint]) -> list[Build]:
     together: dict[str, list[CurvePoint]] = {}
     for point in sorted(points, key=attrgetter("at", "build", "source")):
         together.setdefault(point.build, []).append(point)
-    samples = _measurable([_samples(group) for group in together.values()])
+    samples = _measurable(
+        [
+            group[0].samples if len(group) == 1 else tuple(chain.from_iterable(point.samples for point in group))
+            for group in together.values()
+        ]
+    )
     kept = [(name, group, own) for (name, group), own in zip(together.items(), samples, strict=True) if own]
     columns = _statistics([own for _, _, own in kept])
     return [
-        Build(group[0].at, name, own, _sources(group), *numbers)
+        Build(group[0].at, name, own, tuple(dict.fromkeys([point.source for point in group])), *numbers)
         for (name, group, own), numbers in zip(kept, zip(*columns, strict=True), strict=True)
     ]
-
-
-def _samples(points: Sequence[CurvePoint]) -> tuple[float, ...]:
-    return points[0].samples if len(points) == 1 else tuple(chain.from_iterable(point.samples for point in points))
-
-
-def _sources(points: Sequence[CurvePoint]) -> tuple[str, ...]:
-    return (points[0].source,) if len(points) == 1 else tuple(dict.fromkeys(point.source for point in points))
 
 
 def _measurable(samples: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
@@ -183,7 +175,6 @@ def _statistics(samples: Sequence[Sequence[float]]) -> tuple[list[float], list[f
 # --- Noise ---
 
 LEAST_BUILDS = 5  # of different times: those of one bisection, whose steps stand beside its ends, are no history
-_MAD = 1.4826
 _LEAST_SHARE = 0.15  # of the builds in the smaller of two modes
 _APART = 4.0  # spreads within the modes that they are apart
 _LEAST_APART_PCT = 2.0
@@ -219,37 +210,27 @@ def noise_of(builds: Sequence[Build], changes: Sequence[int]) -> CurveNoise | No
     """
     if len({build.at for build in builds}) < LEAST_BUILDS:
         return None
-    levels = _level_of_each(builds, changes)
+    # The level around each build is the median of the builds between two changes.
+    bounds = [0, *sorted(set(changes)), len(builds)]
+    levels: list[float] = []
+    for start, end in pairwise(bounds):
+        if start < end:
+            levels += [median(build.level for build in builds[start:end])] * (end - start)
     if not all(map(bool, levels)):
         return None
     residuals = [100 * (build.level - level) / abs(level) for build, level in zip(builds, levels, strict=True)]
+    # The variance of a build's runs, such that the median over builds is right: that of a chi-squared variable is below
+    # its mean (Wilson and Hilferty, 1931).
     variances = [
-        _variance(build.samples) / (level * level)
+        variance(build.samples) / (1 - 2 / (9 * (len(build.samples) - 1))) ** 3 / (level * level)
         for build, level in zip(builds, levels, strict=True)
         if len(build.samples) > 1
     ]
     run_pct = 100 * math.sqrt(median(variances)) if variances else None
-    build_pct, modes_pct = _MAD * median(map(abs, residuals)), _modes(residuals)
+    build_pct, modes_pct = MAD * median(map(abs, residuals)), _modes(residuals)
     if not all(map(math.isfinite, (run_pct or 0.0, build_pct, modes_pct or 0.0))):
         return None  # levels and spreads too far apart to be divided
     return CurveNoise(run_pct, build_pct, modes_pct, sum(len(build.samples) for build in builds), len(builds))
-
-
-def _variance(samples: Sequence[float]) -> float:
-    """Return the variance of a build's runs, such that the median over builds is right: that of a chi-squared variable
-    is below its mean (Wilson and Hilferty, 1931).
-    """
-    freedom = len(samples) - 1
-    return variance(samples) / (1 - 2 / (9 * freedom)) ** 3
-
-
-def _level_of_each(builds: Sequence[Build], changes: Sequence[int]) -> list[float]:
-    """Return the level around each build: the median of the builds between two changes."""
-    bounds = [0, *sorted(set(changes)), len(builds)]
-    spans = [(a, b) for a, b in pairwise(bounds) if a < b]
-    levels = [median(build.level for build in builds[a:b]) for a, b in spans]
-    starts = [a for a, _ in spans]
-    return [levels[bisect_right(starts, number) - 1] for number in range(len(builds))]
 
 
 def _modes(residuals: Sequence[float]) -> float | None:
@@ -262,15 +243,10 @@ def _modes(residuals: Sequence[float]) -> float | None:
     if len(ordered) < 2 * least:
         return None
     gap, cut = max((ordered[number] - ordered[number - 1], number) for number in range(least, len(ordered) - least + 1))
-    low, high = ordered[:cut], ordered[cut:]
-    apart = median(high) - median(low)
-    spread = _MAD * max(_deviation(low), _deviation(high))
-    return apart if apart >= max(_LEAST_APART_PCT, _APART * spread) and gap >= 2 * spread else None
-
-
-def _deviation(values: Sequence[float]) -> float:
-    middle = median(values)
-    return median(abs(value - middle) for value in values)
+    middles = low, high = median(ordered[:cut]), median(ordered[cut:])
+    sides = zip((ordered[:cut], ordered[cut:]), middles, strict=True)
+    spread = MAD * max(median(abs(value - middle) for value in side) for side, middle in sides)
+    return high - low if high - low >= max(_LEAST_APART_PCT, _APART * spread) and gap >= 2 * spread else None
 
 
 # --- Reading a curve ---
@@ -313,8 +289,7 @@ class CurveReading:
 
         `measured_at`: of a commit that was measured, but is not on the curve yet.
         """
-        at = _date_of(self.builds, commit) or measured_at
-        return None if at is None else _first_since(self.history, at)
+        return _place(self.builds, self.history, commit, measured_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,9 +306,14 @@ def read_curve(builds: Sequence[Build], reported: Sequence[ReportedChange]) -> C
     for change in reported:
         if change.old != change.new:
             by_source.setdefault(change.source, []).append(change)
-    history = [build for build in builds if not _is_bad_side(build, by_source)]
+    history = []
+    for build in builds:
+        own = [by_source.get(source, ()) for source in build.sources]
+        # Left out: bad sides that only reports' own measurements have
+        if not (all(own) and any(change.is_bad(build.level) for rows in own for change in rows)):
+            history.append(build)
     changes = change_points([build.level for build in history])
-    landings = [_landing(builds, history, change) for own in by_source.values() for change in own]
+    landings = [_landing(builds, history, change) for rows in by_source.values() for change in rows]
     cuts = sorted({*(change.index for change in changes), *(landing for landing in landings if landing is not None)})
     return CurveReading(builds, history, changes, cuts, noise_of(history, cuts))
 
@@ -364,30 +344,21 @@ def undone(reading: CurveReading, reported: ReportedChange) -> Undone | None:
     return undo
 
 
-def _is_bad_side(build: Build, by_source: dict[str, list[ReportedChange]]) -> bool:
-    """Whether only reports' own measurements have this build, on its bad side."""
-    own = [by_source.get(source) for source in build.sources]
-    return all(own) and any(change.is_bad(build.level) for changes in own if changes for change in changes)
-
-
 def _landing(builds: Sequence[Build], history: Sequence[Build], reported: ReportedChange) -> int | None:
     """Return the place where the builds after a culprit begin to hold it; None if those measured first don't."""
-    at = _date_of(builds, reported.commit)
-    if at is None:
+    if (start := _place(builds, history, reported.commit)) is None:
         return None
-    start = _first_since(history, at)
     following = [build.level for build in history[start : start + AFTER]]
     if not following or not reported.is_bad(median(following)):
         return None
     return next((start + n for n, level in enumerate(following) if reported.is_bad(level)), None)
 
 
-def _date_of(builds: Sequence[Build], commit: str) -> datetime | None:
-    return next((build.at for build in builds if build.name == commit), None)
-
-
-def _first_since(history: Sequence[Build], at: datetime) -> int:
-    return next((place for place, build in enumerate(history) if build.at >= at), len(history))
+def _place(
+    builds: Sequence[Build], history: Sequence[Build], commit: str, measured_at: datetime | None = None
+) -> int | None:
+    at = next((build.at for build in builds if build.name == commit), None) or measured_at
+    return None if at is None else next((n for n, build in enumerate(history) if build.at >= at), len(history))
 
 
 # --- Stable before a commit ---

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tracker.domain.events import Grade
-from tracker.domain.statistics import SampleSummary, change_pct, grade_all, summarise
+from tracker.domain.statistics import SampleSummary, grade_all, summarise, verdict_of
 
 ALMOST = 1.0  # per cent: a smaller change counts as none, however significant it is
 
@@ -100,7 +100,10 @@ class Change:
     @property
     def percent(self) -> str:
         """ "-8.68%": two decimals, no trailing zeros; "" if there is no number."""
-        return "" if self.pct is None else f"{_plain(self.pct)}%"
+        if self.pct is None:
+            return ""
+        number = f"{self.pct:.2f}".rstrip("0").rstrip(".")
+        return "0%" if number == "-0" else f"{number}%"
 
     @property
     def interval(self) -> str:
@@ -155,43 +158,25 @@ def lines(tests: Iterable[tuple[Test, Sequence[Cell | None]]]) -> list[Compariso
         for column in range(1, len(cells))
         if cells[0] is not None and cells[column] is not None
     ]
-    pairs = [_pair(table[row][1][0], table[row][1][column]) for row, column in positions]
+    pairs = [
+        _Pair(old.side, new.side, old.samples, new.samples)
+        for row, column in positions
+        if (old := table[row][1][0]) and (new := table[row][1][column])
+    ]
     directions = [table[row][0].direction for row, _ in positions]
     graded = grade_all(pairs, directions)
     changes: dict[tuple[int, int], Change] = {}
     for position, pair, direction, grade in zip(positions, pairs, directions, graded, strict=True):
-        changes[position] = _change(pair, direction, grade.verdict, (grade.low_pct, grade.high_pct), grade.p_value)
+        old, new, raw = pair.old.mean, pair.new.mean, grade.change_pct
+        moved = old != new if raw is None else abs(raw) >= ALMOST
+        same = grade.verdict is Grade.NOT_SIGNIFICANT or not moved
+        word = Word.SAME if same else Word(verdict_of(old, new, direction).value)
+        tested = grade.verdict is not Grade.NOT_TESTABLE
+        changes[position] = Change(word, raw, grade.low_pct, grade.high_pct, grade.p_value, tested)
     return [
         ComparisonLine(test, cells, tuple(changes.get((row, column)) for column in range(len(cells))))
         for row, (test, cells) in enumerate(table)
     ]
-
-
-def _pair(old: Cell | None, new: Cell | None) -> _Pair:
-    assert old is not None
-    assert new is not None
-    return _Pair(old.side, new.side, old.samples, new.samples)
-
-
-def _change(
-    pair: _Pair, direction: str, verdict: Grade, interval: tuple[float | None, float | None], p: float | None
-) -> Change:
-    raw = change_pct(pair.old.mean, pair.new.mean)
-    has_direction = direction in ("higher", "lower")
-    tested = verdict is not Grade.NOT_TESTABLE
-    moved = pair.old.mean != pair.new.mean if raw is None else abs(raw) >= ALMOST
-    if verdict is Grade.NOT_SIGNIFICANT or not moved:
-        word = Word.SAME
-    elif not has_direction:
-        word = Word.UNKNOWN
-    else:
-        word = Word.IMPROVEMENT if (pair.new.mean > pair.old.mean) == (direction == "higher") else Word.REGRESSION
-    return Change(word, raw, *interval, p, tested)
-
-
-def _plain(value: float) -> str:
-    text = f"{value:.2f}".rstrip("0").rstrip(".")
-    return "0" if text in ("-0", "") else text
 
 
 def summary(test: Test, change: Change, kernel: str, base: str) -> str:

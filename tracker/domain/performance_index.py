@@ -20,10 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tracker.domain import versions
 from tracker.domain.kernel_comparison import Cell
+from tracker.domain.statistics import ENDS, MANY, RESAMPLES, Array
 
 # --- The basket ---
 
@@ -80,22 +80,15 @@ def params_text(params: Sequence[tuple[str, str]]) -> str:
 
 def at(entries: Sequence[Benchmark], version: str) -> tuple[Benchmark, ...]:
     """Return the basket of a release: of the entries for one benchmark, the one that starts last counts."""
-    held = sorted((entry for entry in entries if entry.holds_at(version)), key=lambda entry: _begins(entry.since))
+    first = versions.Version(-1, 0, 0, 0, 0)
+    held = [entry for entry in entries if entry.holds_at(version)]
+    held.sort(key=lambda entry: versions.parse(entry.since) or first)
     return tuple({entry.key: entry for entry in held}.values())
-
-
-def _begins(since: str) -> tuple[bool, versions.Version]:
-    parsed = versions.parse(since)
-    return parsed is not None, parsed or versions.Version(0, 0, 0, 0, 0)
 
 
 # --- The index ---
 
-RESAMPLES = 599
-_TAIL = 15  # so that the 15th and the 585th are the ends of a 95% interval (tracker/domain/statistics.py)
-_MANY = 200  # from here on, means of samples are drawn from a normal distribution
-_FAR = 200.0  # a larger ratio, as a natural logarithm, counts as out of range
-Array = NDArray[np.float64]
+FAR = 200.0  # a larger ratio, as a natural logarithm, counts as out of range
 CellsBySetup = Mapping[str, Cell]  # by a key of scenario and machine
 
 
@@ -154,51 +147,34 @@ class _Link:
 
 
 _Logs = Mapping[str, Mapping[str, Array]]
-
-
-class _Chain:
-    """The references of all setups, and the last known index."""
-
-    def __init__(self) -> None:
-        self.links: dict[tuple[str, str], _Link] = {}
-        self.level = np.zeros(1 + RESAMPLES)  # ln(index / 100)
-
-    def add_references(self, kernel: str, logs: _Logs, *, anew: bool) -> None:
-        """Make this kernel the reference of its setups: of all of them (`anew`), or of those without one."""
-        for key, setups in logs.items():
-            for setup, log in setups.items():
-                if anew or (key, setup) not in self.links:
-                    self.links[key, setup] = _Link(kernel, log, log - self.level)
+_Links = dict[tuple[str, str], _Link]
 
 
 def series(kernels: Sequence[BenchmarkMean]) -> list[IndexPoint]:
     """Return the index of every kernel, in the order given."""
     points: list[IndexPoint] = []
-    chain = _Chain()
+    links: _Links = {}
+    level = np.zeros(1 + RESAMPLES)  # ln(index / 100), the last that is known
     before: _Logs = {}
-    for index, kernel in enumerate(kernels):
-        follower = kernels[index + 1] if index + 1 < len(kernels) else kernel
+    for kernel, follower in zip(kernels, (*kernels[1:], *kernels[-1:]), strict=True):
         logs, excluded = _logs(kernel, (*kernel.basket, *follower.basket))
-        points.append(_next(chain, kernel, logs, excluded, before) if chain.links else _first(kernel, logs, excluded))
-        changes = {_what_counts(entry) for entry in follower.basket} != {_what_counts(entry) for entry in kernel.basket}
-        chain.add_references(kernel.name, logs, anew=changes)
+        if links:
+            point, level = _next(links, level, kernel, logs, excluded, before)
+        else:
+            keys = [entry.key for entry in kernel.basket]
+            missing = tuple((key, excluded.get(key, "not measured")) for key in keys if key not in logs)
+            value, against = (100.0, kernel.name) if logs else (None, "")
+            matched = len(keys) - len(missing) if logs else 0
+            point = IndexPoint(kernel.name, value, value, value, matched, len(keys), against, (), missing)
+        points.append(point)
+        # This kernel becomes the reference of its setups: of those without one, or of all if the basket changes
+        old, new = ({(entry.key, entry.direction, entry.weight) for entry in at.basket} for at in (kernel, follower))
+        for key, setups in logs.items():
+            for setup, log in setups.items():
+                if old != new or (key, setup) not in links:
+                    links[key, setup] = _Link(kernel.name, log, log - level)
         before = logs
     return points
-
-
-def _what_counts(entry: Benchmark) -> tuple[str, str, float]:
-    return entry.key, entry.direction, entry.weight
-
-
-def _first(kernel: BenchmarkMean, logs: _Logs, excluded: Mapping[str, str]) -> IndexPoint:
-    missing = tuple(
-        (entry.key, excluded.get(entry.key, "not measured")) for entry in kernel.basket if entry.key not in logs
-    )
-    total = len(kernel.basket)
-    matched = total - len(missing)
-    if not logs:
-        return IndexPoint(kernel.name, None, None, None, 0, total, "", (), missing)
-    return IndexPoint(kernel.name, 100.0, 100.0, 100.0, matched, total, kernel.name, (), missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,37 +188,34 @@ class _Move:
     setups: int
 
 
-def _next(chain: _Chain, kernel: BenchmarkMean, logs: _Logs, excluded: Mapping[str, str], before: _Logs) -> IndexPoint:
-    """Return the index of a kernel after the first one."""
+def _next(
+    links: _Links, level: Array, kernel: BenchmarkMean, logs: _Logs, excluded: Mapping[str, str], before: _Logs
+) -> tuple[IndexPoint, Array]:
+    """Return the index of a kernel after the first one, and its level: the last one if it has no index."""
     moves: list[_Move] = []
     missing: list[tuple[str, str]] = []
     for entry in kernel.basket:
-        own = logs.get(entry.key, {})
-        shared = [
-            (log, chain.links[entry.key, setup]) for setup, log in own.items() if (entry.key, setup) in chain.links
-        ]
+        own, reason = logs.get(entry.key, {}), excluded.get(entry.key, "")
+        shared = [(log, links[entry.key, setup]) for setup, log in own.items() if (entry.key, setup) in links]
         if shared:
-            level = _mean([log - link.above for log, link in shared])
+            alone = _mean([log - link.above for log, link in shared])
             distance = _mean([log - link.log for log, link in shared])[0]
-            moves.append(
-                _Move(entry, level, distance, tuple(dict.fromkeys(link.name for _, link in shared)), len(shared))
-            )
-            if entry.key in excluded:
-                missing.append((entry.key, f"{excluded[entry.key]} in some setups, which are left out"))
+            since = tuple(dict.fromkeys(link.name for _, link in shared))
+            moves.append(_Move(entry, alone, distance, since, len(shared)))
+            if reason:
+                missing.append((entry.key, f"{reason} in some setups, which are left out"))
         else:
-            missing.append(
-                (entry.key, excluded.get(entry.key) or ("measured for the first time" if own else "not measured"))
-            )
+            missing.append((entry.key, reason or ("measured for the first time" if own else "not measured")))
     total, weights = len(kernel.basket), sum(move.entry.weight for move in moves)
     if not weights:
         note = "nothing in common with earlier kernels: the chain continues from the last index" if logs else ""
-        return IndexPoint(kernel.name, None, None, None, 0, total, "", (), tuple(missing), note)
-    chain.level = sum((move.entry.weight / weights * move.level for move in moves), start=np.zeros(1 + RESAMPLES))
-    levels = 100 * np.exp(np.minimum(chain.level, _FAR))
-    parts = tuple(_contribution(move, weights, logs, before, float(levels[0])) for move in moves)
-    low, high = np.sort(levels[1:])[[_TAIL - 1, RESAMPLES - _TAIL]].tolist()
-    since = ", ".join(dict.fromkeys(name for move in moves for name in move.since))[:80]
-    return IndexPoint(kernel.name, float(levels[0]), low, high, len(moves), total, since, parts, tuple(missing))
+        return IndexPoint(kernel.name, None, None, None, 0, total, "", (), tuple(missing), note), level
+    level = sum((move.entry.weight / weights * move.level for move in moves), start=np.zeros(1 + RESAMPLES))
+    levels = 100 * np.exp(np.minimum(level, FAR))
+    value, (low, high) = float(levels[0]), np.sort(levels[1:])[list(ENDS)].tolist()
+    parts = tuple(_contribution(move, weights, logs, before, value) for move in moves)
+    names = ", ".join(dict.fromkeys(name for move in moves for name in move.since))[:80]
+    return IndexPoint(kernel.name, value, low, high, len(moves), total, names, parts, tuple(missing)), level
 
 
 def _mean(arrays: Sequence[Array]) -> Array:
@@ -262,7 +235,7 @@ def _contribution(move: _Move, weights: float, logs: _Logs, before: _Logs, level
 
 
 def _percent(log: float) -> float:
-    return 100 * math.expm1(min(float(log), _FAR))
+    return 100 * math.expm1(min(float(log), FAR))
 
 
 def _logs(kernel: BenchmarkMean, basket: Sequence[Benchmark]) -> tuple[_Logs, dict[str, str]]:
@@ -275,18 +248,17 @@ def _logs(kernel: BenchmarkMean, basket: Sequence[Benchmark]) -> tuple[_Logs, di
             excluded[entry.key] = "direction unknown"
             continue
         for setup, cell in kernel.readings.get(entry.key, {}).items():
-            if not (math.exp(-_FAR) < cell.mean < math.exp(_FAR)):
-                excluded[entry.key] = _exclusion_reason(cell.mean)
-                continue
-            means = _resampled(cell, f"{kernel.name} {entry.key} {setup}")
-            logs.setdefault(entry.key, {})[setup] = sign * np.log(means)
+            if math.exp(-FAR) < cell.mean < math.exp(FAR):
+                means = _resampled(cell, f"{kernel.name} {entry.key} {setup}")
+                logs.setdefault(entry.key, {})[setup] = sign * np.log(means)
+            elif cell.mean == 0:
+                excluded[entry.key] = "zero was measured"
+            else:
+                negative = cell.mean < 0
+                excluded[entry.key] = (
+                    "a negative number was measured" if negative else "the measured value is out of range"
+                )
     return logs, excluded
-
-
-def _exclusion_reason(mean: float) -> str:
-    if mean == 0:
-        return "zero was measured"
-    return "a negative number was measured" if mean < 0 else "the measured value is out of range"
 
 
 def _resampled(cell: Cell, seed: str) -> Array:
@@ -297,7 +269,7 @@ def _resampled(cell: Cell, seed: str) -> Array:
         return drawn
     samples = np.array(cell.samples)
     rng = np.random.default_rng(list(hashlib.sha256(seed.encode("utf-8", "replace")).digest()))
-    if n > _MANY:
+    if n > MANY:
         means = cell.mean + samples.std() / math.sqrt(n) * rng.standard_normal(RESAMPLES)
     else:
         means = samples[rng.integers(0, n, (RESAMPLES, n))].mean(axis=1)

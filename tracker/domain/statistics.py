@@ -30,10 +30,7 @@ from tracker.domain.events import Grade, Verdict
 
 @dataclass(frozen=True, slots=True)
 class SampleSummary:
-    """The mean, the population standard deviation (None: not given) and the number of runs.
-
-    The population's (divided by n), as on the mailing lists: LKP's `± n%` is this one in per cent of the mean.
-    """
+    """The mean, the population standard deviation (None: not given) and the number of runs."""
 
     mean: float
     stddev: float | None
@@ -63,15 +60,13 @@ def summarise(samples: Sequence[float]) -> SampleSummary:
     squares = sum([(sample - mean) * (sample - mean) for sample in samples])
     if 1e-300 < squares < 1e300:
         return SampleSummary(mean, math.sqrt(squares / n), n)
-    return SampleSummary(mean, _spread([sample - mean for sample in samples]), n)
-
-
-def _spread(distances: Sequence[float]) -> float:
-    """Return their root mean square, where the squares would overflow or underflow."""
-    largest = max(map(abs, distances))
+    # The squares would overflow or underflow
+    largest = max(abs(sample - mean) for sample in samples)
     if not largest or not math.isfinite(largest):
-        return largest
-    return largest * math.sqrt(sum([(distance / largest) ** 2 for distance in distances]) / len(distances))
+        return SampleSummary(mean, largest, n)
+    return SampleSummary(
+        mean, largest * math.sqrt(sum([((sample - mean) / largest) ** 2 for sample in samples]) / n), n
+    )
 
 
 # --- Changes and verdicts ---
@@ -128,8 +123,7 @@ def certain(change: float | None, low: float | None, high: float | None, spread:
         return 0.0
     size = max(0.0, abs(change) - (spread or 0.0))
     if low is not None and high is not None:
-        near = min(abs(low), abs(high)) if low * high > 0 else 0.0
-        size = min(size, near)
+        size = min(size, min(abs(low), abs(high)) if low * high > 0 else 0.0)
     ratio = 1 + math.copysign(size, change) / 100
     return 100 * abs(math.log(max(ratio, _LEAST_RATIO)))
 
@@ -137,9 +131,8 @@ def certain(change: float | None, low: float | None, high: float | None, spread:
 # --- Grading ---
 
 RESAMPLES = 599  # as R. Wilcox advises: the 15th and the 585th of them are exactly the ends of a 95% interval
-_TAIL = 15
-_MANY = 200  # from here on, resampled means are drawn from a normal distribution
-_NO_INTERVAL = (None, None)
+ENDS = (14, 584)
+MANY = 200  # from here on, resampled means are drawn from a normal distribution
 _CHUNK = 128  # measurements at a time, to bound memory
 
 Array = NDArray[np.float64]
@@ -174,8 +167,8 @@ class Graded:
 
 def effect(change: float | None, noise_pct: float | None) -> float | None:
     """Return a change in multiples of the usual noise, both in per cent; None if the noise is unknown."""
-    times = abs(change) / noise_pct if change is not None and noise_pct else None
-    return times if times is not None and math.isfinite(times) else None
+    times = abs(change) / noise_pct if change is not None and noise_pct else math.inf
+    return times if math.isfinite(times) else None
 
 
 def grade(measurement: Compared, direction: str) -> Graded:
@@ -191,7 +184,7 @@ def grade_all(measurements: Sequence[Compared], directions: Sequence[str]) -> li
     for index, (measurement, direction, p) in enumerate(zip(measurements, directions, tested, strict=True)):
         old, new = measurement.old.mean, measurement.new.mean
         raw = change_pct(old, new)
-        low, high = intervals.get(index, _NO_INTERVAL)
+        low, high = intervals.get(index, (None, None))
         graded.append(Graded(grade_of(old, new, p, direction), raw, better_pct(raw, direction), p, low, high))
     return graded
 
@@ -199,8 +192,7 @@ def grade_all(measurements: Sequence[Compared], directions: Sequence[str]) -> li
 def welch(pairs: Sequence[tuple[SampleSummary, SampleSummary]]) -> list[float | None]:
     """Return the two-sided p of Welch's t-test (unequal variances) for each pair; None where it can't be computed.
 
-    B. L. Welch, Biometrika 34 (1947); the same numbers as scipy.stats.ttest_ind(equal_var=False), without the
-    second that importing scipy.stats takes. Without any spread, equal means give 1 and unequal ones 0.
+    The same numbers as scipy.stats.ttest_ind(equal_var=False). Without any spread, equal means give 1, others 0.
     """
     results: list[float | None] = [None] * len(pairs)
     indices: list[int] = []
@@ -234,10 +226,7 @@ def _student_cdf() -> Callable[[Array, Array], Array]:
 
 
 def _intervals(measurements: Sequence[Compared]) -> dict[int, tuple[float, float]]:
-    """Return the intervals of the measurements with at least two samples per side and a nonzero mean, by position.
-
-    The percentile bootstrap of B. Efron (1979) with a fixed seed: the same samples always give the same interval.
-    """
+    """Return the intervals of the measurements with at least two samples per side and a nonzero mean, by position."""
     groups: dict[tuple[int, int], list[int]] = {}
     for index, measurement in enumerate(measurements):
         old, new = len(measurement.old_samples), len(measurement.new_samples)
@@ -262,7 +251,7 @@ def _interval_of(measurements: Sequence[Compared]) -> list[tuple[float, float]]:
         new = _resampled(_table([measurement.new_samples for measurement in measurements]) / means - 1, "new")
         changes = (new - old) / np.abs(1 + old)
         changes.sort(axis=1)
-        ends = 100 * np.sort(np.sign(means) * changes[:, (_TAIL - 1, RESAMPLES - _TAIL)].astype(float), axis=1)
+        ends = 100 * np.sort(np.sign(means) * changes[:, ENDS].astype(float), axis=1)
     return list(map(tuple, ends.tolist()))
 
 
@@ -274,7 +263,7 @@ def _table(rows: Sequence[Sequence[float]]) -> Array:
 def _resampled(samples: Array, seed: str) -> NDArray[np.float32]:
     """Return the means of RESAMPLES samples drawn with replacement, one row per measurement."""
     n = samples.shape[1]
-    if n <= _MANY:
+    if n <= MANY:
         return samples.astype(np.float32) @ _weights(n, seed)
     spread = samples.std(axis=1, keepdims=True) / math.sqrt(n)
     return np.asarray(samples.mean(axis=1, keepdims=True) + spread * _draws(seed)[None, :], dtype=np.float32)
