@@ -159,9 +159,9 @@ def lines(tests: Iterable[tuple[Test, Sequence[Cell | None]]]) -> list[Compariso
         if cells[0] is not None and cells[column] is not None
     ]
     pairs = [
-        _Pair(old.side, new.side, old.samples, new.samples)
+        _Pair(base.side, cell.side, base.samples, cell.samples)
         for row, column in positions
-        if (old := table[row][1][0]) and (new := table[row][1][column])
+        if (base := table[row][1][0]) and (cell := table[row][1][column])
     ]
     directions = [table[row][0].direction for row, _ in positions]
     graded = grade_all(pairs, directions)

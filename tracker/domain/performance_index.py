@@ -168,7 +168,7 @@ def series(kernels: Sequence[BenchmarkMean]) -> list[IndexPoint]:
             point = IndexPoint(kernel.name, value, value, value, matched, len(keys), against, (), missing)
         points.append(point)
         # This kernel becomes the reference of its setups: of those without one, or of all if the basket changes
-        old, new = ({(entry.key, entry.direction, entry.weight) for entry in at.basket} for at in (kernel, follower))
+        old, new = ({(entry.key, entry.direction, entry.weight) for entry in of.basket} for of in (kernel, follower))
         for key, setups in logs.items():
             for setup, log in setups.items():
                 if old != new or (key, setup) not in links:
@@ -253,11 +253,10 @@ def _logs(kernel: BenchmarkMean, basket: Sequence[Benchmark]) -> tuple[_Logs, di
                 logs.setdefault(entry.key, {})[setup] = sign * np.log(means)
             elif cell.mean == 0:
                 excluded[entry.key] = "zero was measured"
+            elif cell.mean < 0:
+                excluded[entry.key] = "a negative number was measured"
             else:
-                negative = cell.mean < 0
-                excluded[entry.key] = (
-                    "a negative number was measured" if negative else "the measured value is out of range"
-                )
+                excluded[entry.key] = "the measured value is out of range"
     return logs, excluded
 
 
