@@ -46,9 +46,7 @@ class Graph:
     def add(self, head: bytes) -> None:
         """Add a commit, given as its time in seconds, its sha and its parents' shas, separated by spaces."""
         committed, sha, *parents = head.split(b" ")
-        number = self._number.get(sha)
-        if number is None:
-            number = self._new(sha)
+        number = self._of(sha)
         self._at[number] = int(committed) if len(committed) < 12 and committed.isdigit() else clamped_seconds(committed)
         if parents and parents[0]:
             numbers = [self._of(parent) for parent in parents]
@@ -58,12 +56,10 @@ class Graph:
 
     def _of(self, sha: bytes) -> int:
         number = self._number.get(sha)
-        return self._new(sha) if number is None else number
-
-    def _new(self, sha: bytes) -> int:
-        number = self._number[sha] = len(self._number)
-        self._first.append(_NONE)
-        self._at.append(_NONE)
+        if number is None:
+            number = self._number[sha] = len(self._number)
+            self._first.append(_NONE)
+            self._at.append(_NONE)
         return number
 
     def mark_tags(self, tags: Sequence[Tag]) -> None:
@@ -80,15 +76,13 @@ class Graph:
         """
         self._merge = array("i", [_NONE]) * len(self._number)
         for head in heads:
-            for number in reversed(list(self._line(head))):
+            line = []  # the head and its first parents, as far as they were walked and are not marked yet
+            number = self._number.get(head.encode(), _NONE)
+            while number != _NONE and self._at[number] != _NONE and self._merge[number] == _NONE:
+                line.append(number)
+                number = self._first[number]
+            for number in reversed(line):
                 self._spread(number, self._merge, number)
-
-    def _line(self, head: str) -> Iterator[int]:
-        """Yield a head and its first parents, as far as they were walked and are not marked yet."""
-        number = self._number.get(head.encode(), _NONE)
-        while number != _NONE and self._at[number] != _NONE and self._merge[number] == _NONE:
-            yield number
-            number = self._first[number]
 
     def _spread(self, start: int, marks: array[int], mark: int) -> None:
         """Mark a commit and all its ancestors that are not marked yet."""
@@ -121,12 +115,9 @@ class Graph:
         number = self._merge[self._number[sha.encode()]] if sha in self else _NONE
         if number == _NONE:
             return None
-        return self._name(number), self._at[number]
-
-    def _name(self, number: int) -> str:
         if len(self._names) != len(self._number):
             self._names = list(self._number)
-        return self._names[number].decode("ascii")
+        return self._names[number].decode("ascii"), self._at[number]
 
 
 # --- Log ---
@@ -165,23 +156,19 @@ def read_log(
         head, author, name, message = record.split(b"\n", 3)
         graph.add(head)
         if passes(author, message):
-            yield _commit(head, author, name, message)
-
-
-def _commit(head: bytes, author: bytes, name: bytes, message: bytes) -> LogCommit:
-    committed, sha, *parents = head.decode("ascii").split(" ")
-    authored, _, email = author.decode("utf-8", "replace").partition(" ")
-    text = message.decode("utf-8", "replace")
-    return LogCommit(
-        sha=sha,
-        parents=tuple(filter(None, parents)),
-        at=parse_timestamp(committed),
-        authored_at=parse_timestamp(authored),
-        author_email=email.lower(),
-        author_name=name.decode("utf-8", "replace"),
-        title=" ".join(text.lstrip("\n").partition("\n\n")[0].split()),
-        message=text,
-    )
+            committed, sha, *parents = head.decode("ascii").split(" ")
+            authored, _, email = author.decode("utf-8", "replace").partition(" ")
+            text = message.decode("utf-8", "replace")
+            yield LogCommit(
+                sha=sha,
+                parents=tuple(filter(None, parents)),
+                at=parse_timestamp(committed),
+                authored_at=parse_timestamp(authored),
+                author_email=email.lower(),
+                author_name=name.decode("utf-8", "replace"),
+                title=" ".join(text.lstrip("\n").partition("\n\n")[0].split()),
+                message=text,
+            )
 
 
 def _records(repository: Path, tips: Collection[str], without: Collection[str]) -> Iterator[bytes]:
@@ -206,7 +193,7 @@ def _records(repository: Path, tips: Collection[str], without: Collection[str]) 
             with suppress(BrokenPipeError):
                 running.stdin.write(revisions)
                 running.stdin.close()
-            yield from _cut(_chunks(running.stdout.fileno()))
+            yield from _cut(pipe)
             if running.wait():
                 stderr.seek(0)
                 raise Unreadable(f"{repository}: git log: {git.error_line(stderr.read(1 << 20))}")
@@ -215,15 +202,10 @@ def _records(repository: Path, tips: Collection[str], without: Collection[str]) 
             running.kill()
 
 
-def _chunks(pipe: int) -> Iterator[bytes]:
-    while chunk := os.read(pipe, _CHUNK):
-        yield chunk
-
-
-def _cut(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _cut(pipe: int) -> Iterator[bytes]:
     rest: list[bytes] = []
     size = 0
-    for chunk in chunks:
+    while chunk := os.read(pipe, _CHUNK):
         *complete, last = chunk.split(b"\0")
         if complete:
             yield b"".join((*rest, complete[0]))
@@ -248,7 +230,12 @@ def git_order(repository: Path, tip: str, shas: Collection[str]) -> dict[str, da
     """
     if not shas:
         return {}
-    start = _start(repository, tip, shas)
+    # From a commit of the first-parent line on that is older than all of these, if there is one
+    names = "".join(f"{sha}\n" for sha in shas).encode("ascii")
+    dates = git.run(repository, "log", "--no-walk", "--stdin", "--format=%ct", stdin=names)
+    before = min(map(clamped_seconds, dates.split())) - _BEFORE
+    line = ("rev-list", "--first-parent", "-1", f"--min-age={before}", tip)
+    start = git.run(repository, *line).decode("ascii").strip() if before > 0 else ""
     limits = [tip, *([f"^{start}"] if start else [])]
     heads = git.run(repository, "rev-list", "--topo-order", "--timestamp", "--parents", *limits).splitlines()
     return places(heads, frozenset(shas))
@@ -278,24 +265,10 @@ def places(heads: Sequence[bytes], wanted: Collection[str]) -> dict[str, datetim
         if sha in wanted:
             behind[sha] = merge[0], brought[merge[0]]
         brought[merge[0]] += 1
-    at = _in_line(line, brought)
-    return {sha: at[merge] - steps * STEP for sha, (merge, steps) in behind.items()}
-
-
-def _in_line(line: Sequence[tuple[str, datetime]], brought: Counter[str]) -> dict[str, datetime]:
-    """Return the times of the first-parent line, given tip first, with room before each for what it brought."""
-    times: dict[str, datetime] = {}
+    # The times of the line, given tip first, with room before each for what it brought
+    at: dict[str, datetime] = {}
     last: datetime | None = None
     for sha, dated in reversed(line):
-        at = min(dated, line[0][1])
-        last = times[sha] = at if last is None else max(at, last + brought[sha] * STEP)
-    return times
-
-
-def _start(repository: Path, tip: str, shas: Collection[str]) -> str:
-    """Return a commit of the first-parent line that is older than all of these; "" if there is none."""
-    names = "".join(f"{sha}\n" for sha in shas).encode("ascii")
-    dates = git.run(repository, "log", "--no-walk", "--stdin", "--format=%ct", stdin=names)
-    before = min(map(clamped_seconds, dates.split())) - _BEFORE
-    output = git.run(repository, "rev-list", "--first-parent", "-1", f"--min-age={before}", tip) if before > 0 else b""
-    return output.decode("ascii").strip()
+        time = min(dated, line[0][1])
+        last = at[sha] = time if last is None else max(time, last + brought[sha] * STEP)
+    return {sha: at[merge] - steps * STEP for sha, (merge, steps) in behind.items()}

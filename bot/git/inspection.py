@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -52,10 +53,8 @@ def inspect(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, Co
         missing = [sha for sha in shas if sha not in by_sha]
         if not missing:
             break
-        try:
+        with suppress(Unreadable, OSError):
             by_sha |= _inspect(repository, missing)
-        except (Unreadable, OSError):
-            continue
     return by_sha
 
 
@@ -64,7 +63,7 @@ def _inspect(repository: Path, shas: Collection[str]) -> dict[str, CommitInspect
     resolved = list(resolve(repository, shas).values())
     if not resolved:
         return {}
-    sha_lines = "".join(f"{sha}\n" for sha in resolved).encode()
+    sha_lines = _lines(resolved)
     output = git.run(repository, "log", *_QUIET, "-z", f"--format={'%n'.join(_FIELDS)}", stdin=sha_lines)
     changes = git.run(
         repository, "diff-tree", "--stdin", "-z", "-r", "--root", "--no-renames", "--no-abbrev", stdin=sha_lines
@@ -86,15 +85,16 @@ def patch_ids(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, 
     """
     by_sha: dict[str, str] = {}
     for repository in repositories:
-        try:
+        with suppress(Unreadable, OSError):
             resolved = resolve(repository, [sha for sha in shas if sha not in by_sha])
-            sha_lines = "".join(f"{sha}\n" for sha in resolved.values()).encode()
             by_sha |= dict.fromkeys(resolved, "")
-            ids = _patch_ids(repository, sha_lines) if resolved else {}
+            ids = _patch_ids(repository, _lines(resolved.values())) if resolved else {}
             by_sha |= {sha: ids[full_sha] for sha, full_sha in resolved.items() if full_sha in ids}
-        except (Unreadable, OSError):
-            continue
     return by_sha
+
+
+def _lines(shas: Iterable[str]) -> bytes:
+    return "".join(f"{sha}\n" for sha in shas).encode()
 
 
 def _patch_ids(repository: Path, sha_lines: bytes) -> dict[str, str]:
@@ -143,12 +143,11 @@ def _entries(output: str) -> dict[str, tuple[_Entry, ...]]:
 
 def _blobs(repository: Path, shas: Collection[str]) -> dict[str, bytes]:
     """Return the contents of blobs, except those that are missing or too large."""
-    existing = sorted(sha for sha in shas if set(sha) != {"0"})
-    sha_lines = "".join(f"{sha}\n" for sha in existing).encode()
-    sizes = git.run(repository, "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=sha_lines)
+    existing = _lines(sorted(sha for sha in shas if set(sha) != {"0"}))
+    sizes = git.run(repository, "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=existing)
     lines = (line.split(" ") for line in sizes.decode("ascii", "replace").splitlines())
     fitting = [sha for sha, size in lines if size.isdigit() and int(size) <= _MAX_BLOB]
-    out = git.run(repository, "cat-file", "--batch", stdin="".join(f"{sha}\n" for sha in fitting).encode())
+    out = git.run(repository, "cat-file", "--batch", stdin=_lines(fitting))
     contents: dict[str, bytes] = {}
     at = 0
     for sha in fitting:
@@ -161,26 +160,20 @@ def _blobs(repository: Path, shas: Collection[str]) -> dict[str, bytes]:
 
 def _changes_nothing(entries: tuple[_Entry, ...], blobs: Mapping[str, bytes]) -> bool:
     """Whether every changed file is documentation, or the same code without comments and white space."""
-    return bool(entries) and all(_is_documentation(entry.path) or _same_code(entry, blobs) for entry in entries)
+    return bool(entries) and all(_DOCUMENTATION.match(entry.path) or _same_code(entry, blobs) for entry in entries)
 
 
 _DOCUMENTATION = re.compile(
-    r"(?:Documentation|LICENSES)/|(?:.*/)?(?:README|MAINTAINERS|CREDITS|\.mailmap|COPYING)|.*\.(?:rst|txt|md)\Z"
+    r"(?!Documentation/devicetree/bindings)"
+    r"(?:(?:Documentation|LICENSES)/|(?:.*/)?(?:README|MAINTAINERS|CREDITS|\.mailmap|COPYING)|.*\.(?:rst|txt|md)\Z)"
 )
-
-
-def _is_documentation(path: str) -> bool:
-    return _DOCUMENTATION.match(path) is not None and not path.startswith("Documentation/devicetree/bindings")
 
 
 def _same_code(entry: _Entry, blobs: Mapping[str, bytes]) -> bool:
     old, new = blobs.get(entry.old), blobs.get(entry.new)
-    return (
-        entry.path.endswith((".c", ".h", ".S", ".dts", ".dtsi"))
-        and old is not None
-        and new is not None
-        and _code(old) == _code(new)
-    )
+    if old is None or new is None or not entry.path.endswith((".c", ".h", ".S", ".dts", ".dtsi")):
+        return False
+    return _code(old) == _code(new)
 
 
 # A comment, or a literal that may contain something like one.
@@ -220,7 +213,11 @@ def check(repositories: Iterable[Path], commits: Sequence[str], patch: str) -> A
     """
     if len(patch) > MAX_PATCH:
         return ApplyCheck(error=f"the patch has more than {MAX_PATCH:,} characters", known=True)
-    places = list(_places(list(repositories), [*commits, HEAD]))
+    places: list[tuple[Path, str, str]] = []  # where each commit is: tree, full sha, and the name that was asked for
+    for repository in repositories:
+        with suppress(Unreadable, OSError, ValueError):
+            resolved = resolve(repository, [*commits, HEAD])
+            places += [(repository, resolved[name], name) for name in (*commits, HEAD) if name in resolved]
     named = [place for place in places if place[2] != HEAD]
     first = ""
     for repository, sha, _ in sorted(places, key=lambda place: place[2] == HEAD)[:MOST_PLACES]:
@@ -234,32 +231,17 @@ def check(repositories: Iterable[Path], commits: Sequence[str], patch: str) -> A
     return ApplyCheck(error=first, known=True) if named else ApplyCheck()
 
 
-def _places(repositories: Sequence[Path], commits: Sequence[str]) -> Iterator[tuple[Path, str, str]]:
-    """Yield where each commit is: tree, full sha, and the name that was asked for."""
-    for repository in repositories:
-        try:
-            resolved = resolve(repository, commits)
-        except (Unreadable, OSError, ValueError):
-            continue
-        yield from ((repository, resolved[commit], commit) for commit in commits if commit in resolved)
-
-
 def _error_at(repository: Path, commit: str, patch: str) -> str:
-    """Return why a patch does not apply to a commit; "" if it does. Raises Unreadable."""
+    """Return why a patch does not apply to a commit; "" if it does. Raises Unreadable if git says nothing about it."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**git.ENVIRONMENT, "GIT_INDEX_FILE": str(Path(folder) / "index")}
         git.run(repository, "read-tree", commit, env=env, timeout=_TIMEOUT)
-        return _apply(repository, patch, env)
-
-
-def _apply(repository: Path, patch: str, env: Mapping[str, str]) -> str:
-    """Return git's error, or "" if the patch applies to the index. Raises Unreadable if git says nothing about it."""
-    text = patch.encode("utf-8", "replace")
-    try:
-        git.run(repository, "apply", "--check", "--cached", "-", stdin=text, env=env, timeout=_TIMEOUT)
-    except Unreadable as error:
-        said = str(error).partition("git apply: ")[2]
-        if not said.startswith("error:"):
-            raise
-        return said
+        text = patch.encode("utf-8", "replace")
+        try:
+            git.run(repository, "apply", "--check", "--cached", "-", stdin=text, env=env, timeout=_TIMEOUT)
+        except Unreadable as error:
+            said = str(error).partition("git apply: ")[2]
+            if not said.startswith("error:"):
+                raise
+            return said
     return ""

@@ -13,7 +13,8 @@ lines, with MAINTAINERS and .mailmap as its own tree has them. Uses git, but not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -131,8 +132,17 @@ class Maintainers:
         sections = dict.fromkeys(number for path in files[:MAX_FILES] for number in self._sections_of(path))
         if changed:
             sections |= dict.fromkeys(self._keywords.numbers_in(changed[:MAX_TEXT]))
-        named = (person for number in sections for person in self._sections[number].people)
-        return tuple(_unique_people((person for person in named if person.section != _REST), proper))
+        # Each address once, and each person only with their first address
+        unique: list[Responsible] = []
+        addresses: set[str] = set()
+        names: set[str] = set()
+        for person in (person for number in sections for person in self._sections[number].people):
+            name, email = person.address.name, proper.get(person.address.email, person.address.email)
+            if person.section != _REST and email not in addresses and not (name and name.lower() in names):
+                addresses.add(email)
+                names.add(name.lower())
+                unique.append(replace(person, address=Address(name, email)))
+        return tuple(unique)
 
     def _add(self, section: int, letter: str, value: str) -> None:
         owner = self._sections[section]
@@ -147,23 +157,25 @@ class Maintainers:
                 if letter == "X":
                     owner.excluded.append(pattern)
                 else:
-                    self._by_directory.setdefault(_literal_directory(value), []).append(pattern)
+                    directory = re.split(r"[*?\[]", value, maxsplit=1)[0].rpartition("/")[0]  # all of it is literal
+                    self._by_directory.setdefault(directory, []).append(pattern)
 
     def _sections_of(self, path: str) -> list[int]:
         """Return the sections of a file, the most specific first."""
         slashes = path.count("/")
         depths: dict[int, int] = {}
-        for directory in _parent_directories(path):
+        for directory in ("", *(path[: slash.start()] for slash in re.finditer("/", path))):
             for pattern in self._by_directory.get(directory, ()):
                 if pattern.fits(path, slashes):
                     depths[pattern.section] = max(pattern.depth, depths.get(pattern.section, -1))
         for number in self._names.numbers_in(path):
             depths.setdefault(number, 0)
-        chosen = [number for number in depths if not self._excludes(number, path, slashes)]
+        chosen = [
+            number
+            for number in depths
+            if not any(pattern.fits(path, slashes) for pattern in self._sections[number].excluded)
+        ]
         return sorted(chosen, key=lambda number: (-depths[number], number))
-
-    def _excludes(self, section: int, path: str, slashes: int) -> bool:
-        return any(pattern.fits(path, slashes) for pattern in self._sections[section].excluded)
 
 
 @lru_cache(maxsize=8)
@@ -192,13 +204,10 @@ class Finder:
 def _compiled(regexes: Sequence[str]) -> hyperscan.Database | None:
     """Return a database of them; None if one is no valid regex or can't be matched in linear time."""
     database = hyperscan.Database()
+    expressions = [regex.encode("utf-8", "replace") for regex in regexes]
+    flags = [hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_ALLOWEMPTY] * len(regexes)
     try:
-        database.compile(
-            expressions=[regex.encode("utf-8", "replace") for regex in regexes],
-            ids=list(range(len(regexes))),
-            flags=[hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_ALLOWEMPTY] * len(regexes),
-            elements=len(regexes),
-        )
+        database.compile(expressions=expressions, ids=list(range(len(regexes))), flags=flags, elements=len(regexes))
     except hyperscan.error:
         return None
     return database
@@ -228,34 +237,6 @@ def _without_stars(part: str) -> str:
     return "".join(_WILD.get(token, token if len(token) > 1 else re.escape(token)) for token in _PARTS.findall(part))
 
 
-def _literal_directory(value: str) -> str:
-    """Return the literal directory prefix of a pattern, which is its key in the index."""
-    return re.split(r"[*?\[]", value, maxsplit=1)[0].rpartition("/")[0]
-
-
-def _parent_directories(path: str) -> Iterator[str]:
-    """ "", "mm", "mm/kasan" for "mm/kasan/report.c"."""
-    yield ""
-    end = path.find("/")
-    while end >= 0:
-        yield path[:end]
-        end = path.find("/", end + 1)
-
-
-def _unique_people(people: Iterable[Responsible], proper: Mapping[str, str]) -> Iterator[Responsible]:
-    """Yield each address once, and each person only with their first address."""
-    addresses: set[str] = set()
-    names: set[str] = set()
-    for person in people:
-        name = person.address.name.lower()
-        email = proper.get(person.address.email, person.address.email)
-        if email in addresses or (name and name in names):
-            continue
-        addresses.add(email)
-        names.add(name)
-        yield replace(person, address=Address(person.address.name, email))
-
-
 # --- What a commit touches ---
 
 _MAX_FILES_FOR_KEYWORDS = 50  # files; the lines of a larger change are not matched against keywords
@@ -274,11 +255,9 @@ class TouchedFiles:
 def touched(repositories: Iterable[Path], sha: str) -> TouchedFiles:
     """Return the files from the first tree that holds the commit; nothing if none does or none can be read."""
     for repository in repositories:
-        try:
+        with suppress(Unreadable, OSError, ValueError):
             if full_sha := resolve(repository, [sha]).get(sha):
                 return touched_in(repository, full_sha)
-        except (Unreadable, OSError, ValueError):
-            continue
     return TouchedFiles()
 
 
@@ -290,15 +269,12 @@ def touched_in(repository: Path, sha: str) -> TouchedFiles:
     if not maintainers_text:
         return TouchedFiles(files)
     proper = read_mailmap(_file(repository, sha, ".mailmap")).proper
-    changed = _changed(repository, sha) if len(files) <= _MAX_FILES_FOR_KEYWORDS else ""
+    changed = ""  # the lines that it adds or removes, without their signs
+    if len(files) <= _MAX_FILES_FOR_KEYWORDS:
+        options = ("-p", "--root", "--no-commit-id", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv")
+        patch = _git(repository, "diff-tree", *options, sha)
+        changed = b"\n".join(match[1] for match in _LINE.finditer(patch[:MAX_TEXT])).decode("utf-8", "replace")
     return TouchedFiles(files, read_maintainers(maintainers_text).of(files, changed, proper))
-
-
-def _changed(repository: Path, sha: str) -> str:
-    """Return the lines that it adds or removes, without their signs."""
-    options = ("-p", "--root", "--no-commit-id", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv")
-    patch = _git(repository, "diff-tree", *options, sha)
-    return b"\n".join(match[1] for match in _LINE.finditer(patch[:MAX_TEXT])).decode("utf-8", "replace")
 
 
 def _file(repository: Path, sha: str, path: str) -> str:

@@ -76,6 +76,7 @@ def clamped_seconds(seconds: bytes) -> int:
 
 # --- Running git ---
 
+_PASSED_ON = ("http_proxy", "https_proxy", "no_proxy", "SSH_AUTH_SOCK")  # the lab's proxies and its ssh agent
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -83,12 +84,7 @@ ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "LC_ALL": "C",
-    # The lab's proxies and its ssh agent.
-    **{
-        name: os.environ[name]
-        for name in ("http_proxy", "https_proxy", "no_proxy", "SSH_AUTH_SOCK")
-        if name in os.environ
-    },
+    **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
 }
 
 
@@ -174,29 +170,24 @@ def pipe(
 
     Raises Unreadable. `timeout` is in seconds.
     """
-    with (
-        tempfile.TemporaryFile() as stdin_file,
-        start(repository, *first, stdin=_filled(stdin_file, stdin), stderr=subprocess.DEVNULL) as producer,
-        start(repository, *second, stdin=producer.stdout) as consumer,
-    ):
-        try:
-            out, stderr = consumer.communicate(timeout=timeout)
-            producer.wait(timeout)
-        except subprocess.TimeoutExpired as error:
-            raise Unreadable(f"{repository}: git {_subcommand(first)} took more than {timeout:.0f} s") from error
-        finally:
-            consumer.kill()
-            producer.kill()
+    with tempfile.TemporaryFile() as stdin_file:
+        stdin_file.write(stdin)
+        stdin_file.seek(0)
+        with (
+            start(repository, *first, stdin=stdin_file, stderr=subprocess.DEVNULL) as producer,
+            start(repository, *second, stdin=producer.stdout) as consumer,
+        ):
+            try:
+                out, stderr = consumer.communicate(timeout=timeout)
+                producer.wait(timeout)
+            except subprocess.TimeoutExpired as error:
+                raise Unreadable(f"{repository}: git {_subcommand(first)} took more than {timeout:.0f} s") from error
+            finally:
+                consumer.kill()
+                producer.kill()
     if consumer.returncode or producer.returncode:
         raise Unreadable(f"{repository}: git {_subcommand(first)}: {error_line(stderr)}")
     return out
-
-
-def _filled(file: IO[bytes], content: bytes) -> IO[bytes]:
-    """Return the file with its content written, ready to be read from the beginning."""
-    file.write(content)
-    file.seek(0)
-    return file
 
 
 def _subcommand(arguments: Sequence[str]) -> str:
@@ -233,35 +224,21 @@ def fetch(repository: Path, timeout: float) -> bool:
 
     In a clone with a work tree only remote-tracking branches move, and no local tag is deleted.
     """
-    config = _config(repository)
+    config: dict[str, str] = {}
+    with suppress(Unreadable):
+        listed = run(repository, "config", "--local", "--null", "--list").decode("utf-8", "replace")
+        pairs = (entry.partition("\n") for entry in listed.split("\0") if entry)
+        config = {name: value for name, _, value in pairs}
     remotes = [name.split(".", 1)[1].removesuffix(".url") for name in config if _FETCH_REMOTE.fullmatch(name)]
     remote = "origin" if "origin" in remotes else (remotes[0] if len(remotes) == 1 else "")
     if not remote:
         return False
-    options = (
-        "fetch",
-        "--quiet",
-        "--upload-pack=git-upload-pack",
-        "--no-recurse-submodules",
-        "--no-write-fetch-head",
-        "--prune",
-        "--force",
-    )
+    options = ("fetch", "--quiet", "--upload-pack=git-upload-pack", "--no-recurse-submodules", "--no-write-fetch-head")
     bare = config.get("core.bare") == "true"
     refspecs = _MIRROR_REFSPECS if bare and f"remote.{remote}.fetch" not in config else ()
     tags = () if bare else ("--tags",)
-    run(repository, *_FETCH_SETTINGS, *options, *tags, "--", remote, *refspecs, timeout=timeout)
+    run(repository, *_FETCH_SETTINGS, *options, "--prune", "--force", *tags, "--", remote, *refspecs, timeout=timeout)
     return True
-
-
-def _config(repository: Path) -> dict[str, str]:
-    """Return the repository's own settings that a fetch depends on."""
-    try:
-        out = run(repository, "config", "--local", "--null", "--list").decode("utf-8", "replace")
-    except Unreadable:
-        return {}
-    pairs = (entry.partition("\n") for entry in out.split("\0") if entry)
-    return {name: value for name, _, value in pairs}
 
 
 # --- Refs ---
@@ -329,9 +306,13 @@ def read_refs(repository: Path) -> Refs:
         else:
             remote[name] = own
     branches, main = (remote, marked["remote"]) if remote else (local, marked["local"])
-    return Refs(
-        branches, main if main in branches else _default_branch(branches), _versions(tags), _days(tags), tuple(odd)
-    )
+    if main not in branches:  # HEAD points nowhere
+        ends = [name for usual in _MAIN for name in branches if name.rpartition("/")[2] == usual]
+        main = (ends or sorted(branches) or [""])[0]
+    pairs = [(version, tag) for tag in tags if (version := versions.parse(tag.name))]
+    in_order = tuple(tag for _, tag in sorted(pairs, key=lambda pair: pair[0]))
+    days = sorted((tag for tag in tags if _NEXT.match(tag.name)), key=lambda tag: tag.name)
+    return Refs(branches, main, in_order, tuple(days), tuple(odd))
 
 
 def _tag(repository: Path, name: str, own: tuple[str, str], peeled: tuple[str, str], at: str) -> Tag | None:
@@ -344,33 +325,10 @@ def _tag(repository: Path, name: str, own: tuple[str, str], peeled: tuple[str, s
     return Tag(name, commit, parse_timestamp(at)) if commit and kind == "commit" else None
 
 
-def _versions(tags: Collection[Tag]) -> tuple[Tag, ...]:
-    pairs = [(version, tag) for tag in tags if (version := versions.parse(tag.name))]
-    return tuple(tag for _, tag in sorted(pairs, key=lambda pair: pair[0]))
-
-
-def _days(tags: Collection[Tag]) -> tuple[Tag, ...]:
-    return tuple(sorted((tag for tag in tags if _NEXT.match(tag.name)), key=lambda tag: tag.name))
-
-
-def _default_branch(branches: Collection[str]) -> str:
-    """Return the main branch of a clone whose HEAD points nowhere."""
-    ends = [name for usual in _MAIN for name in branches if name.rpartition("/")[2] == usual]
-    return (ends or sorted(branches) or [""])[0]
-
-
 def resolve(repository: Path, shas: Collection[str]) -> dict[str, str]:
     """Return the full sha for each sha or abbreviation that the repository holds as a commit."""
     requested = sorted(shas)
-    out = run(
-        repository,
-        "cat-file",
-        "--batch-check=%(objectname) %(objecttype)",
-        stdin="".join(f"{sha}^{{commit}}\n" for sha in requested).encode("ascii"),
-    )
-    resolved: dict[str, str] = {}
-    for sha, line in zip(requested, out.decode("ascii", "replace").splitlines(), strict=True):
-        name, _, kind = line.partition(" ")
-        if kind == "commit":
-            resolved[sha] = name
-    return resolved
+    names = "".join(f"{sha}^{{commit}}\n" for sha in requested).encode("ascii")
+    out = run(repository, "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=names)
+    lines = [line.partition(" ") for line in out.decode("ascii", "replace").splitlines()]
+    return {sha: name for sha, (name, _, kind) in zip(requested, lines, strict=True) if kind == "commit"}
