@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any
 
 MAX_ROWS = 20_000  # per report; the longest real one has 3,000
 _MAX_BYTES = 16 << 20
@@ -69,13 +68,8 @@ def unpack(packed: bytes) -> tuple[KeptTable, ...]:
     """Return the tables that `pack` stored; () for empty bytes."""
     if not packed:
         return ()
-    tables = json.loads(zlib.decompressobj().decompress(packed, _MAX_BYTES))
-    return tuple(_table(*table) for table in tables)
-
-
-def _table(
-    test: str, parent: str, culprit: str, rows: Sequence[Sequence[Any]], fails: Sequence[Sequence[str]] = ()
-) -> KeptTable:
-    """Return one table, packed with or (in the past) without failed runs."""
-    table_rows = tuple(TableRow(*row) for row in rows)
-    return KeptTable(test, parent, culprit, table_rows, tuple(FailedRuns(*fail) for fail in fails))
+    tables = []
+    for test, parent, culprit, rows, *fails in json.loads(zlib.decompressobj().decompress(packed, _MAX_BYTES)):
+        failed = (FailedRuns(*row) for row in (fails[0] if fails else ()))  # in the past, there were none
+        tables.append(KeptTable(test, parent, culprit, tuple(TableRow(*row) for row in rows), tuple(failed)))
+    return tuple(tables)

@@ -65,12 +65,7 @@ class State(StrEnum):
 
 CLOSED = frozenset(
     {
-        State.FIXED,
-        State.DROPPED,
-        State.EXPECTED,
-        State.INVALID,
-        State.DUPLICATE,
-        State.DISAPPEARED,
+        *(State.FIXED, State.DROPPED, State.EXPECTED, State.INVALID, State.DUPLICATE, State.DISAPPEARED),
         State.NO_ACTION,
     }
 )
@@ -183,7 +178,5 @@ class EventData:
 
     def order(self) -> tuple[object, ...]:
         """Return a sort key by content: a total order, so that the order in which events arrive never matters."""
-        rest = tuple(
-            str(getattr(self, field.name)) for field in fields(self) if field.name not in ("occurred_at", "kind")
-        )
-        return (self.occurred_at, _RANK[self.kind], rest)
+        names = (field.name for field in fields(self) if field.name not in ("occurred_at", "kind"))
+        return (self.occurred_at, _RANK[self.kind], tuple(str(getattr(self, name)) for name in names))

@@ -11,7 +11,7 @@ without the patch (old) and with it (new), as grading takes them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -86,10 +86,8 @@ class MeasuredMetric:
 def metrics_of(result: Mapping[str, Any]) -> tuple[MeasuredMetric, ...]:
     """Return what a result says (perf-job-result/1, checked against its schema); none if nothing was measured."""
     return tuple(
-        MeasuredMetric(
-            measurement["metric"], tuple(map(float, measurement["without"])), tuple(map(float, measurement["with"]))
-        )
-        for measurement in result.get("measurements", ())
+        MeasuredMetric(row["metric"], tuple(map(float, row["without"])), tuple(map(float, row["with"])))
+        for row in result.get("measurements", ())
     )
 
 
@@ -136,8 +134,11 @@ def requests_pending(verdict: Verdict, events: Iterable[EventData]) -> list[Pend
     began to wait. A candidate fix that came with a request to test it is that request; a question from before the
     last candidate is answered by measuring that.
     """
-    waiting = _while_the_lab_is_awaited(verdict, sorted(effective_events(list(events)), key=EventData.order))
-    newest = {_REQUESTS[entry.kind]: entry for entry in waiting if entry.kind in _REQUESTS}
+    ordered = sorted(effective_events(list(events)), key=EventData.order)
+    start = len(ordered)  # of the last events, during which it has waited for the lab
+    while start and fold(verdict, ordered[:start]).awaited is Awaited.REPORTER:
+        start -= 1
+    newest = {_REQUESTS[event.kind]: event for event in ordered[start:] if event.kind in _REQUESTS}
     test, fix = newest.get(Request.TEST), newest.get(Request.MEASURE)
     if test and fix and (test.message_id == fix.message_id or test.in_reply_to == fix.message_id):
         del newest[Request.MEASURE]
@@ -150,11 +151,3 @@ def requests_pending(verdict: Verdict, events: Iterable[EventData]) -> list[Pend
         for request, event in newest.items()
     ]
     return sorted(pending_requests, key=lambda pending: (pending.due_at, pending.request))
-
-
-def _while_the_lab_is_awaited(verdict: Verdict, events: Sequence[EventData]) -> Sequence[EventData]:
-    """Return the last events of a report that waits for the lab: those since it began to."""
-    start = len(events)
-    while start and fold(verdict, events[:start]).awaited is Awaited.REPORTER:
-        start -= 1
-    return events[start:]

@@ -77,14 +77,11 @@ def rule_of(metric: str, suite: str = "") -> DirectionRule | None:
     """Return the line that decides on "suite.rest"; by default, the suite is the part before the first dot."""
     suite = suite if suite and metric.startswith(f"{suite}.") else metric.partition(".")[0]
     name = metric.removeprefix(f"{suite}.")[:300]
-    return next(
-        (
-            rule
-            for rule in RULES
-            if _fits(rule.suite, suite) and (re.search(rule.pattern, name, re.IGNORECASE) is not None)
-        ),
-        None,
-    )
+    for rule in RULES:
+        fits = rule.suite == ".*" or re.fullmatch(rule.suite, suite, re.IGNORECASE)
+        if fits and re.search(rule.pattern, name, re.IGNORECASE):
+            return rule
+    return None
 
 
 def direction_of(metric: str, suite: str = "") -> str:
@@ -95,10 +92,6 @@ def direction_of(metric: str, suite: str = "") -> str:
     """
     rule = rule_of(metric, suite)
     return rule.direction if rule else "unknown"
-
-
-def _fits(pattern: str, suite: str) -> bool:
-    return pattern == ".*" or re.fullmatch(pattern, suite, re.IGNORECASE) is not None
 
 
 # --- Unit ---
@@ -189,22 +182,16 @@ ENTRIES: tuple[GlossaryEntry, ...] = (
     GlossaryEntry(r"ebizzy", r"throughput", "records per second looked up in fresh memory"),
     GlossaryEntry(r"boot-time", r".", "time to boot the machine"),
     GlossaryEntry(r".*", r"perf-profile", "share of the sampled CPU time that is spent in this function"),
-    GlossaryEntry(
-        r".*", r"(?:^|[._-])p\d{2,3}(?:[._-]|$)", "latency percentile: all but the slowest few per cent are below it"
-    ),
+    GlossaryEntry(r".*", r"(?:^|[._-])p\d{2,3}(?:[._-]|$)", "latency percentile: all but the slowest few per cent are below it"),
     GlossaryEntry(r".*", r"^time\.elapsed|elapsed[._]?time", "real time that the test took"),
     GlossaryEntry(r".*", r"latenc|(?:^|[._-])lat(?:[._-]|$)", "latency of one operation"),
     GlossaryEntry(r".*", r"(?:^|[._-])per[._-]sec(?:ond)?|/s(?:ec)?$", "work completed per second"),
     GlossaryEntry(r".*", r"(?:^|[._-])per[._-]min(?:ute)?", "work completed per minute"),
-    GlossaryEntry(
-        r".*", r"through?put|bandwidth|(?:^|[._-])bw(?:[._-]|$)", "amount of data or work moved per unit of time"
-    ),
+    GlossaryEntry(r".*", r"through?put|bandwidth|(?:^|[._-])bw(?:[._-]|$)", "amount of data or work moved per unit of time"),
     GlossaryEntry(r".*", r"iops|(?:^|[._-])ops(?:[._-]|$)", "operations completed per unit of time"),
     GlossaryEntry(r".*", r"score", "the test's own score"),
-    GlossaryEntry(
-        r".*", r"(?:^|[._-])(?:time|duration|seconds|[num]s|[num]sec)$", "a duration, as reported by the test"
-    ),
-)
+    GlossaryEntry(r".*", r"(?:^|[._-])(?:time|duration|seconds|[num]s|[num]sec)$", "a duration, as reported by the test"),
+)  # fmt: skip
 _BETTER = {"higher": "higher is better", "lower": "lower is better"}
 
 

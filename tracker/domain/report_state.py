@@ -128,41 +128,20 @@ STEPS: dict[EventKind, Step] = {
 _ANSWERS = {
     *(EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.DISPUTED, EventKind.FIX_PROPOSED),
 }
-_OF_LANDINGS = frozenset({EventKind.IN_NEXT, EventKind.GONE, EventKind.MERGED, EventKind.LANDED})
-_OF_FIXES = frozenset(
-    {
-        EventKind.FIX_PROPOSED,
-        EventKind.FIX_CONFIRMED,
-        EventKind.FIX_QUEUED,
-        EventKind.FIX_MERGED,
-        EventKind.FIX_LANDED,
-    }
-)
-_FORGETS_FIX = frozenset(
-    {
-        EventKind.FIX_FAILED,
-        EventKind.FIX_WITHDRAWN,
-        EventKind.FIX_WITHOUT_EFFECT,
-        EventKind.FIX_REVERTED,
-        EventKind.STILL_THERE,
-        EventKind.REOPENED,
-        EventKind.UNDUPLICATED,
-    }
-)
+_OF_FIXES = {
+    *(EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED, EventKind.FIX_MERGED),
+    EventKind.FIX_LANDED,
+}
+_FORGETS_FIX = {
+    *(EventKind.FIX_FAILED, EventKind.FIX_WITHDRAWN, EventKind.FIX_WITHOUT_EFFECT, EventKind.FIX_REVERTED),
+    *(EventKind.STILL_THERE, EventKind.REOPENED, EventKind.UNDUPLICATED),
+}
 
 
 def remember(state: ReportState, event: EventData) -> ReportState:
     """Apply what an event records besides the state."""
     if event.kind in _ANSWERS and event.role in (Role.AUTHOR, Role.MAINTAINER) and state.responded_at is None:
         state = replace(state, responded_at=event.occurred_at)
-    if event.kind in _OF_LANDINGS:
-        if event.kind is EventKind.IN_NEXT:
-            return replace(state, in_next=_since(state.in_next, event.tag), gone="")
-        if event.kind is EventKind.GONE:
-            return replace(state, in_next="", gone=event.tag)
-        if event.kind is EventKind.MERGED:
-            return replace(state, merged=True, merged_after=event.tag)
-        return replace(state, merged=True, landing=_earlier(state.landing, event.tag))
     if event.kind in _OF_FIXES:
         return _remember_fix(state, event)
     if event.kind in _FORGETS_FIX:
@@ -170,6 +149,14 @@ def remember(state: ReportState, event: EventData) -> ReportState:
     match event.kind:
         case EventKind.REPORTED:
             return replace(state, reported_at=state.reported_at or event.occurred_at)
+        case EventKind.IN_NEXT:
+            return replace(state, in_next=_since(state.in_next, event.tag), gone="")
+        case EventKind.GONE:
+            return replace(state, in_next="", gone=event.tag)
+        case EventKind.MERGED:
+            return replace(state, merged=True, merged_after=event.tag)
+        case EventKind.LANDED:
+            return replace(state, merged=True, landing=_earlier(state.landing, event.tag))
         case EventKind.FIX_GONE:
             left = other_trees(state, event)
             gone = "" if left or state.fix_merged else event.tree
@@ -236,24 +223,24 @@ def _older_fixes(state: ReportState) -> frozenset[str]:
 
 
 def _remember_fix(state: ReportState, event: EventData) -> ReportState:
-    named = Fix(event.title, event.message_id if event.kind is EventKind.FIX_PROPOSED else "", event.commit)
-    fix, older = named, state.older_fixes
+    """Apply what becomes of a fix: a new candidate, or the same one, now better known."""
     if event.kind is EventKind.FIX_PROPOSED:
+        fix = Fix(event.title, event.message_id, event.commit)
         older = _older_fixes(state)
-    if state.fix and event.kind is not EventKind.FIX_PROPOSED:  # the same candidate, now better known
-        fix = Fix(named.title or state.fix.title, state.fix.message_id, named.commit or state.fix.commit)
-    landing = _earlier(state.fix_landing, event.tag) if event.kind is EventKind.FIX_LANDED else state.fix_landing
-    measured = bool(event.result) if event.kind is EventKind.FIX_CONFIRMED else state.fix_measured
-    if event.kind is EventKind.FIX_PROPOSED:
-        measured = False
-    state = replace(state, fix=fix, older_fixes=older, fix_landing=landing, fix_measured=measured)
-    state = replace(state, fix_gone="", fix_reverted_in="")
-    if event.kind is EventKind.FIX_MERGED:
-        return replace(state, fix_merged=True, fix_merged_after=event.tag)
-    if event.kind is EventKind.FIX_QUEUED:
-        day = next((since for tree, since in state.fix_trees if tree == event.tree), "")
-        return replace(state, fix_trees=(*other_trees(state, event), (event.tree, _since(day, event.tag))))
-    return state
+        return replace(state, fix=fix, older_fixes=older, fix_measured=False, fix_gone="", fix_reverted_in="")
+    last = state.fix or Fix()
+    fix = Fix(event.title or last.title, last.message_id, event.commit or last.commit)
+    better = replace(state, fix=fix, fix_gone="", fix_reverted_in="")
+    match event.kind:
+        case EventKind.FIX_CONFIRMED:
+            return replace(better, fix_measured=bool(event.result))
+        case EventKind.FIX_LANDED:
+            return replace(better, fix_landing=_earlier(state.fix_landing, event.tag))
+        case EventKind.FIX_MERGED:
+            return replace(better, fix_merged=True, fix_merged_after=event.tag)
+    # Queued in a tree
+    day = next((since for tree, since in state.fix_trees if tree == event.tree), "")
+    return replace(better, fix_trees=(*other_trees(state, event), (event.tree, _since(day, event.tag))))
 
 
 def _earlier(landing: str, tag: str) -> str:
@@ -271,13 +258,8 @@ def _earlier(landing: str, tag: str) -> str:
 # Events that change no state are ignored altogether: a candidate posted after the fix has landed, the failure of
 # another candidate. The ones excluded here count all the same.
 _ONLY_WITH_A_STEP = frozenset(STEPS) - {
-    EventKind.RESPONDED,
-    EventKind.WORKING,
-    EventKind.ASKED,
-    EventKind.ANSWERED,
-    EventKind.DISPUTED,
-    EventKind.FIX_LANDED,
-    EventKind.FIX_GONE,
+    *(EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.ANSWERED, EventKind.DISPUTED),
+    *(EventKind.FIX_LANDED, EventKind.FIX_GONE),
 }
 _ABOUT_A_CANDIDATE = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
 
@@ -287,7 +269,9 @@ def fold(verdict: Verdict, events: Iterable[EventData]) -> ReportState:
 
     Reversed events are skipped, as if they had never happened; a third party never makes it `responded`.
     """
-    report_state = _start(verdict)
+    report_state = ReportState(verdict, State.NO_RESPONSE, awaited=Awaited.AUTHOR)
+    if verdict is Verdict.IMPROVEMENT:
+        report_state = ReportState(verdict, State.NO_ACTION)
     effective = effective_events(list(events))
     merged = any(event.kind in (EventKind.MERGED, EventKind.LANDED) for event in effective)
     for event in sorted((_reclassified(event, merged) for event in effective), key=EventData.order):
@@ -325,22 +309,16 @@ def _reclassified(event: EventData, merged: bool) -> EventData:
     return replace(event, kind=EventKind.FIX_QUEUED, tag=event.remark) if elsewhere and merged else event
 
 
-def _names_a_fix(event: EventData) -> bool:
-    """Whether the event says which fix it is about, or a person recorded it."""
-    return bool(event.title or event.commit or event.result or event.actor or event.remark)
-
-
 def _counts(report_state: ReportState, event: EventData) -> bool:
-    if (
-        event.kind is EventKind.FIX_WITHOUT_EFFECT
-        and report_state.fix
-        and report_state.fix.commit not in ("", event.commit)
-    ):
+    fix = report_state.fix
+    if event.kind is EventKind.FIX_WITHOUT_EFFECT and fix and fix.commit not in ("", event.commit):
         return False  # another fix was measured than the current one
     if event.kind is EventKind.FIX_REVERTED and report_state.cures:
         return False  # another fix or revert is still in place
-    if event.kind is EventKind.FIX_CONFIRMED and not (report_state.fix or _names_a_fix(event)):
-        return False  # it confirms no known fix
+    if event.kind is EventKind.FIX_CONFIRMED and not (
+        fix or event.title or event.commit or event.result or event.actor or event.remark
+    ):
+        return False  # it says of no fix that it is about it, and no person recorded it
     if event.kind in _ABOUT_A_CANDIDATE and event.in_reply_to in report_state.older_fixes:
         return False  # it is about a superseded candidate
     if event.kind is EventKind.DROPPED and event.commit and report_state.dropped_by_person:
@@ -356,12 +334,6 @@ def _measures_the_fix(report_state: ReportState, event: EventData) -> bool:
     if event.kind is not EventKind.FIX_CONFIRMED or not event.result or fix is None:
         return False
     return report_state.state in (State.FIX_QUEUED, State.FIXED) and fix.commit in ("", event.commit)
-
-
-def _start(verdict: Verdict) -> ReportState:
-    if verdict is Verdict.IMPROVEMENT:
-        return ReportState(verdict, State.NO_ACTION)
-    return ReportState(verdict, State.NO_RESPONSE, awaited=Awaited.AUTHOR)
 
 
 def effective_events(events: list[EventData]) -> list[EventData]:
@@ -390,13 +362,16 @@ def _move(report_state: ReportState, event: EventData) -> ReportState:
     asks = event.kind is EventKind.TEST_ASKED or (event.kind is EventKind.ASKED and report_state.state in CANDIDATE)
     if asks and report_state.state in BEFORE_FIX | CANDIDATE:
         return replace(report_state, awaited=Awaited.REPORTER)
-    step = STEPS.get(event.kind)
-    if _is_back(report_state, event):
+    # A dropped culprit is back if it was merged after all, or if the revert in its tree is gone.
+    is_back = event.kind in (EventKind.MERGED, EventKind.LANDED)
+    is_back = is_back or (event.kind is EventKind.FIX_GONE and event.tree == report_state.closed_in)
+    if is_back and report_state.state is State.DROPPED and not report_state.cures:
         return replace(report_state, state=_without_outcome(report_state), awaited=Awaited.AUTHOR, decided_by=event.key)
     if event.kind is EventKind.FIX_GONE and (report_state.fix_merged or other_trees(report_state, event)):
         return report_state  # another tree still has it
     if _hands_back(report_state, event):
         report_state = replace(report_state, awaited=Awaited.AUTHOR)
+    step = STEPS.get(event.kind)
     if step is None or report_state.state not in step.within:
         return report_state
     if event.kind is EventKind.RESPONDED and event.role is Role.THIRD_PARTY:
@@ -404,14 +379,6 @@ def _move(report_state: ReportState, event: EventData) -> ReportState:
     target = step.to or _without_outcome(report_state)
     awaits = Awaited.NOBODY if target is State.NO_ACTION else step.awaits
     return replace(report_state, state=target, awaited=awaits, decided_by=event.key)
-
-
-def _is_back(report_state: ReportState, event: EventData) -> bool:
-    """Whether a dropped culprit is back: it was merged after all, or the revert in its tree is gone."""
-    if report_state.state is not State.DROPPED or report_state.cures:
-        return False
-    merged = event.kind in (EventKind.MERGED, EventKind.LANDED)
-    return merged or (event.kind is EventKind.FIX_GONE and event.tree == report_state.closed_in)
 
 
 def _hands_back(report_state: ReportState, event: EventData) -> bool:

@@ -78,18 +78,13 @@ def _value(name: str, value: str) -> str | float | datetime:
         if size is None:
             raise InvalidInput(f"{name}: expected a change in per cent, as in {name}:>10; found {value[:40]!r}")
         return float(size[1])
-    if name in DATES:
-        return _moment(name, value)
-    return value
-
-
-def _moment(name: str, value: str) -> datetime:
-    """Return the beginning of a year, a month or a day."""
+    if name not in DATES:
+        return value
     date = _DATE.fullmatch(value)
     try:
         if date is None:
             raise ValueError
-        return datetime(int(date[1]), int(date[2] or 1), int(date[3] or 1), tzinfo=UTC)
+        return datetime(int(date[1]), int(date[2] or 1), int(date[3] or 1), tzinfo=UTC)  # when it begins
     except ValueError:
         raise InvalidInput(f"{name}: expected a date like 2026-03 or 2026-03-15; found {value[:40]!r}") from None
 

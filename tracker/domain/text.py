@@ -40,7 +40,6 @@ def article(follows: str) -> str:
 # --- Numbers and durations ---
 
 NONE = "—"
-_DAY = 86400
 
 
 def signed_pct(change: float | None) -> str:
@@ -98,14 +97,10 @@ def age(moment: datetime | None, now: datetime) -> str:
     if moment is None:
         return ""
     seconds = max(0, int((now - moment).total_seconds()))
-    units = (
-        *((730 * _DAY, 365 * _DAY, "y"), (90 * _DAY, 30 * _DAY, "mo"), (21 * _DAY, 7 * _DAY, "w"), (_DAY, _DAY, "d")),
-        (3600, 3600, "h"),
-    )
-    for least, size, unit in units:
-        if seconds >= least:
-            return f"{seconds // size} {unit}"
-    return f"{seconds // 60} min"
+    for least, days, unit in ((730, 365, "y"), (90, 30, "mo"), (21, 7, "w"), (1, 1, "d")):
+        if seconds >= least * 86400:
+            return f"{seconds // (days * 86400)} {unit}"
+    return f"{seconds // 3600} h" if seconds >= 3600 else f"{seconds // 60} min"
 
 
 def multiple(value: float) -> str:
@@ -166,10 +161,8 @@ def commit_url(tree_url: str, sha: str) -> str:
     git = re.sub(r"\A(?:git|ssh)://(?:[^/@]*@)?", "https://", tree_url.strip()).rstrip("/")
     if not _SHA.match(sha) or re.search(r"[\s\"'<>\\?#]", git):
         return ""
-    for host, form in _VIEWS:
-        if host.fullmatch(git):
-            return form.format(git=git, url=git.removesuffix(".git"), sha=sha)
-    return ""
+    form = next((form for host, form in _VIEWS if host.fullmatch(git)), "")
+    return form.format(git=git, url=git.removesuffix(".git"), sha=sha)
 
 
 def reply_url(to: str, cc: Sequence[str], subject: str, message_id: str) -> str:
@@ -213,10 +206,10 @@ def parse_target(url: str) -> Target:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0)
+        if parts.scheme not in _PORTS or not host or not port:
+            raise ValueError
     except ValueError:
         raise InvalidInput("url: expected an address such as https://ci.example.org/hook") from None
-    if parts.scheme not in _PORTS or not host or not port:
-        raise InvalidInput("url: expected an address such as https://ci.example.org/hook")
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise InvalidInput("url: expected no user name, password or fragment; requests are signed instead")
     return Target(host, port, f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", parts.scheme == "https")

@@ -4,8 +4,8 @@ A text is of the first kind in KINDS whose `claims` accepts its head, and in whi
 is TEXT, stored and shown as it is. A listing has a row per function, counter or cache. Shares are compared in
 percentage points, all else in per cent. Tools print whatever they like: a line that doesn't fit is passed over.
 
-To add a kind: `_is_…` and `_parse_…` here, a line in KINDS, a sample in tests/tracker/domain/tool_output/, and a row in
-docs/measurements.md.
+To add a kind: `_is_…_heading` and `_parse_…` here, a line in KINDS, a sample in tests/tracker/domain/tool_output/, and
+a row in docs/measurements.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from statistics import fmean
 
 from tracker.domain.statistics import change_pct
@@ -118,7 +118,11 @@ def diff(listings: Sequence[ToolListing], most: int = TOP) -> Diff:
 def _rows(listings: Sequence[ToolListing], names: Sequence[tuple[str, str]], columns: Sequence[str]) -> list[DiffRow]:
     rows = [{(row.name, row.note): row for row in listing.rows} for listing in listings]
     at = [[listing.columns.index(column) for column in columns] for listing in listings]
-    absent = [0.0 if listing.is_share and _is_complete(listing) else None for listing in listings]
+    absent: list[float | None] = []  # the value of a name that a listing lacks
+    for listing in listings:
+        share = listing.columns.index("share") if listing.is_share else None
+        total = 0.0 if share is None else sum(row.values[share] or 0.0 for row in listing.rows)
+        absent.append(0.0 if total >= _COMPLETE_PCT else None)
     diff_rows = []
     for name, note in names:
         matches = [by_name.get((name, note)) for by_name in rows]
@@ -140,17 +144,17 @@ def _change(old: float | None, new: float | None, in_points: bool) -> float | No
     return new - old if in_points else change_pct(old, new)
 
 
-def _is_complete(listing: ToolListing) -> bool:
-    at = listing.columns.index("share")
-    return sum(row.values[at] or 0.0 for row in listing.rows) >= _COMPLETE_PCT
-
-
 # --- What all parsers use ---
 
 
 def lines_of(text: str, most: int = 1000) -> Iterator[str]:
     """Return the lines of a text, each cut: no tool prints longer ones, and they would slow down the patterns."""
     return (line[:most] for line in text.splitlines())
+
+
+def with_heading(is_heading: Callable[[str], object]) -> Callable[[str], bool]:
+    """Return the check whether a text has such a heading."""
+    return lambda head: any(map(is_heading, lines_of(head, 300)))
 
 
 def number(text: str) -> float | None:
@@ -194,10 +198,6 @@ _EVENT = re.compile(r"# Samples: \S{1,20} +of events? '([^']{1,100})'")
 _SYMBOL_MARKS = frozenset({"[k]", "[.]", "[g]", "[u]", "[H]"})
 
 
-def _is_perf_report(head: str) -> bool:
-    return any(map(_is_perf_report_heading, lines_of(head, 300)))
-
-
 def _is_perf_report_heading(line: str) -> bool:
     words = line.removeprefix("#").split()
     return line.startswith("#") and words[:1] in (["Children"], ["Overhead"]) and "Symbol" in words
@@ -206,8 +206,7 @@ def _is_perf_report_heading(line: str) -> bool:
 def _parse_perf_report(text: str) -> ToolListing:
     events = [match[1] for line in lines_of(text, 300) if (match := _EVENT.match(line))]
     title = events[0] if events else "samples"
-    if len(events) > 1:
-        title += f", the first of {len(events)} events"
+    title += f", the first of {len(events)} events" if len(events) > 1 else ""
     return ToolListing(title, ("share",), summed(_perf_report_rows(text)), is_share=True)
 
 
@@ -215,8 +214,9 @@ def _perf_report_rows(text: str) -> Iterator[ListingRow]:
     headings, has_self = 0, False
     for line in lines_of(text):
         if line.startswith("#"):
-            headings += _is_perf_report_heading(line)
-            has_self = has_self or (_is_perf_report_heading(line) and "Self" in line)
+            if _is_perf_report_heading(line):
+                headings += 1
+                has_self = has_self or "Self" in line
             if headings > 1:
                 return
             continue
@@ -237,10 +237,6 @@ def _perf_report_rows(text: str) -> Iterator[ListingRow]:
 # [image name] [app name] [symbol name], as its heading says; only the first event is read.
 _COUNTED = re.compile(r"Counted (\w{1,60}) events")
 _OPREPORT_NAMES = ("image name", "app name", "symbol name")
-
-
-def _is_opreport(head: str) -> bool:
-    return any(map(_is_opreport_heading, lines_of(head, 300)))
 
 
 def _is_opreport_heading(line: str) -> bool:
@@ -276,10 +272,6 @@ def _opreport_rows(text: str) -> Iterator[ListingRow]:
 
 
 # SLUB caches by activity (tools/mm/slabinfo.c). %Fast has two columns: allocation and free.
-def _is_slabinfo(head: str) -> bool:
-    return any(map(_is_slabinfo_heading, lines_of(head, 300)))
-
-
 def _is_slabinfo_heading(line: str) -> bool:
     return line.split()[:5] == ["Name", "Objects", "Alloc", "Free", "%Fast"]
 
@@ -289,17 +281,14 @@ def _parse_slabinfo(text: str) -> ToolListing:
     rows: list[ListingRow] = []
     for line in lines_of(text):
         if _is_slabinfo_heading(line):
-            columns = columns or tuple(name for word in line.split()[1:20] for name in _slabinfo_columns(word))
+            named = (("%Fast alloc", "%Fast free") if word == "%Fast" else (word,) for word in line.split()[1:20])
+            columns = columns or tuple(chain.from_iterable(named))
         elif columns and len(rows) < MOST_ROWS:
             name, *words = line.split() or [""]
             values = [number(word) for word in words]
             if name and 4 <= len(values) <= len(columns) and None not in values:
                 rows.append(ListingRow(name, (*values, *[None] * (len(columns) - len(values)))))
     return ToolListing("caches", columns, tuple(rows))
-
-
-def _slabinfo_columns(word: str) -> tuple[str, ...]:
-    return ("%Fast alloc", "%Fast free") if word == "%Fast" else (word,)
 
 
 # --- `vmstat N` ---
@@ -313,10 +302,6 @@ _VMSTAT_COLUMNS = frozenset(
         *("si", "so", "bi", "bo", "in", "cs", "us", "sy", "id", "wa", "st", "gu"),
     )
 )
-
-
-def _is_vmstat(head: str) -> bool:
-    return any(_vmstat_names(line) for line in lines_of(head, 300))
 
 
 def _vmstat_names(line: str) -> Sequence[str]:
@@ -353,29 +338,24 @@ _ENOUGH_COUNTERS = 0.9  # of the lines: prose is not a listing
 
 def _is_counters(head: str) -> bool:
     lines = [line for line in head.splitlines()[:50] if line.strip()]
-    return len(lines) >= 3 and sum(bool(_COUNTER.match(line)) for line in lines[:-1]) >= _ENOUGH_COUNTERS * (
-        len(lines) - 1
-    )
+    matches = sum(bool(_COUNTER.match(line)) for line in lines[:-1])
+    return len(lines) >= 3 and matches >= _ENOUGH_COUNTERS * (len(lines) - 1)
 
 
 def _parse_counters(text: str) -> ToolListing:
-    return ToolListing("counters", ("value",), summed(_counter_rows(text)))
-
-
-def _counter_rows(text: str) -> Iterator[ListingRow]:
-    for line in text.splitlines():
-        if match := _COUNTER.match(line[:300]):
-            yield ListingRow(match[1].rstrip(":"), (number(match[2]),), match[3] or "")
+    matches = filter(None, map(_COUNTER.match, lines_of(text, 300)))
+    rows = (ListingRow(match[1].rstrip(":"), (number(match[2]),), match[3] or "") for match in matches)
+    return ToolListing("counters", ("value",), summed(rows))
 
 
 # The first that claims a text gets it: tools that print a distinctive heading come before those that don't.
 KINDS = {
     kind.name: kind
     for kind in (
-        ToolKind("perf report", _is_perf_report, _parse_perf_report),
-        ToolKind("opreport", _is_opreport, _parse_opreport),
-        ToolKind("slabinfo -AD", _is_slabinfo, _parse_slabinfo),
-        ToolKind("vmstat", _is_vmstat, _parse_vmstat),
+        ToolKind("perf report", with_heading(_is_perf_report_heading), _parse_perf_report),
+        ToolKind("opreport", with_heading(_is_opreport_heading), _parse_opreport),
+        ToolKind("slabinfo -AD", with_heading(_is_slabinfo_heading), _parse_slabinfo),
+        ToolKind("vmstat", with_heading(_vmstat_names), _parse_vmstat),
         ToolKind("/proc counters", _is_counters, _parse_counters),
     )
 }

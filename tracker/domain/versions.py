@@ -144,7 +144,12 @@ def steps(cycle_points: Sequence[CyclePoint], spans: Iterable[ReportSpan]) -> li
                 point,
                 sum(_within(span.reported_at, before, point.at) for span in counted),
                 sum(_within(span.closed_at, before, point.at) for span in counted),
-                sum(_was_open(span, point.at) for span in counted),
+                # Closed without a date: not known to have been open then
+                sum(
+                    _within(span.reported_at, None, point.at)
+                    and (span.closed_at > point.at if span.closed_at else span.is_open)
+                    for span in counted
+                ),
             )
         )
     return burn_down
@@ -152,12 +157,3 @@ def steps(cycle_points: Sequence[CyclePoint], spans: Iterable[ReportSpan]) -> li
 
 def _within(moment: datetime | None, after: datetime | None, until: datetime) -> bool:
     return moment is not None and moment <= until and (after is None or moment > after)
-
-
-def _was_open(span: ReportSpan, at: datetime) -> bool:
-    was_reported = span.reported_at is not None and span.reported_at <= at
-    return (
-        was_reported
-        and (span.closed_at is None or span.closed_at > at)
-        and (span.is_open or span.closed_at is not None)
-    )
