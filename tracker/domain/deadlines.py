@@ -22,7 +22,6 @@ from tracker.domain.report_state import ReportState, effective_events, fold
 
 # --- The clock of a report ---
 
-_SATURDAY = 5
 DAY = timedelta(days=1)
 
 
@@ -54,7 +53,7 @@ class DeadlinePolicy:
         return max(1, days // 2 if near_release else days)
 
     def is_working_day(self, day: date) -> bool:
-        return day.weekday() < _SATURDAY and (day.month, day.day) not in self.off
+        return day.weekday() < 5 and (day.month, day.day) not in self.off
 
 
 DEFAULT = DeadlinePolicy()

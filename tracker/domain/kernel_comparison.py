@@ -134,9 +134,7 @@ class ComparisonLine:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    """Two cells as the statistics take them."""
-
+class _Pair:  # as the statistics take them
     old: SampleSummary
     new: SampleSummary
     old_samples: Sequence[float]

@@ -74,7 +74,6 @@ class MeasuredMetric:
 
     @property
     def change(self) -> float | None:
-        """The metric's own change in per cent."""
         return change_pct(self.old.mean, self.new.mean)
 
     def __str__(self) -> str:

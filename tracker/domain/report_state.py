@@ -172,7 +172,6 @@ def remember(state: ReportState, event: EventData) -> ReportState:
 
 
 def _remember_triage(state: ReportState, event: EventData) -> ReportState:
-    """Apply what a person records about the report."""
     match event.kind:
         case EventKind.NOTED:
             return replace(state, remark=event.remark)
@@ -454,7 +453,6 @@ def _outcome_text(report_state: ReportState) -> str:
 
 
 def _queued_fix_text(report_state: ReportState) -> str:
-    """Return how close to the mainline the fix is."""
     if report_state.fix_merged:
         after = f" after {report_state.fix_merged_after}" if report_state.fix_merged_after else ""
         return f"the fix has been merged{after}"

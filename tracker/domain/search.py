@@ -121,19 +121,18 @@ def suggestions(text: str, names: Mapping[str, Sequence[str]]) -> list[SearchSug
     minus, field, quoted, plain = last.groups()
     begun = plain if quoted is None else quoted
     before = text[: last.start(1)]
+    offered: list[SearchSuggestion] = []
     if field:
         completions = [Name(field, name) for name in _matching(begun, names.get(field, ()))]
     elif len(begun) < _SHORTEST:
         return []
     else:
-        completions = [completion for kind in names for completion in named(kind, begun, names[kind])]
-    offered = [
-        SearchSuggestion(f"{before}{minus}{completion.kind}:{field_value(completion.name)}", completion.kind)
-        for completion in completions
-    ]
-    if not field:
         begins = [candidate for candidate in FIELDS if candidate.startswith(begun.lower())]
-        offered = [SearchSuggestion(f"{before}{minus}{candidate}:", "field") for candidate in begins] + offered
+        offered += [SearchSuggestion(f"{before}{minus}{candidate}:", "field") for candidate in begins]
+        completions = [completion for kind in names for completion in named(kind, begun, names[kind])]
+    for completion in completions:
+        query = f"{before}{minus}{completion.kind}:{field_value(completion.name)}"
+        offered.append(SearchSuggestion(query, completion.kind))
     return [suggestion for suggestion in offered if suggestion.text != text][:MOST]
 
 

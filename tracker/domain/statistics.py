@@ -178,8 +178,7 @@ def grade(measurement: Compared, direction: str) -> Graded:
 
 def grade_all(measurements: Sequence[Compared], directions: Sequence[str]) -> list[Graded]:
     """Grade measurements, each by the direction of its metric. Returns them in the order given."""
-    tested = welch([(measurement.old, measurement.new) for measurement in measurements])
-    intervals = _intervals(measurements)
+    tested, intervals = welch([(pair.old, pair.new) for pair in measurements]), _intervals(measurements)
     graded = []
     for index, (measurement, direction, p) in enumerate(zip(measurements, directions, tested, strict=True)):
         old, new = measurement.old.mean, measurement.new.mean

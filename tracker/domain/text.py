@@ -114,9 +114,8 @@ def multiple(value: float) -> str:
 
 def confidence(low: float | None, high: float | None, p: float | None, effect: float | None) -> str:
     """Format how sure a change is: "95% CI -31.2 to -28.7%, p < 0.0001, 12× noise"; empty if it was not tested."""
-    parts = [interval(low, high), p_value(p) if p is not None else ""]
-    parts.append(f"{multiple(effect)} noise" if effect is not None else "")
-    return ", ".join(part for part in parts if part)
+    noise = f"{multiple(effect)} noise" if effect is not None else ""
+    return ", ".join(filter(None, (interval(low, high), p_value(p) if p is not None else "", noise)))
 
 
 # --- CSV cells ---

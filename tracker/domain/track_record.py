@@ -150,17 +150,14 @@ class RecordTally:
 
     @property
     def answer(self) -> timedelta | None:
-        """The median time to the first reply."""
         return self.response.median
 
     @property
     def slow_answer(self) -> timedelta | None:
-        """The 90th percentile of the time to the first reply."""
         return self.response.slow
 
     @property
     def false_pct(self) -> float | None:
-        """The share of settled reports that are invalid or disputed, in per cent."""
         return 100 * self.false / self.ended if self.ended else None
 
 
