@@ -36,8 +36,23 @@ def parse_addresses(header: str) -> tuple[Address, ...]:
     header = _QUOTED_LOCAL.sub(r"\1@", header)
     if alone := _WITH_COMMENT.fullmatch(header.strip()):  # "dana@dev.example (Dana Brook)"
         header = f"{alone[2]} <{alone[1]}>"
-    addresses = (_address(item) for item in _items(_without_comments(header)))
-    return tuple(address for address, _ in zip((a for a in addresses if a), range(_MAX)))  # noqa: B905
+    addresses: list[Address] = []
+    for item in _items(_without_comments(header)):
+        # The last angle bracket counts: a quoted name may contain others.
+        angles = [(angle, spec) for angle in _ANGLE.finditer(item) if (spec := _SPEC.search("".join(angle[1].split())))]
+        if angles:
+            name, email = item[: angles[-1][0].start()], angles[-1][1][0]
+        elif specs := list(_SPEC.finditer(item)):
+            name, email = "", specs[-1][0]
+        else:
+            continue
+        if email[0] == email[-1] == "'":
+            email = email[1:-1]
+        name = " ".join(name.replace("\\", "").replace('"', " ").split())[:200]
+        addresses.append(Address(name, email.lower().rstrip(".")))
+        if len(addresses) == _MAX:
+            break
+    return tuple(addresses)
 
 
 def _without_comments(header: str) -> str:
@@ -49,14 +64,12 @@ def _without_comments(header: str) -> str:
     unclosed = False
     while position < len(header):
         char = header[position]
-        quoted = None
         if char == '"' and not depth and not unclosed:
-            quoted = _QUOTED.match(header, position)
-            unclosed = quoted is None
-        if quoted:
-            kept.append(quoted[0])
-            position = quoted.end()
-            continue
+            if quoted := _QUOTED.match(header, position):
+                kept.append(quoted[0])
+                position = quoted.end()
+                continue
+            unclosed = True
         if char == "(":
             depth += 1
         elif char == ")" and depth:
@@ -87,27 +100,6 @@ def _items(header: str) -> Iterator[str]:
             start = position + 1  # the name of a group
         position += 1
     yield header[start:]
-
-
-def _address(item: str) -> Address | None:
-    # The last angle bracket counts: a quoted name may contain others.
-    angles = [(angle, spec) for angle in _ANGLE.finditer(item) if (spec := _SPEC.search("".join(angle[1].split())))]
-    if angles:
-        angle, spec = angles[-1]
-        name = item[: angle.start()]
-    else:
-        specs = list(_SPEC.finditer(item))
-        if not specs:
-            return None
-        name, spec = "", specs[-1]
-    return Address(" ".join(name.replace("\\", "").replace('"', " ").split())[:200], _plain_spec(spec[0]))
-
-
-def _plain_spec(spec: str) -> str:
-    """Return the address in lower case, without surrounding apostrophes."""
-    if spec[0] == spec[-1] == "'":
-        spec = spec[1:-1]
-    return spec.lower().rstrip(".")
 
 
 # --- Signers ---

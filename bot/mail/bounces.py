@@ -38,26 +38,18 @@ def read_bounce(raw: bytes) -> Bounce:
     from flufl.bounce import all_failures  # few readings meet a bounce
 
     raw = _LONG.sub(rb"\1", without_frame(raw[:MOST_BYTES]))
+    below = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[2]  # the bounce's own headers
+    ids = tuple(dict.fromkeys(message_id.decode("utf-8", "replace") for message_id in _ID.findall(below)))[:MOST_IDS]
     try:
         message = email.message_from_bytes(raw, policy=email.policy.compat32)
         delayed, failed = all_failures(message)
         reasons = dict(_reasons(message))
     except Exception:  # the parser or one of twenty detectors may raise anything on hostile bytes
-        return Bounce(message_ids=_ids(raw))
+        return Bounce(message_ids=ids)
     failed_addresses = sorted(_address_text(address) for address in failed)[:MOST_ADDRESSES]
     delayed_addresses = frozenset(_address_text(address) for address in delayed) - frozenset(failed_addresses)
-    return Bounce(
-        {address: reasons.get(address, "") or "no reason given" for address in failed_addresses if address},
-        delayed_addresses,
-        _ids(raw),
-    )
-
-
-def _ids(raw: bytes) -> tuple[str, ...]:
-    """Return the Message-IDs below the bounce's own headers."""
-    body = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[2]
-    ids = (message_id.decode("utf-8", "replace") for message_id in _ID.findall(body))
-    return tuple(dict.fromkeys(ids))[:MOST_IDS]
+    failures = {address: reasons.get(address, "") or "no reason given" for address in failed_addresses if address}
+    return Bounce(failures, delayed_addresses, ids)
 
 
 def _reasons(message: Message) -> Iterator[tuple[str, str]]:

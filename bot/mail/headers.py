@@ -49,12 +49,14 @@ def decode_bytes(raw: bytes, declared: str) -> tuple[str, bool]:
             raw, charset = raw[len(bom) :], name
     if charset.startswith("utf-16") and not raw.startswith(codecs.BOM_UTF16):
         charset = _utf16(raw, charset)
-    if _SINGLE_BYTE.match(charset) and _is_utf8(raw):
-        return raw.decode("utf-8"), False  # valid UTF-8 is hardly an accident
-    if charset in ("utf-8", "utf8", "us-ascii", "") and (repaired := _repaired_utf8(raw)):
-        return repaired, False
+    if text := _utf8(raw, charset):
+        return text, False
     for name in (_SUPERSET.get(charset, charset) or "us-ascii", charset, "utf-8", "windows-1252"):
-        if not name or _codec(name) in _NEVER:
+        try:
+            codec = codecs.lookup(name).name  # of its many spellings
+        except (LookupError, ValueError):
+            codec = name
+        if not name or codec in _NEVER:
             continue
         try:
             text = raw.decode(name)
@@ -65,33 +67,18 @@ def decode_bytes(raw: bytes, declared: str) -> tuple[str, bool]:
     return raw.decode("latin-1"), False
 
 
-def _is_utf8(raw: bytes) -> bool:
-    """Whether the bytes are valid UTF-8 with non-ASCII characters."""
+def _utf8(raw: bytes, charset: str) -> str:
+    """Return the text of UTF-8 that is declared as a single-byte charset or has a few damaged bytes, else ""."""
     if raw.isascii():
-        return False
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _repaired_utf8(raw: bytes) -> str:
-    """Return the text of UTF-8 with a few damaged bytes; "" if it is valid, or not UTF-8 at all."""
-    if raw.isascii() or _is_utf8(raw):
         return ""
-    text = raw.decode("utf-8", "replace")
-    damaged = text.count("\ufffd")
-    good = sum(1 for char in text if char > "\x7f") - damaged
-    return text if good > damaged else ""
-
-
-def _codec(name: str) -> str:
-    """Return the canonical name of a codec, which has many spellings."""
     try:
-        return codecs.lookup(name).name
-    except (LookupError, ValueError):
-        return name
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        text = raw.decode("utf-8", "replace")
+        damaged = text.count("\ufffd")
+        good = sum(1 for char in text if char > "\x7f") - damaged
+        return text if charset in ("utf-8", "utf8", "us-ascii", "") and good > damaged else ""
+    return text if _SINGLE_BYTE.match(charset) else ""  # valid UTF-8 is hardly an accident
 
 
 def _utf16(raw: bytes, declared: str) -> str:
@@ -134,9 +121,16 @@ def _decode_words(value: str) -> str:
         between = value[end : word.start()]
         if between.strip() or not pieces or not pieces[-1][0]:
             pieces.append(("", between))
-        raw = _word_bytes(word[2] or word[4], word[3] or word[5] or "")
-        pieces.append((word[1].partition("*")[0].lower(), raw) if raw is not None else ("", word[0]))
-        end = word.end()
+        charset, end = word[1].partition("*")[0].lower(), word.end()
+        if word[4]:
+            raw = quopri.decodestring((word[5] or "").encode("ascii", "replace"), header=True)
+            pieces.append((charset, raw))
+            continue
+        payload = "".join((word[3] or "").split())
+        try:
+            pieces.append((charset, base64.b64decode(payload + "=" * (-len(payload) % 4), validate=True)))
+        except (binascii.Error, ValueError):
+            pieces.append(("", word[0]))
     pieces.append(("", value[end:]))
     text: list[str] = []
     for charset, run in groupby(pieces, key=lambda piece: piece[0]):
@@ -145,16 +139,6 @@ def _decode_words(value: str) -> str:
         else:
             text.extend(plain for _, plain in run if isinstance(plain, str))
     return "".join(text)
-
-
-def _word_bytes(encoding: str, payload: str) -> bytes | None:
-    if encoding in "qQ":
-        return quopri.decodestring(payload.encode("ascii", "replace"), header=True)
-    try:
-        payload = "".join(payload.split())
-        return base64.b64decode(payload + "=" * (-len(payload) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return None
 
 
 def to_text(value: str) -> str:
@@ -180,10 +164,8 @@ def message_ids(value: str) -> tuple[str, ...]:
         ("".join(match[1].split()), value[max(0, match.start() - 2) : match.start()]) for match in _ID.finditer(value)
     ]
     # "Message from Lee <lee@dev.example> of Monday <id>": what follows a name is an address.
-    ids = [message_id for message_id, before in pairs if message_id and not re.search(r"\w\s?\Z", before)] or [
-        message_id for message_id, _ in pairs
-    ]
-    ids = list(dict.fromkeys(ids or _BARE_ID.findall(value)))
+    ids = [message_id for message_id, before in pairs if message_id and not re.search(r"\w\s?\Z", before)]
+    ids = list(dict.fromkeys(ids or [message_id for message_id, _ in pairs] or _BARE_ID.findall(value)))
     return tuple(ids if len(ids) <= MAX_IDS else ids[: MAX_IDS // 2] + ids[-MAX_IDS // 2 :])
 
 
@@ -194,16 +176,12 @@ def date(value: str, received: Sequence[str]) -> datetime | None:
     or can't be parsed.
     """
     sent = _moment(value)
-    arrived = next((moment for header in received[:50] if (moment := _arrival(header))), None)
+    # At the end of the header; comments may contain semicolons.
+    pieces = (piece for header in received[:50] for piece in reversed(header.split(";")[1:][-5:]))
+    arrived = next((moment for piece in pieces if (moment := _moment(piece))), None)
     if sent and arrived and sent > arrived + _SKEW:
         return arrived
     return sent or arrived
-
-
-def _arrival(received: str) -> datetime | None:
-    """Return the time at the end of a Received header; comments may contain semicolons."""
-    pieces = received.split(";")[1:]
-    return next((moment for piece in reversed(pieces[-5:]) if (moment := _moment(piece))), None)
 
 
 # Zone names of obsolete dates that RFC 5322 section 4.3 does not list.
