@@ -129,22 +129,18 @@ class _Page:
 
 def as_text(markup: str) -> str:
     """Return plain text: one line per block, `> ` before the lines of a blockquote, and links in angle brackets."""
+    markup, depth = markup[:MAX], 0
+    for tag in _NESTING.finditer(markup):
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        if depth > _DEEPEST:
+            markup = markup[: tag.start()]
+            break
     page = _Page()
-    root = LexborHTMLParser(_cut(markup[:MAX])).root
+    root = LexborHTMLParser(markup).root
     if root is not None:
         _walk(root, page)
     page.end_line()
     return re.sub(r"\n{3,}", "\n\n", "\n".join(page.lines)).strip("\n")
-
-
-def _cut(markup: str) -> str:
-    """Return the markup up to where it is nested too deeply."""
-    depth = 0
-    for tag in _NESTING.finditer(markup):
-        depth = max(0, depth - 1) if tag[1] else depth + 1
-        if depth > _DEEPEST:
-            return markup[: tag.start()]
-    return markup
 
 
 def _walk(root: LexborNode, page: _Page) -> None:
@@ -154,8 +150,9 @@ def _walk(root: LexborNode, page: _Page) -> None:
         name = node.tag or ""
         if name == "-text":
             page.write(node.text_content or "")
-        seen = not name.startswith(("-", "_", "!")) and name not in _UNSEEN and not _is_hidden(node)
-        if seen:
+        is_element = not name.startswith(("-", "_", "!")) and name not in _UNSEEN
+        attributes = node.attributes if is_element else {}
+        if is_element and "hidden" not in attributes and not _HIDDEN_STYLE.search(attributes.get("style") or ""):
             page.open(node, name)
             if node.child is not None:
                 node = node.child
@@ -170,12 +167,6 @@ def _walk(root: LexborNode, page: _Page) -> None:
         node = node.next
 
 
-def _is_hidden(node: LexborNode) -> bool:
-    """Return whether an element hides its content: by style, or by the attribute of that name."""
-    attributes = node.attributes
-    return "hidden" in attributes or bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
-
-
 # --- MIME parts ---
 
 MAX_PARTS = 100
@@ -188,6 +179,7 @@ _MAX_PARAMETERS = 4000  # letters of a header whose file name is looked for
 _FILENAME = re.compile(r"(?:file)?name\s*=\s*(?:\"([^\"]{1,300})\"|([^\s;]{1,300}))", re.I)
 _BINARY = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _URL_SAFE = str.maketrans("-_", "+/")
+_MAYBE_TEXT = ("application/octet-stream", "application/mbox", "application/x-patch", "application/x-diff")
 _BASE64_LINE = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
 
 
@@ -210,47 +202,35 @@ class Body:
     charset: str = ""  # as its first part declares it
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
-    """A part with content. `alternatives`: the multipart/alternative that it belongs to, 0 for none."""
-
-    part: Part
-    alternatives: int
-    is_root: bool
-    is_first: bool
-
-
 def read_body(message: Part) -> Body:
     """Return the body of a mail. Plain text is preferred over HTML; forwarded messages stay attachments."""
     texts: list[tuple[int, bool, str]] = []  # (group of alternatives, is it HTML, text)
     attachments: list[MimeAttachment] = []
     problems: list[str] = []
     charset = ""
-    for leaf in _leaves(message, problems):
-        kind = content_type(leaf.part)
-        name = _filename(leaf.part)
-        if _is_body(leaf, kind, name):
-            text = _decode_part(leaf.part, problems)
-            charset = charset or _charset(leaf.part)
-            markup = kind == "text/html"
-            texts.append((leaf.alternatives, markup, as_text(text) if markup else text))
+    for number, (part, kind, group) in enumerate(_leaves(message, problems)):
+        name = _filename(part)
+        if part is message:  # a multipart that could not be split is text, too
+            is_body = kind.startswith(("text/", "multipart/")) and kind != "multipart/digest"
         else:
-            text = _decode_part(leaf.part, problems) if _may_be_text(kind, name) else ""
+            disposition = str(part.get("Content-Disposition", "")).strip().lower()
+            is_named = bool(name) and (disposition.startswith("inline") or number > 0)
+            is_body = kind in ("text/plain", "text/html") and not disposition.startswith("attachment") and not is_named
+        if is_body:
+            text, declared = _decode_part(part, problems)
+            charset = charset or declared
+            texts.append((group, kind == "text/html", as_text(text) if kind == "text/html" else text))
+        else:
+            is_text = (
+                kind.startswith("text/") or kind in _MAYBE_TEXT or name.lower().endswith((".patch", ".diff", ".txt"))
+            )
+            text = _decode_part(part, problems)[0] if is_text else ""
             attachments.append(MimeAttachment(name, kind, text))
     if not any(text.strip() for _, _, text in texts):  # without a body, an unnamed text attachment is it
-        first = next(
-            (
-                attachment
-                for attachment in attachments
-                if attachment.content_type.startswith("text/") and not attachment.filename
-            ),
-            None,
-        )
-        if first:
-            texts, attachments = (
-                [(0, False, first.text)],
-                [attachment for attachment in attachments if attachment is not first],
-            )
+        unnamed = (part for part in attachments if part.content_type.startswith("text/") and not part.filename)
+        if first := next(unnamed, None):
+            texts = [(0, False, first.text)]
+            attachments.remove(first)
     plain = {group for group, markup, text in texts if group and not markup and text.strip()}
     chosen = [entry for entry in texts if entry[0] not in plain or not entry[1]]
     if any(markup and text.strip() for _, markup, text in chosen):
@@ -259,11 +239,12 @@ def read_body(message: Part) -> Body:
     return Body("\n".join(nonempty), tuple(attachments), tuple(dict.fromkeys(problems)), charset)
 
 
-def _leaves(message: Part, problems: list[str]) -> Iterator[_Leaf]:
-    """Yield the parts with content, in order. A message within the message has another writer, and is one part."""
+def _leaves(message: Part, problems: list[str]) -> Iterator[tuple[Part, str, int]]:
+    """Yield the parts with content, in order, each with its type and the multipart/alternative that it belongs to, 0
+    for none. A message within the message has another writer, and is one part.
+    """
     stack: list[tuple[Part, int, int]] = [(message, 0, 0)]
     count = 0
-    found_first = False
     while stack:
         part, depth, group = stack.pop()
         count += 1
@@ -271,34 +252,13 @@ def _leaves(message: Part, problems: list[str]) -> Iterator[_Leaf]:
             problems.append("too_many_parts")
             return
         children = part.get_payload() if part.is_multipart() else None
-        kind = content_type(part)
+        match = _TYPE.match(str(part.get("Content-Type", "")))
+        kind = match[1].lower() if match else "text/plain"  # as is an invalid one (RFC 2045 section 5.2)
         if isinstance(children, list) and kind.startswith("multipart/") and kind != "multipart/digest":
             inner = group or (count if kind == "multipart/alternative" else 0)
             stack.extend((child, depth + 1, inner) for child in reversed(children) if isinstance(child, Part))
         else:
-            yield _Leaf(part, group, part is message, not found_first)
-            found_first = True
-
-
-def content_type(part: Part) -> str:
-    """Return the type of a part; an invalid one means text/plain (RFC 2045 section 5.2)."""
-    match = _TYPE.match(str(part.get("Content-Type", "")))
-    return match[1].lower() if match else "text/plain"
-
-
-def _is_body(leaf: _Leaf, kind: str, name: str) -> bool:
-    if leaf.is_root:  # a multipart that could not be split is text, too
-        return kind.startswith(("text/", "multipart/")) and kind != "multipart/digest"
-    disposition = str(leaf.part.get("Content-Disposition", "")).strip().lower()
-    if disposition.startswith("attachment") or (name and (disposition.startswith("inline") or not leaf.is_first)):
-        return False
-    return kind in ("text/plain", "text/html")
-
-
-def _may_be_text(kind: str, name: str) -> bool:
-    if kind.startswith("text/") or name.lower().endswith((".patch", ".diff", ".txt")):
-        return True
-    return kind in ("application/octet-stream", "application/mbox", "application/x-patch", "application/x-diff")
+            yield part, kind, group
 
 
 def _filename(part: Part) -> str:
@@ -314,36 +274,30 @@ def _filename(part: Part) -> str:
         return ""
 
 
-def _decode_part(part: Part, problems: list[str]) -> str:
-    encoding = re.sub(r"[^a-z0-9-].*", "", str(part.get("Content-Transfer-Encoding", "")).strip("\"' \t").lower())
-    if encoding == "base64":
-        raw = _base64(_payload(part), problems)
-    elif encoding == "quoted-printable":  # blanks may follow a soft line break (RFC 2045 section 6.7, rule 3)
-        raw = quopri.decodestring(re.sub(rb"=[ \t]+(?=\r?\n)", b"=", _payload(part)))
-    else:  # the parser decodes uuencode, and returns all else unchanged
-        payload = part.get_payload(decode=True)
-        raw = payload if isinstance(payload, bytes) else b""
+def _decode_part(part: Part, problems: list[str]) -> tuple[str, str]:
+    """Return the text of a part, and the charset that it declares, or ""."""
     header = str(part.get("Content-Type", ""))
-    text, as_declared = decode_bytes(raw, _charset(part))
+    match = _CHARSET.search(header)
+    charset = match[1].lower() if match else ""
+    encoding = re.sub(r"[^a-z0-9-].*", "", str(part.get("Content-Transfer-Encoding", "")).strip("\"' \t").lower())
+    if encoding in ("base64", "quoted-printable"):
+        payload = str(part.get_payload())
+        try:
+            raw = payload.encode("ascii", "surrogateescape")
+        except UnicodeEncodeError:  # bytes that no encoder leaves: the parser has decoded them
+            raw = payload.encode(charset, "replace")
+        if encoding == "base64":
+            raw = _base64(raw, problems)
+        else:  # blanks may follow a soft line break (RFC 2045 section 6.7, rule 3)
+            raw = quopri.decodestring(re.sub(rb"=[ \t]+(?=\r?\n)", b"=", raw))
+    else:  # the parser decodes uuencode, and returns all else unchanged
+        decoded = part.get_payload(decode=True)
+        raw = decoded if isinstance(decoded, bytes) else b""
+    text, as_declared = decode_bytes(raw, charset)
     if not as_declared:
         problems.append("charset_wrong")
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").removeprefix("\ufeff")
-    return unflow(text, bool(_DELSP.search(header))) if _FLOWED.search(header) else text
-
-
-def _payload(part: Part) -> bytes:
-    """Return the bytes of a part, not decoded."""
-    text = str(part.get_payload())
-    try:
-        return text.encode("ascii", "surrogateescape")
-    except UnicodeEncodeError:  # bytes that no encoder leaves: the parser has decoded them
-        return text.encode(_charset(part), "replace")
-
-
-def _charset(part: Part) -> str:
-    """Return the charset that a part declares, or ""."""
-    match = _CHARSET.search(str(part.get("Content-Type", "")))
-    return match[1].lower() if match else ""
+    return unflow(text, bool(_DELSP.search(header))) if _FLOWED.search(header) else text, charset
 
 
 def _base64(raw: bytes, problems: list[str]) -> bytes:

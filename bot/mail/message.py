@@ -14,7 +14,8 @@ import codecs
 import email
 import email.policy
 import re
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from email.message import Message as Part
@@ -30,18 +31,18 @@ _VIA = re.compile(r"['\"]?(.{1,200}?)['\"]?\s+via\s+.{1,200}", re.I)
 _ORIGINAL = ("x-original-from", "x-mailman-original-from", "x-original-sender")
 
 
-def behind_list(author: Address, all_of: Callable[[str], str]) -> Address:
+def behind_list(author: Address, values: Mapping[str, str]) -> Address:
     """Return the writer, from the headers that lists leave; the author as given if From is not rewritten.
 
-    `all_of` returns the values of a header by its lowercase name. Of Reply-To, which may name the list as well, the
-    address counts that is not From's and not the list's.
+    `values`: those of a header by its lowercase name. Of Reply-To, which may name the list as well, the address counts
+    that is not From's and not the list's.
     """
     via = _VIA.fullmatch(headers.decode(author.name))
     if not via:
         return author
-    own = {author.email, *(address.email for address in parse_addresses(all_of("list-post").replace("mailto:", "")))}
+    own = {author.email, *(address.email for address in parse_addresses(values["list-post"].replace("mailto:", "")))}
     for name in (*_ORIGINAL, "reply-to"):
-        addresses = [address for address in parse_addresses(all_of(name)) if address.email not in own]
+        addresses = [address for address in parse_addresses(values[name]) if address.email not in own]
         if addresses:
             return Address(headers.decode(addresses[0].name) or via[1], addresses[0].email)
     return author
@@ -170,12 +171,47 @@ def parse(raw: bytes) -> ParsedMail:
     except (RecursionError, ValueError, LookupError, AttributeError, TypeError) as error:
         # Thousands of nested parts, and other junk that the parser gives up on: keep the headers.
         problems.append(f"unparsable: {type(error).__name__}")
-        head = raw.partition(b"\n\n")[0]
-        # A header block without its Content- headers, which made the body unparsable
-        lines = [line for line in head.split(b"\n") if not line.lower().startswith(b"content-")]
-        message = email.message_from_bytes((b"\n".join(lines) + b"\n\n"), policy=email.policy.compat32)
+        lines = raw.partition(b"\n\n")[0].split(b"\n")
+        head = b"\n".join(line for line in lines if not line.lower().startswith(b"content-"))
+        message = email.message_from_bytes(head + b"\n\n", policy=email.policy.compat32)
         body = parts.Body("", (), ())
-    return _mail(message, body, problems)
+    # Raw items: the parser's own text of a header has lost what is not ASCII.
+    values: dict[str, list[str]] = {}
+    for name, value in message.raw_items():
+        values.setdefault(name.lower(), []).append(headers.to_text(str(value)))
+    first = defaultdict(str, {name: texts[0] for name, texts in values.items()})
+    every = defaultdict(str, {name: ", ".join(texts) for name, texts in values.items()})
+    author = _with_decoded_names(parse_addresses(first["from"])) or parse_addresses(headers.decode(first["from"]))
+    ids = headers.message_ids(first["message-id"])
+    if not ids:
+        problems.append("no_message_id")
+    if not author:
+        problems.append("no_author")
+    text = "\n".join(body.text[:MAX_TEXT].split("\n", MAX_LINES)[:MAX_LINES])
+    if len(text) < len(body.text):
+        problems.append("long_text")
+    return ParsedMail(
+        message_id=ids[0] if ids else "",
+        in_reply_to=headers.message_ids(every["in-reply-to"]),
+        references=headers.message_ids(every["references"]),
+        subject=headers.decode(first["subject"]),
+        date=headers.date(first["date"], values.get("received", ())),
+        author=behind_list(author[0], every) if author else Address("", ""),
+        to=_with_decoded_names(parse_addresses(every["to"])),
+        cc=_with_decoded_names(parse_addresses(every["cc"])),
+        delivered_to=tuple(address for name in _ENVELOPE for address in parse_addresses(every[name])),
+        text=text,
+        charset=body.charset,
+        attachments=body.attachments,
+        marks=tuple((name, headers.decode(first[name])) for name in _KEPT if name in values),
+        problems=(*problems, *body.problems),
+    )
+
+
+def _with_decoded_names(addresses: tuple[Address, ...]) -> tuple[Address, ...]:
+    return tuple(
+        Address(headers.decode(address.name), address.email) if address.name else address for address in addresses
+    )
 
 
 def without_frame(raw: bytes) -> bytes:
@@ -198,58 +234,6 @@ def _from_first_header(raw: bytes) -> bytes:
     if len(lines) > 10_000 or all(_HEADER.match(line) for line in lines):
         return raw
     repaired = [re.sub(rb"^([!-9;-~]{1,80})[ \t]{1,5}:", rb"\1:", line) for line in lines]
-    count = sum(1 for line in repaired if _KNOWN.match(line))
-    if count < 2:  # perhaps a text without headers
+    if sum(1 for line in repaired if _KNOWN.match(line)) < 2:  # perhaps a text without headers
         return raw
-    kept = [line for line in repaired if _HEADER.match(line)]
-    return b"\n".join(kept) + raw[len(head) :]
-
-
-def _mail(message: Part, body: parts.Body, problems: list[str]) -> ParsedMail:
-    # Raw items: the parser's own text of a header has lost what is not ASCII.
-    values: dict[str, list[str]] = {}
-    for name, value in message.raw_items():
-        values.setdefault(name.lower(), []).append(headers.to_text(str(value)))
-
-    def all_of(name: str) -> str:
-        return ", ".join(values.get(name, ()))
-
-    def first(name: str) -> str:
-        return next(iter(values.get(name, ())), "")
-
-    author = _with_decoded_names(parse_addresses(first("from"))) or parse_addresses(headers.decode(first("from")))
-    ids = headers.message_ids(first("message-id"))
-    if not ids:
-        problems.append("no_message_id")
-    if not author:
-        problems.append("no_author")
-    # The beginning of a text that is read, and whether that is all of it
-    short = body.text[:MAX_TEXT]
-    lines = short.split("\n", MAX_LINES)
-    if len(lines) > MAX_LINES:
-        short = "\n".join(lines[:MAX_LINES])
-    text, whole = short, len(short) == len(body.text)
-    if not whole:
-        problems.append("long_text")
-    return ParsedMail(
-        message_id=ids[0] if ids else "",
-        in_reply_to=headers.message_ids(all_of("in-reply-to")),
-        references=headers.message_ids(all_of("references")),
-        subject=headers.decode(first("subject")),
-        date=headers.date(first("date"), values.get("received", ())),
-        author=behind_list(author[0], all_of) if author else Address("", ""),
-        to=_with_decoded_names(parse_addresses(all_of("to"))),
-        cc=_with_decoded_names(parse_addresses(all_of("cc"))),
-        delivered_to=tuple(address for name in _ENVELOPE for address in parse_addresses(all_of(name))),
-        text=text,
-        charset=body.charset,
-        attachments=body.attachments,
-        marks=tuple((name, headers.decode(first(name))) for name in _KEPT if name in values),
-        problems=(*problems, *body.problems),
-    )
-
-
-def _with_decoded_names(addresses: tuple[Address, ...]) -> tuple[Address, ...]:
-    return tuple(
-        Address(headers.decode(address.name), address.email) if address.name else address for address in addresses
-    )
+    return b"\n".join(line for line in repaired if _HEADER.match(line)) + raw[len(head) :]
