@@ -13,26 +13,26 @@ EQUIVALENT: Mapping[str, Sequence[tuple[str, str]]] = {
         ("_queued_fix_text", "next((since for _, since in report_state.fix_trees if since), None)"),
         ("_queued_fix_text", "next((tree for tree, _ in reversed(report_state.fix_trees) if tree), None)"),
         ("verified_by_server", 'get("header.d"'),
-        ("_came_from", 'get("smtp.mailfrom", "XXXX")'),
+        ("verified_by_server", 'get("smtp.mailfrom", "XXXX")'),
         ("_signed_by", 'tags.get("d", "XXXX")'),
         ("_signed_by", 'tags.get("b", "XXXX")'),
         ("_signed_by", 'ones[0].get("b", "XXXX")'),
-        ("_read", 'each.split() or ["XXXX"]'),
+        ("_read", 'result.split() or ["XXXX"]'),
         ("_read", '(server.split() or ["XXXX"])'),
-        ("_is_plain", 'if name == "from"), "XXXX"'),
+        ("authenticate", 'if name == "from"), "XXXX"'),
         ("verified_by_dkim", '"XXXX").lower()'),
         ("verified_by_dkim", "if not domain and not selector"),  # a signature without one of them is never valid
         ("verified_by_dkim", 'tags.get("b", None)'),
         ("verified_by_dkim", 'tags.get("b", )'),
         ("verified_by_dkim", 'tags.get("b", "XXXX")'),
-        ("is_signed_for", 'tags.get("d", "XXXX")'),
+        ("authenticate", 'tags.get("d", "XXXX")'),
         ("signed_names", 'tags.get("h", "XXXX")'),
         ("signed_by_developer", "if (found_names) or True"),
         ("signed_by_developer", 'if found_names else "XXXX"'),
         ("signed_by_developer", '(identity or "XXXX")'),
         ("authenticate", "if not address and len(raw) > MAX_BYTES"),  # a mail without an author is nobody's later, too
-        ("_without_body_headers", "inside = None"),  # a head does not begin with a continued line
-        ("_without_body_headers", "inside = True"),
+        ("other_readings", "inside = None"),  # a head does not begin with a continued line
+        ("other_readings", "inside = True"),
     ],
     "a name or a value that is read without regard to case": [
         ("_headers", 'decode("ASCII"'),
@@ -48,7 +48,7 @@ EQUIVALENT: Mapping[str, Sequence[tuple[str, str]]] = {
     "addresses have one @ when they come here (bot/mail/addresses.py), and a domain one dot at its end at most": [
         ("verified_by_server", 'address.partition("@")'),
         ("authenticate", 'address.partition("@")'),
-        ("_came_from", '.partition("@")[2]'),
+        ("verified_by_server", 'sender.partition("@")'),
         ("aligned", "rstrip(None)"),
         ("aligned", 'rstrip("XX.XX")'),
     ],

@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email import message_from_bytes
 from enum import StrEnum
-from typing import Any
 
 import dkim
 import patatt
@@ -111,13 +110,10 @@ dkim.time = CLOCK
 
 def verify(raw: bytes, number: int, record: str, at: float) -> bool:
     """Return whether the signature of this number was valid with this key at this time (seconds since 1970)."""
-
-    def answer(name: bytes, **options: Any) -> bytes:
-        return record.encode("ascii", "replace")
-
     token = CLOCK.at.set(at)
     try:
-        return bool(dkim.DKIM(raw, minkey=1024).verify(idx=number, dnsfunc=answer))
+        key = record.encode("ascii", "replace")
+        return bool(dkim.DKIM(raw, minkey=1024).verify(idx=number, dnsfunc=lambda name, **options: key))
     except Exception:  # dkimpy may raise anything on hostile tags, keys and headers: not valid
         return False
     finally:
@@ -153,11 +149,6 @@ def verified_by_dkim(raw: bytes, headers: Headers, address: str, at: float, anch
             return Trust(AuthVerdict.PASS, f"dkim {domain}", signed, tags.get("b", "")[:IDENTIFYING])
         failed = Trust(AuthVerdict.FAIL, f"dkim {domain}")
     return failed
-
-
-def is_signed_for(address: str, headers: Headers, anchors: TrustAnchors) -> bool:
-    """Whether any signature claims to be of the writer's own domain, whether or not its key is known."""
-    return any(anchors.aligned(address, tags.get("d", "")) for tags in signatures(headers))
 
 
 def signatures(headers: Headers) -> list[dict[str, str]]:
@@ -244,23 +235,19 @@ def verified_by_server(headers: Headers, address: str, anchors: TrustAnchors) ->
     if failed := next((result for result in dmarc if result.outcome == "fail"), None):
         return Trust(AuthVerdict.FAIL, f"{failed.server}: dmarc {domain}")  # whatever else passed
     policy = next((result for result in dmarc if result.outcome == "pass"), None)
-    if policy and any(_came_from(result, address, anchors) for result in results):
-        return Trust(AuthVerdict.PASS, f"{policy.server}: dmarc {domain}")
+    passed = [result for result in results if result.outcome == "pass"]
+    senders = (result.properties.get("smtp.mailfrom", "") for result in passed if result.method == "spf")
+    if policy and any(anchors.aligned(address, sender.rpartition("@")[2]) for sender in senders):
+        return Trust(AuthVerdict.PASS, f"{policy.server}: dmarc {domain}")  # it came from the writer's own server
     proofs = []
-    for result in results:
+    for result in passed:
         signer = result.properties.get("header.d", "")
-        if result.method == "dkim" and result.outcome == "pass" and signer and anchors.aligned(address, signer):
+        if result.method == "dkim" and signer and anchors.aligned(address, signer):
             by = f"{result.server}: dkim {signer}"
             proofs.append(_signed_by(signer, result.properties.get("header.b", ""), by, headers))
     if policy and not proofs:
         return Trust(AuthVerdict.PASS, f"{policy.server}: dmarc {domain}", ONLY_WRITER)
     return joined(proofs)
-
-
-def _came_from(result: _Result, address: str, anchors: TrustAnchors) -> bool:
-    """Whether the server saw the mail come from a server of the writer's own domain."""
-    sender = result.properties.get("smtp.mailfrom", "").rpartition("@")[2]
-    return result.method == "spf" and result.outcome == "pass" and anchors.aligned(address, sender)
 
 
 def _signed_by(signer: str, beginning: str, by: str, headers: Headers) -> Trust:
@@ -371,9 +358,15 @@ def other_readings(raw: bytes, mail: ParsedMail) -> tuple[ParsedMail, ...] | Non
     if len(raw) > _MOST:
         return None
     head, _, body = raw.partition(b"\n\n")
-    kept = _without_body_headers(head)
+    kept: list[bytes] = []
+    inside = False  # one of the headers that decide how the body is read, which may be folded
+    for line in head.split(b"\n"):
+        inside = bool(_BODY_HEADER.match(line)) or (inside and line[:1] in (b" ", b"\t"))
+        if not inside:
+            kept.append(line)
     charset = mail.charset if _LIKE_ASCII.fullmatch(mail.charset) else "utf-8"
-    read = (parse(kept + b"\n" + headers + b"\n" + body) for headers in _plausible_headers(body, charset.encode()))
+    plausible = _plausible_headers(body, charset.encode())
+    read = (parse(b"\n".join([*kept, headers, body])) for headers in plausible)
     return tuple({reading.text: reading for reading in read if reading.text != mail.text}.values())
 
 
@@ -386,51 +379,46 @@ def _plausible_headers(body: bytes, charset: bytes) -> Iterator[bytes]:
         return
     plain, quoted, base64 = _CODINGS
     codings = [plain]
-    codings += [quoted] if _is_quoted_printable(body) else []
-    codings += [base64] if _BASE64.match(body) else []
+    # Only ASCII, and short lines (RFC 2045 section 6.7): a program can have written it so.
+    if body.isascii() and _ESCAPED.search(body) and max(map(len, body.split(b"\n"))) <= _LONGEST:
+        codings.append(quoted)
+    if _BASE64.match(body):
+        codings.append(base64)
     for coding in codings:
         yield coding + text % b"plain" + b"\n"
         if _HTML.match(body):
             yield coding + text % b"html" + b"\n"
 
 
-def _is_quoted_printable(body: bytes) -> bool:
-    """Whether a program can have written it so: only ASCII, and short lines (RFC 2045 section 6.7)."""
-    return body.isascii() and bool(_ESCAPED.search(body)) and max(map(len, body.split(b"\n"))) <= _LONGEST
-
-
-def _without_body_headers(head: bytes) -> bytes:
-    kept: list[bytes] = []
-    inside = False
-    for line in head.split(b"\n"):
-        inside = bool(_BODY_HEADER.match(line)) or (inside and line[:1] in (b" ", b"\t"))
-        if not inside:
-            kept.append(line)
-    return b"\n".join(kept)
-
-
 # --- The verdict ---
 
+# If repeated, parsers may use different ones; and one can be added above the headers of a signed mail.
+_ONCE = BODY_HEADERS.union(
+    ("from", "sender", "reply-to", "to", "cc", "date", "subject", "message-id", "in-reply-to", "references")
+)
+_ADDRESS = re.compile(r"[^\s<>()\[\],;:@]+@[^\s<>()\[\],;:]*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HEADER = re.compile(rb"[!-9;-~]{1,200}:")
 
 
 def authenticate(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
-    """Return whether the author of a mail is verified. Never raises.
-
-    Any proof that passes counts, for the headers that it covers. Without one: FAIL if a proof fails, or if the domain
-    is known to sign and the mail has no signature. Headers that parsers may read differently prove nothing.
-    """
+    """Return whether the author of a mail is verified, by the rules at the head of this file. Never raises."""
     address = mail.author.email
     if not address or len(raw) > MAX_BYTES:
         return UNPROVEN
     raw = without_frame(raw)
     headers = _headers(raw)
-    if not _is_plain(headers, address):
+    # From must have exactly one address, the one that we parsed: whatever stands in angle brackets or comments, a
+    # second address could be the one that a server means.
+    writer = next((value for name, value in headers if name == "from"), "")
+    bare = _QUOTED.sub("", writer)
+    if [author.email for author in parse_addresses(writer)] != [address] or '"' in bare:
         return UNPROVEN
-    at = (mail.date or _EPOCH).timestamp()
+    if {candidate.lower() for candidate in _ADDRESS.findall(bare)} != {address}:
+        return UNPROVEN
     proofs = (
         signed_by_developer(raw, headers, address, anchors),
-        verified_by_dkim(raw, headers, address, at, anchors),
+        verified_by_dkim(raw, headers, address, (mail.date or _EPOCH).timestamp(), anchors),
         verified_by_server(headers, address, anchors),
     )
     if (proven := joined(proofs)).proven:
@@ -438,21 +426,15 @@ def authenticate(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
     if failed := next((proof for proof in proofs if proof.verdict is AuthVerdict.FAIL), None):
         return failed
     domain = address.rpartition("@")[2]
-    if anchors.signs(domain) and not is_signed_for(address, headers, anchors):
+    # A signature need only claim to be of the writer's own domain, whether or not its key is known.
+    if anchors.signs(domain) and not any(anchors.aligned(address, tags.get("d", "")) for tags in signatures(headers)):
         return Trust(AuthVerdict.FAIL, f"unsigned, though {domain} signs its mail")
     return UNPROVEN
 
 
-# If repeated, parsers may use different ones; and one can be added above the headers of a signed mail.
-_ONCE = frozenset(
-    {"from", "sender", "reply-to", "to", "cc", "date", "subject", "message-id", "in-reply-to", "references"}
-    | {"content-type", "content-transfer-encoding", "mime-version"}
-)
-_HEADER = re.compile(rb"[!-9;-~]{1,200}:")
-
-
 def _headers(raw: bytes) -> list[tuple[str, str]]:
-    """Return names in lower case and unfolded values, from top to bottom; [] if any line of the head is irregular.
+    """Return names in lower case and unfolded values, from top to bottom; [] if any line of the head is irregular, or
+    a header that matters is repeated.
 
     Parsed once more here, and strictly: what the stdlib, dkimpy and we may read differently proves nothing.
     """
@@ -469,19 +451,7 @@ def _headers(raw: bytes) -> list[tuple[str, str]]:
             fields.append((name.lower(), [value.strip()]))
         else:
             return []
+    names = Counter(name for name, _ in fields)
+    if any(names[name] > 1 for name in _ONCE):
+        return []
     return [(name, " ".join(pieces)) for name, pieces in fields]
-
-
-_ADDRESS = re.compile(r"[^\s<>()\[\],;:@]+@[^\s<>()\[\],;:]*")
-
-
-def _is_plain(headers: list[tuple[str, str]], address: str) -> bool:
-    """Whether no header that matters is repeated, and From has exactly one address: the one that we parsed."""
-    names = Counter(name for name, _ in headers)
-    writer = next((value for name, value in headers if name == "from"), "")
-    authors = parse_addresses(writer)
-    # Whatever stands in angle brackets or comments, a second address could be the one that a server means.
-    bare = _QUOTED.sub("", writer)
-    alone = len(authors) == 1 and authors[0].email == address and '"' not in bare
-    alone = alone and {candidate.lower() for candidate in _ADDRESS.findall(bare)} == {address}
-    return names["from"] == 1 and alone and all(names[name] <= 1 for name in _ONCE)

@@ -180,7 +180,7 @@ def parse(raw: bytes) -> ParsedMail:
     for name, value in message.raw_items():
         values.setdefault(name.lower(), []).append(headers.to_text(str(value)))
     first = defaultdict(str, {name: texts[0] for name, texts in values.items()})
-    every = defaultdict(str, {name: ", ".join(texts) for name, texts in values.items()})
+    joined = defaultdict(str, {name: ", ".join(texts) for name, texts in values.items()})
     author = _with_decoded_names(parse_addresses(first["from"])) or parse_addresses(headers.decode(first["from"]))
     ids = headers.message_ids(first["message-id"])
     if not ids:
@@ -192,14 +192,14 @@ def parse(raw: bytes) -> ParsedMail:
         problems.append("long_text")
     return ParsedMail(
         message_id=ids[0] if ids else "",
-        in_reply_to=headers.message_ids(every["in-reply-to"]),
-        references=headers.message_ids(every["references"]),
+        in_reply_to=headers.message_ids(joined["in-reply-to"]),
+        references=headers.message_ids(joined["references"]),
         subject=headers.decode(first["subject"]),
         date=headers.date(first["date"], values.get("received", ())),
-        author=behind_list(author[0], every) if author else Address("", ""),
-        to=_with_decoded_names(parse_addresses(every["to"])),
-        cc=_with_decoded_names(parse_addresses(every["cc"])),
-        delivered_to=tuple(address for name in _ENVELOPE for address in parse_addresses(every[name])),
+        author=behind_list(author[0], joined) if author else Address("", ""),
+        to=_with_decoded_names(parse_addresses(joined["to"])),
+        cc=_with_decoded_names(parse_addresses(joined["cc"])),
+        delivered_to=tuple(address for name in _ENVELOPE for address in parse_addresses(joined[name])),
         text=text,
         charset=body.charset,
         attachments=body.attachments,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -45,20 +45,17 @@ class MailLink:
 
 def find_links(text: str, base_url: str = "") -> tuple[MailLink, ...]:
     """Return the links in a text that lead to a mail or a report page; other links are ignored."""
-    links = [MailLink(match[0].rstrip(_AFTER), message_id=message_id) for match, message_id in _mails(text)]
+    links: list[MailLink] = []
+    for match in _LORE.finditer(text):
+        path = re.split(r"[?#]", match[1], maxsplit=1)[0]
+        message_id = _VIEW.sub("", unquote(path).rstrip(_AFTER)).strip("<>/ ")
+        if "@" in message_id and " " not in message_id:
+            links.append(MailLink(match[0].rstrip(_AFTER), message_id=message_id))
     if base_url:
         bare = re.escape(base_url.partition("://")[2])
         pages = re.finditer(rf"(?<![\w/])https?://{bare}/report/([0-9a-f]{{7,64}})/?(?![\w/])", text, re.I)
         links.extend(MailLink(match[0], page=match[1].lower()) for match in pages)
     return tuple(dict.fromkeys(links))[:MAX_LINKS]
-
-
-def _mails(text: str) -> Iterable[tuple[re.Match[str], str]]:
-    for match in _LORE.finditer(text):
-        path = re.split(r"[?#]", match[1], maxsplit=1)[0]
-        message_id = _VIEW.sub("", unquote(path).rstrip(_AFTER)).strip("<>/ ")
-        if "@" in message_id and " " not in message_id:
-            yield match, message_id
 
 
 # --- Trailers ---
@@ -86,8 +83,11 @@ def find_trailers(lines: Sequence[str]) -> tuple[Trailer, ...]:
     """Return the trailers in unquoted lines, up to a patch's `---` or its first diff line."""
     trailers: list[Trailer] = []
     for number, line in enumerate(lines):
-        if (line.rstrip() in ("---", "--") and not _heads_a_patch(lines, number)) or line.startswith("diff --git "):
-            break  # notes, a signature or the patch itself
+        below = lines[number + 1] if number + 1 < len(lines) else ""
+        # Notes, a signature or the patch itself; or a row of dashes above the head of a patch
+        is_end = line.rstrip() in ("---", "--") and not below.startswith(("From ", "From:", "Subject:"))
+        if is_end or line.startswith("diff --git "):
+            break
         match = _TRAILER.match(line)
         key = KNOWN.get(match[1].lower()) if match else None
         if match and key and (value := _joined(match[2], lines[number + 1 : number + 4])):
@@ -97,20 +97,9 @@ def find_trailers(lines: Sequence[str]) -> tuple[Trailer, ...]:
     return tuple(trailers)
 
 
-def _heads_a_patch(lines: Sequence[str], number: int) -> bool:
-    """Whether a row of dashes stands above the head of a patch, rather than below its commit message."""
-    below = lines[number + 1] if number + 1 < len(lines) else ""
-    return below.startswith(("From ", "From:", "Subject:"))
-
-
 # A link that a mail program wrapped before the id; an address or a title on its own line.
 _CUT = re.compile(r"https?://\S{1,200}/\Z")
 _WRAPPED = re.compile(r"\s+(?:<?[^\s@]{1,100}@|\(\")")
-
-
-def _is_trailer(line: str) -> bool:
-    match = _TRAILER.match(line)
-    return match is not None and match[1].lower() in KNOWN
 
 
 def _joined(value: str, below: Sequence[str]) -> str:
@@ -119,7 +108,7 @@ def _joined(value: str, below: Sequence[str]) -> str:
     for line in below:
         open_end = value.count('("') > value.count('")') or bool(_CUT.search(value))
         wrapped = open_end or (line[:1] in " \t" and (not value or _WRAPPED.match(line)))
-        if not line.strip() or not wrapped or _is_trailer(line):
+        if not line.strip() or not wrapped or ((match := _TRAILER.match(line)) and match[1].lower() in KNOWN):
             break
         value = f"{value}{'' if _CUT.search(value) else ' '}{line.strip()}".strip()
     return value
@@ -164,26 +153,24 @@ def _end_of_diff(lines: Sequence[str], start: int) -> tuple[int, bool]:
     """Return the line after what looks like a diff from here on, and whether it is one, with hunks."""
     at, hunks = start, 0
     while at < len(lines):
-        if _starts_file(lines, at):
+        is_old_name = _OLD_NAME.match(lines[at]) and at + 1 < len(lines)
+        if _DIFFS_FILE.match(lines[at]) or (is_old_name and _NEW_NAME.match(lines[at + 1])):
             at += 1
         elif at == start:
             return start, False
         elif match := _DIFFS_HUNK.match(lines[at]):
             at, hunks = _end_of_hunk(lines, at + 1, int(match[1] or 1), int(match[2] or 1)), hunks + 1
         elif _BINARY.match(lines[at]):
-            at, hunks = _end_of_binary(lines, at + 1), hunks + 1
+            at, hunks = at + 1, hunks + 1
+            while at < len(lines) and lines[at].strip():
+                at += 1
+            at = min(at + 1, len(lines))  # after a block of base85, and the empty line that ends it
         elif _HEADER.match(lines[at]) or _NEW_NAME.match(lines[at]):
             hunks += lines[at].startswith(("rename to", "new mode", "copy to"))
             at += 1
         else:
             break
     return at, hunks > 0
-
-
-def _starts_file(lines: Sequence[str], at: int) -> bool:
-    if _DIFFS_FILE.match(lines[at]):
-        return True
-    return bool(_OLD_NAME.match(lines[at])) and at + 1 < len(lines) and bool(_NEW_NAME.match(lines[at + 1]))
 
 
 def _end_of_hunk(lines: Sequence[str], at: int, old: int, new: int) -> int:
@@ -198,13 +185,6 @@ def _end_of_hunk(lines: Sequence[str], at: int, old: int, new: int) -> int:
     while at < len(lines) and lines[at].startswith("\\ "):
         at += 1
     return at
-
-
-def _end_of_binary(lines: Sequence[str], at: int) -> int:
-    """Return the line after a block of base85, and after the empty line that ends it."""
-    while at < len(lines) and lines[at].strip():
-        at += 1
-    return min(at + 1, len(lines))
 
 
 # --- Patches ---
@@ -243,38 +223,29 @@ class Patch:
 def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[MimeAttachment]) -> tuple[Patch, ...]:
     """Return the patches of a mail: anywhere in its unquoted lines, and in its attachments."""
     text = "\n".join(lines)
-    patches: list[Patch] = []
-    for piece in _split_patches(text):
-        patches.append(Patch(_title(piece) or posted_title(subject), "inline", _files(piece)))
-    for part in attachments[:50]:
-        if is_diff(part.text):
-            patches.append(Patch(_title(part.text), "attached", _files(part.text)))
-    return tuple(patches)
-
-
-def _split_patches(text: str) -> list[str]:
-    """Return the patches of a text; more than one only if each begins with git's "From <sha>" line."""
+    # In a text more than one only if each begins with git's "From <sha>" line
     heads = [head.start() for head in _GIT_HEAD.finditer(text)][:50]
     pieces = [text[start:end] for start, end in itertools.pairwise([0, *heads[1:], len(text)])]
-    patches = [piece for piece in pieces if is_diff(piece)]
-    return patches if len(patches) > 1 else [text] if is_diff(text) else []
+    inline = [piece for piece in pieces if is_diff(piece)]
+    if len(inline) < 2:
+        inline = [text] if is_diff(text) else []
+    diffs = [(diff, "inline", posted_title(subject)) for diff in inline]
+    diffs += [(part.text, "attached", "") for part in attachments[:50] if is_diff(part.text)]
+    patches: list[Patch] = []
+    for diff, source, title in diffs:
+        # The `Subject:` that git format-patch writes above a patch
+        start = _DIFF.search(diff)
+        match = _SUBJECT.search(diff[: start.start()] if start else diff)
+        title = (bare_title(decode(match[1])) if match else "") or title
+        names = [name for name in _FILE.findall(diff) if name != "/dev/null"]
+        names = names or [name for name in _OLD_FILE.findall(diff) if name != "/dev/null"]
+        patches.append(Patch(title, source, tuple(dict.fromkeys(names))[:1000]))
+    return tuple(patches)
 
 
 def is_diff(text: str) -> bool:
     """Whether the text contains a unified diff: a file name and a hunk."""
     return bool(_HUNK.search(text) and _DIFF.search(text))
-
-
-def _title(text: str) -> str:
-    """Return the `Subject:` that git format-patch writes above a patch, without its brackets."""
-    start = _DIFF.search(text)
-    match = _SUBJECT.search(text[: start.start()] if start else text)
-    return bare_title(decode(match[1])) if match else ""
-
-
-def _files(text: str) -> tuple[str, ...]:
-    new = [name for name in _FILE.findall(text) if name != "/dev/null"]
-    return tuple(dict.fromkeys(new or [name for name in _OLD_FILE.findall(text) if name != "/dev/null"]))[:1000]
 
 
 def is_answer(subject: str) -> bool:

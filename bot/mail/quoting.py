@@ -173,7 +173,11 @@ def unquoted_lines(text: str) -> list[str]:
 
 def lines_in_context(text: str) -> list[TextLine]:
     """Return the unquoted lines, each with the quoted line that it answers, which a short answer needs."""
-    lines = _without_armour([line[:MAX_LINE] for line in clean(text).split("\n")])
+    lines = [line[:MAX_LINE] for line in clean(text).split("\n")]
+    if _PGP_HEAD in lines:  # without the armor headers and dash escapes of a clear-signed text (RFC 4880 section 7)
+        start = lines.index(_PGP_HEAD)
+        end = next((number for number in range(start, min(start + 10, len(lines))) if not lines[number].strip()), start)
+        lines[start:] = [line.removeprefix("- ") for line in lines[end + 1 :]]
     keep: list[TextLine] = []
     in_quote, quoted, resume = False, "", 0
     for number, line in enumerate(lines):
@@ -209,20 +213,15 @@ def own_of(unquoted: Sequence[str]) -> str:
     """Return the own text of lines that are known to be unquoted."""
     lines = list(unquoted)
     for number, line in enumerate(lines):
-        ends = _LIST_FOOTER.match(line) or _FOOTER.match(line.strip()[:400])
-        if ends or (_SIGNATURE.match(line) and not _patch_trailer(lines, number)):
+        ends = bool(_LIST_FOOTER.match(line) or _FOOTER.match(line.strip()[:400]))
+        if not ends and _SIGNATURE.match(line):
+            # Git's version number follows the "-- " that ends a patch as git writes it.
+            is_version = number + 1 < len(lines) and re.match(r"\d+\.\d+", lines[number + 1].strip())
+            ends = not (is_version and any(above.startswith("@@ ") for above in lines[:number]))
+        if ends:
             lines = lines[:number]
             break
     return "\n".join(lines).strip("\n")
-
-
-def _without_armour(lines: list[str]) -> list[str]:
-    """Return the lines of a clear-signed text (RFC 4880 section 7) without its armor headers and dash escapes."""
-    if _PGP_HEAD not in lines:
-        return lines
-    start = lines.index(_PGP_HEAD)
-    end = next((number for number in range(start, min(start + 10, len(lines))) if not lines[number].strip()), start)
-    return [*lines[:start], *(line.removeprefix("- ") for line in lines[end + 1 :])]
 
 
 def holds_older_mail(text: str) -> bool:
@@ -236,18 +235,16 @@ def _starts_older_mail(lines: list[str], number: int) -> bool:
     if line[:1] not in _BEGINNINGS and ":" not in line and "：" not in line:
         return False  # most lines, on which the patterns would be slow
     if _OLDER_MAIL.match(line.strip()):
-        return not _LIST_FOOTER.match(line.strip()) or _is_outlook(lines, number + 1)
-    return _is_outlook(lines, number)
-
-
-def _is_outlook(lines: list[str], number: int) -> bool:
-    """Whether a block of From, Sent and To begins here. The head of a patch has From, Date and Subject, but no To."""
+        if not _LIST_FOOTER.match(line.strip()):
+            return True
+        number += 1  # below a rule as of a list's footer
+    # A block of From, Sent and To. The head of a patch has From, Date and Subject, but no To, or git's line above it.
     if number >= len(lines) or not _FIRST_OF_BLOCK.match(lines[number]):
         return False
     if number and _GIT_HEAD.match(lines[number - 1]):
-        return False  # of a patch with a To header
+        return False
     block = [match for line in lines[number + 1 : number + 8] if (match := _IN_BLOCK.match(line))]
-    return any(line["sent"] for line in block) and any(line["to"] for line in block)
+    return any(match["sent"] for match in block) and any(match["to"] for match in block)
 
 
 def _drop_attribution(keep: list[TextLine]) -> None:
@@ -263,7 +260,8 @@ def _drop_attribution(keep: list[TextLine]) -> None:
         end = f"{above[-2][-200:]} {end}"
     if not _ATTRIBUTION_END.search(end) or above[-1].startswith("#"):
         return
-    starts = 1 if _ATTRIBUTION_START.match(above[-1][:300]) or _is_bare_attribution(above[-1]) else 0
+    is_bare = len(above[-1]) < 80 and _SAYS_WROTE.search(above[-1])  # "Lee Park wrote:", without a date
+    starts = 1 if _ATTRIBUTION_START.match(above[-1][:300]) or is_bare else 0
     for number in range(2, len(above) + 1):
         line = above[-number]
         if not line or line.startswith("#") or _TRAILER.match(line):
@@ -273,14 +271,3 @@ def _drop_attribution(keep: list[TextLine]) -> None:
             break
     if starts:
         del keep[last - starts :]
-
-
-def _is_bare_attribution(line: str) -> bool:
-    """Whether it is "Lee Park wrote:", without a date."""
-    return len(line) < 80 and bool(_SAYS_WROTE.search(line))
-
-
-def _patch_trailer(lines: list[str], number: int) -> bool:
-    """Whether "-- " ends a patch as git writes it: git's version number follows."""
-    below = lines[number + 1].strip() if number + 1 < len(lines) else ""
-    return bool(re.match(r"\d+\.\d+", below)) and any(line.startswith("@@ ") for line in lines[:number])

@@ -37,11 +37,6 @@ def _suffixes() -> PublicSuffixList:
     return PublicSuffixList(accept_encoded_idn=False)  # encoding its 10,000 names takes 150 ms
 
 
-def no_keys(name: str) -> str | None:
-    """The key lookup without any keys."""
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class TrustAnchors:
     """`key` returns the DKIM record of a name ("selector._domainkey.domain"), None if it is unknown; `signs` returns
@@ -52,7 +47,7 @@ class TrustAnchors:
     servers: frozenset[str] = frozenset()
     signers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     keyring: str = ""
-    key: Callable[[str], str | None] = no_keys
+    key: Callable[[str], str | None] = lambda name: None
     signs: Callable[[str], bool] = lambda domain: False
     warm: Callable[[Iterable[bytes], datetime], int] = lambda raws, now: 0
 
@@ -99,9 +94,8 @@ def read_mailmap(text: str) -> Aliases:
         match = _LINE.match(line.strip())
         if match and match[4] and match[4].lower() != match[2].lower():
             proper[match[4].lower()] = match[2].lower()
-    pairs = proper.items()
     groups: dict[str, set[str]] = {}
-    for other, address in pairs:
+    for other, address in proper.items():
         groups.setdefault(address, set()).add(other)
     return Aliases(proper, {address: frozenset(others) for address, others in groups.items()})
 
