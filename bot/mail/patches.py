@@ -84,7 +84,7 @@ def find_trailers(lines: Sequence[str]) -> tuple[Trailer, ...]:
     trailers: list[Trailer] = []
     for number, line in enumerate(lines):
         below = lines[number + 1] if number + 1 < len(lines) else ""
-        # Notes, a signature or the patch itself; or a row of dashes above the head of a patch
+        # Notes, a signature or the patch itself, but no row of dashes above the head of a patch
         is_end = line.rstrip() in ("---", "--") and not below.startswith(("From ", "From:", "Subject:"))
         if is_end or line.startswith("diff --git "):
             break

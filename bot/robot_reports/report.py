@@ -5,8 +5,8 @@ and the commit below it; if a mail has several, its subject says which one it is
 bytes whether a mail can be a report before any mail is parsed, and never rejects one.
 
 An inconsistency is where a report contradicts itself or lacks what it should have; an operator must check it if its
-culprit or metric may be wrong. To add a check, write a generator and call it in `inconsistencies_of`. Whether the
-robot sent a report is decided as for any other mail (DESIGN rule 8).
+culprit or metric may be wrong. To add a check, yield one more in `_about_claim` or `_about_details`. Whether the robot
+sent a report is decided as for any other mail (DESIGN rule 8).
 """
 
 from __future__ import annotations
@@ -192,24 +192,26 @@ class Claim:
     between: str  # the text between them
     start: int
     end: int
+    is_certain: bool = True  # the only one, or the one that the subject names
 
 
-def find_claims(text: str) -> tuple[Claim, ...]:
-    """Return the claims of a text in order, one per commit: the nearest sentence above it.
+def _claim(text: str, subject: ReportSubject) -> Claim | None:
+    """Return the claim that a mail is about.
 
-    Text below "-----Original Message-----" is quoted, whatever its lines begin with.
+    A commit belongs to the nearest sentence above it. Text below "-----Original Message-----" is quoted, whatever its
+    lines begin with.
     """
-    claims: dict[int, Claim] = {}
+    by_commit: dict[int, Claim] = {}
     for noticed, _ in zip(_NOTICED.finditer(text), range(_MOST), strict=False):
         line = text.rfind("\n", 0, noticed.start()) + 1
         if _QUOTED.match(text[line : noticed.start()]) or not isfinite(float(noticed["percent"])):
             continue
-        if not claims and holds_older_mail(text[: noticed.start()]):
-            return ()
+        if not by_commit and holds_older_mail(text[: noticed.start()]):
+            return None
         commit = _COMMIT.search(text, noticed.end())
         if not commit:
             break
-        claims[commit.start()] = Claim(
+        by_commit[commit.start()] = Claim(
             percent=noticed["percent"],
             verdict=noticed["verdict"],
             metric=noticed["metric"],
@@ -219,21 +221,12 @@ def find_claims(text: str) -> tuple[Claim, ...]:
             start=line,
             end=commit.end(),
         )
-    return tuple(claims.values())
-
-
-def chosen(claims: Sequence[Claim], subject: ReportSubject) -> tuple[Claim, bool]:
-    """Return the claim that the mail is about, and whether that is certain: it is the only one, or the subject names
-    it.
-    """
-    if len(claims) == 1:
-        return claims[0], True
-    named = [
-        claim
-        for claim in claims
-        if subject.sha and claim.culprit.startswith(subject.sha) and claim.metric == (subject.metric or claim.metric)
-    ]
-    return (named[0], True) if len(named) == 1 else (claims[0], False)
+    claims = list(by_commit.values())
+    if len(claims) < 2:
+        return next(iter(claims), None)
+    named = [claim for claim in claims if subject.sha and claim.culprit.startswith(subject.sha)]
+    named = [claim for claim in named if claim.metric == (subject.metric or claim.metric)]
+    return named[0] if len(named) == 1 else replace(claims[0], is_certain=False)
 
 
 # --- Inconsistencies ---
@@ -242,28 +235,16 @@ ROUNDING = 0.11  # percentage points; both numbers are printed with one decimal
 MOST = 50
 
 
-def inconsistencies_of(report: RobotReport, one_claim: bool) -> tuple[Inconsistency, ...]:
-    """Return the inconsistencies in a report. `one_claim`: it is clear which of its claims it is about."""
-    every = (_about_culprit(report, one_claim), _about_metric(report), _about_test(report), _about_impacts(report))
-    tables = (
-        inconsistency for number, table in enumerate(report.tables) for inconsistency in _about_table(number + 1, table)
-    )
-    inconsistencies = [inconsistency for group in (*every, tables) for inconsistency in group]
-    return tuple(dict.fromkeys(inconsistencies[:MOST]))
-
-
-def _about_culprit(report: RobotReport, one_claim: bool) -> Iterator[Inconsistency]:
-    if not one_claim:
+def _about_claim(report: RobotReport, is_certain: bool) -> Iterator[Inconsistency]:
+    """Yield what contradicts its culprit and metric. `is_certain`: it is clear which of its claims it is about."""
+    subject = report.subject
+    if not is_certain:
         yield Inconsistency("two_claims", "the mail reports more than one commit", unsure=True)
-    if report.subject.sha and not report.culprit.startswith(report.subject.sha):
-        yield Inconsistency("culprit_disagrees", f"the subject names {report.subject.sha}", unsure=True)
+    if subject.sha and not report.culprit.startswith(subject.sha):
+        yield Inconsistency("culprit_disagrees", f"the subject names {subject.sha}", unsure=True)
     name = report.tables[0].commits[1].name if report.tables else ""
     if is_sha(name) and not report.culprit.startswith(name):
         yield Inconsistency("culprit_disagrees", f"the table names {name}", unsure=True)
-
-
-def _about_metric(report: RobotReport) -> Iterator[Inconsistency]:
-    subject = report.subject
     if subject.metric and subject.metric != report.metric:
         yield Inconsistency("metric_disagrees", f"the subject names {subject.metric}", unsure=True)
     if subject.verdict and subject.verdict != report.verdict:
@@ -275,27 +256,26 @@ def _about_metric(report: RobotReport) -> Iterator[Inconsistency]:
         yield Inconsistency("headline_disagrees", f"{report.metric} {report.change_pct:g}%, in its table {gap}")
 
 
-def _about_test(report: RobotReport) -> Iterator[Inconsistency]:
-    if not report.tables:
-        yield Inconsistency("no_table")
-    if not report.test.machine:
-        yield Inconsistency("no_machine")
-    if not report.test.testcase:
-        yield Inconsistency("no_testcase")
+def _about_details(report: RobotReport) -> Iterator[Inconsistency]:
+    """Yield what is missing or can't be right in its test, its additional impacts and its tables."""
+    details = (("no_table", report.tables), ("no_machine", report.test.machine), ("no_testcase", report.test.testcase))
+    yield from (Inconsistency(code) for code, value in details if not value)
     if report.other_commits:
         yield Inconsistency("other_commit_above", ", ".join(sha[:10] for sha in report.other_commits[:5]))
-
-
-def _about_impacts(report: RobotReport) -> Iterator[Inconsistency]:
-    for text in report.unread_impacts:
-        yield Inconsistency("impact_unread", text[:100])
-    if not report.tables:
-        return
-    for impact, table_and_row in zip(report.additional, report.impact_rows, strict=True):
-        if table_and_row is None:
+    yield from (Inconsistency("impact_unread", text[:100]) for text in report.unread_impacts)
+    for impact, place in zip(report.additional, report.impact_rows, strict=True) if report.tables else ():
+        if place is None:
             yield Inconsistency("impact_without_row", impact.metric)
-        elif (gap := _gap(table_and_row[1], impact.change_pct)) is not None:
+        elif (gap := _gap(place[1], impact.change_pct)) is not None:
             yield Inconsistency("impact_disagrees", f"{impact.metric} {impact.change_pct:g}%, in its table {gap}")
+    for number, table in enumerate(report.tables, start=1):
+        if not table.axes:
+            yield Inconsistency("axes_unread", f"table {number}")
+        if table.unread:
+            first = table.unread[0].strip()[:60]
+            yield Inconsistency("rows_unread", f"{len(table.unread)} of table {number}, first {first!r}")
+        if not table.is_complete:
+            yield Inconsistency("cut_table", f"table {number} is truncated")
 
 
 def _gap(row: ReportRow, change_pct: float) -> str | None:
@@ -306,16 +286,6 @@ def _gap(row: ReportRow, change_pct: float) -> str | None:
     if printed is None or abs(abs(printed) - abs(change_pct)) <= ROUNDING:
         return None
     return row.change
-
-
-def _about_table(number: int, table: ReportTable) -> Iterator[Inconsistency]:
-    if not table.axes:
-        yield Inconsistency("axes_unread", f"table {number}")
-    if table.unread:
-        first = table.unread[0].strip()[:60]
-        yield Inconsistency("rows_unread", f"{len(table.unread)} of table {number}, first {first!r}")
-    if not table.is_complete:
-        yield Inconsistency("cut_table", f"table {number} is truncated")
 
 
 # --- Parsing ---
@@ -334,11 +304,10 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
     The sentence "noticed a N% regression of METRIC" must be unquoted, with a `commit:` line below it.
     """
     text = "\n".join([line[:_MAX_LINE] for line in mail.text.split("\n")])
-    claims = find_claims(text)
-    if not claims:
-        return None
     subject = read_subject(mail.subject)
-    claim, one_claim = chosen(claims, subject)
+    claim = _claim(text, subject)
+    if not claim:
+        return None
     below = text[claim.end :]  # a person's text above it may hold tables as well
     prose = below.split("\nDetails are as below", 1)[0].split("\n")
     test = find_testing(prose)
@@ -351,9 +320,16 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
     tables = tuple(table for table in candidates if table.axes_text)
     head = next(iter(tables or candidates), None)
     row = head.row(claim.metric) if head else None
-    percent = float(claim.percent)
+    percent = abs(float(claim.percent))
+    # The change printed in the table, or else the sentence's with the table's sign
+    if row is None:
+        change_raw = float(claim.percent)
+    elif (printed := row.change_pct) is not None:
+        change_raw = printed
+    else:
+        change_raw = -percent if row.change.startswith("-") else percent
     above = text[: claim.start]
-    rechecks, others = _rechecks(prose)
+    bracketed = [(_RECHECK.fullmatch(line), line) for line in _IN_BRACKETS.findall("\n".join(prose))]
     report = RobotReport(
         subject=subject,
         culprit=claim.culprit,
@@ -361,50 +337,27 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
         metric=claim.metric,
         verdict=claim.verdict,
         percent=claim.percent,
-        change_pct=abs(percent) if claim.verdict == "improvement" else -abs(percent),
-        change_pct_raw=_raw_change(row, percent),
+        change_pct=percent if claim.verdict == "improvement" else -percent,
+        change_pct_raw=change_raw,
         test=test,
         row=row,
         additional=impacts,
         impact_rows=tuple(_impact_row(tables, entry) for entry in impacts),
         unread_impacts=unread_impacts,
-        rechecks=rechecks,
-        rechecks_other=others,
+        rechecks=tuple(ReportRecheck(match["what"], match["ref"], match["sha"]) for match, _ in bracketed if match),
+        rechecks_other=tuple(line for match, line in bracketed if not match),
         origin=find_origin(prose),
         tags=find_tags(below),
         between=claim.between,
-        preamble=_preamble(above),
+        # The greeting has its own line or begins the sentence.
+        preamble="\n".join(line for line in above.split("\n") if not _GREETING.match(line)).strip(),
         other_commits=tuple(sha for sha in _COMMIT_ABOVE.findall(above) if not claim.culprit.startswith(sha)),
         plots=len(_PLOT_EDGE.findall(below)) // 2,
         tables=tables,
         head=head,
     )
-    return replace(report, inconsistencies=inconsistencies_of(report, one_claim))
-
-
-def _rechecks(prose: Sequence[str]) -> tuple[tuple[ReportRecheck, ...], tuple[str, ...]]:
-    """Return the rechecks on later heads, and the other bracketed lines."""
-    bracketed = _IN_BRACKETS.findall("\n".join(prose))
-    read = [(_RECHECK.fullmatch(line), line) for line in bracketed]
-    return (
-        tuple(ReportRecheck(match["what"], match["ref"], match["sha"]) for match, _ in read if match),
-        tuple(line for match, line in read if not match),
-    )
-
-
-def _preamble(above: str) -> str:
-    """Return the lines above the greeting, which has its own line or begins the sentence."""
-    kept = [line for line in above.split("\n") if not _GREETING.match(line)]
-    return "\n".join(kept).strip()
-
-
-def _raw_change(row: ReportRow | None, percent: float) -> float:
-    """Return the change printed in the table, or else the sentence's change with the table's sign."""
-    if row is None:
-        return percent
-    if row.change_pct is not None:
-        return row.change_pct
-    return -abs(percent) if row.change.startswith("-") else abs(percent)
+    inconsistencies = [*_about_claim(report, claim.is_certain), *_about_details(report)]
+    return replace(report, inconsistencies=tuple(dict.fromkeys(inconsistencies[:MOST])))
 
 
 def _impact_row(tables: Sequence[ReportTable], impact: Impact) -> tuple[ReportTable, ReportRow] | None:
@@ -415,9 +368,8 @@ def _impact_row(tables: Sequence[ReportTable], impact: Impact) -> tuple[ReportTa
         for number, table in enumerate(tables)
         if parameters <= set(table.axes) and (row := table.row(impact.metric))
     ]
-    best = max(
-        candidates, key=lambda candidate: candidate[:3], default=None
-    )  # on that machine, with the fewest other axes
+    # On that machine, with the fewest other axes
+    best = max(candidates, key=lambda candidate: candidate[:3], default=None)
     return (best[3], best[4]) if best else None
 
 

@@ -12,7 +12,6 @@ lines. Its change is turned by the printed verdict, so that plus is better.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -70,7 +69,7 @@ class ReportRow:
             change = float(self.change.removesuffix("%"))
         except ValueError:  # "+1.2.3%"
             return None
-        return change if math.isfinite(change) else None
+        return change if isfinite(change) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,47 +128,29 @@ def find_tables(lines: Sequence[str], values: Collection[str] = ()) -> Iterator[
         heads = _HEADS.match(lines[start - 1])
         assert heads
         text, axes = _axes(lines, start, slashed)
-        machine = _machine_line(lines, start)
-        rows, fails, unread, is_complete = _body(lines[start + 1 : end])
-        yield ReportTable(axes, text, heads[1], _commits(lines, start), machine, rows, fails, unread, is_complete)
-
-
-def _body(lines: Sequence[str]) -> tuple[tuple[ReportRow, ...], tuple[FailRow, ...], tuple[str, ...], bool]:
-    rows: list[ReportRow] = []
-    fails: list[FailRow] = []
-    unread: list[str] = []
-    ended = False
-    for line in lines:
-        if row := parse_row(line):
-            rows.append(row)
-        elif fail := _FAIL.match(line[:_LONGEST]):
-            fails.append(FailRow(fail["name"], fail["old"], fail["change"], fail["new"]))
-        elif not line.strip():
-            ended = True
-        elif not ended and not _HEAD_ROW.match(line[:_LONGEST]):
-            unread.append(line)
-    return tuple(rows), tuple(fails), tuple(unread), ended
-
-
-def _commits(lines: Sequence[str], start: int) -> tuple[TableSide, TableSide]:
-    """Return the commits on the two lines below the nearest `commit:` above a table."""
-    for number in range(start - 1, max(-1, start - 10), -1):
-        if lines[number].startswith("commit:"):
-            return _side(lines, number + 1), _side(lines, number + 2)
-    return TableSide(), TableSide()
-
-
-def _side(lines: Sequence[str], number: int) -> TableSide:
-    match = _COMMIT_LINE.match(lines[number]) if number < len(lines) else None
-    return TableSide(match["name"], match["title"] or "") if match else TableSide()
-
-
-def _machine_line(lines: Sequence[str], start: int) -> str:
-    """Return the line below a row of asterisks, between the previous table and the axes; "" if there is none."""
-    for number in range(start, max(0, start - 16), -1):
-        if lines[number - 1].startswith("*****"):
-            return lines[number].strip()
-    return ""
+        # The commits are on the two lines below the nearest `commit:`.
+        above = range(start - 1, max(-1, start - 10), -1)
+        head = next((number for number in above if lines[number].startswith("commit:")), len(lines))
+        named = [_COMMIT_LINE.match(line) for line in (*lines[head + 1 : head + 3], "", "")[:2]]
+        old, new = (TableSide(match["name"], match["title"] or "") if match else TableSide() for match in named)
+        # The machine is below a row of asterisks, between the previous table and the axes.
+        above = range(start, max(0, start - 16), -1)
+        machine = next((lines[number].strip() for number in above if lines[number - 1].startswith("*****")), "")
+        rows: list[ReportRow] = []
+        fails: list[FailRow] = []
+        unread: list[str] = []
+        ended = False
+        for line in lines[start + 1 : end]:
+            if row := parse_row(line):
+                rows.append(row)
+            elif fail := _FAIL.match(line[:_LONGEST]):
+                fails.append(FailRow(fail["name"], fail["old"], fail["change"], fail["new"]))
+            elif not line.strip():
+                ended = True
+            elif not ended and not _HEAD_ROW.match(line[:_LONGEST]):
+                unread.append(line)
+        contents = (tuple(rows), tuple(fails), tuple(unread), ended)
+        yield ReportTable(axes, text, heads[1], (old, new), machine, *contents)
 
 
 def _axes(lines: Sequence[str], start: int, slashed: Sequence[str]) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -192,17 +173,13 @@ def parse_row(line: str) -> ReportRow | None:
     match = _ROW.match(line[:_LONGEST])
     if not match:
         return None
-    old_mean, old_spread, change, new_mean, new_spread, name = match.groups()
+    old_mean, old_sd, change, new_mean, new_sd, name = match.groups()
     try:
-        old, new = Value(float(old_mean), _spread(old_spread)), Value(float(new_mean), _spread(new_spread))
+        sides = [(float(mean), float(sd or "nan")) for mean, sd in ((old_mean, old_sd), (new_mean, new_sd))]
     except ValueError:
         return None
+    old, new = (Value(mean, abs(spread) if isfinite(spread) else None) for mean, spread in sides)
     return ReportRow(name, old, change, new)
-
-
-def _spread(text: str | None) -> float | None:
-    spread = float(text) if text else math.nan
-    return abs(spread) if math.isfinite(spread) else None
 
 
 # --- The impact box ---
@@ -233,21 +210,15 @@ def find_impacts(lines: Sequence[str]) -> tuple[tuple[Impact, ...], tuple[str, .
     for line in lines:
         if line.startswith("+--"):
             entries.append([])
-        elif cells := _cells(line):
-            entries[-1].append(cells)
+        elif line.startswith("|"):
+            name, bar, value = line[1:].partition("|")  # the name is blank where an entry goes on
+            if bar and name and len(name.strip()) <= _WIDEST:
+                entries[-1].append((name.strip(), value.rstrip().removesuffix("|").strip()))
     read = [(_impact(entry), entry) for entry in entries if entry and entry[0][0].startswith("testcase")]
     return (
         tuple(impact for impact, _ in read if impact),
         tuple(" ".join(value for _, value in entry) for impact, entry in read if not impact),
     )
-
-
-def _cells(line: str) -> tuple[str, str] | None:
-    """Return the two cells of a line of the box, the first one empty where an entry goes on; None for other lines."""
-    name, bar, value = line.removeprefix("|").partition("|")
-    if not line.startswith("|") or not bar or not name or len(name.strip()) > _WIDEST:
-        return None
-    return name.strip(), value.rstrip().removesuffix("|").strip()
 
 
 def _impact(entry: Sequence[tuple[str, str]]) -> Impact | None:
