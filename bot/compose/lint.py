@@ -4,8 +4,9 @@ The mail is parsed as its recipients will, and compared with what it should say.
 recipients, headers and form; a report mail also for whether subject, text and tables state what was measured, for the
 right commit. A fault is one sentence.
 
-To add a check: write a generator that takes a `LintContext` and yields sentences, name it in `EVERY_CHECKS` or, if it
-is for report mails, in `CHECKS`, and add a seeded fault to tests/bot/compose/test_lint.py.
+To add a check: write a generator that takes a `LintContext` and yields sentences, name it in `EVERY_CHECKS`, or in
+`CHECKS` if it is for report mails and takes what they should say, and add a seeded fault to
+tests/bot/compose/test_lint.py.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.errors import MessageError
+from itertools import chain, islice
 
 from bot.compose import report_data
 from bot.compose.conventions import WIDTH, Conventions, is_directive
@@ -35,7 +37,7 @@ from tracker.domain.text import article
 @dataclass(frozen=True, slots=True)
 class LintContext:
     """`raw`, `read`: the mail as bytes, and as its recipients parse it; `foreign`: names and texts in it that are not
-    ours. For a further mail, `expected` and `report` are None.
+    ours. `report`: what our parser finds in a report mail, None in a further one.
     """
 
     mail: ComposedMail
@@ -45,26 +47,18 @@ class LintContext:
     conventions: Conventions
     now: datetime
     foreign: tuple[str, ...] = ()
-    expected: ReportData | None = None
     report: RobotReport | None = None
 
 
 Check = Callable[[LintContext], Iterator[str]]
+ReportCheck = Callable[[LintContext, ReportData], Iterator[str]]
 
 
 def names_in(report: ReportData) -> Iterator[str]:
     """Yield the texts of a report that come from labs and commits, and may look like anything."""
-    yield from (
-        report.title,
-        report.parent_title,
-        report.tree,
-        report.tree_url,
-        report.branch,
-        report.base,
-        report.good,
-        report.bad,
-    )
-    yield from (report.raw, report.test_text, report.test_url, *(recheck.ref for recheck in report.rechecks))
+    yield from (report.title, report.parent_title, report.tree, report.tree_url, report.branch)
+    yield from (report.base, report.good, report.bad, report.raw, report.test_text, report.test_url)
+    yield from (recheck.ref for recheck in report.rechecks)
     yield from (text for pair in report.artifacts for text in pair)
     build = report.build
     yield from (build.kconfig, build.compiler, build.rootfs, build.cmdline, build.config_url)
@@ -206,9 +200,8 @@ EVERY_CHECKS: tuple[Check, ...] = (_addresses, _sender, _ids, _date, _body, _wid
 _ROUNDING = 0.06  # percentage points: both numbers are printed with one decimal
 
 
-def _subject(context: LintContext) -> Iterator[str]:
-    assert context.expected
-    expected, subject = context.expected, read_subject(context.read.subject)
+def _subject(context: LintContext, expected: ReportData) -> Iterator[str]:
+    subject = read_subject(context.read.subject)
     if subject.sha != expected.sha[:10]:
         yield f"the subject names {subject.sha or 'no commit'}, the culprit is {expected.sha[:10]}"
     change = expected.headline.change_pct
@@ -220,28 +213,20 @@ def _subject(context: LintContext) -> Iterator[str]:
         yield f"the subject says {subject.percent or 'no'}%, measured is {change:+.1f}%"
 
 
-def _people(context: LintContext) -> Iterator[str]:
+def _people(context: LintContext, expected: ReportData) -> Iterator[str]:
     """Somebody gets it who can answer: a list alone does not, where the author's address can't be reached."""
-    assert context.expected
-    recipients, author = context.mail.recipients, context.expected.author.email
+    recipients = context.mail.recipients
     if any(not recipient.is_list for recipient in (*recipients.to, *recipients.cc)):
         return
-    dead = next(
-        (
-            recipient
-            for recipient in recipients.left_out
-            if recipient.email == author and recipient.why.startswith(UNREACHABLE)
-        ),
-        None,
-    )
-    if dead:
-        yield f"nobody would get it who can answer: {dead.email} is left out: {dead.why}"
+    for recipient in recipients.left_out:
+        if recipient.email == expected.author.email and recipient.why.startswith(UNREACHABLE):
+            yield f"nobody would get it who can answer: {recipient.email} is left out: {recipient.why}"
+            return
 
 
-def _numbers(context: LintContext) -> Iterator[str]:
+def _numbers(context: LintContext, expected: ReportData) -> Iterator[str]:
     """The sentence and the table, as our parser of LKP reports reads them."""
-    assert context.expected
-    expected, read, headline = context.expected, context.report, context.expected.headline
+    read, headline = context.report, expected.headline
     if headline.change_pct is None:
         return  # from zero there is no percentage, by which parsers recognise a report
     if read is None:
@@ -256,15 +241,14 @@ def _numbers(context: LintContext) -> Iterator[str]:
     yield from (f"it contradicts itself: {problem}" for problem in read.unsure)
 
 
-def _tables(context: LintContext) -> Iterator[str]:
+def _tables(context: LintContext, expected: ReportData) -> Iterator[str]:
     """Every finding is in a table as measured, and every table has rows."""
-    assert context.expected
-    read, headline = context.report, context.expected.headline
+    read, headline = context.report, expected.headline
     if read is None:
         return
     rows = sum(len(table.rows) for table in read.tables)
-    if rows != len(context.expected.findings):
-        yield f"the tables have {rows} of {len(context.expected.findings)} rows"
+    if rows != len(expected.findings):
+        yield f"the tables have {rows} of {len(expected.findings)} rows"
     for number, table in enumerate(read.tables, 1):
         if not table.rows:
             yield f"table {number} is empty"
@@ -272,34 +256,27 @@ def _tables(context: LintContext) -> Iterator[str]:
             yield f"table {number} can't be parsed"
     if read.row is None:
         yield f"no table has {one_line(headline.metric, 80)}"
-    elif (read.row.old.mean, read.row.new.mean) != (_printed(headline.old_mean), _printed(headline.new_mean)):
-        expected = f"{headline.old_mean:g} -> {headline.new_mean:g}"
-        yield f"the table says {read.row.old.mean:g} -> {read.row.new.mean:g}, measured is {expected}"
+    elif [read.row.old.mean, read.row.new.mean] != [
+        float(report_data.value(mean)) for mean in (headline.old_mean, headline.new_mean)
+    ]:
+        measured = f"{headline.old_mean:g} -> {headline.new_mean:g}"
+        yield f"the table says {read.row.old.mean:g} -> {read.row.new.mean:g}, measured is {measured}"
     elif read.row.change != report_data.moved(headline):
         yield f"the table says {read.row.change}, measured is {report_data.moved(headline)}"
 
 
-def _printed(mean: float) -> float:
-    return float(report_data.value(mean))
-
-
-def _verdict(context: LintContext) -> Iterator[str]:
+def _verdict(context: LintContext, expected: ReportData) -> Iterator[str]:
     """The verdict follows from the metric's direction, not from the sign alone."""
-    assert context.expected
-    headline = context.expected.headline
-    if context.expected.verdict is Verdict.UNKNOWN:
+    headline = expected.headline
+    if expected.verdict is Verdict.UNKNOWN:
         yield "the metric's direction is unknown"
-    elif verdict_of(headline.old_mean, headline.new_mean, headline.direction) != context.expected.verdict:
-        yield (
-            f"the change of {one_line(headline.metric, 80)} is not "
-            f"{article(context.expected.verdict)} {context.expected.verdict}"
-        )
+    elif verdict_of(headline.old_mean, headline.new_mean, headline.direction) != expected.verdict:
+        yield (f"the change of {one_line(headline.metric, 80)} is not {article(expected.verdict)} {expected.verdict}")
 
 
-def _tags(context: LintContext) -> Iterator[str]:
+def _tags(context: LintContext, expected: ReportData) -> Iterator[str]:
     """The tag block of a regression points to this mail; an improvement has none."""
-    assert context.expected
-    body, expected = context.mail.body, context.expected
+    body = context.mail.body
     closes = re.findall(r"^\| Closes: (\S+)$", body, re.M)
     reported = re.findall(r"^\| Reported-by: (.*)$", body, re.M)
     if expected.verdict is not Verdict.REGRESSION:
@@ -313,9 +290,8 @@ def _tags(context: LintContext) -> Iterator[str]:
         yield "Reported-by: is not the report's address"
 
 
-def _culprit(context: LintContext) -> Iterator[str]:
-    assert context.expected
-    expected, oldest = context.expected, context.conventions.oldest
+def _culprit(context: LintContext, expected: ReportData) -> Iterator[str]:
+    oldest = context.conventions.oldest
     if not re.fullmatch(r"[0-9a-f]{40}", expected.sha):
         yield f"{one_line(expected.sha, 50)!r} is not a full sha"
     if not expected.title:
@@ -328,7 +304,7 @@ def _culprit(context: LintContext) -> Iterator[str]:
         yield "the culprit is its own parent"
 
 
-CHECKS: tuple[Check, ...] = (_subject, _people, _numbers, _tables, _verdict, _tags, _culprit)
+CHECKS: tuple[ReportCheck, ...] = (_subject, _people, _numbers, _tables, _verdict, _tags, _culprit)
 
 
 # --- The lint ---
@@ -353,9 +329,9 @@ def faults(
     except (ValueError, IndexError, MessageError) as error:  # the email package, by its version, for a bad header
         return (f"not a valid mail: {error}",)
     read = parse(raw)
-    report = find_report(read) if expected else None
     names = tuple(names_in(expected) if expected else foreign)
-    context = LintContext(mail, raw, read, settings, conventions, now, names, expected, report)
-    checks = (*EVERY_CHECKS, *(CHECKS if expected else ()))
-    all_faults = (fault for check in checks for fault in check(context))
-    return tuple(fault for fault, _ in zip(all_faults, range(MOST_FAULTS), strict=False))
+    report = find_report(read) if expected else None
+    context = LintContext(mail, raw, read, settings, conventions, now, names, report)
+    reports = (fault for check in CHECKS for fault in check(context, expected)) if expected else ()
+    all_faults = chain((fault for check in EVERY_CHECKS for fault in check(context)), reports)
+    return tuple(islice(all_faults, MOST_FAULTS))

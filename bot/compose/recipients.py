@@ -12,7 +12,7 @@ the first list.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from bot.compose.conventions import DEFAULT, Conventions
@@ -23,17 +23,8 @@ from bot.mail.settings import BotSettings
 
 MOST_LISTS = 20
 UNREACHABLE = ("invalid address", "must never get a report", "bounces")  # how the reasons for an exclusion begin
-_PEOPLE = (
-    "Signed-off-by",
-    "Co-developed-by",
-    "Reviewed-by",
-    "Acked-by",
-    "Tested-by",
-    "Reported-by",
-    "Suggested-by",
-    "Cc",
-)
-_TAGS = {tag.lower(): tag for tag in _PEOPLE}
+_PEOPLE = "Signed-off-by Co-developed-by Reviewed-by Acked-by Tested-by Reported-by Suggested-by Cc"
+_TAGS = {tag.lower(): tag for tag in _PEOPLE.split()}
 # Addresses that must never get a report: for stable patches, for embargoed reports, robots, and ones nobody reads.
 _NEVER = re.compile(
     r"stable(?:-commits)?@|security@|(?:linux-)?distros@|no-?reply@|do-?not-?reply@|patchwork-bot|syzbot[+@]|tip-bot2?@"
@@ -90,55 +81,47 @@ def recipients_of(
     conventions: Conventions = DEFAULT,
     excluded: Mapping[str, str] | None = None,
 ) -> Recipients:
-    """Return the recipients of a report. `excluded`: addresses that must get no mail from us, with the reason.
-
-    Above the maximum, lists and maintainers are kept and others dropped. If the author can't be mailed, To is the
-    first list.
-    """
-    lists = list(_lists(commit, settings, conventions))
-    people = [*_responsible(commit, Duty.MAINTAINER), *_responsible(commit, Duty.REVIEWER), *_of_trailers(commit)]
+    """Return the recipients of a report. `excluded`: addresses that must get no mail from us, with the reason."""
     kept: dict[str, Recipient] = {}
     left_out: dict[str, Recipient] = {}
     persons: set[str] = set()  # a person with several addresses gets one mail
-    for recipient in (Recipient(commit.author, "author"), *lists, *people):
+    for recipient in _candidates(commit, settings, conventions):
         aliases = settings.aliases.of(recipient.email)
         if recipient.email in kept or recipient.email in left_out or aliases & persons:
             continue
         why = exclusion_reason(recipient.email, settings, excluded or {})
-        if why := why or _over_limit(recipient, kept.values(), conventions.most_people):
+        if not why and recipient.is_list and sum(other.is_list for other in kept.values()) >= MOST_LISTS:
+            why = f"more than {MOST_LISTS} lists"
+        if not why and len(kept) >= conventions.most_people:
+            why = f"more than {conventions.most_people} recipients"
+        if why:
             left_out[recipient.email] = replace(recipient, why=why)
-            continue
-        kept[recipient.email] = recipient
-        persons |= aliases
+        else:
+            kept[recipient.email] = recipient
+            persons |= aliases
     everybody = tuple(kept.values())
     return Recipients(everybody[:1], everybody[1:], tuple(left_out.values()))
 
 
-def _lists(commit: CommitPeople, settings: BotSettings, conventions: Conventions) -> Iterator[Recipient]:
-    """Yield the lists, our own first: its archive proves what was sent."""
-    configured = [
+def _candidates(commit: CommitPeople, settings: BotSettings, conventions: Conventions) -> Iterator[Recipient]:
+    """Yield the author, the lists, our own first since its archive proves what was sent, and the people."""
+    yield Recipient(commit.author, "author")
+    names = dict.fromkeys(name for name in (commit.tree, commit.role) if name)
+    lists = [
         (settings.list_address, "our own list"),
         *((address, "one of our lists") for address in settings.lists),
         (conventions.lkml, "gets every report"),
-        *((address, f"list for {name}") for name in _names(commit) for address in conventions.tree_lists.get(name, ())),
+        *((address, f"list for {name}") for name in names for address in conventions.tree_lists.get(name, ())),
     ]
-    yield from (Recipient(Address("", email), why, is_list=True) for email, why in configured if email)
-    yield from _responsible(commit, Duty.LIST)
+    yield from (Recipient(Address("", email), why, is_list=True) for email, why in lists if email)
+    of_duty: dict[Duty, list[Recipient]] = {duty: [] for duty in Duty}
+    for entry in commit.responsible:
+        kind = {"is_list": entry.duty is Duty.LIST, "is_maintainer": entry.duty is Duty.MAINTAINER}
+        of_duty[entry.duty].append(Recipient(entry.address, str(entry), **kind))
+    yield from of_duty[Duty.LIST]
     if conventions.regzbot:
         yield Recipient(Address("", conventions.regzbot), "read by regzbot", is_list=True)
-
-
-def _names(commit: CommitPeople) -> Iterable[str]:
-    """Return the names under which lists may be configured for a tree: its name and role."""
-    return dict.fromkeys(name for name in (commit.tree, commit.role) if name)
-
-
-def _responsible(commit: CommitPeople, duty: Duty) -> Iterator[Recipient]:
-    duties = {"is_list": duty is Duty.LIST, "is_maintainer": duty is Duty.MAINTAINER}
-    return (Recipient(entry.address, str(entry), **duties) for entry in commit.responsible if entry.duty is duty)
-
-
-def _of_trailers(commit: CommitPeople) -> Iterator[Recipient]:
+    yield from (*of_duty[Duty.MAINTAINER], *of_duty[Duty.REVIEWER])
     for tag, value in commit.trailers:
         if trailer := _TAGS.get(tag.strip().lower()):
             yield from (Recipient(address, f"{trailer} in the commit") for address in parse_addresses(value)[:1])
@@ -158,10 +141,3 @@ def exclusion_reason(email: str, settings: BotSettings, excluded: Mapping[str, s
     if is_forbidden(email):
         return "must never get a report"
     return next((excluded[alias] for alias in sorted(settings.aliases.of(email)) if alias in excluded), "")
-
-
-def _over_limit(recipient: Recipient, kept: Collection[Recipient], most: int) -> str:
-    """Return why no more can be added, or ""."""
-    if recipient.is_list and sum(other.is_list for other in kept) >= MOST_LISTS:
-        return f"more than {MOST_LISTS} lists"
-    return f"more than {most} recipients" if len(kept) >= most else ""

@@ -261,9 +261,19 @@ _PLAIN_URL = re.compile(r"https?://[\w.~:/?#@!$&'()*+,;=%-]{3,300}\Z")
 
 
 def reproduce(report: ReportData, template: str = "") -> str:
-    """Return the command: from the lab's template if set, else from the result's own script or job file."""
+    """Return the command: the lab's template if set, with each value quoted for a shell, else from the result's own
+    script or job file.
+    """
     if template:
-        return _filled(report, template)
+        headline = report.headline
+        params = (one_line(f"{name}={value}", 160) for name, value in sorted(headline.params.items()))
+        values = {
+            "suite": shlex.quote(one_line(headline.suite, 80)),
+            "machine": shlex.quote(one_line(headline.machine, 80)),
+            "sha": report.sha,
+            "params": " ".join(map(shlex.quote, params)),
+        }
+        return _FIELD.sub(lambda match: values[match[1]], template)
     links = [(name, url) for name, url in report.artifacts if _PLAIN_URL.match(url)]
     for pattern, run in ((_SCRIPT, "sh"), (_JOB, "lkp run")):
         if url := next((url for name, url in links if pattern.match(name)), ""):
@@ -284,20 +294,6 @@ def in_lines(command: str) -> tuple[str, ...]:
     return (*(f"{line} \\" for line in lines[:-1]), lines[-1])
 
 
-def _filled(report: ReportData, template: str) -> str:
-    """Return the template filled in, with each value quoted for a shell."""
-    headline = report.headline
-    values = {
-        "suite": shlex.quote(one_line(headline.suite, 80)),
-        "machine": shlex.quote(one_line(headline.machine, 80)),
-        "sha": report.sha,
-        "params": " ".join(
-            shlex.quote(one_line(f"{name}={value}", 160)) for name, value in sorted(headline.params.items())
-        ),
-    }
-    return _FIELD.sub(lambda match: values[match[1]], template)
-
-
 # --- Attachments ---
 
 MAX_BYTES = 20_000
@@ -313,26 +309,22 @@ class Attachment:
 
 def attachments(report: ReportData, conventions: Conventions) -> tuple[Attachment, ...]:
     """Return the attachments that the conventions ask for; those above MAX_BYTES are left out, the page has them."""
-    files = {Attached.JOB: Attachment("job.yaml", _job(report)), Attached.SCRIPT: Attachment("reproduce.sh", "")}
+    files = []
+    if Attached.JOB in conventions.attach:
+        headline = report.headline
+        job = {
+            "suite": headline.suite,
+            "parameters": dict(headline.params),
+            "machine": headline.machine,
+            "commit": report.sha,
+            "parent": report.parent_sha,
+            "kconfig": report.build.kconfig,
+            "compiler": report.build.compiler,
+            "rootfs": report.build.rootfs,
+            "cmdline": report.build.cmdline,
+        }
+        fields = {name: value for name, value in job.items() if value}
+        files.append(Attachment("job.yaml", yaml.safe_dump(fields, sort_keys=False, allow_unicode=False)))
     if Attached.SCRIPT in conventions.attach and conventions.reproduce:
-        files[Attached.SCRIPT] = Attachment("reproduce.sh", f"#!/bin/sh\n{reproduce(report, conventions.reproduce)}\n")
-    selected = (files[kind] for kind in Attached if kind in conventions.attach)
-    return tuple(
-        attachment for attachment in selected if attachment.text and len(attachment.text.encode()) <= MAX_BYTES
-    )
-
-
-def _job(report: ReportData) -> str:
-    headline = report.headline
-    job = {
-        "suite": headline.suite,
-        "parameters": dict(headline.params),
-        "machine": headline.machine,
-        "commit": report.sha,
-        "parent": report.parent_sha,
-        "kconfig": report.build.kconfig,
-        "compiler": report.build.compiler,
-        "rootfs": report.build.rootfs,
-        "cmdline": report.build.cmdline,
-    }
-    return yaml.safe_dump({name: value for name, value in job.items() if value}, sort_keys=False, allow_unicode=False)
+        files.append(Attachment("reproduce.sh", f"#!/bin/sh\n{reproduce(report, conventions.reproduce)}\n"))
+    return tuple(file for file in files if len(file.text.encode()) <= MAX_BYTES)

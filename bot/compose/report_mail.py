@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -52,18 +53,14 @@ def report_subject(
     `change_pct`: the metric's own change; a minus is printed and a plus is not, as on the lists until 2024.
     """
     subsystem = one_line(subsystem_of(title), 60)
-    front = _tree(tree, branch) if form is SubjectForm.TREE else ""
+    names = [_word(name).replace("[", "").replace("]", "") for name in (tree, branch) if name]
+    front = ":".join(names) if form is SubjectForm.TREE else ""
     marks = f"[{front}] " if front else "[LKP] "
     marks += f"[{subsystem}] " if subsystem else ""
     what = "" if form is SubjectForm.SEED else f"{_word(metric)} " if metric else ""
     if change_pct is None:  # from zero: a percentage would be meaningless
         return f"{marks}{sha[:10]}: {what}{verdict}"
     return f"{marks}{sha[:10]}: {what}{prose_pct(change_pct)} {verdict}"
-
-
-def _tree(tree: str, branch: str) -> str:
-    names = [_word(name).replace("[", "").replace("]", "") for name in (tree, branch) if name]
-    return ":".join(names)
 
 
 def _word(text: str) -> str:
@@ -154,18 +151,14 @@ def impacts(report: ReportData) -> tuple[str, ...]:
     lines = [edge]
     for finding in worst(shown)[:MOST_BOXES]:
         change = finding.change_pct or 0.0
-        lines += _cell(
-            "testcase: change", f"{_suite(finding)}{one_line(finding.metric, 150)} {change:.1f}% {finding.verdict}"
-        )
+        suite = one_line(finding.suite, 80).replace(" ", "_").replace(":", "_")
+        metric = one_line(finding.metric, 150)
+        lines += _cell("testcase: change", f"{suite}: {metric} {change:.1f}% {finding.verdict}")
         lines += _cell("test machine", one_line(finding.machine_text, 200) or one_line(finding.machine, 80))
         for number, (name, value) in enumerate(sorted(finding.params.items())):
             lines += _cell("" if number else "test parameters", f"{one_line(name, 80)}={one_line(value, 80)}")
         lines.append(edge)
     return tuple(lines)
-
-
-def _suite(finding: FindingData) -> str:
-    return f"{one_line(finding.suite, 80).replace(' ', '_').replace(':', '_')}: "
 
 
 def _cell(name: str, text: str) -> Iterator[str]:
@@ -177,20 +170,18 @@ def _cell(name: str, text: str) -> Iterator[str]:
 
 def profile(findings: Sequence[FindingData], most: int = 5) -> tuple[str, ...]:
     """Return the functions whose share of CPU time changed most, in percentage points; empty without a profile."""
-    headline = findings[0]
-    shares = [finding for finding in findings if finding.is_profile and finding.table_key == headline.table_key]
+    table = findings[0].table_key
+    shares = [finding for finding in findings if finding.is_profile and finding.table_key == table]
     shares = [share for share in shares if abs(share.moved or 0.0) >= 0.1]
-    shares.sort(key=lambda share: -abs(share.moved or 0.0))
-    return tuple(map(_share, shares[:most]))
-
-
-def _share(finding: FindingData) -> str:
-    """Return "    +7.3   12.1 ->  19.4  clear_page_erms (self)" for "perf-profile.self.cycles-pp.clear_page_erms"."""
-    moved = f"  {report_data.moved(finding):>6}  {finding.old_mean:5.1f} -> {finding.new_mean:5.1f}  "
-    kind, _, name = one_line(finding.metric, 200).removeprefix("perf-profile.").partition(".")
-    name = name.partition(".")[2] if name.startswith("cycles") and "." in name else name
-    room = max(8, WIDTH - len(moved) - len(f" ({kind[:20]})"))
-    return f"{moved}{name if len(name) <= room else f'{name[: room - 3]}...'} ({kind[:20]})"
+    lines = []
+    for share in sorted(shares, key=lambda share: -abs(share.moved or 0.0))[:most]:
+        # "    +7.3   12.1 ->  19.4  clear_page_erms (self)" for "perf-profile.self.cycles-pp.clear_page_erms"
+        moved = f"  {report_data.moved(share):>6}  {share.old_mean:5.1f} -> {share.new_mean:5.1f}  "
+        kind, _, name = one_line(share.metric, 200).removeprefix(report_data.PROFILE).partition(".")
+        name = name.partition(".")[2] if name.startswith("cycles") and "." in name else name
+        room = max(8, WIDTH - len(moved) - len(f" ({kind[:20]})"))
+        lines.append(f"{moved}{name if len(name) <= room else f'{name[: room - 3]}...'} ({kind[:20]})")
+    return tuple(lines)
 
 
 # --- Caveats ---
@@ -212,7 +203,7 @@ _COMPILER = {r"(?<!\S)-O[0g](?!\S)": "built without optimisation"}
 
 def warnings_of(report: ReportData) -> tuple[str, ...]:
     """Return the caveats as sentences, the most serious first."""
-    checks = (_config(report), _noise(report.headline), _chance(report.headline), _alignment(report), _mixed(report))
+    checks = (_config(report), _noise(report.headline), _alignment(report), _mixed(report))
     return tuple(sentence for sentences in checks for sentence in sentences)
 
 
@@ -233,9 +224,6 @@ def _noise(headline: FindingData) -> Iterator[str]:
         yield f"this metric is known to be noisy on this machine: {percent(headline.noise_pct)}% between builds"
     elif max(headline.spreads, default=0.0) >= NOISY_PCT:
         yield f"the runs vary a lot ({percent(max(headline.spreads))}%)"
-
-
-def _chance(headline: FindingData) -> Iterator[str]:
     if headline.overlap:
         yield "the ranges of the two sides overlap"
     if headline.verdict is Grade.NOT_TESTABLE:
@@ -290,41 +278,21 @@ def first_screen(
     `warning`: the most serious caveat; `template`: the lab's own command to reproduce.
     """
     regression = report.verdict is Verdict.REGRESSION
-    command = reproduce(report, template)
-    rest = (
-        *_measurement(report.headline),
-        _fact("where:", report.headline.where + _machine(report.headline), 2),
-        *_baseline(report),
-        _fact("evidence:", _evidence(report.headline), 2),
-        *([_fact("history:", report.history, 2)] if report.history else ()),
-        *([_fact("caveat:", f"{warning}.", 2)] if warning else ()),
-        *_bisected(report),
-    )
-    end = (
-        *([Fact("reproduce:", in_lines(command) or ("see the command below",))] if regression else ()),
-        _fact("answer:", _how_to_answer(settings) if regression else "not needed; replies are read", 1),
-    )
-    rest = _shortened(rest, room - sum(len(fact.lines) for fact in end) - 1)
-    left = room - sum(len(fact.lines) for fact in (*rest, *end))
-    return (*rest, *_other_changes(report, max(1, left)), *end)
-
-
-def _how_to_answer(settings: BotSettings) -> str:
-    return f'just reply to all in plain words; "{settings.prefix} fix: <title>" also works'
-
-
-def _shortened(facts: tuple[Fact, ...], room: int) -> tuple[Fact, ...]:
-    """Return the facts in at most `room` lines: where there are too many, the last ones are cut to their first line."""
-    kept = list(facts)
-    for index in reversed(range(len(kept))):
-        if sum(len(fact.lines) for fact in kept) <= room:
+    how = f'just reply to all in plain words; "{settings.prefix} fix: <title>" also works'
+    end = [_fact("answer:", how if regression else "not needed; replies are read", 1)]
+    if regression:
+        end.insert(0, Fact("reproduce:", in_lines(reproduce(report, template)) or ("see the command below",)))
+    left = room - sum(len(fact.lines) for fact in end)
+    rest = list(_facts(report, warning))
+    for index in reversed(range(len(rest))):  # where there are too many lines, the last facts are cut to their first
+        if sum(len(fact.lines) for fact in rest) < left:
             break
-        name, (first, *more) = kept[index].name, kept[index].lines
-        kept[index] = Fact(name, (f"{first[: WIDTH - _NAME - 3]} .." if more else first,))
-    return tuple(kept)
+        line, *more = rest[index].lines
+        rest[index] = Fact(rest[index].name, (f"{line[: WIDTH - _NAME - 3]} .." if more else line,))
+    return (*rest, _other_changes(report, max(1, left - sum(len(fact.lines) for fact in rest))), *end)
 
 
-def _fact(name: str, text: str, most: int) -> Fact:
+def _fact(name: str, text: str, most: int = 2) -> Fact:
     """Return a fact wrapped to at most `most` lines, indented past its label."""
     wrapped = textwrap.wrap(
         one_line(text, 1000), WIDTH - _NAME, max_lines=most, placeholder=" ...", break_on_hyphens=False
@@ -332,45 +300,39 @@ def _fact(name: str, text: str, most: int) -> Fact:
     return Fact(name, tuple(wrapped) or ("-",))
 
 
-def _measurement(headline: FindingData) -> Iterator[Fact]:
-    unit = f" {headline.unit}" if headline.unit else ""
-    sides = f"{report_data.value(headline.old_mean)} -> {report_data.value(headline.new_mean)}{unit}"
-    points = f", {report_data.moved(headline)} points" if headline.in_points else ""
-    change = f"{points}, {signed_pct(headline.change_pct)}" if headline.change_pct is not None else ""
-    if change and headline.low_pct is not None and headline.high_pct is not None:
-        change += f" ({interval(headline.low_pct, headline.high_pct)})"
-    yield _fact("measured:", sides + change, 2)
-    yield _fact("metric:", in_words(headline.metric, headline.unit, headline.direction, headline.suite), 2)
-
-
-def _machine(headline: FindingData) -> str:
-    """Return the description that follows the machine's name; a long one without its memory size, which is below."""
-    text = headline.machine_text
-    return f": {text.partition(' with ')[0] if len(text) > 90 else text}" if text else ""
-
-
-def _baseline(report: ReportData) -> Iterator[Fact]:
-    """Yield the baseline: what the culprit was compared with."""
+def _facts(report: ReportData, warning: str) -> Iterator[Fact]:
+    """Yield what was measured, where, against what, how sure it is, and the bisection."""
+    headline = report.headline
+    sides = f"{report_data.value(headline.old_mean)} -> {report_data.value(headline.new_mean)}"
+    sides += f" {headline.unit}" if headline.unit else ""
+    if headline.change_pct is not None:
+        sides += f", {report_data.moved(headline)} points" if headline.in_points else ""
+        sides += f", {signed_pct(headline.change_pct)}"
+        if headline.low_pct is not None and headline.high_pct is not None:
+            sides += f" ({interval(headline.low_pct, headline.high_pct)})"
+    yield _fact("measured:", sides)
+    yield _fact("metric:", in_words(headline.metric, headline.unit, headline.direction, headline.suite))
+    machine = headline.machine_text
+    short = machine.partition(" with ")[0] if len(machine) > 90 else machine  # without its memory, which is below
+    yield _fact("where:", headline.where + (f": {short}" if machine else ""))
     if report.parent_sha:
         title = textwrap.shorten(one_line(report.parent_title), 70, placeholder="...")
-        base = (
-            f", on top of {report.base}"
-            if report.base and report.base.removeprefix("v") not in report.parent_title
-            else ""
-        )
-        yield _fact("baseline:", f"its parent {report.parent_sha[:10]}" + (f' ("{title}")' if title else "") + base, 2)
+        is_in_title = report.base.removeprefix("v") in report.parent_title
+        base = f", on top of {report.base}" if report.base and not is_in_title else ""
+        yield _fact("baseline:", f"its parent {report.parent_sha[:10]}" + (f' ("{title}")' if title else "") + base)
     elif report.base:
         yield _fact("baseline:", report.base, 1)
-
-
-def _evidence(headline: FindingData) -> str:
-    """Return the number of runs, spread, p-value and usual noise."""
     parts = report_data.evidence(headline)
     if headline.noise_pct and headline.change_pct is not None:
         times = abs(headline.change_pct) / headline.noise_pct
         basis = f", from {headline.noise_runs} runs" if headline.noise_runs else ""
-        parts.append(f"{times:.1f}x the usual noise here ({report_data.percent(headline.noise_pct)}%{basis})")
-    return "; ".join(parts) or "number of runs and spread unknown"
+        parts.append(f"{times:.1f}x the usual noise here ({percent(headline.noise_pct)}%{basis})")
+    yield _fact("evidence:", "; ".join(parts) or "number of runs and spread unknown")
+    if report.history:
+        yield _fact("history:", report.history)
+    if warning:
+        yield _fact("caveat:", f"{warning}.")
+    yield from _bisected(report)
 
 
 def _bisected(report: ReportData) -> Iterator[Fact]:
@@ -384,37 +346,32 @@ def _bisected(report: ReportData) -> Iterator[Fact]:
     shown = sorted(report.rechecks, key=lambda recheck: recheck.state != "good-after-revert")
     parts.extend(f"{phrases[recheck.state]} {recheck.ref}" for recheck in shown[:4] if recheck.state in phrases)
     if parts:
-        yield _fact("bisected:", "; ".join(parts), 2)
+        yield _fact("bisected:", "; ".join(parts))
 
 
-def _other_changes(report: ReportData, room: int) -> Iterator[Fact]:
-    """Yield how many other metrics changed, and the worst of them, in at most `room` lines."""
+def _other_changes(report: ReportData, room: int) -> Fact:
+    """Return how many other metrics changed, and the worst of them, in at most `room` lines."""
     others = [finding for finding in report.findings[1:] if finding.is_graded]
     worse = sum(finding.verdict is Grade.REGRESSION for finding in others)
-    unclear = sum(finding.verdict is Grade.UNKNOWN and not finding.is_profile for finding in report.findings[1:])
-    untested = sum(finding.verdict is Grade.NOT_TESTABLE and not finding.is_profile for finding in report.findings[1:])
+    ungraded = Counter(finding.verdict for finding in report.findings[1:] if not finding.is_profile)
+    unclear, untested = ungraded[Grade.UNKNOWN], ungraded[Grade.NOT_TESTABLE]
     counts = [
         counted(worse, "regression") if worse else "",
         counted(len(others) - worse, "improvement") if len(others) > worse else "",
         f"{unclear} of unknown direction" if unclear else "",
         f"{untested} not tested for significance" if untested else "",
     ]
-    if not any(counts):
-        yield _fact("also:", "no other significant change", 1)
-        return
-    named = ", ".join(count for count in counts if count)
+    named = ", ".join(filter(None, counts))
+    if not named:
+        return _fact("also:", "no other significant change", 1)
     head = _fact("also:", f"{named}; the {'worst' if worse else 'largest'}:", max(1, min(2, room)))
-    alike = [
-        finding for finding in worst(others) if not worse or finding.verdict is Grade.REGRESSION
-    ]  # signs differ by metric
-    rows = [_other(finding, report.headline) for finding in alike[: min(_WORST, room - len(head.lines))]]
-    yield Fact("also:", (*head.lines, *rows)) if rows else _fact("also:", f"{named}, in the tables below", 1)
-
-
-def _other(finding: FindingData, headline: FindingData) -> str:
-    """ "  -31.0%  fsmark.files_per_sec on lab7-m2"."""
-    where = "" if finding.machine == headline.machine else f" on {finding.machine}"
-    return report_data.listed(finding, finding.metric + where, WIDTH - _NAME)
+    # Only of the verdict that is named: signs differ by metric
+    alike = [finding for finding in worst(others) if not worse or finding.verdict is Grade.REGRESSION]
+    rows = []
+    for finding in alike[: min(_WORST, room - len(head.lines))]:  # "  -31.0%  fsmark.files_per_sec on lab7-m2"
+        where = "" if finding.machine == report.headline.machine else f" on {finding.machine}"
+        rows.append(report_data.listed(finding, finding.metric + where, WIDTH - _NAME))
+    return Fact("also:", (*head.lines, *rows)) if rows else _fact("also:", f"{named}, in the tables below", 1)
 
 
 def height(lines: Sequence[str]) -> int:
@@ -503,25 +460,33 @@ def tags(tag: str, own_id: str, settings: BotSettings) -> tuple[str, ...]:
 def _body(report: ReportData, own_id: str, settings: BotSettings, conventions: Conventions) -> str:
     headline = report.headline
     regression = report.verdict is Verdict.REGRESSION
-    title = one_line(report.title, 200)
     sentence = f"{one_line(settings.name, 60)} noticed {noticed(report.verdict, headline)} on:"
     first, *notes = warnings_of(report) or ("",)
-    opening = ["Hello,", "", sentence, "", commit_line(report.sha, report.title), _origin(report), ""]
+    commit = commit_line(report.sha, report.title)
+    # The repository and the branch, in one line
+    if _REPOSITORY.match(report.tree_url):
+        origin = one_line(f"{report.tree_url} {report.branch}", 300)
+    else:
+        origin = one_line(f"in tree {report.tree} {report.branch}", 200) if report.tree else "in an unnamed tree"
+    room = LINES - height(["Hello,", "", sentence, "", commit, origin, ""])
+    please = (one_line(f"Please note: {note}.", 600) for note in notes)
+    # Parsers split names from values: no colon in a name with spaces.
+    params = ((one_line(name, 80), one_line(value, 300)) for name, value in headline.params.items())
     context = {
         "bot": one_line(settings.name, 60),
         "report": report,
-        "title": title,
+        "title": one_line(report.title, 200),
         "sentence": sentence,
-        "commit": commit_line(report.sha, report.title),
-        "origin": _origin(report),
-        "facts": first_screen(report, settings, conventions.reproduce, LINES - height(opening), first),
-        "notes": [_wrapped(f"Please note: {sentence}.") for sentence in notes],
+        "commit": commit,
+        "origin": origin,
+        "facts": first_screen(report, settings, conventions.reproduce, room, first),
+        "notes": ["\n".join(textwrap.wrap(note, WIDTH, break_on_hyphens=False)) for note in please],
         "tags": tags(report.tag, own_id, settings) if regression else (),
         "suite": one_line(headline.suite, 100),
         "kconfig": one_line(report.build.kconfig, 200),
         "compiler": one_line(report.build.compiler, 200),
         "machine": one_line(headline.machine_text or headline.machine, 300),
-        "params": _parameters(headline.params),
+        "params": [(name if _PLAIN_NAME.match(name) else name.replace(":", "_"), value) for name, value in params],
         "more": list(_more(report, conventions)) if regression else (),
         "impacts": impacts(report),
         "profile": profile(report.findings) if regression else (),
@@ -532,25 +497,8 @@ def _body(report: ReportData, own_id: str, settings: BotSettings, conventions: C
         "help": settings.help("answering"),
         "regzbot": conventions.regzbot,
     }
-    own = (commit_line(report.sha, report.title), f"#regzbot introduced: {report.sha}")
+    own = (commit, f"#regzbot introduced: {report.sha}")
     return finished(render_to_string("mail/report.txt", context), own)
-
-
-def _origin(report: ReportData) -> str:
-    """Return the repository and the branch, in one line."""
-    if _REPOSITORY.match(report.tree_url):
-        return one_line(f"{report.tree_url} {report.branch}", 300)
-    return one_line(f"in tree {report.tree} {report.branch}", 200) if report.tree else "in an unnamed tree"
-
-
-def _wrapped(text: str) -> str:
-    return "\n".join(textwrap.wrap(one_line(text, 600), WIDTH, break_on_hyphens=False))
-
-
-def _parameters(params: Mapping[str, str]) -> Sequence[tuple[str, str]]:
-    """Return the parameters, with names that parsers can split from values: no colon in a name with spaces."""
-    pairs = ((one_line(name, 80), one_line(value, 300)) for name, value in params.items())
-    return [(name if _PLAIN_NAME.match(name) else name.replace(":", "_"), value) for name, value in pairs]
 
 
 def _more(report: ReportData, conventions: Conventions) -> Sequence[str]:

@@ -13,17 +13,18 @@ composed, so that it blocks no other. Findings that are stored after a mail was 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import accumulate
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q
 from django.urls import reverse
 
 from bot.compose.conventions import ThreadPosition, patch_mail, reply_position
+from bot.compose.mail import ComposedMail
 from bot.compose.policy import Action, decide
 from bot.compose.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
 from bot.compose.report_mail import compose
@@ -31,7 +32,15 @@ from bot.errors import Unreadable
 from bot.git.maintainers import touched
 from bot.mail.addresses import Address
 from bot.mail.settings import BotSettings
-from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, PatchLookup, excluded_addresses, policy_context
+from bot.outbox.drafts import (
+    COMPOSER,
+    ComposeConfig,
+    OutboxWriter,
+    PatchLookup,
+    Start,
+    excluded_addresses,
+    policy_context,
+)
 from bot.replies.sender_kind import SenderKind
 from bot.replies.which_report import person_keys
 from bot.results.recognise import ResultDetails, details_of, remeasured, reread
@@ -72,26 +81,23 @@ class PatchMails:
 
     def reply_position(self, commit: Commit) -> ThreadPosition:
         """Return the threading of a reply to the patch; a new thread if no patch is known."""
-        trailers = [(tag, value) for tag, value in commit.trailers]
-        message_id = commit.patch_message_id or _unless_ours(patch_mail(trailers))
-        if not message_id:
-            self._ask(commit)
-            message_id = commit.patch_message_id
+        message_id = commit.patch_message_id
+        if not message_id and (linked := patch_mail(commit.trailers)):
+            ours = OutgoingMail.objects.filter(message_id=linked)
+            is_report = ours.exists() or Message.objects.filter(message_id=linked, kind=SenderKind.ROBOT).exists()
+            message_id = "" if is_report else linked
+        if not message_id and self.lookup and not self._unreachable and commit.patch_id and commit.title:
+            try:
+                posting = self.lookup(commit.patch_id, commit.title)
+            except Unreadable as error:
+                log.error("%s", error)
+                self._unreachable = True
+                posting = None
+            if posting:
+                message_id, references = posting.message_id, list(posting.references)
+                commit.patch_message_id, commit.patch_references = message_id, references
+                commit.save(update_fields=["patch_message_id", "patch_references"])
         return reply_position(message_id, commit.patch_references or ancestors(message_id))
-
-    def _ask(self, commit: Commit) -> None:
-        """Ask the server about a commit, and store the answer."""
-        if not self.lookup or self._unreachable or not commit.patch_id or not commit.title:
-            return
-        try:
-            posting = self.lookup(commit.patch_id, commit.title)
-        except Unreadable as error:
-            log.error("%s", error)
-            self._unreachable = True
-            return
-        if posting:
-            commit.patch_message_id, commit.patch_references = posting.message_id, list(posting.references)
-            commit.save(update_fields=["patch_message_id", "patch_references"])
 
 
 def ancestors(message_id: str) -> tuple[str, ...]:
@@ -106,15 +112,9 @@ def ancestors(message_id: str) -> tuple[str, ...]:
     return tuple(message_ids)
 
 
-def _unless_ours(message_id: str) -> str:
-    """Return the linked mail, or "" if it is a report and so not the patch."""
-    if not message_id or OutgoingMail.objects.filter(message_id=message_id).exists():
-        return ""
-    return "" if Message.objects.filter(message_id=message_id, kind=SenderKind.ROBOT).exists() else message_id
-
-
 # --- What the mail says ---
 
+ALL_HELD = "all its findings are held"
 MAILED = 300  # findings in one mail; the report's page has all
 MOST_BYTES = 70_000  # of table rows; list servers accept 100 kB
 ROW = 60  # bytes of a row without its name
@@ -123,31 +123,34 @@ ROW = 60  # bytes of a row without its name
 def report_data(report: Report, settings: BotSettings, config: ComposeConfig, patches: PatchMails) -> ReportData:
     """Return the content of a report's mail, its headline first; LookupError if all findings are held."""
     findings = findings_of(report)
-    head = _leading(findings)
+    if not findings:
+        raise LookupError(ALL_HELD)
+    head, culprit = findings[0], report.culprit
     result = details_of(head.result.format, head.result.payload) if head.result else ResultDetails()
-    culprit, parent = report.culprit, head.parent
-    trailers = tuple((tag, value) for tag, value in culprit.trailers)
     seen = touched(config.trees, culprit.sha)
-    patch = patches.reply_position(culprit)
+    values = values_of(findings)
+    # As many as fit into a mail: a metric's name may have 300 characters, and the report's page has all.
+    sizes = accumulate(len(finding.metric.encode()) + ROW for finding in values)
+    fitting = tuple(finding for finding, size in zip(values, sizes, strict=True) if size <= MOST_BYTES)
     return ReportData(
         tag=report.tag,
         sha=culprit.sha,
         title=culprit.title,
         author=Address(culprit.author_name, culprit.author_email),
-        trailers=trailers,
-        patch=patch,
+        trailers=tuple((tag, value) for tag, value in culprit.trailers),
+        patch=patches.reply_position(culprit),
         tree=report.tree.name if report.tree else "",
         tree_url=report.tree.url if report.tree else "",
         tree_role=report.tree.role if report.tree else "",
         branch=report.branch,
-        parent_sha=parent.sha if parent else "",
-        parent_title=parent.title if parent else "",
+        parent_sha=head.parent.sha if head.parent else "",
+        parent_title=head.parent.title if head.parent else "",
         base=head.base,
         good=result.good,
         bad=result.bad,
         bisect_steps=result.bisect_steps,
         verdict=Verdict(report.verdict),
-        findings=_fitting(values_of(findings)),
+        findings=fitting,
         build=BuildInfo(**result.build),
         authored_at=culprit.authored_at,
         responsible=seen.responsible,
@@ -187,29 +190,19 @@ def withheld(report: Report) -> list[int]:
     return list(report.findings.exclude(result=None).exclude(result__held="").values_list("pk", flat=True)[:MAILED])
 
 
-def _fitting(findings: Sequence[FindingData]) -> tuple[FindingData, ...]:
-    """Return as many as fit into a mail; a metric's name may have 300 characters. The report's page has all."""
-    sizes = accumulate(len(finding.metric.encode()) + ROW for finding in findings)
-    return tuple(finding for finding, size in zip(findings, sizes, strict=True) if size <= MOST_BYTES)
-
-
 def headline_of(report: Report) -> Finding:
     """Return the headline finding of a report; LookupError if all its findings are held."""
-    return _leading(findings_of(report, most=1))
-
-
-def _leading(findings: Sequence[Finding]) -> Finding:
-    if not findings:
-        raise LookupError("all its findings are held")
+    if not (findings := findings_of(report, most=1)):
+        raise LookupError(ALL_HELD)
     return findings[0]
 
 
-def values_of(findings: Sequence[Finding]) -> tuple[FindingData, ...]:
+def values_of(findings: Iterable[Finding]) -> tuple[FindingData, ...]:
     """Return findings as values for a mail."""
-    return tuple(map(_value, findings))
+    return tuple(map(finding_value, findings))
 
 
-def _value(finding: Finding) -> FindingData:
+def finding_value(finding: Finding) -> FindingData:
     assert finding.old_mean is not None
     assert finding.new_mean is not None
     both = finding.old_samples and finding.new_samples
@@ -242,23 +235,17 @@ def measured_again(report: Report, result: str, sha: str) -> FindingData | None:
     """Return a report's headline metric, on the same machine, from another result ("lab/17") whose bad commit or
     culprit is `sha`; None if it was not measured there.
     """
-    row = _named(result)
+    name = Q()
+    for at, character in enumerate(result[:400]):  # producers and ids may contain the slash that separates them
+        if character == "/":
+            name |= Q(producer=result[:at], external_id=result[at + 1 :])
+    row = BisectResult.objects.filter(name).first() if name else None
     if row is None:
         return None
     head = headline_of(report)
-    where = (head.scenario.key, head.machine.name, head.metric.name)
     data = reread(row.format, row.payload, row.bad_sha, str(row))
-    measurement = remeasured(data, sha, *where)
+    measurement = remeasured(data, sha, head.scenario.key, head.machine.name, head.metric.name)
     return remeasured_finding(measurement, head) if measurement else None
-
-
-def _named(result: str) -> BisectResult | None:
-    """Return the result with this name, or None. Producers and ids may contain the slash that separates them."""
-    name = Q()
-    for at, character in enumerate(result[:400]):
-        if character == "/":
-            name |= Q(producer=result[:at], external_id=result[at + 1 :])
-    return BisectResult.objects.filter(name).first() if name else None
 
 
 def remeasured_finding(compared: Compared, head: Finding) -> FindingData:
@@ -316,7 +303,6 @@ def compose_due(
 
     `approve_first`: mails that no rule of the policy decides on wait for a person.
     """
-    otherwise = Action.APPROVE if approve_first else Action.SEND
     due = (
         Report.objects.filter(held="", results__isnull=False, verdict__in=(Verdict.REGRESSION, Verdict.IMPROVEMENT))
         .exclude(state__in=CLOSED - {State.NO_ACTION})  # already resolved
@@ -325,30 +311,42 @@ def compose_due(
         .distinct()
         .order_by("pk")
     )
-    round_ = _Round(OutboxWriter(settings, config, now), excluded_addresses(settings.aliases), otherwise)
-    round_.refresh(limit)
-    return sum(round_.try_compose(report) for report in due[:limit])
+    this_round = _Round(settings, now, config, approve_first)
+    this_round.refresh(limit)
+    return sum(this_round.try_compose(report) for report in due[:limit])
 
 
 def refresh_unsent(
     settings: BotSettings, now: datetime, *, approve_first: bool = True, config: ComposeConfig = DEFAULT_CONFIG
 ) -> None:
     """Bring unsent mails up to date, before a person approves them or a server gets them."""
-    otherwise = Action.APPROVE if approve_first else Action.SEND
-    _Round(OutboxWriter(settings, config, now), excluded_addresses(settings.aliases), otherwise).refresh(AT_ONCE)
+    _Round(settings, now, config, approve_first).refresh(AT_ONCE)
 
 
 class _Round:
     """One round of composing, with what its mails share."""
 
-    def __init__(self, writer: OutboxWriter, excluded: Mapping[str, str], otherwise: Action) -> None:
-        self.writer, self.excluded, self.otherwise = writer, excluded, otherwise
-        self.patches = PatchMails(writer.config.patch_lookup)
+    def __init__(self, settings: BotSettings, now: datetime, config: ComposeConfig, approve_first: bool) -> None:
+        self.writer = OutboxWriter(settings, config, now)
+        self.excluded = excluded_addresses(settings.aliases)
+        self.otherwise = Action.APPROVE if approve_first else Action.SEND
+        self.patches = PatchMails(config.patch_lookup)
 
     def try_compose(self, report: Report) -> bool:
         """Compose the mail of one report. On an error, hold the report with the reason, so that it blocks no other."""
         try:
-            return self._compose(report)
+            mail, start, newest, held = self._draft(report)
+            with transaction.atomic():
+                # If the report is no longer as it was read, seconds ago, the next round composes its mail.
+                same = Report.objects.filter(revision=report.revision, held=report.held, verdict=report.verdict)
+                if same.select_for_update().filter(pk=report.pk).values_list("pk").first() is None:
+                    return False
+                if not self.writer.insert(report, mail, Purpose.REPORT, start, newest, held):
+                    return False  # another worker was faster
+                learn_maintainers(report.subsystem, mail.recipients.maintainers)
+                keys = person_keys((*mail.to, *mail.cc))
+                Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, recipients=keys)
+            return True
         except Exception as error:  # bad data from a lab or a tree: affects one report only
             if is_interruption(error):  # the next round tries again
                 log.error("%s: composing its mail failed: %s", report.culprit.sha10, error)
@@ -357,26 +355,18 @@ class _Round:
             reason = f"composing its mail failed: {type(error).__name__}: {error}".replace("\n", " ").replace("\0", "")
             Report.objects.filter(pk=report.pk).update(held=reason[:500])
             refresh([report.pk])
-        return False
+            return False
 
-    def _report_data(self, report: Report) -> ReportData:
-        return report_data(report, self.writer.settings, self.writer.config, self.patches)
-
-    def _compose(self, report: Report) -> bool:
-        writer, newest, held = self.writer, newest_finding(report), withheld(report)  # before the findings are loaded
-        data = self._report_data(report)
-        mail = compose(data, writer.settings, writer.now, "", writer.config.conventions, self.excluded)
+    def _draft(self, report: Report, own_id: str = "") -> tuple[ComposedMail, Start, int, list[int]]:
+        """Return a report's mail, how it starts, and the newest finding and the held ones at that time."""
+        writer = self.writer
+        # Before the findings are loaded: later ones are not in this mail.
+        newest = report.findings.order_by("-pk").values_list("pk", flat=True).first() or 0
+        held = withheld(report)
+        data = report_data(report, writer.settings, writer.config, self.patches)
+        mail = compose(data, writer.settings, writer.now, own_id, writer.config.conventions, self.excluded)
         decision = decide(data, writer.config.policy, policy_context(report), writer.now, self.otherwise)
-        start = writer.decide_start(mail, decision, data)
-        with transaction.atomic():
-            if not _is_as_read(report):
-                return False  # composed in the next round, from what is known by then
-            if not writer.insert(report, mail, Purpose.REPORT, start, newest, held):
-                return False  # another worker was faster
-            learn_maintainers(report.subsystem, mail.recipients.maintainers)
-            keys = person_keys((*mail.to, *mail.cc))
-            Report.objects.filter(pk=report.pk).update(title=report.title or mail.subject, recipients=keys)
-        return True
+        return mail, writer.decide_start(mail, decision, data), newest, held
 
     def refresh(self, limit: int) -> None:
         """Recompose unsent mails about which more is known by now, under the same Message-ID, unless approved. Those
@@ -413,19 +403,18 @@ class _Round:
             log.exception("%s: composing its mail again failed", row.about.culprit.sha10)
             reason = f"composing it again failed: {type(error).__name__}: {error}"
             columns = {"state": OutgoingState.HELD, "reason": reason.replace("\0", "")[:1000], "not_before": None}
-        if self._record(row, unchanged, {**columns, "stale": False}) and "subject" in columns:
-            Report.objects.filter(pk=row.about.pk, title=row.subject).update(title=columns["subject"])
-
-    def _record(self, row: OutgoingMail, unchanged: QuerySet[OutgoingMail], columns: dict[str, Any]) -> bool:
-        """Record the outcome, unless the mail has changed since it was read: then it is checked again later."""
         was = OutgoingState(row.state)
         became = columns.pop("state", was)
+        # A mail that has changed since it was read is checked again later.
         if became == was:
-            return bool(unchanged.update(**columns))
-        reason = str(columns.get("reason", ""))
-        return mail_transitions.transition_one(
-            unchanged, row.pk, was, became, COMPOSER, self.writer.now, reason, **columns
-        )
+            done = bool(unchanged.update(**columns, stale=False))
+        else:
+            reason = str(columns.get("reason", ""))
+            done = mail_transitions.transition_one(
+                unchanged, row.pk, was, became, COMPOSER, self.writer.now, reason, **columns, stale=False
+            )
+        if done and "subject" in columns:
+            Report.objects.filter(pk=row.about.pk, title=row.subject).update(title=columns["subject"])
 
     def _refreshed_columns(self, row: OutgoingMail) -> dict[str, Any]:
         """Return the columns to change of an unsent mail; none if a person approved it or somebody has got it. What a
@@ -436,35 +425,16 @@ class _Round:
         manual = row.decided_by_person or (row.state == OutgoingState.HELD and not row.reason)
         if reason := _why_not(row.about):
             return {} if manual else {"state": OutgoingState.HELD, "reason": reason, "not_before": None}
-        return {} if row.attempts else self._recomposed_columns(row, manual)
-
-    def _recomposed_columns(self, row: OutgoingMail, manual: bool) -> dict[str, Any]:
-        """Return the columns of a recomposed mail. What a person holds stays held; what waits for approval waits."""
-        writer, report = self.writer, row.about
-        newest, held = newest_finding(report), withheld(report)
-        data = self._report_data(report)
-        mail = compose(data, writer.settings, writer.now, row.message_id, writer.config.conventions, self.excluded)
-        decision = decide(data, writer.config.policy, policy_context(report), writer.now, self.otherwise)
-        start = writer.decide_start(mail, decision, data)
-        columns = {**writer.columns(mail), "newest_finding": newest, "withheld": held}
+        if row.attempts:
+            return {}
+        mail, start, newest, held = self._draft(row.about, row.message_id)
+        columns = {**self.writer.columns(mail), "newest_finding": newest, "withheld": held}
         waits = row.state == OutgoingState.COMPOSED and start.state == OutgoingState.APPROVED
-        if manual or waits:
+        has_its_day = row.state == OutgoingState.APPROVED and start.state != OutgoingState.HELD
+        if manual or waits or has_its_day:  # what a person holds stays held; what waits for approval waits
             return columns
-        if row.state == OutgoingState.APPROVED and start.state != OutgoingState.HELD:
-            return columns  # on the day already assigned
-        writer.count(mail, start)
+        self.writer.count(mail, start)
         return {**columns, "state": start.state, "reason": start.reason, "not_before": start.not_before}
-
-
-def newest_finding(report: Report) -> int:
-    """Return the key of a report's newest finding, 0 for none: later ones are not in a mail that is composed now."""
-    return report.findings.order_by("-pk").values_list("pk", flat=True).first() or 0
-
-
-def _is_as_read(report: Report) -> bool:
-    """Lock a report; return whether it is as it was when its mail was composed, which may be seconds ago."""
-    same = Report.objects.filter(revision=report.revision, held=report.held, verdict=report.verdict)
-    return same.select_for_update().filter(pk=report.pk).values_list("pk").first() is not None
 
 
 def _why_not(report: Report) -> str:

@@ -12,7 +12,7 @@ they were asked for.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
@@ -76,12 +76,23 @@ def excluded_addresses(aliases: Aliases) -> dict[str, str]:
 
 def policy_context(report: Report) -> PolicyContext:
     """Return what decides whether a report is mailed now."""
-    same = _same_patch(report)
-    # The Message-ID of an earlier report by another robot, found in an archive, or ""
+    # A mailed report of the same patch under another commit, matched by git or by the commit's data
+    culprit = report.culprit
+    patch = Q(related__commit=culprit, related__part=Part.CULPRIT)
+    if culprit.same_patch_as_id:
+        patch |= Q(culprit=culprit.same_patch_as_id)
+    if culprit.patch_id and culprit.title:
+        patch |= Q(culprit__patch_id=culprit.patch_id, culprit__title=culprit.title)
+    if culprit.patch_message_id:
+        patch |= Q(culprit__patch_message_id=culprit.patch_message_id)
+    mailed = Q(outgoing__purpose=Purpose.REPORT, outgoing__state__in=(*_SENDABLE, OutgoingState.COMPOSED))
+    rows = Report.objects.filter(patch).filter(Q(reported_at__isnull=False) | mailed).exclude(pk=report.pk).distinct()
+    same = rows.select_related("culprit", "tree").order_by("pk").first()
+    # An earlier report by another robot, found in an archive
     event = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").first()
     return replace(
         basic_context(report),
-        reported_by=(event.message_id if event else ""),
+        reported_by=event.message_id if event else "",
         same_patch=same.culprit.sha if same else "",
         same_patch_tree=same.tree.name if same and same.tree else "",
     )
@@ -100,34 +111,19 @@ def basic_context(report: Report, *, with_fix: bool = True) -> PolicyContext:
     return PolicyContext(fix_posted_at=max(posted, default=None), opted_in=opted_in.exists())
 
 
-def _same_patch(report: Report) -> Report | None:
-    """Return a mailed report of the same patch under another commit, matched by git or by the commit's data."""
-    culprit = report.culprit
-    same = Q(related__commit=culprit, related__part=Part.CULPRIT)
-    if culprit.same_patch_as_id:
-        same |= Q(culprit=culprit.same_patch_as_id)
-    if culprit.patch_id and culprit.title:
-        same |= Q(culprit__patch_id=culprit.patch_id, culprit__title=culprit.title)
-    if culprit.patch_message_id:
-        same |= Q(culprit__patch_message_id=culprit.patch_message_id)
-    mailed = Q(outgoing__purpose=Purpose.REPORT, outgoing__state__in=(*_SENDABLE, OutgoingState.COMPOSED))
-    reports = Report.objects.filter(same).filter(Q(reported_at__isnull=False) | mailed).exclude(pk=report.pk).distinct()
-    return reports.select_related("culprit", "tree").order_by("pk").first()
-
-
 class MailCalendar:
     """Mails per day and address, from today on; updated as mails are added to the outbox."""
 
     def __init__(self, policy: Policy, now: datetime) -> None:
         self._policy, self._today = policy, now.astimezone(timezone.get_default_timezone()).date()
-        self._sent: dict[date, Counter[str]] = {}
+        self._sent: defaultdict[date, Counter[str]] = defaultdict(Counter)
         own = Q(purpose__startswith=Purpose.ANSWER) | Q(purpose__startswith=Purpose.SUBSCRIPTION)  # asked for
         rows = OutgoingMail.objects.filter(state__in=_SENDABLE).exclude(own)
         midnight = datetime.combine(self._today, time(), tzinfo=timezone.get_default_timezone())
         waits = Q(state__in=(OutgoingState.APPROVED, OutgoingState.SENDING), not_before=None)  # sent today
         dated = rows.annotate(day=Coalesce("not_before", "sent_at", "composed_at")).filter(waits | Q(day__gte=midnight))
         for day, recipients in dated.values_list("day", "recipients").iterator(chunk_size=1000):
-            self._count(max(day.date(), self._today), recipients)
+            self._sent[max(day.date(), self._today)].update([*set(recipients), ""])
 
     def due(self, lists: Iterable[str], author: str) -> datetime | None:
         """Return when a mail to these may be sent: None for now, else the start of a later day."""
@@ -136,10 +132,7 @@ class MailCalendar:
 
     def add(self, addresses: Iterable[str], due: datetime | None) -> None:
         """Count a mail to these addresses on that day."""
-        self._count(due.date() if due else self._today, addresses)
-
-    def _count(self, day: date, addresses: Iterable[str]) -> None:
-        self._sent.setdefault(day, Counter()).update([*set(addresses), ""])
+        self._sent[due.date() if due else self._today].update([*set(addresses), ""])
 
 
 # --- Inserting ---
@@ -181,8 +174,14 @@ class OutboxWriter:
         if problems := faults(mail, self.settings, self.config.conventions, self.now, data, foreign):
             return Start(OutgoingState.HELD, "; ".join(problems)[:1000])
         state = _STATES[decision.action]
-        limited = counts and state == OutgoingState.APPROVED
-        due = self._calendar.due(*self._limited(mail)) if limited else None
+        due = None
+        if counts and state == OutgoingState.APPROVED:
+            # These lists get every mail, so that they have no limit.
+            common = {self.settings.list_address, *self.settings.lists, self.config.conventions.lkml}
+            limited = [recipient for recipient in mail.recipients.to if recipient.email not in common]
+            author = next((recipient.email for recipient in limited if not recipient.is_list), "")
+            limited += [recipient for recipient in mail.recipients.cc if recipient.email not in common]
+            due = self._calendar.due([recipient.email for recipient in limited if recipient.is_list], author)
         return Start(state, decision.reason, decision.until or due)
 
     def insert(
@@ -235,39 +234,22 @@ class OutboxWriter:
         if start.state == OutgoingState.APPROVED:
             self._calendar.add(mail.envelope, start.not_before)
 
-    def _limited(self, mail: ComposedMail) -> tuple[list[str], str]:
-        """Return the lists that have a limit, and the author ("" if To is a list)."""
-        common = {self.settings.list_address, *self.settings.lists, self.config.conventions.lkml}  # get every mail
-        recipients = [
-            recipient for recipient in (*mail.recipients.to, *mail.recipients.cc) if recipient.email not in common
-        ]
-        author = next(
-            (recipient.email for recipient in mail.recipients.to if recipient in recipients and not recipient.is_list),
-            "",
-        )
-        return [recipient.email for recipient in recipients if recipient.is_list], author
-
     def columns(self, mail: ComposedMail, message_id: str = "") -> Mapping[str, Any]:
         """Return the columns with a mail's content. `message_id`: its Message-ID, if it is composed again."""
+        everybody = mail.recipients
+        headers = (("To", everybody.to), ("Cc", everybody.cc), ("", everybody.left_out[:100]))
         return {
             "raw": to_bytes(replace(mail, message_id=message_id) if message_id else mail),
             "recipients": list(mail.envelope),
-            "people": people(mail),
-            "lists": mail.recipients.lists,
-            "maintainers": mail.recipients.maintainers,
+            "people": [  # with those left out: address, name, header or "", and the reason
+                [one_line(recipient.email, 320), one_line(recipient.address.name, 100), header, one_line(recipient.why)]
+                for header, recipients in headers
+                for recipient in recipients
+            ],
+            "lists": everybody.lists,
+            "maintainers": everybody.maintainers,
             "subject": mail.subject,
             "body": mail.body,
             "composed_at": self.now,
             "looked_at": self.now,
         }
-
-
-def people(mail: ComposedMail) -> list[list[str]]:
-    """Return all recipients and those left out: address, name, "To", "Cc" or "" for left out, and the reason."""
-    everybody = mail.recipients
-    headers = (("To", everybody.to), ("Cc", everybody.cc), ("", everybody.left_out[:100]))
-    return [
-        [one_line(recipient.email, 320), one_line(recipient.address.name, 100), header, one_line(recipient.why)]
-        for header, recipients in headers
-        for recipient in recipients
-    ]
