@@ -7,17 +7,14 @@ still approve the mail.
 Rates limit outgoing mail in total, per domain and per address. Each mail is given the first time at which all rates
 that apply have room, and keeps it: a long queue is scheduled once, and mails for a slow address delay no others.
 
-Reminders are gentle, rare, and only for real silence. A person gets one a week at most, over all reports, and a
-report is in two at most. A reminder names all reports of its person that are due; it is sent in the thread of the
-most urgent one.
+When a reminder is due is said in bot/notifications/reminder.py.
 """
 
 from __future__ import annotations
 
 import tomllib
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -26,8 +23,8 @@ from typing import Any
 
 from bot.compose.report_data import ReportData
 from bot.mail.patches import subsystem_of
-from tracker.domain.deadlines import DEFAULT, DeadlinePolicy, ReportClock
-from tracker.domain.events import State, Verdict
+from tracker.domain.deadlines import DEFAULT, DeadlinePolicy
+from tracker.domain.events import Verdict
 
 
 class Action(StrEnum):
@@ -113,9 +110,6 @@ def _reserve(taken: list[Slot], slot: Slot, now: datetime) -> None:
 
 # --- Reminders ---
 
-# Where a reminder would be wrong: who doubts a report or has asked is waiting for the lab.
-_NEVER = frozenset({State.DISPUTED, State.NEEDS_INFO, State.EXPECTED})
-
 
 @dataclass(frozen=True, slots=True)
 class ReminderPolicy:
@@ -131,60 +125,6 @@ class ReminderPolicy:
     apart: timedelta = timedelta(days=14)
     per_person: timedelta = timedelta(days=7)
     oldest: timedelta = timedelta(days=180)  # reports that were mailed longer ago are left in peace
-
-
-REMINDERS = ReminderPolicy()
-
-
-@dataclass(frozen=True, slots=True)
-class QuietReport:
-    """What decides about a report. `person`: who is awaited; `reminded`: when it was in a reminder before; `silenced`:
-    why there must be none ("" if nothing is known).
-    """
-
-    key: int
-    person: str
-    state: State
-    clock: ReportClock | None
-    change_pct: float | None
-    urgency: int
-    reminded: tuple[datetime, ...] = ()
-    silenced: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReminderBatch:
-    """One mail to one person: the most urgent report first, in whose thread it is sent."""
-
-    person: str
-    reports: Sequence[QuietReport]
-
-
-def is_due(report: QuietReport, policy: ReminderPolicy, now: datetime) -> bool:
-    """Return whether its person may be reminded of a report now."""
-    if report.silenced or not report.person or report.state in _NEVER or report.clock is None:
-        return False
-    if report.change_pct is not None and abs(report.change_pct) < policy.at_least_pct:
-        return False
-    last = max(report.reminded, default=None)
-    rested = last is None or now - last >= policy.apart
-    return len(report.reminded) < policy.most and rested and report.clock.is_overdue(now)
-
-
-def batches(
-    reports: Iterable[QuietReport], last_reminded: Mapping[str, datetime], policy: ReminderPolicy, now: datetime
-) -> list[ReminderBatch]:
-    """Return the reminders that are due, those of the most urgent reports first. `last_reminded`: by person."""
-    of_person: dict[str, list[QuietReport]] = defaultdict(list)
-    for report in reports:
-        last = last_reminded.get(report.person)
-        if is_due(report, policy, now) and (last is None or now - last >= policy.per_person):
-            of_person[report.person].append(report)
-    reminders = [
-        ReminderBatch(person, sorted(due, key=lambda report: (-report.urgency, report.key)))
-        for person, due in of_person.items()
-    ]
-    return sorted(reminders, key=lambda batch: (-batch.reports[0].urgency, batch.person))
 
 
 # --- Rules and daily limits ---
@@ -271,27 +211,20 @@ def decide(
     """Return the decision for a report's mail; `otherwise` is the action if no rule matches. A hold takes precedence
     over every rule; a person may still approve the mail.
     """
-    if hold := next(_holds(policy, context, now), None):
-        return hold
+    if context.reported_by:
+        return PolicyDecision(Action.HOLD, f"already reported by another robot: <{context.reported_by}>")
+    if context.same_patch:
+        where = f" in {context.same_patch_tree}" if context.same_patch_tree else ""
+        until = now + timedelta(hours=1)  # that report may be dropped before it is sent
+        return PolicyDecision(Action.HOLD, f"the same patch was reported as {context.same_patch[:10]}{where}", until)
+    if (at := context.fix_posted_at) and now - at < policy.quiet_after_fix:
+        reason = f"a fix was posted on {at:%Y-%m-%d}, less than {policy.quiet_after_fix.days} days ago"
+        return PolicyDecision(Action.HOLD, reason, at + policy.quiet_after_fix)
     for number, rule in enumerate(policy.rules, 1):
         if rule.fits(report, context.opted_in):
             held_by = f"rule {number} of the policy ({rule})"
             return PolicyDecision(rule.action, held_by if rule.action is Action.HOLD else "")
     return PolicyDecision(otherwise)
-
-
-def _holds(policy: Policy, context: PolicyContext, now: datetime) -> Iterator[PolicyDecision]:
-    if context.reported_by:
-        yield PolicyDecision(Action.HOLD, f"already reported by another robot: <{context.reported_by}>")
-    if context.same_patch:
-        where = f" in {context.same_patch_tree}" if context.same_patch_tree else ""
-        until = now + timedelta(hours=1)  # that report may be dropped before it is sent
-        yield PolicyDecision(Action.HOLD, f"the same patch was reported as {context.same_patch[:10]}{where}", until)
-    if context.fix_posted_at and now - context.fix_posted_at < policy.quiet_after_fix:
-        reason = (
-            f"a fix was posted on {context.fix_posted_at:%Y-%m-%d}, less than {policy.quiet_after_fix.days} days ago"
-        )
-        yield PolicyDecision(Action.HOLD, reason, context.fix_posted_at + policy.quiet_after_fix)
 
 
 def first_day(

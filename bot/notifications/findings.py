@@ -16,16 +16,17 @@ from django.db.models.functions import Coalesce
 from bot.compose import report_data
 from bot.compose.conventions import WIDTH
 from bot.compose.mail import ComposedMail
-from bot.compose.policy import REMINDERS
+from bot.compose.policy import ReminderPolicy
 from bot.compose.report_data import FindingData, worst
 from bot.compose.report_mail import sides, tables
 from bot.mail.message import one_line
 from bot.mail.settings import BotSettings
+from bot.notifications.reminder import reminded_at
 from bot.notifications.thread import ReportContext, ThreadData, in_thread
 from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, Grade, State
 from tracker.domain.text import counted
-from tracker.models import OutgoingState, Reminder
+from tracker.models import Reminder
 
 # --- New findings ---
 
@@ -71,7 +72,7 @@ def compose_follow_up(
 # --- Still there in a later version ---
 
 # No reply yet, or a question to the lab is open. An author who has replied gets no reminders.
-MOST_REMINDERS = 2  # in the life of a report, "still there" in a later version among them
+REMINDERS = ReminderPolicy()
 _WAITS = frozenset({State.NO_RESPONSE, State.DISPUTED, State.NEEDS_INFO})
 
 
@@ -89,7 +90,7 @@ class StillThere:
 
 def still_there_is_due(context: ReportContext, event: EventData, now: datetime) -> bool:
     """Return whether to mail "still there": the event is the latest measured version, a reply is missing, and nobody
-    was reminded lately.
+    was reminded lately: about this report, or to its first recipient.
     """
     later = [
         other
@@ -99,22 +100,12 @@ def still_there_is_due(context: ReportContext, event: EventData, now: datetime) 
     waits = context.report_state.state in _WAITS and context.report_state.reminders
     if not waits or later or versions.parse(event.tag) is None:
         return False
-    return _reminders(context, event) < MOST_REMINDERS and not _reminded_lately(context, now)
-
-
-def _reminders(context: ReportContext, event: EventData) -> int:
-    """Return how many mails the report's people got, or will get, unasked after the report, but for this event."""
-    again = context.report.outgoing.filter(purpose__startswith=f"{EventKind.STILL_THERE} ")
-    again = again.exclude(purpose=f"{EventKind.STILL_THERE} {event.tag}").exclude(state=OutgoingState.CANCELLED)
-    return again.count() + context.report.reminders.count()
-
-
-def _reminded_lately(context: ReportContext, now: datetime) -> bool:
-    """Return whether a reminder is about this report, or went to its first recipient, not long ago."""
+    report = context.report
+    if len(reminded_at([report.pk], purpose=f"{EventKind.STILL_THERE} {event.tag}")[report.pk]) >= REMINDERS.most:
+        return False
     to = [address.email for address in context.thread.to]
-    rows = Reminder.objects.annotate(at=Coalesce("mail__sent_at", "composed_at"))
-    about = Q(report=context.report, at__gt=now - REMINDERS.apart)
-    return rows.filter(about | Q(person__in=to, at__gt=now - REMINDERS.per_person)).exists()
+    lately = Q(report=report, at__gt=now - REMINDERS.apart) | Q(person__in=to, at__gt=now - REMINDERS.per_person)
+    return not Reminder.objects.annotate(at=Coalesce("mail__sent_at", "composed_at")).filter(lately).exists()
 
 
 def compose_recheck(

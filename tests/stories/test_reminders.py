@@ -18,12 +18,13 @@ from bot.mail.message import ParsedMail, parse
 from bot.mail.settings import BotSettings, read_mailmap
 from bot.notifications import reminder
 from bot.notifications.follow_ups import compose_follow_ups
-from bot.notifications.reminder import compose_reminders
+from bot.notifications.reminder import QuietReport, batches, compose_reminders, is_due
 from bot.outbox import sender
 from bot.outbox.drafts import ComposeConfig
 from tests.support.outbox import act, reloaded, unrecorded
 from tests.support.world import DANA, LEE, World, message_id
-from tracker.domain.events import EventData, EventKind
+from tracker.domain.deadlines import ReportClock, Stage
+from tracker.domain.events import Awaited, EventData, EventKind, State
 from tracker.models import (
     Commit,
     Correspondent,
@@ -498,6 +499,47 @@ def test_the_greeting(world: World, name: str, greeting: str) -> None:
     Commit.objects.filter(pk=report.culprit.pk).update(author_name=name)
     assert remind(world, 2 * WEEK) == 1
     assert read(reminders()[0]).text.splitlines()[0] == greeting
+
+
+# --- When one is due ---
+
+FRIDAY, A_DAY = datetime(2026, 11, 20, 15, 30, tzinfo=UTC), timedelta(days=1)
+CLOCK = ReportClock(Stage.RESPONSE, Awaited.AUTHOR, FRIDAY, FRIDAY + 7 * A_DAY)
+QUIET = QuietReport(1, "dana@dev.example", State.NO_RESPONSE, CLOCK, -12.0, 100)
+NOW = FRIDAY + 8 * A_DAY
+
+
+@pytest.mark.parametrize(
+    ("report", "due"),
+    [
+        (QUIET, True),
+        (replace(QUIET, clock=None), False),
+        (replace(QUIET, person=""), False),
+        (replace(QUIET, silenced="opted out"), False),
+        (replace(QUIET, change_pct=-4.9), False),
+        (replace(QUIET, change_pct=None), True),  # from zero
+        (replace(QUIET, change_pct=90.0), True),
+        (replace(QUIET, state=State.DISPUTED), False),
+        (replace(QUIET, clock=replace(CLOCK, due_at=NOW)), False),
+        (replace(QUIET, reminded=(NOW - 13 * A_DAY,)), False),
+        (replace(QUIET, reminded=(NOW - 14 * A_DAY,)), True),
+        (replace(QUIET, reminded=(NOW - 90 * A_DAY, NOW - 60 * A_DAY)), False),  # two are enough
+    ],
+)
+def test_who_is_due(report: QuietReport, due: bool) -> None:
+    assert is_due(report, ReminderPolicy(), NOW) is due
+
+
+def test_a_person_gets_one_mail_about_all_their_reports() -> None:
+    reports = [replace(QUIET, key=1), replace(QUIET, key=2, urgency=900), replace(QUIET, key=3, person="lee@x.example")]
+    found = batches(reports, {}, ReminderPolicy(), NOW)
+    assert [(each.person, [report.key for report in each.reports]) for each in found] == [
+        ("dana@dev.example", [2, 1]),
+        ("lee@x.example", [3]),
+    ]
+    assert [each.person for each in batches(reports, {"dana@dev.example": NOW - 6 * A_DAY}, ReminderPolicy(), NOW)] == [
+        "lee@x.example"
+    ]
 
 
 # --- Years of old mail, read into an empty database: not one reminder, nor any other mail unasked (issue: no nagging)

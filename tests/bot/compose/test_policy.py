@@ -20,14 +20,11 @@ from bot.compose.policy import (
     Policy,
     PolicyContext,
     PolicyRule,
-    QuietReport,
     Rates,
     ReminderPolicy,
     Slot,
-    batches,
     decide,
     first_day,
-    is_due,
     read_policy,
     reserve_slot,
 )
@@ -35,7 +32,6 @@ from tests.conftest import NOW as NOON
 from tests.support.outbox import FINDING, REPORT
 from tracker.domain.deadlines import (
     DeadlinePolicy,
-    ReportClock,
     Stage,
     after_working_days,
     before_working_days,
@@ -287,44 +283,6 @@ def test_what_is_due_is_what_began_early_enough(hours: int, since_then: int, day
     since = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
     until = since + timedelta(hours=since_then)
     assert (after_working_days(since, days) <= until) == (since <= before_working_days(until, days))
-
-
-CLOCK = ReportClock(Stage.RESPONSE, Awaited.AUTHOR, FRIDAY, FRIDAY + 7 * DAY)
-QUIET = QuietReport(1, "dana@dev.example", State.NO_RESPONSE, CLOCK, -12.0, 100)
-NOW = FRIDAY + 8 * DAY
-
-
-@pytest.mark.parametrize(
-    ("report", "due"),
-    [
-        (QUIET, True),
-        (replace(QUIET, clock=None), False),
-        (replace(QUIET, person=""), False),
-        (replace(QUIET, silenced="opted out"), False),
-        (replace(QUIET, change_pct=-4.9), False),
-        (replace(QUIET, change_pct=None), True),  # from zero
-        (replace(QUIET, change_pct=90.0), True),
-        (replace(QUIET, state=State.DISPUTED), False),
-        (replace(QUIET, clock=replace(CLOCK, due_at=NOW)), False),
-        (replace(QUIET, reminded=(NOW - 13 * DAY,)), False),
-        (replace(QUIET, reminded=(NOW - 14 * DAY,)), True),
-        (replace(QUIET, reminded=(NOW - 90 * DAY, NOW - 60 * DAY)), False),  # two are enough
-    ],
-)
-def test_who_is_due(report: QuietReport, due: bool) -> None:
-    assert is_due(report, POLICY, NOW) is due
-
-
-def test_a_person_gets_one_mail_about_all_their_reports() -> None:
-    reports = [replace(QUIET, key=1), replace(QUIET, key=2, urgency=900), replace(QUIET, key=3, person="lee@x.example")]
-    found = batches(reports, {}, POLICY, NOW)
-    assert [(each.person, [report.key for report in each.reports]) for each in found] == [
-        ("dana@dev.example", [2, 1]),
-        ("lee@x.example", [3]),
-    ]
-    assert [each.person for each in batches(reports, {"dana@dev.example": NOW - 6 * DAY}, POLICY, NOW)] == [
-        "lee@x.example"
-    ]
 
 
 def test_the_policy_file_sets_the_deadlines() -> None:
