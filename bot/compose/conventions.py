@@ -87,10 +87,13 @@ class ThreadPosition:
     references: tuple[str, ...] = ()
 
 
+NEW_THREAD = ThreadPosition()
+
+
 def reply_position(message_id: str, references: Iterable[str] = ()) -> ThreadPosition:
     """Return the threading of a reply to a mail, which has these References itself."""
     if not is_message_id(message_id):
-        return ThreadPosition()
+        return NEW_THREAD
     above = tuple(
         dict.fromkeys(reference for reference in references if is_message_id(reference) and reference != message_id)
     )

@@ -11,10 +11,12 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Any
 
+from bot.compose.conventions import NEW_THREAD, ThreadPosition
 from bot.compose.recipients import Recipients
 from bot.compose.report_data import Attachment
 from bot.mail.addresses import Address
 from bot.mail.message import for_header
+from bot.mail.settings import BotSettings
 
 _NARROW = email.policy.SMTP.clone(cte_type="8bit")
 
@@ -64,6 +66,31 @@ class ComposedMail:
         return tuple(dict.fromkeys(address.email for address in (*self.to, *self.cc)))
 
 
+def mail_of(
+    own_id: str,
+    tag: str,
+    recipients: Recipients,
+    subject: str,
+    body: str,
+    settings: BotSettings,
+    now: datetime,
+    position: ThreadPosition = NEW_THREAD,
+) -> ComposedMail:
+    """Return a mail from the bot; replies go to the address that has the report's tag."""
+    return ComposedMail(
+        message_id=own_id,
+        sender=Address(settings.name, settings.address),
+        reply_to=Address(settings.name, settings.tagged(tag)),
+        recipients=recipients,
+        subject=subject,
+        date=now.replace(microsecond=0),
+        body=body,
+        report_tag=tag,
+        in_reply_to=position.in_reply_to,
+        references=position.references,
+    )
+
+
 def to_bytes(mail: ComposedMail) -> bytes:
     """Return the mail as it is sent and stored; equal values give equal bytes."""
     message = EmailMessage(policy=POLICY)
@@ -85,14 +112,13 @@ def to_bytes(mail: ComposedMail) -> bytes:
     if mail.unsubscribe:
         message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     message.set_content(mail.body, charset="utf-8", cte="7bit" if mail.body.isascii() else "8bit")
-    # The library picks a random boundary; ours is fixed, so that the same mail gives the same bytes.
-    boundary = f"=_{hashlib.sha256(mail.message_id.encode()).hexdigest()[:32]}"
     for attachment in mail.attachments:
         message.add_attachment(
             attachment.text, filename=attachment.name, cte="7bit" if attachment.text.isascii() else "8bit"
         )
     if mail.attachments:
-        message.set_boundary(boundary)
+        # The library picks a random boundary; ours is fixed, so that the same mail gives the same bytes.
+        message.set_boundary(f"=_{hashlib.sha256(mail.message_id.encode()).hexdigest()[:32]}")
     return message.as_bytes()
 
 

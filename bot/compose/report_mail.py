@@ -24,10 +24,9 @@ from django.template.loader import render_to_string
 
 from bot.compose import report_data
 from bot.compose.conventions import DEFAULT, WIDTH, Conventions, SubjectForm, escape_directives, message_id
-from bot.compose.mail import ComposedMail
+from bot.compose.mail import ComposedMail, mail_of
 from bot.compose.recipients import recipients_of
 from bot.compose.report_data import FindingData, ReportData, attachments, in_lines, percent, reproduce, worst
-from bot.mail.addresses import Address
 from bot.mail.message import lore_link, one_line
 from bot.mail.patches import subsystem_of
 from bot.mail.settings import BotSettings
@@ -402,29 +401,20 @@ def compose(
     if report.verdict is not Verdict.REGRESSION:
         conventions = replace(conventions, regzbot="")  # regzbot tracks no improvements
     own_id = own_id or message_id(now, report.tag, settings)
-    headline = report.headline
-    return ComposedMail(
-        message_id=own_id,
-        sender=Address(settings.name, settings.address),
-        reply_to=Address(settings.name, settings.tagged(report.tag)),
-        recipients=recipients_of(report.commit, settings, conventions, excluded),
-        subject=report_subject(
-            report.title,
-            report.sha,
-            headline.change_pct,
-            report.verdict,
-            conventions.subject,
-            headline.metric,
-            report.tree,
-            report.branch,
-        ),
-        date=now.replace(microsecond=0),
-        body=_body(report, own_id, settings, conventions),
-        report_tag=report.tag,
-        in_reply_to=report.patch.in_reply_to,
-        references=report.patch.references,
-        attachments=attachments(report, conventions),
+    subject = report_subject(
+        report.title,
+        report.sha,
+        report.headline.change_pct,
+        report.verdict,
+        conventions.subject,
+        report.headline.metric,
+        report.tree,
+        report.branch,
     )
+    recipients = recipients_of(report.commit, settings, conventions, excluded)
+    body = _body(report, own_id, settings, conventions)
+    mail = mail_of(own_id, report.tag, recipients, subject, body, settings, now, report.patch)
+    return replace(mail, attachments=attachments(report, conventions))
 
 
 def noticed(verdict: Verdict, headline: FindingData) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -21,7 +20,7 @@ from django.db import IntegrityError, transaction
 from django.template.loader import render_to_string
 
 from bot.compose.conventions import message_id, reply_position
-from bot.compose.mail import ComposedMail
+from bot.compose.mail import ComposedMail, mail_of
 from bot.compose.recipients import Recipient, Recipients
 from bot.mail.addresses import Address
 from bot.mail.authentication import AuthVerdict
@@ -59,23 +58,21 @@ def answer_to(reading: Reading, tag: str, sha: str, settings: BotSettings, now: 
     Only the mail's ids and subject are copied into headers, and only where that is safe.
     """
     mail = reading.mail
-    answered = mail.message_id if is_message_id(mail.message_id) else ""
     lists = (Recipient(Address("", settings.list_address), "our own list"),) if settings.list_address else ()
     author = Recipient(replace(mail.author, name=_unlinked(mail.author.name, 80)), "sent the command")
-    position = reply_position(answered, mail.references[-MOST_REFERENCES:])
-    return ComposedMail(
-        message_id=message_id(now, tag, settings, mail.message_id),
-        sender=Address(settings.name, settings.address),
-        reply_to=Address(settings.name, settings.tagged(tag)),
-        recipients=Recipients((author,), lists),  # its copy in our list's archive proves delivery
-        subject=f"Re: {_unlinked(_bare(mail.subject), 200)}",
-        date=now.replace(microsecond=0),
-        body=_body(reading, sha, settings),
-        report_tag=tag,
-        in_reply_to=position.in_reply_to,
-        references=position.references,
-        submitted="auto-replied",
+    subject = mail.subject[3:].lstrip() if mail.subject[:3].lower() == "re:" else mail.subject
+    answered = mail.message_id if is_message_id(mail.message_id) else ""
+    reply = mail_of(
+        message_id(now, tag, settings, mail.message_id),
+        tag,
+        Recipients((author,), lists),  # its copy in our list's archive proves delivery
+        f"Re: {_unlinked(subject, 200)}",
+        _body(reading, sha, settings),
+        settings,
+        now,
+        reply_position(answered, mail.references[-MOST_REFERENCES:]),
     )
+    return replace(reply, submitted="auto-replied")
 
 
 def _unlinked(text: str, most: int) -> str:
@@ -83,36 +80,26 @@ def _unlinked(text: str, most: int) -> str:
     return one_line(_LINK.sub("[link]", text), most)
 
 
-def _bare(subject: str) -> str:
-    return subject[3:].lstrip() if subject[:3].lower() == "re:" else subject
-
-
 def _body(reading: Reading, sha: str, settings: BotSettings) -> str:
-    lines = list(_failed(reading))
-    text = render_to_string(
-        "mail/answer.txt",
-        {
-            "author_name": _unlinked(reading.mail.author.name, 60),
-            "bot": one_line(settings.name, 60),
-            "which": "This line" if len(lines) == 1 else "These lines",
-            "was": "was" if len(lines) == 1 else "were",
-            "lines": lines,
-            "help": settings.help("answering"),
-            "page": settings.page(sha[:12]),
-        },
-    )
-    kept = (line.rstrip() for line in text.splitlines())
-    return "\n".join("-- " if line == "--" else line for line in kept) + "\n"
-
-
-def _failed(reading: Reading) -> Iterator[FailedLine]:
+    lines = []
     if reading.commands.too_many:
-        yield FailedLine("(all commands)", f"More than {MAX_COMMANDS} commands in one mail: none was run.")
+        lines.append(FailedLine("(all commands)", f"More than {MAX_COMMANDS} commands in one mail: none was run."))
     own = reading.own_text.split("\n")
     for bad in reading.commands.bad[:MOST_LINES]:
         written = own[bad.line - 1] if bad.line <= len(own) else bad.text
         why = textwrap.fill(f"Line {bad.line}: {_unlinked(bad.why, 200)}.", WIDTH)
-        yield FailedLine(_unlinked(written, 74), why)
+        lines.append(FailedLine(_unlinked(written, 74), why))
+    context = {
+        "author_name": _unlinked(reading.mail.author.name, 60),
+        "bot": one_line(settings.name, 60),
+        "which": "This line" if len(lines) == 1 else "These lines",
+        "was": "was" if len(lines) == 1 else "were",
+        "lines": lines,
+        "help": settings.help("answering"),
+        "page": settings.page(sha[:12]),
+    }
+    kept = (line.rstrip() for line in render_to_string("mail/answer.txt", context).splitlines())
+    return "\n".join("-- " if line == "--" else line for line in kept) + "\n"
 
 
 # --- When one is due ---
@@ -132,7 +119,9 @@ def answer(reading: Reading, report: Report, settings: BotSettings, now: datetim
     purpose = f"{Purpose.ANSWER}{author} "
     if OutgoingMail.objects.filter(report=report, purpose__startswith=purpose, composed_at__gt=now - APART).exists():
         return False
-    if _too_many(report, now):
+    # Daily limits bound abuse, since senders can be forged.
+    lately = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, composed_at__gt=now - timedelta(days=1))
+    if lately.filter(report=report).count() >= MOST_A_DAY or lately.count() >= MOST_A_DAY_IN_ALL:
         return False
     # few readings meet a failed command
     from bot.compose.mail import to_bytes
@@ -158,12 +147,6 @@ def answer(reading: Reading, report: Report, settings: BotSettings, now: datetim
     except IntegrityError:
         return False  # already answered
     return True
-
-
-def _too_many(report: Report, now: datetime) -> bool:
-    """Return whether the daily limit is reached. It bounds abuse, since senders can be forged."""
-    lately = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, composed_at__gt=now - timedelta(days=1))
-    return lately.filter(report=report).count() >= MOST_A_DAY or lately.count() >= MOST_A_DAY_IN_ALL
 
 
 def _deserved(reading: Reading, report: Report, settings: BotSettings, now: datetime) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -19,7 +19,7 @@ from django.template.loader import render_to_string
 
 from bot.compose.conventions import message_id
 from bot.compose.lint import faults
-from bot.compose.mail import ComposedMail
+from bot.compose.mail import ComposedMail, mail_of
 from bot.compose.policy import Action, PolicyDecision
 from bot.compose.recipients import Recipient, Recipients, exclusion_reason
 from bot.compose.report_mail import finished
@@ -55,29 +55,21 @@ def compose_bulletin(
 ) -> ComposedMail:
     """Return the mail to these lists; those in `excluded` are left out."""
     tag = tag_of(bulletin.purpose)
-    recipients = [
-        Recipient(Address("", address), "gets release mail", is_list=True) for address in dict.fromkeys(lists)
+    addresses = list(dict.fromkeys(lists))
+    reasons = {address: exclusion_reason(address, settings, excluded) for address in addresses}
+    kept = [
+        Recipient(Address("", address), "gets release mail", is_list=True)
+        for address in addresses
+        if not reasons[address]
     ]
-    reasons = {
-        recipient.email: why
-        for recipient in recipients
-        if (why := exclusion_reason(recipient.email, settings, excluded))
-    }
-    kept = tuple(recipient for recipient in recipients if recipient.email not in reasons)
-    left_out = tuple(Recipient(Address("", email), why, is_list=True) for email, why in reasons.items())
+    left_out = tuple(Recipient(Address("", address), why, is_list=True) for address, why in reasons.items() if why)
     page = f"{settings.base_url}{bulletin.page}"
     context = {"text": escape_signature(bulletin.text), "page": page, "bot": one_line(settings.name, 60)}
-    return ComposedMail(
-        message_id=message_id(now, tag, settings, bulletin.purpose),
-        sender=Address(settings.name, settings.address),
-        reply_to=Address(settings.name, settings.tagged(tag)),
-        recipients=Recipients(kept[:1], kept[1:], left_out),
-        subject=one_line(bulletin.subject, 200),
-        date=now.replace(microsecond=0),
-        body=finished(render_to_string("mail/bulletin.txt", context), ()),
-        report_tag=tag,
-        page=page,
-    )
+    body = finished(render_to_string("mail/bulletin.txt", context), ())
+    own_id = message_id(now, tag, settings, bulletin.purpose)
+    recipients = Recipients(tuple(kept[:1]), tuple(kept[1:]), left_out)
+    mail = mail_of(own_id, tag, recipients, one_line(bulletin.subject, 200), body, settings, now)
+    return replace(mail, page=page)
 
 
 def escape_signature(text: str) -> str:

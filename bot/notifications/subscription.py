@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -21,7 +21,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from bot.compose.conventions import message_id
-from bot.compose.mail import ComposedMail
+from bot.compose.mail import ComposedMail, mail_of
 from bot.compose.policy import Action, PolicyDecision
 from bot.compose.recipients import Recipient, Recipients, exclusion_reason
 from bot.compose.report_mail import finished
@@ -73,18 +73,11 @@ def compose_subscription(
         "what": one_line(news.what, 60),
         "ends": ends,
     }
-    return ComposedMail(
-        message_id=message_id(now, tag, settings, news.purpose),
-        sender=Address(settings.name, settings.address),
-        reply_to=Address(settings.name, settings.tagged(tag)),
-        recipients=Recipients(() if reason else (recipient,), (), (recipient,) if reason else ()),
-        subject=one_line(news.subject, 200),
-        date=now.replace(microsecond=0),
-        body=finished(render_to_string("mail/subscription.txt", context), ()),
-        report_tag=tag,
-        page=str(context["page"]),
-        unsubscribe=ends,
-    )
+    recipients = Recipients(() if reason else (recipient,), (), (recipient,) if reason else ())
+    body = finished(render_to_string("mail/subscription.txt", context), ())
+    own_id = message_id(now, tag, settings, news.purpose)
+    mail = mail_of(own_id, tag, recipients, one_line(news.subject, 200), body, settings, now)
+    return replace(mail, page=context["page"], unsubscribe=ends)
 
 
 # --- Composing ---

@@ -15,7 +15,7 @@ from datetime import datetime
 from django.template.loader import render_to_string
 
 from bot.compose.conventions import DEFAULT, Conventions, message_id, patch_mail, reply_position
-from bot.compose.mail import ComposedMail
+from bot.compose.mail import ComposedMail, mail_of
 from bot.compose.recipients import Recipient, Recipients, exclusion_reason
 from bot.compose.report_data import FindingData
 from bot.compose.report_mail import commit_line, finished
@@ -63,29 +63,27 @@ def in_thread(
     `purpose` identifies its content and determines its Message-ID; `first`: whom to put in To, where possible;
     `trailer`: a trailer line for tools to collect.
     """
-    own = (commit_line(thread.sha, thread.title), trailer)
-    position = reply_position(thread.message_id, thread.references)
+    commit = commit_line(thread.sha, thread.title)
     common = {
         "bot": one_line(settings.name, 60),
         "sha": thread.sha,
-        "commit": commit_line(thread.sha, thread.title),
+        "commit": commit,
         "title": one_line(thread.title, 200),
         "verdict": thread.verdict,
         "prefix": settings.prefix,
         "page": settings.page(thread.sha[:12]),
         "help": settings.help("answering"),
     }
-    return ComposedMail(
-        message_id=message_id(now, thread.tag, settings, purpose),
-        sender=Address(settings.name, settings.address),
-        reply_to=Address(settings.name, settings.tagged(thread.tag)),
-        recipients=_recipients(thread, settings, excluded, first),
-        subject=f"Re: {thread.subject}",
-        date=now.replace(microsecond=0),
-        body=finished(render_to_string(f"mail/{template}.txt", {**common, **context}), own),
-        report_tag=thread.tag,
-        in_reply_to=position.in_reply_to,
-        references=position.references,
+    body = finished(render_to_string(f"mail/{template}.txt", {**common, **context}), (commit, trailer))
+    return mail_of(
+        message_id(now, thread.tag, settings, purpose),
+        thread.tag,
+        _recipients(thread, settings, excluded, first),
+        f"Re: {thread.subject}",
+        body,
+        settings,
+        now,
+        reply_position(thread.message_id, thread.references),
     )
 
 
@@ -96,28 +94,26 @@ def _recipients(
 
     A person with several addresses gets one mail; if `first` is one too many, the last person of Cc is left out.
     """
-    recipients = [Recipient(address, "got the report") for address in (*thread.to, *thread.cc)]
-    if first:
-        recipients.insert(0, first)
+    got_it = (Recipient(address, "got the report") for address in (*thread.to, *thread.cc))
     kept: dict[str, Recipient] = {}
     left_out: dict[str, Recipient] = {}
     persons: set[str] = set()
-    for recipient in recipients:
+    for recipient in (*([first] if first else ()), *got_it):
         aliases = settings.aliases.of(recipient.email)
         if aliases & persons:
             continue
-        if why := exclusion_reason(recipient.email, settings, excluded):
+        why = exclusion_reason(recipient.email, settings, excluded)
+        if not why and len(kept) >= thread.most_people:
+            why = f"more than {thread.most_people} recipients"
+        if why:
             left_out.setdefault(recipient.email, replace(recipient, why=why))
-        elif len(kept) >= thread.most_people:
-            left_out.setdefault(recipient.email, replace(recipient, why=f"more than {thread.most_people} recipients"))
         else:
             kept.setdefault(recipient.email, recipient)
             persons |= aliases
     addressed = [first.email] if first and first.email in kept else [address.email for address in thread.to]
-    to = tuple(recipient for recipient in kept.values() if recipient.email in addressed) or tuple(kept.values())[:1]
-    return Recipients(
-        to, tuple(recipient for recipient in kept.values() if recipient not in to), tuple(left_out.values())
-    )
+    everybody = tuple(kept.values())
+    to = tuple(recipient for recipient in everybody if recipient.email in addressed) or everybody[:1]
+    return Recipients(to, tuple(recipient for recipient in everybody if recipient not in to), tuple(left_out.values()))
 
 
 # --- The report behind it ---
@@ -150,8 +146,7 @@ class ReportContext:
         ambiguous.
         """
         commit = Commit.objects.filter(sha=event.commit).first()
-        linked = patch_mail([(tag, value) for tag, value in commit.trailers]) if commit else ""
-        message_id = (commit.patch_message_id if commit else "") or linked
+        message_id = (commit.patch_message_id or patch_mail(commit.trailers)) if commit else ""
         if not message_id:
             posted = [
                 other.message_id
