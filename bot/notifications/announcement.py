@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from bot.compose.mail import ComposedMail
@@ -20,32 +19,23 @@ from tracker.domain.events import EventData, Role
 # --- Announced actions ---
 
 
-@dataclass(frozen=True, slots=True)
-class StatusChange:
-    """`action`: its kind, in words; `note`: the person's note or ""; `status`: the report's status text."""
-
-    person: str
-    action: str
-    note: str
-    status: str
-
-
 def compose_status(
-    thread: ThreadData,
-    change: StatusChange,
+    context: ReportContext,
+    event: EventData,
     purpose: str,
     settings: BotSettings,
     now: datetime,
     excluded: Mapping[str, str],
 ) -> ComposedMail:
     """Return the mail about one action, in the words that the page uses for it."""
-    note = f'"{one_line(change.note, 1200)}"' if change.note else ""
-    context = {
-        "lines": _wrapped(f"{one_line(change.person, 80)} updated this report: {one_line(change.action, 80)}."),
-        "note": _wrapped(note),
-        "status": _wrapped(f"Status: {one_line(change.status, 600).rstrip('.')}."),
+    person, action = one_line(event.actor, 80), one_line(event.kind.replace("_", " "), 80)
+    note = context.text_of(event)
+    values = {
+        "lines": _wrapped(f"{person} updated this report: {action}."),
+        "note": _wrapped(f'"{one_line(note, 1200)}"' if note else ""),
+        "status": _wrapped(f"Status: {one_line(context.report.status, 600).rstrip('.')}."),
     }
-    return in_thread(thread, purpose, "status", context, settings, now, excluded)
+    return in_thread(context.thread, purpose, "status", values, settings, now, excluded)
 
 
 def _wrapped(text: str) -> list[str]:
@@ -65,6 +55,5 @@ def compose_withdrawal(
     thread: ThreadData, reason: str, purpose: str, settings: BotSettings, now: datetime, excluded: Mapping[str, str]
 ) -> ComposedMail:
     """Return the withdrawal mail. `reason`: the text that the decision relied on, or ""."""
-    quoted = f'Reason: "{one_line(reason, 600)}"' if reason else ""
-    lines = textwrap.wrap(quoted, 74, break_on_hyphens=False)
+    lines = _wrapped(f'Reason: "{one_line(reason, 600)}"' if reason else "")
     return in_thread(thread, purpose, "withdrawal", {"reason": lines}, settings, now, excluded)

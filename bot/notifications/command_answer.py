@@ -20,7 +20,7 @@ from django.db import IntegrityError, transaction
 from django.template.loader import render_to_string
 
 from bot.compose.conventions import message_id, reply_position
-from bot.compose.mail import ComposedMail, mail_of
+from bot.compose.mail import ComposedMail, mail_of, to_bytes
 from bot.compose.recipients import Recipient, Recipients
 from bot.mail.addresses import Address
 from bot.mail.authentication import AuthVerdict
@@ -123,9 +123,6 @@ def answer(reading: Reading, report: Report, settings: BotSettings, now: datetim
     lately = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, composed_at__gt=now - timedelta(days=1))
     if lately.filter(report=report).count() >= MOST_A_DAY or lately.count() >= MOST_A_DAY_IN_ALL:
         return False
-    # few readings meet a failed command
-    from bot.compose.mail import to_bytes
-
     careful = why_careful(now)
     mail = answer_to(reading, report.tag, report.culprit.sha, settings, now)
     try:

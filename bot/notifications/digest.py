@@ -55,19 +55,17 @@ def compose_bulletin(
 ) -> ComposedMail:
     """Return the mail to these lists; those in `excluded` are left out."""
     tag = tag_of(bulletin.purpose)
-    addresses = list(dict.fromkeys(lists))
-    reasons = {address: exclusion_reason(address, settings, excluded) for address in addresses}
-    kept = [
-        Recipient(Address("", address), "gets release mail", is_list=True)
-        for address in addresses
-        if not reasons[address]
-    ]
-    left_out = tuple(Recipient(Address("", address), why, is_list=True) for address, why in reasons.items() if why)
+    kept: list[Recipient] = []
+    left_out: list[Recipient] = []
+    for address in dict.fromkeys(lists):
+        why = exclusion_reason(address, settings, excluded)
+        recipient = Recipient(Address("", address), why or "gets release mail", is_list=True)
+        (left_out if why else kept).append(recipient)
     page = f"{settings.base_url}{bulletin.page}"
     context = {"text": escape_signature(bulletin.text), "page": page, "bot": one_line(settings.name, 60)}
     body = finished(render_to_string("mail/bulletin.txt", context), ())
     own_id = message_id(now, tag, settings, bulletin.purpose)
-    recipients = Recipients(tuple(kept[:1]), tuple(kept[1:]), left_out)
+    recipients = Recipients(tuple(kept[:1]), tuple(kept[1:]), tuple(left_out))
     mail = mail_of(own_id, tag, recipients, one_line(bulletin.subject, 200), body, settings, now)
     return replace(mail, page=page)
 

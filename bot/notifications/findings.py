@@ -7,7 +7,6 @@ or of the lab is missing, and counts as a reminder.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Q
@@ -76,18 +75,6 @@ REMINDERS = ReminderPolicy()
 _WAITS = frozenset({State.NO_RESPONSE, State.DISPUTED, State.NEEDS_INFO})
 
 
-@dataclass(frozen=True, slots=True)
-class StillThere:
-    """Where it was measured again: "v9.1-rc5", its commit, and the new numbers if known. `question_open`: someone
-    disputes the report or asked the lab a question, so that the lab must answer.
-    """
-
-    ref: str
-    sha: str
-    measured: FindingData | None = None
-    question_open: bool = False
-
-
 def still_there_is_due(context: ReportContext, event: EventData, now: datetime) -> bool:
     """Return whether to mail "still there": the event is the latest measured version, a reply is missing, and nobody
     was reminded lately: about this report, or to its first recipient.
@@ -109,21 +96,24 @@ def still_there_is_due(context: ReportContext, event: EventData, now: datetime) 
 
 
 def compose_recheck(
-    thread: ThreadData,
-    still_there: StillThere,
-    headline: FindingData,
+    context: ReportContext,
+    event: EventData,
+    measured: FindingData | None,
     purpose: str,
     settings: BotSettings,
     now: datetime,
     excluded: Mapping[str, str],
 ) -> ComposedMail:
-    context = {
-        "ref": one_line(still_there.ref, 40),
-        "ref10": still_there.sha[:10],
+    """Return the "still there" mail. `measured`: the new numbers, if known."""
+    headline = context.headline
+    values = {
+        "ref": one_line(event.tag, 40),
+        "ref10": event.commit[:10],
         "metric": one_line(headline.metric, 120),
         "where": one_line(headline.where, 120),
         "reported": report_data.sides(headline),
-        "remeasured": report_data.sides(still_there.measured) if still_there.measured else "",
-        "question_open": still_there.question_open,
+        "remeasured": report_data.sides(measured) if measured else "",
+        # Somebody disputes the report or asked a question, so that the lab must answer
+        "question_open": context.report_state.state is not State.NO_RESPONSE,
     }
-    return in_thread(thread, purpose, "recheck", context, settings, now, excluded)
+    return in_thread(context.thread, purpose, "recheck", values, settings, now, excluded)

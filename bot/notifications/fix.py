@@ -74,7 +74,6 @@ def compose_fix(
     now: datetime,
     excluded: Mapping[str, str],
 ) -> ComposedMail:
-    passes = fix.passes(headline)
     context = {
         "fix_sha": fix.sha,
         "fix_title": one_line(fix.title, 200),
@@ -84,7 +83,7 @@ def compose_fix(
         "reported": report_data.sides(headline),
         "remeasured": report_data.sides(fix.measured),
         "evidence": "; ".join(report_data.evidence(fix.measured)),
-        "tested": f"Tested-by: {one_line(settings.name)} <{settings.tagged(thread.tag)}>" if passes else "",
+        "tested": _tested_by(fix, headline, settings, thread.tag),
     }
     first = Recipient(fix.author, "author of the measured fix") if fix.author.email else None
     return in_thread(thread, purpose, "fix", context, settings, now, excluded, first, str(context["tested"]))
@@ -114,76 +113,19 @@ def outcome_text(fix: FixData, headline: FindingData) -> str:
 
 # --- A tested patch ---
 
+_PREFIX = "job/"
 _ADVICE = "Please say which commit it is for, or send a version for the culprit."
 
 
-@dataclass(frozen=True, slots=True)
-class TestedPatch:
-    """`measured`: the report's headline metric without and with the patch, None if it could not be tested; `why`: the
-    end of the sentence that says so, `detail`: a line of git, make or the test. `asked_by`: whoever asked.
-    """
-
-    title: str
-    base: str
-    asked_by: Address | None
-    measured: FindingData | None
-    why: str = ""
-    detail: str = ""
-    applies: bool = True
-
-
 def compose_tested(
-    thread: ThreadData,
-    tested: TestedPatch,
-    headline: FindingData,
+    context: ReportContext,
+    event: EventData,
     purpose: str,
     settings: BotSettings,
     now: datetime,
     excluded: Mapping[str, str],
-) -> ComposedMail:
-    """Return the answer, in reply to the mail that asked."""
-    context: dict[str, object] = {
-        "patch": one_line(tested.title, 200),
-        "base": one_line(tested.base, 66),
-        "why": one_line(tested.why, 200),
-        "detail": one_line(tested.detail, 200),
-        "advice": "" if tested.applies else _ADVICE,
-        "tested": "",
-    }
-    if tested.measured:
-        context |= _measured(tested, tested.measured, headline, settings, thread.tag)
-    first = Recipient(tested.asked_by, "asked for the test") if tested.asked_by else None
-    return in_thread(thread, purpose, "tested", context, settings, now, excluded, first, str(context["tested"]))
-
-
-def _measured(
-    tested: TestedPatch, measured: FindingData, headline: FindingData, settings: BotSettings, tag: str
-) -> dict[str, object]:
-    fix = FixData("", tested.title, tested.asked_by or Address("", ""), measured)
-    before, after = (change_pct(headline.old_mean, mean) for mean in (measured.old_mean, measured.new_mean))
-    runs = f"{measured.old_runs} + {measured.new_runs} runs"
-    return {
-        "outcome": outcome_text(fix, headline),
-        "compared": f"{_signed(before)} -> {_signed(after)}, {runs}",
-        "metric": one_line(headline.metric, 66),
-        "where": one_line(headline.where, 66),
-        "remeasured": report_data.sides(measured),
-        "evidence": "; ".join(report_data.evidence(measured)),
-        "tested": f"Tested-by: {one_line(settings.name)} <{settings.tagged(tag)}>" if fix.passes(headline) else "",
-    }
-
-
-def _signed(change: float | None) -> str:
-    return "unknown" if change is None else signed_pct(change)
-
-
-# --- The job behind a tested patch ---
-
-_PREFIX = "job/"
-
-
-def tested_patch(context: ReportContext, event: EventData) -> tuple[ThreadData, TestedPatch] | None:
-    """Return the thread of the mail that asked, and what came of it; None if the event is of no job."""
+) -> ComposedMail | None:
+    """Return the answer to a request for a test, in reply to the mail that asked; None if the event is of no job."""
     number = event.result.removeprefix(_PREFIX)
     if not event.result.startswith(_PREFIX) or not number.isdecimal():
         return None
@@ -193,33 +135,48 @@ def tested_patch(context: ReportContext, event: EventData) -> tuple[ThreadData, 
     asking = Message.objects.filter(message_id=job.asked_in).defer("tables", "own_text", "source").first()
     result = stored(job.payload) if job.payload else None
     head = headline(job)
-    measured = result.of_metric(head.metric.name) if result else None
+    compared = result.of_metric(head.metric.name) if result else None
+    measured = remeasured_finding(compared, head) if compared else None  # None: it could not be tested
     base = (result.base if result else "") or job.base[:12]
-    why = SENTENCES.get(JobOutcome(job.outcome), "").format(base=base or "the culprit")
-    tested = TestedPatch(
-        title=job.title,
-        base=base,
-        asked_by=_person(context, asking),
-        measured=remeasured_finding(measured, head) if measured else None,
-        why=why,
-        detail=job.detail,
-        applies=job.outcome != JobOutcome.NOT_APPLIED,
+    thread, asked_by = context.thread, None
+    if asking:
+        verified = context.report.verified_authors | context.report.verified_recipients
+        if asking.trust == AuthVerdict.PASS or asking.author_email in verified:
+            asked_by = Address(asking.author_name, asking.author_email)
+        subject = asking.subject.removeprefix("Re: ")
+        thread = replace(thread, message_id=asking.message_id, references=ancestors(asking.message_id), subject=subject)
+    values: dict[str, object] = {
+        "patch": one_line(job.title, 200),
+        "base": one_line(base, 66),
+        "why": one_line(SENTENCES.get(JobOutcome(job.outcome), "").format(base=base or "the culprit"), 200),
+        "detail": one_line(job.detail, 200),
+        "advice": _ADVICE if job.outcome == JobOutcome.NOT_APPLIED else "",
+        "tested": "",
+    }
+    reported = context.headline
+    if measured:
+        fix = FixData("", job.title, asked_by or Address("", ""), measured)
+        values |= _measured(fix, reported, settings, thread.tag)
+    first = Recipient(asked_by, "asked for the test") if asked_by else None
+    return in_thread(thread, purpose, "tested", values, settings, now, excluded, first, str(values["tested"]))
+
+
+def _measured(fix: FixData, reported: FindingData, settings: BotSettings, tag: str) -> dict[str, object]:
+    measured = fix.measured
+    before, after = (
+        "unknown" if (change := change_pct(reported.old_mean, mean)) is None else signed_pct(change)
+        for mean in (measured.old_mean, measured.new_mean)
     )
-    return _thread(context.thread, asking), tested
+    return {
+        "outcome": outcome_text(fix, reported),
+        "compared": f"{before} -> {after}, {measured.old_runs} + {measured.new_runs} runs",
+        "metric": one_line(reported.metric, 66),
+        "where": one_line(reported.where, 66),
+        "remeasured": report_data.sides(measured),
+        "evidence": "; ".join(report_data.evidence(measured)),
+        "tested": _tested_by(fix, reported, settings, tag),
+    }
 
 
-def _thread(thread: ThreadData, asking: Message | None) -> ThreadData:
-    if asking is None:
-        return thread
-    above = ancestors(asking.message_id)
-    subject = asking.subject.removeprefix("Re: ")
-    return replace(thread, message_id=asking.message_id, references=above, subject=subject)
-
-
-def _person(context: ReportContext, asking: Message | None) -> Address | None:
-    """Return who asked; None if nothing proves it and we never wrote to them."""
-    if asking is None:
-        return None
-    verified = context.report.verified_authors | context.report.verified_recipients
-    proven = asking.trust == AuthVerdict.PASS or asking.author_email in verified
-    return Address(asking.author_name, asking.author_email) if proven else None
+def _tested_by(fix: FixData, reported: FindingData, settings: BotSettings, tag: str) -> str:
+    return f"Tested-by: {one_line(settings.name)} <{settings.tagged(tag)}>" if fix.passes(reported) else ""

@@ -13,7 +13,7 @@ a row lock, and an error with one blocks no other.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -22,13 +22,13 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from bot.compose.mail import ComposedMail
 from bot.compose.policy import Action, PolicyDecision, decide
 from bot.mail.settings import BotSettings
-from bot.notifications.announcement import StatusChange, compose_status, compose_withdrawal, withdrawal_is_due
-from bot.notifications.findings import StillThere, compose_follow_up, compose_recheck, matters, still_there_is_due
-from bot.notifications.fix import compose_fix, compose_tested, fix_of, tested_patch
+from bot.notifications.announcement import compose_status, compose_withdrawal, withdrawal_is_due
+from bot.notifications.findings import compose_follow_up, compose_recheck, matters, still_there_is_due
+from bot.notifications.fix import compose_fix, compose_tested, fix_of
 from bot.notifications.report import PatchMails, findings_of, measured_again, report_data, values_of, withheld
 from bot.notifications.thread import ReportContext, report_context
 from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, basic_context, excluded_addresses
-from tracker.domain.events import OPEN, EventData, EventKind, State
+from tracker.domain.events import OPEN, EventData, EventKind
 from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.models.outbox import WAITING
 from tracker.models.reports import NEWS
@@ -60,8 +60,13 @@ class _Further:
 
     def compose(self) -> int:
         self.cancel_outdated()
+        # Reports with newer findings, except for those followed up within APART
+        recent = OutgoingMail.objects.filter(
+            report=OuterRef("report"), purpose__startswith=Purpose.FOLLOW_UP, composed_at__gt=self.now - APART
+        ).exclude(state=OutgoingState.CANCELLED)
+        rows = _sent().filter(stale=True).exclude(Exists(recent)).select_related("report__culprit")
         composed = 0
-        for sent in self._with_more_findings():
+        for sent in list(rows.order_by("pk")[:AT_ONCE]):
             composed += self._try_compose(sent, self._follow_up, stale=False)
         for sent in self._with_news():
             composed += self._try_compose(sent, self._news, news_until=self.now - event_log.LATE)
@@ -104,14 +109,6 @@ class _Further:
                     _sent().filter(report=row.report_id).update(stale=True, news_until=None)
 
     # --- More findings ---
-
-    def _with_more_findings(self) -> Iterator[OutgoingMail]:
-        """Return the sent mails of reports with newer findings, except for those followed up within APART."""
-        recent = OutgoingMail.objects.filter(
-            report=OuterRef("report"), purpose__startswith=Purpose.FOLLOW_UP, composed_at__gt=self.now - APART
-        ).exclude(state=OutgoingState.CANCELLED)
-        rows = _sent().filter(stale=True).exclude(Exists(recent)).select_related("report__culprit")
-        return iter(list(rows.order_by("pk")[:AT_ONCE]))
 
     def _follow_up(self, context: ReportContext) -> int:
         report = context.report
@@ -174,8 +171,8 @@ class _Further:
             elif (
                 event.key in notify_thread
                 and f"{STATUS_CHANGE}{event.key}" not in purposes
-                and not _withdraws(context, event, self.now)
-            ):
+                and (event.kind is not EventKind.INVALID or not _deserves(context, event, self.now))
+            ):  # no withdrawal mail covers it
                 composed += self._compose_about(context, event, f"{STATUS_CHANGE}{event.key}")
         return composed
 
@@ -197,24 +194,17 @@ class _Further:
     def _mail(self, context: ReportContext, event: EventData, purpose: str) -> ComposedMail | None:
         """Return the mail about an event; None if its numbers give no reason for one."""
         common = (purpose, self.settings, self.now, self.excluded)
-        if outcome := tested_patch(context, event):
-            thread, tested = outcome
-            return compose_tested(thread, tested, context.headline, *common)
+        if answer := compose_tested(context, event, *common):
+            return answer
         if purpose.startswith(STATUS_CHANGE):
-            change = StatusChange(
-                event.actor, event.kind.replace("_", " "), context.text_of(event), context.report.status
-            )
-            return compose_status(context.thread, change, *common)
+            return compose_status(context, event, *common)
         if event.kind is EventKind.INVALID:
             return compose_withdrawal(context.thread, context.text_of(event), *common)
         measured = measured_again(context.report, event.result, event.commit)
         if event.kind is EventKind.STILL_THERE:
             if measured and measured.verdict != context.report.verdict:
                 return None  # not reproduced
-            question_open = context.report_state.state is not State.NO_RESPONSE
-            return compose_recheck(
-                context.thread, StillThere(event.tag, event.commit, measured, question_open), context.headline, *common
-            )
+            return compose_recheck(context, event, measured, *common)
         if measured is None or not event.commit:
             return None  # stated in a mail, or measured elsewhere
         fix = fix_of(event, measured)
@@ -250,11 +240,6 @@ class _Further:
 def _sent() -> QuerySet[OutgoingMail]:
     """Return the sent mails of reports."""
     return OutgoingMail.objects.filter(purpose=Purpose.REPORT, state=OutgoingState.SENT)
-
-
-def _withdraws(context: ReportContext, event: EventData, now: datetime) -> bool:
-    """Return whether a withdrawal mail covers the event."""
-    return event.kind is EventKind.INVALID and _deserves(context, event, now)
 
 
 def _purpose(event: EventData) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timedelta
-from email.message import EmailMessage
-from email.utils import format_datetime
 
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from bot.compose.mail import POLICY
 from bot.mail.message import for_header
 from bot.mail.settings import BotSettings
-from bot.outbox.transports import Envelope, SendStatus, Signing, Transport
+from bot.outbox.sender import unstored_mail
+from bot.outbox.transports import SendStatus, Signing, Transport
 from tracker.models import SignIn
 from tracker.services import accounts, mail_transitions
 
@@ -34,13 +32,13 @@ def mail_links(transport: Transport, settings: BotSettings, now: datetime, signi
         if not (link.for_opt_out or accounts.is_known(link.address)):
             continue
         try:
-            raw = compose(link, settings, now)
+            verb = "No more mail from" if link.for_opt_out else "Sign in to"
+            subject, text = f"{verb} {for_header(settings.name, 60)}", _text(link, settings)
+            own_id = f"link-{link.pk}-{link.asked_at:%Y%m%d%H%M%S}"
+            envelope = unstored_mail(own_id, link.address, subject, text, settings, now, signing)
         except ValueError as error:  # an address that is invalid in a header; go on with the others
             log.error("no sign-in link for %r: %s", link.address, error)
             continue
-        envelope = Envelope(
-            _id(link, settings), settings.address, [link.address], signing.sign(raw) if signing else raw
-        )
         outcome = transport.send(envelope, lambda: not mail_transitions.stopped())
         accepted += outcome.status is SendStatus.SENT
         if outcome.status is not SendStatus.SENT:
@@ -51,34 +49,13 @@ def mail_links(transport: Transport, settings: BotSettings, now: datetime, signi
     return accepted
 
 
-def compose(link: SignIn, settings: BotSettings, now: datetime) -> bytes:
-    """Return the mail's bytes."""
-    message = EmailMessage(policy=POLICY)
-    message["Message-ID"] = f"<{_id(link, settings)}>"
-    message["Date"] = format_datetime(now.replace(microsecond=0))
-    message["From"] = f"{for_header(settings.name, 60)} <{settings.address}>"
-    message["To"] = link.address
-    verb = "No more mail from" if link.for_opt_out else "Sign in to"
-    message["Subject"] = f"{verb} {for_header(settings.name, 60)}"
-    message["Auto-Submitted"] = "auto-generated"
-    message.set_content(_text(link, settings), charset="utf-8", cte="8bit")
-    return message.as_bytes()
-
-
 def _text(link: SignIn, settings: BotSettings) -> str:
     if link.for_opt_out:
         path = reverse("confirm-opt-out", args=[accounts.opt_out_token(link)])
-        context = {
-            "bot": settings.name,
-            "link": f"{settings.base_url}{path}",
-            "days": accounts.OPT_OUT_LINKS_GOOD_FOR.days,
-        }
+        days = accounts.OPT_OUT_LINKS_GOOD_FOR.days
+        context = {"bot": settings.name, "link": f"{settings.base_url}{path}", "days": days}
         return render_to_string("mail/opt_out.txt", context)
     path = reverse("sign-in-by-link", args=[accounts.token(link)])
     minutes = int(accounts.GOOD_FOR.total_seconds() // 60)
     context = {"bot": settings.name, "link": f"{settings.base_url}{path}", "minutes": minutes}
     return render_to_string("mail/sign_in.txt", context)
-
-
-def _id(link: SignIn, settings: BotSettings) -> str:
-    return f"link-{link.pk}-{link.asked_at:%Y%m%d%H%M%S}@{settings.address.partition('@')[2]}"

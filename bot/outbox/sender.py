@@ -18,17 +18,21 @@ import socket
 import ssl
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from email.message import EmailMessage
+from email.utils import format_datetime
 from urllib.parse import SplitResult, unquote
 
 from django.db import DatabaseError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from bot.compose.policy import Rates, Slot, reserve_slot
-from bot.mail.settings import Aliases
+from bot.compose.mail import POLICY
+from bot.compose.policy import Rates, reserve_slot
+from bot.mail.message import for_header
+from bot.mail.settings import Aliases, BotSettings
 from bot.outbox import reconcile
 from bot.outbox.drafts import excluded_addresses
 from bot.outbox.transports import Envelope, SendOutcome, SendStatus, Signing, Transport
@@ -106,7 +110,9 @@ def _within_rates(due: list[int], rates: Rates, now: datetime) -> list[int]:
     rows = list(OutgoingMail.objects.filter(pk__in=due).only("pk", "recipients", "settled", "not_before", "turn_at"))
     left = {row.pk: [recipient for recipient in row.recipients if recipient not in row.settled] for row in rows}
     keys = {key for row in rows for key, _ in rates.keys(left[row.pk])}
-    stored, taken = _calendars(keys)
+    stored = dict(RateCalendar.objects.filter(key__in=keys).values_list("key", "taken"))
+    at = datetime.fromisoformat
+    taken = {key: [(at(begin), at(end)) for begin, end in slots] for key, slots in stored.items()}
     allowed = []
     for row in sorted(rows, key=lambda row: due.index(row.pk)):
         if row.turn_at and row.turn_at == row.not_before:  # its send time has come
@@ -115,21 +121,10 @@ def _within_rates(due: list[int], rates: Rates, now: datetime) -> list[int]:
             OutgoingMail.objects.filter(pk=row.pk).update(not_before=send_at, turn_at=send_at)
         else:
             allowed.append(row.pk)
-    _save(stored, taken)
-    return allowed
-
-
-def _calendars(keys: Iterable[str]) -> tuple[dict[str, list[list[str]]], dict[str, list[Slot]]]:
-    """Return what the limits with these keys have given away: as it is stored, and as slots."""
-    stored = dict(RateCalendar.objects.filter(key__in=keys).values_list("key", "taken"))
-    at = datetime.fromisoformat
-    return stored, {key: [(at(begin), at(end)) for begin, end in slots] for key, slots in stored.items()}
-
-
-def _save(stored: Mapping[str, list[list[str]]], taken: Mapping[str, list[Slot]]) -> None:
     calendars = {key: [[begin.isoformat(), end.isoformat()] for begin, end in slots] for key, slots in taken.items()}
     changed = [RateCalendar(key=key, taken=slots) for key, slots in calendars.items() if slots != stored.get(key)]
     RateCalendar.objects.bulk_create(changed, update_conflicts=True, unique_fields=["key"], update_fields=["taken"])
+    return allowed
 
 
 # --- The Sent folder ---
@@ -153,8 +148,18 @@ class SentFolder:
         folder = unquote(self._url.path.strip("/")) or "Sent"
         quoted = '"' + folder.replace("\\", "\\\\").replace('"', '\\"') + '"'
         try:
-            server = self._open()
-            answer, reply = server.append(quoted, "(\\Seen)", imaplib.Time2Internaldate(at), raw)
+            if self._server is None:
+                url, host = self._url, self._url.hostname or "localhost"
+                if url.scheme == "imaps":
+                    context = ssl.create_default_context()
+                    server: imaplib.IMAP4 = imaplib.IMAP4_SSL(
+                        host, url.port or 993, ssl_context=context, timeout=TIMEOUT
+                    )
+                else:
+                    server = imaplib.IMAP4(host, url.port or 143, timeout=TIMEOUT)
+                server.login(unquote(url.username or ""), unquote(url.password or ""))
+                self._server = server
+            answer, reply = self._server.append(quoted, "(\\Seen)", imaplib.Time2Internaldate(at), raw)
         except (OSError, imaplib.IMAP4.error, UnicodeError) as error:
             self.close()
             self._unreachable = True  # until the next round, so that not every mail waits for it
@@ -172,19 +177,6 @@ class SentFolder:
                 server.logout()
             except (OSError, imaplib.IMAP4.error):
                 pass
-
-    def _open(self) -> imaplib.IMAP4:
-        if self._server is None:
-            url = self._url
-            host = url.hostname or "localhost"
-            if url.scheme == "imaps":
-                context = ssl.create_default_context()
-                server: imaplib.IMAP4 = imaplib.IMAP4_SSL(host, url.port or 993, ssl_context=context, timeout=TIMEOUT)
-            else:
-                server = imaplib.IMAP4(host, url.port or 143, timeout=TIMEOUT)
-            server.login(unquote(url.username or ""), unquote(url.password or ""))
-            self._server = server
-        return self._server
 
 
 # --- Sending ---
@@ -217,7 +209,7 @@ def send_due(transport: Transport, config: SendConfig) -> Counter[SendStatus]:
     """Send due mail until none is left, the time is up, the server is gone, or all sending is stopped. Return the
     number of mails by status.
 
-    The process may die at any line: `recovery.sweep` recovers.
+    The process may die at any line: `reconcile.sweep` recovers.
     """
     until, by = time.monotonic() + config.run, worker()
     statuses: Counter[SendStatus] = Counter()
@@ -275,14 +267,10 @@ def _try_send(
     except Exception as error:
         log.exception("mail %s could not be sent", mail.pk)
         reason = f"could not be sent: {type(error).__name__}: {error}".replace("\0", "")
-        mail_transitions.mark_in_doubt(mail, timezone.now(), reason, by) if _data_began(
-            mail
-        ) else mail_transitions.fail(mail, timezone.now(), reason, by)
+        data_began = OutgoingMail.objects.filter(pk=mail.pk, handed_over_at__isnull=False).exists()
+        end = mail_transitions.mark_in_doubt if data_began else mail_transitions.fail
+        end(mail, timezone.now(), reason, by)
         return SendStatus.REFUSED
-
-
-def _data_began(mail: OutgoingMail) -> bool:
-    return OutgoingMail.objects.filter(pk=mail.pk, handed_over_at__isnull=False).exists()
 
 
 def deliver(
@@ -341,3 +329,26 @@ def _wait_for_due(until: float) -> bool:
     while (left := deadline - time.monotonic()) > 0 and not mail_transitions.stopped():
         time.sleep(min(left, 0.5))
     return True
+
+
+# --- Mail past the outbox ---
+
+
+def unstored_mail(
+    local: str, address: str, subject: str, text: str, settings: BotSettings, now: datetime, signing: Signing | None
+) -> Envelope:
+    """Return a mail to one person that is sent at once and not stored. `local`: the first part of its Message-ID.
+
+    Raises ValueError for an address that is invalid in a header.
+    """
+    own_id = f"{local}@{settings.address.partition('@')[2]}"
+    message = EmailMessage(policy=POLICY)
+    message["Message-ID"] = f"<{own_id}>"
+    message["Date"] = format_datetime(now.replace(microsecond=0))
+    message["From"] = f"{for_header(settings.name, 60)} <{settings.address}>"
+    message["To"] = address
+    message["Subject"] = subject
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(text, charset="utf-8", cte="8bit")
+    raw = message.as_bytes()
+    return Envelope(own_id, settings.address, [address], signing.sign(raw) if signing else raw)
