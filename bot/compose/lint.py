@@ -119,18 +119,15 @@ def _addresses(context: LintContext) -> Iterator[str]:
         yield "To and Cc do not parse as intended"
 
 
-def _sender(context: LintContext) -> Iterator[str]:
-    if context.read.author.email != context.settings.address:
+def _headers(context: LintContext) -> Iterator[str]:
+    mail, read, domain = context.mail, context.read, context.settings.address.partition("@")[2]
+    if read.author.email != context.settings.address:
         yield f"From is not {context.settings.address}"
-    if context.mail.reply_to.email != context.settings.tagged(context.mail.report_tag):
+    if mail.reply_to.email != context.settings.tagged(mail.report_tag):
         yield "Reply-To lacks the report's tag"
-
-
-def _ids(context: LintContext) -> Iterator[str]:
-    mail, domain = context.mail, context.settings.address.partition("@")[2]
     if not is_message_id(mail.message_id) or not mail.message_id.endswith(f"@{domain}"):
         yield f"the Message-ID is not one of ours: {one_line(mail.message_id, 80)!r}"
-    if context.read.message_id != mail.message_id:
+    if read.message_id != mail.message_id:
         yield "the Message-ID does not parse as intended"
     if mail.message_id in (mail.in_reply_to, *mail.references):
         yield "it replies to itself"
@@ -138,12 +135,9 @@ def _ids(context: LintContext) -> Iterator[str]:
         yield "References do not end with the In-Reply-To"
     if not all(map(is_message_id, mail.references)):
         yield "References contain an invalid Message-ID"
-
-
-def _date(context: LintContext) -> Iterator[str]:
-    if context.mail.date.tzinfo is None:
+    if mail.date.tzinfo is None:
         yield "the date has no time zone"
-    elif context.mail.date.astimezone(UTC) > context.now + _AHEAD:
+    elif mail.date.astimezone(UTC) > context.now + _AHEAD:
         yield "the date is in the future"
 
 
@@ -192,7 +186,7 @@ def _sections(context: LintContext) -> Iterator[str]:
             yield f"no content below {line!r}"
 
 
-EVERY_CHECKS: tuple[Check, ...] = (_addresses, _sender, _ids, _date, _body, _width, _obeyed, _sections)
+EVERY_CHECKS: tuple[Check, ...] = (_addresses, _headers, _body, _width, _obeyed, _sections)
 
 
 # --- Report mails ---
@@ -271,7 +265,7 @@ def _verdict(context: LintContext, expected: ReportData) -> Iterator[str]:
     if expected.verdict is Verdict.UNKNOWN:
         yield "the metric's direction is unknown"
     elif verdict_of(headline.old_mean, headline.new_mean, headline.direction) != expected.verdict:
-        yield (f"the change of {one_line(headline.metric, 80)} is not {article(expected.verdict)} {expected.verdict}")
+        yield f"the change of {one_line(headline.metric, 80)} is not {article(expected.verdict)} {expected.verdict}"
 
 
 def _tags(context: LintContext, expected: ReportData) -> Iterator[str]:

@@ -119,12 +119,9 @@ def tables(findings: Sequence[FindingData]) -> Iterator[ComparisonTable]:
         }
         names = sorted(axes)
         machine = f"{one_line(first.machine, 80)}: {one_line(first.machine_text, 200)}" if number else ""
-        rows = tuple(report_data.row(finding, one_line(finding.metric, 300)) for finding in sorted(group, key=_order))
+        group.sort(key=lambda row: (row.is_profile, -abs(row.moved or 0.0) if row.is_profile else 0.0, row.metric))
+        rows = tuple(report_data.row(finding, one_line(finding.metric, 300)) for finding in group)
         yield ComparisonTable("/".join(names), "/".join(axes[name] for name in names), machine, rows)
-
-
-def _order(finding: FindingData) -> tuple[bool, float, str]:
-    return (finding.is_profile, -abs(finding.moved or 0.0) if finding.is_profile else 0.0, finding.metric)
 
 
 def _name(name: str) -> str:
@@ -257,49 +254,40 @@ _NAME = 11  # columns of a fact's label
 _WORST = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A label and its text, as lines."""
-
-    name: str
-    lines: tuple[str, ...]
-
-    def __str__(self) -> str:
-        first, *rest = self.lines
-        return "\n".join([f"{self.name:<{_NAME}}{first}", *(" " * _NAME + line for line in rest)])
-
-
-def first_screen(
-    report: ReportData, settings: BotSettings, template: str, room: int, warning: str = ""
-) -> tuple[Fact, ...]:
+def first_screen(report: ReportData, settings: BotSettings, template: str, room: int, warning: str = "") -> list[str]:
     """Return the facts in at most `room` lines; the worst other findings fill the lines that are left.
 
     `warning`: the most serious caveat; `template`: the lab's own command to reproduce.
     """
-    regression = report.verdict is Verdict.REGRESSION
-    how = f'just reply to all in plain words; "{settings.prefix} fix: <title>" also works'
-    end = [_fact("answer:", how if regression else "not needed; replies are read", 1)]
-    if regression:
-        end.insert(0, Fact("reproduce:", in_lines(reproduce(report, template)) or ("see the command below",)))
-    left = room - sum(len(fact.lines) for fact in end)
-    rest = list(_facts(report, warning))
-    for index in reversed(range(len(rest))):  # where there are too many lines, the last facts are cut to their first
-        if sum(len(fact.lines) for fact in rest) < left:
+    end = []
+    if report.verdict is Verdict.REGRESSION:
+        for number, line in enumerate(in_lines(reproduce(report, template)) or ("see the command below",)):
+            end.append(f"{'' if number else 'reproduce:':<{_NAME}}{line}")
+        how = f'just reply to all in plain words; "{settings.prefix} fix: <title>" also works'
+    else:
+        how = "not needed; replies are read"
+    end += _fact("answer:", how, 1)
+    left = room - len(end)
+    facts = list(_facts(report, warning))
+    for index in reversed(range(len(facts))):  # where there are too many lines, the last facts are cut to their first
+        if sum(map(len, facts)) < left:
             break
-        line, *more = rest[index].lines
-        rest[index] = Fact(rest[index].name, (f"{line[: WIDTH - _NAME - 3]} .." if more else line,))
-    return (*rest, _other_changes(report, max(1, left - sum(len(fact.lines) for fact in rest))), *end)
+        first, *more = facts[index]
+        facts[index] = [f"{first[: WIDTH - 3]} .." if more else first]
+    lines = [line for fact in facts for line in fact]
+    return [*lines, *_other_changes(report, max(1, left - len(lines))), *end]
 
 
-def _fact(name: str, text: str, most: int = 2) -> Fact:
-    """Return a fact wrapped to at most `most` lines, indented past its label."""
+def _fact(name: str, text: str, most: int = 2) -> list[str]:
+    """Return a label and its text, wrapped to at most `most` lines that are indented past the label."""
     wrapped = textwrap.wrap(
         one_line(text, 1000), WIDTH - _NAME, max_lines=most, placeholder=" ...", break_on_hyphens=False
     )
-    return Fact(name, tuple(wrapped) or ("-",))
+    first, *rest = wrapped or ["-"]
+    return [f"{name:<{_NAME}}{first}", *(" " * _NAME + line for line in rest)]
 
 
-def _facts(report: ReportData, warning: str) -> Iterator[Fact]:
+def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
     """Yield what was measured, where, against what, how sure it is, and the bisection."""
     headline = report.headline
     sides = f"{report_data.value(headline.old_mean)} -> {report_data.value(headline.new_mean)}"
@@ -334,7 +322,7 @@ def _facts(report: ReportData, warning: str) -> Iterator[Fact]:
     yield from _bisected(report)
 
 
-def _bisected(report: ReportData) -> Iterator[Fact]:
+def _bisected(report: ReportData) -> Iterator[list[str]]:
     """Yield the bisection: good, bad, number of steps, and the rechecks."""
     parts = []
     if report.good and report.bad:
@@ -348,7 +336,7 @@ def _bisected(report: ReportData) -> Iterator[Fact]:
         yield _fact("bisected:", "; ".join(parts))
 
 
-def _other_changes(report: ReportData, room: int) -> Fact:
+def _other_changes(report: ReportData, room: int) -> list[str]:
     """Return how many other metrics changed, and the worst of them, in at most `room` lines."""
     others = [finding for finding in report.findings[1:] if finding.is_graded]
     worse = sum(finding.verdict is Grade.REGRESSION for finding in others)
@@ -367,10 +355,10 @@ def _other_changes(report: ReportData, room: int) -> Fact:
     # Only of the verdict that is named: signs differ by metric
     alike = [finding for finding in worst(others) if not worse or finding.verdict is Grade.REGRESSION]
     rows = []
-    for finding in alike[: min(_WORST, room - len(head.lines))]:  # "  -31.0%  fsmark.files_per_sec on lab7-m2"
+    for finding in alike[: min(_WORST, room - len(head))]:  # "  -31.0%  fsmark.files_per_sec on lab7-m2"
         where = "" if finding.machine == report.headline.machine else f" on {finding.machine}"
-        rows.append(report_data.listed(finding, finding.metric + where, WIDTH - _NAME))
-    return Fact("also:", (*head.lines, *rows)) if rows else _fact("also:", f"{named}, in the tables below", 1)
+        rows.append(" " * _NAME + report_data.listed(finding, finding.metric + where, WIDTH - _NAME))
+    return [*head, *rows] if rows else _fact("also:", f"{named}, in the tables below", 1)
 
 
 def height(lines: Sequence[str]) -> int:

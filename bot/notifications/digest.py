@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlsplit
@@ -50,17 +49,29 @@ class Bulletin:
     page: str
 
 
-def compose_bulletin(
-    bulletin: Bulletin, lists: Iterable[str], settings: BotSettings, now: datetime, excluded: Mapping[str, str]
-) -> ComposedMail:
-    """Return the mail to these lists; those in `excluded` are left out."""
-    tag = tag_of(bulletin.purpose)
+@dataclass(frozen=True, slots=True)
+class BulletinConfig:
+    """The bulletin config: who sends bulletins, and to which lists."""
+
+    settings: BotSettings
+    compose_config: ComposeConfig
+    lists: tuple[str, ...]
+
+
+def compose_bulletin(bulletin: Bulletin, config: BulletinConfig, now: datetime) -> ComposedMail:
+    """Return the mail to the lists; InvalidInput if none is set, or all have opted out or bounce."""
+    if not config.lists:
+        raise InvalidInput("no list for bulletins: set PERFWORK_BULLETINS or PERFWORK_LIST_ADDRESS")
+    settings, tag = config.settings, tag_of(bulletin.purpose)
+    excluded = excluded_addresses(settings.aliases)
     kept: list[Recipient] = []
     left_out: list[Recipient] = []
-    for address in dict.fromkeys(lists):
+    for address in dict.fromkeys(config.lists):
         why = exclusion_reason(address, settings, excluded)
         recipient = Recipient(Address("", address), why or "gets release mail", is_list=True)
         (left_out if why else kept).append(recipient)
+    if not kept:
+        raise InvalidInput("all lists have opted out or bounce")
     page = f"{settings.base_url}{bulletin.page}"
     context = {"text": escape_signature(bulletin.text), "page": page, "bot": one_line(settings.name, 60)}
     body = finished(render_to_string("mail/bulletin.txt", context), ())
@@ -80,15 +91,6 @@ def escape_signature(text: str) -> str:
 NEEDS_APPROVAL = "needs approval"
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class BulletinConfig:
-    """The bulletin config: who sends bulletins, and to which lists."""
-
-    settings: BotSettings
-    compose_config: ComposeConfig
-    lists: tuple[str, ...]
 
 
 def of_release(version: str, document: Document, config: BulletinConfig) -> Bulletin:
@@ -124,7 +126,7 @@ def hold(bulletin: Bulletin, config: BulletinConfig, now: datetime) -> OutgoingM
     Message-ID. Raise InvalidInput if it was sent already, or if there is no list.
     """
     writer = OutboxWriter(config.settings, config.compose_config, now)
-    mail = _composed(bulletin, config, now)
+    mail = compose_bulletin(bulletin, config, now)
     problems = list(faults(mail, config.settings, config.compose_config.conventions, now, foreign=[bulletin.text]))
     if urlsplit(config.settings.base_url).hostname in LOCAL:
         problems.append("its links work only on this machine: set PERFWORK_BASE_URL")
@@ -152,19 +154,10 @@ def compose_week(config: BulletinConfig, now: datetime, *, approve_first: bool) 
         return False
     writer = OutboxWriter(config.settings, config.compose_config, now)
     try:
-        mail = _composed(bulletin, config, now)
+        mail = compose_bulletin(bulletin, config, now)
     except InvalidInput as error:
         log.warning("no weekly digest: %s", error)
         return False
     action = Action.APPROVE if approve_first else Action.SEND
     start = writer.decide_start(mail, PolicyDecision(action), foreign=[bulletin.text])
     return writer.insert(None, mail, bulletin.purpose, start)
-
-
-def _composed(bulletin: Bulletin, config: BulletinConfig, now: datetime) -> ComposedMail:
-    if not config.lists:
-        raise InvalidInput("no list for bulletins: set PERFWORK_BULLETINS or PERFWORK_LIST_ADDRESS")
-    mail = compose_bulletin(bulletin, config.lists, config.settings, now, excluded_addresses(config.settings.aliases))
-    if not mail.to:
-        raise InvalidInput("all lists have opted out or bounce")
-    return mail

@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 def mail_operators(transport: Transport, settings: BotSettings, now: datetime, signing: Signing | None = None) -> int:
     """Send today's mail to each operator who has not got it. Return how many a server accepted.
 
-    A mail is noted before it is sent: whoever got none
-    because of a crash gets one tomorrow. If all sending is stopped, it waits, too.
+    A mail is noted before it is sent: whoever got none because of a crash gets one tomorrow. If all sending is
+    stopped, it waits, too.
     """
     if mail_transitions.stopped():
         return 0

@@ -9,7 +9,6 @@ subscription.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlencode
@@ -21,7 +20,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from bot.compose.conventions import message_id
-from bot.compose.mail import ComposedMail, mail_of
+from bot.compose.mail import mail_of
 from bot.compose.policy import Action, PolicyDecision
 from bot.compose.recipients import Recipient, Recipients, exclusion_reason
 from bot.compose.report_mail import finished
@@ -40,51 +39,18 @@ from tracker.pages.search import matching
 from tracker.pages.triage.exports import reports_text
 from tracker.services import event_log
 
-# --- The mail ---
+AT_ONCE = 200  # subscriptions in a round
+MOST = 50  # reports in one mail; the page has all
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionNews:
-    """`purpose` identifies the mail permanently; `what`: what was subscribed to; `page`, `ends`: paths on our site, of
-    the page that shows it and of the one that ends the subscription.
-    """
+    """What a subscription's mail says. `page`: the path of the page that shows it."""
 
-    purpose: str
     subject: str
     text: str
-    what: str
     page: str
-    ends: str
-    person: Address
-
-
-def compose_subscription(
-    news: SubscriptionNews, settings: BotSettings, now: datetime, excluded: Mapping[str, str]
-) -> ComposedMail:
-    """Return the mail; without recipients if the person gets no mail any more."""
-    tag = tag_of(news.purpose)
-    recipient = Recipient(news.person, "subscribed")
-    reason = exclusion_reason(recipient.email, settings, excluded)
-    ends = f"{settings.base_url}{news.ends}"
-    context = {
-        "text": escape_signature(news.text),
-        "page": f"{settings.base_url}{news.page}",
-        "bot": one_line(settings.name, 60),
-        "what": one_line(news.what, 60),
-        "ends": ends,
-    }
-    recipients = Recipients(() if reason else (recipient,), (), (recipient,) if reason else ())
-    body = finished(render_to_string("mail/subscription.txt", context), ())
-    own_id = message_id(now, tag, settings, news.purpose)
-    mail = mail_of(own_id, tag, recipients, one_line(news.subject, 200), body, settings, now)
-    return replace(mail, page=context["page"], unsubscribe=ends)
-
-
-# --- Composing ---
-
-AT_ONCE = 200  # subscriptions in a round
-MOST = 50  # reports in one mail; the page has all
-log = logging.getLogger(__name__)
 
 
 def compose_subscriptions(settings: BotSettings, now: datetime, config: ComposeConfig, *, approve_first: bool) -> int:
@@ -107,15 +73,33 @@ def _compose(row: Subscription, writer: OutboxWriter, decision: PolicyDecision, 
     same = Subscription.objects.filter(pk=row.pk, mailed_until=row.mailed_until)
     if not same.update(mailed_until=writer.now):
         return False
-    news = _escalated(row, writer.now) if not row.query else _changed(row, writer)
+    news = _changed(row, writer) if row.query else _escalated(writer.now)
     if news is None:
         return False
-    mail = compose_subscription(news, writer.settings, writer.now, excluded)
-    if not mail.to:
+    settings, owner, what = writer.settings, row.owner, row.query or "escalations"
+    assert isinstance(owner, User)
+    purpose = f"{Purpose.SUBSCRIPTION}{row.pk} {writer.now:%Y-%m-%dT%H:%M:%S}"  # identifies the mail permanently
+    subject = f"{'' if row.often == Often.AT_ONCE else f'{row.often.capitalize()}: '}{news.subject}"
+    person = Address(owner.get_full_name(), owner.email)
+    if exclusion_reason(person.email, settings, excluded):
         return False  # bounces, or wants no mail
-    foreign = [news.text, news.subject, news.what, news.person.name]
+    page = f"{settings.base_url}{news.page}"
+    ends = f"{settings.base_url}{reverse('unsubscribe', args=[subscriptions.token(row)])}"
+    context = {
+        "text": escape_signature(news.text),
+        "page": page,
+        "bot": one_line(settings.name, 60),
+        "what": one_line(what, 60),
+        "ends": ends,
+    }
+    tag, recipients = tag_of(purpose), Recipients((Recipient(person, "subscribed"),), ())
+    body = finished(render_to_string("mail/subscription.txt", context), ())
+    own_id = message_id(writer.now, tag, settings, purpose)
+    mail = mail_of(own_id, tag, recipients, one_line(subject, 200), body, settings, writer.now)
+    mail = replace(mail, page=page, unsubscribe=ends)
+    foreign = [news.text, subject, what, person.name]
     start = writer.decide_start(mail, decision, foreign=foreign, counts=False)
-    return writer.insert(None, mail, news.purpose, start)
+    return writer.insert(None, mail, purpose, start)
 
 
 def _changed(row: Subscription, writer: OutboxWriter) -> SubscriptionNews | None:
@@ -133,10 +117,10 @@ def _changed(row: Subscription, writer: OutboxWriter) -> SubscriptionNews | None
     more = "\n\nMore have changed; the page has all." if len(rows) > MOST else ""
     number = f"{MOST}+ reports" if more else counted(len(rows), "report")
     page = f"{reverse('search')}?{urlencode({'q': row.query})}"
-    return _news(row, writer.now, f"{number} changed: {row.query}", reports_text(shown) + more, row.query, page)
+    return SubscriptionNews(f"{number} changed: {row.query}", reports_text(shown) + more, page)
 
 
-def _escalated(row: Subscription, now: datetime) -> SubscriptionNews | None:
+def _escalated(now: datetime) -> SubscriptionNews | None:
     """Return what needs attention; None if nothing does."""
     escalations = load_escalations(now).escalations
     if not escalations:
@@ -149,15 +133,4 @@ def _escalated(row: Subscription, now: datetime) -> SubscriptionNews | None:
         parts.append("\n".join([f"{escalation.section.heading} ({len(lines)})", escalation.reason, "", *lines]))
     number = sum(len(escalation.section.rows) for escalation in escalations)
     subject = f"{counted(number, 'regression')} that need attention"
-    return _news(row, now, subject, "\n\n".join(parts), "escalations", reverse("escalations"))
-
-
-def _news(row: Subscription, now: datetime, subject: str, text: str, what: str, page: str) -> SubscriptionNews:
-    owner = row.owner
-    assert isinstance(owner, User)
-    ends = reverse("unsubscribe", args=[subscriptions.token(row)])
-    purpose = f"{Purpose.SUBSCRIPTION}{row.pk} {now:%Y-%m-%dT%H:%M:%S}"
-    often = "" if row.often == Often.AT_ONCE else f"{row.often.capitalize()}: "
-    return SubscriptionNews(
-        purpose, f"{often}{subject}", text, what, page, ends, Address(owner.get_full_name(), owner.email)
-    )
+    return SubscriptionNews(subject, "\n\n".join(parts), reverse("escalations"))

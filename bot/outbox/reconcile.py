@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from bot.mail.authentication import AuthVerdict
-from bot.mail.message import ParsedMail, parse
+from bot.mail.message import parse
 from bot.mail.settings import BotSettings
 from bot.replies.reading import MailWish, Reading, wish_of
 from tracker.models import Correspondent, FailureSource, Mailing, MailTransition, OutgoingMail, OutgoingState
@@ -98,7 +98,10 @@ def evaluate(mail: OutgoingMail, reading: Reading, settings: BotSettings, now: d
     If our mail may have been sent, a copy is proof. If it still waits, as after a restored backup, the copy must be
     authenticated as ours (DESIGN rule 8); else the mail is held, so that a person checks before it is sent twice.
     """
-    if not is_copy(mail, reading.mail):
+    ours = parse(bytes(mail.raw))
+    # A copy has the same date, and our text inside whatever a list added.
+    is_ours = " ".join(ours.text.split()) in " ".join(reading.mail.text.split())
+    if ours.date != reading.mail.date or not is_ours:
         mail_transitions.add_note(mail, BY, now, "an archived mail has the same Message-ID, but it is not a copy")
         return False
     proven = reading.trust.verdict is AuthVerdict.PASS or settings.trust_policy == "open"
@@ -111,12 +114,6 @@ def evaluate(mail: OutgoingMail, reading: Reading, settings: BotSettings, now: d
             waiting, S.HELD, BY, now, reason, reason=reason, decided_by_person=True, not_before=None
         )
     return True
-
-
-def is_copy(mail: OutgoingMail, candidate: ParsedMail) -> bool:
-    """Return whether a mail is a copy of ours: the same date, and our text inside whatever a list added."""
-    ours = parse(bytes(mail.raw))
-    return ours.date == candidate.date and " ".join(ours.text.split()) in " ".join(candidate.text.split())
 
 
 # --- Opt-outs, opt-ins and bounces ---
@@ -137,7 +134,9 @@ def process_wish(reading: Reading, settings: BotSettings, now: datetime) -> None
     if wish is None:
         mail_transitions.clear_bounce(author, at)
         return
-    proven = reading.trust.proven and _is_wished_in_every_reading(wish, reading, settings)
+    # Nobody may have made this wish of a signed mail by changing how its body is read.
+    others = reading.others
+    proven = reading.trust.proven and others is not None and all(wish_of(other, settings) is wish for other in others)
     if wish is MailWish.COME_BACK and not (proven or settings.trust_policy == "open"):
         rows = Correspondent.objects.filter(address=author, since__lt=at)
         rows.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN)).delete()
@@ -153,11 +152,6 @@ def process_wish(reading: Reading, settings: BotSettings, now: datetime) -> None
     if not new:  # an older mail that is read late changes nothing, and an operator's stop is final
         older = Correspondent.objects.filter(pk=row.pk, since__lt=at).exclude(mailing=Mailing.STOPPED)
         older.exclude(mailing=mailing).update(**values)
-
-
-def _is_wished_in_every_reading(wish: MailWish, reading: Reading, settings: BotSettings) -> bool:
-    """Return whether nobody can have made this wish of a signed mail by changing how its body is read."""
-    return reading.others is not None and all(wish_of(other, settings) is wish for other in reading.others)
 
 
 def _is_list(address: str, settings: BotSettings) -> bool:

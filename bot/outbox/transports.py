@@ -108,22 +108,19 @@ class DkimKey:
     selector: str
     private: bytes
 
-    @property
-    def algorithm(self) -> bytes:
-        return b"rsa-sha256" if self.private.lstrip().startswith(b"-----BEGIN") else b"ed25519-sha256"
-
     def sign(self, raw: bytes) -> bytes:
         import dkim  # with its resolver it takes 70 ms to import, and few commands sign
 
         present = {line.partition(b":")[0].strip().lower() for line in raw.partition(b"\r\n\r\n")[0].split(b"\r\n")}
         headers = [name.encode() for name in _SIGNED if name.encode() in present]
+        algorithm = b"rsa-sha256" if self.private.lstrip().startswith(b"-----BEGIN") else b"ed25519-sha256"
         signature = dkim.sign(
             raw,
             self.selector.encode(),
             self.domain.encode(),
             self.private.strip(),
             canonicalize=(b"relaxed", b"relaxed"),
-            signature_algorithm=self.algorithm,
+            signature_algorithm=algorithm,
             include_headers=headers,
         )
         return bytes(signature) + raw
@@ -209,7 +206,7 @@ class SmtpTransport:
                 smtp.close()
 
     def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
-        """See `port.Transport`. Retries once on a reused connection, which may have timed out."""
+        """See `Transport`. Retries once on a reused connection, which may have timed out."""
         until = time.monotonic() + self.server.patience
         used = self._smtp is not None and not self._unused
         outcome = self._attempt(envelope, confirm, until)
@@ -221,11 +218,7 @@ class SmtpTransport:
         try:
             smtp = self._open()
             code, reply = smtp.mail(envelope.sender, self._options(smtp, envelope))
-        except (
-            OSError,
-            smtplib.SMTPException,
-            UnicodeError,
-        ) as error:  # caused by the server or a setting, not by the mail
+        except (OSError, smtplib.SMTPException, UnicodeError) as error:  # the server or a setting, not the mail
             self._drop()
             return SendOutcome(SendStatus.NO_SERVER, f"{self.server}: {_error_text(error)}")
         if code == _CLOSING or code in _SETTINGS:
@@ -361,10 +354,7 @@ def _by_code(code: int, reply: bytes | str) -> SendOutcome:
 
 # --- A local sendmail program ---
 
-_TRY_AGAIN = frozenset({os.EX_UNAVAILABLE})
-_SENDMAIL_SETTINGS = frozenset(
-    {os.EX_NOPERM, os.EX_CONFIG}
-)  # sysexits.h: the program is set wrongly, so no mail would be taken
+_SENDMAIL_SETTINGS = frozenset({os.EX_NOPERM, os.EX_CONFIG})  # the program is set wrongly: it would take no mail
 _UNSURE = frozenset({os.EX_TEMPFAIL, os.EX_OSERR, os.EX_IOERR})
 
 
@@ -379,7 +369,7 @@ class SendmailTransport:
         """Nothing is open."""
 
     def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
-        """See `port.Transport`. The last step is to start the program."""
+        """See `Transport`. The last step is to start the program."""
         if shutil.which(self.program) is None:
             return SendOutcome(SendStatus.NO_SERVER, f"{self.program}: no such program")
         with tempfile.TemporaryFile() as content:  # so that it reads the whole mail even if we die
@@ -403,18 +393,18 @@ class SendmailTransport:
                 process.wait()
                 return SendOutcome(SendStatus.IN_DOUBT, f"{self.program} did not finish within {self.timeout:.0f} s")
             output.seek(0)
-            return self._outcome(process.returncode, output.read(4000))
-
-    def _outcome(self, code: int, output: bytes) -> SendOutcome:
-        """Map an exit code of sysexits.h. sendmail(8) also returns 75 for queued mail, so that 75 leaves doubt."""
+            reply = text_of(output.read(4000))
+        # sysexits.h; sendmail(8) also returns 75 for queued mail, so that 75 leaves doubt.
+        code = process.returncode
         if code == 0:
-            return SendOutcome(SendStatus.SENT, text_of(output))
-        reason = f"{self.program} exited with {code}: {text_of(output)}"
+            return SendOutcome(SendStatus.SENT, reply)
         if code < 0 or code in _UNSURE:
-            return SendOutcome(SendStatus.IN_DOUBT, reason)
-        if code in _SENDMAIL_SETTINGS:
-            return SendOutcome(SendStatus.NO_SERVER, reason)
-        return SendOutcome(SendStatus.LATER if code in _TRY_AGAIN else SendStatus.REFUSED, reason)
+            status = SendStatus.IN_DOUBT
+        elif code in _SENDMAIL_SETTINGS:
+            status = SendStatus.NO_SERVER
+        else:
+            status = SendStatus.LATER if code == os.EX_UNAVAILABLE else SendStatus.REFUSED
+        return SendOutcome(status, f"{self.program} exited with {code}: {reply}")
 
 
 # --- EMAIL_URL ---
@@ -426,7 +416,7 @@ EXPECTED = "smtp://, smtp+tls://, smtp+ssl:// or sendmail://"
 def transport_of(url: str, *, ehlo: str = "", timeout: float = 60.0, patience: float = 300.0) -> Transport:
     """Return the transport for a URL; nothing is opened yet. ValueError says what is wrong, without the password.
 
-    `ehlo`, `timeout`, `patience`: see `smtp.Server`.
+    `ehlo`, `timeout`, `patience`: see `Server`.
     """
     if not url:
         raise ValueError("EMAIL_URL is not set: mail stays in the outbox")
@@ -434,7 +424,9 @@ def transport_of(url: str, *, ehlo: str = "", timeout: float = 60.0, patience: f
     if scheme in _SMTP:
         return SmtpTransport(_server(url, ehlo, timeout, patience))
     if scheme == "sendmail":
-        return SendmailTransport(_path(url) or "/usr/sbin/sendmail", timeout)
+        parts = urlsplit(url)
+        path = "" if parts.netloc else unquote(parts.path)  # a host is a mistake
+        return SendmailTransport(path or "/usr/sbin/sendmail", timeout)
     raise ValueError(f"EMAIL_URL: expected {EXPECTED}")
 
 
@@ -458,9 +450,3 @@ def _server(url: str, ehlo: str, timeout: float, patience: float) -> Server:
     if server.user and not encrypted and server.host not in ("localhost", "127.0.0.1", "::1"):
         raise ValueError("EMAIL_URL: a password needs encryption: use smtp+tls:// or smtp+ssl://")
     return server
-
-
-def _path(url: str) -> str:
-    """Return the path of sendmail:///usr/sbin/sendmail; "" if the URL has a host, which is a mistake."""
-    parts = urlsplit(url)
-    return "" if parts.netloc else unquote(parts.path)
