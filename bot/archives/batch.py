@@ -21,6 +21,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from billiard.exceptions import SoftTimeLimitExceeded  # what Celery raises, without Celery
 from django.db import transaction
@@ -72,79 +73,9 @@ class ReadTally:
         return self
 
 
-# --- Stored bytes ---
-
-MOST_KEYS = 60  # per pending mail
-
-
-def is_too_long(error: Exception) -> bool:
-    """Whether the database rejects a mail because a name in it is too long, which is the mail's fault."""
-    return type(error.__cause__).__name__ == "ProgramLimitExceeded"  # PostgreSQL: no index holds more than 2,704 bytes
-
-
-def erased(mails: Iterable[RawMail]) -> set[bytes]:
-    """Return the bytes of those mails that were erased on request: the archives that they came from still have them."""
-    digests = {hashlib.sha256(mail.raw).hexdigest(): mail.raw for mail in mails}
-    rows = RawMessage.objects.filter(digest__in=digests, erased_at__isnull=False)
-    return {digests[digest] for digest in rows.values_list("digest", flat=True)}
-
-
-def keep(mail: RawMail, archive: Archive | None, now: datetime) -> RawMessage:
-    """Store the bytes, once, and return the row; a quarantined one leaves quarantine."""
-    row, made = RawMessage.objects.get_or_create(
-        digest=hashlib.sha256(mail.raw).hexdigest(),
-        defaults={
-            "archive": archive,
-            "position": mail.position,
-            "compressed": zlib.compress(mail.raw),
-            "received_at": now,
-        },
-    )
-    if not made and row.error:
-        row.error = ""  # it can be read now
-        row.save(update_fields=["error"])
-    return row
-
-
-def keep_all(mails: Sequence[RawMail], archive: Archive | None, now: datetime) -> tuple[dict[bytes, RawMessage], int]:
-    """Store many at once. Returns the rows by their bytes, and how many of them are new."""
-    by_digest = {hashlib.sha256(mail.raw).hexdigest(): mail for mail in mails}
-    stored = RawMessage.objects.filter(digest__in=by_digest).values_list("digest", flat=True)
-    new = by_digest.keys() - set(stored)
-    RawMessage.objects.bulk_create(
-        (
-            RawMessage(
-                digest=digest,
-                archive=archive,
-                position=mail.position,
-                compressed=zlib.compress(mail.raw),
-                received_at=now,
-            )
-            for digest, mail in by_digest.items()
-            if digest in new
-        ),
-        ignore_conflicts=True,
-    )
-    rows = RawMessage.objects.filter(digest__in=by_digest).defer("compressed")
-    return {by_digest[row.digest].raw: row for row in rows}, len(new)
-
-
-def add_pending_references(waiting: Iterable[tuple[RawMessage, Mapping[str, bool]]]) -> None:
-    """Add pending references: a mail is read again once one of its keys is tracked. Each key maps to whether it is the
-    mail's own, which means that the mail is not filed yet.
-    """
-    PendingReference.objects.bulk_create(
-        (
-            PendingReference(key=key, source=source, own=own)
-            for source, keys in waiting
-            for key, own in list(keys.items())[:MOST_KEYS]
-        ),
-        ignore_conflicts=True,
-    )
-
-
 # --- Filing a batch ---
 
+MOST_KEYS = 60  # per pending mail
 ROUNDS = 1000  # a pending mail may wait for another one, as deep as threads go
 AT_ONCE = 500
 THREAD = 2000  # mails per thread
@@ -181,14 +112,6 @@ def parsed(passed: Passed, settings: BotSettings) -> Passed:
         return passed
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A parsed mail."""
-
-    passed: Passed
-    reading: Reading
-
-
 def take(
     passed: Sequence[Passed],
     archive: Archive | None,
@@ -202,12 +125,11 @@ def take(
     `search`: finds mail in the archive's index by the keys that it names; without an index, what may matter some day is
     stored as pending. `learnt`: keys that are tracked since the last call, by others.
     """
-    tally = ReadTally()
-    if search is None:
+    tally, waits = ReadTally(), search is None
+    if waits:
         maybe = [candidate for candidate in passed if candidate.why is Passes.MAYBE and not candidate.source]
         store_pending(maybe, archive, filer, prefilter, tally)
     passed = [candidate for candidate in passed if candidate.why is not Passes.MAYBE or candidate.source]
-    waits = search is None
     new_keys = [*learnt, *_file(passed, archive, filer, prefilter, tally, waits=waits)]
     for _ in range(ROUNDS):
         if not new_keys:
@@ -230,23 +152,6 @@ def take(
     return tally
 
 
-def store_pending(
-    maybe: Sequence[Passed], archive: Archive | None, filer: MailFiler, prefilter: Prefilter, tally: ReadTally
-) -> None:
-    """Store mails that seem to be about an unknown report, unparsed, with the keys that they name."""
-    named = {candidate.mail.raw: keys for candidate in maybe if (keys := prefilter.names(candidate.mail.raw))}
-    if not named:
-        return
-    sources, made = keep_all([candidate.mail for candidate in maybe if candidate.mail.raw in named], archive, filer.now)
-    filed = set(
-        Message.objects.filter(source__in=[row.pk for row in sources.values()]).values_list("source", flat=True)
-    )
-    waiting = {raw: row for raw, row in sources.items() if row.pk not in filed and row.erased_at is None}
-    add_pending_references((row, named[raw]) for raw, row in waiting.items())
-    tally.pending += made
-    tally.kept += made
-
-
 def _file(
     passed: Sequence[Passed],
     archive: Archive | None,
@@ -256,51 +161,68 @@ def _file(
     *,
     waits: bool,
 ) -> Iterator[str]:
-    """Parse and file mails. Yields the keys that are tracked from now on. `waits`: whether unfiled mail is stored."""
-    gone = erased(candidate.mail for candidate in passed)
-    parsed_now = (_parsed(candidate, archive, filer, tally) for candidate in passed if candidate.mail.raw not in gone)
-    reads = [read for read in parsed_now if read]
-    if reads:
-        filer.load_reports([read.reading for read in reads])
+    """File mails. Yields the keys that are tracked from now on. `waits`: whether unfiled mail is stored."""
+    readings = _understood(passed, archive, filer, tally)
+    filer.load_reports([reading for _, reading in readings])
     unfiled: list[Passed] = []
-    for number, read in enumerate(reads):
+    for number, (candidate, reading) in enumerate(readings):
         try:
             with transaction.atomic():
-                filed = _take(read, archive, filer)
+                filed = _take(candidate, reading, archive, filer)
         except (SoftTimeLimitExceeded, MemoryError):
             raise  # the host's fault, not the mail's: nothing may be skipped for it
         except Exception as error:  # hostile mail may raise anything: it is stored, and the next one is read
-            if is_interruption(error) and not is_too_long(error):
+            # A name that is too long is the mail's fault: no index of PostgreSQL holds more than 2,704 bytes.
+            if is_interruption(error) and type(error.__cause__).__name__ != "ProgramLimitExceeded":
                 raise
-            _quarantine(read.passed, archive, filer, error, tally)
+            _quarantine(candidate, archive, filer, error, tally)
             filer.clear_cache()  # what it cached from this mail was rolled back
-            filer.load_reports([later.reading for later in reads[number + 1 :]])
+            filer.load_reports([reading for _, reading in readings[number + 1 :]])
             continue
-        relevant = read.passed.why in (Passes.TRACKED, Passes.REPORT) and not filer.is_of_a_bulletin(read.reading)
+        relevant = candidate.why in (Passes.TRACKED, Passes.REPORT) and not filer.is_of_a_bulletin(reading)
         if waits and relevant and not filed.message_id:
-            unfiled.append(read.passed)
-        _count(filed, tally, read.passed, filer)
-        yield from _tracked(filed, prefilter)
+            unfiled.append(candidate)
+        tally.reports += filed.is_report
+        tally.repeated += filed.is_repeated
+        tally.replies += filed.is_reply
+        tally.known += filed.was_known and filed.message_id not in filer.filed_now
+        if not filed.message_id or filed.was_known:
+            continue
+        tally.kept += not candidate.source
+        prefilter.tracked.add(key_of_message(filed.message_id))
+        yield filed.message_id
+        if filed.report:
+            for key in keys_of_culprit(filed.report.culprit.sha, filed.report.culprit.title):
+                prefilter.tracked.add(key)
+                yield key.decode()
     store_pending(unfiled, archive, filer, prefilter, tally)
 
 
-def _parsed(passed: Passed, archive: Archive | None, filer: MailFiler, tally: ReadTally) -> _Read | None:
-    try:
-        return _Read(passed, passed.reading or understand(passed.mail.raw, filer.settings))
-    except (SoftTimeLimitExceeded, MemoryError):
-        raise
-    except Exception as error:
-        _quarantine(passed, archive, filer, error, tally)
-        return None
+def _understood(
+    passed: Sequence[Passed], archive: Archive | None, filer: MailFiler, tally: ReadTally
+) -> list[tuple[Passed, Reading]]:
+    """Parse what is not parsed yet; what can't be parsed is quarantined.
+
+    Mails that were erased on request are left out: the archives that they came from still have them.
+    """
+    digests = {hashlib.sha256(candidate.mail.raw).hexdigest(): candidate.mail.raw for candidate in passed}
+    rows = RawMessage.objects.filter(digest__in=digests, erased_at__isnull=False)
+    erased = {digests[digest] for digest in rows.values_list("digest", flat=True)}
+    readings: list[tuple[Passed, Reading]] = []
+    for candidate in passed:
+        if candidate.mail.raw in erased:
+            continue
+        try:
+            readings.append((candidate, candidate.reading or understand(candidate.mail.raw, filer.settings)))
+        except (SoftTimeLimitExceeded, MemoryError):
+            raise
+        except Exception as error:
+            _quarantine(candidate, archive, filer, error, tally)
+    return readings
 
 
-def _take(read: _Read, archive: Archive | None, filer: MailFiler) -> Filed:
+def _take(passed: Passed, reading: Reading, archive: Archive | None, filer: MailFiler) -> Filed:
     """File one mail; it waits for whatever it names that is not there yet."""
-    reading, passed = read.reading, read.passed
-
-    def kept() -> RawMessage:
-        return passed.source or keep(passed.mail, archive, filer.now)
-
     if passed.source and passed.source.error:
         passed.source.error = ""  # it can be read now
         passed.source.save(update_fields=["error"])
@@ -308,7 +230,7 @@ def _take(read: _Read, archive: Archive | None, filer: MailFiler) -> Filed:
         if filer.concerns(reading):
             raise ValueError("the mail has no Message-ID, so it can't be filed")
         return Filed()
-    filed = filer.file(reading, kept)
+    filed = filer.file(reading, partial(_kept, passed, archive, filer))
     if filed.was_known and passed.source:
         filer.file_again(reading)
     missing_keys = filer.missing_keys(reading)
@@ -316,20 +238,103 @@ def _take(read: _Read, archive: Archive | None, filer: MailFiler) -> Filed:
         outdated = PendingReference.objects.filter(source=passed.source)
         (outdated if filed.message_id else outdated.filter(own=False)).exclude(key__in=missing_keys).delete()
     if missing_keys and filed.message_id and not filed.was_known:
-        add_pending_references([(kept(), dict.fromkeys(missing_keys, False))])
+        _add_pending_references([(_kept(passed, archive, filer), dict.fromkeys(missing_keys, False))])
     return filed
 
 
-def _tracked(filed: Filed, prefilter: Prefilter) -> Iterator[str]:
-    """Yield the keys of a newly filed mail, and add them to stage one."""
-    if not filed.message_id or filed.was_known:
+def _kept(passed: Passed, archive: Archive | None, filer: MailFiler) -> RawMessage:
+    """Store the bytes, once, and return the row; a quarantined one leaves quarantine."""
+    if passed.source:
+        return passed.source
+    row, made = RawMessage.objects.get_or_create(
+        digest=hashlib.sha256(passed.mail.raw).hexdigest(),
+        defaults={
+            "archive": archive,
+            "position": passed.mail.position,
+            "compressed": zlib.compress(passed.mail.raw),
+            "received_at": filer.now,
+        },
+    )
+    if not made and row.error:
+        row.error = ""  # it can be read now
+        row.save(update_fields=["error"])
+    return row
+
+
+def _quarantine(passed: Passed, archive: Archive | None, filer: MailFiler, error: Exception, tally: ReadTally) -> None:
+    reason = " ".join(str(error).split())[:500]
+    log.warning("quarantined %s %s: %s", archive or "mail", passed.mail.position, reason)
+    with transaction.atomic():
+        source = _kept(passed, archive, filer)
+        source.error = f"{type(error).__name__}: {reason}"
+        source.save(update_fields=["error"])
+    tally.quarantined += 1
+    tally.kept += 1
+
+
+# --- Pending mail ---
+
+
+def store_pending(
+    maybe: Sequence[Passed], archive: Archive | None, filer: MailFiler, prefilter: Prefilter, tally: ReadTally
+) -> None:
+    """Store mails that seem to be about an unknown report, unparsed, with the keys that they name."""
+    named = {candidate.mail.raw: keys for candidate in maybe if (keys := prefilter.names(candidate.mail.raw))}
+    if not named:
         return
-    prefilter.tracked.add(key_of_message(filed.message_id))
-    yield filed.message_id
-    if filed.report:
-        for key in keys_of_culprit(filed.report.culprit.sha, filed.report.culprit.title):
-            prefilter.tracked.add(key)
-            yield key.decode()
+    mails = {
+        hashlib.sha256(candidate.mail.raw).hexdigest(): candidate.mail
+        for candidate in maybe
+        if candidate.mail.raw in named
+    }
+    new = mails.keys() - set(RawMessage.objects.filter(digest__in=mails).values_list("digest", flat=True))
+    RawMessage.objects.bulk_create(
+        (
+            RawMessage(
+                digest=digest,
+                archive=archive,
+                position=mail.position,
+                compressed=zlib.compress(mail.raw),
+                received_at=filer.now,
+            )
+            for digest, mail in mails.items()
+            if digest in new
+        ),
+        ignore_conflicts=True,
+    )
+    rows = list(RawMessage.objects.filter(digest__in=mails).defer("compressed"))
+    filed = set(Message.objects.filter(source__in=[row.pk for row in rows]).values_list("source", flat=True))
+    waiting = [row for row in rows if row.pk not in filed and row.erased_at is None]
+    _add_pending_references((row, named[mails[row.digest].raw]) for row in waiting)
+    tally.pending += len(new)
+    tally.kept += len(new)
+
+
+def _add_pending_references(waiting: Iterable[tuple[RawMessage, Mapping[str, bool]]]) -> None:
+    """Add pending references: a mail is read again once one of its keys is tracked. Each key maps to whether it is the
+    mail's own, which means that the mail is not filed yet.
+    """
+    PendingReference.objects.bulk_create(
+        (
+            PendingReference(key=key, source=source, own=own)
+            for source, keys in waiting
+            for key, own in list(keys.items())[:MOST_KEYS]
+        ),
+        ignore_conflicts=True,
+    )
+
+
+def claim_pending(filer: MailFiler, prefilter: Prefilter) -> ReadTally:
+    """File pending mail whose report came another way: from a lab, or from another worker at the same moment."""
+    waiting_keys: list[str] = []
+    reports = OutgoingMail.objects.exclude(report=None).values("message_id")
+    for keys in (Message.objects.values("message_id"), reports, *keys_in_database()):
+        waiting = PendingReference.objects.filter(key__in=keys, own=False, source__error="")
+        waiting_keys += waiting.values_list("key", flat=True).distinct()[:AT_ONCE]
+    tally = ReadTally()
+    for pending in _pending_for(waiting_keys):
+        tally += take(pending, None, filer, prefilter)
+    return tally
 
 
 def _pending_for(keys: Sequence[str]) -> Iterator[list[Passed]]:
@@ -348,38 +353,6 @@ def _pending_for(keys: Sequence[str]) -> Iterator[list[Passed]]:
                 size, passed = 0, []
     if passed:
         yield passed
-
-
-def claim_pending(filer: MailFiler, prefilter: Prefilter) -> ReadTally:
-    """File pending mail whose report came another way: from a lab, or from another worker at the same moment."""
-    waiting_keys: list[str] = []
-    reports = OutgoingMail.objects.exclude(report=None).values("message_id")
-    for keys in (Message.objects.values("message_id"), reports, *keys_in_database()):
-        waiting = PendingReference.objects.filter(key__in=keys, own=False, source__error="")
-        waiting_keys += waiting.values_list("key", flat=True).distinct()[:AT_ONCE]
-    tally = ReadTally()
-    for pending in _pending_for(waiting_keys):
-        tally += take(pending, None, filer, prefilter)
-    return tally
-
-
-def _quarantine(passed: Passed, archive: Archive | None, filer: MailFiler, error: Exception, tally: ReadTally) -> None:
-    reason = " ".join(str(error).split())[:500]
-    log.warning("quarantined %s %s: %s", archive or "mail", passed.mail.position, reason)
-    with transaction.atomic():
-        source = passed.source or keep(passed.mail, archive, filer.now)
-        source.error = f"{type(error).__name__}: {reason}"
-        source.save(update_fields=["error"])
-    tally.quarantined += 1
-    tally.kept += 1
-
-
-def _count(filed: Filed, tally: ReadTally, passed: Passed, filer: MailFiler) -> None:
-    tally.reports += filed.is_report
-    tally.repeated += filed.is_repeated
-    tally.replies += filed.is_reply
-    tally.known += filed.was_known and not filer.has_just_filed(filed.message_id)
-    tally.kept += bool(filed.message_id and not filed.was_known and not passed.source)
 
 
 # --- Replay ---
@@ -401,8 +374,7 @@ def replay_quarantine(
 ) -> Replayed:
     """Read quarantined mail again. Each slice is a transaction."""
     before = _states()
-    rows = RawMessage.objects.exclude(error="")
-    tally, mails = _replay_read_again(rows, settings, now, progress)
+    tally, mails = _replay_read_again(RawMessage.objects.exclude(error=""), settings, now, progress)
     return Replayed(mails, tally, _changed(before))
 
 
@@ -430,8 +402,10 @@ def _replay_read_again(
     rows: QuerySet[RawMessage], settings: BotSettings, now: datetime, progress: Callable[[int], None]
 ) -> tuple[ReadTally, int]:
     prefilter, filer = Prefilter(tracked_keys(), settings, awaited_keys()), MailFiler(settings, now)
-    tally, count = ReadTally(), 0
-    for chunk in _slices(rows):
+    tally, count, last = ReadTally(), 0, 0
+    # In the order of arrival; a mail that is quarantined again is not read twice.
+    while chunk := list(rows.filter(pk__gt=last).order_by("pk")[:REPLAY_AT_ONCE]):
+        last = chunk[-1].pk
         passed = [Passed(RawMail(row.raw, row.position), Passes.REPORT, row) for row in chunk]
         with transaction.atomic():
             database.take(Lock.FILING)
@@ -440,14 +414,6 @@ def _replay_read_again(
         count += len(chunk)
         progress(count)
     return tally, count
-
-
-def _slices(rows: QuerySet[RawMessage]) -> Iterator[list[RawMessage]]:
-    """Yield rows in the order of arrival, a slice at a time; a mail that is quarantined again is not read twice."""
-    last = 0
-    while chunk := list(rows.filter(pk__gt=last).order_by("pk")[:REPLAY_AT_ONCE]):
-        last = chunk[-1].pk
-        yield chunk
 
 
 def _states() -> dict[str, str]:

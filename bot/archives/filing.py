@@ -1,9 +1,8 @@
 """File one mail in the database, as a message and events: our own, a robot's report, or a reply.
 
-`MailFiler` caches the reports that a batch may be about. It files a mail under the first report that it is about;
-`ReplyFiler` turns what the mail says to each of its reports into events, or into suggestions that wait for a click.
-What a mail says about mail of ours is recorded beside that: it was delivered, it bounced, or someone wants no more of
-it.
+`MailFiler` caches the reports that a batch may be about. It files a mail under the first report that it is about, and
+turns what the mail says to each of its reports into events, or into suggestions that wait for a click. What a mail says
+about mail of ours is recorded beside that: it was delivered, it bounced, or someone wants no more of it.
 
 The same mails give the same rows in any order (DESIGN rule 11). So a proven mail replaces an unproven one under its
 Message-ID, the earliest report of a culprit is the headline whichever was read first, proven ones before others, and
@@ -16,160 +15,35 @@ reported is a suggestion, and the report is held until that is accepted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db.models import Case, QuerySet, When
+from django.db.models import Case, When
 
 from bot.archives import report_import
-from bot.archives.known_reports import add_report, commit_keys, keys_of_culprit, load, names_in
+from bot.archives.known_reports import add_report, keys_of_culprit, load, names_in
+from bot.archives.prefilter import key_of_commit, key_of_title
 from bot.mail.authentication import AuthVerdict
 from bot.mail.patches import find_links
 from bot.mail.settings import BotSettings
 from bot.notifications.command_answer import answer
 from bot.outbox import reconcile
-from bot.outbox.reconcile import process_bounce, process_wish
-from bot.replies.effects import effects_of, events_of, settled
+from bot.replies.effects import effects_of, events_of, in_mainline_event, reported_event, settled
 from bot.replies.reading import Reading, understand, wish_of
 from bot.replies.rules.notation import Effect, Mode, Relation
 from bot.replies.sender_kind import SenderKind
 from bot.replies.which_report import KnownReports, Thread
 from bot.robot_reports.report import RobotReport, find_report, is_proven
-from tracker.domain.events import EventData, EventKind
+from tracker.domain.events import EventData, EventKind, Verdict
 from tracker.models import Decision, Event, Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
-from tracker.services import event_log, report_summary
+from tracker.models.git import TreeRole
+from tracker.services import catalog, event_log, report_summary
 from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT
 
-# --- Mail about our own mail ---
-
-
-def record_delivery(reading: Reading, settings: BotSettings, now: datetime) -> bool:
-    """Record a mail in our name as delivery evidence; False if it is another mail under the same Message-ID."""
-    unsent = OutgoingMail.objects.filter(message_id=reading.mail.message_id).exclude(state=OutgoingState.SENT)
-    mail = unsent.first()
-    return mail is None or reconcile.evaluate(mail, reading, settings, now)
-
-
-def process_other(reading: Reading, settings: BotSettings, now: datetime) -> bool:
-    """Take a mail that is about no report; False if it is not about our mail either."""
-    if reading.kind is SenderKind.BOUNCE and process_bounce(reading, settings, now):
-        return True  # of a bulletin, which belongs to no report
-    if not wish_of(reading, settings):
-        return False
-    process_wish(reading, settings, now)
-    return True
-
-
-# --- Events and suggestions ---
-
+MOST_REPORTS = 50  # of one culprit, that are compared
 OF_A_PATCH = ":patch:"  # in the key of what all versions of a patch suggest
 Made = tuple[int, str, bool]  # the report, the key, and whether it is an event or a suggestion
-
-
-class ReplyFiler:
-    """Applies the effects of mails to reports; `touched`: the reports with new events, which are to be folded."""
-
-    def __init__(self, settings: BotSettings, now: datetime) -> None:
-        self.settings = settings
-        self.now = now
-        self.touched: set[int] = set()
-
-    def append(self, report: Report, events: Iterable[EventData], quote: str) -> None:
-        """Append events of one report."""
-        self.touched |= event_log.append(event_log.event_row(report, event, self.now, quote) for event in events)
-
-    def _received_at(self, reading: Reading) -> datetime:
-        """Return when a mail without a date came in first, whenever it is read again."""
-        stored = Message.objects.filter(message_id=reading.mail.message_id).values_list("sent_at", flat=True).first()
-        return stored or self.now
-
-    def apply(
-        self, reading: Reading, tag: str, relation: Relation, known_reports: KnownReports, rows: Mapping[str, Report]
-    ) -> set[Made]:
-        """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
-        made: set[Made] = set()
-        report = rows[tag]
-        context = known_reports.context(reading, tag, relation, self.settings)
-        if context.aimed and self._is_copy(reading):
-            context = replace(context, aimed=False)
-        at = reading.mail.date or self._received_at(reading)
-        effects = effects_of(reading, context, self.settings.trust_policy)
-        has_events = any(candidate.kind and candidate.mode is Mode.AUTO for candidate in effects)
-        # What a person has rejected stays rejected, whatever is known since.
-        rejected_keys = event_log.rejected_keys(report, reading.mail.message_id) if has_events else set()
-        given = events_of(effects, reading.mail, context.role, at)
-        given = [pair for pair in given if pair[0].mode is not Mode.AUTO or pair[1].key not in rejected_keys]
-        kept = settled([effect for effect, _ in given])
-        for effect, event in given:
-            if effect not in kept:
-                continue
-            if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
-                event = replace(event, key=f"{event.kind}{OF_A_PATCH}{event.title[:300]}")
-            if event.kind is EventKind.DUPLICATE:
-                event = replace(event, remark=self._sha10_of(event.remark, known_reports, rows))
-            made.add((report.pk, event.key, effect.mode is Mode.AUTO))
-            if effect.mode is not Mode.AUTO:
-                self.suggest(report, event, effect)
-            else:
-                self.append(report, [event], effect.quote)
-                event_log.correct(report, event, effect.quote)
-        return made
-
-    def withdraw_others(self, message_id: str, made: Collection[Made]) -> None:
-        """Delete what was concluded from a mail before it was read again, and is no more.
-
-        What people decided stays, and so do suggestions that the versions of a patch share.
-        """
-        events = Event.objects.filter(message_id=message_id, actor="").exclude(kind=EventKind.REPORTED)
-        stale = {pk: report for pk, report, key in _keys_of(events) if (report, key, True) not in made}
-        Event.objects.filter(pk__in=stale).delete()
-        self.touched.update(stale.values())
-        waiting = Suggestion.objects.filter(message_id=message_id, decision=Decision.OPEN)
-        waiting = waiting.exclude(rule=SECOND_OPINION).exclude(key__contains=OF_A_PATCH)
-        unmade = [pk for pk, report, key in _keys_of(waiting) if (report, key, False) not in made]
-        waiting.filter(pk__in=unmade).delete()  # waiting: somebody may have decided meanwhile
-
-    def withdraw(self, message_id: str) -> None:
-        """Delete all that was concluded from a mail which is about no report after all. What people decided stays."""
-        self.withdraw_others(message_id, ())
-        Suggestion.objects.filter(message_id=message_id, decision=Decision.OPEN).delete()
-
-    def _is_copy(self, reading: Reading) -> bool:
-        """Whether the same signed mail was filed before under another Message-ID, which is not signed."""
-        if not reading.trust.signature or reading.trust.covers("message-id"):
-            return False
-        same = Message.objects.filter(signature=reading.trust.signature).order_by("pk")
-        return same.values_list("message_id", flat=True).first() not in (None, reading.mail.message_id)
-
-    def suggest(self, report: Report, event: EventData, effect: Effect) -> None:
-        """Store an event as a suggestion, once; of the versions of a patch the last one, until somebody has decided."""
-        names = ("kind", "occurred_at", "role", "message_id", "commit", "title", "tree", "in_reply_to", "remark")
-        values = {name: getattr(event, name) for name in names}
-        values |= {"quote": effect.quote[:2000], "rule": effect.rule, "why": effect.why}
-        row, made = Suggestion.objects.get_or_create(report=report, key=event.key, defaults=values)
-        earlier = (event.occurred_at, event.message_id) < (row.occurred_at, row.message_id)
-        changed = any(getattr(row, name) != value for name, value in values.items())
-        if not made and not earlier and changed:
-            Suggestion.objects.filter(pk=row.pk, decision=Decision.OPEN).update(**values)
-
-    def _sha10_of(self, argument: str, known_reports: KnownReports, rows: Mapping[str, Report]) -> str:
-        """Return the sha of the report's culprit that a `dup` links to; the argument itself if it is none of ours."""
-        for link in find_links(argument, self.settings.base_url):
-            tag = known_reports.by_message.get(link.message_id, "")
-            if tag in rows:
-                return rows[tag].culprit.sha10
-        return argument[:200]
-
-
-def _keys_of(rows: QuerySet[Event] | QuerySet[Suggestion]) -> Iterator[tuple[int, int, str]]:
-    """Yield the primary key, the report and the key of these events or suggestions."""
-    yield from rows.values_list("pk", "report", "key")
-
-
-# --- Filing a mail ---
-
-MOST_REPORTS = 50  # of one culprit, that are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +64,11 @@ class MailFiler:
     def __init__(self, settings: BotSettings, now: datetime) -> None:
         self.settings = settings
         self.now = now
-        self._replies = ReplyFiler(settings, now)
+        self.filed_now: set[str] = set()  # Message-IDs that were not known before
+        self._touched: set[int] = set()  # reports with new events, which are to be folded
         self._with_new_mail: set[int] = set()  # reports with new mail
         self._changed: set[int] = set()  # reports of which something changed that a reply's meaning depends on
         self._out_of_order: set[int] = set()  # reports whose headline is not the first mail that was read
-        self._filed_now: set[str] = set()  # Message-IDs that were not known before
         self.clear_cache()
 
     def clear_cache(self) -> None:
@@ -210,36 +84,52 @@ class MailFiler:
 
     def refold(self) -> None:
         """Update the cached states; called once per batch."""
-        event_log.refold(self._replies.touched)  # reports that were rolled back do not exist, and are not folded
-        report_summary.refresh(self._replies.touched | self._with_new_mail)
-        self._replies.touched.clear()
+        event_log.refold(self._touched)  # reports that were rolled back do not exist, and are not folded
+        report_summary.refresh(self._touched | self._with_new_mail)
+        self._touched.clear()
         self._with_new_mail.clear()
 
     def changed_reports(self) -> list[int]:
-        """Choose the headlines of reports anew where that is needed. Return the reports whose replies must be read
-        again, since their people, their verdict or their title changed.
+        """Choose the headlines of reports anew where that is needed: the earliest report of a culprit is its headline,
+        whichever was read first. Return the reports whose replies must be read again, since their people, their verdict
+        or their title changed.
         """
         for report in Report.objects.filter(pk__in=self._out_of_order).select_related("culprit").order_by("pk"):
             before = report_import.basis(report)
-            self._reimport(report)
+            # Proven ones go first, so that no number of forged ones keeps them out.
+            unproven = Case(When(trust=AuthVerdict.PASS, then=0), default=1)
+            mails = report.messages.exclude(tables=b"").select_related("source")
+            chosen = mails.order_by(unproven, "sent_at", "message_id")[:MOST_REPORTS]
+            entries = []
+            for mail in sorted(chosen, key=lambda mail: (mail.sent_at, mail.message_id)):
+                reading = understand(mail.source.raw, self.settings)
+                if robot_report := self._report_in(reading):
+                    proven = is_proven(robot_report, reading, self.settings.trust_policy)
+                    entries.append((robot_report, proven, reading))
+            report_import.import_again(report, entries, self.settings)
             if report_import.basis(report) != before:
                 self._changed.add(report.pk)
-                self._add_known(report)
+                add_report(self.known, self._rows, report)
         self._out_of_order.clear()
         changed = sorted(self._changed)
         self._changed.clear()
         return changed
 
     def missing_keys(self, reading: Reading) -> list[str]:
-        """Return the keys that a mail names and we don't have: mails it answers or links to, what its patch fixes."""
+        """Return the keys that a mail names and we don't have: mails it answers or links to, the culprit whose report
+        it answers, the commits and the title that its patch says it fixes or reverts.
+        """
         mails = [name for name in names_in(reading) if name not in self.known.by_message]
-        commits = commit_keys(reading)
+        commits = [key_of_commit(reading.answered_culprit)] if reading.answered_culprit else []
+        if reading.patches:
+            commits += [key_of_commit(sha) for sha in reading.fixes]
+            commits += [key_of_title(reading.reverts)] if reading.reverts else []
         if commits:
             reports = self.known.reports.values()
-            culprits = {key.decode() for report in reports for key in keys_of_culprit(report.culprit, report.title)}
+            culprits = {key for report in reports for key in keys_of_culprit(report.culprit, report.title)}
             commits = [key for key in commits if key not in culprits]
         ignored = {reading.mail.message_id, *self._bulletins}
-        return [name for name in (*mails, *commits) if name not in ignored]
+        return [name for name in (*mails, *(key.decode() for key in commits)) if name not in ignored]
 
     def is_of_a_bulletin(self, reading: Reading) -> bool:
         """Whether a mail is one of our bulletins, or answers one: it will never be about a report."""
@@ -251,29 +141,31 @@ class MailFiler:
 
     def file(self, reading: Reading, keep: Callable[[], RawMessage]) -> Filed:
         """File one mail after `load_reports`. `keep` stores its bytes, and is called first."""
-        mail = reading.mail
-        if reading.kind is SenderKind.SELF and not record_delivery(reading, self.settings, self.now):
-            return Filed()  # so that the real one, which may come later, is not a duplicate
-        if reading.kind is SenderKind.SELF and mail.message_id in self._bulletins:
-            return Filed()  # it names many reports and belongs to none, and so do replies to it
-        if mail.message_id in self._filed and not self._makes_way(reading, keep):
-            return Filed(mail.message_id, was_known=True)
+        name = reading.mail.message_id
+        if reading.kind is SenderKind.SELF:
+            unsent = OutgoingMail.objects.filter(message_id=name).exclude(state=OutgoingState.SENT).first()
+            if unsent and not reconcile.evaluate(unsent, reading, self.settings, self.now):
+                return Filed()  # another mail in our name: the real one, which may come later, is not a duplicate
+            if name in self._bulletins:
+                return Filed()  # it names many reports and belongs to none, and so do replies to it
+        if name in self._filed and not self._makes_way(reading, keep):
+            return Filed(name, was_known=True)
         if robot_report := self._report_in(reading):
             filed = self._file_report(reading, robot_report, keep())
         elif relations := self.known.relations(reading):
             filed = self._file_reply(reading, relations, keep())
-        elif process_other(reading, self.settings, self.now):
+        elif reading.kind is SenderKind.BOUNCE and reconcile.process_bounce(reading, self.settings, self.now):
+            keep()  # of a bulletin, which belongs to no report
+            filed = Filed(name)
+        elif wish_of(reading, self.settings):
+            reconcile.process_wish(reading, self.settings, self.now)
             keep()
-            filed = Filed(mail.message_id)
+            filed = Filed(name)
         else:
             return Filed()
-        self._filed[mail.message_id] = reading.trust.verdict
-        self._filed_now.add(mail.message_id)
+        self._filed[name] = reading.trust.verdict
+        self.filed_now.add(name)
         return filed
-
-    def has_just_filed(self, message_id: str) -> bool:
-        """Whether a mail was not known before this run."""
-        return message_id in self._filed_now
 
     def _report_in(self, reading: Reading) -> RobotReport | None:
         return find_report(reading.mail) if reading.mail.author.email in self.settings.robots else None
@@ -295,84 +187,61 @@ class MailFiler:
         if before.author_email != author and author not in self.settings.robots:
             return False  # to prove one's own address takes nobody else's mail away
         events = Event.objects.filter(message_id=name, actor="")
-        self._replies.touched |= {before.report_id, *events.values_list("report", flat=True)}
+        self._touched |= {before.report_id, *events.values_list("report", flat=True)}
         event_log.forget_mail([name])
         self.known.forget(name)
         before.delete()
         return True
 
+    def _file_report(self, reading: Reading, robot_report: RobotReport, source: RawMessage) -> Filed:
+        """File a robot's report: its culprit's report, its findings, and the event that it was reported; for a
+        regression in the mainline also that the culprit landed there. If its culprit or its metric is uncertain, or its
+        sender not verified, these are suggestions, and the report is held until that is accepted.
+        """
+        mail, subject = reading.mail, robot_report.subject
+        proven = is_proven(robot_report, reading, self.settings.trust_policy)
+        imported = report_import.report_for(reading, robot_report, self.settings, proven=proven)
+        report = imported.report
+        if imported.changed:
+            self._changed.add(report.pk)
+        add_report(self.known, self._rows, report)
+        message = self._store(reading, report, source)
+        Message.objects.filter(pk=message.pk).update(tables=report_import.packed(robot_report))
+        latest = report.messages.exclude(tables=b"").order_by("-sent_at", "-message_id").first()
+        if imported.released or (imported.repeated and (latest != message or report_import.is_provisional(report))):
+            self._out_of_order.add(report.pk)
+        at = mail.date or source.received_at
+        events = [reported_event(mail, at, ":".join(part for part in (subject.tree, subject.branch) if part))]
+        tree = catalog.tree_for(subject.tree)
+        # Where an improvement stands is for git to say: nobody waits for it.
+        if tree and tree.role == TreeRole.MAINLINE and Verdict(robot_report.verdict) is not Verdict.IMPROVEMENT:
+            events.append(in_mainline_event(mail, at))
+        if robot_report.unsure or not proven:
+            rule = "unsure_report" if proven else UNVERIFIED_REPORT
+            reasons = (*robot_report.unsure, *(() if proven else (report_import.UNVERIFIED,)))
+            effect = Effect(EventKind.REPORTED, Mode.SUGGEST, rule, quote="; ".join(reasons))
+            for event in events:
+                self._suggest(report, event, effect)
+        else:
+            rows = [event_log.event_row(report, event, self.now, mail.subject) for event in events]
+            self._touched |= event_log.append(rows)
+        return Filed(mail.message_id, is_report=True, is_repeated=imported.repeated, report=report)
+
     def _file_reply(self, reading: Reading, relations: Mapping[str, Relation], source: RawMessage) -> Filed:
         """File our own mail, a reply, or a mail elsewhere that names a report."""
-        mail = reading.mail
         first_tag, first_relation = next(iter(relations.items()))
         self._store(reading, self._rows[first_tag], source, first_relation)
         if reading.kind is SenderKind.SELF:
-            return Filed(mail.message_id)  # its delivery evidence is recorded already
+            return Filed(reading.mail.message_id)  # its delivery evidence is recorded already
         # Take what a mail in a report's thread says about mail to its sender: a bounce, or an opt-out
         if reading.kind is SenderKind.BOUNCE:
-            process_bounce(reading, self.settings, self.now)
+            reconcile.process_bounce(reading, self.settings, self.now)
         elif reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
-            process_wish(reading, self.settings, self.now)
+            reconcile.process_wish(reading, self.settings, self.now)
         for tag, relation in relations.items():
-            self._replies.apply(reading, tag, relation, self.known, self._rows)
-        answer(reading, self._rows[next(iter(relations))], self.settings, self.now)
-        return Filed(mail.message_id, is_reply=True)
-
-    def file_again(self, reading: Reading) -> None:
-        """Refile a mail now that more is known: under the first report that it is about, and with all its effects.
-
-        A robot's report stays what it is.
-        """
-        if self._report_in(reading):
-            return
-        relations = self.known.relations(reading)
-        if reading.kind is SenderKind.SELF:
-            return
-        if not relations:
-            # Forget a patch that was filed for a culprit's title which turned out to be another one
-            patch = Message.objects.filter(message_id=reading.mail.message_id, relation=Relation.CULPRIT)
-            if patch.delete()[0]:
-                self._replies.withdraw(reading.mail.message_id)
-                self.known.forget(reading.mail.message_id)
-            return
-        first_tag, first_relation = next(iter(relations.items()))
-        report = self._rows[first_tag]
-        role = self.known.reports[report.tag].role_of(reading, self.settings) or ""
-        thread = self.known.thread_for(reading, report.tag, first_relation)
-        message = Message.objects.filter(message_id=reading.mail.message_id)
-        message.exclude(report=report, role=role, relation=first_relation, thread=thread).update(
-            report=report, role=role, relation=first_relation, thread=thread
-        )
-        self.known.file(reading.mail.message_id, report.tag, thread)
-        self._with_new_mail.add(report.pk)
-        made: set[Made] = set()
-        for tag, relation in relations.items():
-            made |= self._replies.apply(reading, tag, relation, self.known, self._rows)
-        self._replies.withdraw_others(reading.mail.message_id, made)
-
-    def _reimport(self, report: Report) -> None:
-        """Let the earliest report of a culprit be its headline, whichever of them was read first.
-
-        Proven ones go first, so that no number of forged ones keeps them out.
-        """
-        unproven = Case(When(trust=AuthVerdict.PASS, then=0), default=1)
-        mails = report.messages.exclude(tables=b"").select_related("source").order_by(unproven, "sent_at", "message_id")
-        chosen = sorted(mails[:MOST_REPORTS], key=lambda mail: (mail.sent_at, mail.message_id))
-        readings = [understand(mail.source.raw, self.settings) for mail in chosen]
-        pairs = [(reading, self._report_in(reading)) for reading in readings]
-        policy = self.settings.trust_policy
-        report_import.import_again(
-            report,
-            [
-                (robot_report, is_proven(robot_report, reading, policy), reading)
-                for reading, robot_report in pairs
-                if robot_report
-            ],
-            self.settings,
-        )
-
-    def _add_known(self, report: Report) -> None:
-        add_report(self.known, self._rows, report)
+            self._apply(reading, tag, relation)
+        answer(reading, self._rows[first_tag], self.settings, self.now)
+        return Filed(reading.mail.message_id, is_reply=True)
 
     def _store(self, reading: Reading, report: Report, source: RawMessage, relation: Relation | None = None) -> Message:
         mail, trust = reading.mail, reading.trust
@@ -400,30 +269,101 @@ class MailFiler:
         self._with_new_mail.add(report.pk)
         return message
 
-    def _file_report(self, reading: Reading, robot_report: RobotReport, source: RawMessage) -> Filed:
-        """File a robot's report: its culprit's report, its findings, and the event that it was reported. If its culprit
-        or its metric is uncertain, or its sender not verified, that event is a suggestion, and the report is held until
-        it is accepted.
+    def file_again(self, reading: Reading) -> None:
+        """Refile a mail now that more is known: under the first report that it is about, and with all its effects.
+
+        A robot's report stays what it is.
         """
-        mail = reading.mail
-        proven = is_proven(robot_report, reading, self.settings.trust_policy)
-        imported = report_import.report_for(reading, robot_report, self.settings, proven=proven)
-        report = imported.report
-        if imported.changed:
-            self._changed.add(report.pk)
-        self._add_known(report)
-        message = self._store(reading, report, source)
-        Message.objects.filter(pk=message.pk).update(tables=report_import.packed(robot_report))
-        latest = report.messages.exclude(tables=b"").order_by("-sent_at", "-message_id").first()
-        if imported.released or (imported.repeated and (latest != message or report_import.is_provisional(report))):
-            self._out_of_order.add(report.pk)
-        events = report_import.events_of(mail, robot_report, mail.date or source.received_at)
-        if robot_report.unsure or not proven:
-            rule = "unsure_report" if proven else UNVERIFIED_REPORT
-            reasons = (*robot_report.unsure, *(() if proven else (report_import.UNVERIFIED,)))
-            effect = Effect(EventKind.REPORTED, Mode.SUGGEST, rule, quote="; ".join(reasons))
-            for event in events:
-                self._replies.suggest(report, event, effect)
-        else:
-            self._replies.append(report, events, mail.subject)
-        return Filed(mail.message_id, is_report=True, is_repeated=imported.repeated, report=report)
+        if self._report_in(reading):
+            return
+        relations = self.known.relations(reading)
+        if reading.kind is SenderKind.SELF:
+            return
+        name = reading.mail.message_id
+        message = Message.objects.filter(message_id=name)
+        if not relations:
+            # Forget a patch that was filed for a culprit's title which turned out to be another one
+            if message.filter(relation=Relation.CULPRIT).delete()[0]:
+                self._withdraw_others(name, ())
+                Suggestion.objects.filter(message_id=name, decision=Decision.OPEN).delete()
+                self.known.forget(name)
+            return
+        tag, relation = next(iter(relations.items()))
+        report = self._rows[tag]
+        role = self.known.reports[tag].role_of(reading, self.settings) or ""
+        thread = self.known.thread_for(reading, tag, relation)
+        values = {"report": report, "role": role, "relation": relation, "thread": thread}
+        message.exclude(**values).update(**values)
+        self.known.file(name, tag, thread)
+        self._with_new_mail.add(report.pk)
+        made = [self._apply(reading, tag, relation) for tag, relation in relations.items()]
+        self._withdraw_others(name, set().union(*made))
+
+    def _apply(self, reading: Reading, tag: str, relation: Relation) -> set[Made]:
+        """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
+        made: set[Made] = set()
+        report, mail = self._rows[tag], reading.mail
+        context = self.known.context(reading, tag, relation, self.settings)
+        if context.aimed and self._is_copy(reading):
+            context = replace(context, aimed=False)
+        # A mail without a date keeps the moment at which it came in first, whenever it is read again.
+        stored = Message.objects.filter(message_id=mail.message_id).values_list("sent_at", flat=True)
+        at = mail.date or stored.first() or self.now
+        effects = effects_of(reading, context, self.settings.trust_policy)
+        has_events = any(candidate.kind and candidate.mode is Mode.AUTO for candidate in effects)
+        # What a person has rejected stays rejected, whatever is known since.
+        rejected_keys = event_log.rejected_keys(report, mail.message_id) if has_events else set()
+        given = events_of(effects, mail, context.role, at)
+        given = [pair for pair in given if pair[0].mode is not Mode.AUTO or pair[1].key not in rejected_keys]
+        kept = settled([effect for effect, _ in given])
+        for effect, event in given:
+            if effect not in kept:
+                continue
+            if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
+                event = replace(event, key=f"{event.kind}{OF_A_PATCH}{event.title[:300]}")
+            if event.kind is EventKind.DUPLICATE:  # by its culprit, if the `dup` links to a report of ours
+                links = find_links(event.remark, self.settings.base_url)
+                tags = (self.known.by_message.get(link.message_id, "") for link in links)
+                shas = (self._rows[tag].culprit.sha10 for tag in tags if tag in self._rows)
+                event = replace(event, remark=next(shas, event.remark[:200]))
+            made.add((report.pk, event.key, effect.mode is Mode.AUTO))
+            if effect.mode is not Mode.AUTO:
+                self._suggest(report, event, effect)
+            else:
+                self._touched |= event_log.append([event_log.event_row(report, event, self.now, effect.quote)])
+                event_log.correct(report, event, effect.quote)
+        return made
+
+    def _is_copy(self, reading: Reading) -> bool:
+        """Whether the same signed mail was filed before under another Message-ID, which is not signed."""
+        if not reading.trust.signature or reading.trust.covers("message-id"):
+            return False
+        same = Message.objects.filter(signature=reading.trust.signature).order_by("pk")
+        return same.values_list("message_id", flat=True).first() not in (None, reading.mail.message_id)
+
+    def _suggest(self, report: Report, event: EventData, effect: Effect) -> None:
+        """Store an event as a suggestion, once; of the versions of a patch the last one, until somebody has decided."""
+        names = ("kind", "occurred_at", "role", "message_id", "commit", "title", "tree", "in_reply_to", "remark")
+        values = {name: getattr(event, name) for name in names}
+        values |= {"quote": effect.quote[:2000], "rule": effect.rule, "why": effect.why}
+        row, made = Suggestion.objects.get_or_create(report=report, key=event.key, defaults=values)
+        earlier = (event.occurred_at, event.message_id) < (row.occurred_at, row.message_id)
+        changed = any(getattr(row, name) != value for name, value in values.items())
+        if not made and not earlier and changed:
+            Suggestion.objects.filter(pk=row.pk, decision=Decision.OPEN).update(**values)
+
+    def _withdraw_others(self, message_id: str, made: Collection[Made]) -> None:
+        """Delete what was concluded from a mail before it was read again, and is no more.
+
+        What people decided stays, and so do suggestions that the versions of a patch share.
+        """
+        events = Event.objects.filter(message_id=message_id, actor="").exclude(kind=EventKind.REPORTED)
+        rows = events.values_list("pk", "report", "key")
+        stale = {pk: report for pk, report, key in rows if (report, key, True) not in made}
+        Event.objects.filter(pk__in=stale).delete()
+        self._touched.update(stale.values())
+        waiting = Suggestion.objects.filter(message_id=message_id, decision=Decision.OPEN)
+        waiting = waiting.exclude(rule=SECOND_OPINION).exclude(key__contains=OF_A_PATCH)
+        conclusions = waiting.values_list("pk", "report", "key")
+        unmade = [pk for pk, report, key in conclusions if (report, key, False) not in made]
+        waiting.filter(pk__in=unmade).delete()  # waiting: somebody may have decided meanwhile

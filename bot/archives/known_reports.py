@@ -16,10 +16,12 @@ for it, and again after a week.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import reduce
+from itertools import groupby
 from operator import or_
 from typing import Any, TypeVar
 from zlib import crc32
@@ -80,17 +82,6 @@ def names_in(reading: Reading) -> list[str]:
     return [name for name in named if _is_searchable(name)]
 
 
-def commit_keys(reading: Reading) -> list[str]:
-    """Return the keys of the culprit whose report a mail answers, and of the commits and the title that a patch says
-    it fixes or reverts.
-    """
-    keys = [key_of_commit(reading.answered_culprit)] if reading.answered_culprit else []
-    if reading.patches:
-        keys += [key_of_commit(sha) for sha in reading.fixes]
-        keys += [key_of_title(reading.reverts)] if reading.reverts else []
-    return [key.decode() for key in keys]
-
-
 def load(
     known_reports: KnownReports, rows: dict[str, Report], readings: Sequence[Reading], bulletins: set[str]
 ) -> dict[str, str]:
@@ -114,8 +105,16 @@ def load(
                 sent[name] = pk
     filed = sent | read
     tags: dict[int, str] = {report.pk: tag for tag, report in rows.items()}
+    # Reports by mail, by tag, by page, and by the commits and titles that patches name
+    pages = {link.page for reading in readings for link in reading.links if link.page}
+    named_tags = pages.union(*(reading.tags for reading in readings))
+    digits = pages.union(*((*reading.fixes, reading.answered_culprit) for reading in readings)) - {""}
+    titles = filter(_is_searchable, {reading.reverts for reading in readings})
     conditions = [Q(pk__in=chunk) for chunk in _slices(sorted(set(filed.values()) - tags.keys()))]
-    conditions += _by_culprit(readings)
+    conditions += [Q(tag__in=chunk) for chunk in _slices(sorted(named_tags))]
+    conditions += [Q(culprit__title__in=chunk) for chunk in _slices(sorted(titles))]
+    # A range finds prefixes by the index, which LIKE does not everywhere; old reports have only ten digits.
+    conditions += [Q(culprit__sha__gte=prefix[:10], culprit__sha__lt=prefix[:10] + "g") for prefix in sorted(digits)]
     for group in _slices(conditions, 100):
         for report in Report.objects.filter(reduce(or_, group)).select_related("culprit"):
             add_report(known_reports, rows, report)
@@ -144,23 +143,6 @@ def add_report(known_reports: KnownReports, rows: dict[str, Report], report: Rep
     )
 
 
-def _by_culprit(readings: Iterable[Reading]) -> list[Q]:
-    """Return queries for reports by tag, by page, and by the commits and titles that patches name."""
-    tags: set[str] = set()
-    digits: set[str] = set()
-    titles: set[str] = set()
-    for reading in readings:
-        digits |= {reading.answered_culprit} - {""}
-        tags |= {*reading.tags, *(link.page for link in reading.links if link.page)}
-        digits |= {*reading.fixes, *(link.page for link in reading.links if link.page)}
-        titles |= {reading.reverts} - {""}
-    queries = [Q(tag__in=chunk) for chunk in _slices(sorted(tags))]
-    queries += [Q(culprit__title__in=chunk) for chunk in _slices(sorted(filter(_is_searchable, titles)))]
-    # A range finds prefixes by the index, which LIKE does not everywhere; old reports have only ten digits.
-    queries += [Q(culprit__sha__gte=prefix[:10], culprit__sha__lt=prefix[:10] + "g") for prefix in sorted(digits)]
-    return queries
-
-
 def _is_searchable(name: str) -> bool:
     """Whether the database can look the name up."""
     return bool(name) and len(name.encode("utf-8", "replace")) <= _LONGEST and "\0" not in name
@@ -177,7 +159,6 @@ _SHIFT = 32 + 32 - 6  # an entry is 32 bits of a name and the number of the mail
 _NUMBER = np.uint64(0xFFFFFFFF)  # the bits of an entry that hold the number of the mail
 _LONGEST_ROW = 100_000  # characters of positions, after which another row is begun
 _ROWS = 16  # rows of a slice that are merged into one
-_Entries = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 
 class NameIndex:
@@ -185,13 +166,10 @@ class NameIndex:
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
-        self.count = self._stored()
+        last = ArchivePositions.objects.filter(archive=archive).order_by("-first").first()
+        self.count = last.first + len(last.positions.split()) if last else 0
         self._entries = array("Q")
         self._positions: list[str] = []
-
-    def _stored(self) -> int:
-        last = ArchivePositions.objects.filter(archive=self.archive).order_by("-first").first()
-        return last.first + len(last.positions.split()) if last else 0
 
     def add(self, position: str, names: Iterable[bytes]) -> None:
         """Add the next mail."""
@@ -214,25 +192,23 @@ class NameIndex:
         if self._entries:
             entries = np.sort(np.frombuffer(self._entries, np.uint64))
             bounds = np.searchsorted(entries, np.arange(1, _SLICES, dtype=np.uint64) << np.uint64(_SHIFT))
-            pieces = enumerate(np.split(entries, bounds))
             ArchiveNames.objects.bulk_create(
                 ArchiveNames(archive=self.archive, slice=number, entries=piece.tobytes())
-                for number, piece in pieces
+                for number, piece in enumerate(np.split(entries, bounds))
                 if len(piece)
             )
-            self._merge()
+            # Merge the rows of slices that have many, so that a search reads few
+            pks: dict[int, list[int]] = defaultdict(list)
+            for pk, number in ArchiveNames.objects.filter(archive=self.archive).values_list("pk", "slice"):
+                pks[number].append(pk)
+            for number in pks:
+                if len(pks[number]) >= _ROWS:
+                    rows = ArchiveNames.objects.filter(pk__in=pks[number])
+                    blobs = rows.values_list("entries", flat=True)
+                    merged = np.sort(np.concatenate([np.frombuffer(bytes(blob), np.uint64) for blob in blobs]))
+                    rows.delete()
+                    ArchiveNames.objects.create(archive=self.archive, slice=number, entries=merged.tobytes())
         self._entries, self._positions = array("Q"), []
-
-    def _merge(self) -> None:
-        """Merge the rows of slices that have many, so that a search reads few."""
-        rows: dict[int, list[int]] = defaultdict(list)
-        for pk, number in ArchiveNames.objects.filter(archive=self.archive).values_list("pk", "slice"):
-            rows[number].append(pk)
-        for number, pks in rows.items():
-            if len(pks) >= _ROWS:
-                entries = np.sort(np.concatenate(list(_entries_of(pks))))
-                ArchiveNames.objects.filter(pk__in=pks).delete()
-                ArchiveNames.objects.create(archive=self.archive, slice=number, entries=entries.tobytes())
 
     def find(self, keys: Iterable[bytes]) -> list[str]:
         """Return the positions of the stored mails that name one of these, in the order of the archive."""
@@ -248,16 +224,10 @@ class NameIndex:
             starts, ends = np.searchsorted(entries, lows), np.searchsorted(entries, highs)
             for hit in np.flatnonzero(starts < ends):
                 numbers.update((entries[starts[hit] : ends[hit]] & _NUMBER).tolist())
-        return self._at(sorted(numbers))
-
-    def _at(self, numbers: Sequence[int]) -> list[str]:
-        selected: list[str] = []
         rows = list(ArchivePositions.objects.filter(archive=self.archive).order_by("first").values_list("pk", "first"))
         firsts = [first for _, first in rows]
-        wanted: dict[int, list[int]] = defaultdict(list)
-        for number in numbers:
-            wanted[int(np.searchsorted(firsts, number, side="right")) - 1].append(number)
-        for index, group in wanted.items():
+        selected: list[str] = []
+        for index, group in groupby(sorted(numbers), lambda number: bisect_right(firsts, number) - 1):
             positions = ArchivePositions.objects.get(pk=rows[index][0]).positions.split()
             selected += [positions[number - firsts[index]] for number in group]
         return selected
@@ -284,11 +254,6 @@ class NameIndex:
         self.count = count
 
 
-def _entries_of(pks: Sequence[int]) -> Iterable[_Entries]:
-    for blob in ArchiveNames.objects.filter(pk__in=pks).values_list("entries", flat=True):
-        yield np.frombuffer(bytes(blob), np.uint64)
-
-
 # --- Missing mails ---
 
 AT_ONCE = 50  # threads per run, to spare the server
@@ -304,10 +269,8 @@ def missing_parents(now: datetime) -> list[str]:
     )
     parents = dict.fromkeys(answers.order_by("-pk").values_list("in_reply_to", flat=True)[: AT_ONCE * 20])
     names = {f"{settings.PERFWORK_LORE} {parent}": parent for parent in parents}
-    requested = Archive.objects.filter(path__in=names, read_at__gt=now - RETRY_AFTER).values_list("path", flat=True)
-    recent = set(requested)
-    chosen = {name: parent for name, parent in names.items() if name not in recent}
-    batch = dict(list(chosen.items())[:AT_ONCE])
-    for name in batch:  # counts as asked, whatever comes of it
+    recent = set(Archive.objects.filter(path__in=names, read_at__gt=now - RETRY_AFTER).values_list("path", flat=True))
+    chosen = [name for name in names if name not in recent][:AT_ONCE]
+    for name in chosen:  # counts as asked, whatever comes of it
         Archive.objects.update_or_create(path=name, defaults={"read_at": now})
-    return list(batch.values())
+    return [names[name] for name in chosen]

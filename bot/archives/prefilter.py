@@ -146,15 +146,14 @@ class KeySet:
         slots, mask = self._slots, self._mask
         for key in keys:
             number = hash(key)
-            if slots[number & mask] and self._holds(number):
+            if not slots[number & mask]:
+                continue
+            if number in self._unsorted:
+                return True
+            index = int(np.searchsorted(self._sorted, number))
+            if index < len(self._sorted) and int(self._sorted[index]) == number:
                 return True
         return False
-
-    def _holds(self, number: int) -> bool:
-        if number in self._unsorted:
-            return True
-        index = int(np.searchsorted(self._sorted, number))
-        return index < len(self._sorted) and int(self._sorted[index]) == number
 
     def add(self, key: bytes) -> None:
         number = hash(key)
@@ -171,11 +170,7 @@ class KeySet:
     def _sort_in(self, numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         if len(numbers):
             self._sorted = np.union1d(self._sorted, numbers)
-        size = (
-            max(_MIN_SLOTS, 1 << (len(self._sorted) * _SLOTS_PER_KEY - 1).bit_length())
-            if len(self._sorted)
-            else _MIN_SLOTS
-        )
+        size = max(_MIN_SLOTS, 1 << max(0, len(self._sorted) * _SLOTS_PER_KEY - 1).bit_length())
         if size != len(self._slots):
             self._mask = size - 1
             self._slots = bytearray(size)
@@ -229,7 +224,6 @@ _ANSWER = re.compile(rb"\s*(?:re|aw|sv|fwd?|wg)\s*:", re.I)
 _MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT.encode(), re.I)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT.encode(), re.M | re.I)
-_ANSWERING = (IN_REPLY_TO, REFERENCES)
 _WRAPPED = (BASE64, QUOTED_PRINTABLE, DELSP)  # encodings that may hide words in a body
 _HOSTS = (b"lore.kernel.org/", b"lkml.kernel.org/", b"msgid.link/")
 _LONGEST_HOST = 20  # bytes
@@ -284,7 +278,7 @@ class Prefilter:
         it, so that the same mails are stored wherever a reading is interrupted.
         """
         raw, matches, end = self._scanned(raw)
-        own = _own_ids(raw, matches, end)
+        own = _ids(raw, matches, end, MESSAGE_ID)
         why = self._why(raw, matches, end, own)
         if why is not Passes.NOT and own:
             if why is not Passes.MAYBE:
@@ -300,12 +294,18 @@ class Prefilter:
         if b"\0" in raw or not matches.keys().isdisjoint(_WRAPPED):
             body = self._decoded_body(raw, matches, end)
             in_body = self._signs.of(body)
-        answered, subject = _answered_ids(raw, matches, end), _subject(raw, matches, end)
-        names = [*answered, *_names_in_body(body, in_body), *_answered_culprit(subject, answered, body)]
+        answered, subject = _ids(raw, matches, end, IN_REPLY_TO, REFERENCES), _subject(raw, matches, end)
+        names = [*answered]
+        for offset in in_body.get(LINK, ())[:_LINKS]:
+            names += _linked(body, offset)
+        shas = (_SHA.match(body, offset) for offset in in_body.get(FIXES, ()))
+        names += [key_of_commit(sha[1]) for sha in shas if sha]
+        names += _answered_culprit(subject, answered, body)
         if b'Revert "' in subject and not _ANSWER.match(subject):
-            names.append(_key_of_title(subject))
+            names.append(key_of_title(subject))
         ours = OWN in matches or OWN in in_body or PAGE in in_body
-        return Look(names, _own_ids(raw, matches, end), ours=ours, may_be_report=self._may_be_report(raw, matches, end))
+        may_be_report = self._may_be_report(raw, matches, end)
+        return Look(names, _ids(raw, matches, end, MESSAGE_ID), ours=ours, may_be_report=may_be_report)
 
     def decide(self, look: Look) -> Passes:
         """Return what `passes` does, by what is tracked now."""
@@ -324,7 +324,7 @@ class Prefilter:
 
     def _scanned(self, raw: bytes) -> tuple[bytes, Found, int]:
         """Return the mail with LF line ends, the patterns in it, and where its header ends."""
-        # A mail with LF line ends; a CR alone is a line end, too, to mail programs
+        # A CR alone is a line end, too, to mail programs.
         raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
         matches = self._signs.of(raw)
         return raw, matches, matches[HEAD_END][0] if HEAD_END in matches else len(raw)
@@ -334,34 +334,34 @@ class Prefilter:
         commits it says it fixes, the title it reverts. {} if it names only itself.
         """
         raw, matches, end = self._scanned(raw)
-        own = b"".join(_own_ids(raw, matches, end)[:1])
+        own = _ids(raw, matches, end, MESSAGE_ID)
         body = self._decoded_body(raw, matches, end)
         links = find_links(body.decode("utf-8", "replace"))
-        answered = _answered_ids(raw, matches, end)
-        keys = [*_own_ids(raw, matches, end), *answered, *(key_of_message(link.message_id) for link in links)]
+        answered = _ids(raw, matches, end, IN_REPLY_TO, REFERENCES)
+        keys = [*own, *answered, *(key_of_message(link.message_id) for link in links)]
         keys += [key_of_commit(sha[1]) for sha in _FIXED.finditer(body)]
         subject = _subject(raw, matches, end)
         keys += _answered_culprit(subject, answered, body)
-        keys += [_key_of_title(subject)] if b'Revert "' in subject else []
-        named = {key.decode("utf-8", "replace"): key == own for key in keys}
+        keys += [key_of_title(subject)] if b'Revert "' in subject else []
+        named = {key.decode("utf-8", "replace"): key in own[:1] for key in keys}
         named = {key: is_own for key, is_own in named.items() if len(key) <= _LONGEST and "\0" not in key}
-        return named if own and len(named) > 1 else {}
+        return named if any(own[:1]) and len(named) > 1 else {}
 
     def _why(self, raw: bytes, matches: Found, end: int, own: list[bytes]) -> Passes:
-        answered = _answered_ids(raw, matches, end)
+        answered = _ids(raw, matches, end, IN_REPLY_TO, REFERENCES)
         ids = [*own, *answered]
         if self.tracked.holds_any(ids) or OWN in matches:
             return Passes.TRACKED
         subject = _subject(raw, matches, end)
-        if b'Revert "' in subject and not _ANSWER.match(subject) and _key_of_title(subject) in self.tracked:
+        if b'Revert "' in subject and not _ANSWER.match(subject) and key_of_title(subject) in self.tracked:
             return Passes.NAMED
         suspicious = self.awaited.holds_any(ids) or (b"% " in subject and _CHANGED.search(subject) is not None)
         if ROBOT in matches and matches[ROBOT][0] < end:
             if self._may_be_report(raw, matches, end):
                 return Passes.REPORT
-            sender = b"".join(_values(raw, matches, FROM, end))
             # A reply to something that a robot sent or received; but robots reply, too, to patches.
             answers = IN_REPLY_TO in matches and _ANSWER.match(subject) is not None
+            sender = b"".join(_values(raw, matches, FROM, end))
             suspicious = suspicious or (answers and not self._reports.is_robot(sender))
         if HTML in matches and b"text/plain" not in raw:  # it may contain words that its bytes do not show
             return Passes.REPORT if suspicious else Passes.NAMED
@@ -382,29 +382,17 @@ class Prefilter:
         """Return the result for a decoded body."""
         if OWN in matches or PAGE in matches:
             return Passes.TRACKED
-        named = Passes.NOT
-        for end in matches.get(FIXES, ()):
-            if (sha := _SHA.match(body, end)) and key_of_commit(sha[1]) in self.tracked:
-                named = Passes.NAMED
         for end in matches.get(LINK, ())[:_LINKS]:
             if self.tracked.holds_any(_linked(body, end)):
                 return Passes.TRACKED
-        if named is Passes.NAMED:
-            return named
+        for end in matches.get(FIXES, ()):
+            if (sha := _SHA.match(body, end)) and key_of_commit(sha[1]) in self.tracked:
+                return Passes.NAMED
         if suspicious or (REPORTED in matches and ROBOT in matches and _closes_something(body, matches)):
             return Passes.MAYBE
         if any(_PERCENT.match(body, end) for end in matches.get(NOTICED, ())):
             return Passes.MAYBE
         return Passes.MAYBE if COMMAND in matches else Passes.NOT
-
-
-def _names_in_body(body: bytes, matches: Found) -> Iterator[bytes]:
-    """Yield the mails that a body links to, and the commits that it says it fixes."""
-    for end in matches.get(LINK, ())[:_LINKS]:
-        yield from _linked(body, end)
-    for end in matches.get(FIXES, ()):
-        if sha := _SHA.match(body, end):
-            yield key_of_commit(sha[1])
 
 
 def _answered_culprit(subject: bytes, answered: list[bytes], body: bytes) -> list[bytes]:
@@ -425,61 +413,47 @@ def key_of_commit(sha: str | bytes) -> bytes:
     return b"commit " + digits[:DIGITS].lower()
 
 
-def key_of_title(title: str) -> bytes:
+def key_of_title(subject: str | bytes) -> bytes:
     """Return the key of a culprit's title; the subject of its revert has the same."""
-    return _key_of_title(title.encode("utf-8", "replace"))
-
-
-def _key_of_title(subject: bytes) -> bytes:
-    title = subject[:MAX_SUBJECT]
+    title = (subject.encode("utf-8", "replace") if isinstance(subject, str) else subject)[:MAX_SUBJECT]
     while (marks := _MARKS.match(title)) and marks.end():
         title = title[marks.end() :]
     return b"title " + title.rstrip(b'"')
 
 
 def _values(raw: bytes, matches: Found, sign: int, end: int) -> list[bytes]:
-    """Return the values of a header field, still folded."""
-    return [_value(raw, start, end) for start in matches[sign] if start < end] if sign in matches else []
+    """Return the values of a header field, with the lines that continue them (RFC 5322 section 2.2.3)."""
+    values = []
+    for start in matches.get(sign, ()):
+        if start >= end:
+            break
+        stop = raw.find(b"\n", start, end)
+        while stop >= 0 and raw[stop + 1 : stop + 2] in _CONTINUES and stop + 1 < end:
+            stop = raw.find(b"\n", stop + 1, end)
+        values.append(raw[start : stop if stop >= 0 else end])
+    return values
 
 
-def _value(raw: bytes, start: int, end: int) -> bytes:
-    """Return the value that begins at `start`, with the lines that continue it (RFC 5322 section 2.2.3)."""
-    stop = raw.find(b"\n", start, end)
-    while stop >= 0 and raw[stop + 1 : stop + 2] in _CONTINUES and stop + 1 < end:
-        stop = raw.find(b"\n", stop + 1, end)
-    return raw[start : stop if stop >= 0 else end]
-
-
-def _own_ids(raw: bytes, matches: Found, end: int) -> list[bytes]:
-    """Return the Message-ID of a mail; hostile mail may have several, of which the first counts."""
-    return [message_id for value in _values(raw, matches, MESSAGE_ID, end) for message_id in _ids_in(value)]
-
-
-def _answered_ids(raw: bytes, matches: Found, end: int) -> list[bytes]:
-    """Return the Message-IDs of the mails that it answers, each once."""
+def _ids(raw: bytes, matches: Found, end: int, *signs: int) -> list[bytes]:
+    """Return the Message-IDs in these header fields, each once, as `headers.message_ids` would. Hostile mail may have
+    several of its own, of which the first counts.
+    """
     ids: list[bytes] = []
-    for sign in _ANSWERING:
+    for sign in signs:
         for value in _values(raw, matches, sign, end):
-            ids += _ids_in(value)
+            if b"@" not in value:
+                continue
+            value = value[:_LONGEST_FIELD]
+            # An id may be folded in its middle.
+            in_field = _ID.findall(value.translate(None, _BLANKS)) or _BARE_ID.findall(value)
+            if not value.isascii():
+                in_field = [to_text(name.decode("utf-8", "surrogateescape")).encode() for name in in_field]
+            ids += in_field
     return list(dict.fromkeys(ids))
 
 
-def _ids_in(value: bytes) -> list[bytes]:
-    """Return the ids in a field, as `headers.message_ids` would."""
-    if b"@" not in value:
-        return []
-    value = value[:_LONGEST_FIELD]
-    ids = _ID.findall(value.translate(None, _BLANKS)) or _BARE_ID.findall(value)  # an id may be folded in its middle
-    return (
-        ids
-        if value.isascii()
-        else [to_text(message_id.decode("utf-8", "surrogateescape")).encode() for message_id in ids]
-    )
-
-
 def _subject(raw: bytes, matches: Found, end: int) -> bytes:
-    start = matches[SUBJECT][0] if SUBJECT in matches else end
-    value = _value(raw, start, end) if start < end else b""
+    value = b"".join(_values(raw, matches, SUBJECT, end)[:1])
     if b"=?" in value or not value.isascii():
         return decode(value.decode("utf-8", "surrogateescape")).encode()
     return b" ".join(value.split())

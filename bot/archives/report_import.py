@@ -11,23 +11,19 @@ first sure one gives the headline, else the first proven one, else the first; th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from bot.mail.addresses import Address
-from bot.mail.message import ParsedMail
 from bot.mail.settings import BotSettings
-from bot.replies.effects import in_mainline_event, reported_event
 from bot.replies.reading import Reading
 from bot.replies.which_report import person_keys
-from bot.robot_reports.fields import machine_parts
+from bot.robot_reports.fields import Testing, machine_parts
 from bot.robot_reports.report import RobotReport, clean_title
-from bot.robot_reports.tables import ReportTable, Value
+from bot.robot_reports.tables import Impact, ReportRow, ReportTable
 from tracker.domain.comparison_tables import FailedRuns, KeptTable, TableRow, pack
-from tracker.domain.events import EventData, EventKind, Verdict
-from tracker.models import Commit, Decision, Finding, Machine, Report, Scenario, Suggestion
-from tracker.models.git import TreeRole
+from tracker.domain.events import EventKind, Verdict
+from tracker.models import Commit, Decision, Finding, Report, Suggestion
 from tracker.services import catalog
 from tracker.services.accounts import is_of_a_person
 from tracker.services.report_summary import clipped
@@ -70,7 +66,10 @@ def report_for(reading: Reading, robot_report: RobotReport, settings: BotSetting
     known_basis = basis(before) if before else ()
     is_empty = before is not None and not (before.messages.exists() or before.results.exists())
     if before and not proven:
-        if is_empty and (is_provisional(before) or _is_accepted(before, mail)):  # in the middle of a replay
+        # A person may have accepted that the robot sent this mail.
+        accepted = Suggestion.objects.filter(report=before, message_id=mail.message_id, decision=Decision.ACCEPTED)
+        accepted = accepted.filter(kind=EventKind.REPORTED)
+        if is_empty and (is_provisional(before) or accepted.exists()):  # in the middle of a replay
             add_findings(before, robot_report)
         return Imported(before, repeated=not is_empty)
     if before and not before.people_verified:
@@ -117,7 +116,13 @@ def import_again(report: Report, reports: Sequence[tuple[RobotReport, bool, Read
     sure = [entry for entry in proven if not entry[0].unsure]
     chosen = sure or proven[:1] or list(reports[:1])
     if chosen and not sure and is_provisional(report):
-        _hold(report, *chosen[0], settings)
+        robot_report, _, reading = chosen[0]
+        report.held = _reason(robot_report, proven=bool(proven))
+        if not proven:  # its people are those that this one names
+            authors, people = _people(reading, settings)
+            report.authors, report.recipients = sorted(set(person_keys(authors))), sorted(set(person_keys(people)))
+        report.save(update_fields=["held", "authors", "recipients"])
+        _set_title(report.culprit, clean_title(robot_report))
     report.findings.filter(result=None).delete()
     if chosen and not report.results.exists():
         robot_report, _, reading = chosen[0]
@@ -134,24 +139,70 @@ def is_provisional(report: Report) -> bool:
     return report.held.startswith((_DOUBTFUL, _UNVERIFIED))
 
 
+def packed(robot_report: RobotReport) -> bytes:
+    """Return all its tables, as they are stored with its mail."""
+    tables = []
+    for table in robot_report.tables:
+        rows = (
+            TableRow(row.name, row.old.mean, row.old.stddev_pct, row.change, row.new.mean, row.new.stddev_pct)
+            for row in table.rows
+            if math.isfinite(row.old.mean) and math.isfinite(row.new.mean)
+        )
+        fails = (FailedRuns(fail.name, fail.old, fail.change, fail.new) for fail in table.fails)
+        test = ", ".join(f"{name}={value}" for name, value in table.axes) or table.axes_text
+        old, new = table.commits[0].name, table.commits[1].name
+        tables.append(KeptTable(test[:2000], old, new, tuple(rows), tuple(fails)))
+    return pack(tables)
+
+
+def add_findings(report: Report, robot_report: RobotReport) -> None:
+    """Add the headline finding of a robot's report, and findings for the other changes that it lists."""
+    parent = (
+        catalog.commit_for(robot_report.parent, title=robot_report.tables[0].commits[0].title)
+        if robot_report.parent
+        else None
+    )
+    changes: list[tuple[RobotReport | Impact, Testing | Impact, ReportTable | None, ReportRow | None]] = [
+        (robot_report, robot_report.test, robot_report.head, robot_report.row)
+    ]
+    for impact, pair in zip(robot_report.additional, robot_report.impact_rows, strict=True):
+        changes.append((impact, impact, *(pair or (None, None))))
+    for change, test, table, row in changes:
+        headline = change is robot_report
+        name = table.axis("tbox_group") if table else ""  # the lab's; without it, the description has to do
+        parts = machine_parts(test.machine)
+        old, new = (row.old, row.new) if row else (None, None)
+        catalog.add_finding(
+            Finding(
+                report=report,
+                metric=catalog.metric_for(change.metric),
+                # Parameters go by name: reports give them in different orders, and any may be read first.
+                scenario=catalog.scenario_for(change.suite[:_LONGEST], dict(sorted(test.parameters))),
+                machine=catalog.machine_for(
+                    (name or test.machine)[:_LONGEST],
+                    description=test.machine,
+                    cpus=parts.threads,
+                    sockets=parts.sockets,
+                    cpu_model=parts.cpu,
+                    codename=parts.codename,
+                ),
+                parent=parent,
+                base=robot_report.base,
+                headline=headline,
+                verdict=change.verdict,
+                change_pct=change.change_pct,
+                change_pct_raw=robot_report.change_pct_raw if headline else row.change_pct if row else None,
+                # A table may print inf.
+                old_mean=old.mean if old and math.isfinite(old.mean) else None,
+                old_stddev_pct=old.stddev_pct if old else None,
+                new_mean=new.mean if new and math.isfinite(new.mean) else None,
+                new_stddev_pct=new.stddev_pct if new else None,
+            )
+        )
+
+
 def _reason(robot_report: RobotReport, *, proven: bool) -> str:
     return _DOUBTFUL + "; ".join(robot_report.unsure) if proven else _UNVERIFIED + UNVERIFIED
-
-
-def _hold(report: Report, robot_report: RobotReport, proven: bool, reading: Reading, settings: BotSettings) -> None:
-    """Hold a report for one that is not sure; unproven, its people are those that this one names."""
-    report.held = _reason(robot_report, proven=proven)
-    if not proven:
-        authors, people = _people(reading, settings)
-        report.authors, report.recipients = sorted(set(person_keys(authors))), sorted(set(person_keys(people)))
-    report.save(update_fields=["held", "authors", "recipients"])
-    _set_title(report.culprit, clean_title(robot_report))
-
-
-def _is_accepted(report: Report, mail: ParsedMail) -> bool:
-    """Whether a person has accepted that the robot sent this mail."""
-    accepted = Suggestion.objects.filter(report=report, message_id=mail.message_id, decision=Decision.ACCEPTED)
-    return accepted.filter(kind=EventKind.REPORTED).exists()
 
 
 def _set_title(culprit: Commit, title: str) -> None:
@@ -178,103 +229,5 @@ def _people(reading: Reading, settings: BotSettings) -> tuple[list[Address], lis
     mail, trust = reading.mail, reading.trust
     to = mail.to if trust.covers("to") or not trust.proven else ()
     cc = mail.cc if trust.covers("cc") or not trust.proven else ()
-    robots = settings.robots
-    return [address for address in to if address.email not in robots], [
-        address for address in (*to, *cc) if address.email not in robots
-    ]
-
-
-def events_of(mail: ParsedMail, robot_report: RobotReport, at: datetime) -> list[EventData]:
-    """Return the event that it was reported; for a regression in the mainline also that the culprit landed there.
-
-    Where an improvement stands is for git to say: nobody waits for it.
-    """
-    where = ":".join(part for part in (robot_report.subject.tree, robot_report.subject.branch) if part)
-    events = [reported_event(mail, at, where)]
-    tree = catalog.tree_for(robot_report.subject.tree)
-    if tree and tree.role == TreeRole.MAINLINE and Verdict(robot_report.verdict) is not Verdict.IMPROVEMENT:
-        events.append(in_mainline_event(mail, at))
-    return events
-
-
-def packed(robot_report: RobotReport) -> bytes:
-    """Return all its tables, as they are stored with its mail."""
-    return pack([_kept(table) for table in robot_report.tables])
-
-
-def add_findings(report: Report, robot_report: RobotReport) -> None:
-    """Add the headline finding of a robot's report, and findings for the other changes that it lists."""
-    parent = (
-        catalog.commit_for(robot_report.parent, title=robot_report.tables[0].commits[0].title)
-        if robot_report.parent
-        else None
-    )
-    headline = Finding(
-        report=report,
-        metric=catalog.metric_for(robot_report.metric),
-        scenario=_scenario(robot_report.suite, robot_report.test.parameters),
-        machine=_machine(robot_report.machine, robot_report.test.machine),
-        parent=parent,
-        base=robot_report.base,
-        headline=True,
-        verdict=robot_report.verdict,
-        change_pct=robot_report.change_pct,
-        change_pct_raw=robot_report.change_pct_raw,
-        **_sides(robot_report.old, robot_report.new),
-    )
-    catalog.add_finding(headline)
-    for impact, pair in zip(robot_report.additional, robot_report.impact_rows, strict=True):
-        table, row = pair or (None, None)
-        catalog.add_finding(
-            Finding(
-                report=report,
-                metric=catalog.metric_for(impact.metric),
-                scenario=_scenario(impact.suite, impact.parameters),
-                machine=_machine(table.axis("tbox_group") if table else "", impact.machine),
-                parent=parent,
-                base=robot_report.base,
-                verdict=impact.verdict,
-                change_pct=impact.change_pct,
-                change_pct_raw=row.change_pct if row else None,
-                **_sides(row.old if row else None, row.new if row else None),
-            )
-        )
-
-
-def _kept(table: ReportTable) -> KeptTable:
-    rows = (
-        TableRow(row.name, row.old.mean, row.old.stddev_pct, row.change, row.new.mean, row.new.stddev_pct)
-        for row in table.rows
-        if math.isfinite(row.old.mean) and math.isfinite(row.new.mean)
-    )
-    fails = (FailedRuns(fail.name, fail.old, fail.change, fail.new) for fail in table.fails)
-    test = ", ".join(f"{name}={value}" for name, value in table.axes) or table.axes_text
-    return KeptTable(test[:2000], table.commits[0].name, table.commits[1].name, tuple(rows), tuple(fails))
-
-
-def _sides(old: Value | None, new: Value | None) -> dict[str, float | None]:
-    """Return the columns of a finding for both sides of a row; a table may print inf, which becomes None."""
-    return {
-        "old_mean": old.mean if old and math.isfinite(old.mean) else None,
-        "old_stddev_pct": old.stddev_pct if old else None,
-        "new_mean": new.mean if new and math.isfinite(new.mean) else None,
-        "new_stddev_pct": new.stddev_pct if new else None,
-    }
-
-
-def _machine(name: str, text: str) -> Machine:
-    """Return the machine by the lab's name for it, else by its description, with the parts named in the latter."""
-    parts = machine_parts(text)
-    return catalog.machine_for(
-        (name or text)[:_LONGEST],
-        description=text,
-        cpus=parts.threads,
-        sockets=parts.sockets,
-        cpu_model=parts.cpu,
-        codename=parts.codename,
-    )
-
-
-def _scenario(suite: str, parameters: Iterable[tuple[str, str]]) -> Scenario:
-    """Return the scenario, its parameters by name: reports give them in different orders, and any may be read first."""
-    return catalog.scenario_for(suite[:_LONGEST], dict(sorted(parameters)))
+    authors, others = ([address for address in group if address.email not in settings.robots] for group in (to, cc))
+    return authors, authors + others
