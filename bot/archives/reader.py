@@ -18,9 +18,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -89,7 +90,8 @@ def read_ahead(source: EpochSource, cursor: str, goal: str, prefilter: Prefilter
             yield _looked(mail, prefilter)
             last = mail
         # Where a mail could not be read, only the end of the pass says so.
-        if last is None or last.read_to != last.position or _is_alone():
+        # On one core only, a second process would just be in the way.
+        if last is None or last.read_to != last.position or len(os.sched_getaffinity(0)) < 2:
             yield from (_looked(mail, prefilter) for mail in mails)
             return
         if next(mails, None) is None:
@@ -101,20 +103,11 @@ def _looked(mail: RawMail, prefilter: Prefilter) -> Prefiltered:
     return Prefiltered(mail.position, mail.read_to, len(mail.raw), mail.raw, prefilter.look(mail.raw))
 
 
-def _is_alone() -> bool:
-    """Whether there is one core only, on which a second process would just be in the way."""
-    return len(os.sched_getaffinity(0)) < 2
-
-
 def _from_process(source: EpochSource, since: str, goal: str, prefilter: Prefilter) -> Iterator[Prefiltered | None]:
     """Yield what a forked process reads and looks at; it ends with this one, and when the reader stops."""
     receiver, sender = Pipe(duplex=False)
-
-    def work() -> None:
-        receiver.close()  # so that the end of the reader is the end of the pipe
-        _send(sender, source, since, goal, prefilter)
-
-    pid = fork(work)  # which has all code loaded, and the patterns compiled
+    # The fork has all code loaded, and the patterns compiled.
+    pid = fork(partial(_send, receiver, sender, source, since, goal, prefilter))
     sender.close()  # so that the end of the process is the end of the pipe
     arrived: Queue[_Sent | Exception | None] = Queue(_AHEAD)
     receiving = Thread(target=_receive, args=(receiver, arrived), daemon=True)  # while this one files
@@ -151,8 +144,11 @@ def _receive(receiver: Connection, arrived: Queue[_Sent | Exception | None]) -> 
         arrived.put(sent)
 
 
-def _send(sender: Connection, source: EpochSource, since: str, goal: str, prefilter: Prefilter) -> None:
+def _send(
+    receiver: Connection, sender: Connection, source: EpochSource, since: str, goal: str, prefilter: Prefilter
+) -> None:
     """Look at the mails, and send them in slices, then None, or the error that ended it. Uses no database."""
+    receiver.close()  # so that the end of the reader is the end of the pipe
     widen(sender.fileno())
     end: Exception | None = None
     mails: list[Prefiltered] = []
@@ -175,15 +171,11 @@ def _send(sender: Connection, source: EpochSource, since: str, goal: str, prefil
 
 def _to_send(mails: Sequence[Prefiltered], passed: Sequence[bool]) -> _Sent:
     """Return the fields of mails, without the bytes of those that did not pass, but for the last one."""
-    passed = [*passed[:-1], *(True for _ in mails[-1:])]
-    return [
-        (mail.position, mail.read_to, mail.size, mail.raw if sent else None, *_fields(mail.look))
-        for mail, sent in zip(mails, passed, strict=True)
-    ]
-
-
-def _fields(look: Look) -> tuple[list[bytes], list[bytes], bool, bool]:
-    return look.names, look.own, look.ours, look.may_be_report
+    sent: _Sent = []
+    for number, (mail, is_sent) in enumerate(zip(mails, passed, strict=True), 1):
+        raw, look = mail.raw if is_sent or number == len(mails) else None, mail.look
+        sent.append((mail.position, mail.read_to, mail.size, raw, look.names, look.own, look.ours, look.may_be_report))
+    return sent
 
 
 # --- Reading a source ---
@@ -212,43 +204,29 @@ def read_source(
     expires, unless it is extended. Raises Busy while another worker reads the source, Unreadable if it can't be read.
     """
     archive, _ = Archive.objects.get_or_create(path=source.name)
-    if not source.exclusive:
-        return _read(source, archive, settings, now, progress, again, None)
-    acquire(archive, lease)
-    try:
-        return _read(source, archive, settings, now, progress, again, lease)
-    finally:
-        release(archive)
-
-
-def _read(
-    source: Source,
-    archive: Archive,
-    settings: BotSettings,
-    now: datetime,
-    progress: Callable[[int], None],
-    again: bool,
-    lease: timedelta | None,
-) -> ReadTally:
-    try:
-        goal = source.goal()
-        done = bool(goal) and not again and source.is_done(archive.cursor, goal)
-        if done and not has_names_to_search(source, archive):
-            Archive.objects.filter(pk=archive.pk).update(read_at=now, error="")
-            return ReadTally()
-        archive.cursor = "" if again else source.resume(archive.cursor)
-        reading = _Reading(source, archive, settings, now, lease)
+    with ExitStack() as stack:
+        if source.exclusive:
+            acquire(archive, lease)
+            stack.callback(release, archive)
         try:
-            for mail in reading.mails(goal) if not done else ():
-                if reading.take(mail) if mail else reading.use_wait():
-                    progress(reading.tally.seen)
-        except (Unreadable, OSError):
-            reading.flush()  # save what was read before the failure
+            goal = source.goal()
+            done = bool(goal) and not again and source.is_done(archive.cursor, goal)
+            if done and not has_names_to_search(source, archive):
+                Archive.objects.filter(pk=archive.pk).update(read_at=now, error="")
+                return ReadTally()
+            archive.cursor = "" if again else source.resume(archive.cursor)
+            reading = _Reading(source, archive, settings, now, lease if source.exclusive else None)
+            try:
+                for mail in reading.mails(goal) if not done else ():
+                    if reading.take(mail):
+                        progress(reading.tally.seen)
+            except (Unreadable, OSError):
+                reading.save()  # what was read before the failure
+                raise
+            reading.save(goal)
+        except Exception as error:
+            Archive.objects.filter(pk=archive.pk).update(error=" ".join(str(error).split())[:1000])
             raise
-        reading.finish(goal)
-    except Exception as error:
-        Archive.objects.filter(pk=archive.pk).update(error=" ".join(str(error).split())[:1000])
-        raise
     return reading.tally
 
 
@@ -270,11 +248,10 @@ class _Reading:
         self.index: NameIndex | None = None
         if isinstance(source, EpochSource):
             # The index up to the archive's cursor; without one the archive is read from its beginning
-            index = NameIndex(archive)
-            if index.count < source.count(archive.cursor):
+            self.index = NameIndex(archive)
+            if self.index.count < source.count(archive.cursor):
                 archive.cursor = ""
-            index.truncate(source.count(archive.cursor))
-            self.index = index
+            self.index.truncate(source.count(archive.cursor))
             self.learnt = archive.searched
         self.tally = ReadTally()
         self.passed: list[Passed] = []
@@ -291,65 +268,68 @@ class _Reading:
             return read_ahead(self.source, self.archive.cursor, goal, self.prefilter)
         return self.source.mails(self.archive.cursor, goal)
 
-    def take(self, mail: RawMail | Prefiltered) -> bool:
-        """Take one mail, without a query if it does not concern us. Returns whether mails and the cursor were saved."""
-        self.tally.seen += 1
-        self.last = mail
-        if isinstance(mail, RawMail):
-            why, size = self.prefilter.passes(mail.raw), len(mail.raw)
+    def take(self, mail: RawMail | Prefiltered | None) -> bool:
+        """Take one mail, without a query if it does not concern us; with None, file what passed while it has to wait
+        for more. Return whether mails and the cursor were saved.
+        """
+        if mail is None:
+            full = len(self.passed) + len(self.unsent) >= WORTH_FILING
         else:
-            assert self.index is not None
-            why, size = self.prefilter.decide(mail.look), mail.size
-            self.index.add(mail.position, mail.look.names)
-        self.newest = mail.raw or self.newest
-        if why is not Passes.NOT:
-            if mail.raw is None:
-                self.unsent.append(mail.position)
+            self.tally.seen += 1
+            self.last = mail
+            if isinstance(mail, RawMail):
+                why, size = self.prefilter.passes(mail.raw), len(mail.raw)
             else:
-                self.passed.append(Passed(RawMail(mail.raw, mail.position, mail.read_to), why))
-            self.size += size
-        full = len(self.passed) + len(self.unsent) >= MOST or self.size >= MOST_BYTES
-        if not full and time.monotonic() < self.flush_at:
-            return False
-        self.flush()
-        return True
+                assert self.index is not None
+                why, size = self.prefilter.decide(mail.look), mail.size
+                self.index.add(mail.position, mail.look.names)
+            self.newest = mail.raw or self.newest
+            if why is not Passes.NOT:
+                if mail.raw is None:
+                    self.unsent.append(mail.position)
+                else:
+                    self.passed.append(Passed(RawMail(mail.raw, mail.position, mail.read_to), why))
+                self.size += size
+            full = len(self.passed) + len(self.unsent) >= MOST or self.size >= MOST_BYTES
+            full = full or time.monotonic() >= self.flush_at
+        if full:
+            self.save()
+        return full
 
-    def use_wait(self) -> bool:
-        """File what passed while no mail is ready. Returns whether mails and the cursor were saved."""
-        if len(self.passed) + len(self.unsent) < WORTH_FILING:
-            return False
-        self.flush()
-        return True
-
-    def flush(self) -> None:
-        """File what passed, and save the cursor with it. Workers file one at a time, so that each sees others' mail."""
-        self._prepare()
-        with transaction.atomic():
-            tally = self._take()
-            position = (self.last.position if self.last.read_to is None else self.last.read_to) if self.last else ""
-            if position and self.source.resumes:
-                self.archive.cursor = self.source.after(self.archive.cursor, position, self.tally.seen - self.saved)
-            self._save(tally)
-
-    def finish(self, goal: str) -> None:
-        """File the rest, and move the cursor to `goal`, past whatever follows the last mail."""
-        self._prepare()
-        with transaction.atomic():
-            tally = self._take()
-            if self.index is None:
-                tally += claim_pending(self.filer, self.prefilter)
-            self.archive.read_at, self.archive.error = self.now, ""
-            if goal:
-                self.archive.cursor = self.source.after(self.archive.cursor, goal, self.tally.seen - self.saved)
-            self._save(tally)
-
-    def _prepare(self) -> None:
-        """Fetch the keys that the mails are signed with, and parse them, before the transaction."""
+    def save(self, goal: str | None = None) -> None:
+        """File what passed, and save the cursor with it: after the last mail, or finally at `goal`, past whatever
+        follows it. Workers file one at a time, so that each sees others' mail.
+        """
+        # Before the transaction: fetch the keys that the mails are signed with, and parse them
         if self.unsent:
             assert isinstance(self.source, EpochSource)
             self.passed += [Passed(mail, Passes.TRACKED) for mail in self.source.at(self.unsent)]
         self.filer.settings.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now)
         self.passed = [parsed(candidate, self.filer.settings) for candidate in self.passed]
+        archive, seen = self.archive, self.tally.seen - self.saved
+        with transaction.atomic():
+            tally = self._take()
+            position = goal or ""
+            if goal is not None:
+                if self.index is None:
+                    tally += claim_pending(self.filer, self.prefilter)
+                archive.read_at, archive.error = self.now, ""
+            elif self.last and self.source.resumes:
+                position = self.last.position if self.last.read_to is None else self.last.read_to
+            if position:
+                archive.cursor = self.source.after(archive.cursor, position, seen)
+            if self.lease:
+                extend(archive, self.lease)
+            archive.seen += seen
+            archive.kept += tally.kept
+            if self.last:
+                moments = (archive.newest_at, parse(head_of(self.newest) + b"\n\n").date)
+                archive.newest_at = max((moment for moment in moments if moment), default=None)
+            archive.save(update_fields=["cursor", "seen", "kept", "newest_at", "read_at", "error", "searched"])
+            self.tally += tally
+            self.saved = self.tally.seen
+            self.passed, self.unsent, self.size, self.last = [], [], 0, None
+            self.flush_at = time.monotonic() + EVERY
 
     def _take(self) -> ReadTally:
         """File what passed, and what the index finds by the names that matter now."""
@@ -357,9 +337,16 @@ class _Reading:
         self.filer.clear_cache()  # others may have changed what it knows of reports
         # Track what others have filed in the meantime
         newest = newest_names()
-        newer = {name: _rows_since(name, self.learnt.get(name, 0)) for name in NAMED}
-        keys = [key_of_message(message_id) for message_id in newer["message"].values_list("message_id", flat=True)]
-        keys += [key_of_message(message_id) for message_id in newer["sent"].values_list("message_id", flat=True)]
+        newer: dict[str, QuerySet[Model]] = {}
+        for name, model in NAMED.items():
+            checkpoint = self.learnt.get(name, 0)
+            last, *check = [checkpoint] if isinstance(checkpoint, int) else checkpoint  # a number before 1.1
+            # If a row was committed after another with a higher key, the rows up to that key are others now.
+            since = last if tuple(check) == _check(name, last) else last - WINDOW
+            newer[name] = model._default_manager.order_by("pk").filter(pk__gt=since)
+        keys: list[bytes] = []
+        for name in ("message", "sent"):
+            keys += map(key_of_message, newer[name].values_list("message_id", flat=True))
         for sha, title in newer["report"].values_list("culprit__sha", "culprit__title"):
             keys += keys_of_culprit(sha, title)
         for key in keys:
@@ -388,21 +375,6 @@ class _Reading:
             chunk = [position for position in chunk if position not in handled]
             yield [Passed(mail, Passes.NAMED) for mail in self.source.at(chunk)]
 
-    def _save(self, tally: ReadTally) -> None:
-        archive = self.archive
-        if self.lease:
-            extend(archive, self.lease)
-        archive.seen += self.tally.seen - self.saved
-        archive.kept += tally.kept
-        if self.last:
-            moments = (archive.newest_at, parse(head_of(self.newest) + b"\n\n").date)
-            archive.newest_at = max((moment for moment in moments if moment), default=None)
-        archive.save(update_fields=["cursor", "seen", "kept", "newest_at", "read_at", "error", "searched"])
-        self.tally += tally
-        self.saved = self.tally.seen
-        self.passed, self.unsent, self.size, self.last = [], [], 0, None
-        self.flush_at = time.monotonic() + EVERY
-
 
 def newest_names() -> dict[str, list[int]]:
     """Return how far all that has names is known, as `Archive.searched` stores it."""
@@ -421,18 +393,6 @@ def _check(name: str, newest: int) -> tuple[int, int]:
     rows = NAMED[name]._default_manager.filter(pk__gt=newest - WINDOW, pk__lte=newest)
     totals = rows.aggregate(number=Count("pk"), total=Sum("pk"))
     return totals["number"], int(totals["total"] or 0)  # PostgreSQL sums up to a Decimal
-
-
-def _rows_since(name: str, checkpoint: Sequence[int] | int) -> QuerySet[Model]:
-    """Return the rows of a table that are not known. One that is committed after another with a higher key is among
-    them: the rows up to that key are others then.
-    """
-    newest, *check = (
-        checkpoint if isinstance(checkpoint, Sequence) else (checkpoint,)
-    )  # as releases before 1.1 stored it
-    is_complete = tuple(check) == _check(name, newest)
-    rows = NAMED[name]._default_manager.order_by("pk")
-    return rows.filter(pk__gt=newest if is_complete else newest - WINDOW)
 
 
 # --- Configured archives ---
@@ -490,7 +450,12 @@ def read_mirror(address: str, settings: BotSettings, now: datetime, patience: Mi
             done = _fetch_and_read(mirror, address, settings, now, patience, fetches=fetches)
         except SoftTimeLimitExceeded:
             done = MirrorPass(error=f"{mirror}: not finished within the time limit; it continues at the next attempt")
-        _store(mirror, done.error, now)
+        # Store the error, and since when there has been one; nothing is written while all is well.
+        row = Mirror.objects.filter(pk=mirror.pk)
+        if error := " ".join(done.error.split())[:1000]:
+            row.update(error=error, failing_since=Coalesce("failing_since", now), failures=F("failures") + 1)
+        else:
+            row.exclude(error="").update(error="", failing_since=None, failures=0)
         return done
     finally:
         release(mirror)
@@ -522,13 +487,3 @@ def _fetch_and_read(
             errors.append(str(error))
     has_next = fetches and next_epoch(Path(address), min(_REMOTE_EPOCH, patience.fetch or 0)) is not None
     return MirrorPass(tally, has_next, "; ".join(errors))
-
-
-def _store(mirror: Mirror, error: str, now: datetime) -> None:
-    """Store the error, and since when there has been one; nothing is written while all is well."""
-    error = " ".join(error.split())[:1000]
-    row = Mirror.objects.filter(pk=mirror.pk)
-    if error:
-        row.update(error=error, failing_since=Coalesce("failing_since", now), failures=F("failures") + 1)
-    else:
-        row.exclude(error="").update(error="", failing_since=None, failures=0)
