@@ -13,6 +13,7 @@ would tell it letter by letter.
 from __future__ import annotations
 
 from django.contrib import admin, messages
+from django.contrib.admin import site
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -37,20 +38,16 @@ class ReadOnly(admin.ModelAdmin):
         names = [entry[0] if isinstance(entry, tuple) else entry for entry in self.list_filter]
         return any(lookup == name or lookup.startswith(f"{name}__") for name in names)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def _nobody(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
+    has_add_permission = has_change_permission = has_delete_permission = _nobody
 
 
 # --- Accounts ---
 
-admin.site.login_form = AdminPasswordForm
-admin.site.unregister(User)
+site.login_form = AdminPasswordForm
+site.unregister(User)
 
 
 @admin.register(User)
@@ -65,19 +62,14 @@ class Accounts(UserAdmin):
         self.message_user(request, f"Sessions ended: {ended}")
 
 
-@admin.register(models.Session)
-class SessionAdmin(ReadOnly):
-    """Who is signed in. The keys are secrets, and not shown."""
-
-    list_display = ("account", "expire_date")
-    list_display_links = None
-    exclude = ("session_key", "session_data")
-
-
-@admin.register(models.PasswordAttempt)
-class PasswordAttemptAdmin(ReadOnly):
-    list_display = ("account", "network", "at")
-    ordering = ("-at",)
+site.register(
+    models.Session,  # the keys are secrets, and not shown
+    ReadOnly,
+    list_display=("account", "expire_date"),
+    list_display_links=None,
+    exclude=("session_key", "session_data"),
+)
+site.register(models.PasswordAttempt, ReadOnly, list_display=("account", "network", "at"), ordering=("-at",))
 
 
 @admin.register(models.ApiKey)
@@ -98,44 +90,42 @@ class ApiKeyAdmin(ReadOnly):
         return bool(request.user.is_superuser)
 
 
-@admin.register(models.Webhook)
-class WebhookAdmin(ReadOnly):
-    list_display = ("url", "owner", "query", "stopped", "silent", "events_until")
-    exclude = ("secret",)
-
-
-@admin.register(models.WebhookDelivery)
-class WebhookDeliveryAdmin(ReadOnly):
-    list_display = ("webhook", "key", "state", "attempts", "status", "error", "answered_at")
-    list_filter = ("state",)
-
-
-@admin.register(models.Subscription)
-class SubscriptionAdmin(ReadOnly):
-    list_display = ("owner", "query", "often", "mailed_until")
-
+site.register(
+    models.Webhook,
+    ReadOnly,
+    list_display=("url", "owner", "query", "stopped", "silent", "events_until"),
+    exclude=("secret",),
+)
+site.register(
+    models.WebhookDelivery,
+    ReadOnly,
+    list_display=("webhook", "key", "state", "attempts", "status", "error", "answered_at"),
+    list_filter=("state",),
+)
+site.register(models.Subscription, ReadOnly, list_display=("owner", "query", "often", "mailed_until"))
 
 # --- Kernels, release reports, studies ---
 
-
-@admin.register(models.Kernel)
-class KernelAdmin(ReadOnly):
-    list_display = ("name", "variant", "describe", "measured_at")
-    search_fields = ("name", "variant")
-
-
-@admin.register(models.ReleaseResult)
-class ReleaseResultAdmin(ReadOnly):
-    list_display = ("producer", "external_id", "kernel", "created_at", "received_at")
-    list_select_related = ("kernel",)
-    search_fields = ("external_id",)
-
-
-@admin.register(models.Measurement)
-class MeasurementAdmin(ReadOnly):
-    list_display = ("kernel", "metric", "scenario", "machine", "role", "mean", "runs")
-    list_select_related = ("kernel", "metric", "scenario", "machine")
-    show_full_result_count = False
+site.register(
+    models.Kernel,
+    ReadOnly,
+    list_display=("name", "variant", "describe", "measured_at"),
+    search_fields=("name", "variant"),
+)
+site.register(
+    models.ReleaseResult,
+    ReadOnly,
+    list_display=("producer", "external_id", "kernel", "created_at", "received_at"),
+    list_select_related=("kernel",),
+    search_fields=("external_id",),
+)
+site.register(
+    models.Measurement,
+    ReadOnly,
+    list_display=("kernel", "metric", "scenario", "machine", "role", "mean", "runs"),
+    list_select_related=("kernel", "metric", "scenario", "machine"),
+    show_full_result_count=False,
+)
 
 
 class _Described(ModelForm):
@@ -144,38 +134,29 @@ class _Described(ModelForm):
     description = CharField(widget=Textarea(attrs={"rows": 4, "cols": 100}), required=False)
 
 
-@admin.register(models.Suite)
-class SuiteAdmin(admin.ModelAdmin):
-    form = _Described
-    list_display = ("name", "position", "description")
-    list_editable = ("position",)
-
-
-@admin.register(models.Parameter)
-class ParameterAdmin(admin.ModelAdmin):
-    form = _Described
-    list_display = ("name", "classification", "position", "description")
-    list_editable = ("position",)
-
-
-@admin.register(models.TextRevision)
-class TextRevisionAdmin(ReadOnly):
-    list_display = ("place", "name", "by", "at")
-    search_fields = ("place",)
-
-
-@admin.register(models.ReportHighlight)
-class ReportHighlightAdmin(admin.ModelAdmin):
-    list_display = ("release", "report", "heading")
-    list_select_related = ("release", "report__culprit")
-    list_editable = ("heading",)
-    raw_id_fields = ("report",)
-
-
-@admin.register(models.BasketEntry)
-class BasketEntryAdmin(ReadOnly):
-    list_display = ("metric", "params", "weight", "since", "until")
-    list_select_related = ("metric",)
+site.register(
+    models.Suite, form=_Described, list_display=("name", "position", "description"), list_editable=("position",)
+)
+site.register(
+    models.Parameter,
+    form=_Described,
+    list_display=("name", "classification", "position", "description"),
+    list_editable=("position",),
+)
+site.register(models.TextRevision, ReadOnly, list_display=("place", "name", "by", "at"), search_fields=("place",))
+site.register(
+    models.ReportHighlight,
+    list_display=("release", "report", "heading"),
+    list_select_related=("release", "report__culprit"),
+    list_editable=("heading",),
+    raw_id_fields=("report",),
+)
+site.register(
+    models.BasketEntry,
+    ReadOnly,
+    list_display=("metric", "params", "weight", "since", "until"),
+    list_select_related=("metric",),
+)
 
 
 class StudyKernels(admin.TabularInline):
@@ -183,10 +164,7 @@ class StudyKernels(admin.TabularInline):
     extra = 0
 
 
-@admin.register(models.Study)
-class StudyAdmin(admin.ModelAdmin):
-    list_display = ("slug", "title", "kind", "made_at")
-    inlines = (StudyKernels,)
+site.register(models.Study, list_display=("slug", "title", "kind", "made_at"), inlines=(StudyKernels,))
 
 
 @admin.register(models.ToolOutput)
@@ -200,34 +178,14 @@ class ToolOutputAdmin(ReadOnly):
 
 # --- Operations ---
 
-
-@admin.register(models.TaskRun)
-class TaskRunAdmin(ReadOnly):
-    list_display = ("task", "at", "seconds", "error")
-
-
-@admin.register(models.FaultMail)
-class FaultMailAdmin(ReadOnly):
-    list_display = ("address", "day", "at")
-
-
-@admin.register(models.Restoration)
-class RestorationAdmin(ReadOnly):
-    list_display = ("backup_at", "restored_at")
-
-
-@admin.register(models.Folding)
-class FoldingAdmin(ReadOnly):
-    list_display = ("version", "folded_to")
-
+site.register(models.TaskRun, ReadOnly, list_display=("task", "at", "seconds", "error"))
+site.register(models.FaultMail, ReadOnly, list_display=("address", "day", "at"))
+site.register(models.Restoration, ReadOnly, list_display=("backup_at", "restored_at"))
+site.register(models.Folding, ReadOnly, list_display=("version", "folded_to"))
 
 # --- Reports, mail and people ---
 
-
-@admin.register(models.Commit)
-class CommitAdmin(admin.ModelAdmin):
-    list_display = ("sha10", "title", "author_email")
-    search_fields = ("sha", "title")
+site.register(models.Commit, list_display=("sha10", "title", "author_email"), search_fields=("sha", "title"))
 
 
 @admin.register(models.Tree)
@@ -239,34 +197,26 @@ class TreeAdmin(admin.ModelAdmin):
         refresh(obj.reports.values_list("pk", flat=True))  # the tree's role determines their section
 
 
-@admin.register(models.Landing)
-class LandingAdmin(ReadOnly):
-    list_display = ("commit", "tree", "tag", "at", "merged_at", "gone_at")
-    list_select_related = ("commit", "tree")
-
-
-@admin.register(models.RelatedCommit)
-class RelatedCommitAdmin(ReadOnly):
-    list_display = ("commit", "part", "report", "rule", "quote")
-    list_select_related = ("commit", "report__culprit")
-
-
-@admin.register(models.StableSeries)
-class StableSeriesAdmin(ReadOnly):
-    list_display = ("report", "series", "newest", "fixed_in")
-    list_select_related = ("report__culprit",)
-
-
-@admin.register(models.Machine)
-class MachineAdmin(admin.ModelAdmin):
-    list_display = ("name", "description", "cpus")
-    search_fields = ("name",)
-
-
-@admin.register(models.Scenario)
-class ScenarioAdmin(admin.ModelAdmin):
-    list_display = ("suite", "key")
-    search_fields = ("key",)
+site.register(
+    models.Landing,
+    ReadOnly,
+    list_display=("commit", "tree", "tag", "at", "merged_at", "gone_at"),
+    list_select_related=("commit", "tree"),
+)
+site.register(
+    models.RelatedCommit,
+    ReadOnly,
+    list_display=("commit", "part", "report", "rule", "quote"),
+    list_select_related=("commit", "report__culprit"),
+)
+site.register(
+    models.StableSeries,
+    ReadOnly,
+    list_display=("report", "series", "newest", "fixed_in"),
+    list_select_related=("report__culprit",),
+)
+site.register(models.Machine, list_display=("name", "description", "cpus"), search_fields=("name",))
+site.register(models.Scenario, list_display=("suite", "key"), search_fields=("key",))
 
 
 @admin.register(models.Metric)
@@ -295,28 +245,21 @@ class ReleaseAdmin(admin.ModelAdmin):
         refresh_since(None)  # the end of a cycle may have changed
 
 
-@admin.register(models.ReleaseCandidate)
-class ReleaseCandidateAdmin(ReadOnly):
-    list_display = ("version", "tagged_at")
-
-
-@admin.register(models.SavedView)
-class SavedViewAdmin(admin.ModelAdmin):
-    list_display = ("name", "owner", "query", "shared")
-    list_filter = ("shared",)
-
-
-@admin.register(models.SignIn)
-class SignInAdmin(ReadOnly):
-    list_display = ("address", "asked_at", "asked_from", "mailed_at", "used_at")
-    search_fields = ("address",)
-
-
-@admin.register(models.BisectResult)
-class BisectResultAdmin(ReadOnly):
-    list_display = ("producer", "external_id", "outcome", "received_at", "held", "note")
-    list_filter = ("outcome", "format", ("held", admin.EmptyFieldListFilter))
-    exclude = ("payload",)
+site.register(models.ReleaseCandidate, ReadOnly, list_display=("version", "tagged_at"))
+site.register(models.SavedView, list_display=("name", "owner", "query", "shared"), list_filter=("shared",))
+site.register(
+    models.SignIn,
+    ReadOnly,
+    list_display=("address", "asked_at", "asked_from", "mailed_at", "used_at"),
+    search_fields=("address",),
+)
+site.register(
+    models.BisectResult,
+    ReadOnly,
+    list_display=("producer", "external_id", "outcome", "received_at", "held", "note"),
+    list_filter=("outcome", "format", ("held", admin.EmptyFieldListFilter)),
+    exclude=("payload",),
+)
 
 
 @admin.register(models.Report)
@@ -350,7 +293,7 @@ class FindingAdmin(ReadOnly):
     search_fields = ("report__culprit__sha",)
     actions = ("set_headline",)
 
-    @admin.action(description="Make it the headline of its report", permissions=["lead"])
+    @admin.action(description="Make it the headline of its report", permissions=["set_headline"])
     def set_headline(self, request: HttpRequest, rows: QuerySet[models.Finding]) -> None:
         for row in rows.select_related("report", "metric"):
             if regrading.set_headline(row):
@@ -358,28 +301,21 @@ class FindingAdmin(ReadOnly):
             else:
                 self.message_user(request, f"{row}: already reported by mail", messages.WARNING)
 
-    def has_lead_permission(self, request: HttpRequest) -> bool:
+    def has_set_headline_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("tracker.change_finding")
 
 
-@admin.register(models.Event)
-class EventAdmin(ReadOnly):
-    list_display = ("report", "kind", "occurred_at", "message_id", "commit", "actor")
-    list_filter = ("kind",)
-    list_select_related = ("report__culprit",)
+site.register(
+    models.Event,
+    ReadOnly,
+    list_display=("report", "kind", "occurred_at", "message_id", "commit", "actor"),
+    list_filter=("kind",),
+    list_select_related=("report__culprit",),
+)
+site.register(models.RuleRecord, ReadOnly, list_display=("rule", "accepted", "changed", "rejected"))
 
-
-@admin.register(models.RuleRecord)
-class RuleRecordAdmin(ReadOnly):
-    list_display = ("rule", "accepted", "changed", "rejected")
-
-
-@admin.register(models.SigningKey)
-class SigningKeyAdmin(admin.ModelAdmin):
-    """Pins signing keys: a key stored here is not looked up in DNS."""
-
-    list_display = ("name", "fetched_at")
-    search_fields = ("name",)
+# Pins signing keys: a key stored here is not looked up in DNS.
+site.register(models.SigningKey, list_display=("name", "fetched_at"), search_fields=("name",))
 
 
 @admin.register(models.Suggestion)
@@ -410,61 +346,52 @@ class SuggestionAdmin(ReadOnly):
         self.message_user(request, f"{decision.label}: {done} of {rows.count()}")
 
 
-@admin.register(models.SecondOpinion)
-class SecondOpinionAdmin(ReadOnly):
-    list_display = ("report", "kind", "sentence", "fault", "model", "asked_at")
-    list_filter = ("model", "kind")
-    list_select_related = ("report__culprit",)
-
-
-@admin.register(models.RawMessage)
-class RawMessageAdmin(ReadOnly):
-    list_display = ("digest", "archive", "position", "error")
-    exclude = ("compressed",)
-
-
-@admin.register(models.Message)
-class MessageAdmin(ReadOnly):
-    list_display = ("subject", "author_email", "sent_at", "kind")
-    search_fields = ("message_id", "subject")
-
-
-@admin.register(models.OutgoingMail)
-class OutgoingMailAdmin(ReadOnly):
-    list_display = ("subject", "state", "composed_at", "sent_at", "reason")
-    list_filter = ("state",)
-    exclude = ("raw",)
-
-
-@admin.register(models.MailTransition)
-class MailTransitionAdmin(ReadOnly):
-    list_display = ("mail", "was", "became", "at", "by", "words")
-    list_filter = ("became",)
-    list_select_related = ("mail",)
-
-
-@admin.register(models.DeliveryFailure)
-class DeliveryFailureAdmin(ReadOnly):
-    list_display = ("address", "words", "by", "dead", "at")
-    list_filter = ("by", "dead")
-    search_fields = ("address",)
-
-
-@admin.register(models.SendingStop)
-class SendingStopAdmin(ReadOnly):
-    list_display = ("at", "by", "reason", "ended_at", "ended_by")
-
-
-@admin.register(models.RateCalendar)
-class RateCalendarAdmin(ReadOnly):
-    list_display = ("key", "taken")
-
-
-@admin.register(models.LabJob)
-class LabJobAdmin(ReadOnly):
-    list_display = ("__str__", "report", "state", "runner", "outcome", "due_at")
-    list_filter = ("state", "request", "outcome")
-    exclude = ("lease_token",)
+site.register(
+    models.SecondOpinion,
+    ReadOnly,
+    list_display=("report", "kind", "sentence", "fault", "model", "asked_at"),
+    list_filter=("model", "kind"),
+    list_select_related=("report__culprit",),
+)
+site.register(
+    models.RawMessage, ReadOnly, list_display=("digest", "archive", "position", "error"), exclude=("compressed",)
+)
+site.register(
+    models.Message,
+    ReadOnly,
+    list_display=("subject", "author_email", "sent_at", "kind"),
+    search_fields=("message_id", "subject"),
+)
+site.register(
+    models.OutgoingMail,
+    ReadOnly,
+    list_display=("subject", "state", "composed_at", "sent_at", "reason"),
+    list_filter=("state",),
+    exclude=("raw",),
+)
+site.register(
+    models.MailTransition,
+    ReadOnly,
+    list_display=("mail", "was", "became", "at", "by", "words"),
+    list_filter=("became",),
+    list_select_related=("mail",),
+)
+site.register(
+    models.DeliveryFailure,
+    ReadOnly,
+    list_display=("address", "words", "by", "dead", "at"),
+    list_filter=("by", "dead"),
+    search_fields=("address",),
+)
+site.register(models.SendingStop, ReadOnly, list_display=("at", "by", "reason", "ended_at", "ended_by"))
+site.register(models.RateCalendar, ReadOnly, list_display=("key", "taken"))
+site.register(
+    models.LabJob,
+    ReadOnly,
+    list_display=("__str__", "report", "state", "runner", "outcome", "due_at"),
+    list_filter=("state", "request", "outcome"),
+    exclude=("lease_token",),
+)
 
 
 @admin.register(models.Correspondent)
@@ -495,6 +422,4 @@ class CorrespondentAdmin(admin.ModelAdmin):
         )
 
 
-@admin.register(models.Archive)
-class ArchiveAdmin(ReadOnly):
-    list_display = ("path", "read_at", "error")
+site.register(models.Archive, ReadOnly, list_display=("path", "read_at", "error"))

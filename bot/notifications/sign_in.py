@@ -55,7 +55,7 @@ def _text(link: SignIn, settings: BotSettings) -> str:
         days = accounts.OPT_OUT_LINKS_GOOD_FOR.days
         context = {"bot": settings.name, "link": f"{settings.base_url}{path}", "days": days}
         return render_to_string("mail/opt_out.txt", context)
-    path = reverse("sign-in-by-link", args=[accounts.token(link)])
+    path = reverse("sign-in-by-link", args=[accounts.sign_in_token(link)])
     minutes = int(accounts.GOOD_FOR.total_seconds() // 60)
     context = {"bot": settings.name, "link": f"{settings.base_url}{path}", "minutes": minutes}
     return render_to_string("mail/sign_in.txt", context)

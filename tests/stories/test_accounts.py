@@ -108,7 +108,9 @@ def test_nobody_is_flooded(known: str) -> None:
     now = datetime.now(UTC)
     links = [accounts.request_link(known, f"10.0.0.{number}", now) for number in range(5)]
     assert [bool(each) for each in links] == [True] * 3 + [False] * 2
-    assert all(accounts.find(accounts.token(each), now) for each in links if each)  # nobody is locked out
+    assert all(
+        accounts.find_sign_in(accounts.sign_in_token(each), now) for each in links if each
+    )  # nobody is locked out
     assert accounts.request_link(known, "10.0.0.9", now + timedelta(minutes=61))
     for number in range(12):
         line(100 + number, author=f"a{number}@dev.example")
@@ -123,7 +125,7 @@ def test_a_link_that_is_not_good_is_refused(client: Client, known: str, change: 
 
     link = accounts.request_link(known, "", datetime.now(UTC))
     assert link
-    token = accounts.token(link)
+    token = accounts.sign_in_token(link)
     if change == "old":
         SignIn.objects.update(asked_at=datetime.now(UTC) - accounts.GOOD_FOR)
     elif change == "used":
@@ -157,7 +159,7 @@ def test_an_account_of_that_name_is_not_taken_over(known: str) -> None:
     User.objects.create_user(known, "somebody.else@dev.example")
     link = accounts.request_link(known, "", datetime.now(UTC))
     assert link
-    assert accounts.use(link, datetime.now(UTC)) is None
+    assert accounts.use_sign_in(link, datetime.now(UTC)) is None
 
 
 @pytest.mark.usefixtures("no_notification")
@@ -197,7 +199,7 @@ def test_no_other_spelling_is_somebody(db: None, own: str, given: str) -> None:
     User.objects.create_user("victim", own)
     assert not accounts.is_known(given)
     link = SignIn.objects.create(address=given, asked_at=datetime.now(UTC))
-    assert accounts.use(link, datetime.now(UTC)) is None
+    assert accounts.use_sign_in(link, datetime.now(UTC)) is None
 
 
 @pytest.mark.usefixtures("no_notification")
@@ -464,8 +466,8 @@ def test_a_forged_mail_unsubscribes_nobody(world: World, client: Client, moody: 
     assert mailing(LEE.email) == Mailing.OPTED_OUT
     gone = client.get("/no-mail/nonsense/")
     assert (gone.status_code, "unsubscribe" in gone.content.decode()) == (410, True)
-    assert client.get(f"/sign-in/{accounts.token(link)}/").status_code == 410  # it signs nobody in
-    assert accounts.find(accounts.token(link), world.now) is None
+    assert client.get(f"/sign-in/{accounts.sign_in_token(link)}/").status_code == 410  # it signs nobody in
+    assert accounts.find_sign_in(accounts.sign_in_token(link), world.now) is None
 
 
 def test_what_an_operator_said_stands(world: World) -> None:

@@ -203,7 +203,7 @@ def report(lab_jobs_world: World) -> Report:
 @pytest.fixture
 def runner(client: Client, db: None) -> Any:
     """A function that posts as a runner with a key, and returns status and answer."""
-    _, token = accounts.create("runner", [Scope.JOBS], "", timezone.now())
+    _, token = accounts.create_api_key("runner", [Scope.JOBS], "", timezone.now())
 
     def post(path: str, body: Any, key: str = token) -> tuple[int, Any]:
         sent = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -424,7 +424,7 @@ def test_what_is_wrong_is_named(
 def test_only_a_key_for_jobs_opens_the_door(lab_jobs_world: World, report: Report, runner: Any, client: Client) -> None:
     ask(lab_jobs_world, report)
     job = opened(lab_jobs_world)
-    _, other = accounts.create("results only", [Scope.RESULTS], "*", timezone.now())
+    _, other = accounts.create_api_key("results only", [Scope.RESULTS], "*", timezone.now())
     for path in ("claim", f"{job.pk}/extend", f"{job.pk}/release", f"{job.pk}/result"):
         assert runner(path, {}, key="perfwork_wrong")[0] == 401
         assert runner(path, {}, key=other)[0] == 403

@@ -254,7 +254,7 @@ def test_an_account_that_many_places_try_is_locked_and_a_link_still_works(report
     assert attempt(PASSWORD, name="dana", address="203.0.113.5").status_code == 429
     link = accounts.request_link("dana@dev.example", "203.0.113.5", timezone.now())
     assert link
-    assert Client().post(f"/sign-in/{accounts.token(link)}/").status_code == 302
+    assert Client().post(f"/sign-in/{accounts.sign_in_token(link)}/").status_code == 302
 
 
 @pytest.mark.parametrize(

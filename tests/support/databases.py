@@ -78,7 +78,7 @@ class Timers:
 
 def token(*scopes: Scope, producer: str = ANY_PRODUCER, name: str = "our lab") -> str:
     """Return the token of a new key."""
-    return accounts.create(name, scopes or (Scope.RESULTS, Scope.EVIDENCE), producer, timezone.now())[1]
+    return accounts.create_api_key(name, scopes or (Scope.RESULTS, Scope.EVIDENCE), producer, timezone.now())[1]
 
 
 # --- Lines of tables for tests: reports with the columns that are asked for, and no history ---

@@ -302,7 +302,7 @@ def report(db: None) -> Report:
 
 
 def key_for(user: User, name: str = "script") -> str:
-    return accounts.create(name, [Scope.TRIAGE], "", timezone.now(), user)[1]
+    return accounts.create_api_key(name, [Scope.TRIAGE], "", timezone.now(), user)[1]
 
 
 def post(client: Client, path: str, body: Any, token: str) -> tuple[int, Any]:
@@ -350,7 +350,7 @@ def test_rights_are_the_persons(client: Client, toni: User, report: Report) -> N
     token = key_for(stranger)
     assert post(client, path, {"do": "working"}, token)[0] == 403
     assert post(client, "suggestions/1/decision", {"decision": "accept"}, token)[0] == 403
-    results_only = accounts.create("results", [Scope.RESULTS], "*", timezone.now())[1]
+    results_only = accounts.create_api_key("results", [Scope.RESULTS], "*", timezone.now())[1]
     assert post(client, path, {"do": "working"}, results_only)[0] == 403
     assert post(client, path, {"do": "working"}, "perfwork_none")[0] == 401
     own = key_for(toni, "of toni")
@@ -442,7 +442,7 @@ def test_outgoing_mail_is_for_those_who_may_send(client: Client, toni: User, wor
     assert seen(token, "?state=lost")[0] == 400
     User.objects.filter(pk=toni.pk).update(is_active=False)
     assert seen(token)[0] == 403
-    results_only = accounts.create("results", [Scope.RESULTS], "*", timezone.now())[1]
+    results_only = accounts.create_api_key("results", [Scope.RESULTS], "*", timezone.now())[1]
     assert seen(results_only)[0] == 403
     document = client.get("/api/v1/openapi.json").json()
     assert set(mail) == set(document["components"]["schemas"]["OutgoingShape"]["properties"])
@@ -475,7 +475,7 @@ def key(db: None, tmp_path: Path, settings: Any) -> str:
     settings.ALLOWED_HOSTS = ["*"]
     settings.PERFWORK_DROP = tmp_path / "drop"  # what is refused is kept there
     line(1, subsystem="mm", metric="wis.ops", machine="m1")
-    return accounts.create("any", [Scope.RESULTS, Scope.JOBS], "*", timezone.now())[1]
+    return accounts.create_api_key("any", [Scope.RESULTS, Scope.JOBS], "*", timezone.now())[1]
 
 
 @pytest.mark.slow

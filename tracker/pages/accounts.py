@@ -83,10 +83,10 @@ by_password = ByPassword.as_view()
 @sensitive_variables()
 def by_link(request: HttpRequest, token: str) -> HttpResponse:
     """POST signs in. GET only asks for confirmation, so that link scanners do not use up links."""
-    link = accounts.find(token, timezone.now())
+    link = accounts.find_sign_in(token, timezone.now())
     if link is not None and request.method != "POST":
         return render(request, "sign_in_by_link.html", {"link": link})
-    user = accounts.use(link, timezone.now()) if link else None
+    user = accounts.use_sign_in(link, timezone.now()) if link else None
     if user is None:
         return render(request, "sign_in_by_link.html", status=410)
     login(request, user)

@@ -54,22 +54,15 @@ _OF_LISTS = re.compile(
 
 def is_of_a_person(address: str) -> bool:
     """Return whether a lowercase address can be personal: well-formed, not a list, and not our own."""
-    if not _ADDRESS.fullmatch(address) or address != address.lower():
+    if not _ADDRESS.fullmatch(address) or address != address.lower() or _OF_LISTS.search(address):
         return False
-    return not (_OF_LISTS.search(address) or address in _ours())
-
-
-def _ours() -> set[str]:
-    """Return the addresses of the bot, the robots and the lists in the settings."""
-    own = [settings.PERFWORK_BOT_ADDRESS, settings.PERFWORK_LIST_ADDRESS, settings.PERFWORK_LKML]
-    own += [
-        *settings.PERFWORK_LISTS,
-        *settings.PERFWORK_BULLETINS,
-        *settings.PERFWORK_ROBOTS,
+    ours = [settings.PERFWORK_BOT_ADDRESS, settings.PERFWORK_LIST_ADDRESS, settings.PERFWORK_LKML]
+    ours += [*settings.PERFWORK_LISTS, *settings.PERFWORK_BULLETINS, *settings.PERFWORK_ROBOTS]
+    ours += [
         settings.PERFWORK_REGZBOT,
+        *(own for lists in settings.PERFWORK_TREE_LISTS.values() for own in lists.split("+")),
     ]
-    own += [address for addresses in settings.PERFWORK_TREE_LISTS.values() for address in addresses.split("+")]
-    return {address.strip().lower() for address in own}
+    return address not in {own.strip().lower() for own in ours}
 
 
 # --- API keys ---
@@ -89,7 +82,7 @@ class Scope(StrEnum):
     TRIAGE = "triage"  # act on reports and decide on suggestions, for a person
 
 
-def create(
+def create_api_key(
     name: str,
     scopes: Sequence[Scope],
     producer: str,
@@ -109,9 +102,16 @@ def create(
     if ApiKey.objects.filter(name=name).exists():
         raise InvalidInput(f"name: there is a key named {name!r}; revoke keys, and give new ones other names")
     token = PREFIX + secrets.token_urlsafe(32)
-    values = {"digest": _digest(token), "beginning": token[: len(PREFIX) + 4], "created_at": now, "acts_for": acts_for}
-    values["expires_at"] = expires_at
-    key = ApiKey.objects.create(name=name, scopes=[*map(str, scopes)], producer=producer[:200], **values)
+    key = ApiKey.objects.create(
+        name=name,
+        digest=_digest(token),
+        beginning=token[: len(PREFIX) + 4],
+        scopes=[*map(str, scopes)],
+        producer=producer[:200],
+        created_at=now,
+        acts_for=acts_for,
+        expires_at=expires_at,
+    )
     return key, token
 
 
@@ -182,22 +182,6 @@ def network_of(address: str) -> str:
     return str(ip)
 
 
-# --- Tokens of links ---
-
-
-def sign_token(link: SignIn, salt: str) -> str:
-    """Return the token of a link; only the mail to the address has it."""
-    return signing.dumps(link.pk, salt=salt)
-
-
-def unsign_token(token: str, salt: str, links: QuerySet[SignIn]) -> SignIn | None:
-    """Return the one of these links that a token names; None if it is forged or of another kind."""
-    try:
-        return links.filter(pk=signing.loads(token, salt=salt)).first()
-    except signing.BadSignature:
-        return None
-
-
 # --- Opt-out links ---
 
 OPT_OUT_LINKS_GOOD_FOR = timedelta(days=14)
@@ -217,15 +201,22 @@ def request_opt_out_link(address: str, now: datetime) -> SignIn | None:
 
 
 def opt_out_token(link: SignIn) -> str:
-    """Return the token of a link."""
-    return sign_token(link, _OPT_OUT_LINKS_SALT)
+    """Return the token of a link; only the mail to the address has it."""
+    return signing.dumps(link.pk, salt=_OPT_OUT_LINKS_SALT)
 
 
 def find_opt_out(token: str, now: datetime) -> SignIn | None:
     """Return the link of a valid token; None if it is forged or expired."""
-    return unsign_token(
-        token, _OPT_OUT_LINKS_SALT, SignIn.objects.filter(for_opt_out=True, asked_at__gt=now - OPT_OUT_LINKS_GOOD_FOR)
-    )
+    valid = SignIn.objects.filter(for_opt_out=True, asked_at__gt=now - OPT_OUT_LINKS_GOOD_FOR)
+    return _named_by(token, _OPT_OUT_LINKS_SALT, valid)
+
+
+def _named_by(token: str, salt: str, links: QuerySet[SignIn]) -> SignIn | None:
+    """Return the one of these links that a token names; None if it is forged or of another kind."""
+    try:
+        return links.filter(pk=signing.loads(token, salt=salt)).first()
+    except signing.BadSignature:
+        return None
 
 
 def use_opt_out(link: SignIn, now: datetime) -> None:
@@ -239,8 +230,8 @@ def use_opt_out(link: SignIn, now: datetime) -> None:
 
 # --- Passwords ---
 
-# A hash takes a tenth of a second of CPU, so tries are counted first. The limit for an account from anywhere is far
-# above that of a network, so that no stranger locks anybody out; a mailed link always works, but not for staff.
+# A hash takes 60 ms of CPU (PASSWORD_HASHERS), so tries are counted first. The limit for an account from anywhere is
+# far above that of a network, so that no stranger locks anybody out; a mailed link always works, but not for staff.
 WINDOW = timedelta(minutes=15)
 PER_ACCOUNT_AND_NETWORK, PER_NETWORK, PER_ACCOUNT = 5, 30, 100  # tries per window
 TOO_MANY = "Too many attempts. Try again in 15 minutes, or, unless you are staff, sign in by an emailed link."
@@ -256,16 +247,16 @@ class LimitedPasswords(ModelBackend):
         if request is None or not username:
             return super().authenticate(request, username, password, **kwargs)
         network = network_of(client_address(request))
-        if not admit(username, network, timezone.now()):
+        if not count_attempt(username, network, timezone.now()):
             request.too_many_attempts = True  # type: ignore[attr-defined]
             raise PermissionDenied(TOO_MANY)
         user = super().authenticate(request, username, password, **kwargs)
         if user:
-            forget(username, network)
+            PasswordAttempt.objects.filter(account=username.lower()[:150], network=network).delete()
         return user
 
 
-def admit(username: str, network: str, now: datetime) -> bool:
+def count_attempt(username: str, network: str, now: datetime) -> bool:
     """Count a try; return False if there were too many. Tries beyond a limit are not counted: it ends by itself."""
     account = username.lower()[:150].replace("\0", "")
     with transaction.atomic():
@@ -279,11 +270,6 @@ def admit(username: str, network: str, now: datetime) -> bool:
             return False
         PasswordAttempt.objects.create(account=account, network=network, at=now)
     return True
-
-
-def forget(username: str, network: str) -> None:
-    """Forget the tries of somebody who has signed in."""
-    PasswordAttempt.objects.filter(account=username.lower()[:150], network=network).delete()
 
 
 # --- Permissions ---
@@ -319,8 +305,8 @@ GOOD_FOR = timedelta(minutes=15)
 SIGN_IN_LINKS_WINDOW = timedelta(hours=1)
 # Links per address while one is valid: whoever is asked for by others has a valid link in their mailbox.
 PER_EMAIL_ADDRESS = 3
-PER_NETWORK_ADDRESS = 10  # per WINDOW
-IN_ALL = 500  # per WINDOW, so that no table and no mailbox of strangers fills
+PER_NETWORK_ADDRESS = 10  # per SIGN_IN_LINKS_WINDOW
+IN_ALL = 500  # per SIGN_IN_LINKS_WINDOW, so that no table and no mailbox of strangers fills
 _KEPT = timedelta(days=30)
 _SALT = "perfwork.sign-in"
 
@@ -337,14 +323,12 @@ def request_link(address: str, network_address: str, now: datetime) -> SignIn | 
         database.take(Lock.SIGN_IN_LINKS)  # so that concurrent requests are counted one by one
         SignIn.objects.filter(asked_at__lt=now - _KEPT).delete()
         rows = SignIn.objects.filter(for_opt_out=False)
-        if rows.filter(address=address, asked_at__gt=now - GOOD_FOR).count() >= PER_EMAIL_ADDRESS:
-            return None
+        recent = rows.filter(asked_at__gt=now - SIGN_IN_LINKS_WINDOW)
         if (
-            rows.filter(asked_from=network_address, asked_at__gt=now - SIGN_IN_LINKS_WINDOW).count()
-            >= PER_NETWORK_ADDRESS
+            rows.filter(address=address, asked_at__gt=now - GOOD_FOR).count() >= PER_EMAIL_ADDRESS
+            or recent.filter(asked_from=network_address).count() >= PER_NETWORK_ADDRESS
+            or recent.count() >= IN_ALL
         ):
-            return None
-        if rows.filter(asked_at__gt=now - SIGN_IN_LINKS_WINDOW).count() >= IN_ALL:
             return None
         return SignIn.objects.create(address=address, asked_from=network_address[:60], asked_at=now)
 
@@ -371,18 +355,18 @@ def _users(address: str) -> list[User]:
     return [user for user in users if user.email.lower() == address]
 
 
-def token(link: SignIn) -> str:
-    """Return the token of a link."""
-    return sign_token(link, _SALT)
+def sign_in_token(link: SignIn) -> str:
+    """Return the token of a link; only the mail to the address has it."""
+    return signing.dumps(link.pk, salt=_SALT)
 
 
-def find(token: str, now: datetime) -> SignIn | None:
+def find_sign_in(token: str, now: datetime) -> SignIn | None:
     """Return the link of a valid token; None if it is forged, expired or used."""
     valid = SignIn.objects.filter(for_opt_out=False, used_at__isnull=True, asked_at__gt=now - GOOD_FOR)
-    return unsign_token(token, _SALT, valid)
+    return _named_by(token, _SALT, valid)
 
 
-def use(link: SignIn, now: datetime) -> User | None:
+def use_sign_in(link: SignIn, now: datetime) -> User | None:
     """Use up a link and return its user, created if new; None if it was used meanwhile or is no longer allowed."""
     if not SignIn.objects.filter(pk=link.pk, used_at__isnull=True).update(used_at=now) or not is_known(link.address):
         return None

@@ -53,7 +53,7 @@ class Command(BaseCommand):
             raise CommandError(f"--days: expected 1 to {LONGEST}, or 0 for a key that never expires; found {days}")
         now = timezone.now()
         try:
-            _, token = accounts.create(
+            _, token = accounts.create_api_key(
                 name, scopes, producer, now, person, now + timedelta(days=days) if days else None
             )
         except InvalidInput as error:
