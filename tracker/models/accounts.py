@@ -18,7 +18,7 @@ from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.db.models.functions import Lower
 
-from tracker.models.base import NaturalManager
+from tracker.models.base import NaturalModel
 from tracker.models.reports import Event
 
 # --- People and their keys ---
@@ -33,7 +33,7 @@ class Mailing(models.TextChoices):
     STOPPED = "stopped"  # by an operator
 
 
-class Correspondent(models.Model):
+class Correspondent(NaturalModel):
     """An address in lower case. `note` says who decided, or what the server said."""
 
     NATURAL = ("address",)
@@ -41,8 +41,6 @@ class Correspondent(models.Model):
     mailing = models.TextField(choices=Mailing.choices)
     note = models.TextField(blank=True)
     since = models.DateTimeField()
-
-    objects = NaturalManager["Correspondent"]()
 
     class Meta:
         constraints = [
@@ -54,9 +52,6 @@ class Correspondent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.address}: {self.get_mailing_display().lower()}"
-
-    def natural_key(self) -> tuple[str]:
-        return (self.address,)
 
 
 class SavedView(models.Model):
@@ -300,7 +295,7 @@ class Restoration(models.Model):
 
 
 class Folding(models.Model):
-    """How far all reports were folded by a version of the report summary; one row (services/reports/folding.py)."""
+    """How far all reports were folded by a version of the report summary; one row (tracker/services/event_log.py)."""
 
     version = models.PositiveIntegerField(help_text="the version by which all reports are folded")
     folded_to = models.PositiveBigIntegerField(default=0, help_text="key of the last report folded by the next one")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from django.db import models
 
@@ -21,6 +22,20 @@ class NaturalManager(models.Manager[Row]):
 
     def get_by_natural_key(self, *values: Any) -> Row:
         return self.get(**dict(zip(self.model.NATURAL, values, strict=True)))  # type: ignore[attr-defined]
+
+
+class NaturalModel(models.Model):
+    """A row that fixtures name by the fields in NATURAL, since its primary key differs between databases."""
+
+    NATURAL: ClassVar[tuple[str, ...]]
+
+    objects: ClassVar[NaturalManager[Self]] = NaturalManager()
+
+    class Meta:
+        abstract = True
+
+    def natural_key(self) -> tuple[Any, ...]:
+        return tuple(reduce(getattr, name.split("__"), self) for name in self.NATURAL)
 
 
 if TYPE_CHECKING:

@@ -6,13 +6,15 @@ from django.db import models
 from django.db.models.functions import Length, Lower
 
 from tracker.domain.events import TreeRole
-from tracker.models.base import NamedLease, NaturalManager, values
+from tracker.models.base import NamedLease, NaturalModel, values
+
+__all__ = ["Commit", "Landing", "Tree", "TreeRole"]
 
 models.TextField.register_lookup(Length)
 models.TextField.register_lookup(Lower)
 
 
-class Commit(models.Model):
+class Commit(NaturalModel):
     """Old reports have ten digits of a sha; the rest is filled in when a followed tree has the commit."""
 
     NATURAL = ("sha",)
@@ -49,8 +51,6 @@ class Commit(models.Model):
         help_text="the culprit that is the same patch in another tree, and has the report",
     )
 
-    objects = NaturalManager["Commit"]()
-
     class Meta:
         constraints = [
             models.CheckConstraint(
@@ -67,19 +67,13 @@ class Commit(models.Model):
     def __str__(self) -> str:
         return f'{self.sha10} ("{self.title}")'
 
-    def natural_key(self) -> tuple[str]:
-        return (self.sha,)
-
     @property
     def sha10(self) -> str:
         """The ten digits shown in subjects and tables."""
         return self.sha[:10]
 
 
-__all__ = ["Landing", "Tree", "TreeRole"]
-
-
-class Tree(NamedLease):
+class Tree(NaturalModel, NamedLease):
     """A git repository that results come from, or that is searched for landings."""
 
     NATURAL = ("name",)
@@ -99,8 +93,6 @@ class Tree(NamedLease):
     walked_at = models.DateTimeField(null=True, blank=True, help_text="when a walk last found anything new")
     looked_at = models.DateTimeField(null=True, blank=True, help_text="when a walk last came to its end")
 
-    objects = NaturalManager["Tree"]()
-
     class Meta:
         constraints = [
             models.CheckConstraint(condition=models.Q(role__in=values(TreeRole)), name="tree_role_is_known"),
@@ -109,11 +101,8 @@ class Tree(NamedLease):
     def __str__(self) -> str:
         return self.name
 
-    def natural_key(self) -> tuple[str]:
-        return (self.name,)
 
-
-class Landing(models.Model):
+class Landing(NaturalModel):
     """A tracked commit in a tree: the first tag with it ("merged at v5.6-rc1"), or since when it waits for a tag."""
 
     NATURAL = ("commit__sha", "tree__name")
@@ -127,8 +116,6 @@ class Landing(models.Model):
     gone_at = models.DateTimeField(null=True, blank=True, help_text="since when the tree no longer has it")
     back_at = models.DateTimeField(null=True, blank=True, help_text="when it came back after that")
 
-    objects = NaturalManager["Landing"]()
-
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["commit", "tree"], name="a_commit_lands_once_in_a_tree"),
@@ -136,6 +123,3 @@ class Landing(models.Model):
 
     def __str__(self) -> str:
         return f"{self.commit.sha10} in {self.tree.name} at {self.tag or 'no version yet'}"
-
-    def natural_key(self) -> tuple[str, ...]:
-        return (self.commit.sha, self.tree.name)

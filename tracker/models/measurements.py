@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from django.db import models
 
-from tracker.models.base import NaturalManager, OrderedJSONField
+from tracker.models.base import NaturalModel, OrderedJSONField
 from tracker.models.reports import Report
 
 # --- Places, kernels, measurements ---
 
 
-class Machine(models.Model):
+class Machine(NaturalModel):
     """Known by the lab's name for it ("lkp-csl-2sp5"), with its hardware details as far as known."""
 
     NATURAL = ("name",)
@@ -32,16 +32,11 @@ class Machine(models.Model):
     family = models.TextField(blank=True, help_text='"IVB Desktop": its group in the machine list of a release report')
     memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
 
-    objects = NaturalManager["Machine"]()
-
     def __str__(self) -> str:
         return self.name
 
-    def natural_key(self) -> tuple[str]:
-        return (self.name,)
 
-
-class Scenario(models.Model):
+class Scenario(NaturalModel):
     """ "will-it-scale, mode=process, test=mmap1"; the parameters keep the order in which they were received."""
 
     NATURAL = ("key",)
@@ -49,13 +44,8 @@ class Scenario(models.Model):
     suite = models.TextField(db_index=True)
     params = OrderedJSONField(default=dict, blank=True)
 
-    objects = NaturalManager["Scenario"]()
-
     def __str__(self) -> str:
         return ", ".join([self.suite, *(f"{name}={value}" for name, value in self.params.items())])
-
-    def natural_key(self) -> tuple[str]:
-        return (self.key,)
 
 
 class Direction(models.TextChoices):
@@ -75,7 +65,7 @@ class DirectionBy(models.TextChoices):
     NOBODY = "nobody"
 
 
-class Metric(models.Model):
+class Metric(NaturalModel):
     """ "will-it-scale.per_process_ops"."""
 
     NATURAL = ("name",)
@@ -83,8 +73,6 @@ class Metric(models.Model):
     unit = models.TextField(blank=True)
     direction = models.TextField(choices=Direction.choices, default=Direction.UNKNOWN)
     direction_by = models.TextField(choices=DirectionBy.choices, default=DirectionBy.NOBODY)
-
-    objects = NaturalManager["Metric"]()
 
     class Meta:
         constraints = [
@@ -96,11 +84,8 @@ class Metric(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def natural_key(self) -> tuple[str]:
-        return (self.name,)
 
-
-class Kernel(models.Model):
+class Kernel(NaturalModel):
     """ "v5.6", "v5.6-rc3", a sha of 40 digits, or a custom version. `variant` distinguishes kernels that differ by a
     parameter or a configuration: "2M", "transparent_hugepage=never".
     """
@@ -110,8 +95,6 @@ class Kernel(models.Model):
     variant = models.TextField(blank=True, help_text="how it was set up, if setups are compared")
     describe = models.TextField(blank=True, help_text="for a commit: its git describe")
     measured_at = models.DateTimeField(help_text="date of its first result")
-
-    objects = NaturalManager["Kernel"]()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["name", "variant"], name="a_kernel_has_one_row")]
@@ -130,9 +113,6 @@ class Kernel(models.Model):
         name = self.describe[:40] or self.name[:12] if self.is_commit else self.name
         return f"{name}/{self.variant}" if self.variant else name
 
-    def natural_key(self) -> tuple[str, str]:
-        return (self.name, self.variant)
-
 
 class MeasuredRole(models.TextChoices):
     """What a metric is for: a test's headline, another benchmark number, or a machine monitor."""
@@ -142,7 +122,7 @@ class MeasuredRole(models.TextChoices):
     MONITOR = "monitor"
 
 
-class ReleaseResult(models.Model):
+class ReleaseResult(NaturalModel):
     """Stored as canonical JSON of what was received (DESIGN rule 1). (producer, external_id): the lab's key for it."""
 
     NATURAL = ("producer", "external_id")
@@ -155,8 +135,6 @@ class ReleaseResult(models.Model):
     received_at = models.DateTimeField()
     on_curves = models.BooleanField(default=False, help_text="whether its samples are on curves")
 
-    objects = NaturalManager["ReleaseResult"]()
-
     class Meta:
         indexes = [
             models.Index(fields=["id"], condition=models.Q(on_curves=False), name="releaseresults_not_on_curves")
@@ -168,11 +146,8 @@ class ReleaseResult(models.Model):
     def __str__(self) -> str:
         return f"{self.producer}/{self.external_id}"
 
-    def natural_key(self) -> tuple[str, ...]:
-        return (self.producer, self.external_id)
 
-
-class Measurement(models.Model):
+class Measurement(NaturalModel):
     """One metric of one kernel in one scenario on one machine. Several results for the same place are combined: all
     samples are pooled; of bare means, the newest counts.
     """
@@ -188,8 +163,6 @@ class Measurement(models.Model):
     stddev = models.FloatField(null=True, blank=True, help_text="population standard deviation; null: not given")
     runs = models.PositiveIntegerField(default=1)
     samples = models.JSONField(default=list, blank=True)
-
-    objects = NaturalManager["Measurement"]()
 
     class Meta:
         constraints = [
@@ -208,16 +181,12 @@ class Measurement(models.Model):
     def __str__(self) -> str:
         return f"{self.metric.name} of {self.kernel} on {self.machine.name}"
 
-    def natural_key(self) -> tuple[str | int | None, ...]:
-        key = (*self.kernel.natural_key(), self.scenario.key, self.machine.name, self.metric.name)
-        return (*key, self.result.pk if self.result else None)
-
 
 # --- Curves ---
 
 
-class Curve(models.Model):
-    """Its numbers are derived from its segments (tracker/services/curves), and its noise is empty if unknown."""
+class Curve(NaturalModel):
+    """Its numbers are derived from its segments (tracker/services/curves.py), and its noise is empty if unknown."""
 
     NATURAL = ("metric__name", "scenario__key", "machine__name")
     metric = models.ForeignKey(Metric, on_delete=models.CASCADE, related_name="curves", db_index=False)
@@ -231,17 +200,12 @@ class Curve(models.Model):
     stale = models.BooleanField(default=True, help_text="whether points were added since it was looked at")
     outline = models.TextField(blank=True, help_text="heights of its last builds from 0 to 100, for small charts")
 
-    objects = NaturalManager["Curve"]()
-
     class Meta:
         constraints = [models.UniqueConstraint(fields=["metric", "scenario", "machine"], name="a_place_has_one_curve")]
         indexes = [models.Index(fields=["id"], condition=models.Q(stale=True), name="stale_curves")]
 
     def __str__(self) -> str:
         return f"{self.metric.name} in {self.scenario} on {self.machine.name}"
-
-    def natural_key(self) -> tuple[str, ...]:
-        return (self.metric.name, self.scenario.key, self.machine.name)
 
 
 class CurveSegment(models.Model):

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from django.db import models
 
-from tracker.models.base import NaturalManager
+from tracker.models.base import NaturalModel
 from tracker.models.measurements import Kernel, Metric
 from tracker.models.reports import Report
 
 
-class Release(models.Model):
+class Release(NaturalModel):
     """ "v5.6". Its cycle starts after the previous release and ends with this one."""
 
     NATURAL = ("version",)
@@ -26,19 +26,14 @@ class Release(models.Model):
     number = models.BigIntegerField(unique=True, help_text="sorts versions in release order")
     released_at = models.DateTimeField(null=True, blank=True)
 
-    objects = NaturalManager["Release"]()
-
     class Meta:
         ordering = ["-number"]
 
     def __str__(self) -> str:
         return self.version
 
-    def natural_key(self) -> tuple[str]:
-        return (self.version,)
 
-
-class ReleaseCandidate(models.Model):
+class ReleaseCandidate(NaturalModel):
     """A release candidate, from the tag of a followed tree."""
 
     NATURAL = ("version",)
@@ -47,27 +42,20 @@ class ReleaseCandidate(models.Model):
     number = models.PositiveIntegerField(help_text="3 for v6.12-rc3")
     tagged_at = models.DateTimeField()
 
-    objects = NaturalManager["ReleaseCandidate"]()
-
     class Meta:
         ordering = ["release", "number"]
 
     def __str__(self) -> str:
         return self.version
 
-    def natural_key(self) -> tuple[str]:
-        return (self.version,)
 
-
-class ReportHighlight(models.Model):
+class ReportHighlight(NaturalModel):
     """Chosen by a user. `heading` replaces the one from the scenario: "disk_rr test on btrfs"."""
 
     NATURAL = ("release__version", "report__culprit__sha")
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="highlights", db_index=False)
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="highlights")
     heading = models.TextField(blank=True)
-
-    objects = NaturalManager["ReportHighlight"]()
 
     class Meta:
         ordering = ["pk"]
@@ -76,11 +64,8 @@ class ReportHighlight(models.Model):
     def __str__(self) -> str:
         return f"{self.release}: {self.report}"
 
-    def natural_key(self) -> tuple[str, ...]:
-        return (self.release.version, *self.report.natural_key())
 
-
-class Suite(models.Model):
+class Suite(NaturalModel):
     """A test suite, described in one to three sentences; `position`: its place in comparisons, lowest first."""
 
     NATURAL = ("name",)
@@ -88,19 +73,14 @@ class Suite(models.Model):
     description = models.TextField(blank=True)
     position = models.PositiveIntegerField(default=1000)
 
-    objects = NaturalManager["Suite"]()
-
     class Meta:
         ordering = ["position", "name"]
 
     def __str__(self) -> str:
         return self.name
 
-    def natural_key(self) -> tuple[str]:
-        return (self.name,)
 
-
-class Parameter(models.Model):
+class Parameter(NaturalModel):
     """A test parameter or a machine field, explained."""
 
     NATURAL = ("classification", "name")
@@ -109,17 +89,12 @@ class Parameter(models.Model):
     description = models.TextField()
     position = models.PositiveIntegerField(default=1000)
 
-    objects = NaturalManager["Parameter"]()
-
     class Meta:
         ordering = ["position", "classification", "name"]
         constraints = [models.UniqueConstraint(fields=["classification", "name"], name="a_parameter_is_explained_once")]
 
     def __str__(self) -> str:
         return self.name
-
-    def natural_key(self) -> tuple[str, str]:
-        return (self.classification, self.name)
 
 
 class TextRevision(models.Model):
@@ -152,7 +127,7 @@ class StudyKind(models.TextChoices):
     VERSIONS = "versions"
 
 
-class Study(models.Model):
+class Study(NaturalModel):
     """The first of its kernels is the baseline for the others. Its prose is in `TextRevision`."""
 
     NATURAL = ("slug",)
@@ -160,8 +135,6 @@ class Study(models.Model):
     title = models.TextField()
     kind = models.TextField(choices=StudyKind.choices, default=StudyKind.VARIANTS)
     made_at = models.DateTimeField()
-
-    objects = NaturalManager["Study"]()
 
     class Meta:
         verbose_name_plural = "studies"
@@ -173,11 +146,8 @@ class Study(models.Model):
     def __str__(self) -> str:
         return self.title
 
-    def natural_key(self) -> tuple[str]:
-        return (self.slug,)
 
-
-class StudyKernel(models.Model):
+class StudyKernel(NaturalModel):
     """A column of a study. `label`: its name there: "2M"."""
 
     NATURAL = ("study__slug", "position")
@@ -185,8 +155,6 @@ class StudyKernel(models.Model):
     position = models.PositiveIntegerField()
     kernel = models.ForeignKey(Kernel, on_delete=models.PROTECT, related_name="+")
     label = models.TextField(blank=True)
-
-    objects = NaturalManager["StudyKernel"]()
 
     class Meta:
         ordering = ["position"]
@@ -197,11 +165,8 @@ class StudyKernel(models.Model):
     def __str__(self) -> str:
         return self.label or self.kernel.label
 
-    def natural_key(self) -> tuple[str, int]:
-        return (self.study.slug, self.position)
 
-
-class BasketEntry(models.Model):
+class BasketEntry(NaturalModel):
     """A metric in the scenarios with the parameters `params`, from release `since` up to and including `until`.
 
     Where the entries of two successive releases differ, the index is chained
@@ -216,8 +181,6 @@ class BasketEntry(models.Model):
     since = models.TextField(blank=True, help_text="first release in which it counts; empty: from the beginning")
     until = models.TextField(blank=True, help_text="last release in which it counts; empty: it still counts")
 
-    objects = NaturalManager["BasketEntry"]()
-
     class Meta:
         ordering = ["basket", "pk"]
         constraints = [
@@ -229,6 +192,3 @@ class BasketEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric.name} ({self.params})" if self.params else self.metric.name
-
-    def natural_key(self) -> tuple[str, ...]:
-        return (self.basket, self.metric.name, self.params, self.since)

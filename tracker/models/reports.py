@@ -17,12 +17,12 @@ from django.db.models import Q
 
 from tracker.domain.events import EventData, EventKind, Part, Role, State, Verdict
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, Request
-from tracker.models.base import Lease, NaturalManager, values
+from tracker.models.base import Lease, NaturalModel, values
 from tracker.models.git import Commit, Tree
 
 # What a release's tables are filtered and sorted by. An index holds a narrow copy of these columns, so that a query
-# over ten thousand reports reads none of their rows. Names in it must be cut (`clipped` of
-# services/reports/report_summary.py): an entry of a PostgreSQL index has 2,704 bytes, and seven names are what fits.
+# over ten thousand reports reads none of their rows. Names in it must be cut (`clipped` in
+# tracker/services/report_summary.py): an entry of a PostgreSQL index has 2,704 bytes, and seven names are what fits.
 FILTER_COLUMNS = (
     *("state", "verdict", "awaited", "subsystem", "suite", "metric", "machine", "author", "assignee", "blocks"),
     *("lacks_fix", "reported_at", "last_human_reply_at", "weight"),
@@ -30,10 +30,7 @@ FILTER_COLUMNS = (
 
 
 class ReportSummary(models.Model):
-    """A cache, like the columns of the state: services/reports/report_summary.py writes it, and `refold` rebuilds it.
-
-    Names are cut to what an index can hold (tracker/services/report_summary.py).
-    """
+    """A cache, like the columns of the state: tracker/services/report_summary.py writes it, and `refold` rebuilds it."""
 
     merged_release = models.TextField(blank=True, help_text="the release in whose cycle the culprit landed, if shown")
     shift_left_release = models.TextField(
@@ -73,7 +70,7 @@ class ReportSummary(models.Model):
         ]
 
 
-class Report(ReportSummary):
+class Report(NaturalModel, ReportSummary):
     """What is known about one culprit. The columns from `given_title` on are a cache of its folded events; those of
     `ReportSummary` are the report summary.
     """
@@ -109,8 +106,6 @@ class Report(ReportSummary):
     responded_at = models.DateTimeField(null=True, blank=True)
     changed_at = models.DateTimeField(null=True, blank=True)
 
-    objects = NaturalManager["Report"]()
-
     @property
     def verified_authors(self) -> frozenset[str]:
         """The authors that nobody can have made up: git's, and those of a verified report."""
@@ -144,9 +139,6 @@ class Report(ReportSummary):
     def __str__(self) -> str:
         return self.given_title or self.title or self.culprit.sha10
 
-    def natural_key(self) -> tuple[str]:
-        return (self.culprit.sha,)
-
 
 # The events that may be worth a further mail to a report's recipients (bot/notifications/follow_ups.py).
 NEWS = (
@@ -157,7 +149,7 @@ NEWS = (
 )
 
 
-class Event(models.Model):
+class Event(NaturalModel):
     """The stored form of `EventData`, with the same fields; `recorded_at`: when we learned of it."""
 
     NATURAL = ("report__culprit__sha", "key")
@@ -180,8 +172,6 @@ class Event(models.Model):
     recorded_at = models.DateTimeField()
     batch = models.TextField(blank=True, help_text="ID of the report action that it belongs to")
     notify_thread = models.BooleanField(default=False, help_text="the user wants it announced in the thread")
-
-    objects = NaturalManager["Event"]()
 
     class Meta:
         ordering = ["occurred_at", "pk"]
@@ -207,9 +197,6 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.occurred_at:%Y-%m-%d}"
-
-    def natural_key(self) -> tuple[str, ...]:
-        return (*self.report.natural_key(), self.key)
 
     def value(self) -> EventData:
         """Return the event as `fold` takes it."""
@@ -350,7 +337,7 @@ class RuleRecord(models.Model):
         return self.decided >= ENOUGH_DECISIONS and self.accepted >= PRECISE * self.decided
 
 
-class RelatedCommit(models.Model):
+class RelatedCommit(NaturalModel):
     """A relation proven by git itself, by a rule of bot/upstream/matching.py. What people said is in events."""
 
     NATURAL = ("report__culprit__sha", "commit__sha")
@@ -362,8 +349,6 @@ class RelatedCommit(models.Model):
     rule = models.TextField(help_text="the rule that found it")
     quote = models.TextField(blank=True, help_text="the words that were relied on")
 
-    objects = NaturalManager["RelatedCommit"]()
-
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["report", "commit"], name="a_commit_has_one_part_in_a_report"),
@@ -373,11 +358,8 @@ class RelatedCommit(models.Model):
     def __str__(self) -> str:
         return f"{self.commit.sha10}: {self.part} of {self.report}"
 
-    def natural_key(self) -> tuple[str, ...]:
-        return (*self.report.natural_key(), self.commit.sha)
 
-
-class StableSeries(models.Model):
+class StableSeries(NaturalModel):
     """A stable series that contains a culprit: "in v6.6.12, fix missing"."""
 
     NATURAL = ("report__culprit__sha", "tree__name", "series")
@@ -387,8 +369,6 @@ class StableSeries(models.Model):
     number = models.BigIntegerField(help_text="sorts series in release order")
     newest = models.TextField(help_text='its newest release: "v6.6.12"')
     fixed_in = models.TextField(blank=True, help_text="the first release with the fix; empty: the fix is missing")
-
-    objects = NaturalManager["StableSeries"]()
 
     class Meta:
         ordering = ["-number"]
@@ -401,9 +381,6 @@ class StableSeries(models.Model):
 
     def __str__(self) -> str:
         return f"in {self.newest}, " + (f"fixed in {self.fixed_in}" if self.fixed_in else "fix missing")
-
-    def natural_key(self) -> tuple[str, ...]:
-        return (*self.report.natural_key(), self.tree.name, self.series)
 
 
 # --- The lab's jobs ---

@@ -14,7 +14,7 @@ from django.db import models
 from django.db.models import Q
 
 from tracker.domain.events import Grade
-from tracker.models.base import NaturalManager, values
+from tracker.models.base import NaturalModel, values
 from tracker.models.git import Commit
 from tracker.models.measurements import Kernel, Machine, Metric, ReleaseResult, Scenario
 from tracker.models.reports import Report
@@ -28,7 +28,7 @@ class Outcome(models.TextChoices):
     NOT_REPRODUCED = "not-reproduced"
 
 
-class BisectResult(models.Model):
+class BisectResult(NaturalModel):
     """Stored as canonical JSON of what was received (DESIGN rule 1). (producer, external_id) is the lab's key for it.
 
     `held` of a result or a report: the reasons, one per line.
@@ -50,8 +50,6 @@ class BisectResult(models.Model):
     report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.PROTECT, related_name="results")
     on_curves = models.BooleanField(default=False, help_text="whether its samples are on curves")
 
-    objects = NaturalManager["BisectResult"]()
-
     class Meta:
         indexes = [
             models.Index(fields=["id"], condition=Q(on_curves=False), name="bisectresults_not_on_curves"),
@@ -65,11 +63,8 @@ class BisectResult(models.Model):
     def __str__(self) -> str:
         return f"{self.producer}/{self.external_id}"
 
-    def natural_key(self) -> tuple[str, ...]:
-        return (self.producer, self.external_id)
 
-
-class Finding(models.Model):
+class Finding(NaturalModel):
     """`change_pct`: plus is better; `change_pct_raw`: the metric's own change."""
 
     NATURAL = ("report__culprit__sha", "metric__name", "scenario__key", "machine__name")
@@ -105,8 +100,6 @@ class Finding(models.Model):
 
     on_curves = models.BooleanField(db_default=False, help_text="of a mailed report: whether its means are on curves")
 
-    objects = NaturalManager["Finding"]()
-
     class Meta:
         constraints = [
             models.UniqueConstraint(
@@ -133,9 +126,6 @@ class Finding(models.Model):
         """The noise that `effect` counts in, in per cent; None if it is unknown."""
         return abs(self.change_pct_raw) / self.effect if self.effect and self.change_pct_raw else None
 
-    def natural_key(self) -> tuple[str, ...]:
-        return (*self.report.natural_key(), self.metric.name, self.scenario.key, self.machine.name)
-
 
 class CommitSide(models.TextChoices):
     """The side of a report on which the file was taken."""
@@ -147,7 +137,7 @@ class CommitSide(models.TextChoices):
 class ToolOutput(models.Model):
     """Belongs to one side of a report, or to a kernel. The text is stored as received and parsed when shown.
 
-    `kind` is the name of a parser in tracker/domain/tool_output/kinds, "text" if none matches.
+    `kind` is the name of a parser in tracker/domain/tool_output, "text" if none matches.
     """
 
     report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.CASCADE, related_name="tool_outputs")
