@@ -30,7 +30,7 @@ FILTER_COLUMNS = (
 
 
 class ReportSummary(models.Model):
-    """A cache, like the columns of the state: tracker/services/report_summary.py writes it, and `refold` rebuilds it."""
+    """A cache, like the columns of the state: `report_summary` of the services writes it, and `refold` rebuilds it."""
 
     merged_release = models.TextField(blank=True, help_text="the release in whose cycle the culprit landed, if shown")
     shift_left_release = models.TextField(

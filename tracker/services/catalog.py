@@ -10,7 +10,7 @@ another worker creates the same row at the same moment, an IntegrityError tells 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from django.db import models
@@ -26,8 +26,8 @@ from tracker.services import database
 from tracker.services.report_summary import clipped, mainline_followed, refresh
 
 _MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")
-
 _STABLE_BRANCH = re.compile(r"(?:linux-|stable-)\d+\.\d+(?:\.y)?")
+_SHORTEST, _FULL = 10, 40  # digits of a sha: in old reports, and in full
 
 
 def commit_for(sha: str, **fields: object) -> Commit:
@@ -38,29 +38,21 @@ def commit_for(sha: str, **fields: object) -> Commit:
         commit, made = Commit.objects.get_or_create(sha=sha, defaults=fields)
         if made:
             return commit
-    changed = [name for name, value in fields.items() if value and not getattr(commit, name)]
-    for name in changed:
-        setattr(commit, name, fields[name])
-    if len(sha) > len(commit.sha):
-        commit.sha = sha
-        changed.append("sha")
-    if changed:
+    if changed := _fill(commit, sha, fields):
         commit.save(update_fields=changed)
         refresh(Report.objects.filter(culprit=commit).values_list("pk", flat=True))
     return commit
 
 
 def known_commit(sha: str) -> Commit | None:
-    """Return the commit with this sha, whichever of the two is abbreviated; None if there is none."""
-    return Commit.objects.filter(sha=sha.lower()).first() or _abbreviated(sha.lower())
-
-
-def _abbreviated(sha: str) -> Commit | None:
-    """Return the commit of which this is a longer or a shorter sha, if it is unambiguous."""
-    beginnings = [sha[:length] for length in range(10, len(sha))]
+    """Return the commit with this sha, whichever of the two is abbreviated; None if there is none, or several."""
+    sha = sha.lower()
+    if commit := Commit.objects.filter(sha=sha).first():
+        return commit
+    beginnings = [sha[:length] for length in range(_SHORTEST, len(sha))]
     if commit := Commit.objects.filter(sha__in=beginnings).first():
         return commit
-    longer = list(Commit.objects.filter(sha__startswith=sha)[:2]) if 10 <= len(sha) < 40 else []
+    longer = list(Commit.objects.filter(sha__startswith=sha)[:2]) if _SHORTEST <= len(sha) < _FULL else []
     return longer[0] if len(longer) == 1 else None
 
 
@@ -170,7 +162,6 @@ def add_finding(finding: Finding) -> bool:
 # --- Many at once ---
 
 Row = TypeVar("Row", bound=models.Model)
-_SHORTEST, _FULL = 10, 40  # digits of a sha: in old reports, and in full
 
 
 def _ensure(field: str, rows: Mapping[str, Row]) -> dict[str, Row]:
@@ -260,36 +251,35 @@ def commits(given: Iterable[Commit]) -> dict[str, Commit]:
     """
     by_sha: dict[str, Commit] = {}
     for commit in given:
-        _fill(by_sha.setdefault(commit.sha, commit), commit)
+        _improve(by_sha.setdefault(commit.sha, commit), commit)
     rows: dict[str, Commit] = Commit.objects.in_bulk(list(by_sha), field_name="sha")
-    rows |= _by_beginning(by_sha.keys() - rows.keys())
-    changed = [row for sha, row in rows.items() if _fill(row, by_sha[sha])]
+    # Those known only by an abbreviation of one of these shas: a few, from old reports
+    short = Commit.objects.filter(sha_length__gte=_SHORTEST, sha_length__lt=_FULL)
+    lengths = short.order_by("sha_length").values_list("sha_length", flat=True).distinct()
+    full_by_short = {sha[:length]: sha for length in lengths for sha in by_sha if sha not in rows and len(sha) > length}
+    if full_by_short:
+        abbreviated = Commit.objects.filter(sha__in=list(full_by_short))
+        rows |= {full_by_short[row.sha]: row for row in abbreviated}
+    changed = [row for sha, row in rows.items() if _improve(row, by_sha[sha])]
     if changed:
         Commit.objects.bulk_update(changed, ["sha", *_COMMIT_FIELDS, "author_from_report"], batch_size=50)
         refresh(Report.objects.filter(culprit__in=changed).values_list("pk", flat=True))
     return rows | _ensure("sha", {sha: commit for sha, commit in by_sha.items() if sha not in rows})
 
 
-def _by_beginning(shas: Collection[str]) -> dict[str, Commit]:
-    """Return the commits known only by an abbreviation of one of these shas: a few, from old reports."""
-    short = Commit.objects.filter(sha_length__gte=_SHORTEST, sha_length__lt=_FULL)
-    lengths = short.order_by("sha_length").values_list("sha_length", flat=True).distinct()
-    full_by_short = {sha[:length]: sha for length in lengths for sha in shas if len(sha) > length}
-    return (
-        {full_by_short[row.sha]: row for row in Commit.objects.filter(sha__in=list(full_by_short))}
-        if full_by_short
-        else {}
-    )
-
-
-def _fill(row: Commit, source: Commit) -> bool:
+def _improve(row: Commit, source: Commit) -> bool:
     """Fill empty fields of `row`. Returns whether there were any to fill."""
     if row.author_from_report and source.author_email:  # a lab or git knows better
         row.author_name, row.author_email, row.author_from_report = "", "", False
-    changed = [name for name in _COMMIT_FIELDS if getattr(source, name) and not getattr(row, name)]
+    return bool(_fill(row, source.sha, {name: getattr(source, name) for name in _COMMIT_FIELDS}))
+
+
+def _fill(row: Commit, sha: str, values: Mapping[str, object]) -> list[str]:
+    """Fill empty fields, and put a longer sha for a shorter one. Returns the names of what changed."""
+    changed = [name for name, value in values.items() if value and not getattr(row, name)]
     for name in changed:
-        setattr(row, name, getattr(source, name))
-    if len(source.sha) > len(row.sha):
-        row.sha = source.sha
+        setattr(row, name, values[name])
+    if len(sha) > len(row.sha):
+        row.sha = sha
         changed.append("sha")
-    return bool(changed)
+    return changed

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 
 from tracker.domain.change_points import AFTER, LEAST_BEFORE, ChangePoint
 from tracker.domain.curves import (
@@ -40,9 +40,9 @@ from tracker.domain.curves import (
 from tracker.domain.events import OPEN, EventData, EventKind, Role, State, Verdict
 from tracker.domain.statistics import effect
 from tracker.domain.text import number
-from tracker.models import BisectResult, Curve, CurveChange, Finding, Report, Suggestion
+from tracker.models import BisectResult, Curve, CurveChange, Event, Finding, Report, Suggestion
 from tracker.services import database, event_log, regrading, report_summary
-from tracker.services.curves import CurveKey, recent, recent_of
+from tracker.services.curves import CurveKey, around, recent, recent_of
 from tracker.services.database import Lock
 
 # --- Noise and findings ---
@@ -52,7 +52,7 @@ _MOVED = 0.05  # an effect that moves by less is left as it is, and no mail is c
 
 def noise_at(places: Collection[CurveKey]) -> dict[CurveKey, CurveNoise]:
     """Return the known noise of places, in one query; a place without a history has none."""
-    rows = Curve.objects.filter(_around(places)).exclude(noise={})
+    rows = Curve.objects.filter(around(places)).exclude(noise={})
     values = rows.values_list("metric_id", "scenario_id", "machine_id", "noise")
     pairs = ((key, noise) for *key, noise in values.iterator(chunk_size=1000))
     return {place: CurveNoise(**noise) for key, noise in pairs if (place := tuple(key)) in places}  # type: ignore[misc]
@@ -70,7 +70,7 @@ def findings_on(curves: Sequence[Curve]) -> Mapping[int, list[Finding]]:
         scenario=OuterRef("scenario"),
         machine=OuterRef("machine"),
     )
-    rows = Finding.objects.filter(_around(places), Exists(here)).defer("old_samples", "new_samples")
+    rows = Finding.objects.filter(around(places), Exists(here)).defer("old_samples", "new_samples")
     findings = list(rows.order_by("pk"))
     locked = Report.objects.select_for_update(of=("self",)).select_related("culprit").order_by("pk")
     reports = {report.pk: report for report in locked.filter(pk__in={finding.report_id for finding in findings})}
@@ -79,12 +79,6 @@ def findings_on(curves: Sequence[Curve]) -> Mapping[int, list[Finding]]:
         row.report = reports[row.report_id]
         by_curve[places[row.metric_id, row.scenario_id, row.machine_id]].append(row)
     return by_curve
-
-
-def _around(places: Collection[CurveKey]) -> Q:
-    """Return a condition that an index serves, and that holds at all of these places; and at some others."""
-    metrics, scenarios, machines = (sorted({key[part] for key in places}) for part in range(3))
-    return Q(metric__in=metrics, scenario__in=scenarios, machine__in=machines)
 
 
 def reported(findings: Iterable[Finding]) -> list[ReportedChange]:
@@ -107,21 +101,14 @@ def update_findings(curves: Sequence[Curve], findings: Mapping[int, Sequence[Fin
     for curve in curves:
         noise = CurveNoise(**curve.noise) if curve.noise else None
         for finding in findings.get(curve.pk, ()):
-            if _update(finding, noise):
+            before, now = finding.effect, effect(finding.change_pct_raw, noise.pct if noise else None)
+            finding.effect, finding.noise_runs = now, noise.runs if noise and now is not None else None
+            if (before is not now) if before is None or now is None else abs(now - before) > _MOVED * before:
                 moved.append(finding)
     Finding.objects.bulk_update(moved, ["effect", "noise_runs"], batch_size=200)
     heads = {row.report_id for row in moved if row.headline}
     report_summary.refresh(heads)
     regrading.outdate(heads - regrading.sent_reports(heads))
-
-
-def _update(finding: Finding, noise: CurveNoise | None) -> bool:
-    before = finding.effect
-    finding.effect = effect(finding.change_pct_raw, noise.pct if noise else None)
-    finding.noise_runs = noise.runs if noise and finding.effect is not None else None
-    if before is None or finding.effect is None:
-        return before is not finding.effect
-    return abs(finding.effect - before) > _MOVED * before
 
 
 # --- The past of a place ---
@@ -207,38 +194,36 @@ def recoveries(curve: Curve, reading: CurveReading, findings: Iterable[Finding])
 
 def record(recoveries: Sequence[Recovery], now: datetime) -> None:
     """Store what these mean: the fix is confirmed; of a report that is open and has no fix, a suggestion."""
-    confirmed = [recovery for recovery in recoveries if recovery.by_fix]
-    event_log.record(
-        event_log.event_row(recovery.report, _confirmation(recovery, now), now, recovery.text) for recovery in confirmed
-    )
-    gone = [recovery for recovery in recoveries if not recovery.by_fix and State(recovery.report.state) in _ASKED]
-    Suggestion.objects.bulk_create([_suggestion(recovery, now) for recovery in gone], ignore_conflicts=True)
-
-
-def _confirmation(recovery: Recovery, now: datetime) -> EventData:
-    return EventData(
-        key=f"{EventKind.FIX_CONFIRMED}:curve-{recovery.place}:{recovery.report.fix_sha}",
-        kind=EventKind.FIX_CONFIRMED,
-        occurred_at=now,
-        commit=recovery.report.fix_sha,
-        title=recovery.report.fix_title,
-        result=f"curve {recovery.curve.pk}",
-    )
-
-
-def _suggestion(recovery: Recovery, now: datetime) -> Suggestion:
-    return Suggestion(
-        report=recovery.report,
-        key=f"{EventKind.DISAPPEARED}:curve-{recovery.place}:{recovery.build.name[:40]}",
-        kind=EventKind.DISAPPEARED,
-        occurred_at=now,
-        role=Role.MACHINE,
-        commit=recovery.build.name[:64],
-        quote=recovery.text,
-        rule=RULE,
-        curve=recovery.curve,
-        why="its curve is back at the level before the culprit",
-    )
+    confirmed: list[Event] = []
+    gone: list[Suggestion] = []
+    for recovery in recoveries:
+        report, build = recovery.report, recovery.build.name
+        if recovery.by_fix:
+            event = EventData(
+                key=f"{EventKind.FIX_CONFIRMED}:curve-{recovery.place}:{report.fix_sha}",
+                kind=EventKind.FIX_CONFIRMED,
+                occurred_at=now,
+                commit=report.fix_sha,
+                title=report.fix_title,
+                result=f"curve {recovery.curve.pk}",
+            )
+            confirmed.append(event_log.event_row(report, event, now, recovery.text))
+        elif State(report.state) in _ASKED:
+            suggestion = Suggestion(
+                report=report,
+                key=f"{EventKind.DISAPPEARED}:curve-{recovery.place}:{build[:40]}",
+                kind=EventKind.DISAPPEARED,
+                occurred_at=now,
+                role=Role.MACHINE,
+                commit=build[:64],
+                quote=recovery.text,
+                rule=RULE,
+                curve=recovery.curve,
+                why="its curve is back at the level before the culprit",
+            )
+            gone.append(suggestion)
+    event_log.record(confirmed)
+    Suggestion.objects.bulk_create(gone, ignore_conflicts=True)
 
 
 # --- Looking again ---
@@ -269,16 +254,20 @@ def refresh_stale(now: datetime, most: int = 500) -> int:
 
 def _look_at(curve: Curve, points: Sequence[CurvePoint], findings: Sequence[Finding]) -> CurveReading | None:
     """Read one curve. What it can't be read for is logged: the others are looked at all the same."""
-    curve.stale = False
+    curve.stale, curve.outline = False, ""
     try:
         builds = builds_of(points)
         reading = read_curve(builds, reported(findings))
     except (ArithmeticError, ValueError) as error:
         log.warning("curve %s can't be read: %s", curve.pk, error)
-        curve.noise, curve.outline = {}, ""
+        curve.noise = {}
         return None
     curve.noise = asdict(reading.noise) if reading.noise else {}
-    curve.outline = _outline(builds[-_OUTLINE:])
+    levels = [build.level for build in builds[-_OUTLINE:]]
+    if len(levels) > 1:  # their heights from 0 to 100, "12,14,…"
+        low, high = min(levels), max(levels)
+        reach = max(high - low, 0.05 * abs(high), 1e-300)  # a flat curve is drawn flat
+        curve.outline = ",".join(str(round(100 * (level - low) / reach)) for level in levels)
     return reading
 
 
@@ -289,7 +278,8 @@ def _store_changes(looked: Sequence[tuple[Curve, CurveReading]], now: datetime) 
     by_curve: defaultdict[int, dict[str, CurveChange]] = defaultdict(dict)
     for change in CurveChange.objects.filter(curve__in=[curve.pk for curve, _ in looked]):
         by_curve[change.curve_id][change.build] = change
-    culprits = _reports_of([reading.history[point.index].name for _, reading in looked for point in reading.changes])
+    names = [reading.history[point.index].name for _, reading in looked for point in reading.changes]
+    culprits = dict(Report.objects.filter(culprit__sha__in=names).values_list("culprit__sha", "pk"))
     new: list[CurveChange] = []
     gone: list[int] = []
     moved: list[CurveChange] = []
@@ -299,22 +289,19 @@ def _store_changes(looked: Sequence[tuple[Curve, CurveReading]], now: datetime) 
         builds = {row.build for row in rows}
         seen = {build.name for build in reading.history[LEAST_BEFORE + AFTER :]}
         gone += [change.pk for change in before.values() if change.build in seen - builds and change.report_id is None]
-        new += [row for row in rows if row.build not in before]
-        moved += [
-            before[row.build] for row in rows if row.build in before and _brought_up_to_date(before[row.build], row)
-        ]
+        for row in rows:
+            old = before.get(row.build)
+            if old is None:
+                new.append(row)
+                continue
+            # A known change gets its report, and its place if builds stand in another order now
+            values = (row.at, row.before, old.report_id or row.report_id)
+            if (old.at, old.before, old.report_id) != values:
+                old.at, old.before, old.report_id = values
+                moved.append(old)
     CurveChange.objects.filter(pk__in=gone).delete()
     CurveChange.objects.bulk_create(new, batch_size=200)
     CurveChange.objects.bulk_update(moved, ["at", "before", "report"], batch_size=200)
-
-
-def _brought_up_to_date(old: CurveChange, new: CurveChange) -> bool:
-    """Give a known change its report, and its place if builds stand in another order now; whether that changed it."""
-    now = (new.at, new.before, old.report_id or new.report_id)
-    if (old.at, old.before, old.report_id) == now:
-        return False
-    old.at, old.before, old.report_id = now
-    return True
 
 
 def _change(
@@ -335,18 +322,3 @@ def _change(
         found_at=now,
         report_id=culprits.get(build.name),
     )
-
-
-def _reports_of(builds: Sequence[str]) -> dict[str, int]:
-    """Return the reports whose culprit is one of these builds."""
-    return dict(Report.objects.filter(culprit__sha__in=builds).values_list("culprit__sha", "pk"))
-
-
-def _outline(builds: Sequence[Build]) -> str:
-    """Return the heights of the levels from 0 to 100, "12,14,…"; "" for fewer than two."""
-    levels = [build.level for build in builds]
-    if len(levels) < 2:
-        return ""
-    low, high = min(levels), max(levels)
-    reach = max(high - low, 0.05 * abs(high), 1e-300)  # a flat curve is drawn flat
-    return ",".join(str(round(100 * (level - low) / reach)) for level in levels)

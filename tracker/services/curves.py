@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -31,7 +31,8 @@ from tracker.services.database import Lock, in_parts
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 _MOST = 5000  # builds that are looked for in one walk, the newest
 _AGAIN = timedelta(days=180)  # what was not merged so long after its measurement is not looked for any more
-Points = Mapping[tuple[int, int, int], Sequence[CurvePoint]]  # by ids of metric, scenario and machine
+CurveKey = tuple[int, int, int]  # ids of metric, scenario and machine
+Points = Mapping[CurveKey, Sequence[CurvePoint]]
 
 
 def name_of(build: str) -> str:
@@ -40,13 +41,13 @@ def name_of(build: str) -> str:
     return name if _SHA.match(name) or versions.parse(name) else ""
 
 
-def in_known_places(points: Points) -> dict[tuple[int, int, int], list[CurvePoint]]:
+def in_known_places(points: Points) -> dict[CurveKey, list[CurvePoint]]:
     """Return points at the places of their builds as far as those are known; the others are noted, to be looked for."""
     spans: dict[str, tuple[datetime, datetime]] = {}
-    for curve_point in (point for new in points.values() for point in new):
-        if name := name_of(curve_point.build):
-            first, last = spans.get(name, (curve_point.at, curve_point.at))
-            spans[name] = min(first, curve_point.at), max(last, curve_point.at)
+    for point in (point for new in points.values() for point in new):
+        if name := name_of(point.build):
+            first, last = spans.get(name, (point.at, point.at))
+            spans[name] = min(first, point.at), max(last, point.at)
     by_name = {row.name: row for part in in_parts(sorted(spans)) for row in CurveBuild.objects.filter(name__in=part)}
     rows: list[CurveBuild] = []
     for name, (first, last) in spans.items():
@@ -60,7 +61,7 @@ def in_known_places(points: Points) -> dict[tuple[int, int, int], list[CurvePoin
         columns = ["first_at", "last_at"]
         CurveBuild.objects.bulk_create(rows, 500, update_conflicts=True, update_fields=columns, unique_fields=["name"])
     places = {row.name: row.place for row in by_name.values() if row.place}
-    return {key: [placed(curve_point, places) for curve_point in new] for key, new in points.items()}
+    return {key: [placed(point, places) for point in new] for key, new in points.items()}
 
 
 def placed(point: CurvePoint, places: Mapping[str, datetime]) -> CurvePoint:
@@ -78,48 +79,52 @@ def sought(walked_at: datetime | None, now: datetime) -> list[str]:
 
 # --- Points in segments ---
 
-CurveKey = tuple[int, int, int]  # ids of metric, scenario and machine
 POINTS = 500  # per segment, about
 RECENT = 1000  # points in which changes are looked for
+_NUMBERS = ("points", "samples", "first_at", "last_at", "stale")  # of a curve, which follow from its points
 
 
 @transaction.atomic
-def add(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> None:
+def add(points: Points) -> None:
     """Add points to their curves, which are made if they are new, in a constant number of queries.
 
     A point that is known already, by its time, build and source, is replaced. The curves are then stale.
     """
-    points = {key: [curve_point for curve_point in new if curve_point.samples] for key, new in points.items()}
-    points = {key: new for key, new in points.items() if new}
+    points = {
+        key: with_samples for key, new in points.items() if (with_samples := [point for point in new if point.samples])
+    }
     if not points:
         return
     database.take(Lock.CURVES)
     points = in_known_places(points)
     curves = _found_or_made(points)
     touched = _touched(curves, points)
-    packed = _unpacked([row.pk for segments in touched.values() for row in segments])
+    rows = CurveSegment.objects.filter(pk__in=[row.pk for segments in touched.values() for row in segments])
+    stored = {pk: unpack(bytes(packed)) for pk, packed in rows.values_list("pk", "packed")}
     fresh: list[CurveSegment] = []
     for key, new in points.items():
         curve = curves[key]
-        old = [point for segment in touched[key] for point in packed[segment.pk]]
+        old = [point for segment in touched[key] for point in stored[segment.pk]]
         every = merged(old, new)
         fresh += segments_of(curve, every)
         curve.stale = True
         curve.points += len(every) - len(old)
-        curve.samples += sum(len(curve_point.samples) for curve_point in every) - sum(
-            len(curve_point.samples) for curve_point in old
-        )
+        curve.samples += sum(len(point.samples) for point in every) - sum(len(point.samples) for point in old)
         curve.first_at = min(every[0].at, curve.first_at or every[0].at)
         curve.last_at = max(every[-1].at, curve.last_at or every[-1].at)
-    CurveSegment.objects.filter(pk__in=list(packed)).delete()
+    CurveSegment.objects.filter(pk__in=list(stored)).delete()
     CurveSegment.objects.bulk_create(fresh, batch_size=200)
-    columns = ["points", "samples", "first_at", "last_at", "stale"]
-    Curve.objects.bulk_update(curves.values(), columns, batch_size=100)
+    Curve.objects.bulk_update(curves.values(), _NUMBERS, batch_size=100)
 
 
-def _found_or_made(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> dict[CurveKey, Curve]:
-    metrics, scenarios, machines = (sorted({key[place] for key in points}) for place in range(3))
-    rows = Curve.objects.filter(metric__in=metrics, scenario__in=scenarios, machine__in=machines)
+def around(places: Collection[CurveKey]) -> Q:
+    """Return a condition that an index serves, and that holds at all of these places; and at some others."""
+    metrics, scenarios, machines = (sorted({key[part] for key in places}) for part in range(3))
+    return Q(metric__in=metrics, scenario__in=scenarios, machine__in=machines)
+
+
+def _found_or_made(points: Points) -> dict[CurveKey, Curve]:
+    rows = Curve.objects.filter(around(points))
 
     def by_key() -> dict[CurveKey, Curve]:
         return {(curve.metric_id, curve.scenario_id, curve.machine_id): curve for curve in rows.all()}
@@ -131,9 +136,7 @@ def _found_or_made(points: Mapping[CurveKey, Sequence[CurvePoint]]) -> dict[Curv
     return {key: curves[key] for key in points}
 
 
-def _touched(
-    curves: Mapping[CurveKey, Curve], points: Mapping[CurveKey, Sequence[CurvePoint]]
-) -> dict[CurveKey, list[CurveSegment]]:
+def _touched(curves: Mapping[CurveKey, Curve], points: Points) -> dict[CurveKey, list[CurveSegment]]:
     """Return the segments that the new points belong to: those that cover their times, else the one before or
     after if it has room.
     """
@@ -150,11 +153,6 @@ def _touched(
         after = [row for row in segments if row.first_at > last][:1]
         touched[key] = covering or [row for row in (*before, *after) if row.points < POINTS][:1]
     return touched
-
-
-def _unpacked(pks: Sequence[int]) -> dict[int, list[CurvePoint]]:
-    rows = CurveSegment.objects.filter(pk__in=pks).values_list("pk", "packed")
-    return {pk: unpack(bytes(packed)) for pk, packed in rows}
 
 
 def segments_of(curve: Curve, points: Sequence[CurvePoint]) -> Iterator[CurveSegment]:
@@ -174,11 +172,7 @@ def load(curve: Curve, since: datetime | None = None, until: datetime | None = N
     if until:
         segments = segments.filter(first_at__lt=until)
     points = (point for packed in segments.values_list("packed", flat=True) for point in unpack(bytes(packed)))
-    return [
-        curve_point
-        for curve_point in points
-        if (not since or curve_point.at >= since) and (not until or curve_point.at < until)
-    ]
+    return [point for point in points if (not since or point.at >= since) and (not until or point.at < until)]
 
 
 def recent(curve: Curve) -> list[CurvePoint]:
@@ -227,23 +221,19 @@ def _move_waiting() -> int:
     if not waiting:
         return 0
     places = {row.name: row.place for row in waiting if row.place}
-    curves = sorted(_curves_with(waiting, places))
+    # The curves on which one of these builds stands elsewhere
+    first, last = min(row.first_at for row in waiting), max(row.last_at for row in waiting)
+    segments = CurveSegment.objects.filter(first_at__lte=last, last_at__gte=first).order_by("pk")
+    moved: set[int] = set()
+    for curve, packed in segments.values_list("curve_id", "packed").iterator(chunk_size=100):
+        if curve not in moved and any(placed(point, places) != point for point in unpack(bytes(packed))):
+            moved.add(curve)
+    curves = sorted(moved)
     for start in range(0, len(curves), _CURVES):
         _move(curves[start : start + _CURVES], places)
     for part in in_parts([row.pk for row in waiting]):
         CurveBuild.objects.filter(pk__in=part).update(moved=True)
     return len(curves)
-
-
-def _curves_with(waiting: Sequence[CurveBuild], places: Mapping[str, datetime]) -> set[int]:
-    """Return the curves on which one of these builds stands elsewhere."""
-    first, last = min(row.first_at for row in waiting), max(row.last_at for row in waiting)
-    segments = CurveSegment.objects.filter(first_at__lte=last, last_at__gte=first).order_by("pk")
-    curves = set()
-    for curve, packed in segments.values_list("curve_id", "packed").iterator(chunk_size=100):
-        if curve not in curves and any(placed(point, places) != point for point in unpack(bytes(packed))):
-            curves.add(curve)
-    return curves
 
 
 @transaction.atomic
@@ -263,4 +253,4 @@ def _move(curves: Sequence[int], places: Mapping[str, datetime]) -> None:
         every = ordered[row.pk]
         row.first_at, row.last_at, row.stale = every[0].at, every[-1].at, True
         row.points, row.samples = len(every), sum(len(point.samples) for point in every)
-    Curve.objects.bulk_update(rows, ["first_at", "last_at", "stale", "points", "samples"], batch_size=100)
+    Curve.objects.bulk_update(rows, _NUMBERS, batch_size=100)

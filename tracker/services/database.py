@@ -51,9 +51,9 @@ def insert_new(rows: Sequence[models.Model]) -> None:
     if not rows:
         return
     fields = stored(type(rows[0]))
-    places = ", ".join(["%s"] * len(fields))
-    statement = f"INSERT INTO {_table(type(rows[0]), fields)} VALUES ({places}) ON CONFLICT DO NOTHING"
+    table, places = _table(type(rows[0]), fields), ", ".join(["%s"] * len(fields))
     with connection.cursor() as cursor:
+        statement = f"INSERT INTO {table} VALUES ({places}) ON CONFLICT DO NOTHING"
         cursor.executemany(statement, [values(row) for row in rows])
 
 
@@ -92,30 +92,26 @@ def update(rows: Sequence[models.Model], fields: Sequence[str], computed: str = 
     """
     if not rows:
         return
-    model = type(rows[0])
-    chosen = [_field(model, name) for name in fields]
-    changes = ", ".join([*(f"{name} = %s" for name in _columns(model, fields)), *([computed] if computed else [])])
-    table, key = (connection.ops.quote_name(str(name)) for name in (model._meta.db_table, model._meta.pk.column))
+    model, quote = type(rows[0]), connection.ops.quote_name
+    chosen = _fields(model, fields)
+    changes = ", ".join([*(f"{quote(str(field.column))} = %s" for field in chosen), *([computed] if computed else [])])
     values = [
         [*(field.get_db_prep_save(getattr(row, field.attname), connection) for field in chosen), row.pk] for row in rows
     ]
+    statement = f"UPDATE {quote(model._meta.db_table)} SET {changes} WHERE {quote(str(model._meta.pk.column))} = %s"
     with connection.cursor() as cursor:
-        cursor.executemany(f"UPDATE {table} SET {changes} WHERE {key} = %s", values)
+        cursor.executemany(statement, values)
 
 
-def _table(model: type[models.Model], fields: Sequence[str]) -> str:
+def _table(model: type[models.Model], fields: Iterable[str]) -> str:
     """ "table" ("column", …), quoted. The names come from our models, never from input."""
-    return f"{connection.ops.quote_name(model._meta.db_table)} ({', '.join(_columns(model, fields))})"
+    quote = connection.ops.quote_name
+    return f"{quote(model._meta.db_table)} ({', '.join(quote(str(field.column)) for field in _fields(model, fields))})"
 
 
-def _columns(model: type[models.Model], fields: Iterable[str]) -> list[str]:
-    return [connection.ops.quote_name(str(_field(model, name).column)) for name in fields]
-
-
-def _field(model: type[models.Model], name: str) -> models.Field[Any, Any]:
-    field = model._meta.get_field(name)
-    assert isinstance(field, models.Field)
-    return field
+def _fields(model: type[models.Model], names: Iterable[str]) -> list[models.Field[Any, Any]]:
+    fields = [model._meta.get_field(name) for name in names]
+    return [field for field in fields if isinstance(field, models.Field)]
 
 
 # --- Locks ---

@@ -20,7 +20,7 @@ from typing import Any
 from django.db import models, transaction
 from django.db.models import Exists, Q
 
-from tracker.domain.deadlines import GONE_FOR, Closing, closing_of
+from tracker.domain.deadlines import GONE_FOR, closing_of
 from tracker.domain.events import OPEN, EventData, EventKind, Role, Verdict
 from tracker.domain.report_state import fold as fold_events
 from tracker.models import (
@@ -123,7 +123,7 @@ def _lock(report_ids: Iterable[int]) -> list[Report]:
     return list(rows.filter(pk__in=set(report_ids)).order_by("pk"))
 
 
-def _events(reports: Iterable[int]) -> dict[int, list[Event]]:
+def events_of(reports: Iterable[int]) -> dict[int, list[Event]]:
     """Return the events of these reports, by report."""
     events: dict[int, list[Event]] = {pk: [] for pk in reports}
     for event in Event.objects.filter(report__in=events):
@@ -138,7 +138,7 @@ def amend(report_ids: Iterable[int], make_event: Callable[[Report, list[Event]],
     Five statements in all. The reports are locked meanwhile. The event must be new.
     """
     reports = _lock(report_ids)
-    events = _events(report.pk for report in reports)
+    events = events_of(report.pk for report in reports)
     new = [event for report in reports if (event := make_event(report, events[report.pk]))]
     database.insert(Event, database.stored(Event), [database.values(event) for event in new])
     for event in new:
@@ -151,7 +151,7 @@ def amend(report_ids: Iterable[int], make_event: Callable[[Report, list[Event]],
 def refold(report_ids: Iterable[int]) -> None:
     """Write the cached columns of these reports from their events: two reads and one write in all."""
     reports = _lock(report_ids)
-    _write(reports, _events(report.pk for report in reports))
+    _write(reports, events_of(report.pk for report in reports))
 
 
 def _write(reports: Sequence[Report], events: Mapping[int, list[Event]]) -> None:
@@ -250,22 +250,16 @@ def suggest_closings(now: datetime) -> int:
     gone = Event.objects.filter(kind=EventKind.GONE, occurred_at__lt=now - GONE_FOR).values("report")
     candidates = Q(verdict=Verdict.IMPROVEMENT) | Q(pk__in=gone)
     reports = list(Report.objects.filter(candidates, state__in=sorted(OPEN)).order_by("pk")[:MOST])
-    events: dict[int, list[EventData]] = {report.pk: [] for report in reports}
-    for event in Event.objects.filter(report__in=reports):
-        events[event.report_id].append(event.value())
+    events = events_of(report.pk for report in reports)
     released = dict(Release.objects.exclude(released_at=None).values_list("version", "released_at"))
-    rows = [
-        _suggestion(report, closing, now)
-        for report in reports
-        if (
-            closing := closing_of(
-                Verdict(report.verdict),
-                events[report.pk],
-                released.get(report.merged_release or report.shift_left_release),
-                now,
-            )
-        )
-    ]
+    rows: list[Suggestion] = []
+    for report in reports:
+        own = [event.value() for event in events[report.pk]]
+        ended_at = released.get(report.merged_release or report.shift_left_release)
+        if closing := closing_of(Verdict(report.verdict), own, ended_at, now):
+            row = Suggestion(report=report, key=closing.key, kind=closing.kind, occurred_at=now, role=Role.MACHINE)
+            row.quote, row.rule, row.why = closing.reason, RULE, "nothing has moved it since"
+            rows.append(row)
     given = {(row.report_id, row.key) for row in rows}
     waiting = Suggestion.objects.filter(rule=RULE, decision=Decision.OPEN).values_list("pk", "report", "key")
     outdated = [pk for pk, report, key in waiting if (report, key) not in given]
@@ -273,16 +267,3 @@ def suggest_closings(now: datetime) -> int:
     before = Suggestion.objects.filter(rule=RULE).count()
     Suggestion.objects.bulk_create(rows, ignore_conflicts=True)
     return Suggestion.objects.filter(rule=RULE).count() - before
-
-
-def _suggestion(report: Report, closing: Closing, now: datetime) -> Suggestion:
-    return Suggestion(
-        report=report,
-        key=closing.key,
-        kind=closing.kind,
-        occurred_at=now,
-        role=Role.MACHINE,
-        quote=closing.reason,
-        rule=RULE,
-        why="nothing has moved it since",
-    )

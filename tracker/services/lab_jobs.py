@@ -13,6 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from tracker.domain.events import OPEN, Awaited, Verdict
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, PendingRequest, requests_pending
 from tracker.models import Event, Finding, LabJob, Report
+from tracker.services import event_log
 
 MOST_ATTEMPTS = 3  # a job whose runners died so often waits for a person
 _FREE = {"state": JobState.WAITING, "runner": "", "lease_token": "", "lease_until": None}
@@ -31,15 +32,10 @@ def owed_reports(most: int) -> list[OwedReport]:
     """Return the reports that wait for the lab, those that have waited longest, in two queries."""
     waiting = Report.objects.filter(state__in=sorted(OPEN), awaited=Awaited.REPORTER).select_related("culprit")
     reports = list(waiting.order_by("changed_at", "pk")[:most])
-    events: dict[int, list[Event]] = {report.pk: [] for report in reports}
-    for event in Event.objects.filter(report__in=reports):
-        events[event.report_id].append(event)
+    events = event_log.events_of(report.pk for report in reports)
+    values = {pk: [event.value() for event in own] for pk, own in events.items()}
     return [
-        OwedReport(
-            report,
-            events[report.pk],
-            requests_pending(Verdict(report.verdict), [event.value() for event in events[report.pk]]),
-        )
+        OwedReport(report, events[report.pk], requests_pending(Verdict(report.verdict), values[report.pk]))
         for report in reports
     ]
 
@@ -97,19 +93,9 @@ def claimable(now: datetime, machines: Sequence[str] = (), *, unproven: bool = F
 def claim(rows: QuerySet[LabJob], runner: str, now: datetime, lease: timedelta) -> LabJob | None:
     """Claim the first of some claimable jobs; None if there is none. Of two runners, one gets it."""
     for pk in rows.values_list("pk", flat=True)[:20]:
-        token = secrets.token_hex(16)
-        taken = (
-            rows.order_by()
-            .filter(pk=pk)
-            .update(
-                state=JobState.CLAIMED,
-                runner=runner,
-                lease_token=token,
-                lease_until=now + lease,
-                attempts=F("attempts") + 1,
-            )
-        )
-        if taken:
+        hold = {"runner": runner, "lease_token": secrets.token_hex(16), "lease_until": now + lease}
+        job = rows.order_by().filter(pk=pk)
+        if job.update(state=JobState.CLAIMED, attempts=F("attempts") + 1, **hold):
             return LabJob.objects.select_related("report__culprit").get(pk=pk)
     return None
 
