@@ -116,25 +116,19 @@ class Snapshot:
 def list_faults(snapshot: Snapshot, limits: Limits = Limits()) -> list[Fault]:
     """Return all faults, those that stop most first."""
     return [
-        *_scheduler(snapshot, limits),
-        *_tasks(snapshot, limits),
-        *_disk(snapshot, limits),
-        *_mail(snapshot, limits),
-        *_input(snapshot),
+        *_processes(snapshot, limits),
+        *_stores(snapshot, limits),
         *_followed(FaultKind.ARCHIVE, snapshot.archives, snapshot.now, max(limits.archive, 2 * snapshot.interval)),
         *_followed(FaultKind.TREE, snapshot.trees, snapshot.now, max(limits.tree, 2 * snapshot.interval)),
     ]
 
 
-def _scheduler(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
+def _processes(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
     until = snapshot.scheduler_until
     if until is None:
         yield Fault(FaultKind.SCHEDULER, "scheduler", "has never run: start it (manage.py up --only beat)")
     elif snapshot.now - until > limits.scheduler:
         yield Fault(FaultKind.SCHEDULER, "scheduler", "does not run: nothing is read, tracked or sent; start it", until)
-
-
-def _tasks(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
     for run in snapshot.runs:
         if run.at is None:
             continue  # new, or the scheduler has never run, which is said above
@@ -144,22 +138,15 @@ def _tasks(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
             yield Fault(FaultKind.TASK, run.task, "does not run: is there a worker for its queue?", run.at)
 
 
-def _disk(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
+def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
     if snapshot.disk_total and snapshot.disk_free < min(limits.disk_bytes, limits.disk_share * snapshot.disk_total):
-        yield Fault(
-            FaultKind.DISK, "disk", f"only {snapshot.disk_free >> 20} MiB are free: free some, or run manage.py prune"
-        )
-
-
-def _mail(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
+        free = f"only {snapshot.disk_free >> 20} MiB are free"
+        yield Fault(FaultKind.DISK, "disk", f"{free}: free some, or run manage.py prune")
     due = snapshot.oldest_due
     if snapshot.sending and due and snapshot.now - due > limits.outbox:
         yield Fault(FaultKind.OUTBOX, "outbox", "approved mail is not sent: see /outbox/ and the mail server", due)
     if snapshot.in_doubt:
         yield Fault(FaultKind.IN_DOUBT, "outbox", f"{counted(snapshot.in_doubt, 'mail')} in doubt: decide at /outbox/")
-
-
-def _input(snapshot: Snapshot) -> Iterator[Fault]:
     if snapshot.quarantined:
         number = counted(snapshot.quarantined, "mail")
         yield Fault(FaultKind.QUARANTINE, "quarantine", f"{number} could not be read: see /review/")
@@ -190,37 +177,36 @@ def snapshot(now: datetime) -> Snapshot:
     """Return how the installation stands."""
     disk = shutil.disk_usage(settings.VAR)
     lease = ServiceLease.objects.filter(name="scheduler").first()
+    by_task = {run.task: run for run in TaskRun.objects.all()}
+    runs: list[Run] = []
+    for entry in current_app.conf.beat_schedule.values():
+        run, period = by_task.get(entry["task"]), timedelta(seconds=float(entry["schedule"]))
+        runs.append(Run(entry["task"], run.at if run else None, run.error if run else "", period))
+    sending = settings.PERFWORK_SENDING and bool(settings.EMAIL_URL)
+    stops = SendingStop.objects.filter(ended_at=None)
+    # What is configured, and what was read by hand and failed
+    mirrors = Mirror.objects.order_by("path")[:MOST]
+    epochs = Archive.objects.exclude(error="").order_by("path")[:MOST]
+    # A tree that is no longer configured keeps its row, which reports refer to.
+    trees = Tree.objects.filter(name__in=settings.PERFWORK_TREES).exclude(path="").defer("cursor").order_by("name")
     return Snapshot(
         now=now,
         scheduler_until=lease.lease_until if lease else None,
-        runs=_runs(),
+        runs=runs,
         disk_free=disk.free,
         disk_total=disk.total,
-        sending=_sends(),
+        sending=sending and not stops.exists(),
         oldest_due=_oldest_due(now),
         in_doubt=OutgoingMail.objects.filter(state=OutgoingState.IN_DOUBT)[: MOST * 10].count(),
         quarantined=RawMessage.objects.exclude(error="")[: MOST * 10].count(),
         rejected=_files(settings.PERFWORK_DROP / "refused"),
-        archives=_archives(),
-        trees=_trees(),
+        archives=[
+            *(Followed(mirror.path, mirror.tried_at, mirror.error, mirror.failing_since) for mirror in mirrors),
+            *(Followed(epoch.path, None, epoch.error) for epoch in epochs),
+        ],
+        trees=[Followed(tree.name, tree.looked_at, tree.error) for tree in trees[:MOST]],
         interval=timedelta(seconds=settings.PERFWORK_FETCH_EVERY),
     )
-
-
-def _runs() -> Sequence[Run]:
-    """Return the last run of each periodic task."""
-    by_task = {run.task: run for run in TaskRun.objects.all()}
-    runs = []
-    for entry in current_app.conf.beat_schedule.values():
-        run = by_task.get(entry["task"])
-        period = timedelta(seconds=float(entry["schedule"]))
-        runs.append(Run(entry["task"], run.at if run else None, run.error if run else "", period))
-    return runs
-
-
-def _sends() -> bool:
-    wanted = settings.PERFWORK_SENDING and bool(settings.EMAIL_URL)
-    return wanted and not SendingStop.objects.filter(ended_at=None).exists()
 
 
 def _oldest_due(now: datetime) -> datetime | None:
@@ -261,19 +247,3 @@ def _files(folder: Path) -> int:
         return sum(not path.name.endswith(".reason") for path in folder.iterdir())
     except OSError:
         return 0
-
-
-def _archives() -> Sequence[Followed]:
-    """Return what is configured, and what was read by hand and failed."""
-    mirrors = Mirror.objects.order_by("path")[:MOST]
-    epochs = Archive.objects.exclude(error="").order_by("path")[:MOST]
-    return [
-        *(Followed(mirror.path, mirror.tried_at, mirror.error, mirror.failing_since) for mirror in mirrors),
-        *(Followed(epoch.path, None, epoch.error) for epoch in epochs),
-    ]
-
-
-def _trees() -> Sequence[Followed]:
-    """Return those that are configured: a tree that no longer is keeps its row, which reports refer to."""
-    trees = Tree.objects.filter(name__in=settings.PERFWORK_TREES).exclude(path="").defer("cursor").order_by("name")
-    return [Followed(tree.name, tree.looked_at, tree.error) for tree in trees[:MOST]]

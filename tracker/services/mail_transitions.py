@@ -82,40 +82,31 @@ def record(mail: OutgoingMail, failures: Mapping[str, str], by: FailureSource, n
     """Record the delivery failures of one mail. A dead address, or one with OFTEN failures lately, is bouncing from
     now on. A list never is: an operator must handle that.
     """
-    DeliveryFailure.objects.bulk_create(
-        [
-            DeliveryFailure(
-                mail=mail,
-                address=recipient.lower(),
-                words=reply[:MAX_REPLY_LENGTH],
-                by=by,
-                dead=is_dead(reply),
-                personal=bool(_PERSONAL.search(reply)),
-                at=now,
-            )
-            for recipient, reply in failures.items()
-        ],
-        ignore_conflicts=True,
-    )
-    lists = {
-        list_address.lower() for list_address in mail.lists
-    }  # one failure says nothing about a list's other subscribers
-    for address, reply in failures.items():
-        if address.lower() not in lists and (is_dead(reply) or _often(address, now)):
-            _mark_bouncing(address.lower(), f"{now:%Y-%m-%d}: {reply}"[:MAX_REPLY_LENGTH], now)
-
-
-def _often(address: str, now: datetime) -> bool:
-    lately = DeliveryFailure.objects.filter(address=address.lower(), at__gt=now - LATELY, personal=True)
-    return lately.count() >= OFTEN
-
-
-def _mark_bouncing(address: str, note: str, now: datetime) -> None:
-    """Mark an address as bouncing. An opt-out or a stop stays as it is; an opt-in is replaced."""
-    values = {"mailing": Mailing.BOUNCING, "note": note, "since": now}
-    row, new = Correspondent.objects.get_or_create(address=address, defaults=values)
-    if not new and row.mailing == Mailing.OPTED_IN:
-        Correspondent.objects.filter(pk=row.pk).update(**values)
+    rows = [
+        DeliveryFailure(
+            mail=mail,
+            address=recipient.lower(),
+            words=reply[:MAX_REPLY_LENGTH],
+            by=by,
+            dead=is_dead(reply),
+            personal=bool(_PERSONAL.search(reply)),
+            at=now,
+        )
+        for recipient, reply in failures.items()
+    ]
+    DeliveryFailure.objects.bulk_create(rows, ignore_conflicts=True)
+    # One failure says nothing about a list's other subscribers.
+    lists = {list_address.lower() for list_address in mail.lists}
+    lately = DeliveryFailure.objects.filter(at__gt=now - LATELY, personal=True)
+    for recipient, reply in failures.items():
+        address = recipient.lower()
+        if address in lists or not (is_dead(reply) or lately.filter(address=address).count() >= OFTEN):
+            continue
+        note = f"{now:%Y-%m-%d}: {reply}"[:MAX_REPLY_LENGTH]
+        values = {"mailing": Mailing.BOUNCING, "note": note, "since": now}
+        row, new = Correspondent.objects.get_or_create(address=address, defaults=values)
+        if not new and row.mailing == Mailing.OPTED_IN:  # an opt-out or a stop stays
+            Correspondent.objects.filter(pk=row.pk).update(**values)
 
 
 def clear_bounce(address: str, at: datetime) -> None:
@@ -131,30 +122,23 @@ AT_ONCE = 250
 def record_sent(now: datetime, mails: QuerySet[OutgoingMail] | None = None) -> None:
     """Record the missing "reported" events of these mails (by default, of all)."""
     rows = (OutgoingMail.objects.all() if mails is None else mails).filter(unrecorded=True)
-    rows = (
-        rows.only("message_id", "subject", "sent_at", "report__tree__name")
-        .select_related("report__tree")
-        .order_by("pk")
-    )
-    while batch := list(rows[:AT_ONCE]):
+    rows = rows.only("message_id", "subject", "sent_at", "report__tree__name").select_related("report__tree")
+    while batch := list(rows.order_by("pk")[:AT_ONCE]):
+        events: list[Event] = []
+        for mail in batch:
+            assert mail.sent_at
+            value = EventData(
+                key=f"{EventKind.REPORTED}:{mail.message_id}",
+                kind=EventKind.REPORTED,
+                occurred_at=mail.sent_at.replace(microsecond=0),  # like the Date of a reply, which must not seem older
+                role=Role.REPORTER,
+                message_id=mail.message_id,
+                tree=mail.about.tree.name if mail.about.tree else "",
+            )
+            events.append(event_log.event_row(mail.about, value, now, mail.subject))
         with transaction.atomic():
-            event_log.refold(event_log.append(_event(mail, now) for mail in batch))
+            event_log.refold(event_log.append(events))
             OutgoingMail.objects.filter(pk__in=[mail.pk for mail in batch]).update(unrecorded=False)
-
-
-def _event(mail: OutgoingMail, now: datetime) -> Event:
-    assert mail.sent_at
-    value = EventData(
-        key=f"{EventKind.REPORTED}:{mail.message_id}",
-        kind=EventKind.REPORTED,
-        occurred_at=mail.sent_at.replace(
-            microsecond=0
-        ),  # whole seconds, like the Date of a reply, which must not seem older
-        role=Role.REPORTER,
-        message_id=mail.message_id,
-        tree=mail.about.tree.name if mail.about.tree else "",
-    )
-    return event_log.event_row(mail.about, value, now, mail.subject)
 
 
 # --- After a restore ---
@@ -343,28 +327,24 @@ def begin_data(mail: OutgoingMail, now: datetime) -> bool:
 
 
 def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
-    """Record that a server accepted the mail. It is sent again to the deferred recipients only. `telling` records the
-    event later, in batches.
-    """
-    unrecorded = mail.purpose == Purpose.REPORT and mail.sent_at is None
+    """Record that a server accepted the mail. It is sent again to the deferred recipients only."""
+    columns = _sent_columns(mail, now)
     if not outcome.refused and not outcome.deferred:
-        columns: dict[str, Any] = {**FREED, "reason": "", "not_before": None, "sent_at": mail.sent_at or now}
-        if unrecorded:
-            columns["unrecorded"] = True
         if not transition_one(_claimed(mail), mail.pk, S.SENDING, S.SENT, by, now, outcome.reply, **columns):
             _set_sent(mail, now, now, by, f"after its lease expired: {outcome.reply}")
         return
     again = bool(outcome.deferred) and mail.tries + 1 < MOST_TRIES
     refused = dict(outcome.refused) if again else {**outcome.refused, **outcome.deferred}
-    note = _failure_note(refused, outcome.deferred if again else {})
-    columns = {
-        **FREED,
-        "reason": note[:MAX_NOTE_LENGTH],
-        "sent_at": mail.sent_at or now,
-        "not_before": now + _delay(mail, mail.tries, LONGEST) if again else None,
-        **({"unrecorded": True} if unrecorded else {}),
-    }
+    # Who was rejected and who was put off, with the server's words for each
+    replies = {"rejected": refused, "deferred": outcome.deferred if again else {}}
+    note = "; ".join(
+        f"{name} for {'; '.join(f'{address}: {reply}' for address, reply in by_address.items())}"
+        for name, by_address in replies.items()
+        if by_address
+    )
+    columns["reason"] = note[:MAX_NOTE_LENGTH]
     if again:
+        columns["not_before"] = now + _delay(mail, mail.tries, LONGEST)
         columns["tries"] = mail.tries + 1
         columns["settled"] = [recipient for recipient in mail.recipients if recipient not in outcome.deferred]
     became = S.APPROVED if again else S.SENT
@@ -380,11 +360,13 @@ def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> N
 def _set_sent(mail: OutgoingMail, at: datetime, now: datetime, by: str, note: str) -> bool:
     """Mark a mail as sent from any state, so that it is not sent again. Return whether the state changed."""
     rows = OutgoingMail.objects.filter(pk=mail.pk).exclude(state=S.SENT)
-    unrecorded = mail.purpose == Purpose.REPORT and mail.sent_at is None
+    return bool(transition(rows, S.SENT, by, now, note, **_sent_columns(mail, at)))
+
+
+def _sent_columns(mail: OutgoingMail, at: datetime) -> dict[str, Any]:
+    """Return the columns of a mail that was sent; `record_sent` records the event of a report later, in batches."""
     columns: dict[str, Any] = {**FREED, "reason": "", "not_before": None, "sent_at": mail.sent_at or at}
-    if unrecorded:
-        columns["unrecorded"] = True
-    return bool(transition(rows, S.SENT, by, now, note, **columns))
+    return columns | ({"unrecorded": True} if mail.purpose == Purpose.REPORT and mail.sent_at is None else {})
 
 
 def mark_sent(message_id: str, at: datetime, now: datetime, by: str = "archive", note: str = "") -> bool:
@@ -447,13 +429,3 @@ def _delay(mail: OutgoingMail, before: int, longest: float) -> timedelta:
     wait = min(FIRST * 4 ** min(before, 10), longest)
     spread = random.Random(f"{mail.message_id} {mail.attempts}").uniform(0.75, 1.25)
     return timedelta(seconds=wait * spread)
-
-
-def _failure_note(refused: Mapping[str, str], deferred: Mapping[str, str]) -> str:
-    """Return who was rejected and who was put off, with the server's words for each."""
-    outcomes = {"rejected": refused, "deferred": deferred}
-    replies = {
-        name: "; ".join(f"{address}: {reply}" for address, reply in by_address.items())
-        for name, by_address in outcomes.items()
-    }
-    return "; ".join(f"{name} for {text}" for name, text in replies.items() if text)

@@ -15,8 +15,6 @@ from tracker.domain.statistics import CONTRADICTION, NO_DIRECTION, better_pct, g
 from tracker.models import BisectResult, Finding, Metric, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.services import event_log, report_summary
 
-_COLUMNS = ("verdict", "change_pct")
-
 
 @transaction.atomic
 def regrade(metrics: Collection[Metric]) -> int:
@@ -30,11 +28,16 @@ def regrade(metrics: Collection[Metric]) -> int:
     changed: list[Finding] = []
     heads: list[Finding] = []  # of the others: a direction that is now known no longer holds their reports
     for finding in findings.defer("old_samples", "new_samples").iterator(chunk_size=1000):
-        if _grade(finding):
+        before = (finding.verdict, finding.change_pct)
+        if finding.old_mean is not None and finding.new_mean is not None:
+            direction = finding.metric.direction
+            finding.verdict = grade_of(finding.old_mean, finding.new_mean, finding.p_value, direction)
+            finding.change_pct = better_pct(finding.change_pct_raw, direction)
+        if (finding.verdict, finding.change_pct) != before:
             changed.append(finding)
         elif finding.headline:
             heads.append(finding)
-    Finding.objects.bulk_update(changed, _COLUMNS, batch_size=200)
+    Finding.objects.bulk_update(changed, ["verdict", "change_pct"], batch_size=200)
     update_reports([*changed, *heads])
     return len(changed)
 
@@ -51,16 +54,6 @@ def update_reports(findings: Collection[Finding]) -> None:
     event_log.refold(reports)
     report_summary.refresh(reports)
     outdate(reports)
-
-
-def _grade(finding: Finding) -> bool:
-    """Grade a finding by its metric's direction. Returns whether that changed it."""
-    if finding.old_mean is None or finding.new_mean is None:
-        return False
-    before = (finding.verdict, finding.change_pct)
-    finding.verdict = grade_of(finding.old_mean, finding.new_mean, finding.p_value, finding.metric.direction)
-    finding.change_pct = better_pct(finding.change_pct_raw, finding.metric.direction)
-    return before != (finding.verdict, finding.change_pct)
 
 
 def set_verdict(report: Report, headline: Finding) -> None:

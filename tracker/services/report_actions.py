@@ -73,7 +73,9 @@ class ReportAction:
             case EventKind.ASSIGNED:
                 return replace(event, remark={"me": self.person, "nobody": ""}.get(_required(text), text[:100]))
             case EventKind.NOTED:
-                return replace(event, remark=_shortened(_required(text)))
+                # Shortened, as the status text shows it; the event keeps all of it as its quote
+                short = _required(text) if len(text) <= IN_A_SENTENCE else f"{text[:IN_A_SENTENCE].rsplit(' ', 1)[0]} …"
+                return replace(event, remark=short)
         return replace(event, remark=text)
 
 
@@ -81,11 +83,6 @@ def _required(text: str) -> str:
     if not text:
         raise InvalidInput("expected some text; found none")
     return text
-
-
-def _shortened(text: str) -> str:
-    """Return a note as the status text shows it, shortened; the event keeps all of it."""
-    return text if len(text) <= IN_A_SENTENCE else f"{text[:IN_A_SENTENCE].rsplit(' ', 1)[0]} …"
 
 
 def _version(text: str) -> str:
@@ -144,9 +141,8 @@ def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, r
         else:
             outcome.changed.append(report.pk)
             outcome.before[report.pk] = report.status
-            row = event_log.event_row(
-                report, event, action.at, action.argument.strip() if action.kind is EventKind.NOTED else ""
-            )
+            quote = action.argument.strip() if action.kind is EventKind.NOTED else ""
+            row = event_log.event_row(report, event, action.at, quote)
             row.batch, row.notify_thread = action.batch, action.notify_thread
             return row
         return None
@@ -194,8 +190,11 @@ def reports_take_back(
             return None
         if not of_others and any(event.key == key and event.actor != person for event in events):
             return None
-        keys = {event.key for event in events}
-        own = next(name for number in range(len(keys) + 1) if (name := _reversal(key, number)) not in keys)
+        keys, number = {event.key for event in events}, 1
+        own = first = f"{EventKind.REVERSED}:{key}"
+        while own in keys:
+            number += 1
+            own = f"{first}#{number}"
         changed.append(report.pk)
         value = EventData(own, EventKind.REVERSED, now, actor=person, reverses=key)
         return event_log.event_row(report, value, now)
@@ -204,30 +203,14 @@ def reports_take_back(
     return changed
 
 
-def _reversal(key: str, number: int) -> str:
-    return f"{EventKind.REVERSED}:{key}" + (f"#{number + 1}" if number else "")
-
-
 # --- Decisions on suggestions ---
 
 # The kinds of event that a suggestion may be changed to: what a mail can mean.
 OTHERS = (
-    EventKind.RESPONDED,
-    EventKind.WORKING,
-    EventKind.ASKED,
-    EventKind.ANSWERED,
-    EventKind.DISPUTED,
-    EventKind.FIX_PROPOSED,
-    EventKind.FIX_FAILED,
-    EventKind.FIX_CONFIRMED,
-    EventKind.FIX_QUEUED,
-    EventKind.DROPPED,
-    EventKind.EXPECTED,
-    EventKind.INVALID,
-    EventKind.DUPLICATE,
+    *(EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.ANSWERED, EventKind.DISPUTED),
+    *(EventKind.FIX_PROPOSED, EventKind.FIX_FAILED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED),
+    *(EventKind.DROPPED, EventKind.EXPECTED, EventKind.INVALID, EventKind.DUPLICATE),
 )
-
-
 AT_ONCE = 100  # suggestions that are decided by one click
 SECOND_OPINION = "second_opinion"
 UNVERIFIED_REPORT = "unverified_report"  # accepted, its recipients are the people of the report
@@ -252,7 +235,10 @@ def decide(
         )
     elif decision == Decision.CHANGED and instead:
         value = replace(value, kind=instead, remark="", title=value.title if instead in _OF_A_FIX else "")
-    value = replace(value, key=_key(suggestion, value))
+    # The suggestion's own key at first, so that a replay adds no second event; after an undo, a new one
+    key = suggestion.key if value.kind == suggestion.kind else f"{value.kind}={suggestion.key}"
+    times = _events(suggestion).count()
+    value = replace(value, key=f"{key}!{times}" if times else key)
     event_log.record([event_log.event_row(suggestion.report, value, now, suggestion.quote)])
     if decision == Decision.ACCEPTED:
         _vouch(suggestion, True)
@@ -263,11 +249,7 @@ def decide(
 def decide_many(keys: Collection[int], decision: Decision, person: str, now: datetime) -> list[int]:
     """Accept or reject suggestions, oldest first, each in a transaction of its own. Returns those that were open."""
     chosen = Suggestion.objects.filter(pk__in=keys, decision=Decision.OPEN).select_related("report")
-    return [
-        suggestion.pk
-        for suggestion in chosen.order_by("occurred_at", "pk")
-        if decide(suggestion, decision, person, now)
-    ]
+    return [row.pk for row in chosen.order_by("occurred_at", "pk") if decide(row, decision, person, now)]
 
 
 def of_precise_rule(rule: str, most: int, newest: int) -> list[int]:
@@ -280,8 +262,7 @@ def of_precise_rule(rule: str, most: int, newest: int) -> list[int]:
         wanted = f"at least {ENOUGH_DECISIONS} decisions, {100 * PRECISE:.0f}% of them to accept"
         raise InvalidInput(f"rule: expected one with {wanted}; found {rule[:60]!r}")
     waiting = Suggestion.objects.filter(rule=rule, decision=Decision.OPEN, pk__lte=newest)
-    waiting = waiting.order_by("occurred_at", "pk")
-    return list(waiting.values_list("pk", flat=True)[:most])
+    return list(waiting.order_by("occurred_at", "pk").values_list("pk", flat=True)[:most])
 
 
 @transaction.atomic
@@ -293,15 +274,9 @@ def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
         return False
     if before == Decision.ACCEPTED:
         _vouch(suggestion, False)
-    event = _events(suggestion).order_by("-pk").first()
-    if event:
-        undone = EventData(
-            key=f"{EventKind.REVERSED}:{event.key}",
-            kind=EventKind.REVERSED,
-            occurred_at=now,
-            actor=person,
-            reverses=event.key,
-        )
+    if event := _events(suggestion).order_by("-pk").first():
+        key = f"{EventKind.REVERSED}:{event.key}"
+        undone = EventData(key, EventKind.REVERSED, now, actor=person, reverses=event.key)
         event_log.record([event_log.event_row(suggestion.report, undone, now)])
     _count(suggestion.rule, before, -1)
     return True
@@ -311,13 +286,6 @@ def _vouch(suggestion: Suggestion, verified: bool) -> None:
     """Whoever accepts that a robot sent a report vouches for the people whom it names."""
     if suggestion.rule == UNVERIFIED_REPORT and suggestion.kind == EventKind.REPORTED:
         Report.objects.filter(pk=suggestion.report_id).update(people_verified=verified)
-
-
-def _key(suggestion: Suggestion, value: EventData) -> str:
-    """Return the suggestion's own key at first, so that a replay adds no second event; after an undo, a new one."""
-    times = _events(suggestion).count()
-    own = suggestion.key if value.kind == suggestion.kind else f"{value.kind}={suggestion.key}"
-    return f"{own}!{times}" if times else own
 
 
 def _events(suggestion: Suggestion) -> QuerySet[Event]:
@@ -340,7 +308,6 @@ def _count(rule: str, decision: str, by: int) -> None:
 # --- Keys of the triage page ---
 
 
-# Pure.
 @dataclass(frozen=True, slots=True)
 class ActionKey:
     """A report action. `needs` describes its required argument, `offers` an optional one; "" for none."""

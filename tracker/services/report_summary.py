@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -31,29 +31,12 @@ from tracker.models.mail import PEOPLE
 from tracker.services import database
 
 STATE_COLUMNS = (
-    *(
-        "given_title",
-        "state",
-        "status",
-        "decided_by",
-        "awaited",
-        "landing",
-        "cycle",
-        "fix_title",
-        "fix_sha",
-        "fix_landing",
-    ),
-    *("remark", "reported_at", "responded_at", "changed_at"),
+    *("given_title", "state", "status", "decided_by", "awaited", "landing", "cycle", "fix_title", "fix_sha"),
+    *("fix_landing", "remark", "reported_at", "responded_at", "changed_at"),
 )
 # The columns of the report summary that follow from these and from the events.
 FOLLOWING_COLUMNS = (
-    "closed_at",
-    "blocks",
-    "assignee",
-    "merged_release",
-    "shift_left_release",
-    "last_human_reply_at",
-    "urgency",
+    *("closed_at", "blocks", "assignee", "merged_release", "shift_left_release", "last_human_reply_at", "urgency"),
     "words",
 )
 _WRITTEN = (*STATE_COLUMNS, *FOLLOWING_COLUMNS)
@@ -87,29 +70,18 @@ def spark(old: Sequence[float], new: Sequence[float]) -> str:
     >>> spark([100, 101], [80])
     '1,0|20'
     """
-    sides = [_thinned(side) for side in (old, new)]
+    counts = ((side, min(len(side), DOTS)) for side in (old, new))
+    sides = [[side[number * len(side) // count] for number in range(count)] for side, count in counts]  # evenly spaced
     y = scale([sample for side in sides for sample in side], HEIGHT, 0)
     if not all(sides) or y is None:
         return ""
     return "|".join(",".join(str(y(sample)) for sample in side) for side in sides)
 
 
-def _thinned(samples: Sequence[float]) -> Sequence[float]:
-    """Return at most DOTS of them, evenly spaced."""
-    return [samples[number * len(samples) // DOTS] for number in range(DOTS)] if len(samples) > DOTS else samples
-
-
-def weight(finding: Finding) -> float:
-    """Return how much of the change is certain; what nobody knows of its noise is not assumed."""
-    spread = finding.usual_noise_pct
-    return certain(finding.change, finding.low_pct, finding.high_pct, spread if spread is not None else noise(finding))
-
-
 def noise(finding: Finding) -> float | None:
     """Return the larger spread of the two sides, in per cent of their means."""
-    return max(
-        (spread for spread in (finding.old_stddev_pct, finding.new_stddev_pct) if spread is not None), default=None
-    )
+    spreads = [spread for spread in (finding.old_stddev_pct, finding.new_stddev_pct) if spread is not None]
+    return max(spreads, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +112,8 @@ class ReleaseCalendar:
 
 
 SUMMARY_COLUMNS = (
-    *(
-        "merged_release",
-        "shift_left_release",
-        "author",
-        "suite",
-        "metric",
-        "machine",
-        "scenario",
-        "base",
-        "change",
-        "noise_pct",
-    ),
-    *("spark", "effect", "weight", "last_human_reply_at", "lacks_fix", "urgency", "words"),
+    *("merged_release", "shift_left_release", "author", "suite", "metric", "machine", "scenario", "base", "change"),
+    *("noise_pct", "spark", "effect", "weight", "last_human_reply_at", "lacks_fix", "urgency", "words"),
 )
 
 
@@ -169,7 +130,9 @@ def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
     report.last_human_reply_at = max(past, default=None)
     blocking = bool(report.blocks) and report.state in OPEN
     report.urgency = urgency(blocking, report.weight, report.last_human_reply_at)
-    report.words = _words(report)
+    texts = [report.culprit.sha[:40], report.given_title, report.culprit.title, report.title, report.subsystem]
+    texts += (report.metric, report.machine, report.scenario, report.author, report.remark, report.fix_title)
+    report.words = " ".join(text[:300] for text in texts if text).lower()[:WORDS]
 
 
 def write_states(
@@ -208,12 +171,6 @@ def write_states(
     return moved
 
 
-def _merged_after_candidate(state: ReportState) -> versions.Version | None:
-    """Return the -rc after which it was merged; None after a release, whose next version is not known yet."""
-    after = versions.parse(state.merged_after)
-    return after if after and after.is_candidate else None
-
-
 WALKED_MAINLINES = Tree.objects.filter(role=TreeRole.MAINLINE, walked_at__isnull=False)
 
 
@@ -224,7 +181,9 @@ def mainline_followed() -> bool:
 
 def state_columns(state: ReportState, followed: bool) -> Mapping[str, object]:
     """Return the report's columns from its folded state. `followed`: see `mainline_followed`."""
-    landed = versions.parse(state.landing) or _merged_after_candidate(state)
+    after = versions.parse(state.merged_after)
+    # Merged after an -rc, it is in that cycle; the version after a release is not known yet.
+    landed = versions.parse(state.landing) or (after if after and after.is_candidate else None)
     fix = state.fix or Fix()
     return {
         "given_title": state.title,
@@ -252,28 +211,24 @@ def refresh(report_ids: Iterable[int]) -> None:
     for part in database.in_parts(set(report_ids)):
         calendar = calendar or ReleaseCalendar.load()
         with transaction.atomic():  # locked in the same order as by a fold, so that neither writes stale values
-            _refresh_part(part, calendar)
-
-
-def _refresh_part(part: Collection[int], calendar: ReleaseCalendar) -> None:
-    rows = Report.objects.select_for_update(of=("self",)).select_related("culprit", "tree")
-    reports = list(rows.filter(pk__in=part).order_by("pk"))
-    before = {report.pk: [getattr(report, name) for name in SUMMARY_COLUMNS] for report in reports}
-    heads = _headlines(part)
-    # When a person last wrote about each report; a date in the future counts as the time of receipt
-    messages = Message.objects.filter(report__in=part, kind__in=PEOPLE).order_by().values_list("report")
-    last_replies = dict(messages.annotate(last=Max(Least("sent_at", "source__received_at"))))
-    lacking = set(StableSeries.objects.filter(report__in=part, fixed_in="").values_list("report", flat=True))
-    for report in reports:
-        _head(report, heads.get(report.pk))
-        report.author = clipped(report.culprit.author_email.lower())
-        report.last_human_reply_at = last_replies.get(report.pk)
-        report.lacks_fix = report.pk in lacking
-        set_columns(report, calendar)
-    database.update(
-        [row for row in reports if before[row.pk] != [getattr(row, name) for name in SUMMARY_COLUMNS]],
-        SUMMARY_COLUMNS,
-    )
+            rows = Report.objects.select_for_update(of=("self",)).select_related("culprit", "tree")
+            reports = list(rows.filter(pk__in=part).order_by("pk"))
+            before = {report.pk: [getattr(report, name) for name in SUMMARY_COLUMNS] for report in reports}
+            findings = Finding.objects.filter(report__in=part, headline=True)
+            heads = {row.report_id: row for row in findings.select_related("metric", "scenario", "machine")}
+            # When a person last wrote about each report; a date in the future counts as the time of receipt
+            messages = Message.objects.filter(report__in=part, kind__in=PEOPLE).order_by().values_list("report")
+            last_replies = dict(messages.annotate(last=Max(Least("sent_at", "source__received_at"))))
+            lacking = StableSeries.objects.filter(report__in=part, fixed_in="").values_list("report", flat=True)
+            lacking_fix = set(lacking)
+            for report in reports:
+                _set_headline(report, heads.get(report.pk))
+                report.author = clipped(report.culprit.author_email.lower())
+                report.last_human_reply_at = last_replies.get(report.pk)
+                report.lacks_fix = report.pk in lacking_fix
+                set_columns(report, calendar)
+            changed = [row for row in reports if before[row.pk] != [getattr(row, name) for name in SUMMARY_COLUMNS]]
+            database.update(changed, SUMMARY_COLUMNS)
 
 
 def refresh_since(moment: datetime | None) -> None:
@@ -297,12 +252,7 @@ def clipped(name: str) -> str:
     return f"{begin}…{hashlib.sha256(encoded).hexdigest()[:10]}"
 
 
-def _headlines(reports: Collection[int]) -> dict[int, Finding]:
-    findings = Finding.objects.filter(report__in=reports, headline=True)
-    return {finding.report_id: finding for finding in findings.select_related("metric", "scenario", "machine")}
-
-
-def _head(report: Report, head: Finding | None) -> None:
+def _set_headline(report: Report, head: Finding | None) -> None:
     """Set the columns of the headline; empty if there is none."""
     head = head or Finding(metric=Metric(), scenario=Scenario(), machine=Machine())
     report.suite = clipped(head.scenario.suite)
@@ -311,22 +261,15 @@ def _head(report: Report, head: Finding | None) -> None:
     report.scenario = " ".join(f"{name}={value}" for name, value in head.scenario.params.items())[:400]
     report.base = clipped(head.base)
     report.change = _finite(head.change)
-    report.noise_pct = _finite(noise(head))
-    report.spark = spark(head.old_samples or _mean(head.old_mean), head.new_samples or _mean(head.new_mean))
+    spread, usual = noise(head), head.usual_noise_pct
+    report.noise_pct = _finite(spread)
+    # Of a side without samples its mean is a dot
+    sides = ((head.old_samples, head.old_mean), (head.new_samples, head.new_mean))
+    report.spark = spark(*(samples or ([] if mean is None else [mean]) for samples, mean in sides))
     report.effect = _finite(head.effect)
-    report.weight = weight(head)
+    # How much of the change is certain; what nobody knows of its noise is not assumed.
+    report.weight = certain(head.change, head.low_pct, head.high_pct, spread if usual is None else usual)
 
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
-
-
-def _mean(value: float | None) -> list[float]:
-    """Return the samples of a side of which only the mean is known."""
-    return [] if value is None else [value]
-
-
-def _words(report: Report) -> str:
-    names = (report.culprit.sha[:40], report.given_title, report.culprit.title, report.title, report.subsystem)
-    parts = (*names, report.metric, report.machine, report.scenario, report.author, report.remark, report.fix_title)
-    return " ".join(part[:300] for part in parts if part).lower()[:WORDS]
