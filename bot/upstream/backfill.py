@@ -14,7 +14,7 @@ for again: "nobody maintains it" would be a wrong answer for ever.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -43,7 +43,7 @@ _KNOWN_TO_GIT = (
     *("author_name", "author_email", "author_from_report", "title", "authored_at"),
     *("trailers", "signers", "maintainers", "patch_id"),
 )
-_MAX_LOOKED_UP = 5000  # culprits looked up in a tree at once, newest first
+_MAX_LOOKED_UP = 5000  # culprits, and parents, looked up in a tree at once, newest first
 _MAX_INSPECTED = 200  # of those found; the next walk goes on
 _MAX_MAINTAINERS = 50  # culprits whose files are looked up in MAINTAINERS in a walk, each in some 50 ms
 
@@ -67,25 +67,17 @@ def find(repository: Path) -> FoundCulprits:
     first = sorted((sha for sha in rows if sha in held), key=lambda sha: rows[sha] is not None)
     full_shas = {sha: held[sha] for sha in first[:_MAX_INSPECTED]}
     inspections = inspect([repository], full_shas.values()) if full_shas else {}
-    unlisted = [sha for sha in full_shas if rows[sha] is None][:_MAX_MAINTAINERS]
-    return FoundCulprits(
-        {sha: inspections[full_sha] for sha, full_sha in full_shas.items() if full_sha in inspections},
-        dict(_maintainers(repository, {sha: full_shas[sha] for sha in unlisted})),
-    )
-
-
-def _maintainers(repository: Path, full_shas: Mapping[str, str]) -> Iterator[tuple[str, list[Address]]]:
-    """Yield the maintainers and reviewers of the files of each commit, by the MAINTAINERS of that commit.
-
-    A commit that can't be read now is left out, and so asked for again: "nobody" would be a wrong answer for ever.
-    """
-    for sha, full_sha in full_shas.items():
+    commits = {sha: inspections[full_sha] for sha, full_sha in full_shas.items() if full_sha in inspections}
+    # The maintainers and reviewers of a commit's files, by the MAINTAINERS of that commit
+    maintainers: dict[str, Sequence[Address]] = {}
+    for sha in [sha for sha in full_shas if rows[sha] is None][:_MAX_MAINTAINERS]:
         try:
-            listed = touched_in(repository, full_sha).responsible
+            listed = touched_in(repository, full_shas[sha]).responsible
         except (Unreadable, OSError, ValueError) as error:
             log.warning("who maintains %s can't be read: %s", sha[:10], error)
-            continue
-        yield sha, [person.address for person in listed if person.duty is not Duty.LIST]
+            continue  # left out, and so asked for again: "nobody" would be a wrong answer for ever
+        maintainers[sha] = [person.address for person in listed if person.duty is not Duty.LIST]
+    return FoundCulprits(commits, maintainers)
 
 
 def store(culprits: FoundCulprits) -> None:
@@ -112,7 +104,6 @@ def store(culprits: FoundCulprits) -> None:
 
 # --- Bases ---
 
-# parents looked up in a tree at once, newest first
 _MAX_EXCLUDES = 100_000  # letters, most of which are a byte
 _MAX_DESCRIBED = 50  # of those found, at up to a tenth of a second each; the next walk goes on
 
@@ -164,14 +155,6 @@ def store_releases(tags: Sequence[Tag]) -> None:
     Refreshes the summaries of reports made since the release before the first new one.
     """
     before = ReleaseCalendar.load()
-    _store_cycles(tags)
-    now = ReleaseCalendar.load()
-    if now != before:
-        same = [old for old, new in zip(before.ends, now.ends, strict=False) if old == new]
-        refresh_since(same[-1] if same and same == list(now.ends[: len(same)]) else None)
-
-
-def _store_cycles(tags: Sequence[Tag]) -> None:
     releases = {release.version: release for release in Release.objects.all()}
     candidates = set(ReleaseCandidate.objects.values_list("version", flat=True))
     rows: list[ReleaseCandidate] = []
@@ -190,6 +173,10 @@ def _store_cycles(tags: Sequence[Tag]) -> None:
         if version.is_candidate and tag.name not in candidates:
             rows.append(ReleaseCandidate(version=tag.name, release=release, number=version.candidate, tagged_at=tag.at))
     ReleaseCandidate.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
+    now = ReleaseCalendar.load()
+    if now != before:
+        same = [old for old, new in zip(before.ends, now.ends, strict=False) if old == new]
+        refresh_since(same[-1] if same and same == list(now.ends[: len(same)]) else None)
 
 
 # --- Order of builds ---
@@ -200,18 +187,13 @@ def order_builds(tree: Tree, now: datetime) -> int:
     if tree.role != TreeRole.MAINLINE:
         return 0
     names = curves.sought(Tree.objects.values_list("walked_at", flat=True).get(pk=tree.pk), now)
-    places = _in_mainline(tree, names) if names else {}
+    places: dict[str, datetime] = {}
+    if names:
+        repository, refs = Path(tree.path), read_refs(Path(tree.path))
+        if heads := refs.followed(tree.branches, every=False).values():
+            tagged = {tag.name: tag.commit for tag in refs.versions}
+            commits = resolve(repository, [name for name in names if name not in tagged])
+            commits |= {name: tagged[name] for name in names if name in tagged}
+            order = git_order(repository, next(iter(heads)), sorted(set(commits.values())))
+            places = {name: order[sha] for name, sha in commits.items() if sha in order}
     return curves.store_places(places, [name for name in names if name not in places], now)
-
-
-def _in_mainline(tree: Tree, names: Sequence[str]) -> dict[str, datetime]:
-    """Return the places of those commits and versions that the mainline holds."""
-    repository, refs = Path(tree.path), read_refs(Path(tree.path))
-    heads = refs.followed(tree.branches, every=False).values()
-    if not heads:
-        return {}
-    tagged = {tag.name: tag.commit for tag in refs.versions}
-    commits = resolve(repository, [name for name in names if name not in tagged])
-    commits |= {name: tagged[name] for name in names if name in tagged}
-    places = git_order(repository, next(iter(heads)), sorted(set(commits.values())))
-    return {name: places[sha] for name, sha in commits.items() if sha in places}

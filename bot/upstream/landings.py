@@ -13,7 +13,7 @@ The rules work on values; the functions that read and write `Landing` and `Stabl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -33,14 +33,6 @@ from tracker.services.report_summary import refresh
 _MAX_AGE = timedelta(days=180)
 
 
-@dataclass(frozen=True, slots=True)
-class Cure:
-    """A fix or a revert: the tags it landed at, in the mainline and in stable trees, and those of its own reverts."""
-
-    tags: Collection[str]
-    undone: Collection[str] = ()
-
-
 def live_series(tags: Sequence[Tag]) -> dict[str, str]:
     """Return the series that still get releases, each with its newest: {"v6.6": "v6.6.12"}."""
     newest: dict[str, tuple[Version, Tag]] = {}
@@ -54,24 +46,26 @@ def live_series(tags: Sequence[Tag]) -> dict[str, str]:
     return {cycle: tag.name for cycle, (_, tag) in newest.items() if last and tag.at >= last - _MAX_AGE}
 
 
-def carried(cycle: str, culprits: Collection[str], cures: Collection[Cure]) -> str | None:
+def carried(
+    cycle: str, culprits: Collection[str], cures: Collection[tuple[Collection[str], Collection[str]]]
+) -> str | None:
     """Return None if a series doesn't carry a culprit that landed at these tags, "" if it does and its fix is missing,
     else the release that brought the fix.
+
+    `cures`: of each fix or revert the tags it landed at, in the mainline and in stable trees, and those of its own
+    reverts: a series that reverted it has none.
     """
     base = versions.parse(cycle)
     since = min(_releases_with(base, culprits), default=None) if base else None
     if base is None or since is None:
         return None
-    fix_releases = [first for cure in cures if (first := _first_release_with(base, cure))]
+    fix_releases = [
+        release for tags, undone in cures if not _releases_with(base, undone) for release in _releases_with(base, tags)
+    ]
     if not fix_releases:
         return ""
     cured = min(fix_releases)
     return None if cured <= since or cured == base else f"{cured.cycle}.{cured.extra or cured.update}"
-
-
-def _first_release_with(base: Version, cure: Cure) -> Version | None:
-    """Return the first release of a series with a fix; None if it has none, or reverted it."""
-    return min(_releases_with(base, cure.tags), default=None) if not _releases_with(base, cure.undone) else None
 
 
 def _releases_with(base: Version, tags: Collection[str]) -> list[Version]:
@@ -249,8 +243,14 @@ def update_series(tracked: Tracked, reports: Collection[int]) -> None:
     trees = [tree for tree in Tree.objects.filter(role=TreeRole.STABLE) if tree.series]
     if not trees:
         return
+    # The tags at which commits landed, in the mainline and in stable trees
+    landings = Landing.objects.filter(tree__role__in=(TreeRole.MAINLINE, TreeRole.STABLE), gone_at=None)
+    landings = landings.exclude(tag="")
     for batch in in_parts(pk for pk in reports if not tracked.reports[pk].improvement):
-        tags = _tags(sha for report in batch for sha in tracked.commits[report])
+        tags: dict[str, set[str]] = {}
+        for shas in in_parts({sha for report in batch for sha in tracked.commits[report]}):
+            for sha, tag in landings.filter(commit__sha__in=shas).values_list("commit__sha", "tag"):
+                tags.setdefault(sha, set()).add(tag)
         rows = [row for tree in trees for report in batch for row in _rows(tree, tracked, report, tags)]
         StableSeries.objects.filter(report__in=batch).delete()
         StableSeries.objects.bulk_create(rows, batch_size=500)
@@ -265,7 +265,7 @@ def _rows(tree: Tree, tracked: Tracked, report: int, tags: Mapping[str, Collecti
         if related.part is Part.UNDO:
             undone.setdefault(related.undoes, set()).update(tags.get(sha, ()))
     cures = [
-        Cure(tags.get(sha, ()), undone.get(sha, ()))
+        (tags.get(sha, ()), undone.get(sha, ()))
         for sha, related in commits.items()
         if related.part in (Part.FIX, Part.REVERT)
     ]
@@ -275,13 +275,3 @@ def _rows(tree: Tree, tracked: Tracked, report: int, tags: Mapping[str, Collecti
             yield StableSeries(
                 report_id=report, tree=tree, series=cycle, number=base.number, newest=newest, fixed_in=fixed_in
             )
-
-
-def _tags(shas: Iterable[str]) -> dict[str, set[str]]:
-    """Return the tags at which these commits landed, in the mainline and in stable trees."""
-    landings = Landing.objects.filter(tree__role__in=(TreeRole.MAINLINE, TreeRole.STABLE), gone_at=None)
-    tags_by_sha: dict[str, set[str]] = {}
-    for batch in in_parts(set(shas)):
-        for sha, tag in landings.filter(commit__sha__in=batch).exclude(tag="").values_list("commit__sha", "tag"):
-            tags_by_sha.setdefault(sha, set()).add(tag)
-    return tags_by_sha

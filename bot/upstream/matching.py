@@ -23,7 +23,7 @@ from urllib.parse import unquote_to_bytes
 
 from bot.git.repository import LogCommit
 from bot.mail.addresses import parse_addresses
-from bot.mail.patches import MailLink, Trailer, bare_title, find_links, find_trailers, fixed_commits
+from bot.mail.patches import Trailer, bare_title, find_links, find_trailers, fixed_commits
 from bot.mail.settings import BotSettings
 from tracker.domain.events import Part
 
@@ -70,7 +70,13 @@ def find_references(message: str, settings: BotSettings) -> MessageReferences:
     reporters = [trailer for trailer in trailers if trailer.key.startswith("Reported-")]
     addresses = [(_line(trailer), address.email) for trailer in reporters for address in parse_addresses(trailer.value)]
     linking = [trailer for trailer in trailers if trailer.key in ("Closes", "Link")]
-    links = [(link, _line(trailer)) for trailer in linking for link in _links(trailer, settings)]
+    links = [
+        (link, _line(trailer))
+        for trailer in linking
+        for word in trailer.value.split()
+        for link in find_links(word, settings.base_url)
+        if word.lstrip("<([").startswith(link.url)  # else it is part of another site's URL
+    ]
     tags = [(tag, line) for line, email in addresses if (tag := settings.tag_in(email))]
     title = " ".join(message.partition("\n\n")[0].split())
     reverted = _REVERT_TITLE.match(title)
@@ -91,14 +97,6 @@ def find_references(message: str, settings: BotSettings) -> MessageReferences:
         ),
         reporters=frozenset(email for _, email in addresses),
     )
-
-
-def _links(trailer: Trailer, settings: BotSettings) -> Iterator[MailLink]:
-    """Yield the links in a trailer, except those that are part of another site's URL."""
-    for word in trailer.value.split():
-        for link in find_links(word, settings.base_url):
-            if word.lstrip("<([").startswith(link.url):
-                yield link
 
 
 def _line(trailer: Trailer) -> str:
@@ -122,9 +120,8 @@ _BEFORE_SHA = (b"ixes:", b"ommit")
 _MAX_PATH = 500  # bytes of a path
 _PUNCTUATION = b".,;:!*()[]{}'\"<>"
 _QUOTED = (b'revert "', b'reapply "')
-_ODD_BEGINNINGS = frozenset(
-    {b"r", b"[", b"\n", b" ", b"\t"}
-)  # of reverts, titles with tags, messages with leading white space
+# Of reverts, titles with tags, messages with leading white space
+_ODD_BEGINNINGS = frozenset({b"r", b"[", b"\n", b" ", b"\t"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,24 +186,6 @@ def _title(low: bytes) -> bytes:
     """Return the title on one line, without "[PATCH …]"."""
     title = b" ".join(low.lstrip(b"\n").partition(b"\n\n")[0].split())
     return title.partition(b"] ")[2] if title.startswith(b"[patch") else title
-
-
-def build_prefilter(
-    *,
-    shas: Iterable[str],
-    mails: Iterable[str],
-    titles: Iterable[str],
-    authors: Iterable[tuple[int, str]],
-    own_identifiers: Iterable[str],
-) -> CommitPrefilter:
-    """Return the prefilter for names as they are stored."""
-    return CommitPrefilter(
-        shas=frozenset(sha[:DIGITS].lower().encode() for sha in shas),
-        mails=frozenset(mail.rpartition("/")[2].lower().encode().strip(_PUNCTUATION) for mail in mails),
-        titles=frozenset(" ".join(title.lower().split()).encode() for title in titles if title),
-        authors=frozenset(f"{at} {email}".lower().encode() for at, email in authors if email),
-        own_identifiers=tuple(identifier.lower().encode() for identifier in own_identifiers if identifier),
-    )
 
 
 # --- What is followed ---
@@ -303,24 +282,28 @@ class Tracked:
                 for related in self.related[candidate].values():
                     yield candidate, related
 
-    def by_title_or_author(self, title: str, authored: tuple[int, str]) -> Iterator[tuple[str, Related]]:
-        """Yield the related commits of this title, and the culprits that this address wrote in this second."""
-        for sha, parts in self.titles.get(title, {}).items():
-            for related in parts:
+    def alike(self, commit: LogCommit) -> Iterator[tuple[str, Related]]:
+        """Yield the culprits and fixes that this commit may be under another sha: those of its title, and the culprits
+        that its author wrote in the same second. A merge is not a patch.
+        """
+        if len(commit.parents) > 1:
+            return
+        of_title = [(sha, related) for sha, parts in self.titles.get(commit.title, {}).items() for related in parts]
+        written = [self.reports[pk] for pk in self._authored.get(commit.authored, ())]
+        of_author = [(row.sha, self.related[row.sha][row.pk]) for row in written if row.title != commit.title]
+        for sha, related in (*of_title, *of_author):
+            if sha != commit.sha and related.part in (Part.CULPRIT, Part.FIX):
                 yield sha, related
-        for pk in self._authored.get(authored, ()):
-            report = self.reports[pk]
-            if report.title != title:
-                yield report.sha, self.related[report.sha][pk]
 
     def prefilter(self, own_identifiers: Iterable[str]) -> CommitPrefilter:
         """Return the prefilter for a walk. `own_identifiers`: our own address and pages."""
-        return build_prefilter(
-            shas=(*self.related, *self.pages, *self.merges),
-            mails=self.mails,
-            titles=(*self.titles, *self.expected),
-            authors=self._authored,
-            own_identifiers=own_identifiers,
+        shas, titles = (*self.related, *self.pages, *self.merges), (*self.titles, *self.expected)
+        return CommitPrefilter(
+            shas=frozenset(sha[:DIGITS].lower().encode() for sha in shas),
+            mails=frozenset(mail.rpartition("/")[2].lower().encode().strip(_PUNCTUATION) for mail in self.mails),
+            titles=frozenset(" ".join(title.lower().split()).encode() for title in titles if title),
+            authors=frozenset(f"{at} {email}".lower().encode() for at, email in self._authored if email),
+            own_identifiers=tuple(identifier.lower().encode() for identifier in own_identifiers if identifier),
         )
 
 
@@ -420,7 +403,7 @@ def same_patch(seen: Seen, context: Context) -> Iterator[Match]:
     """The culprit or a fix under another sha: by patch-id; a culprit known only from mail, by title and author."""
     commit, title = seen.commit, seen.commit.title
     patch_id = context.patch_ids.get(commit.sha, "")
-    for sha, related in _alike(commit, context.tracked):
+    for sha, related in context.tracked.alike(commit):
         report = context.tracked.reports[related.report]
         is_culprit = related.part is Part.CULPRIT
         other_patch_id = (report.patch_id if is_culprit else "") or context.patch_ids.get(sha, "")
@@ -432,14 +415,6 @@ def same_patch(seen: Seen, context: Context) -> Iterator[Match]:
             sure = known_only_from_mail and _wrote(commit, report.authors)
             rule = "title_and_author" if sure else "title_alone"
             yield Match(report.pk, Part.CULPRIT, commit, rule, title, sure=sure)
-
-
-def _alike(commit: LogCommit, tracked: Tracked) -> Iterator[tuple[str, Related]]:
-    """Yield the related commits that this one may be under another sha. A merge is not a patch."""
-    if len(commit.parents) <= 1:
-        for sha, related in tracked.by_title_or_author(commit.title, commit.authored):
-            if sha != commit.sha and related.part in (Part.CULPRIT, Part.FIX):
-                yield sha, related
 
 
 def reverts(seen: Seen, context: Context) -> Iterator[Match]:
@@ -508,7 +483,7 @@ def lookalikes(seen: Sequence[Seen], tracked: Tracked) -> set[str]:
     """Return the shas whose patch-ids are needed: commits that look like a culprit or a fix, and those themselves."""
     shas: set[str] = set()
     for entry in seen:
-        for sha, related in _alike(entry.commit, tracked):
+        for sha, related in tracked.alike(entry.commit):
             if related.report not in tracked.related.get(entry.commit.sha, ()):
                 shas |= {entry.commit.sha, sha}
     return shas

@@ -13,6 +13,7 @@ comes back or is merged.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -47,6 +48,7 @@ _IN_NEXT = {
     Part.UNDO: EventKind.FIX_GONE,
 }
 _IN_MAINTAINER_TREE = {Part.FIX: EventKind.FIX_QUEUED, Part.REVERT: EventKind.DROPPED, Part.UNDO: EventKind.FIX_GONE}
+_KINDS = {TreeRole.MAINLINE: _IN_MAINLINE, TreeRole.NEXT: _IN_NEXT, TreeRole.MAINTAINER: _IN_MAINTAINER_TREE}
 NEXT = "linux-next"  # the name of the tree in status text
 _UPSTREAM_MOMENT = timedelta(milliseconds=1)
 _MAX_DEPTH = 50  # reverts of reverts
@@ -108,38 +110,29 @@ class View:
     def suggested(self, sha: str, title: str, part: Part, undoes: str = "") -> EventData | None:
         """Return the event that accepting a suggestion would store, for a commit that may have this part."""
         landing = self.landings.get(sha)
-        event = (
-            landing_event(TrackedCommit(sha, title, part, undoes), landing, self.tree, self.role, self.now)
-            if landing
-            else None
-        )
+        if landing is None:
+            return None
+        event = landing_event(TrackedCommit(sha, title, part, undoes), landing, self.tree, self.role, self.now)
         if part is Part.CULPRIT and event:
             return replace(event, kind=EventKind.SAME_PATCH, title=title, tag="")
         return event
 
     def _tracked_commit(self, sha: str, related: Related) -> TrackedCommit:
-        others = self.tracked.commits[related.report].items()
-        landings = [
-            self.landings.get(other_sha)
-            for other_sha, other in others
-            if other.part is related.part and other_sha != sha
-        ]
+        commits = self.tracked.commits[related.report]
+        alike = (other_sha for other_sha, other in commits.items() if other.part is related.part and other_sha != sha)
+        landings = [landing for other_sha in alike if (landing := self.landings.get(other_sha))]
+        reverted, depth = sha, 0
+        while depth < _MAX_DEPTH and reverted in commits and commits[reverted].undoes:
+            reverted, depth = commits[reverted].undoes, depth + 1
         return TrackedCommit(
             sha=sha,
             title=self.titles.get(sha) or related.title,
             part=related.part,
             undoes=related.undoes,
-            depth=self._depth(sha, related.report),
+            depth=depth,
             own=sha.startswith(self.tracked.reports[related.report].sha),
-            not_before=max((landing.gone_at for landing in landings if landing and landing.gone_at), default=None),
+            not_before=max((landing.gone_at for landing in landings if landing.gone_at), default=None),
         )
-
-    def _depth(self, sha: str, report: int) -> int:
-        commits = self.tracked.commits[report]
-        depth = 0
-        while depth < _MAX_DEPTH and sha in commits and commits[sha].undoes:
-            sha, depth = commits[sha].undoes, depth + 1
-        return depth
 
     def _event(self, commit: TrackedCommit, report: int, landing: LandingState) -> EventData | None:
         alike = [sha for sha, related in self.tracked.commits[report].items() if related.part is commit.part]
@@ -160,13 +153,10 @@ def landing_event(
 
     A revert is dated a moment after what it reverts, although one version may have brought both.
     """
-    kinds = {TreeRole.MAINLINE: _IN_MAINLINE, TreeRole.NEXT: _IN_NEXT, TreeRole.MAINTAINER: _IN_MAINTAINER_TREE}.get(
-        role, {}
-    )
-    if role is TreeRole.MAINLINE and landing.tag:
-        kinds = _IN_VERSION
-    kind = kinds.get(commit.part)
-    if kind is None or not landing.is_present or _is_backport(commit, landing):
+    kind = (_IN_VERSION if role is TreeRole.MAINLINE and landing.tag else _KINDS.get(role, {})).get(commit.part)
+    version = versions.parse(landing.tag)
+    backport = version is not None and version.is_stable and not commit.own  # in a clone with the tags of stable trees
+    if kind is None or not landing.is_present or backport:
         return None
     at = landing.back_at or landing.at or landing.merged_at or now
     if commit.not_before and role is not TreeRole.MAINLINE:
@@ -187,12 +177,6 @@ def landing_event(
     return event
 
 
-def _is_backport(commit: TrackedCommit, landing: LandingState) -> bool:
-    """Whether a clone of the mainline has it only by the tags of stable trees."""
-    version = versions.parse(landing.tag)
-    return version is not None and version.is_stable and not commit.own
-
-
 def _tag(landing: LandingState, role: TreeRole) -> str:
     if role is TreeRole.NEXT:
         since = landing.back_at or landing.merged_at or landing.at
@@ -206,11 +190,9 @@ def removal_event(commit: TrackedCommit, tree: str, role: TreeRole, day: str, at
     """Return the event of a culprit that left linux-next, or of a fix that left any tree, without being in the
     mainline. `day`: the newest day of linux-next. For a revert that left, the earlier event is reversed instead.
     """
-    kinds = {Part.CULPRIT: EventKind.GONE, Part.FIX: EventKind.FIX_GONE}
-    kind = kinds.get(commit.part)
-    if kind is None or role not in (TreeRole.NEXT, TreeRole.MAINTAINER):
-        return None
-    if kind is EventKind.GONE and role is not TreeRole.NEXT:
+    kind = {Part.CULPRIT: EventKind.GONE, Part.FIX: EventKind.FIX_GONE}.get(commit.part)
+    where = (TreeRole.NEXT,) if kind is EventKind.GONE else (TreeRole.NEXT, TreeRole.MAINTAINER)
+    if kind is None or role not in where:
         return None
     return EventData(
         key=f"{kind}:{tree}:{commit.sha}",
@@ -226,66 +208,46 @@ def removal_event(commit: TrackedCommit, tree: str, role: TreeRole, day: str, at
 # --- Recording them ---
 
 _MOMENT = timedelta(seconds=1)
+_LEFT = "left_next"  # the rule of suggestions about culprits that are gone from linux-next
+_PARTS = {EventKind.SAME_PATCH: Part.CULPRIT, EventKind.DROPPED: Part.REVERT, EventKind.FIX_REVERTED: Part.UNDO}
 
 
 def record(view: View, current_states: Sequence[Now]) -> int:
     """Store new events, and reverse those that no longer hold. Return the number of events stored."""
-    reports = {state.report for state in current_states}
-    before = _reported_before(reports)
-    quotes = _quotes(reports)
-    reports_by_pk = {report.pk: report for batch in in_parts(reports) for report in Report.objects.filter(pk__in=batch)}
+    reports: dict[int, Report] = {}
+    quotes: dict[tuple[int, str], str] = {}  # the words that relate git's commits to these reports
+    reported: defaultdict[tuple[int, str, str], list[Event]] = defaultdict(list)  # by report, commit and tree
+    undone: set[tuple[int, str]] = set()
+    for batch in in_parts({state.report for state in current_states}):
+        reports |= {report.pk: report for report in Report.objects.filter(pk__in=batch)}
+        related = RelatedCommit.objects.filter(report__in=batch).values_list("report", "commit__sha", "quote")
+        quotes |= {(report, sha): quote for report, sha, quote in related}
+        # Only git reverses what git reported.
+        for event in Event.objects.filter(report__in=batch, message_id="", actor="", result="").exclude(commit=""):
+            if event.reverses:
+                undone.add((event.report_id, event.reverses))
+            else:
+                tree = event.key.partition(":")[2].partition(":")[0]
+                reported[event.report_id, event.commit, tree].append(event)
     rows: list[Event] = []
     for current in current_states:
-        history = before.get((current.report, current.sha, view.tree), _Before([], set()))
-        rows += [
-            _reversal(reports_by_pk[current.report], stored, view)
-            for stored in history.active
-            if _is_wrong(stored, current, view)
-        ]
-        if current.event and not any(_is_same(stored, current.event, view.role) for stored in history.active):
-            quote = quotes.get((current.report, current.sha), "") or current.event.title
+        report, history = reports[current.report], reported[current.report, current.sha, view.tree]
+        active = [event for event in history if (event.report_id, event.key) not in undone]
+        rows += [_reversal(report, event, view) for event in active if _is_wrong(event, current, view)]
+        # A commit that came back to a tree gets a new event.
+        if (new := current.event) and not any(
+            (event.kind, event.tag) == (new.kind, new.tag)
+            and (view.role is TreeRole.MAINLINE or event.occurred_at >= new.occurred_at - _MOMENT)
+            for event in active
+        ):
             # The key of an event; with a number if the event was stored and reversed before
-            key, number = current.event.key, 1
-            while key in history.keys:
+            keys, key, number = {event.key for event in history}, new.key, 1
+            while key in keys:
                 number += 1
-                key = f"{current.event.key}#{number}"
-            event = replace(current.event, key=key)
-            rows.append(event_log.event_row(reports_by_pk[current.report], event, view.now, quote))
+                key = f"{new.key}#{number}"
+            quote = quotes.get((current.report, current.sha), "") or new.title
+            rows.append(event_log.event_row(report, replace(new, key=key), view.now, quote))
     return event_log.record(rows)
-
-
-def _quotes(reports: Iterable[int]) -> dict[tuple[int, str], str]:
-    """Return the words that relate git's commits to these reports."""
-    quotes: dict[tuple[int, str], str] = {}
-    for batch in in_parts(reports):
-        rows = RelatedCommit.objects.filter(report__in=batch).values_list("report", "commit__sha", "quote")
-        quotes.update({(report, sha): quote for report, sha, quote in rows})
-    return quotes
-
-
-@dataclass(frozen=True, slots=True)
-class _Before:
-    """What one tree has reported of a commit and a report: the events that hold, and the keys of all."""
-
-    active: list[Event]
-    keys: set[str]
-
-
-def _reported_before(reports: Iterable[int]) -> dict[tuple[int, str, str], _Before]:
-    """Return events by report, commit and tree. Only git reverses what git reported."""
-    histories: dict[tuple[int, str, str], _Before] = {}
-    for batch in in_parts(reports):
-        events = list(Event.objects.filter(report__in=batch, message_id="", actor="", result="").exclude(commit=""))
-        undone = {(event.report_id, event.reverses) for event in events if event.reverses}
-        for event in events:
-            if event.reverses:
-                continue
-            _, _, rest = event.key.partition(":")
-            history = histories.setdefault((event.report_id, event.commit, rest.partition(":")[0]), _Before([], set()))
-            history.keys.add(event.key)
-            if (event.report_id, event.key) not in undone:
-                history.active.append(event)
-    return histories
 
 
 def _is_wrong(event: Event, current: Now, view: View) -> bool:
@@ -297,12 +259,6 @@ def _is_wrong(event: Event, current: Now, view: View) -> bool:
     if current.event is None:
         return True
     return event.kind in VERSION_KINDS and (event.kind, event.tag) != (current.event.kind, current.event.tag)
-
-
-def _is_same(stored: Event, event: EventData, role: TreeRole) -> bool:
-    """Whether the event is stored already. A commit that came back to a tree gets a new one."""
-    same = (stored.kind, stored.tag) == (event.kind, event.tag)
-    return same and (role is TreeRole.MAINLINE or stored.occurred_at >= event.occurred_at - _MOMENT)
 
 
 def _reversal(report: Report, event: Event, view: View) -> Event:
@@ -336,9 +292,8 @@ def relate(tree: Tree, matches: Iterable[Match], keys: Mapping[str, int]) -> Non
     RelatedCommit.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
 
 
-def suggest(view: View, matches: Iterable[Match]) -> None:
+def suggest(view: View, uncertain: Sequence[Match]) -> None:
     """Suggest uncertain matches, once per title, whether it comes from mail or git."""
-    uncertain = list(matches)
     suggested: set[tuple[int, str]] = set()
     for batch in in_parts({match.report for match in uncertain}):
         rows = Suggestion.objects.filter(report__in=batch).exclude(decision=Decision.ACCEPTED)
@@ -353,23 +308,16 @@ def suggest(view: View, matches: Iterable[Match]) -> None:
 
 def suggest_again(view: View, shas: Collection[str]) -> None:
     """Update the open suggestions whose commits have moved on."""
-    for suggestion in (
-        Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="").exclude(rule=_LEFT)
-    ):
+    waiting = Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="").exclude(rule=_LEFT)
+    for suggestion in waiting:
+        if suggestion.commit not in shas:
+            continue
         part = _PARTS.get(EventKind(suggestion.kind), Part.FIX)
-        event = (
-            view.suggested(suggestion.commit, suggestion.title, part, suggestion.remark)
-            if suggestion.commit in shas
-            else None
-        )
+        event = view.suggested(suggestion.commit, suggestion.title, part, suggestion.remark)
         if event and (event.kind in VERSION_KINDS or not suggestion.tag):
             Suggestion.objects.filter(pk=suggestion.pk, decision=Decision.OPEN).update(
                 kind=event.kind, occurred_at=event.occurred_at, tag=event.tag, tree=event.tree
             )
-
-
-_LEFT = "left_next"
-_PARTS = {EventKind.SAME_PATCH: Part.CULPRIT, EventKind.DROPPED: Part.REVERT, EventKind.FIX_REVERTED: Part.UNDO}
 
 
 def suggest_dropped(current_states: Iterable[Now]) -> None:

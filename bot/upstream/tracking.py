@@ -22,21 +22,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Max, Q
+from django.db.models import F, Max, Q, QuerySet
 
 from bot.errors import Busy, Unreadable
 from bot.git.inspection import patch_ids
-from bot.git.repository import Tag, fetch, is_repository, read_refs, resolve
+from bot.git.repository import fetch, is_repository, read_refs, resolve
 from bot.leases import acquire, extend, release
 from bot.mail.settings import Aliases, BotSettings
-from bot.upstream import backfill, walk
-from bot.upstream import landings as landing_rows
-from bot.upstream import landings as stable
-from bot.upstream import report_events as recording
-from bot.upstream.backfill import order_builds
-from bot.upstream.landings import LandingState, landing_states, revised
+from bot.upstream import backfill, landings, report_events, walk
+from bot.upstream.landings import LandingState
 from bot.upstream.matching import (
     Context,
     Expected,
@@ -75,18 +72,17 @@ class ConfiguredTree:
 
 def store_trees(configured: Iterable[ConfiguredTree]) -> list[Tree]:
     """Store what is configured, and return the rows. A tree whose configuration changed is walked from its start."""
-    return [_stored(tree) for tree in configured]
-
-
-def _stored(configured: ConfiguredTree) -> Tree:
-    tree = tree_for(configured.name)
-    assert tree
-    role = tree.role if configured.role is None else configured.role
-    if (tree.path, tree.branches, tree.role) != (configured.path, configured.branches, role):
-        tree.path, tree.branches, tree.role, tree.cursor = configured.path, configured.branches, role, ""
-        tree.save(update_fields=["path", "branches", "role", "cursor"])
-        refresh(tree.reports.values_list("pk", flat=True))  # the role decides the section of the release's table
-    return tree
+    trees: list[Tree] = []
+    for wanted in configured:
+        tree = tree_for(wanted.name)
+        assert tree
+        role = tree.role if wanted.role is None else wanted.role
+        if (tree.path, tree.branches, tree.role) != (wanted.path, wanted.branches, role):
+            tree.path, tree.branches, tree.role, tree.cursor = wanted.path, wanted.branches, role, ""
+            tree.save(update_fields=["path", "branches", "role", "cursor"])
+            refresh(tree.reports.values_list("pk", flat=True))  # the role decides the section of the release's table
+        trees.append(tree)
+    return trees
 
 
 # --- What to look for ---
@@ -108,6 +104,8 @@ _PART_BY_KIND = {
     EventKind.DROPPED: Part.REVERT,
     EventKind.FIX_REVERTED: Part.UNDO,
 }
+# Events from mail, results and people, as opposed to git
+_NAMED_OUTSIDE_GIT = Q(kind__in=list(_PART_BY_KIND)) & ~Q(message_id="", actor="", result="")
 # Relations of mail that only mentions a report: a commit that links to it fixes something else.
 _MENTION_RELATIONS = ("culprit", "link")
 
@@ -124,24 +122,21 @@ class Loaded:
     since: datetime | None
 
 
-def newest() -> Marks:
+def _newest() -> Marks:
     """Return the highest id of each kind of row that names something to look for."""
-    newest_of = {
-        name: rows.aggregate(newest=Max("pk"))["newest"] or 0
-        for name, rows in (
-            ("report", Report.objects.order_by()),
-            ("message", Message.objects.order_by()),
-            ("outgoing", OutgoingMail.objects.order_by()),
-            ("event", Event.objects.filter(_named_outside_git()).order_by()),
-            ("related", RelatedCommit.objects.order_by()),
-        )
+    rows: dict[str, QuerySet[Any]] = {
+        "report": Report.objects.all(),
+        "message": Message.objects.all(),
+        "outgoing": OutgoingMail.objects.all(),
+        "event": Event.objects.filter(_NAMED_OUTSIDE_GIT),
+        "related": RelatedCommit.objects.all(),
     }
-    return Marks(**newest_of)
+    return Marks(**{name: kind.order_by().aggregate(newest=Max("pk"))["newest"] or 0 for name, kind in rows.items()})
 
 
 def load_tracked(tree: Tree, previous: Marks, now: datetime, aliases: Aliases) -> Loaded:
     """Load all that is followed, and what of it is newer than `previous`, except what this tree itself reported."""
-    marks = newest()
+    marks = _newest()
     tracked = Tracked()
     dates: list[datetime] = []
     fresh: set[str] = set()
@@ -153,7 +148,10 @@ def load_tracked(tree: Tree, previous: Marks, now: datetime, aliases: Aliases) -
         if _is_new(report.pk, previous.report, marks.report):
             fresh.add(report.sha)
             dates.append(report.earliest_fix)
-    for merge, pk in _merges():
+    # The merges that brought culprits into a mainline
+    landed = Landing.objects.filter(tree__role=TreeRole.MAINLINE, commit__report__isnull=False, gone_at=None)
+    landed = landed.exclude(merge="").exclude(merge=F("commit__sha"))
+    for merge, pk in landed.values_list("merge", "commit__report"):
         tracked.merges.setdefault(merge, []).append(pk)
     for message_id, pk, since in _mails(previous, marks, reported, now):
         tracked.mails[message_id] = pk
@@ -162,13 +160,17 @@ def load_tracked(tree: Tree, previous: Marks, now: datetime, aliases: Aliases) -
         fresh.add(sha)
         dates.append(authored_at or now - _BEFORE_REPORT)
     reversed_events = _reversed_events()
-    for pk, event in _events_naming_commits(reversed_events):
-        for sha in _shas(event):
-            tracked.relate(
-                sha, Related(event.report_id, _PART_BY_KIND[EventKind(event.kind)], title=plain(event.title))
-            )
-        if _is_new(pk, previous.event, marks.event) and event.report_id in tracked.reports:
-            fresh.update(_shas(event))
+    named = Event.objects.filter(_NAMED_OUTSIDE_GIT).exclude(commit="", remark="")
+    for event in named.only("pk", "report_id", "kind", "key", "commit", "remark", "title").iterator():
+        if (event.report_id, event.key) in reversed_events:
+            continue
+        kind = EventKind(event.kind)
+        sha = (event.commit or (event.remark if kind is EventKind.FIX_PROPOSED else "")).lower()  # or in a sentence
+        shas = [sha] if _SHA.match(sha) else []
+        for sha in shas:
+            tracked.relate(sha, Related(event.report_id, _PART_BY_KIND[kind], title=plain(event.title)))
+        if _is_new(event.pk, previous.event, marks.event) and event.report_id in tracked.reports:
+            fresh.update(shas)
             dates.append(tracked.reports[event.report_id].earliest_fix)
     for expected in _expected(reversed_events):
         tracked.expect(expected)
@@ -181,17 +183,8 @@ def _is_new(pk: int, previous: int, newest: int) -> bool:
 
 
 def _reports(now: datetime, aliases: Aliases) -> Iterator[tuple[TrackedReport, str, datetime | None]]:
-    fields = (
-        "pk",
-        "tag",
-        "verdict",
-        "reported_at",
-        "authors",
-        "culprit__sha",
-        "culprit__title",
-        "culprit__author_name",
-    )
-    more = ("culprit__author_email", "culprit__authored_at", "culprit__patch_id")
+    fields = ("pk", "tag", "verdict", "reported_at", "authors", "culprit__sha", "culprit__title")
+    more = ("culprit__author_name", "culprit__author_email", "culprit__authored_at", "culprit__patch_id")
     for row in Report.objects.values_list(*fields, *more).iterator(chunk_size=2000):
         pk, tag, verdict, reported_at, people, sha, title, name, email, authored_at, patch_id = row
         identities = {*people, email.lower(), " ".join(name.lower().split())} - {""}
@@ -234,45 +227,19 @@ def _mails(
             yield message_id, report, composed_at if _is_new(pk, previous.outgoing, marks.outgoing) else None
 
 
-def _merges() -> Iterator[tuple[str, int]]:
-    """Yield the merges that brought culprits into a mainline."""
-    landed = Landing.objects.filter(tree__role=TreeRole.MAINLINE, commit__report__isnull=False, gone_at=None)
-    yield from landed.exclude(merge="").exclude(merge=F("commit__sha")).values_list("merge", "commit__report")
-
-
 def _relate(tracked: Tracked, tree: Tree, previous: Marks, marks: Marks) -> Iterator[tuple[str, datetime | None]]:
     """Add the commits that git reported before, and culprits bisected in other trees. Yield those that another tree
     reported since the last walk: this one may hold their backports and reverts.
     """
     fields = ("pk", "tree_id", "commit__sha", "commit__title", "commit__authored_at", "report_id", "part", "undoes")
-    for pk, tree_id, sha, title, authored_at, report, part, undoes in RelatedCommit.objects.values_list(
-        *fields
-    ).iterator():
+    for row in RelatedCommit.objects.values_list(*fields).iterator():
+        pk, tree_id, sha, title, authored_at, report, part, undoes = row
         tracked.relate(sha, Related(report, Part(part), undoes, plain(title)))
         if tree_id != tree.pk and _is_new(pk, previous.related, marks.related):
             yield sha, authored_at
     joined = Commit.objects.filter(same_patch_as__report__isnull=False)
     for sha, title, report in joined.values_list("sha", "title", "same_patch_as__report__pk"):
         tracked.relate(sha, Related(report, Part.CULPRIT, title=plain(title)))
-
-
-def _named_outside_git() -> Q:
-    """Select events from mail, results and people, as opposed to git."""
-    return Q(kind__in=list(_PART_BY_KIND)) & ~Q(message_id="", actor="", result="")
-
-
-def _events_naming_commits(reversed_events: Collection[tuple[int, str]]) -> Iterator[tuple[int, Event]]:
-    """Yield those that name a commit and are not reversed."""
-    named = Event.objects.filter(_named_outside_git()).exclude(commit="", remark="")
-    for event in named.only("pk", "report_id", "kind", "key", "commit", "remark", "title").iterator():
-        if (event.report_id, event.key) not in reversed_events:
-            yield event.pk, event
-
-
-def _shas(event: Event) -> list[str]:
-    """Return the commit of an event, or the one that a sentence names."""
-    sha = event.commit or (event.remark if event.kind == EventKind.FIX_PROPOSED else "")
-    return [sha.lower()] if _SHA.match(sha.lower()) else []
 
 
 def _expected(reversed_events: Collection[tuple[int, str]]) -> Iterator[Expected]:
@@ -282,13 +249,11 @@ def _expected(reversed_events: Collection[tuple[int, str]]) -> Iterator[Expected
     proposed = Event.objects.filter(kind=EventKind.FIX_PROPOSED).exclude(title="")
     events = list(proposed.only("report_id", "key", "title", "message_id", "actor", "quote"))
     # The authors of these mails, by address and by name
-    message_ids = (event.message_id for event in events)
-    by_message_id: dict[str, frozenset[str]] = {}
-    for batch in in_parts({mail_id for mail_id in message_ids if mail_id}):
+    writers: dict[str, frozenset[str]] = {}
+    for batch in in_parts({event.message_id for event in events if event.message_id}):
         rows = Message.objects.filter(message_id__in=batch)
         for message_id, name, email in rows.values_list("message_id", "author_name", "author_email"):
-            by_message_id[message_id] = frozenset({email.lower(), plain(name).lower()} - {""})
-    writers = by_message_id
+            writers[message_id] = frozenset({email.lower(), plain(name).lower()} - {""})
     for event in events:
         if (event.report_id, event.key) in reversed_events:
             continue
@@ -353,16 +318,16 @@ def track(
     next_checkpoint = route.next_checkpoint(loaded.marks)
     if next_checkpoint == checkpoint:
         return TrackTally(unchanged=True)
-    states = landing_rows.known_states(tree)
+    states = landings.known_states(tree)
     _complete_shas(repository, loaded)
     walked = _walk(route, loaded, states, settings, progress)
     matches = _match(walked.seen, loaded, settings, repository, others)
-    update = _TreeUpdate(tree, loaded, states, matches, _changed(route, loaded, walked, states, matches, now), now)
+    changed = _changed(route, loaded, walked, states, matches, now)
     bases, written_by = backfill.find_bases(repository, route.refs), backfill.find(repository)
     with transaction.atomic():
         database.take(Lock.TREE_WALK)
         check_lease()
-        events = update.store(route)
+        events = _store(tree, route, loaded, states, matches, changed, now)
         backfill.store_bases(bases)
         backfill.store(written_by)
         Tree.objects.filter(pk=tree.pk).update(cursor=next_checkpoint.dump(), walked_at=now)
@@ -370,7 +335,7 @@ def track(
             for part in database.in_parts(Report.objects.filter(landing="").values_list("pk", flat=True)):
                 event_log.refold(part)
     tree.cursor = next_checkpoint.dump()
-    return TrackTally(sum(1 for state in update.changed.values() if state.is_present), events)
+    return TrackTally(sum(1 for state in changed.values() if state.is_present), events)
 
 
 def _complete_shas(repository: Path, loaded: Loaded) -> None:
@@ -394,19 +359,18 @@ def _walk(
 ) -> Walked:
     """Walk as far back as the new items need it; from the beginning if a culprit is older than its known date."""
     lost, late = route.lost_tags, route.late_tags
-    unsure = [state.merged_at or state.at for state in states.values() if _is_unsure(state, lost, late)]
+    unsure = [
+        state.merged_at or state.at
+        for state in states.values()
+        # Its first tag may have changed: it was deleted, or an older one came late.
+        if state.tag in lost or (late and (version := versions.parse(state.tag)) is not None and version > min(late))
+    ]
     since = min([date for date in (loaded.since, *unsure) if date], default=None)
     behind = walk.border(route, since)
     walked = walk.walk(route, loaded.tracked, settings, behind, progress)
     if route.role is not TreeRole.NEXT and since and walk.hidden(route, walked, loaded.fresh, behind):
         return walk.walk(route, loaded.tracked, settings, (), progress)
     return walked
-
-
-def _is_unsure(state: LandingState, lost: Collection[str], late: Sequence[versions.Version]) -> bool:
-    """Whether the first tag of a commit may have changed: it was deleted, or an older one came late."""
-    version = versions.parse(state.tag) if late else None
-    return state.tag in lost or (version is not None and any(version > other for other in late))
 
 
 def _match(
@@ -432,13 +396,19 @@ def _changed(
     now: datetime,
 ) -> dict[str, LandingState]:
     """Return the landing states of followed commits that are new or changed."""
-    shas = {*loaded.tracked.related, *recording.suggested_commits(), *(match.commit.sha for match in matches)}
+    shas = {*loaded.tracked.related, *report_events.suggested_commits(), *(match.commit.sha for match in matches)}
     after = walk.last_version(route) if route.role is TreeRole.MAINLINE and route.heads else ""
     lost = route.lost_tags
-    unsafe = {sha for sha, state in states.items() if sha not in walked.graph and _may_be_gone(state, route.role, lost)}
-    return revised(
+    # What may have left: untagged commits of the mainline, all in the trees before it
+    unsafe = {
+        sha
+        for sha, state in states.items()
+        if sha not in walked.graph and state.is_present and route.role is not TreeRole.STABLE
+        if route.role is not TreeRole.MAINLINE or not state.tag or state.tag in lost
+    }
+    return landings.revised(
         states,
-        landing_states(walked, shas, after),
+        landings.landing_states(walked, shas, after),
         walk.left_behind(route, unsafe),
         lost,
         now,
@@ -446,73 +416,48 @@ def _changed(
     )
 
 
-def _may_be_gone(state: LandingState, role: TreeRole, lost: Collection[str]) -> bool:
-    """Whether a commit may have left: untagged commits of the mainline, all in the trees before it."""
-    safe = role is TreeRole.MAINLINE and state.tag and state.tag not in lost
-    return state.is_present and role is not TreeRole.STABLE and not safe
-
-
-@dataclass(frozen=True, slots=True)
-class _TreeUpdate:
-    """A finished walk, with all that is needed to store it."""
-
-    tree: Tree
-    loaded: Loaded
-    known: Mapping[str, LandingState]
-    matches: Sequence[Match]
-    changed: Mapping[str, LandingState]
-    now: datetime
-
-    def store(self, route: Route) -> int:
-        """Store everything new. Return the number of events."""
-        sure = [match for match in self.matches if match.sure]
-        rows = {match.commit.sha: _row(match) for match in self.matches}
-        shas = {*self.changed, *(match.commit.sha for match in sure)}
-        keys = landing_rows.ensure_commits({sha: rows.get(sha) or Commit(sha=sha) for sha in shas})
-        landing_rows.store(self.tree, self.changed, keys, self.now)
-        recording.relate(self.tree, sure, keys)
-        if route.role is TreeRole.MAINLINE:
-            backfill.store_releases(route.refs.versions)
-        view = self._view(route)
-        # A commit that is known only by an abbreviated sha is not in this tree.
-        fresh = {sha for sha in self.loaded.fresh if len(sha) >= SHA_LENGTH}
-        current_states = list(view.current_states(shas | fresh))
-        events = recording.record(view, current_states)
-        recording.suggest(view, [match for match in self.matches if not match.sure])
-        recording.suggest_again(view, self.changed)
-        recording.suggest_dropped(current_states)
-        self._update_stable(route.refs.versions, shas)
-        return events
-
-    def _view(self, route: Route) -> View:
-        related = self.loaded.tracked.related
-        return View(
-            tree=self.tree.name,
-            role=route.role,
-            tracked=self.loaded.tracked,
-            landings={**self.known, **self.changed},
-            titles={match.commit.sha: match.commit.title for match in self.matches},
-            mainline=landing_rows.in_mainline(related) if route.role is not TreeRole.MAINLINE else (),
-            day=route.refs.days[-1].name if route.refs.days else "",
-            now=self.now,
-        )
-
-    def _update_stable(self, tags: Sequence[Tag], shas: Collection[str]) -> None:
-        tracked = self.loaded.tracked
-        affected = {report for sha in (*shas, *self.loaded.fresh) for report in tracked.related.get(sha, ())}
-        stable.update_series(tracked, tracked.reports if stable.store_series(self.tree, tags) else affected)
-
-
-def _row(match: Match) -> Commit:
-    """Return the row of a matched commit, as in the log."""
-    commit = match.commit
-    return Commit(
-        sha=commit.sha,
-        title=commit.title[:1000],
-        author_name=commit.author_name[:300],
-        author_email=commit.author_email[:300],
-        authored_at=commit.authored_at,
+def _store(
+    tree: Tree,
+    route: Route,
+    loaded: Loaded,
+    states: Mapping[str, LandingState],
+    matches: Sequence[Match],
+    changed: Mapping[str, LandingState],
+    now: datetime,
+) -> int:
+    """Store everything new of a finished walk. Return the number of events."""
+    tracked, sure = loaded.tracked, [match for match in matches if match.sure]
+    rows: dict[str, Commit] = {}  # of the matched commits, as in the log
+    for commit in (match.commit for match in matches):
+        names = {"author_name": commit.author_name[:300], "author_email": commit.author_email[:300]}
+        rows[commit.sha] = Commit(sha=commit.sha, title=commit.title[:1000], authored_at=commit.authored_at, **names)
+    shas = {*changed, *(match.commit.sha for match in sure)}
+    keys = landings.ensure_commits({sha: rows.get(sha) or Commit(sha=sha) for sha in shas})
+    landings.store(tree, changed, keys, now)
+    report_events.relate(tree, sure, keys)
+    if route.role is TreeRole.MAINLINE:
+        backfill.store_releases(route.refs.versions)
+    view = View(
+        tree=tree.name,
+        role=route.role,
+        tracked=tracked,
+        landings={**states, **changed},
+        titles={match.commit.sha: match.commit.title for match in matches},
+        mainline=landings.in_mainline(tracked.related) if route.role is not TreeRole.MAINLINE else (),
+        day=route.refs.days[-1].name if route.refs.days else "",
+        now=now,
     )
+    # A commit that is known only by an abbreviated sha is not in this tree.
+    fresh = {sha for sha in loaded.fresh if len(sha) >= SHA_LENGTH}
+    current_states = list(view.current_states(shas | fresh))
+    events = report_events.record(view, current_states)
+    report_events.suggest(view, [match for match in matches if not match.sure])
+    report_events.suggest_again(view, changed)
+    report_events.suggest_dropped(current_states)
+    affected = {report for sha in (*shas, *loaded.fresh) for report in tracked.related.get(sha, ())}
+    others = landings.store_series(tree, route.refs.versions)  # may carry anything
+    landings.update_series(tracked, tracked.reports if others else affected)
+    return events
 
 
 # --- One pass over a tree ---
@@ -554,13 +499,14 @@ def follow(
 
     try:
         try:
-            if patience.fetch is not None and _is_due(tree, now, patience.fetch_interval):
+            due = tree.fetched_at is None or now - tree.fetched_at >= patience.fetch_interval
+            if patience.fetch is not None and tree.path and due:
                 Tree.objects.filter(pk=tree.pk).update(fetched_at=now)
                 fetch(Path(tree.path), patience.fetch)
         except (Unreadable, OSError) as error:
             fetch_error = f"{tree.name}: {error}; walked the commits fetched before"
         tally = track(tree, settings, now, others, report_progress, partial(extend, tree, lease_time))
-        order_builds(tree, now)
+        backfill.order_builds(tree, now)
         Tree.objects.filter(pk=tree.pk).update(looked_at=now)
         _store_error(tree, fetch_error)
         return tally, fetch_error
@@ -576,10 +522,6 @@ def follow(
         raise Unreadable(tree.error) from error
     finally:
         release(tree)
-
-
-def _is_due(tree: Tree, now: datetime, interval: timedelta) -> bool:
-    return bool(tree.path) and (tree.fetched_at is None or now - tree.fetched_at >= interval)
 
 
 def _store_error(tree: Tree, error: str) -> None:

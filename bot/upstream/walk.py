@@ -188,14 +188,19 @@ def reachable_only_from(
 ) -> set[str]:
     """Return the commits reachable from `shas` but not from `without`; at most `most`, -1 for all."""
     revisions = "".join((*(f"{sha}\n" for sha in shas), *(f"^{sha}\n" for sha in without))).encode("ascii")
-    return set(
-        git.run(repository, "rev-list", f"--max-count={most}", "--stdin", stdin=revisions).decode("ascii").split()
-    )
+    out = git.run(repository, "rev-list", f"--max-count={most}", "--stdin", stdin=revisions)
+    return set(out.decode("ascii").split())
 
 
 def left_behind(route: Route, shas: Collection[str]) -> set[str]:
     """Return those of these commits, once in the followed branches, that are no longer there."""
-    if not shas or not _rewound(route):
+    if not shas:
+        return set()
+    # Nothing has left unless a followed branch was rebuilt or deleted since the last walk.
+    before = set(route.checkpoint.branches.values())
+    remaining = set(resolve(route.repository, before).values())
+    deleted = before != remaining or not route.heads
+    if not (before if deleted else reachable_only_from(route.repository, remaining, route.heads, most=1)):
         return set()
     existing = resolve(route.repository, shas)
     gone = set(shas) - existing.keys()
@@ -204,25 +209,13 @@ def left_behind(route: Route, shas: Collection[str]) -> set[str]:
     return gone
 
 
-def _rewound(route: Route) -> bool:
-    """Whether a followed branch was rebuilt or deleted since the last walk."""
-    before = set(route.checkpoint.branches.values())
-    existing = set(resolve(route.repository, before).values())
-    if before != existing or not route.heads:
-        return bool(before)
-    return bool(reachable_only_from(route.repository, existing, route.heads, most=1))
-
-
 def last_version(route: Route) -> str:
     """Return the last version below the mainline's head ("v6.12-rc3"), "" before the first one."""
     options = ("--first-parent", "--abbrev=0", "--candidates=1", "--match", "v[0-9]*")
     excludes = (f"--exclude={name}" for name in route.refs.odd)
     try:
-        name = (
-            git.run(route.repository, "describe", *options, *excludes, *route.heads[:1])
-            .decode("utf-8", "replace")
-            .strip()
-        )
+        out = git.run(route.repository, "describe", *options, *excludes, *route.heads[:1])
     except Unreadable:
         return ""
+    name = out.decode("utf-8", "replace").strip()
     return name if versions.parse(name) else ""
