@@ -24,7 +24,7 @@
 #   make pictures      takes the pictures of README from the demo (requires chromium)
 #   make operating     follows docs/operating.md in a container with Debian (requires root, debootstrap, systemd-container)
 #   make audit         looks for known holes in what we depend on (pip-audit)
-#   make reading       docs/reading.md from the rules, with their accuracy on the labelled threads
+#   make reading       docs/reading.md from the rules, judged on the invented threads, and the labelled ones if they are here
 
 PYTHON ?= python3
 VENV := .venv

@@ -222,8 +222,8 @@ queue shows how people decided on suggestions.
 
 Notation: `a|b` one of these · `word*` any ending · `word?` optional · `…` up to three words in between, `……` up to
 eight · `<name>` any of a list below · `^` start of the sentence, `$` end. The last column shows how many of a rule's
-decisions in the labelled development threads were right; for rules without an effect, or that decided nothing there,
-how many readings of their intent agree with the labels.
+decisions in the labelled development threads were right, then in the invented ones; for rules without an effect, or
+that decided nothing there, how many readings of their intent agree with the labels.
 """
 
 
@@ -240,6 +240,7 @@ def page(accuracy: Mapping[str, Any]) -> str:
         (
             _HEAD,
             f"Measured {accuracy['on']}: {accuracy['summary']}\n",
+            f"On the invented threads of `fixtures/replies/threads/`: {accuracy['invented']['summary']}\n",
             "## Replies by the lab\n",
             _table([rule for rule in RULES if rule in OPERATORS], accuracy),
             "## Replies by everyone else\n",
@@ -311,6 +312,9 @@ def _effect_text(rule: Rule) -> str:
 def _accuracy_text(rule: Rule, accuracy: Mapping[str, Any]) -> str:
     if rule.name in accuracy["decided"]:
         decisions, right = accuracy["decided"][rule.name]
-        return f"{right} of {decisions}"
-    read, right, _ = accuracy["intents"].get(rule.intent, (0, 0, 0))
-    return f"intent {right} of {read}" if read else "no match"
+        real = f"{right} of {decisions}"
+    else:
+        read, right, _ = accuracy["intents"].get(rule.intent, (0, 0, 0))
+        real = f"intent {right} of {read}" if read else "no match"
+    decisions, right = accuracy["invented"]["decided"].get(rule.name, (0, 0))
+    return f"{real}; {right} of {decisions}" if decisions else real

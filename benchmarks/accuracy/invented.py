@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any
 
 from benchmarks.accuracy.replies import LKP, Reply, Thread, state_name
 from bot.explain import explain
-from tests.conftest import NOW, ROOT
 
-FILE = ROOT / "fixtures" / "replies" / "threads" / "threads.jsonl"
+FILE = Path(__file__).resolve().parents[2] / "fixtures" / "replies" / "threads" / "threads.jsonl"
 ROBOT = "robot@lab7.example"
 LAB = frozenset({ROBOT, "lena@lab7.example", "ravi@lab7.example"})
 _POLICY = SMTP.clone(linesep="\n", max_line_length=998)
@@ -97,7 +98,7 @@ def _mail(
     mail = EmailMessage(policy=_POLICY)
     mail["From"], mail["To"], mail["Cc"] = sender, to, ", ".join(["linux-kernel@vger.kernel.org", *thread["cc"]])
     mail["Subject"], mail["Message-ID"] = subject, f"<{thread['id']}.{number}@threads.example>"
-    mail["Date"] = format_datetime(NOW.replace(day=1 + number % 20))
+    mail["Date"] = format_datetime(datetime(2026, 3, 11, 12, tzinfo=UTC) + timedelta(hours=number))
     if answers is not None:
         mail["In-Reply-To"] = f"<{thread['id']}.{answers}@threads.example>"
         mail["References"] = f"<{thread['id']}.0@threads.example> <{thread['id']}.{answers}@threads.example>"

@@ -114,7 +114,7 @@ class Figures:
 
 def figures(replies: Sequence[Reply]) -> Figures:
     """Return the figures of these replies."""
-    auto = [each for each in replies if each.label["automation"] == "auto"]
+    auto = [each for each in replies if each.label.get("automation") == "auto"]
     return Figures(
         acted=sum(each.acts for each in replies),
         acted_rightly=sum(each.acts and each.right for each in replies),

@@ -2,8 +2,9 @@
 
 One file per theme, in the notation of notation.py; docs/reading.md is generated from them (`make reading`), one row per
 `Rule`. The first matching rule with an effect is what the rules say of the mail; `decide` in classifier.py weighs it.
-To add a rule: a `Rule` in the file of its theme, sample sentences in tests/bot/replies/test_rules.py, then
-`make reading`, which measures it on the labelled threads. Never add a rule for one known mail.
+To add a rule: a `Rule` in the file of its theme with sentences that it reads and others that only look like them, which
+are its test; then `make reading`, which judges it on the invented threads of fixtures/replies/threads/. Never add a
+rule for one known mail.
 """
 
 from __future__ import annotations

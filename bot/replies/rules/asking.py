@@ -30,6 +30,8 @@ REQUESTS = (
         name="asks_rerun",
         intent=Intent.ASKS_TEST,
         says="""The reporter is asked to run something: "can you rerun this test", "any chance you could try that".""",
+        yes=("Could you please run the test again with this commit reverted?", "can you rerun this test"),
+        no=("We ran it again with this commit reverted.",),
         cue=words(
             "<can you> … <run>",
             "please … test|retest|re-test|rerun|re-run|try|verify|repeat|bisect|run",
@@ -49,6 +51,8 @@ REQUESTS = (
         name="asks_data",
         intent=Intent.ASKS_INFO,
         says="""Data or an explanation is requested explicitly: "can you share the config".""",
+        yes=("Please share the config.", "can you share the config"),
+        no=("The config is attached.",),
         cue=words("<can you>|please … <give>", "i have some|a_few|several? question*"),
         unless=(_TAKEN_BACK, REPORTED),
         to_reporter=True,
@@ -63,6 +67,11 @@ QUESTIONS = (
         name="asks_info",
         intent=Intent.ASKS_INFO,
         says="""A question about the test, machine, metric or configuration: "what exactly is app_overhead?\"""",
+        yes=("Which file system was that run on?",),
+        no=(
+            "we rebuilt and the regression is still reproducible.",
+            "we tested the patch, and it did not show any regression.",
+        ),
         cue=words(
             "what|which|how|where|when|is|are|was|were|does|do|did|has|have|any|can|could …… <topic>",
             "what|which … is|does|are|do|it|this|that",
@@ -77,6 +86,11 @@ QUESTIONS = (
         name="reproducer_broken",
         intent=Intent.REPRODUCER_BROKEN,
         says="""The published reproducer does not work: "following the instructions, it fails to install".""",
+        yes=(
+            "The reproducer fails on Debian.",
+            "My first attempt to reproduce it on QEMU failed, I see 101% of the old performance.",
+        ),
+        no=("The reproducer works on Debian.",),
         cue=words(
             "reproducer|reproduce|repro|repro-script|instructions|lkp|lkp-tests|job|script …… fail|fails|failed|"
             "broken|unable|missing",
@@ -91,6 +105,8 @@ QUESTIONS = (
         name="asks_status",
         intent=Intent.ASKS_STATUS,
         says="""Someone asks for the status: "any update on this?\"""",
+        yes=("any update on this?", "Any news on the rerun with v3?"),
+        no=("The status file is world readable.",),
         cue=words(
             "any update*|news|progress|plans",
             "what's|what_is the status|plan|state",
@@ -102,6 +118,8 @@ QUESTIONS = (
         name="retracts_request",
         intent=Intent.RETRACTS_REQUEST,
         says="""An earlier request is withdrawn: "no need to test this".""",
+        yes=("no need to test this", "Never mind, no need to run this anymore, I managed to get hold of a machine."),
+        no=("Please run it once more.",),
         cue=words(
             "no need to test|rerun|re-run|try|retest|bother",
             "disregard|ignore my|this|that|the … request|patch|mail|question",
@@ -119,6 +137,8 @@ PROMISES = (
         intent=Intent.ACK_WILL_LOOK,
         says="""The writer promises to look, to reproduce or to test: "I'll take a look tomorrow", "let me try". The
         next step is then theirs, whatever the reporter was asked for.""",
+        yes=("I'll take a look.",),
+        no=("I'd rather have the author answer first, but if he doesn't till Tuesday I'll have a look.",),
         cue=words(
             "<i will> … <look>",
             "<i want> … <look>",
@@ -141,6 +161,8 @@ SHOWN = (
         name="confirms_bug",
         intent=Intent.CONFIRMS_BUG,
         says="""The writer admits a mistake: "that's a bug", "my fault", "I broke it".""",
+        yes=("that's a bug", "my fault"),
+        no=("That is not a bug.",),
         cue=words(
             "that's|this_is|it's|it_is|indeed|there's … a|the|my … bug|mistake|oversight|error|fault|typo|thinko",
             "my|our bad|fault|mistake|oversight",
@@ -155,6 +177,11 @@ SHOWN = (
         name="reproduced",
         intent=Intent.REPRODUCED,
         says="""Someone else sees it too: "I can reproduce it".""",
+        yes=(
+            "I can reproduce it",
+            "I could reproduce it here and with the diff below the score is back to where it was before.",
+        ),
+        no=("Let me try and see if I could reproduce this on one of our Ampere systems, I'll report back.",),
         cue=words(
             "<i> can|could|was_able_to|were_able_to|am_able_to|managed_to|did|also … reproduce|repro|see|observe "
             "it|this|that|the|a",
@@ -167,6 +194,8 @@ SHOWN = (
         name="confirms_regression",
         intent=Intent.HUMAN_CONFIRMS_REGRESSION,
         says="""A person says that it is real: "this is a real regression".""",
+        yes=("this is a real regression",),
+        no=("We see no regression there.",),
         cue=words("is|looks_like|seems|be … a|an real|genuine|true|valid|actual … <regression>"),
         unless=(NEGATED, CONDITIONAL),
         question=False,
@@ -175,6 +204,11 @@ SHOWN = (
         name="root_cause",
         intent=Intent.ROOT_CAUSE,
         says="""Why the number changed: "the slowdown is because …", "the problem is that".""",
+        yes=(
+            "the problem is that",
+            "Therefore I consider that the degradation comes from the cooling and not from software.",
+        ),
+        no=("I don't know the cause.",),
         cue=words(
             "is|was|are|were … due_to|because|caused_by|causing|the_result_of|a_result_of",
             "the … problem|cause|reason|culprit is|was|comes|with",
@@ -189,6 +223,11 @@ SHOWN = (
         name="hypothesis",
         intent=Intent.HYPOTHESIS,
         says="""A guess at the cause: "I suspect", "probably".""",
+        yes=("I don't see how this commit could cause that.", "I suspect"),
+        no=(
+            "Do you have an ARM64 machine in the pool where the same job could be run?",
+            "How would adding a MODULE_DESCRIPTION() possibly make futex hashing slower?",
+        ),
         cue=words(
             "i suspect|guess|wonder|bet|assume|imagine|believe",
             "may|might|could be|have|explain|cause|come|also",
@@ -201,6 +240,8 @@ SHOWN = (
         name="proposes_approach",
         intent=Intent.PROPOSES_APPROACH,
         says="""How it could be improved, without code: "we could cache the pointer".""",
+        yes=("we could cache the pointer", "Maybe it's just that the per-cpu caches are smaller now."),
+        no=("We took the lock earlier.",),
         cue=words(
             "we|you|one|i could|can|should|might … avoid|cache|batch|skip|use|improve|optimize|reduce|move|split|"
             "add|instead|pad|align|limit",
@@ -215,6 +256,8 @@ SHOWN = (
         name="process_feedback",
         intent=Intent.PROCESS_FEEDBACK,
         says="""About the report itself, its form or its recipients: "the table is confusing".""",
+        yes=("the table is confusing", "Next time please CC the netfilter list, too."),
+        no=("The process takes the lock.",),
         cue=words(
             "report*|mail|email|table|subject|bot|robot …… should|confusing|unclear|misleading|hard_to_read|format",
             "it's|is confusing|unclear|misleading",
@@ -225,6 +268,8 @@ SHOWN = (
         name="thanks",
         intent=Intent.THANKS,
         says="Thanks.",
+        yes=("Applied, thanks!", "Thanks a lot for the quick turnaround, much appreciated!"),
+        no=("It is faster with the patch.",),
         cue=words("thanks|thank_you|thx|appreciate|appreciated"),
         by=By.ANYONE,
     ),

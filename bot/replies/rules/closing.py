@@ -19,6 +19,11 @@ DISPUTES = (
         name="disputes",
         intent=Intent.DISPUTES_VALIDITY,
         says="""The number, the test or the bisection is disputed explicitly: "bogus", "just noise".""",
+        yes=("This looks like noise to me.", "I don't see how this commit could cause that."),
+        no=(
+            "it's not a false positive.",
+            "If it is noise, should we then exclude this platform from the report of cyclictest?",
+        ),
         cue=words(
             "is|are|be|looks|seems … bogus",
             "bogus report|result*|number*|bisect*|regression|data",
@@ -59,6 +64,8 @@ DISPUTES = (
         name="doubts_bisection",
         intent=Intent.DISPUTES_VALIDITY,
         says="""The bisection is questioned: "are you sure about the bisection?\"""",
+        yes=("are you sure about the bisection?",),
+        no=("The bisection took four hours.",),
         cue=words(
             "are you sure|positive|certain|confident … bisect*|commit|culprit|result*|number*",
             "how would|could|can this|that|it|the_commit|the_patch … related|possible|cause|affect|matter|make",
@@ -72,6 +79,8 @@ DISPUTES = (
         name="cannot_reproduce",
         intent=Intent.CANNOT_REPRODUCE,
         says="""The writer tried and did not see it: "I have been unable to reproduce this result".""",
+        yes=("I can't reproduce this on my machine.", "I have been unable to reproduce this result"),
+        no=("I can reproduce this on my machine.",),
         cue=words(
             "<i cannot> … reproduce|repro|trigger",
             "<i am> not seeing any|a|the|this|it … <regression>|difference|it",
@@ -94,6 +103,11 @@ DOUBTS = (
         name="wonders",
         intent=Intent.DISPUTES_VALIDITY,
         says="""Mild doubt: "strange", "this patch doesn't change any functionality".""",
+        yes=(
+            "this patch doesn't change any functionality",
+            "I have a second patch nearly ready which does the same for the completion, just needs some cleanup.",
+        ),
+        no=("It works without the lock.",),
         cue=words(
             "<is> … strange|weird|odd|puzzling|unexpected|suspicious",
             "strange|weird|odd|puzzling|suspicious since|because|that|result*|number*|as",
@@ -122,6 +136,8 @@ DROPS = (
         intent=Intent.ANNOUNCES_DROP,
         says="""The writer has dropped or reverted the culprit, or decided to: "I've dropped it", "we decided to drop
         this patch". Dropping something else (a flag, a lock) does not count.""",
+        yes=("I've dropped this patch from my tree for now.", "We decided to drop the patch."),
+        no=("The commit dropped the trylock flag.",),
         cue=words(
             "<i have> now|just|already|since? dropped|removed|kicked_out|withdrawn <culprit>",
             "<i have> now|just|already|since? pulled|taken|took|kicked|removed <culprit> … out_of|from",
@@ -140,6 +156,8 @@ DROPS = (
         intent=Intent.ANNOUNCES_DROP,
         says="""The writer is about to drop or revert it, or has reverted it, even for a test: "I'll drop it", "let's
         revert this".""",
+        yes=("Okay, let's just revert it.",),
+        no=("I won't drop it.",),
         cue=words(
             "<i have> now|just|already|since? reverted <culprit>",
             "<culprit> has_been|have_been|was|were|got now|already? reverted|backed_out|dropped",
@@ -159,6 +177,8 @@ DROPS = (
         name="requests_drop",
         intent=Intent.REQUESTS_DROP,
         says="""Someone asks to drop or revert it: "can you remove this patch from for-next".""",
+        yes=("Lee, could you please drop this patch from -next?", "can you remove this patch from for-next"),
+        no=("Nobody asked for a revert.",),
         cue=words(
             "can|could|would|will|please|should|shall|must|need_to|have_to|better|suggest|propose … <drop> <culprit>",
             "suggest|propose|consider … dropping|reverting|removing <culprit>",
@@ -179,6 +199,8 @@ DROPS = (
         name="rejects_drop",
         intent=Intent.REJECTS_DROP,
         says="""The writer argues against a revert: "I'd rather not revert it".""",
+        yes=("I'd rather not revert it",),
+        no=("Reverting it is fine with me.",),
         cue=words(
             "<not> … revert|reverting|drop|dropping <culprit>", "no need|no_reason|against … revert|reverting|drop"
         ),
@@ -198,6 +220,11 @@ EXPECTED = (
         name="expected",
         intent=Intent.EXPECTED_WONTFIX,
         says="""The change is said to be expected, intended or acceptable: "this is expected".""",
+        yes=("This is expected, we do more work now.", "this is expected"),
+        no=(
+            "That is not expected at all.",
+            "That's not expected at all: the patch touches an SCTP-only file and you run TCP_STREAM.",
+        ),
         cue=words(
             "<thing> <is> … /expected(?! to)/|intended|intentional|by_design|unavoidable|inevitable|acceptable|"
             "unsurprising|harmless",
@@ -220,6 +247,8 @@ EXPECTED = (
         name="accepts_cost",
         intent=Intent.EXPECTED_WONTFIX,
         says="""The cost is accepted for another benefit: "ok to eat a regression for correctness".""",
+        yes=("Fine, we can live with that.", "ok to eat a regression for correctness"),
+        no=("Since when do we trade throughput against four saved lines?",),
         cue=words(
             "ok|okay|fine|willing|happy|acceptable to|with eat|take|pay|live_with|accept|swallow …… <regression>|"
             "hit|cost|price|that|it",
@@ -240,6 +269,8 @@ EXPECTED = (
         name="wont_act",
         intent=Intent.EXPECTED_WONTFIX,
         says="""The writer will not act on it: "I'm not going to look at this any further", "I don't think we care".""",
+        yes=("I don't think we should care about this benchmark.", "I'm not going to look at this any further"),
+        no=("We should look into this one.",),
         cue=words(
             "<i am> not going_to|planning_to|gonna look|fix|do|change|worry|spend|work|bother|investigate|chase|care",
             "<i> won't|will_not fix|send|look|worry|spend|bother|change|do_anything|pursue",
@@ -265,6 +296,8 @@ EXPECTED = (
         name="keep_open",
         intent=Intent.KEEP_OPEN,
         says="""The report should stay open: "please keep this open".""",
+        yes=("please keep this open",),
+        no=("The file is kept open by the daemon.",),
         cue=words("keep this|it|the_report|the_issue open", "don't|do_not close this|it|the"),
     ),
 )

@@ -21,6 +21,8 @@ FIXES = (
         name="fix_queued",
         intent=Intent.FIX_ELSEWHERE,
         says="""A fix is said to be in a tree: "a patch with a fix landed to the mm tree".""",
+        yes=("The fix was merged into the mm tree yesterday.", "a patch with a fix landed to the mm tree"),
+        no=("could you run the same job with 0c9d11ea (already in linux-next) on top?",),
         cue=words(
             "<patch> …… <landed> now|up? to|in|into|for|on|by|upstream",
             "already|now includes|include|contains|has|have it|this|that|the_fix|the_patch|the_series",
@@ -37,6 +39,8 @@ FIXES = (
         name="applied",
         intent=Intent.FIX_ELSEWHERE,
         says="""A sentence that begins with "applied", "queued" or "merged", as maintainers answer a patch.""",
+        yes=("Applied, thanks!", "I've applied Hao's patch to wq/for-6.9-fixes."),
+        no=("Has it been applied?",),
         cue=words("^ ok|okay|thanks|both|all|series|now|great|i've|i_have? applied|queued|picked_up|merged"),
         unless=(NEGATED, CONDITIONAL),
         question=False,
@@ -47,6 +51,14 @@ FIXES = (
         name="claims_fixed_by",
         intent=Intent.CLAIMS_FIXED_BY,
         says="""A commit, a patch or a link is named as the fix: "should be fixed by the commit …".""",
+        yes=(
+            "This should be fixed by commit 3b1f0c9d2e44 in mainline.",
+            "Thus the patch does cure it for us in both modes.",
+        ),
+        no=(
+            'This should already be fixed by 8c7d0fe21ab3 ("mm/rmap: do not batch single pages") in mm-hotfixes.',
+            "I don't think so, that commit is about KCSAN only.",
+        ),
         cue=words(
             "fixed|resolved|addressed|solved|cured|covered|mitigated|restored … by|in|with the|this? <named>",
             "should|will|would|might|may be fixed|resolved|addressed|solved|mitigated … by|in|with",
@@ -68,6 +80,8 @@ FIXES = (
         name="fix_posted",
         intent=Intent.FIX_ELSEWHERE,
         says="""A fix is said to be posted elsewhere: "I've sent a patch", "the patch in my reply".""",
+        yes=("I've sent a patch for that already.", "I've sent a patch"),
+        no=("I haven't posted a fix.",),
         cue=words(
             "<i have> just|already|also? posted|reposted|re-posted|sent|sent_out|submitted|mailed … <patch>",
             "the|this|that|my patch|fix|series in|from my|the|your? reply|previous|other|last",
@@ -87,6 +101,11 @@ FIXES = (
         name="says_fixed",
         intent=Intent.HUMAN_CONFIRMS_FIX,
         says="""A developer measured that a fix restores the result: "with the patch the regression is gone".""",
+        yes=("With that patch applied the regression is gone here.", "with the patch the regression is gone"),
+        no=(
+            "if the patch fixes the regression, please let us know.",
+            "can you help check whether the above diff cures the regression?",
+        ),
         cue=words(
             "<regression> …… <is now> … <gone>",
             "<patch>|it|this <fixes> it|this|that|the … <regression>",
@@ -102,6 +121,8 @@ FIXES = (
         name="rejects_patch",
         intent=Intent.REJECTS_PATCH,
         says="""A patch is rejected: "not the right way to fix this", "NAK", "this does not apply to …".""",
+        yes=("not the right way to fix this",),
+        no=("The patch looks right to me.",),
         cue=words(
             "<not> … the right|correct|proper way|fix|approach|thing|solution",
             "wrong way|fix|approach|solution",
@@ -120,6 +141,8 @@ FIXES = (
         name="working_on_fix",
         intent=Intent.WORKING_ON_FIX,
         says="""The writer is working on a fix or promises one, unconditionally: "I'll get this fixed up".""",
+        yes=("I'll get a fix out tomorrow.", "I will send a v2 shortly."),
+        no=("If it is real, I will send a patch.", "If nobody beats me to it, I'll send the patch on Thursday."),
         cue=words(
             "<i will> … <make> … <new patch>",
             "<i will> … <mend> it|this|that|these|up|things",
@@ -151,6 +174,8 @@ CONSIDERED = (
         intent=Intent.WORKING_ON_FIX,
         says="""A fix is considered, tried, or offered conditionally: "could you send a patch or I will do it", "I
         need to work out how".""",
+        yes=("I'll get a fix out tomorrow.", "I will send a v2 shortly."),
+        no=("I corrected the typo in the changelog.",),
         cue=words(
             "<i will> … <make> … <new patch>",
             "<i will> … <mend>",
@@ -173,6 +198,11 @@ CONSIDERED = (
         name="needs_owner",
         intent=Intent.NEEDS_OWNER,
         says="""Someone else is needed: "someone who knows this code should look".""",
+        yes=(
+            "someone who knows this code should look",
+            "Someone should fix it, the slow path is hit on each and every container start here.",
+        ),
+        no=("I own one of these machines.",),
         cue=words(
             "someone|somebody|anyone|anybody …… should|needs_to|has_to|could|can|to fix|look|step|take|work",
             "who|anyone … can|could|will|wants_to fix|look|take",
@@ -188,6 +218,11 @@ IMPROVEMENTS = (
         name="improvement_suspicious",
         intent=Intent.IMPROVEMENT_SUSPICIOUS,
         says="""A reported improvement is seen as a sign of a bug: "that means we don't flush any more".""",
+        yes=(
+            "Therefore I come to the conclusion that the bisect must have gone wrong at some point.",
+            "Perhaps it's an improvement that got sorted into the wrong bin?",
+        ),
+        no=("Nice, that was the goal.",),
         cue=words(
             "suspicious|worried|worrying|worry|concern|concerns|concerned|alarming|too_good|unexpected|odd|"
             "strange|weird|curious|wrong|bug",
@@ -203,6 +238,8 @@ IMPROVEMENTS = (
         name="improvement_ack",
         intent=Intent.IMPROVEMENT_ACK,
         says="""An improvement is accepted or explained: "this is entirely feasible", "nice".""",
+        yes=("This is expected, we do more work now.",),
+        no=("Is this expected?", "That is not expected at all."),
         cue=words(
             "feasible|expected|plausible|great|good|nice|cool|excellent|awesome|intended|goal|hoped|glad|happy|welcome",
             "makes sense",

@@ -320,7 +320,8 @@ class Unless:
 class Rule:
     """One row of docs/reading.md.
 
-    `does` None: the intent is only shown. `aside`: it never decides, and only adds a suggestion to the mail's other
+    `yes`: sentences that it reads; `no`: sentences that only look like them. They are its test. `does` None: the intent
+    is only shown. `aside`: it never decides, and only adds a suggestion to the mail's other
     effects. `alone`: it counts only if no rule above it decides. measured.json holds the accuracy of each.
     """
 
@@ -328,6 +329,8 @@ class Rule:
     intent: Intent
     says: str
     cue: Words
+    yes: tuple[str, ...]
+    no: tuple[str, ...]
     by: By = By.DEVELOPER
     unless: tuple[Unless, ...] = ()
     does: EventKind | None = None

@@ -45,6 +45,8 @@ RULES = (
         name="operator_retracts",
         intent=Intent.BOT_RETRACTS,
         says="""The lab retracts the report: "false positive", "please ignore this report".""",
+        yes=("sorry, this was a false positive.",),
+        no=("it's not a false positive.", "So please ignore this report, and there's no need for the fix patch."),
         cue=words(
             "false positive|alarm|report",
             "invalid|bogus report",
@@ -63,6 +65,11 @@ RULES = (
         name="operator_duplicate",
         intent=Intent.DUPLICATE_OF,
         says="""The lab says that it reported this before: "same as the report of …".""",
+        yes=(
+            "It's a duplicate report, was sent twice because the mail queue got stuck.",
+            "Yes it's the same issue as the one you discussed with Lennart in May; we'll merge both entries.",
+        ),
+        no=("we will look for duplicate lines in the log.",),
         cue=words(
             "duplicate|duplicated of|report|with",
             "same|identical … regression|issue|problem|report … as|we_reported|reported|with",
@@ -82,6 +89,8 @@ RULES = (
         name="operator_partial",
         intent=Intent.BOT_PARTIAL_FIX,
         says="""The lab measured that a candidate only partly helps: "partially recovered, but not fully".""",
+        yes=("the performance is partially recovered.", "partially recovered, but not fully"),
+        no=("we tested a part of the series.",),
         cue=words(
             "part|partly|partial|partially recover*|fix*|restor*|resolv*|help*|improv*|mitigat*",
             "recover*|fix*|restor*|resolv*|help*|improv*|mitigat* …… partly|partially|not_fully|not_entirely|"
@@ -102,6 +111,11 @@ RULES = (
         name="operator_ineffective",
         intent=Intent.BOT_FIX_INEFFECTIVE,
         says="""The lab measured that a candidate does not help: "it didn't fix the issue", "has little impact".""",
+        yes=("your patch doesn't help.", "it didn't fix the issue"),
+        no=(
+            "we rerun both commits 15 times each and the data is quite stable, the regression still exists.",
+            "we rebuilt mm-stable as of today and the regression is still there:",
+        ),
         cue=words(
             "<patch>|<performance>|it|this|they … didn't|did_not|doesn't|does_not|don't|couldn't|could_not|can't|cannot"
             " fully|really|actually? <help>|come_back|make_any_difference",
@@ -128,6 +142,8 @@ RULES = (
         intent=Intent.BOT_CONFIRMS_FIX,
         says="""The lab measured that a candidate removes it, without a negation, a condition or a caveat: "the
         regression disappears after applying the patch". This is about the latest candidate only.""",
+        yes=("the regression is gone with your patch.", "we confirmed the patch fixes the regression."),
+        no=("Lee said that it is fixed in v2.", "the regression is gone, but another one shows up."),
         cue=words(
             "<regression>|<performance> …… <gone>",
             "<performance> … come|comes|came back",
@@ -152,6 +168,11 @@ RULES = (
         intent=Intent.BOT_CONFIRMS_FIX,
         says="""The same, phrased negatively: "we can't see the regression any more with the patch". About mainline
         or another machine it says nothing about a candidate.""",
+        yes=(
+            "we can't see the regression any more with the patch",
+            "We don't see the regression any more with the new version of the series.",
+        ),
+        no=("we do not see the mail on the list.",),
         cue=words(
             "<no longer seen> … see|seen|observe|observed|reproduce|reproduced|find|found|be_observed|be_seen …"
             " <regression>? … <anymore>",
@@ -168,6 +189,11 @@ RULES = (
         name="operator_confirms_with_caveat",
         intent=Intent.BOT_CONFIRMS_FIX,
         says="The same, with a caveat in the sentence.",
+        yes=("the regression is gone with your patch.", "we confirmed the patch fixes the regression."),
+        no=(
+            "if the patch fixes the regression, please let us know.",
+            "Would you move the fio jobs to the node where the drive is and check if it goes away on your end?",
+        ),
         cue=words(
             "<regression>|<performance> …… <gone>",
             "<patch>|it|this …… <fixes>|help|helps|helped it|this|that|the|all|our|both|on|a_lot|much",
@@ -184,6 +210,11 @@ RULES = (
         name="operator_still_there",
         intent=Intent.BOT_RECONFIRMS_REGRESSION,
         says="""The lab ran it again and it is still there: "the regression is still reproducible".""",
+        yes=("we rebuilt and the regression is still reproducible.", "the regression is still reproducible"),
+        no=(
+            "I could reproduce it here and with the diff below the score is back to where it was before.",
+            "Let me try and see if I could reproduce this on one of our Ampere systems, I'll report back.",
+        ),
         cue=words(
             "<regression>|<performance>|data|difference … still|can_be|is|are|also|always … reproducible|"
             "reproduced|there|exists|persists|observed|seen|stable|consistent",
@@ -200,6 +231,8 @@ RULES = (
         name="operator_cannot_test",
         intent=Intent.BOT_CANNOT_TEST,
         says="""The lab could not apply, build or boot the candidate: "the patch failed to compile".""",
+        yes=("the patch failed to build.", "the patch failed to compile"),
+        no=("we will test the patch tonight.",),
         cue=words(
             "fail|fails|failed|cannot|can't|could_not|couldn't|unable|not_able|doesn't|does_not to? … apply|"
             "build|compile|boot|be_applied|be_built",
@@ -218,6 +251,8 @@ RULES = (
         name="operator_will_test",
         intent=Intent.BOT_WILL_TEST,
         says="""The lab promises a test: "we will test it and let you know".""",
+        yes=("we will test it and let you know.",),
+        no=("Is there any boot parameter that I can try to bring back the old behaviour?",),
         cue=words(
             "<i will> … <run>|update_you|let_you_know|report|share|do|queue|add|put|look|investigate",
             "put|added … queue",
@@ -233,6 +268,8 @@ RULES = (
         name="operator_asks",
         intent=Intent.BOT_ASKS,
         says="""The lab asks the developer something: "which one do you suggest us to test?\"""",
+        yes=("which one do you suggest us to test?", "could you let us know which branch the newer version is on?"),
+        no=("The commit dropped the trylock flag.", "I haven't dropped it."),
         cue=words("/\\w+/"),
         by=By.OPERATOR,
         question=True,
@@ -241,6 +278,8 @@ RULES = (
         name="operator_asks_kindly",
         intent=Intent.BOT_ASKS,
         says="""The same without a question mark: "please let me know".""",
+        yes=("if the patch fixes the regression, please let us know.", "please let me know"),
+        no=("Would you please give this one a go?",),
         cue=words(
             "please|pls|kindly … let_me_know|let_us_know|help|suggest|advise|give|guide|tell|correct|confirm",
             "not_sure if|whether|about|i_understand",

@@ -14,7 +14,7 @@ import pytest
 from django.test import Client
 
 from benchmarks.accuracy import replies
-from benchmarks.accuracy.reading import accuracy
+from benchmarks.accuracy.reading import accuracy, invented_accuracy
 from benchmarks.accuracy.replies import LKP
 from bot.archives.files import read_mbox
 from bot.archives.sources import open_sources
@@ -109,6 +109,10 @@ def test_the_page_shows_the_words_as_they_are(client: Client) -> None:
     assert "\\|" not in content
     for phrase in ("<code>&lt;can you&gt; … &lt;run&gt;</code>", "recover*|fix*|restor*"):
         assert phrase in html.unescape(content) or phrase in content.replace("&#124;", "|").replace("&#42;", "*")
+
+
+def test_what_the_page_says_of_the_invented_threads() -> None:
+    assert measured()["invented"] == json.loads(json.dumps(invented_accuracy()))
 
 
 def test_what_the_page_says_was_measured(labelled_threads: list[replies.Thread]) -> None:

@@ -112,6 +112,14 @@ LAB_SAYS = {
 }
 
 
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_reads_its_examples_and_not_what_only_looks_like_them(rule: Rule) -> None:
+    assert rule.yes
+    assert rule.no
+    for text, expected in (*((text, True) for text in rule.yes), *((text, False) for text in rule.no)):
+        assert any(map(rule.matches, own_sentences(lines_in_context(text)))) is expected, text
+
+
 @pytest.mark.parametrize("text", SAYS)
 def test_what_developers_say(text: str) -> None:
     assert effect_text(text) == SAYS[text]
