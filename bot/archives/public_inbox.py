@@ -98,7 +98,7 @@ def epochs(path: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class EpochSource:
-    """One epoch. Its cursor is a checkpoint, see checkpoint.py."""
+    """One epoch. Its cursor is a checkpoint, as above."""
 
     epoch: Path
     name: str

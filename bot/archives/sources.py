@@ -4,7 +4,7 @@ A *source* is one archive to read: an epoch, a file, a folder, a group. Its *cur
 format of its own. Names, which are stored and shown, and error messages never contain a password.
 
 To add a format: a file with a class like `Source`, a line in `open_sources`, a test in
-tests/bot/archives/test_archives.py.
+tests/bot/archives/test_sources.py.
 
 `find_patch_mail` finds the mail that posted a commit as a patch, by its patch-id on a lore server, like `b4 dig`.
 """

@@ -1,4 +1,1 @@
-"""Compose mails from values: subject, body and recipients. Pure; the text is in templates/mail/.
-
-`report_mail.compose(report, identity, now)` returns a `Mail`, and `mail.to_bytes` its bytes.
-"""
+"""A report as a mail, with its recipients and checks. Pure; the text is in templates/mail/."""

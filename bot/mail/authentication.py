@@ -127,7 +127,7 @@ IDENTIFYING = 64  # characters of a signature
 MOST = 5  # signatures per mail; lists and forwarders add their own
 _TAG = re.compile(r"(?:\A|;)\s*([a-z]+)\s*=\s*([^;]*)")
 # Without these a signature proves nothing. What else it covers limits what the mail may do: a report is found by signed
-# headers only (replies/report_lookup.py), and a copy under another Message-ID is known by its signature, since
+# headers only (bot/replies/which_report.py), and a copy under another Message-ID is known by its signature, since
 # kernel.org does not sign the Message-ID.
 MUST_SIGN = frozenset({"from", "date"})
 

@@ -96,7 +96,7 @@ class _Further:
         """
         unsent = OutgoingMail.objects.filter(state__in=WAITING).exclude(purpose=Purpose.REPORT)
         unsent = unsent.exclude(purpose__startswith=Purpose.ANSWER).exclude(report=None)
-        unsent = unsent.exclude(purpose__startswith=Purpose.REMINDER)  # reminders.py checks them
+        unsent = unsent.exclude(purpose__startswith=Purpose.REMINDER)  # reminder.py checks them
         unsent.filter(Q(decided_by_person=True) | Q(attempts__gt=0)).update(stale=False)
         over = Q(state=OutgoingState.HELD, not_before__lte=self.now)
         rows = unsent.filter(Q(stale=True) | over, decided_by_person=False, attempts=0).select_related("report")

@@ -19,7 +19,10 @@ MAX_COMMANDS = 20
 
 
 class Word(StrEnum):
-    """The commands that we act on."""
+    """The commands that we act on.
+
+    To add one: its row in COMMANDED of effects.py, in the table of docs/answering.md and in SECURITY.md.
+    """
 
     FIX = "fix"
     DUP = "dup"

@@ -1,5 +1,1 @@
-"""Import of bisect and release results: one adapter per format, one common value, one entry point.
-
-`recognise` detects the format of files and streams, `formats/` has the adapters, which are pure functions, `intake`
-imports what they yield, and `storage/` keeps each result once and turns it into findings, reports and events.
-"""
+"""Results in: recognised, read, stored once, and turned into findings, reports and events."""

@@ -30,7 +30,9 @@ from tracker.domain.text import scenario_key
 
 # --- Reading ---
 
-# By the format name that is stored with a payload.
+# By the format name that is stored with a payload. To add one: its line here, and how it is recognised: JSON in
+# `_value`, any other text in `_file`, which reads named files only. A text needs a suffix of its own in _SUFFIXES,
+# since directories skip others.
 ADAPTERS: Mapping[str, Callable[[Any, str], Result]] = {
     perf.FORMAT: perf.parse,
     lkp.FORMAT: lkp.parse,

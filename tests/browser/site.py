@@ -33,8 +33,13 @@ class Site:
             "PERFWORK_BASE_URL": self.url,
             "DJANGO_SETTINGS_MODULE": "tracker.settings",
             "LOG_LEVEL": "WARNING",
-            "EMAIL_URL": "sendmail:///bin/true",
+            "EMAIL_URL": f"sendmail://{directory}/sendmail",
         }
+        # Mail goes into files, from which the tests take the links in it.
+        (directory / "mail" / "new").mkdir(parents=True, exist_ok=True)
+        sendmail = directory / "sendmail"
+        sendmail.write_text(f'#!/bin/sh\ncat >"$(mktemp {directory}/mail/new/XXXXXXXX)"\n')
+        sendmail.chmod(0o700)
         self._server: subprocess.Popen[bytes] | None = None
 
     @property

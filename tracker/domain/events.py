@@ -92,7 +92,11 @@ class Role(StrEnum):
 
 
 class EventKind(StrEnum):
-    """The kinds of events, in the order in which those of equal time are applied."""
+    """The kinds of events, in the order in which those of equal time are applied.
+
+    To add one: a row in STEPS of report_state.py if it moves the state, a case in `remember` if it adds something
+    beside it; rows in tests/tracker/domain/test_report_state.py; a migration for the choices.
+    """
 
     REPORTED = "reported"
     # The culprit in git: in linux-next since a day, gone from it, in the mainline after a version, in a version.

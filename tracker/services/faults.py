@@ -38,7 +38,11 @@ from tracker.models import (
 
 
 class FaultKind(StrEnum):
-    """The part that does not work; docs/operating.md has a section for each, and an alert is named after it."""
+    """The part that does not work.
+
+    To add one: its generator below, a row in docs/operating.md, an alert in deploy/prometheus/alerts.yaml, and its
+    cause and end in tests/stories/test_operating.py.
+    """
 
     SCHEDULER = "scheduler"
     TASK = "task"

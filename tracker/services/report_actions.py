@@ -320,6 +320,7 @@ class ActionKey:
     offers: str = ""
 
 
+# To add an action: a free key here, what is given with it in `ReportAction.event`, a line in docs/triage.md.
 ACTION_KEYS = (
     ActionKey("responded", "r", "Responded", EventKind.RESPONDED),
     ActionKey("working", "w", "Working on it", EventKind.WORKING),

@@ -35,8 +35,8 @@ from tracker.services.report_summary import clipped
 
 # --- Rows ---
 
-# Pure.
-# The columns that a row needs; no others are loaded.
+# The columns that a row needs; no others are loaded. To add one: its name here, a field of TriageRow, its cell in
+# templates/triage_rows.html, its header in triage_section.html, its width in static/perfwork.css.
 COLUMNS = (
     *("pk", "revision", "verdict", "state", "status", "awaited", "assignee", "title", "given_title", "subsystem"),
     *("metric", "machine", "suite", "scenario", "base", "author", "change", "noise_pct", "spark", "effect", "weight"),
