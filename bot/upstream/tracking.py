@@ -22,10 +22,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Max, Q, QuerySet
+from django.db.models import F, Max, Q
 
 from bot.errors import Busy, Unreadable
 from bot.git.inspection import patch_ids
@@ -124,14 +123,14 @@ class Loaded:
 
 def _newest() -> Marks:
     """Return the highest id of each kind of row that names something to look for."""
-    rows: dict[str, QuerySet[Any]] = {
-        "report": Report.objects.all(),
-        "message": Message.objects.all(),
-        "outgoing": OutgoingMail.objects.all(),
-        "event": Event.objects.filter(_NAMED_OUTSIDE_GIT),
-        "related": RelatedCommit.objects.all(),
-    }
-    return Marks(**{name: kind.order_by().aggregate(newest=Max("pk"))["newest"] or 0 for name, kind in rows.items()})
+    kinds = (
+        ("report", Report.objects.order_by()),
+        ("message", Message.objects.order_by()),
+        ("outgoing", OutgoingMail.objects.order_by()),
+        ("event", Event.objects.filter(_NAMED_OUTSIDE_GIT).order_by()),
+        ("related", RelatedCommit.objects.order_by()),
+    )
+    return Marks(**{name: rows.aggregate(newest=Max("pk"))["newest"] or 0 for name, rows in kinds})
 
 
 def load_tracked(tree: Tree, previous: Marks, now: datetime, aliases: Aliases) -> Loaded:
