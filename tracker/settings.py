@@ -21,23 +21,19 @@ from django.core.exceptions import ImproperlyConfigured
 
 env = environ.Env()
 T = TypeVar("T")
-_SWITCH_VALUES = {
-    "on": True,
-    "true": True,
-    "yes": True,
-    "1": True,
-    "off": False,
-    "false": False,
-    "no": False,
-    "0": False,
-}
+_SWITCH_VALUES = dict.fromkeys(("on", "true", "yes", "1"), True) | dict.fromkeys(("off", "false", "no", "0"), False)
 _ADDRESS = re.compile(r"[\w.!#$%&'*/=?^`{|}~-]+@[\w.-]+", re.ASCII)
 
 
-def parse_setting(name: str, expected: str, read: Callable[[], T]) -> T:
+def parse_setting(
+    name: str, expected: str, read: Callable[[], T], is_valid: Callable[[T], bool] = lambda value: True
+) -> T:
     """Return `read()`. Raises ImproperlyConfigured, which says what was expected and what was found."""
     try:
-        return read()
+        value = read()
+        if not is_valid(value):
+            raise ValueError
+        return value
     except (ValueError, KeyError, TypeError, ImproperlyConfigured):
         # A URL may hold a password, which must not be logged.
         suffix = "" if name.endswith("_URL") else f", found {os.environ.get(name, '')[:80]!r}"
@@ -53,50 +49,42 @@ def flag(name: str, default: bool) -> bool:
 
 def seconds(name: str, default: float) -> float:
     """Return a time span in seconds, above 0 and below 10**7 (some months)."""
-
-    def read() -> float:
-        span = float(env.str(name, default=str(default)))
-        if not 0 < span < 10**7:
-            raise ValueError
-        return span
-
-    return parse_setting(name, "a number of seconds", read)
+    return parse_setting(
+        name,
+        "a number of seconds",
+        lambda: float(env.str(name, default=str(default))),
+        lambda span: 0 < span < 10**7,
+    )
 
 
 def positive_int(name: str, default: int) -> int:
     """Return a whole number above 0 and below one million."""
-
-    def read() -> int:
-        number = int(env.str(name, default=str(default)))
-        if not 0 < number < 10**6:
-            raise ValueError
-        return number
-
-    return parse_setting(name, "a whole number from 1 to 999999", read)
+    return parse_setting(
+        name,
+        "a whole number from 1 to 999999",
+        lambda: int(env.str(name, default=str(default))),
+        lambda number: 0 < number < 10**6,
+    )
 
 
 def pairs(name: str, expected: str = "comma-separated name=path pairs", key: str = r".+") -> dict[str, str]:
     """Return comma-separated name=value pairs as a dict; `key`: the pattern that a name must match."""
-
-    def read() -> dict[str, str]:
-        by_name = dict(pair.split("=", 1) for pair in env.list(name, default=[]))
-        if not all(re.fullmatch(key, own) and value for own, value in by_name.items()):
-            raise ValueError
-        return by_name
-
-    return parse_setting(name, expected, read)
+    return parse_setting(
+        name,
+        expected,
+        lambda: dict(pair.split("=", 1) for pair in env.list(name, default=[])),
+        lambda by_name: all(re.fullmatch(key, own) and value for own, value in by_name.items()),
+    )
 
 
 def address(name: str, default: str) -> str:
     """Return an email address in ASCII, without a +tag."""
-
-    def read() -> str:
-        value: str = env.str(name, default=default)
-        if not _ADDRESS.fullmatch(value):
-            raise ValueError
-        return value
-
-    return parse_setting(name, "an address like perfbot@bot.example.org", read)
+    return parse_setting(
+        name,
+        "an address like perfbot@bot.example.org",
+        lambda: str(env.str(name, default=default)),
+        lambda value: bool(_ADDRESS.fullmatch(value)),
+    )
 
 
 def database(name: str, default: str) -> dict[str, Any]:
@@ -244,15 +232,6 @@ LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=LOOPBACK)
 
 
-def _local_secret() -> str:
-    """Return a random key for this installation, kept in var/. Only used while the site is on loopback."""
-    path = VAR / "secret-key"
-    if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(60))
-    return path.read_text().strip()
-
-
 SECRET_KEY: str = env.str("SECRET_KEY", default="")
 if not SECRET_KEY:
     if not set(ALLOWED_HOSTS) <= set(LOOPBACK):
@@ -260,7 +239,11 @@ if not SECRET_KEY:
             "SECRET_KEY is not set, but ALLOWED_HOSTS has hosts other than loopback: set SECRET_KEY to 50 or more"
             " random characters"
         )
-    SECRET_KEY = _local_secret()
+    _secret_file = VAR / "secret-key"  # random, for this installation: only used while the site is on loopback
+    if not _secret_file.exists():
+        _secret_file.touch(mode=0o600)
+        _secret_file.write_text(secrets.token_urlsafe(60))
+    SECRET_KEY = _secret_file.read_text().strip()
 elif SECRET_KEY.startswith("django-insecure-") or len(SECRET_KEY) < 50 or len(set(SECRET_KEY)) < 5:
     raise ImproperlyConfigured(
         "SECRET_KEY can be guessed: set it to 50 or more random characters (python3 -c 'import secrets;"
