@@ -119,32 +119,24 @@ def read_mbox(path: str | Path) -> Iterator[RawMail]:
     path = Path(path)
     if path.stat().st_size == 0:
         return
-    with path.open("rb") as file:
+    broken: Exception | None = None
+    # A copy, since a file that is truncated while it is mapped would kill us.
+    with path.open("rb") as file, tempfile.TemporaryFile() as copy:
         begin = file.read(6)
         unpack = next((unpack for magic, unpack in _PACKED.items() if begin.startswith(magic)), None)
-        if unpack:
-            yield from _read_packed(path, unpack)
-            return
-        file.seek(0)
-        with tempfile.TemporaryFile() as copy:  # a file that is truncated while it is mapped would kill us
+        if unpack is None:
+            file.seek(0)
             shutil.copyfileobj(file, copy, 1 << 20)
+        else:
+            try:
+                with unpack(path, "rb") as packed:
+                    while block := packed.read1(1 << 20):  # type: ignore[attr-defined]  # keeps what is before the damage
+                        copy.write(block)
+            except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+                broken = error
+        if copy.tell():
             copy.flush()
             with mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                yield from _read(data)
-
-
-def _read_packed(path: Path, unpack: Callable[..., IO[bytes]]) -> Iterator[RawMail]:
-    broken: Exception | None = None
-    with tempfile.TemporaryFile() as plain:
-        try:
-            with unpack(path, "rb") as packed:
-                while block := packed.read1(1 << 20):  # type: ignore[attr-defined]  # keeps what is before the damage
-                    plain.write(block)
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            broken = error
-        if plain.tell():
-            plain.flush()
-            with mmap.mmap(plain.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 yield from _read(data)
     if broken:
         raise Unreadable(f"{path}: the compressed data is damaged ({broken}); fetch the file again")
@@ -153,14 +145,17 @@ def _read_packed(path: Path, unpack: Callable[..., IO[bytes]]) -> Iterator[RawMa
 def _read(data: mmap.mmap) -> Iterator[RawMail]:
     first = _SEPARATOR.match(data)
     if not first:
-        # Not an mbox, but perhaps a single mail.
-        yield RawMail(data[:LIMIT], "0")
+        yield RawMail(data[:LIMIT], "0")  # not an mbox, but perhaps a single mail
         return
     begin, position = first.end(), first.start()
     while True:
         following = _next_separator(data, begin)
         end = following.start() if following else len(data)
-        yield RawMail(_unquoted(data[begin : min(end, begin + LIMIT)]), str(position))
+        raw = data[begin : min(end, begin + LIMIT)]
+        if b">From " in raw:  # as it was sent
+            raw = _QUOTED_FROM.sub(rb"\1", raw)
+        # An empty line ends a mail in an mbox.
+        yield RawMail(raw[:-1] if raw.endswith(b"\n\n") else raw, str(position))
         if not following:
             return
         begin, position = following.end(), following.start()
@@ -180,46 +175,23 @@ def _next_separator(data: mmap.mmap, begin: int) -> re.Match[bytes] | None:
         offset += 2
 
 
-def _unquoted(raw: bytes) -> bytes:
-    """Return a mail without the empty line that ends it in the mbox, its ">From " lines as they were sent."""
-    if b">From " in raw:
-        raw = _QUOTED_FROM.sub(rb"\1", raw)
-    return raw[:-1] if raw.endswith(b"\n\n") else raw
-
-
 # --- Maildir ---
 
 
 @dataclass(frozen=True, slots=True)
-class MaildirSource(SnapshotSource):
-    """A Maildir."""
-
-    path: Path
-    name: str
-
-    @property
-    def address(self) -> str:
-        return str(self.path)
+class MaildirSource(FileSource):
+    """A Maildir: its mails by file name, which is by time of delivery; symlinks are not followed."""
 
     def goal(self) -> str:
         return fingerprint([self.path / "cur", self.path / "new"])
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
-        return read_maildir(self.path)
-
-
-def is_maildir(path: Path) -> bool:
-    return (path / "cur").is_dir() and (path / "new").is_dir()
-
-
-def read_maildir(path: Path) -> Iterator[RawMail]:
-    """Yield the mails of a Maildir by file name, which is by time of delivery; symlinks are not followed."""
-    files = [file for folder in ("cur", "new") for file in (path / folder).iterdir()]
-    for file in sorted(files, key=lambda entry: entry.name):
-        if file.is_file() and not file.is_symlink():
-            with file.open("rb") as opened:
-                raw = opened.read(LIMIT)
-            yield RawMail(raw, os.fsencode(file.name).decode("utf-8", "backslashreplace"))
+        files = [file for folder in ("cur", "new") for file in (self.path / folder).iterdir()]
+        for file in sorted(files, key=lambda entry: entry.name):
+            if file.is_file() and not file.is_symlink():
+                with file.open("rb") as opened:
+                    raw = opened.read(LIMIT)
+                yield RawMail(raw, os.fsencode(file.name).decode("utf-8", "backslashreplace"))
 
 
 # --- Standard input ---
@@ -230,11 +202,8 @@ class PipeSource(SnapshotSource):
     """Standard input by way of a temporary file, so that a large mbox is not held in memory."""
 
     name: str = "-"
+    address: str = "-"
     exclusive: bool = False  # a mail server starts one process per mail
-
-    @property
-    def address(self) -> str:
-        return "-"
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
         with tempfile.NamedTemporaryFile(prefix="perfwork-", suffix=".mbox") as copy:

@@ -21,7 +21,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -70,13 +70,6 @@ class ReadCheckpoint:
             kept[(count - mark[0]).bit_length()] = mark  # the oldest of its distance
         return ReadCheckpoint(((count, commit), *(mark for mark in kept.values() if mark[1] != commit)))
 
-    def back_to(self, commit: str) -> ReadCheckpoint:
-        """Return the checkpoint as it was at one of its commits; an empty one for any other commit."""
-        for number, mark in enumerate(self.marks):
-            if mark[1] == commit:
-                return ReadCheckpoint(self.marks[number:])
-        return ReadCheckpoint()
-
 
 # --- Epochs ---
 
@@ -116,8 +109,17 @@ class EpochSource:
         return ReadCheckpoint.parse(cursor).newest == goal
 
     def resume(self, cursor: str) -> str:
-        checkpoint = ReadCheckpoint.parse(cursor)
-        return str(checkpoint.back_to(last_common(self.epoch, checkpoint)))
+        """Return the checkpoint as it was at its newest commit that is still in the history: a purge may rewrite it."""
+        marks = ReadCheckpoint.parse(cursor).marks
+        for number, (_, commit) in enumerate(marks):
+            try:
+                repository.run(self.epoch, "merge-base", "--is-ancestor", commit, "HEAD")
+            except Unreadable:
+                # Raises if the repository is broken, not rewritten
+                repository.run(self.epoch, "cat-file", "-e", "HEAD^{commit}")
+            else:
+                return str(ReadCheckpoint(marks[number:]))
+        return ""
 
     def mails(self, cursor: str, goal: str) -> Generator[RawMail]:
         return self.mails_after(ReadCheckpoint.parse(cursor).newest, goal)
@@ -132,7 +134,12 @@ class EpochSource:
 
     def at(self, positions: Sequence[str]) -> Iterator[RawMail]:
         """Yield the mails at these positions once more."""
-        return read_commits(self.epoch, positions)
+        for start in range(0, len(positions), _SLICE):
+            reading = _Reading(self.epoch, commits=positions[start : start + _SLICE])
+            try:
+                yield from reading.mails()
+            finally:
+                reading.end()
 
     def after(self, cursor: str, position: str, seen: int) -> str:
         return str(ReadCheckpoint.parse(cursor).to(position, seen))
@@ -150,20 +157,6 @@ def head(epoch: Path) -> str:
         return ""
 
 
-def last_common(epoch: Path, checkpoint: ReadCheckpoint) -> str:
-    """Return the newest commit of a checkpoint that is still in the history, which a purge may have rewritten."""
-    for _, commit in checkpoint.marks:
-        try:
-            repository.run(epoch, "merge-base", "--is-ancestor", commit, "HEAD")
-        except Unreadable:
-            repository.run(
-                epoch, "cat-file", "-e", "HEAD^{commit}"
-            )  # raises if the repository is broken, not rewritten
-            continue
-        return commit
-    return ""
-
-
 def read_epoch(epoch: Path, since: str = "", until: str = "HEAD") -> Generator[RawMail]:
     """Yield the mails added after the commit `since`, up to `until`, oldest first; positions are commits."""
     if not until or (until == "HEAD" and not head(epoch)):
@@ -173,16 +166,6 @@ def read_epoch(epoch: Path, since: str = "", until: str = "HEAD") -> Generator[R
         yield from reading.mails()
     finally:
         reading.end()
-
-
-def read_commits(epoch: Path, commits: Sequence[str]) -> Iterator[RawMail]:
-    """Yield the mails that these commits added, in this order."""
-    for start in range(0, len(commits), _SLICE):
-        reading = _Reading(epoch, commits=commits[start : start + _SLICE])
-        try:
-            yield from reading.mails()
-        finally:
-            reading.end()
 
 
 class _Reading:
@@ -241,8 +224,9 @@ class _Reading:
         while (names := self.named.get()) is not None:
             for commit, blob in names:
                 raw = self._unpacked(commit)
-                if raw is None:
-                    raw = self._again(blob)
+                if raw is None:  # its pack may have been replaced in the meantime
+                    with suppress(Unreadable):
+                        raw = repository.run(self.epoch, "cat-file", "blob", blob)[:LIMIT]
                 if raw is None:
                     lost.append(commit)
                 else:
@@ -278,13 +262,6 @@ class _Reading:
             )
         return raw
 
-    def _again(self, blob: str) -> bytes | None:
-        """Try once more to read a missing mail, whose pack may have been replaced in the meantime."""
-        try:
-            return repository.run(self.epoch, "cat-file", "blob", blob)[:LIMIT]
-        except Unreadable:
-            return None
-
     def _error_text(self) -> str:
         """Return git's error message."""
         self.unpacker.wait(timeout=10)
@@ -300,19 +277,15 @@ class _Reading:
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 if pipe and not pipe.closed:
-                    try:
+                    with suppress(OSError):
                         pipe.close()
-                    except OSError:
-                        pass
         self.errors.close()
 
 
 def widen(pipe: int) -> None:
     """Let a pipe hold more, so that neither end waits for the other at once."""
-    try:
+    with suppress(OSError):  # only slower
         fcntl.fcntl(pipe, _SET_PIPE_SIZE, _PIPE)
-    except OSError:
-        pass  # only slower
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
@@ -327,14 +300,6 @@ _MOST_NEW = 100  # epochs at once
 _LOW_SPEED_LIMIT = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60")  # gives up on a server that hangs
 FETCHING = 3600.0  # seconds, where nothing else waits
 CLONING = 24 * 3600
-
-
-@dataclass(frozen=True, slots=True)
-class NextEpoch:
-    """An epoch that the remote has and we have not."""
-
-    url: str
-    target: Path
 
 
 def is_mirror(path: Path) -> bool:
@@ -362,8 +327,10 @@ def fetch(path: Path, timeout: float) -> None:
             repository.run(epoch, *_LOW_SPEED_LIMIT, "fetch", "--quiet", "origin", timeout=timeout)
 
 
-def next_epoch(path: Path, timeout: float = 120.0) -> NextEpoch | None:
-    """Return the epoch after the newest of an inbox, if its remote has one. `timeout`: seconds for the server."""
+def next_epoch(path: Path, timeout: float = 120.0) -> tuple[str, Path] | None:
+    """Return the URL and our path of the epoch after the newest of an inbox, if its remote has one. `timeout`: seconds
+    for the server.
+    """
     clones = epochs(path) if _is_inbox(path) else []
     match = _NUMBERED.fullmatch(_remote(clones[-1])) if clones else None
     if not match or int(match["number"]) != int(clones[-1].stem):
@@ -374,7 +341,7 @@ def next_epoch(path: Path, timeout: float = 120.0) -> NextEpoch | None:
         repository.run(clones[-1], *_LOW_SPEED_LIMIT, "ls-remote", "--quiet", "--heads", "--", url, timeout=timeout)
     except Unreadable:
         return None
-    return NextEpoch(url, path / "git" / f"{number}.git")
+    return url, path / "git" / f"{number}.git"
 
 
 def clone_following(path: Path) -> int:
@@ -387,24 +354,18 @@ def clone_following(path: Path) -> int:
         following = next_epoch(path)
         if following is None:
             return number
-        with _alone(following.target.with_suffix(".lock")):
-            part = following.target.with_suffix(".part")  # no epoch: its name ends in .git
+        url, target = following
+        with target.with_suffix(".lock").open("w") as lock:  # which ends with this process, however it ends
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Busy(f"{target}: another process is cloning it") from None
+            part = target.with_suffix(".part")  # no epoch: its name ends in .git
             shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
-            options = ("clone", "--quiet", "--mirror", "--", following.url, str(part))
+            options = ("clone", "--quiet", "--mirror", "--", url, str(part))
             repository.run(epochs(path)[-1], *_LOW_SPEED_LIMIT, *options, timeout=CLONING)
-            part.rename(following.target)
+            part.rename(target)
     return _MOST_NEW
-
-
-@contextmanager
-def _alone(file: Path) -> Iterator[None]:
-    """Hold a lock that ends with this process, however it ends."""
-    with file.open("w") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Busy(f"{file.with_suffix('.git')}: another process is cloning it") from None
-        yield
 
 
 def _is_inbox(path: Path) -> bool:

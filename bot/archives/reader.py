@@ -216,8 +216,14 @@ def read_source(
                 return ReadTally()
             archive.cursor = "" if again else source.resume(archive.cursor)
             reading = _Reading(source, archive, settings, now, lease if source.exclusive else None)
+            # Where there is an index, mails come with what the prefilter sees in them; None: none is ready.
+            mails: Iterator[RawMail | Prefiltered | None] = (
+                read_ahead(source, archive.cursor, goal, reading.prefilter)
+                if isinstance(source, EpochSource)
+                else source.mails(archive.cursor, goal)
+            )
             try:
-                for mail in reading.mails(goal) if not done else ():
+                for mail in mails if not done else ():
                     if reading.take(mail):
                         progress(reading.tally.seen)
             except (Unreadable, OSError):
@@ -261,12 +267,6 @@ class _Reading:
         self.newest = b""  # the last mail whose bytes are here
         self.saved = 0  # mails up to the saved cursor
         self.flush_at = time.monotonic() + EVERY
-
-    def mails(self, goal: str) -> Iterator[RawMail | Prefiltered | None]:
-        """Yield the new mails, with what the prefilter sees in them where there is an index; None: none is ready."""
-        if isinstance(self.source, EpochSource):
-            return read_ahead(self.source, self.archive.cursor, goal, self.prefilter)
-        return self.source.mails(self.archive.cursor, goal)
 
     def take(self, mail: RawMail | Prefiltered | None) -> bool:
         """Take one mail, without a query if it does not concern us; with None, file what passed while it has to wait

@@ -26,19 +26,13 @@ from urllib.parse import SplitResult, unquote
 from bot.archives.files import LIMIT, RawMail, SnapshotSource, read_mbox
 from bot.errors import Unreadable
 
-# --- IMAP ---
-
 _TIMEOUT = 60.0
-_PORTS = {"imap": 143, "imaps": 993}
-_AT_ONCE = 50  # mails per FETCH
-_RANGE = 10_000  # UIDs per SEARCH
-_SIZE = re.compile(rb"RFC822\.SIZE (\d{1,12})")
-_UID = re.compile(rb"UID (\d{1,10})")
+_PORTS = {"imap": 143, "imaps": 993, "nntp": 119, "nntps": 563}
 
 
 @dataclass(frozen=True, slots=True)
-class ImapSource:
-    """One folder, opened read-only. Its cursor is "UIDVALIDITY:UID"; another UIDVALIDITY makes it void."""
+class _ServerSource:
+    """A folder or a group, by its URL."""
 
     url: SplitResult
     resumes: bool = True
@@ -46,7 +40,11 @@ class ImapSource:
 
     @property
     def folder(self) -> str:
-        return unquote(self.url.path.strip("/")) or "INBOX"
+        return unquote(self.url.path.strip("/")) or "INBOX"  # a group always has a name
+
+    @property
+    def port(self) -> int:
+        return self.url.port or _PORTS[self.url.scheme]
 
     @property
     def address(self) -> str:
@@ -54,14 +52,30 @@ class ImapSource:
 
     @property
     def name(self) -> str:
-        return f"{self.url.scheme}://{self.url.hostname}:{self.url.port or _PORTS[self.url.scheme]}/{self.folder}"
+        return f"{self.url.scheme}://{self.url.hostname}:{self.port}/{self.folder}"
+
+    def is_done(self, cursor: str, goal: str) -> bool:
+        return cursor == goal
+
+    def after(self, cursor: str, position: str, seen: int) -> str:
+        return position
+
+
+# --- IMAP ---
+
+_AT_ONCE = 50  # mails per FETCH
+_RANGE = 10_000  # UIDs per SEARCH
+_SIZE = re.compile(rb"RFC822\.SIZE (\d{1,12})")
+_UID = re.compile(rb"UID (\d{1,10})")
+
+
+@dataclass(frozen=True, slots=True)
+class ImapSource(_ServerSource):
+    """One folder, opened read-only. Its cursor is "UIDVALIDITY:UID"; another UIDVALIDITY makes it void."""
 
     def goal(self) -> str:
         with self._server() as server:
             return f"{_mailbox_number(server, 'UIDVALIDITY')}:{max(0, int(_mailbox_number(server, 'UIDNEXT')) - 1)}"
-
-    def is_done(self, cursor: str, goal: str) -> bool:
-        return cursor == goal
 
     def resume(self, cursor: str) -> str:
         with self._server() as server:
@@ -71,21 +85,18 @@ class ImapSource:
         with self._server() as server:
             validity, last = _mailbox_number(server, "UIDVALIDITY"), int(goal.partition(":")[2])
             for first in range(int(cursor.partition(":")[2] or 0) + 1, last + 1, _RANGE):
-                uids = self._uids(server, first, min(last, first + _RANGE - 1))
+                until = min(last, first + _RANGE - 1)  # imaplib reads at most a million bytes per answer
+                answer = self._answer(server, "SEARCH", f"UID {first}:{until}")[0]
+                numbers = map(int, answer.split() if isinstance(answer, bytes) else ())
+                uids = sorted(uid for uid in numbers if first <= uid <= until)
                 for start in range(0, len(uids), _AT_ONCE):
                     yield from self._fetch(server, uids[start : start + _AT_ONCE], validity)
-
-    def _uids(self, server: imaplib.IMAP4, first: int, last: int) -> list[int]:
-        """Return the UIDs in a range; imaplib reads at most a million bytes per answer."""
-        answer = self._answer(server, "SEARCH", f"UID {first}:{last}")[0]
-        numbers = answer.split() if isinstance(answer, bytes) else []
-        return sorted(uid for uid in map(int, numbers) if first <= uid <= last)
 
     def _fetch(self, server: imaplib.IMAP4, uids: list[int], validity: str) -> Iterator[RawMail]:
         """Yield mails in the order of their UIDs, which the cursor needs; of very large ones only the beginning."""
         response = self._answer(server, "FETCH", ",".join(map(str, uids)), "(UID RFC822.SIZE)")
-        lines = [line for line in response if isinstance(line, bytes)]
-        large = {int(uid[1]) for line in lines if (uid := _UID.search(line)) and _size(line) > LIMIT}
+        pairs = [(_UID.search(line), _SIZE.search(line)) for line in response if isinstance(line, bytes)]
+        large = {int(uid[1]) for uid, size in pairs if uid and size and int(size[1]) > LIMIT}
         for is_large, group in groupby(uids, key=large.__contains__):
             part = f"BODY.PEEK[]<0.{LIMIT}>" if is_large else "BODY.PEEK[]"
             mails = _bodies(self._answer(server, "FETCH", ",".join(map(str, group)), f"(UID {part})"))
@@ -99,14 +110,11 @@ class ImapSource:
             raise Unreadable(f"{self.name}: {command[0]} failed: {str(response[0])[:150]}")
         return list(response)
 
-    def after(self, cursor: str, position: str, seen: int) -> str:
-        return position
-
     @contextmanager
     def _server(self) -> Iterator[imaplib.IMAP4]:
         connect = imaplib.IMAP4_SSL if self.url.scheme == "imaps" else imaplib.IMAP4
         try:
-            server = connect(self.url.hostname or "", self.url.port or _PORTS[self.url.scheme], timeout=_TIMEOUT)
+            server = connect(self.url.hostname or "", self.port, timeout=_TIMEOUT)
             try:
                 server.login(unquote(self.url.username or "anonymous"), unquote(self.url.password or "anonymous"))
                 quoted = self.folder.replace("\\", "\\\\").replace('"', '\\"')
@@ -124,11 +132,6 @@ def _mailbox_number(server: imaplib.IMAP4, name: str) -> str:
     """Return a number that describes the open folder. With another UIDVALIDITY all UIDs stand for other mails."""
     value = server.untagged_responses.get(name, [b""])[-1]
     return value.decode("ascii", "replace") if isinstance(value, bytes) and value.isdigit() else "0"
-
-
-def _size(line: bytes) -> int:
-    match = _SIZE.search(line)
-    return int(match[1]) if match else 0
 
 
 def _bodies(response: list[Any]) -> dict[int, bytes]:
@@ -151,36 +154,16 @@ with warnings.catch_warnings():  # the stdlib's until Python 3.12; from 3.13 on 
 nntplib._MAXLINE = LIMIT  # type: ignore[attr-defined]  # mails have longer lines than its 2,048 bytes
 log = logging.getLogger(__name__)
 
-_NNTP_PORTS = {"nntp": 119, "nntps": 563}
 _NO_SUCH_ARTICLE = ("423", "430")
 
 
 @dataclass(frozen=True, slots=True)
-class NntpSource:
+class NntpSource(_ServerSource):
     """One group. Its cursor is the number of the last article that was read."""
-
-    url: SplitResult
-    resumes: bool = True
-    exclusive: bool = True
-
-    @property
-    def group(self) -> str:
-        return unquote(self.url.path.strip("/"))
-
-    @property
-    def address(self) -> str:
-        return self.url.geturl()
-
-    @property
-    def name(self) -> str:
-        return f"{self.url.scheme}://{self.url.hostname}:{self.url.port or _NNTP_PORTS[self.url.scheme]}/{self.group}"
 
     def goal(self) -> str:
         with self._server() as server:
-            return str(server.group(self.group)[3])
-
-    def is_done(self, cursor: str, goal: str) -> bool:
-        return cursor == goal
+            return str(server.group(self.folder)[3])
 
     def resume(self, cursor: str) -> str:
         """Return the cursor, or "" if the group was recreated and its numbers start over."""
@@ -190,7 +173,7 @@ class NntpSource:
         number = int(cursor or 0) + 1
         while number <= int(goal):
             with self._server() as server:
-                number = max(number, int(server.group(self.group)[2]))
+                number = max(number, int(server.group(self.folder)[2]))
                 while number <= int(goal):
                     number += 1
                     try:
@@ -204,16 +187,12 @@ class NntpSource:
                         break  # the rest of it is still coming in: only a new connection gets past it
                     yield RawMail((b"\n".join(article.lines) + b"\n")[:LIMIT], str(number - 1))
 
-    def after(self, cursor: str, position: str, seen: int) -> str:
-        return position
-
     @contextmanager
     def _server(self) -> Iterator[nntplib.NNTP]:
         connect = nntplib.NNTP_SSL if self.url.scheme == "nntps" else nntplib.NNTP
         user, password = unquote(self.url.username or "") or None, unquote(self.url.password or "") or None
-        port = self.url.port or _NNTP_PORTS[self.url.scheme]
         try:
-            with connect(self.url.hostname or "", port, user, password, timeout=_TIMEOUT) as server:
+            with connect(self.url.hostname or "", self.port, user, password, timeout=_TIMEOUT) as server:
                 yield server
         except (nntplib.NNTPError, OSError, EOFError, ValueError) as error:
             raise Unreadable(f"{self.name}: {' '.join(str(error).split())[:200] or 'connection closed'}") from error
@@ -234,9 +213,7 @@ class ThreadSource(SnapshotSource):
     def name(self) -> str:
         return f"{self.server} {self.message_id}"
 
-    @property
-    def address(self) -> str:
-        return self.name
+    address = name
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
         return read_thread(self.server, self.message_id)

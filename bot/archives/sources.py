@@ -14,13 +14,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from bot.archives.files import FileSource, MaildirSource, PipeSource, RawMail, is_maildir, read_mbox
+from bot.archives.files import FileSource, MaildirSource, PipeSource, RawMail, read_mbox
 from bot.archives.public_inbox import EpochSource, epochs
 from bot.archives.servers import ImapSource, NntpSource, ThreadSource
 from bot.errors import Unreadable
@@ -95,7 +95,7 @@ def open_sources(name: str) -> list[Source]:
         raise Unreadable(f"{name}: there is no such file or directory")
     if path.is_file():
         return [FileSource(path, printable(path))]
-    if is_maildir(path):
+    if (path / "cur").is_dir() and (path / "new").is_dir():
         return [MaildirSource(path, printable(path))]
     if clones := epochs(path):
         for epoch in clones:
@@ -157,26 +157,19 @@ def find_patch_mail(server: str, patch_id: str, title: str) -> PatchMail | None:
         raise Unreadable(f"{server}: patch-id {patch_id[:12]}: {' '.join(str(error).split())[:300]}") from error
     finally:
         node.close()
-    return chosen(_mails(mbox), title)
+    if not mbox:
+        return None
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "found.mbox"
+        file.write_bytes(mbox)
+        return chosen([parse(mail.raw) for mail in islice(read_mbox(file), MOST)], title)
 
 
 def chosen(mails: Sequence[ParsedMail], title: str) -> PatchMail | None:
     """Return the latest posting with this title, or None; replies may quote a whole patch, and so have its id too."""
     posted = [mail for mail in mails if not is_answer(mail.subject) and bare_title(mail.subject) == title]
-    dated = [mail for mail in posted if mail.date and mail.message_id]
-    last = max(dated, key=_moment, default=None)
-    return PatchMail(last.message_id, last.ancestors[::-1]) if last else None
-
-
-def _moment(mail: ParsedMail) -> datetime:
-    assert mail.date
-    return mail.date
-
-
-def _mails(mbox: bytes) -> list[ParsedMail]:
-    if not mbox:
-        return []
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "found.mbox"
-        file.write_bytes(mbox)
-        return [parse(mail.raw) for mail, _ in zip(read_mbox(file), range(MOST), strict=False)]
+    dated = [(mail.date, mail) for mail in posted if mail.date and mail.message_id]
+    if not dated:
+        return None
+    _, last = max(dated, key=lambda pair: pair[0])
+    return PatchMail(last.message_id, last.ancestors[::-1])
