@@ -15,8 +15,8 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from pathlib import Path
 from queue import Empty
@@ -78,7 +78,8 @@ class Channel(filesystem.Channel):
 
     def _whole(self, exchange: str, call: Callable[..., Any], *args: Any) -> Any:
         """Call with the table of the exchange to ourselves, and without one that a killed process left half written."""
-        with self._locked():
+        with (self.control_folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the file, also when the process is killed
             file: Path = self._exchange_file(exchange)  # type: ignore[attr-defined]  # not in the stubs
             try:
                 loads(file.read_text())
@@ -87,12 +88,6 @@ class Channel(filesystem.Channel):
             except ValueError:
                 file.unlink()
             return call(exchange, *args)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with (self.control_folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the file, also when the process is killed
-            yield
 
 
 class Transport(filesystem.Transport):
@@ -152,12 +147,9 @@ class LeasedScheduler(PersistentScheduler):
     def close(self) -> None:
         """Give the lease back, so that another scheduler need not wait for it to expire."""
         super().close()
-        if not self.leads:
-            return
-        try:
-            release(ServiceLease.objects.get(name="scheduler"))
-        except (DatabaseError, ServiceLease.DoesNotExist):
-            pass  # it expires
+        if self.leads:
+            with suppress(DatabaseError, ServiceLease.DoesNotExist):  # then it expires
+                release(ServiceLease.objects.get(name="scheduler"))
 
     def _holds_lease(self) -> bool:
         close_old_connections()
@@ -213,7 +205,6 @@ app.conf.update(
     task_ignore_result=True,
     task_soft_time_limit=1500,
     task_time_limit=1560,
-    # A queue for each kind of waiting: mail must never stand behind a fetch from a server that hangs.
     task_queues=[Queue(name) for name in QUEUES],
     task_default_queue="mail",
     task_routes={task: {"queue": queue} for task, queue in ROUTES.items()},
@@ -229,27 +220,11 @@ app.autodiscover_tasks(["bot"])
 
 # A lost task is enqueued again at the next beat, so that one older than a beat can expire.
 app.conf.beat_scheduler = "bot.celery:LeasedScheduler"
+OFTEN = ["take_results", "read_archives", "track_trees", "open_lab_jobs", "send_mail", "call_webhooks", "fold_reports"]
+OFTEN += ["ask_second_opinions"] if settings.PERFWORK_READER_URL else []
+HOURLY = ["compose_reminders", "suggest_closings", "mail_faults"]  # where days count, and not seconds
+period = settings.PERFWORK_PERIOD
 app.conf.beat_schedule = {
-    name: {
-        "task": name,
-        "schedule": settings.PERFWORK_PERIOD,
-        "options": {"expires": max(10.0, settings.PERFWORK_PERIOD)},
-    }
-    for name in (
-        *(
-            "take_results",
-            "read_archives",
-            "track_trees",
-            "open_lab_jobs",
-            "send_mail",
-            "call_webhooks",
-            "fold_reports",
-        ),
-        *(["ask_second_opinions"] if settings.PERFWORK_READER_URL else []),
-    )
-}
-# Where days count, and not seconds.
-app.conf.beat_schedule |= {
-    name: {"task": name, "schedule": max(HOUR, settings.PERFWORK_PERIOD), "options": {"expires": HOUR}}
-    for name in ("compose_reminders", "suggest_closings", "mail_faults")
+    **{name: {"task": name, "schedule": period, "options": {"expires": max(10.0, period)}} for name in OFTEN},
+    **{name: {"task": name, "schedule": max(HOUR, period), "options": {"expires": HOUR}} for name in HOURLY},
 }

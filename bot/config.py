@@ -26,7 +26,7 @@ from bot.archives.sources import find_patch_mail, open_sources
 from bot.compose.conventions import Attached, Conventions, SubjectForm
 from bot.compose.policy import Policy, read_policy
 from bot.git.repository import is_repository
-from bot.mail.settings import Aliases, BotSettings, TrustAnchors, read_mailmap
+from bot.mail.settings import BotSettings, TrustAnchors, read_mailmap
 from bot.outbox.drafts import ComposeConfig
 from bot.outbox.reconcile import RecoveryPolicy
 from bot.outbox.sender import SendConfig, SentFolder
@@ -120,24 +120,19 @@ TREE_LISTS = {"next": ("linux-next@vger.kernel.org",)}  # by a tree's name or ro
 
 def bot_identity() -> BotSettings:
     """Return the bot identity, with the DKIM keys of mail domains from the database."""
-    return _identity(KeyCache(ask_dns=settings.PERFWORK_DNS))
+    identity, keys = identity_without_keys(), KeyCache(ask_dns=settings.PERFWORK_DNS)
+    anchors = replace(identity.trust_anchors, key=keys.key, signs=keys.signs, warm=keys.warm)
+    return replace(identity, trust_anchors=anchors)
 
 
 def identity_without_keys() -> BotSettings:
     """Return the bot identity for use without a database: only trusted servers and developer keys authenticate mail."""
-    return _identity(None)
-
-
-def _identity(keys: KeyCache | None) -> BotSettings:
+    rules_off = frozenset(settings.PERFWORK_RULES_OFF)
     if settings.PERFWORK_KEYRING and not Path(settings.PERFWORK_KEYRING).is_dir():
         raise ImproperlyConfigured(f"PERFWORK_KEYRING: no such directory: {settings.PERFWORK_KEYRING}")
-    anchors = TrustAnchors(
-        servers=frozenset(name.lower() for name in settings.PERFWORK_TRUSTED_AUTHSERV),
-        signers=settings.PERFWORK_SIGNERS,
-        keyring=settings.PERFWORK_KEYRING,
-    )
-    if keys:
-        anchors = replace(anchors, key=keys.key, signs=keys.signs, warm=keys.warm)
+    aliases = read_mailmap(_content("PERFWORK_MAILMAP").decode("utf-8", "replace"))
+    if unknown := sorted(rules_off - {rule.name for rule in RULES}):
+        raise ImproperlyConfigured(f"PERFWORK_RULES_OFF: unknown rule {unknown[0]!r}; docs/reading.md lists all")
     return BotSettings(
         address=settings.PERFWORK_BOT_ADDRESS.lower(),
         name=settings.PERFWORK_BOT_NAME,
@@ -148,10 +143,14 @@ def _identity(keys: KeyCache | None) -> BotSettings:
         robots=frozenset(address.lower() for address in settings.PERFWORK_ROBOTS),
         operators=frozenset(address.lower() for address in settings.PERFWORK_OPERATORS),
         trust_policy=settings.PERFWORK_TRUST,
-        trust_anchors=anchors,
-        aliases=_aliases(settings.PERFWORK_MAILMAP),
+        trust_anchors=TrustAnchors(
+            servers=frozenset(name.lower() for name in settings.PERFWORK_TRUSTED_AUTHSERV),
+            signers=settings.PERFWORK_SIGNERS,
+            keyring=settings.PERFWORK_KEYRING,
+        ),
+        aliases=aliases,
         secret=settings.SECRET_KEY.encode(),
-        rules_off=_rules_off(settings.PERFWORK_RULES_OFF),
+        rules_off=rules_off,
     )
 
 
@@ -171,7 +170,7 @@ def compose_config() -> ComposeConfig:
         oldest=timedelta(days=settings.PERFWORK_OLDEST_DAYS),
     )
     lookup = partial(find_patch_mail, settings.PERFWORK_LORE) if settings.PERFWORK_LORE else None
-    return ComposeConfig(conventions, _policy(settings.PERFWORK_POLICY), tuple(tree_paths()), lookup)
+    return ComposeConfig(conventions, _policy(), tuple(tree_paths()), lookup)
 
 
 def second_reader() -> Endpoint | None:
@@ -197,13 +196,30 @@ def bulletin_config() -> BulletinConfig:
 
 
 def send_config(run: float = 0.0) -> SendConfig:
-    """Return the send config. `run`: seconds after which no more mail is claimed."""
+    """Return the send config, with the keys that sign our mail, tried once. `run`: seconds after which no more mail is
+    claimed.
+    """
+    rates, aliases = _policy().rates, read_mailmap(_content("PERFWORK_MAILMAP").decode("utf-8", "replace"))
+    address = settings.PERFWORK_BOT_ADDRESS.lower()
+    domain = settings.PERFWORK_DKIM_DOMAIN or address.partition("@")[2]
+    own = _content("PERFWORK_DKIM_KEY")
+    developer = _content("PERFWORK_PATATT_KEY")
+    signing = Signing(
+        DkimKey(domain, settings.PERFWORK_DKIM_SELECTOR, own) if own else None,
+        PatattKey(address, settings.PERFWORK_PATATT_SELECTOR, developer.decode("ascii", "replace").strip())
+        if developer
+        else None,
+    )
+    try:
+        signing.sign(TRIAL)
+    except Unsigned as error:
+        raise ImproperlyConfigured(f"PERFWORK_DKIM_KEY or PERFWORK_PATATT_KEY: {error}") from None
     return SendConfig(
         lease=timedelta(seconds=settings.PERFWORK_LEASE),
         run=run,
-        rates=_policy(settings.PERFWORK_POLICY).rates,
-        aliases=_aliases(settings.PERFWORK_MAILMAP),
-        signing=_signing(),
+        rates=rates,
+        aliases=aliases,
+        signing=signing,
         sent_folder=SentFolder(urlsplit(settings.PERFWORK_SENT)) if settings.PERFWORK_SENT else None,
     )
 
@@ -220,61 +236,23 @@ def recovery_policy() -> RecoveryPolicy:
     return RecoveryPolicy(timedelta(seconds=settings.PERFWORK_DOUBT_AFTER), settings.PERFWORK_RESEND, own)
 
 
-def _signing() -> Signing:
-    """Return the configured keys, tried once; ImproperlyConfigured if one does not work."""
-    address = settings.PERFWORK_BOT_ADDRESS.lower()
-    domain = settings.PERFWORK_DKIM_DOMAIN or address.partition("@")[2]
-    own = _key("PERFWORK_DKIM_KEY", settings.PERFWORK_DKIM_KEY)
-    developer = _key("PERFWORK_PATATT_KEY", settings.PERFWORK_PATATT_KEY)
-    signing = Signing(
-        DkimKey(domain, settings.PERFWORK_DKIM_SELECTOR, own) if own else None,
-        PatattKey(address, settings.PERFWORK_PATATT_SELECTOR, developer.decode("ascii", "replace").strip())
-        if developer
-        else None,
-    )
+def _policy() -> Policy:
+    content = _content("PERFWORK_POLICY")
     try:
-        signing.sign(TRIAL)
-    except Unsigned as error:
-        raise ImproperlyConfigured(f"PERFWORK_DKIM_KEY or PERFWORK_PATATT_KEY: {error}") from None
-    return signing
+        return read_policy(content.decode("utf-8"))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"PERFWORK_POLICY: {settings.PERFWORK_POLICY}: {error}") from None
 
 
-def _key(name: str, path: str) -> bytes:
-    """Return the content of a private key file, b"" without a path."""
+def _content(name: str) -> bytes:
+    """Return the content of the file that a setting names, b"" if it names none; ImproperlyConfigured if it can't be
+    read.
+    """
+    path = getattr(settings, name)
     try:
         return Path(path).read_bytes() if path else b""
     except OSError as error:
         raise ImproperlyConfigured(f"{name}: {path} can't be read: {error.strerror}") from None
-
-
-def _policy(path: str) -> Policy:
-    """Return the policy of a file; without a path, no rules and the default limits."""
-    if not path:
-        return Policy()
-    try:
-        return read_policy(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ImproperlyConfigured(f"PERFWORK_POLICY: {path} can't be read: {error.strerror}") from None
-    except ValueError as error:
-        raise ImproperlyConfigured(f"PERFWORK_POLICY: {path}: {error}") from None
-
-
-def _rules_off(names: Iterable[str]) -> frozenset[str]:
-    """Return the disabled rules; ImproperlyConfigured for an unknown name."""
-    off = frozenset(names)
-    if unknown := sorted(off - {rule.name for rule in RULES}):
-        raise ImproperlyConfigured(f"PERFWORK_RULES_OFF: unknown rule {unknown[0]!r}; docs/reading.md lists all")
-    return off
-
-
-def _aliases(path: str) -> Aliases:
-    """Return the aliases of a mailmap; ImproperlyConfigured if it can't be read."""
-    if not path:
-        return Aliases()
-    try:
-        return read_mailmap(Path(path).read_text(encoding="utf-8", errors="replace"))
-    except OSError as error:
-        raise ImproperlyConfigured(f"PERFWORK_MAILMAP: {path} can't be read: {error.strerror}") from None
 
 
 def tree_paths() -> list[Path]:

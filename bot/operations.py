@@ -107,18 +107,20 @@ class Pruned:
 
 def prune(drop: Path, now: datetime, keep: Retention = Retention(), *, dry_run: bool = False) -> list[Pruned]:
     """Remove what is older than `keep` says. Returns all kinds with their numbers; `dry_run` only counts."""
-    remove_rows = _count if dry_run else _delete
-    found = [Pruned(name, remove_rows(rows)) for name, rows in _outdated(now, keep)]
+    pruned = [Pruned(name, rows.count() if dry_run else _delete(rows)) for name, rows in _outdated(now, keep)]
     for name, folder, age in (("imported files", "done", keep.done), ("rejected files", "refused", keep.rejected)):
-        old = list(_old_entries(drop / folder, now - age))
+        # Files and directories that were moved there before; a reason goes with its file
+        place, before = drop / folder, (now - age).timestamp()
+        entries = sorted(place.iterdir()) if place.is_dir() and not place.is_symlink() else []
+        old = [path for path in entries if max(path.lstat().st_mtime, path.lstat().st_ctime) < before]
         if not dry_run:
             for path in old:
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path)
                 else:
                     path.unlink(missing_ok=True)
-        found.append(Pruned(name, len(old)))
-    return found
+        pruned.append(Pruned(name, len(old)))
+    return pruned
 
 
 def _outdated(now: datetime, keep: Retention) -> Iterator[tuple[str, QuerySet[Model]]]:
@@ -135,10 +137,6 @@ def _outdated(now: datetime, keep: Retention) -> Iterator[tuple[str, QuerySet[Mo
     yield "deliveries of webhooks", done.filter(created_at__lt=now - timedelta(days=30))
 
 
-def _count(rows: QuerySet[Model]) -> int:
-    return rows.count()
-
-
 def _delete(rows: QuerySet[Model]) -> int:
     number = 0
     while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:_AT_ONCE]):
@@ -146,15 +144,6 @@ def _delete(rows: QuerySet[Model]) -> int:
             locks.take(Lock.FILING)  # whatever is filed or quarantined meanwhile is needed again, …
             number += rows.filter(pk__in=keys).delete()[1].get(rows.model._meta.label, 0)  # … and left out here
     return number
-
-
-def _old_entries(folder: Path, before: datetime) -> Iterator[Path]:
-    """Yield files and directories that were moved there before a time; a reason goes with its file."""
-    if not folder.is_dir() or folder.is_symlink():
-        return
-    for path in sorted(folder.iterdir()):
-        if path.lstat().st_mtime < before.timestamp() and path.lstat().st_ctime < before.timestamp():
-            yield path
 
 
 # --- Erasing ---
@@ -256,9 +245,10 @@ def _forget_names(address: str, names: Collection[str]) -> set[int]:
     touched = set()
     known = Q(recipients__icontains=address) | Q(authors__icontains=address)
     for report in Report.objects.filter(known).select_related("culprit").only("recipients", "authors", "culprit"):
-        recipients = [each for each in report.recipients if str(each).lower() not in names]
-        by_git = report.culprit.author_email == address
-        authors = report.authors if by_git else [each for each in report.authors if str(each).lower() not in names]
+        recipients = [person for person in report.recipients if str(person).lower() not in names]
+        authors = report.authors
+        if report.culprit.author_email != address:  # else git says it
+            authors = [person for person in authors if str(person).lower() not in names]
         if (recipients, authors) != (report.recipients, report.authors):
             Report.objects.filter(pk=report.pk).update(recipients=recipients, authors=authors)
             touched.add(report.pk)

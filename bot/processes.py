@@ -17,7 +17,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -109,7 +109,8 @@ def process_name(pid: int) -> str:
 
     The host is named by its boot and its pid namespace: containers may share a hostname, and a hostname may return.
     """
-    return f"{_host()} {pid} {_start_time(pid)}"
+    fields = _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return f"{_host()} {pid} {fields[19] if len(fields) > 19 else ''}"
 
 
 def has_died(name: str) -> bool:
@@ -126,11 +127,6 @@ def _host() -> str:
     except OSError:
         namespace = ""
     return f"{socket.gethostname()} {boot} {namespace}"
-
-
-def _start_time(pid: int) -> str:
-    fields = _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
-    return fields[19] if len(fields) > 19 else ""
 
 
 def _text(path: Path) -> str:
@@ -156,7 +152,7 @@ class Child:
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     deaths: int = 0
-    not_before: float = field(default=0.0)
+    not_before: float = 0.0
 
 
 class Supervisor:
@@ -213,10 +209,8 @@ class Supervisor:
     def _signal(self, child: Child, number: signal.Signals) -> None:
         """Signal the process; SIGKILL goes to its whole process group."""
         assert child.process
-        try:
+        with suppress(ProcessLookupError):
             if number is signal.SIGKILL:
                 os.killpg(child.process.pid, number)
             else:
                 child.process.send_signal(number)
-        except ProcessLookupError:
-            pass

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -64,10 +65,6 @@ SENDING = 10.0  # seconds per run, so that a worker can stop soon when asked to
 log = logging.getLogger(__name__)
 
 
-def _lease() -> timedelta:
-    return timedelta(seconds=settings.PERFWORK_LEASE)
-
-
 def compose_mail() -> None:
     """Compose report mails, further mails and, if set, the weekly digest."""
     approve_first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
@@ -114,23 +111,13 @@ def fold_reports() -> int:
     """Fold all reports again after an upgrade, unless another worker does. Return how many were folded."""
     if event_log.progress() is None:
         return 0
-    try:
-        with service_lease("folding", timedelta(minutes=30)):
-            return event_log.fold_all(lambda at: log.info("%s", at))
-    except Busy as busy:
-        log.info("%s", busy)
-        return 0
+    return _alone("folding", lambda: event_log.fold_all(lambda at: log.info("%s", at)))
 
 
 @shared_task(name="open_lab_jobs")
 def open_lab_jobs() -> int:
     """Open a job for each request that waits for the lab, unless another worker does. Return how many were opened."""
-    try:
-        with service_lease("lab jobs", timedelta(minutes=30)):
-            return open_jobs(bot_identity(), tree_paths(), timezone.now())
-    except Busy as busy:
-        log.info("%s", busy)
-        return 0
+    return _alone("lab jobs", lambda: open_jobs(bot_identity(), tree_paths(), timezone.now()))
 
 
 @shared_task(name="read_archives")
@@ -144,9 +131,9 @@ def read_archives() -> None:
 @shared_task(name="read_archive")
 def read_archive(index: int) -> None:
     """Fetch and read one archive, unless another worker does. Errors are stored, and affect no other archive."""
-    interval = timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
+    lease, interval = timedelta(seconds=settings.PERFWORK_LEASE), timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
     fetching = settings.PERFWORK_ARCHIVE_PATIENCE if settings.PERFWORK_FETCH else None
-    patience = MirrorPatience(fetching, _lease(), interval, settings.PERFWORK_FETCH_PATIENCE)
+    patience = MirrorPatience(fetching, lease, interval, settings.PERFWORK_FETCH_PATIENCE)
     try:
         address = settings.PERFWORK_ARCHIVES[index]
         outcome = read_mirror(address, bot_identity(), timezone.now(), patience)
@@ -172,11 +159,6 @@ def clone_epochs(index: int) -> None:
         log.error("%s", error)
 
 
-def _enqueue(task: Any, *arguments: Any) -> None:
-    """Enqueue a task that the next beat would enqueue again: after that it is of no use."""
-    task.apply_async(arguments, expires=max(10.0, settings.PERFWORK_PERIOD))
-
-
 @shared_task(name="track_trees")
 def track_trees() -> None:
     """Enqueue a task for every tree, so that a hanging server blocks no other tree."""
@@ -187,8 +169,8 @@ def track_trees() -> None:
 @shared_task(name="track_tree")
 def track_tree(name: str) -> None:
     """Fetch and walk one tree, unless another worker does. Errors are logged, and affect no other tree."""
-    interval = timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
-    patience = Patience(settings.PERFWORK_FETCH_PATIENCE, _lease(), interval)
+    lease, interval = timedelta(seconds=settings.PERFWORK_LEASE), timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
+    patience = Patience(settings.PERFWORK_FETCH_PATIENCE, lease, interval)
     try:
         for tree in store_trees(configured_trees([name])):
             _, failure = follow(tree, bot_identity(), timezone.now(), patience, tree_paths())
@@ -208,12 +190,8 @@ def ask_second_opinions() -> int:
         return 0
     from bot.second_opinion import ask_about_replies
 
-    try:
-        with service_lease("second opinions", timedelta(minutes=30)):
-            return ask_about_replies(reader, bot_identity(), timezone.now(), settings.PERFWORK_READER_A_DAY)
-    except Busy as busy:
-        log.info("%s", busy)
-        return 0
+    most = settings.PERFWORK_READER_A_DAY
+    return _alone("second opinions", lambda: ask_about_replies(reader, bot_identity(), timezone.now(), most))
 
 
 @shared_task(name="send_links")
@@ -284,10 +262,24 @@ def call_webhooks() -> int:
 @shared_task(name="call_webhook")
 def call_webhook(pk: int) -> int:
     """Send to one webhook, unless another worker does: one that hangs keeps no other waiting. Return how many left."""
+    private = settings.PERFWORK_WEBHOOKS_PRIVATE
+    return _alone(
+        f"webhook {pk}",
+        lambda: webhooks.deliver(pk, timezone.now, private=private, until=timezone.now() + CALLING),
+        minutes=5,
+    )
+
+
+def _alone(service: str, work: Callable[[], int], minutes: int = 30) -> int:
+    """Return what the work does, under the lease of a service; 0 if another worker has it."""
     try:
-        with service_lease(f"webhook {pk}", timedelta(minutes=5)):
-            private, until = settings.PERFWORK_WEBHOOKS_PRIVATE, timezone.now() + CALLING
-            return webhooks.deliver(pk, timezone.now, private=private, until=until)
+        with service_lease(service, timedelta(minutes=minutes)):
+            return work()
     except Busy as busy:
         log.info("%s", busy)
         return 0
+
+
+def _enqueue(task: Any, *arguments: Any) -> None:
+    """Enqueue a task that the next beat would enqueue again: after that it is of no use."""
+    task.apply_async(arguments, expires=max(10.0, settings.PERFWORK_PERIOD))

@@ -118,9 +118,7 @@ def take_result(request: HttpRequest, pk: int) -> HttpResponse:
 def _body(request: HttpRequest) -> dict[str, Any] | HttpResponse:
     """Return the body of a runner that may do this, or the error."""
     key = authenticate(request, Scope.JOBS)
-    if isinstance(key, JsonResponse):
-        return key
-    return json_object(request, MAX_BYTES)
+    return key if isinstance(key, JsonResponse) else json_object(request, MAX_BYTES)
 
 
 def _lease(body: dict[str, Any]) -> timedelta | HttpResponse:
@@ -142,11 +140,10 @@ def _lost(pk: int) -> str:
 def _with_patch(job: LabJob, request: HttpRequest) -> dict[str, Any]:
     """Return a claimed job with all that a runner needs: patch, base, test, machine and the token."""
     head = headline(job)
-    patch = stored_patch(job.patch_mail)
     return {
         **job_json(job, request.build_absolute_uri),
         "lease": job.lease_token,
-        "patch": patch.text,
+        "patch": stored_patch(job.patch_mail).text,
         "test": {"suite": head.scenario.suite, "parameters": head.scenario.params},
         "metric": {"name": head.metric.name, "unit": head.metric.unit, "direction": head.metric.direction},
         "runs": max(head.old_runs or 0, head.new_runs or 0, 3),

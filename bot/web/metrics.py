@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from celery import current_app
 from django.conf import settings
@@ -42,35 +43,35 @@ def metrics(request: HttpRequest) -> HttpResponse:
         raise Http404("metrics are off: set PERFWORK_METRICS_KEY")
     if not constant_time_compare(request.headers.get("Authorization", ""), f"Bearer {key}"):
         return HttpResponse("a bearer token is required: PERFWORK_METRICS_KEY\n", status=401, content_type="text/plain")
-    return HttpResponse(generate_latest(_registry(timezone.now())), content_type=CONTENT_TYPE_LATEST)
-
-
-def _registry(now: datetime) -> CollectorRegistry:
+    now = timezone.now()
     registry = CollectorRegistry()
-    registry.register(_Gauges([*from_snapshot(snapshot(now)), *_from_database(now), _queues()]))
+    registry.register(_Gauges([*from_snapshot(snapshot(now)), *_from_database(now)]))
     if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):  # several web processes, each with its own times (bot/web/server.py)
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     else:
         registry.register(REGISTRY)  # a registry collects, too
-    return registry
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 
 
 class _Gauges(Collector):
     def __init__(self, gauges: Iterable[Metric]) -> None:
-        self._found = list(gauges)
+        self._gauges = list(gauges)
 
     def collect(self) -> Iterator[Metric]:
-        yield from self._found
+        yield from self._gauges
 
 
 def from_snapshot(at: Snapshot) -> Iterator[Metric]:
     """Yield how the installation stands. Ages are in seconds, 0 if nothing waits."""
-    yield _gauge("perfwork_oldest_due_mail_seconds", "Age of the oldest approved mail.", _age(at.now, at.oldest_due))
-    yield _gauge("perfwork_mails_in_doubt", "Mails in doubt.", at.in_doubt)
-    yield _gauge("perfwork_quarantined_mails", "Mails in quarantine, at most 1000.", at.quarantined)
-    yield _gauge("perfwork_rejected_files", "Rejected files in the drop directory.", at.rejected)
-    yield _gauge("perfwork_disk_free_bytes", "Free space on the disk of var/.", at.disk_free)
-    yield _gauge("perfwork_scheduler_behind_seconds", "Since when no scheduler runs.", _age(at.now, at.scheduler_until))
+    for name, meaning, value in (
+        ("perfwork_oldest_due_mail_seconds", "Age of the oldest approved mail.", _age(at.now, at.oldest_due)),
+        ("perfwork_mails_in_doubt", "Mails in doubt.", at.in_doubt),
+        ("perfwork_quarantined_mails", "Mails in quarantine, at most 1000.", at.quarantined),
+        ("perfwork_rejected_files", "Rejected files in the drop directory.", at.rejected),
+        ("perfwork_disk_free_bytes", "Free space on the disk of var/.", at.disk_free),
+        ("perfwork_scheduler_behind_seconds", "Since when no scheduler runs.", _age(at.now, at.scheduler_until)),
+    ):
+        yield GaugeMetricFamily(name, meaning, value=value)
     for name, rows in (("archive", at.archives), ("tree", at.trees)):
         lag = {row.name: _age(at.now, row.at) for row in rows if row.at}
         yield _labelled(f"perfwork_{name}_lag_seconds", f"Time since each {name} was last read.", name, lag)
@@ -100,14 +101,11 @@ def _from_database(now: datetime) -> Iterator[Metric]:
     yield _labelled("perfwork_events_last_day", "Events recorded in 24 hours, by kind.", "kind", dict(read))
     results = BisectResult.objects.filter(received_at__gte=day).values_list("outcome").annotate(Count("pk")).order_by()
     yield _labelled("perfwork_results_last_day", "Bisect results received in 24 hours.", "outcome", dict(results))
-
-
-def _queues() -> Metric:
     lengths = cache.get(_CACHED)
     if lengths is None:
         lengths = queue_lengths()
         cache.set(_CACHED, lengths, KEPT)
-    return _labelled("perfwork_queue_length", "Tasks that wait for a worker.", "queue", lengths)
+    yield _labelled("perfwork_queue_length", "Tasks that wait for a worker.", "queue", lengths)
 
 
 def queue_lengths() -> dict[str, float]:
@@ -117,29 +115,20 @@ def queue_lengths() -> dict[str, float]:
         with current_app.connection_for_read() as connection:
             connection.ensure_connection(max_retries=1, timeout=2)
             for queue in current_app.conf.task_queues:
-                lengths[queue.name] = float(_length(connection, queue.name))
+                channel: Any = connection.channel()
+                try:
+                    lengths[queue.name] = float(channel.queue_declare(queue.name, passive=True).message_count)
+                except connection.channel_errors:  # no worker has declared it yet: the broker closes the channel then
+                    lengths[queue.name] = 0.0
+                finally:
+                    channel.close()
     except (OperationalError, OSError) as error:
         log.warning("the broker can't be reached: %s", " ".join(str(error).split()))
     return lengths
 
 
-def _length(connection: object, name: str) -> int:
-    """Return a queue's length; 0 for one that no worker has declared yet (the broker closes the channel then)."""
-    channel = connection.channel()  # type: ignore[attr-defined]  # kombu has no types
-    try:
-        return int(channel.queue_declare(name, passive=True).message_count)
-    except connection.channel_errors:  # type: ignore[attr-defined]
-        return 0
-    finally:
-        channel.close()
-
-
 def _age(now: datetime, then: datetime | None) -> float:
     return max(0.0, (now - then).total_seconds()) if then else 0.0
-
-
-def _gauge(name: str, meaning: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, meaning, value=value)
 
 
 def _labelled(name: str, meaning: str, label: str, values: Mapping[str, float]) -> Metric:

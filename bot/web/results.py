@@ -6,7 +6,6 @@ harm. A file's text is the request body; `?report=SHA&side=culprit&name=perf.txt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -61,18 +60,18 @@ def take_results(request: HttpRequest) -> JsonResponse:
         return error_response(413, f"expected at most {MAX_RESULTS:,} results per body; nothing was taken")
     now = timezone.now()
     answers = list(take_in((_of_producer(entry, key.producer) for entry in inputs), tree_paths(), now))
-    rejected = [
-        candidate
-        for candidate in answers
-        if candidate.rejection and candidate.raw and not isinstance(candidate.rejection, Conflict)
-    ]
-    for answer in rejected[:MAX_KEPT]:
-        assert answer.rejection
-        recognise.keep(answer.raw, answer.rejection, settings.PERFWORK_DROP, now)
-    if any(answer.receipt and answer.receipt.taken is Taken.NEW for answer in answers):
+    rejections = [(answer.raw, answer.rejection) for answer in answers if answer.rejection]
+    rejected = [(raw, why) for raw, why in rejections if raw and not isinstance(why, Conflict)]
+    for raw, why in rejected[:MAX_KEPT]:
+        recognise.keep(raw, why, settings.PERFWORK_DROP, now)
+    is_new = any(answer.receipt and answer.receipt.taken is Taken.NEW for answer in answers)
+    if is_new:
         enqueue_soon("take_results", GATHER)  # its mail need not wait for the scheduler
+    status = 202 if is_new else 200
+    if rejections or not answers:
+        status = 409 if rejections and all(isinstance(why, Conflict) for _, why in rejections) else 400
     outcomes = [_outcome(answer) for answer in answers]
-    response = JsonResponse(outcomes[0] if len(outcomes) == 1 else {"results": outcomes}, status=_status(answers))
+    response = JsonResponse(outcomes[0] if len(outcomes) == 1 else {"results": outcomes}, status=status)
     if len(outcomes) == 1 and "location" in outcomes[0]:
         response["Location"] = outcomes[0]["location"]
     return response
@@ -86,13 +85,6 @@ def _of_producer(entry: Input, producer: str) -> Input:
     return Input(entry.where, None, RejectedInput(entry.where, "not permitted", [("/producer/name", why)]))
 
 
-def _status(answers: Sequence[IntakeAnswer]) -> int:
-    rejections = [answer.rejection for answer in answers if answer.rejection]
-    if rejections or not answers:
-        return 409 if rejections and all(isinstance(rejection, Conflict) for rejection in rejections) else 400
-    return 202 if any(answer.receipt and answer.receipt.taken is Taken.NEW for answer in answers) else 200
-
-
 def _outcome(answer: IntakeAnswer) -> dict[str, Any]:
     """Return the outcome of one result as JSON."""
     if answer.receipt is None or answer.rejection:
@@ -102,7 +94,14 @@ def _outcome(answer: IntakeAnswer) -> dict[str, Any]:
             "faults": [{"pointer": pointer, "why": why} for pointer, why in answer.rejection.faults],
         }
     if isinstance(answer.receipt, ReleaseReceipt):
-        return _release_outcome(answer.receipt)
+        kernel = str(answer.receipt.row.kernel)
+        return {
+            "status": answer.receipt.taken.value,
+            "producer": answer.receipt.row.producer,
+            "id": answer.receipt.row.external_id,
+            "location": reverse("api-kernel", args=[kernel]),
+            "kernel": kernel,
+        }
     row, report = answer.receipt.row, answer.receipt.report
     return {
         "status": answer.receipt.taken.value,
@@ -112,17 +111,6 @@ def _outcome(answer: IntakeAnswer) -> dict[str, Any]:
         "report": reverse("report", args=[report.culprit.sha]) if report else None,
         "held": row.held.splitlines(),
         "note": row.note,
-    }
-
-
-def _release_outcome(receipt: ReleaseReceipt) -> dict[str, Any]:
-    row = receipt.row
-    return {
-        "status": receipt.taken.value,
-        "producer": row.producer,
-        "id": row.external_id,
-        "location": reverse("api-kernel", args=[str(row.kernel)]),
-        "kernel": str(row.kernel),
     }
 
 
