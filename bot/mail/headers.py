@@ -23,16 +23,10 @@ from itertools import groupby
 
 # Text declared as the first is mostly encoded in the second, its superset.
 _SUPERSET = {
-    "iso-8859-1": "windows-1252",
-    "latin1": "windows-1252",
-    "latin-1": "windows-1252",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "ks_c_5601-1987": "cp949",
-    "euc-kr": "cp949",
-    "shift_jis": "cp932",
-    "shift-jis": "cp932",
-    "sjis": "cp932",
+    **dict.fromkeys(("iso-8859-1", "latin1", "latin-1"), "windows-1252"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    **dict.fromkeys(("ks_c_5601-1987", "euc-kr"), "cp949"),
+    **dict.fromkeys(("shift_jis", "shift-jis", "sjis"), "cp932"),
 }
 # Python codecs that are not mail charsets: they could turn escapes into commands.
 _NEVER = frozenset({"unicode-escape", "raw-unicode-escape", "punycode", "idna", "undefined"})
