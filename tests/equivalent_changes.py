@@ -83,7 +83,7 @@ EQUIVALENT: Mapping[str, Sequence[tuple[str, str]]] = {
         ("transition", "select_for_update(of="),
     ],
     "only another process can come in between": [
-        ("claim", "filter(pk__in=found, )"),
+        ("claim", "filter(pk__in=keys, )"),
         ("mark_sent", "return True"),
     ],
 }

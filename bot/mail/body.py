@@ -280,7 +280,7 @@ def _decode_part(part: Part, problems: list[str]) -> tuple[str, str]:
     match = _CHARSET.search(header)
     charset = match[1].lower() if match else ""
     encoding = re.sub(r"[^a-z0-9-].*", "", str(part.get("Content-Transfer-Encoding", "")).strip("\"' \t").lower())
-    if encoding in ("base64", "quoted-printable"):
+    if encoding in ("base64", "quoted-printable") and not part.is_multipart():
         payload = str(part.get_payload())
         try:
             raw = payload.encode("ascii", "surrogateescape")

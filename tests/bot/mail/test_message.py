@@ -690,3 +690,15 @@ def test_a_header_of_semicolons_takes_no_time() -> None:
     part = b'--x\nContent-Type: text/plain; a="' + b";" * 80_000 + b"\n\nhello\n"
     raw = b"From: a@b.example\nContent-Type: multipart/mixed; boundary=x\n\n" + part * 20 + b"--x--\n"
     assert "hello" in parse(raw).text
+
+
+@pytest.mark.parametrize("encoding", ["base64", "quoted-printable", "8bit"])
+def test_a_multipart_that_calls_itself_encoded_has_no_text_of_its_own(encoding: str) -> None:
+    """Its parts were read as Python's own words for them, which differ from run to run."""
+    raw = (
+        f"From: a@b.example\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/plain\n\nWords.\n--x\n"
+        f"Content-Type: message/rfc822; name=a.txt\nContent-Transfer-Encoding: {encoding}\n\nSubject: y\n\nInner.\n--x--\n"
+    ).encode()
+    mail = parse(raw)
+    assert mail.text.strip() == "Words."
+    assert not any("object at 0x" in part.text for part in mail.attachments)
