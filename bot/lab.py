@@ -1,12 +1,12 @@
 """What people ask the lab to test: the patch, the job for a runner, and its result.
 
-A job is opened for each request that the lab owes, with its patch and base; those that nobody waits for are
+A job is opened for each request the lab must answer, with its patch and base; those that nobody waits for are
 withdrawn. A patch that applies to none of its possible bases in a followed tree ends its job at once.
 
-The patch is in the mail that asks, linked or named there, in the mail above, or it is the candidate. Only stored mail
+The patch is in the mail that asks, linked or named there, in its parent mail, or the candidate fix. Only stored mail
 is read; what is not stored is named, so that a runner can fetch it with b4.
 
-A runner hands in a result (perf-job-result/1). It is stored as received, with the event by which the report's state
+A runner hands in a result (perf-job-result/1). It is stored as received, with the event from which the report's state
 follows.
 """
 
@@ -121,7 +121,7 @@ def requested_patch(message_id: str, candidate: str = "") -> RequestedPatch:
 
 
 def patch_of(mail: ParsedMail) -> RequestedPatch:
-    """Return the patch in a mail, to the letter; NONE without one. Of alternatives in one mail, the first."""
+    """Return the patch in a mail, verbatim; NONE without one. Of alternatives in one mail, the first."""
     texts = [mail.text, *(attachment.text for attachment in mail.attachments)]
     diffs = [diff for text in texts for diff in find_diffs(text)]
     if not diffs:
@@ -219,7 +219,7 @@ def _headline(job: LabJob) -> Finding | None:
 
 
 def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
-    """Add the event; where it would leave the report waiting for the lab, the lab has at least answered."""
+    """Add the event, or, if the report would still await the lab after it, one that the lab answered."""
     report, remark = job.report, ""
     if sentence := SENTENCES.get(JobOutcome(job.outcome)):
         remark = sentence.format(base=base or job.base[:12] or "the culprit")
@@ -316,7 +316,7 @@ def _try_open(
 
 
 def _is_proven(event: EventData, patch: RequestedPatch, events: Sequence[EventData]) -> bool:
-    """Whether it is proven who asks and whose patch it is, or a person here stands for these very mails."""
+    """Whether it is proven who asks and whose patch it is, or a person here vouches for exactly these mails."""
     named = {message_id for message_id in (event.message_id, patch.message_id) if message_id}
     trusted = Message.objects.filter(message_id__in=named, trust=AuthVerdict.PASS)
     left = named - set(trusted.values_list("message_id", flat=True))

@@ -1,16 +1,16 @@
-"""The care of the data: prune what nothing rests on, erase a person, back the database up and restore it.
+"""Data maintenance: prune what nothing depends on, erase a person, back up and restore the database.
 
-What reports rest on (their mail, results and events) is never pruned. Erasing empties what somebody wrote and closes
+What reports depend on (their mail, results and events) is never pruned. Erasing empties what somebody wrote and closes
 their account; facts and counts stay, since they are public elsewhere: git's commits, and the mails that we sent. Their
-address stays in one place, as one that gets no mail: to forget it would mean to write to it again.
+address stays in one place, as one that gets no mail: forgetting it would mean writing to it again.
 
 A backup is one tar file: a manifest, a consistent copy of the database, and what waits in the drop directory. SQLite's
 online backup copies one snapshot (sqlite.org/backup.html), pg_dump one transaction. Not in it: mirrors of archives and
 git trees, which are cloned again; the broker's queue, which holds no state (DESIGN rule 7); and secrets.
 
-After a restore no mail may leave twice, and what was sent since the backup is not known to it. So sending is stopped
+After a restore no mail may leave twice, and the backup does not know what was sent since. So sending is stopped
 until an operator has looked; what was approved is in doubt, and counts as sent once a copy is found in an archive
-(DESIGN rule 5); what was only composed is held. Results of the time between that are handed in again are held by the
+(DESIGN rule 5); what was only composed is held. Results from that interval that are handed in again are held by the
 `Restoration` (bot/results/grading.py).
 """
 
@@ -89,7 +89,7 @@ _LINKS = timedelta(days=30)  # their counts limit how often somebody may ask; th
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long to keep what nothing rests on."""
+    """How long to keep what nothing depends on."""
 
     pending: timedelta = timedelta(days=365)  # mail that waits for a report that never came
     unrelated: timedelta = timedelta(days=90)  # stored mail that concerns nothing, bounces included
@@ -207,7 +207,7 @@ def _unfiled(address: str) -> Iterator[int]:
 
 
 def _close_accounts(address: str) -> tuple[int, set[int]]:
-    """Close accounts with this address; what they did is that of a number from now on. Return how many, and which
+    """Close accounts with this address; what they did is attributed to a number from now on. Return how many, and which
     reports were ever assigned to them.
     """
     assigned: set[int] = set()
@@ -231,7 +231,7 @@ def _close_accounts(address: str) -> tuple[int, set[int]]:
 
 
 def _forget_names(address: str, names: Collection[str]) -> set[int]:
-    """Forget the address, and the names that came with it, where they only say who somebody is. Return which reports
+    """Forget the address, and the names that came with it, where they only identify somebody. Return which reports
     had one.
     """
     SignIn.objects.filter(address__iexact=address).delete()
@@ -283,9 +283,9 @@ class Manifest:
 
 
 def write_backup(target: Path, drop: Path, now: datetime) -> None:
-    """Write a backup to a new file, readable by its owner only; it is there whole, or not at all.
+    """Write a backup to a new file, readable by its owner only; it appears complete or not at all.
 
-    Raises BackupError, and OSError from the disk. Others may go on working meanwhile: what they store in a transaction
+    Raises BackupError, and OSError from the disk. Others may keep working meanwhile: what they store in a transaction
     is in it as a whole, or not at all.
     """
     if target.exists():
@@ -353,7 +353,7 @@ def restore_backup(source: Path, drop: Path, now: datetime, *, replace: bool) ->
 
 
 def read_manifest(raw: bytes) -> Manifest:
-    """Read a manifest. Raises BackupError if it is none, or of another format."""
+    """Read a manifest. Raises BackupError if it is not one, or has another format."""
     try:
         values = json.loads(raw)
         if values["format"] != _FORMAT:
@@ -389,7 +389,7 @@ def _refuse_unfit(manifest: Manifest, now: datetime, *, replace: bool) -> None:
 
 
 def _extract(tar: tarfile.TarFile, entry: tarfile.TarInfo, target: Path) -> None:
-    """Write one file of a backup; where to, its name in the archive does not decide."""
+    """Write one file of a backup; its name in the archive does not decide where."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if (content := tar.extractfile(entry)) is not None:
         with target.open("xb") as file:
@@ -437,7 +437,7 @@ def _run_on_database(program: str, *arguments: str) -> None:
 
 
 def _run(program: str, *arguments: str, password: str = "") -> None:
-    """Run a program of PostgreSQL; the password goes by the environment, where other users can't read it."""
+    """Run a program of PostgreSQL; the password is passed in the environment, where other users can't read it."""
     path = shutil.which(program)
     if path is None:
         raise BackupError(f"{program} is missing: apt install postgresql-client, of the server's version or newer")
@@ -449,7 +449,7 @@ def _run(program: str, *arguments: str, password: str = "") -> None:
 
 @transaction.atomic
 def _settle(backup_at: datetime, now: datetime) -> None:
-    """Let nothing leave that may have left after the backup was made."""
+    """Send nothing that may have been sent after the backup was made."""
     made = f"{backup_at:%Y-%m-%d %H:%M} UTC"
     Restoration.objects.create(backup_at=backup_at, restored_at=now)
     reason = f"restored from a backup of {made}: mail that was sent since is not known here"

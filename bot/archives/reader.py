@@ -1,4 +1,4 @@
-"""Read an archive into the database, from where it was left.
+"""Read an archive into the database, from where the last run stopped.
 
 Stage one looks at bytes only (prefilter.py), stage two files what passed (batch.py), many mails per transaction, and
 the cursor is saved in the same transaction. A bad mail affects no other (DESIGN rule 6): it is stored whole with its
@@ -64,7 +64,7 @@ _AHEAD = 32  # slices that wait here at most
 class Prefiltered:
     """A mail of an epoch, and what the prefilter sees in it.
 
-    `raw` is None where the other process, which doesn't learn what is filed meanwhile, saw no reason to send it: if
+    `raw` is None if the other process, which doesn't learn what is filed meanwhile, saw no reason to send it; if
     there is one, it is read again from git. The last mail is always sent. `size`: its length in bytes.
     """
 
@@ -377,7 +377,7 @@ class _Reading:
 
 
 def newest_names() -> dict[str, list[int]]:
-    """Return how far all that has names is known, as `Archive.searched` stores it."""
+    """Return how far the rows with names are known, as `Archive.searched` stores it."""
     return {name: _newest(name) for name in NAMED}
 
 
@@ -462,7 +462,7 @@ def read_mirror(address: str, settings: BotSettings, now: datetime, patience: Mi
 
 
 def forget_others(addresses: Iterable[str]) -> None:
-    """Forget the archives that are not in PERFWORK_ARCHIVES any more, so that nobody is told that they stand still."""
+    """Forget the archives that are not in PERFWORK_ARCHIVES any more, so that nobody is told that they are stalled."""
     Mirror.objects.exclude(path__in=[shown(address) for address in addresses]).delete()
 
 

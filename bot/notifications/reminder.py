@@ -1,8 +1,8 @@
-"""Reminders: a report is open, and nothing was heard of it for longer than is usual.
+"""Reminders: a report is open, and nothing has been heard about it for longer than usual.
 
 Due: we mailed the report, it is an open regression that waits for its author or a maintainer, and its clock has run
 out (tracker/domain/deadlines.py). What somebody writes or does restarts the clock; what is measured does not. Nobody
-is reminded who gets no mail from us or who said lately that they are away, nor about a report with reminders off. A
+is reminded if they get no mail from us or said lately that they are away, nor of a report with reminders off. A
 person gets one a week at most, over all reports, and a report is in two at most (`ReminderPolicy` has the numbers).
 
 Text: one screen, in the thread of the person's most urgent report; the other reports that are due are named in it.
@@ -90,7 +90,7 @@ def is_due(report: QuietReport, policy: ReminderPolicy, now: datetime) -> bool:
 def batches(
     reports: Iterable[QuietReport], last_reminded: Mapping[str, datetime], policy: ReminderPolicy, now: datetime
 ) -> list[ReminderBatch]:
-    """Return the reminders that are due, those of the most urgent reports first. `last_reminded`: by person."""
+    """Return the reminders that are due, most urgent reports first. `last_reminded`: by person."""
     of_person: dict[str, list[QuietReport]] = defaultdict(list)
     for report in reports:
         last = last_reminded.get(report.person)
@@ -141,7 +141,7 @@ class LastWord:
 
 
 def last_word(report: int) -> LastWord | None:
-    """Return who wrote last about a report, and the beginning of it in a few lines; None if it says nothing."""
+    """Return who wrote last about a report, and the first few lines of it; None if it says nothing."""
     people = Message.objects.filter(report=report, kind=SenderKind.PERSON).defer("tables", "source")
     latest = people.exclude(sent_at=None).order_by("-sent_at", "-pk").first()
     if latest is None or latest.sent_at is None:
@@ -265,7 +265,7 @@ def silent_reports(
 def reminded_at(
     reports: Sequence[int], without: Sequence[int] = (), purpose: str = ""
 ) -> defaultdict[int, list[datetime]]:
-    """Return when reports were in reminders, sent or not; "still there" in a later version is one, too.
+    """Return when reports appeared in reminders, sent or not; "still there" in a later version counts as one.
 
     What an operator cancelled counts as well; a reminder that we cancelled names no report. `without`, `purpose`:
     reminders, and the mail about a later version, that do not count.
@@ -305,7 +305,7 @@ def _person(
 ) -> Address:
     """Return who is awaited: who posted the fix, a maintainer who got the report, or the culprit's author.
 
-    Whoever posted the fix under a name that nothing proves, and that we never wrote to, is not mailed: the author is.
+    If nothing proves who posted the fix, and we never wrote to them, the author is mailed instead.
     """
     culprit = row.about.culprit
     author = Address(culprit.author_name, culprit.author_email)
@@ -379,7 +379,7 @@ class _Round:
         return batches((report.report for report in silent), _last_reminded(self.now), self.policy, self.now)
 
     def cancel_outdated(self) -> None:
-        """Cancel the reminders that no server has accepted for anybody, where something has come in about them, or
+        """Cancel the reminders that no server has accepted yet for any recipient, if something came in about them, or
         somebody else is due for one by now. A cancelled one names no report, unless an operator had decided on it.
         """
         unsent = OutgoingMail.objects.filter(purpose__startswith=Purpose.REMINDER, state__in=WAITING, sent_at=None)
@@ -409,7 +409,7 @@ class _Round:
                     Reminder.objects.filter(mail=row).delete()
 
     def try_compose(self, batch: ReminderBatch) -> bool:
-        """Compose one reminder. An error keeps no other from being composed."""
+        """Compose one reminder. An error does not keep others from being composed."""
         keys = [report.key for report in batch.reports]
         try:
             with transaction.atomic():

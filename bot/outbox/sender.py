@@ -52,7 +52,7 @@ def claim_due(now: datetime, length: timedelta, limit: int, by: str, rates: Rate
     """Claim up to `limit` due mails in a short transaction. Further mails wait until their report is sent.
 
     Rows that another worker has locked are skipped, so that workers do not wait for each other. Mails that only get a
-    later turn by the rate limits keep no others from being claimed.
+    later turn because of the rate limits do not keep others from being claimed.
     """
     for _ in range(MOST_ROUNDS):
         with transaction.atomic():
@@ -73,7 +73,7 @@ def ready() -> QuerySet[OutgoingMail]:
 
 
 def overtaken_reminders() -> QuerySet[OutgoingMail]:
-    """Return the waiting reminders about whose reports somebody's mail came in since, whenever it was written."""
+    """Return the waiting reminders whose reports have since got mail from somebody, whenever it was written."""
     return OutgoingMail.objects.filter(_overtaken(), state__in=WAITING)
 
 
@@ -90,7 +90,7 @@ def has_due(now: datetime) -> bool:
 
 
 def is_busy() -> bool:
-    """Return whether a worker is sending: it continues by itself, so no task need be enqueued."""
+    """Return whether a worker is sending: it continues by itself, so no task needs to be enqueued."""
     return OutgoingMail.objects.filter(state=OutgoingState.SENDING).exists()
 
 
@@ -134,7 +134,7 @@ log = logging.getLogger(__name__)
 
 
 class SentFolder:
-    """`imaps://user:password@host/Sent`, opened at the first copy. Its errors affect no mail: that is sent already."""
+    """`imaps://user:password@host/Sent`, opened at the first copy. Its errors affect no mail: it is already sent."""
 
     def __init__(self, url: SplitResult) -> None:
         self._url = url
@@ -276,7 +276,7 @@ def _try_send(
 def deliver(
     mail: OutgoingMail, transport: Transport, by: str, excluded: Mapping[str, str], config: SendConfig = DEFAULT_CONFIG
 ) -> SendStatus:
-    """Send a claimed mail, record and return its status. `excluded`: who must get no mail by now."""
+    """Send a claimed mail, record and return its status. `excluded`: who must not get mail any more."""
     recipients = [
         recipient
         for recipient in mail.recipients

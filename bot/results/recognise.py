@@ -1,10 +1,10 @@
-"""Which format an input has: detected by content in files, directories and streams.
+"""Detects the format of an input by its content, in files, directories and streams.
 
 Results are yielded one at a time; what can't be read yields the error instead, and the rest is still read. Stored
 payloads are read again by the format name stored with them. To add a format, see CONTRIBUTING.md.
 
 Rejected input that has no other copy is kept in refused/ as received, with the reason beside it. For its mail,
-`details_of` gives what a stored result says beside its findings: the range, the rechecks, the build.
+`details_of` gives what a stored result says besides its findings: the range, the rechecks, the build.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Input:
 
 
 def reread(format_name: str, payload: str, bad_sha: str, where: str) -> Result:
-    """Parse a stored payload with today's code. Raises RejectedInput if that does not know it any more.
+    """Parse a stored payload with today's code. Raises RejectedInput if that no longer accepts it.
 
     `bad_sha`: the bad end by which it was stored; an adapter that only guesses the parent may guess the other one.
     """

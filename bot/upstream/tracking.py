@@ -1,7 +1,7 @@
 """Following one tree, from git into the database: lease, fetch, load, walk, record.
 
 `follow` is one pass over a tree. It takes the lease (and renews it while it walks), fetches, tracks, puts builds in
-order, and releases. An error is kept on the tree, for its page; a fetch that fails doesn't stop the walk of what was
+order, and releases. An error is kept on the tree, for its page; a failed fetch doesn't stop the walk of what was
 fetched before. Unforeseen content in a hostile tree stops this tree only.
 
 `track` loads all that is followed, in a handful of queries for all reports, and walks what is new since the tree's

@@ -2,11 +2,11 @@
 
 A point has the samples of one build from one source. Points are packed many to a row, so that a hundred million
 samples fit on one disk: zlib over columns (times, numbers of samples, samples, names), since numbers of one kind
-beside each other compress to a half. A segment of 500 points is unpacked in a tenth of a millisecond.
+beside each other compress to half the size. A segment of 500 points is unpacked in a tenth of a millisecond.
 
 A build has all points of one name: its level is the median, on which changes are looked for, and its mean has a
 confidence interval. The noise is known from the history, between runs and between builds, with changes of the level
-taken out; builds that fall into two modes are noisy by what the modes are apart.
+taken out; if builds fall into two modes, the distance between these is the noise.
 
 A reading takes into account what was reported on the curve. A bisection measures its culprit, which the builds after
 it may not hold yet: it is merged later, or never. So the bad side of a report's own measurement is not part of the
@@ -185,7 +185,7 @@ class CurveNoise:
     """Robust standard deviations in per cent of the level, with changes of the level taken out.
 
     `run_pct`: of the runs of one build, None without a build of two runs; `build_pct`: of the builds' medians.
-    `modes_pct`: how far two modes are apart, if builds fall into two. `runs`, `builds`: from how many it is known.
+    `modes_pct`: how far two modes are apart, if builds fall into two. `runs`, `builds`: how many it is based on.
     """
 
     run_pct: float | None
@@ -196,7 +196,7 @@ class CurveNoise:
 
     @property
     def pct(self) -> float | None:
-        """What a change is compared with: the spread of builds or, if they have two modes, what these are apart.
+        """What a change is compared with: the spread of builds or, if they have two modes, the distance between these.
 
         Builds that never differ have the spread of their runs; None if these don't differ either.
         """
@@ -236,7 +236,7 @@ def noise_of(builds: Sequence[Build], changes: Sequence[int]) -> CurveNoise | No
 def _modes(residuals: Sequence[float]) -> float | None:
     """Return the distance of two modes in per cent; None if there is one.
 
-    The values are cut at their widest gap; both sides must be narrow beside their distance.
+    The values are cut at their widest gap; both sides must be narrow compared with their distance.
     """
     ordered = sorted(residuals)
     least = max(2, math.ceil(_LEAST_SHARE * len(ordered)))
@@ -265,7 +265,7 @@ class ReportedChange:
     source: str
 
     def back(self, level: float) -> float:
-        """Return how far a level is from the new one to the old one: 0 on the new level, 1 on the old one."""
+        """Return where a level is between the new one and the old one: 0 on the new level, 1 on the old one."""
         return (level - self.new) / (self.old - self.new)
 
     def is_bad(self, level: float) -> bool:
@@ -285,7 +285,7 @@ class CurveReading:
     noise: CurveNoise | None
 
     def place_of(self, commit: str, measured_at: datetime | None = None) -> int | None:
-        """Return the place in the history from which on a commit may be contained; None if it was not measured.
+        """Return the place in the history from which builds may contain a commit; None if it was not measured.
 
         `measured_at`: of a commit that was measured, but is not on the curve yet.
         """
@@ -319,7 +319,7 @@ def read_curve(builds: Sequence[Build], reported: Sequence[ReportedChange]) -> C
 
 
 def undone(reading: CurveReading, reported: ReportedChange) -> Undone | None:
-    """Return the change that undid a reported one; None as long as the curve does not hold it, or is not back to stay.
+    """Return the change that undid a reported one; None while the curve does not contain it, or is not back for good.
 
     The curve must have been on the bad level after the culprit, and its last change must have brought it back.
     """
@@ -345,7 +345,7 @@ def undone(reading: CurveReading, reported: ReportedChange) -> Undone | None:
 
 
 def _landing(builds: Sequence[Build], history: Sequence[Build], reported: ReportedChange) -> int | None:
-    """Return the place where the builds after a culprit begin to hold it; None if those measured first don't."""
+    """Return the place where the builds after a culprit begin to contain it; None if those measured first don't."""
     if (start := _place(builds, history, reported.commit)) is None:
         return None
     following = [build.level for build in history[start : start + AFTER]]

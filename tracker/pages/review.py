@@ -1,6 +1,6 @@
-"""`/review/`: the review queue, where people decide on suggestions and see how reading stands.
+"""`/review/`: the review queue, where people decide on suggestions and see how far reading has got.
 
-A suggestion stands with its evidence in the text around it, the status that the report would have if it is accepted,
+A suggestion is shown with its evidence in context, the status that the report would have if it is accepted,
 and how people decided on other suggestions of its rule. It is accepted, rejected or changed; many are decided at once
 if they are chosen, or if their rule was right often enough, but none that came in after the page was loaded. What a
 session decided last can be undone, and each decision leads to the next suggestion, as filtered.

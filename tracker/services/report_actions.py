@@ -3,10 +3,10 @@
 An action adds one event per report, with the user, and can be undone: a reversal is an event as well. Many reports
 are changed in one transaction of five statements. A report that has changed since the user loaded it is left
 unchanged, and the outcome says so; so is one where the action has no effect, or which the user may not change. Only
-its user knows the ID of an action: the key of its events, which everybody can read, does not tell it.
+its user knows the ID of an action: the key of its events, which everybody can read, does not reveal it.
 
 A decision on a suggestion adds an event with the user, too, and can be undone. ACTION_KEYS lists the actions of the
-triage page: one key, one kind of event; CONTRIBUTING.md tells how to add one.
+triage page: one key, one kind of event; a comment there says how to add one.
 """
 
 from __future__ import annotations
@@ -152,14 +152,14 @@ def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, r
 
 
 def _changes_state(report: Report, events: Sequence[EventData], event: EventData) -> bool:
-    """Whether the event would change the report state; who caused it does not count."""
+    """Whether the event would change the report state; who caused it does not matter."""
     verdict = Verdict(report.verdict)
     before, after = fold(verdict, events), fold(verdict, [*events, event])
     return replace(before, decided_by="", closed_at=None) != replace(after, decided_by="", closed_at=None)
 
 
 def _event_key(batch: str) -> str:
-    """Return the key of an action's events, which everybody can read. The action's own ID can't be told from it."""
+    """Return the key of an action's events, which everybody can read. The action's own ID can't be derived from it."""
     return f"hand:{hashlib.sha256(batch.encode()).hexdigest()[:12]}"
 
 
@@ -267,7 +267,7 @@ def of_precise_rule(rule: str, most: int, newest: int) -> list[int]:
 
 @transaction.atomic
 def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
-    """Undo a decision: reverse its event and reopen the suggestion. Returns False if it is open already."""
+    """Undo a decision: reverse its event and reopen the suggestion. Returns False if it is already open."""
     decided = Suggestion.objects.filter(pk=suggestion.pk).exclude(decision=Decision.OPEN)
     before = decided.values_list("decision", flat=True).first()
     if before is None or not decided.update(decision=Decision.OPEN, decided_by="", decided_at=None):

@@ -15,7 +15,7 @@ from tracker.models import Report
 
 
 class Command(BaseCommand):
-    help = "Write a backup of the database and of the drop directory to a new file. Perfwork may run meanwhile."
+    help = "Write a backup of the database and of the drop directory to a new file. Perfwork may keep running."
     requires_system_checks = []  # it uses the database only
 
     def add_arguments(self, parser: ArgumentParser) -> None:

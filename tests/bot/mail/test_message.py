@@ -695,10 +695,10 @@ def test_a_header_of_semicolons_takes_no_time() -> None:
 @pytest.mark.parametrize("encoding", ["base64", "quoted-printable", "8bit"])
 def test_a_multipart_that_calls_itself_encoded_has_no_text_of_its_own(encoding: str) -> None:
     """Its parts were read as Python's own words for them, which differ from run to run."""
-    raw = (
-        f"From: a@b.example\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/plain\n\nWords.\n--x\n"
-        f"Content-Type: message/rfc822; name=a.txt\nContent-Transfer-Encoding: {encoding}\n\nSubject: y\n\nInner.\n--x--\n"
-    ).encode()
+    words = "--x\nContent-Type: text/plain\n\nWords.\n"
+    encoded = f"Content-Transfer-Encoding: {encoding}\n\nSubject: y\n\nInner.\n"
+    inner = f"--x\nContent-Type: message/rfc822; name=a.txt\n{encoded}"
+    raw = f"From: a@b.example\nContent-Type: multipart/mixed; boundary=x\n\n{words}{inner}--x--\n".encode()
     mail = parse(raw)
     assert mail.text.strip() == "Words."
     assert not any("object at 0x" in part.text for part in mail.attachments)
