@@ -6,6 +6,8 @@ There is a queue for each kind of waiting: mail must never stand behind a fetch 
 `Channel` is the broker of an installation without servers: kombu's file-system queue, safe for several processes.
 `RecordedTask` notes when a task last ran, how long it took and what it raised, and names the task in log lines. Of
 several schedulers one is at work, by its lease; a second one waits, and takes over when the first has ended.
+
+`celery -A bot` imports this before Django is set up, so models are imported where they are used.
 """
 
 from __future__ import annotations
@@ -33,9 +35,7 @@ from kombu.transport import filesystem
 from kombu.utils.json import dumps, loads
 
 from bot.errors import Busy
-from bot.leases import acquire, extend, release
 from tracker.logs import bound
-from tracker.models import ServiceLease, TaskRun
 
 # --- Broker of files ---
 
@@ -114,6 +114,8 @@ class RecordedTask(Task):  # type: ignore[type-arg]  # generic in the stubs only
 
     def after_return(self, status: str, retval: Any, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
         """Record the run. An error here must not fail a task that succeeded."""
+        from tracker.models import TaskRun
+
         error = f"{type(retval).__name__}: {' '.join(str(retval).split())}"[:500] if status == "FAILURE" else ""
         values = {"at": timezone.now(), "seconds": time.monotonic() - self._began, "error": error}
         try:
@@ -146,12 +148,18 @@ class LeasedScheduler(PersistentScheduler):
 
     def close(self) -> None:
         """Give the lease back, so that another scheduler need not wait for it to expire."""
+        from bot.leases import release
+        from tracker.models import ServiceLease
+
         super().close()
         if self.leads:
             with suppress(DatabaseError, ServiceLease.DoesNotExist):  # then it expires
                 release(ServiceLease.objects.get(name="scheduler"))
 
     def _holds_lease(self) -> bool:
+        from bot.leases import acquire, extend
+        from tracker.models import ServiceLease
+
         close_old_connections()
         try:
             row, _ = ServiceLease.objects.get_or_create(name="scheduler")
