@@ -23,8 +23,8 @@ from bot.notifications.sign_in import mail_links
 from bot.outbox.drafts import excluded_addresses
 from bot.outbox.transports import Server, SmtpTransport
 from tests.bot.mail.test_bounces import POSTFIX, RETURNED
-from tests.support.databases import line
 from tests.support.outbox import claim, reloaded, send
+from tests.support.rows import line
 from tests.support.servers import Moody, mail_server
 from tests.support.world import DANA, LEE, World, message_id
 from tracker.models import (

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stories.test_thread_mail import FIX, further, mails, measured, read
-from tests.support.databases import line
+from tests.support.rows import line
 from tests.support.world import DANA, DIFF, LEE, Linux, World, message_id, status_text
 from tests.support.world import TITLE as CULPRIT_TITLE
 from tracker.domain.deadlines import closing_of

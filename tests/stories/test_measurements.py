@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from bot.notifications.report import compose_due
 from bot.results.curves import extend_curves
-from tests.support.databases import line
+from tests.support.rows import line
 from tests.support.world import World
 from tracker.domain.events import EventData, EventKind, State, Verdict
 from tracker.domain.track_record import WITHIN, Course, Past, by, group, record

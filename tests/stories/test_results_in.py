@@ -20,8 +20,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from tests.conftest import ROOT
-from tests.support.databases import token
 from tests.support.needs import need
+from tests.support.rows import token
 from tests.support.world import World
 from tracker.models import Report, ToolOutput
 from tracker.services import tool_output
@@ -77,7 +77,7 @@ def test_a_result_by_command_and_a_refusal_through_a_pipe(tmp_path: Path) -> Non
     assert "duplicate: fixtures/results/01-mm-vmscan.json" in again.stdout
     refused = shell(by_pipe, tmp_path)
     assert refused.returncode == 1
-    assert refused.stderr.startswith("refused: standard input, line 1: 'bad' is a required property")
+    assert refused.stderr.startswith('refused: standard input, line 1: "bad" is a required property')
     assert "Traceback" not in refused.stderr
     (kept,) = (tmp_path / "drop" / "refused").glob("*.json")
     assert json.loads(kept.read_bytes()) == {"schema": "perf-bisect-result/1"}

@@ -28,7 +28,7 @@ from bot.replies.rules.notation import MailContext, Mode, Relation
 from bot.replies.training import IDENTITY
 from bot.web.server import STALE
 from tests.conftest import ROOT
-from tests.support.databases import line
+from tests.support.rows import line
 from tests.support.world import DANA, LEE, World, message_id
 from tracker.domain.events import Role
 from tracker.models import Event, OutgoingMail, PasswordAttempt, Purpose, Report, SavedView, Session

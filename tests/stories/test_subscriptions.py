@@ -25,8 +25,8 @@ from bot.outbox.drafts import ComposeConfig
 from bot.outbox.transports import Server
 from tests.conftest import ROOT
 from tests.stories.test_accounts import bounce
-from tests.support.databases import line
 from tests.support.outbox import act, claim, reloaded, send, states_of
+from tests.support.rows import line
 from tests.support.servers import Moody
 from tests.support.world import DANA, LEE, World, message_id
 from tracker.documents import blocks as text

@@ -22,7 +22,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from bot.notifications.follow_ups import compose_follow_ups
 from bot.notifications.report import compose_due
-from tests.support.databases import NOW, line
+from tests.support.rows import NOW, line
 from tests.support.world import DANA, World, message_id
 from tracker.models import (
     Commit,

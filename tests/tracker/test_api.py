@@ -29,7 +29,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.conftest import ROOT
-from tests.support.databases import line
+from tests.support.rows import line
 from tests.support.world import World, message_id
 from tracker.models import ApiKey, Commit, Event, Finding, Machine, Metric, Report, Scenario, Suggestion, Tree
 from tracker.services import accounts

@@ -8,7 +8,7 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from tests.support.databases import line
+from tests.support.rows import line
 from tests.support.world import World
 from tracker.models import OutgoingMail
 from tracker.pages import search

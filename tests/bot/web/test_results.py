@@ -18,8 +18,9 @@ from kombu.exceptions import OperationalError
 from bot import tasks
 from bot.celery import app
 from bot.web import results
-from tests.support.databases import Timers, token
+from tests.support.databases import Timers
 from tests.support.outbox import claim
+from tests.support.rows import token
 from tests.support.world import World
 from tracker.models import ApiKey, BisectResult, Finding, OutgoingMail
 from tracker.services import accounts

@@ -14,7 +14,7 @@ from django.http import QueryDict
 from django.test import Client
 
 from bot.notifications.report import compose_due
-from tests.support.databases import NOW, line
+from tests.support.rows import NOW, line
 from tests.support.world import World
 from tracker.domain.curves import CurvePoint
 from tracker.models import (

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from tests.support.databases import line
+from tests.support.rows import line
 from tracker.domain import search
 from tracker.domain.events import InvalidInput
 from tracker.domain.search import MOST, parse, suggestions

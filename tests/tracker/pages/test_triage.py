@@ -19,7 +19,7 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.databases import NOW, line
+from tests.support.rows import NOW, line
 from tracker.models import Metric, Release, Report
 from tracker.models.reports import FILTER_COLUMNS
 from tracker.pages.http import CursorError, Key, Order

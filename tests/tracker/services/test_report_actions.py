@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.support.databases import NOW, line
+from tests.support.rows import NOW, line
 from tracker.domain.events import EventKind, Role
 from tracker.models import Event, OutgoingMail, Report
 from tracker.services import event_log, report_actions

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from bot.results.formats import perf_release_result
 from bot.results.recognise import read_bytes
 from bot.results.values import KernelResult, RejectedInput
-from tests.support.databases import token
+from tests.support.rows import token
 from tracker.models import BisectResult, Kernel, Measurement, ReleaseResult, ToolOutput
 
 TEST = {"suite": "vm-scan", "params": {"nr_task": "50%"}}
