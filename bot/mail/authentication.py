@@ -52,8 +52,8 @@ class AuthVerdict(StrEnum):
 class Trust:
     """The verdict, and its basis: "dkim gmail.com".
 
-    `signed`: the names of the headers that the proof covers, in lower case; None: the whole mail, as its own server
-    handed it over. `signature` identifies the signature: two mails that have the same one are copies of one mail.
+    `signed`: the names of the headers that the proof covers, in lower case; None: all of them. `signature` identifies
+    the signature: two mails that have the same one are copies of one mail.
     """
 
     verdict: AuthVerdict = AuthVerdict.NONE
@@ -224,29 +224,24 @@ _SIGNATURE = re.compile(r'"([A-Za-z0-9+/]{1,90}=*)"')  # in a quoted string noth
 def verified_by_server(headers: Headers, address: str, anchors: TrustAnchors) -> Trust:
     """Return the verdict of the trusted server. `headers`: from top to bottom, names in lower case.
 
-    A server says that a signature is valid, not what it covers: that is read from the signature. Mail that came from
-    the writer's own server (SPF) is proven as a whole.
+    Only a valid signature of the writer's domain that stands in the mail is proof. A server says that it is valid, not
+    what it covers: that is read from the signature. SPF is about the envelope, which is a list's or a forwarder's when
+    a mail comes by a list (VERP, SRS), and may be of the writer's organisation all the same; so neither SPF nor a
+    DMARC result that may rest on it proves anything. A failed DMARC result disproves.
     """
     domain = address.rpartition("@")[2].lower()
     results = _results(headers, anchors)
-    dmarc = [
+    dmarc = (
         result for result in results if result.method == "dmarc" and result.properties.get("header.from") == domain
-    ]
+    )
     if failed := next((result for result in dmarc if result.outcome == "fail"), None):
         return Trust(AuthVerdict.FAIL, f"{failed.server}: dmarc {domain}")  # whatever else passed
-    policy = next((result for result in dmarc if result.outcome == "pass"), None)
-    passed = [result for result in results if result.outcome == "pass"]
-    senders = (result.properties.get("smtp.mailfrom", "") for result in passed if result.method == "spf")
-    if policy and any(anchors.aligned(address, sender.rpartition("@")[2]) for sender in senders):
-        return Trust(AuthVerdict.PASS, f"{policy.server}: dmarc {domain}")  # it came from the writer's own server
     proofs = []
-    for result in passed:
+    for result in results:
         signer = result.properties.get("header.d", "")
-        if result.method == "dkim" and signer and anchors.aligned(address, signer):
+        if result.method == "dkim" and result.outcome == "pass" and signer and anchors.aligned(address, signer):
             by = f"{result.server}: dkim {signer}"
             proofs.append(_signed_by(signer, result.properties.get("header.b", ""), by, headers))
-    if policy and not proofs:
-        return Trust(AuthVerdict.PASS, f"{policy.server}: dmarc {domain}", ONLY_WRITER)
     return joined(proofs)
 
 
@@ -256,13 +251,12 @@ def _signed_by(signer: str, beginning: str, by: str, headers: Headers) -> Trust:
     Of several that it may have meant, only what all of them cover counts. Two that begin alike are no accident.
     """
     if sum(name == "dkim-signature" for name, _ in headers) > MOST:
-        return Trust(AuthVerdict.PASS, by, ONLY_WRITER)  # the one that it means may not be among those that we read
+        return UNPROVEN  # the one that it means may not be among those that we read
     ones = [tags for tags in signatures(headers) if tags.get("d", "").lower() == signer]
     ones = [tags for tags in ones if tags.get("b", "").lower().startswith(beginning)]
-    if (beginning and len(ones) > 1) or any("l" in tags for tags in ones):
-        return UNPROVEN  # of the body only the beginning is signed, or somebody made up a second one
-    names = [signed_names(tags) for tags in ones]
-    signed = frozenset.intersection(*names) if names else frozenset()
+    if not ones or (beginning and len(ones) > 1) or any("l" in tags for tags in ones):
+        return UNPROVEN  # it isn't here, somebody made up a second one, or only the beginning of the body is signed
+    signed = frozenset.intersection(*map(signed_names, ones))
     signature = ones[0].get("b", "")[:IDENTIFYING] if len(ones) == 1 else ""
     return Trust(AuthVerdict.PASS, by, signed or ONLY_WRITER, signature)
 
