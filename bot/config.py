@@ -196,8 +196,8 @@ def bulletin_config() -> BulletinConfig:
 
 
 def send_config(run: float = 0.0) -> SendConfig:
-    """Return the send config, with the keys that sign our mail, tried once. `run`: seconds after which no more mail is
-    claimed.
+    """Return the send config, once the keys that sign our mail have been tried. `run`: seconds after which no more mail
+    is claimed.
     """
     rates, aliases = _policy().rates, read_mailmap(_content("PERFWORK_MAILMAP").decode("utf-8", "replace"))
     address = settings.PERFWORK_BOT_ADDRESS.lower()

@@ -1,4 +1,4 @@
-"""What ProperDocs calls while it builds: pages from the root, reference from code, wide tables."""
+"""Hooks for the build by ProperDocs: pages from the root, reference from code, wide tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-# ProperDocs loads this file by its path, before Django is there.
+# ProperDocs loads this file by its path, before Django is set up.
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
@@ -31,7 +31,7 @@ def on_startup(**_: Any) -> None:
 
 
 def on_files(files: Files, config: ProperDocsConfig) -> Files:
-    """Add the pages that stand at the root, with their links as seen from docs/."""
+    """Add the pages from the repository's root, with their links rewritten for docs/."""
     for name, page in _FROM_THE_ROOT.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         text = re.sub(r"\]\(docs/([^)]*)\)", r"](\1)", text)
@@ -42,17 +42,17 @@ def on_files(files: Files, config: ProperDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Put the reference in place of its marks. Raises PluginError for a mark that names none."""
-    from bot.documentation import PARTS  # when Django is there
+    """Replace each mark with the reference it names. Raises PluginError if there is no such reference."""
+    from bot.documentation import PARTS  # only once Django is set up
 
     for name in _MARK.findall(markdown):
         if name not in PARTS:
-            raise PluginError(f"{page.file.src_uri}: there is no reference of {name!r}: use {', '.join(PARTS)}")
+            raise PluginError(f"{page.file.src_uri}: there is no reference named {name!r}: use {', '.join(PARTS)}")
     return _MARK.sub(lambda match: PARTS[match[1]](), markdown)
 
 
 def on_page_content(html: str, config: ProperDocsConfig, **_: Any) -> str:
-    """Let the keyboard and a phone scroll wide tables and code by themselves; files have no links into Perfwork."""
+    """Make wide tables and code scroll separately, by keyboard and on phones; as files, drop links into Perfwork."""
     if not config.extra["home"]:
         html = re.sub(r'<a href="/[^"]*">(.*?)</a>', r"\1", html)
     html = html.replace("<table>", '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>')

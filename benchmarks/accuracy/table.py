@@ -26,11 +26,11 @@ SCRIPTS = {
 }
 HEAD = """## <a id="accuracy"></a>Accuracy
 
-`make accuracy` counts how much is read right. *Unseen* says whether the code, its rules and its
-model were made without the sample: replies of threads that were left out of the learning, made histories and commits
-that no test uses, threads that were put aside and had no part in any choice. Where it says no, the figure shows that
-nothing has become worse, not how the next mail will be read. Of threads-dev the model had not seen the thread either,
-but some written rules were made with those threads in view. Intervals are 95 %, by Wilson; most samples of real mail
+`make accuracy` measures how much is read correctly. *Unseen* says whether the code, its rules and
+its model were made without the sample: replies of threads that were left out of the training, generated histories and
+commits that no test uses, threads that were put aside and influenced no choice. Where it says no, the figure shows that
+nothing has become worse, not how the next mail will be read. With threads-dev, the model had not seen the thread
+either, but some rules were written with those threads in view. Intervals are 95 %, by Wilson; most samples of real mail
 are small.
 """
 

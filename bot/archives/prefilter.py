@@ -1,12 +1,12 @@
 """Stage one, the prefilter: does a raw mail concern us? It looks at bytes only. Pure.
 
-It misses nothing relevant; a mail too many costs a parse. All patterns are found in one pass: Hyperscan reads some
-gigabytes per second, whatever the number of patterns; `bytes.find` does so for one. Transfer encodings (RFC 2045, RFC
-3676) are decoded for searching only, without splitting the body: what separates the parts stays in it.
+It misses nothing relevant; an irrelevant mail that passes costs a parse. All patterns are found in one pass: Hyperscan
+reads some gigabytes per second, whatever the number of patterns; `bytes.find` does so for one. Transfer encodings (RFC
+2045, RFC 3676) are decoded for searching only, without splitting the body: what separates the parts stays in it.
 
 What a mail names is looked up among the *tracked* keys. `KeySet` holds a million in 25 MB, and the dozen lookups per
-mail cost the same for any number of keys: a byte table answers nearly every one alone, and what it can't rule out is
-looked up exactly, by 64-bit hash.
+mail cost the same for any number of keys: a byte table alone answers nearly all of them, and a key that it can't rule
+out is looked up exactly, by 64-bit hash.
 
 `passes` does it all for one mail. For an archive with a name index it is split in two: `look` returns what is in the
 bytes, whatever is tracked, and may run in another process; `decide` compares that with what is tracked now.
@@ -274,8 +274,8 @@ class Prefilter:
 
     def passes(self, raw: bytes) -> Passes:
         """Return whether the mail must be parsed, and why. Replies to a mail that passed will pass, too, since it may
-        be filed only after they are checked. A mail that names only itself waits for nothing, and nothing waits for
-        it, so that the same mails are stored wherever a reading is interrupted.
+        be filed only after they are checked. A mail that may be relevant but names nothing besides itself is not waited
+        for, so that the same mails are stored wherever a reading is interrupted.
         """
         raw, matches, end = self._scanned(raw)
         own = _ids(raw, matches, end, MESSAGE_ID)

@@ -68,7 +68,7 @@ _BLOCKS = frozenset(
 )
 _UNSEEN = frozenset("script style head template noscript title textarea select svg math iframe object".split())  # noqa: SIM905
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
-# An HTML parser looks through all open elements at each of these, which takes square time when they are never closed.
+# An HTML parser looks through all open elements at each of these, which takes quadratic time if they are never closed.
 _NESTING = re.compile(
     r"<(/?)(?:div|blockquote|ul|ol|dl|section|article|aside|nav|main|header|footer|center|fieldset|details|figure|address"
     r"|dir|menu|summary|pre|listing)\b",
@@ -144,7 +144,7 @@ def as_text(markup: str) -> str:
 
 
 def _walk(root: LexborNode, page: _Page) -> None:
-    """Visit all nodes in document order, without recursion: a mail may nest as deeply as it likes."""
+    """Visit all nodes in document order, without recursion: mails may be nested arbitrarily deep."""
     node: LexborNode | None = root
     while node is not None:
         name = node.tag or ""
@@ -175,7 +175,7 @@ _TYPE = re.compile(r"\s*([\w.+-]{1,80}/[\w.+-]{1,80})")
 _CHARSET = re.compile(r"charset\s*=\s*\"?([^\s\";]{1,60})", re.I)
 _FLOWED = re.compile(r"format\s*=\s*\"?flowed", re.I)
 _DELSP = re.compile(r"delsp\s*=\s*\"?yes", re.I)
-_MAX_PARAMETERS = 4000  # letters of a header whose file name is looked for
+_MAX_PARAMETERS = 4000  # characters; no file name is looked for in a longer header
 _FILENAME = re.compile(r"(?:file)?name\s*=\s*(?:\"([^\"]{1,300})\"|([^\s;]{1,300}))", re.I)
 _BINARY = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _URL_SAFE = str.maketrans("-_", "+/")
@@ -226,7 +226,7 @@ def read_body(message: Part) -> Body:
             )
             text = _decode_part(part, problems)[0] if is_text else ""
             attachments.append(MimeAttachment(name, kind, text))
-    if not any(text.strip() for _, _, text in texts):  # without a body, an unnamed text attachment is it
+    if not any(text.strip() for _, _, text in texts):  # without a body, the first unnamed text attachment is the body
         unnamed = (part for part in attachments if part.content_type.startswith("text/") and not part.filename)
         if first := next(unnamed, None):
             texts = [(0, False, first.text)]
@@ -265,7 +265,7 @@ def _filename(part: Part) -> str:
     for header in ("Content-Disposition", "Content-Type"):
         value = str(part.get(header, ""))
         if len(value) > _MAX_PARAMETERS:
-            return ""  # the library's own parser takes time with the square of it
+            return ""  # the library's own parser takes quadratic time
         if match := _FILENAME.search(value):
             return decode(match[1] or match[2])
     try:
@@ -284,7 +284,7 @@ def _decode_part(part: Part, problems: list[str]) -> tuple[str, str]:
         payload = str(part.get_payload())
         try:
             raw = payload.encode("ascii", "surrogateescape")
-        except UnicodeEncodeError:  # bytes that no encoder leaves: the parser has decoded them
+        except UnicodeEncodeError:  # not the original bytes: the parser has decoded them already
             raw = payload.encode(charset, "replace")
         if encoding == "base64":
             raw = _base64(raw, problems)

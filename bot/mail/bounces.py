@@ -1,6 +1,6 @@
 """Parse a bounce: which recipients failed, why, and for which of our mails.
 
-flufl.bounce knows the odd formats.
+Which mail is one, bot/replies/sender_kind.py decides. flufl.bounce knows the odd formats.
 """
 
 from __future__ import annotations

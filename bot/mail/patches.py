@@ -2,10 +2,10 @@
 
 Links lead to mail (lore and lkml URLs) or to our own report pages. Trailers are `Closes:`, `Link:`, `Fixes:` and
 others (Documentation/process/submitting-patches.rst). Patches are unified diffs in the body or an attachment, with
-their titles. A subsystem is what a commit's title names: "mm/vmscan" of "mm/vmscan: stop rescanning".
+their titles. A subsystem is the first prefix of a commit's title: "mm/vmscan" of "mm/vmscan: stop rescanning".
 
-Diffs are returned byte for byte as they were posted, for `git apply`; prose around them is left out. A hunk says
-itself how many lines it has (git-diff(1), "Generating patch text"), so nothing is guessed from quote marks, trailing
+Diffs are returned byte for byte as they were posted, for `git apply`; prose around them is left out. The head of a
+hunk says how many lines it has (git-diff(1), "Generating patch text"), so nothing is guessed from quote marks, trailing
 white space or signatures.
 """
 
@@ -84,7 +84,7 @@ def find_trailers(lines: Sequence[str]) -> tuple[Trailer, ...]:
     trailers: list[Trailer] = []
     for number, line in enumerate(lines):
         below = lines[number + 1] if number + 1 < len(lines) else ""
-        # Notes, a signature or the patch itself, but no row of dashes above the head of a patch
+        # Notes, a signature or the patch itself follow. Dashes above the head of a patch end nothing.
         is_end = line.rstrip() in ("---", "--") and not below.startswith(("From ", "From:", "Subject:"))
         if is_end or line.startswith("diff --git "):
             break
@@ -137,7 +137,8 @@ _BINARY = re.compile(r"GIT binary patch\s*\Z|(?:literal|delta) \d+\s*\Z")
 def find_diffs(text: str) -> tuple[str, ...]:
     """Return the diffs of a text in order; file after file without anything in between is one diff.
 
-    A hunk that ends too early, as where a mail program wrapped its lines, is returned as it stands: git refuses it.
+    A hunk that ends too early, for example because a mail program wrapped its lines, is returned unchanged; git rejects
+    it.
     """
     lines = text.split("\n")[:MOST_LINES]
     diffs, at = [], 0
@@ -174,7 +175,7 @@ def _end_of_diff(lines: Sequence[str], start: int) -> tuple[int, bool]:
 
 
 def _end_of_hunk(lines: Sequence[str], at: int, old: int, new: int) -> int:
-    """Return the line after a hunk with so many old and new lines; white space at the end of lines may be lost."""
+    """Return the line after a hunk with this many old and new lines; white space at the end of lines may be lost."""
     while at < len(lines) and (old > 0 or new > 0):
         mark = lines[at][:1] or " "
         if mark not in " +-\\" or (not lines[at] and at + 1 == len(lines)):
@@ -189,7 +190,7 @@ def _end_of_hunk(lines: Sequence[str], at: int, old: int, new: int) -> int:
 
 # --- Patches ---
 
-MAX_SUBJECT = 4000  # letters that are read of a subject
+MAX_SUBJECT = 4000  # characters of a subject that are read
 _DIFF = re.compile(r"^(?:diff --git \S|Index: \S|--- \S.{0,400}\n\+\+\+ \S)", re.M)
 _HUNK = re.compile(r"^@@+ -\d+(?:,\d+)? .{0,60}\+\d+(?:,\d+)? @@|^(?:rename from|new mode|GIT binary patch)\b", re.M)
 _FILE = re.compile(r"^--- \S.{0,400}\n\+\+\+ (?:b/)?([^\s]{1,300})", re.M)
@@ -223,7 +224,7 @@ class Patch:
 def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[MimeAttachment]) -> tuple[Patch, ...]:
     """Return the patches of a mail: anywhere in its unquoted lines, and in its attachments."""
     text = "\n".join(lines)
-    # In a text more than one only if each begins with git's "From <sha>" line
+    # A text holds several patches only if each begins with git's "From <sha>" line.
     heads = [head.start() for head in _GIT_HEAD.finditer(text)][:50]
     pieces = [text[start:end] for start, end in itertools.pairwise([0, *heads[1:], len(text)])]
     inline = [piece for piece in pieces if is_diff(piece)]

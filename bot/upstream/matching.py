@@ -10,7 +10,7 @@ It is the one value here that changes: a certain match goes into it, so that a r
 understood. Hence the oldest commit is matched first, and a few passes are made over reverts of reverts.
 
 One function per rule, the most certain first; for each report the first certain match decides, or else the first one,
-which becomes a suggestion. CONTRIBUTING.md has the recipe for a new rule.
+which becomes a suggestion.
 """
 
 from __future__ import annotations

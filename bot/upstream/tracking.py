@@ -1,8 +1,8 @@
 """Following one tree, from git into the database: lease, fetch, load, walk, record.
 
 `follow` is one pass over a tree. It takes the lease (and renews it while it walks), fetches, tracks, puts builds in
-order, and releases. An error is kept on the tree, for its page; a failed fetch doesn't stop the walk of what was
-fetched before. Unforeseen content in a hostile tree stops this tree only.
+order, and gives the lease back. An error is stored on the tree, for its page; a failed fetch doesn't stop the walk of
+what was fetched before. Unforeseen content in a hostile tree stops this tree only.
 
 `track` loads all that is followed, in a handful of queries for all reports, and walks what is new since the tree's
 checkpoint: further back where new reports, mails or events name something older, and from the beginning if a culprit
@@ -398,7 +398,7 @@ def _changed(
     shas = {*loaded.tracked.related, *report_events.suggested_commits(), *(match.commit.sha for match in matches)}
     after = walk.last_version(route) if route.role is TreeRole.MAINLINE and route.heads else ""
     lost = route.lost_tags
-    # What may have left: untagged commits of the mainline, all in the trees before it
+    # Commits that may be gone: untagged ones of the mainline, all of those in the trees that feed it
     unsafe = {
         sha
         for sha, state in states.items()

@@ -5,7 +5,7 @@ with plus for better, which is null if the direction is unknown. As a rule a tex
 where nothing is known. A report is named by its culprit's sha, and mails by their Message-IDs.
 
 The shapes document the answers, which are written without going through them (`tables.py` says why): a new field is
-added in both places, and a test compares them.
+added in both places, those of a whole report in tracker/pages/report_json.py. A test compares them.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from bot.demo import DemoInbox, DemoTree, serve
 from bot.mail.message import parse
 from bot.processes import Supervisor
 
-# What a process needs of its surroundings; everything else may be a setting.
+# Variables that any process needs from its environment; all others may be settings.
 _KEPT = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "TMPDIR"})
 _KEPT_PREFIXES = ("LC_", "PYTHON", "COVERAGE_", "COV_CORE_", "SSL_CERT_")
 
@@ -184,14 +184,14 @@ class Demo:
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
+    """Return a free port on loopback."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
 
 
 def wait_for(port: int, seconds: float = 30.0) -> None:
-    """Wait until somebody listens on a port of loopback. Raises CommandError."""
+    """Wait until something listens on a port of loopback. Raises CommandError."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
