@@ -1,7 +1,8 @@
 """What the writer of a reply wrote: the text without quotes, attributions and signature.
 
 Mail programs quote in many ways and languages: by marks, below an attribution, below a separator, below a block of
-headers as Outlook writes it. The words that they use stand first, with the subjects of out-of-office mail.
+headers as Outlook writes it. The words that they use stand first, with the subjects of out-of-office mail. Where an
+older mail follows without marks, nothing below is the writer's: a command in it is somebody else's.
 
 *Unquoted lines* include the signature; each can be had with the quoted line right above it, which a short answer
 needs. *Own text* ends above the signature, and above the footers of phones, companies and lists.
@@ -42,6 +43,10 @@ SENT = (
 TO = (
     *("To", "An", "À", "Para", "A", "Aan", "Do", "Till", "Til", "Кому", "收件人", "收件者", "宛先", "받는 사람"),
     *("Vastaanottaja", "Kime", "Komu"),
+)
+SUBJECT = (
+    *("Subject", "Betreff", "Objet", "Asunto", "Oggetto", "Assunto", "Onderwerp", "Ämne", "Emne", "Aihe", "Temat"),
+    *("Předmět", "Тема", "Konu", "主题", "主題", "主旨", "标题", "件名", "제목"),
 )
 AWAY = (
     *("automatic reply", "auto(?:matic)?[- ]?(?:response|reply)", "out of (?:the )?office(?: reply)?"),
@@ -84,7 +89,13 @@ _OLDER_MAIL = re.compile(
 _FIRST_OF_BLOCK = re.compile(rf"[\s*]{{0,4}}{any_of(FROM)}\s?\*?[:：]")
 _HEAD_LINE = re.compile(r"[\s*]{0,4}[^\s:：][^:：]{0,30}[:：]")
 _GIT_HEAD = re.compile(r"From [0-9a-f]{40} ")
-_IN_BLOCK = re.compile(rf"[\s*]{{0,4}}(?:(?P<sent>{any_of(SENT)})|(?P<to>{any_of(TO)}))\s?\*?[:：]")
+_IN_BLOCK = re.compile(
+    rf"[\s*]{{0,4}}(?:(?P<sent>{any_of(SENT)})|(?P<to>{any_of(TO)})|(?P<subject>{any_of(SUBJECT)}))\s?\*?[:：]"
+)
+_RULE = re.compile(r"[-_=*\u2014\u2500]{3,}\s*\Z")
+_PATCH = re.compile(r"diff --git |--- \S|@@ -|Index: \S")
+_MAILBOX = re.compile(r"<[^<>\s]{1,200}@[^<>\s]{1,200}>")
+_MOMENT = re.compile(r"\d{4}.{0,40}\d{1,2}:\d\d|\d{1,2}:\d\d.{0,40}\d{4}")
 # Footers of phones and companies.
 _FOOTER = re.compile(
     r"(?:sent from my |sent from (?:outlook|mail) for |get outlook for |von meinem \S+ gesendet|envoyé de mon "
@@ -96,7 +107,7 @@ _FOOTER = re.compile(
 _LIST_FOOTER = re.compile(r"_{40,}\s*\Z")
 _SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP SIGNATURE-----")
 _PGP_HEAD = "-----BEGIN PGP SIGNED MESSAGE-----"
-_BEGINNINGS = frozenset("-_*Bb \t")  # of a separator above an older mail; its header lines have a colon
+_BEGINNINGS = frozenset("-_=*Bb \t\u2014\u2500")  # of a separator above an older mail; its header lines have a colon
 MAX_LINE = 20_000
 
 
@@ -139,14 +150,17 @@ def lines_in_context(text: str) -> list[TextLine]:
                 break
             continue
         if mark := _QUOTE.match(line):
-            if not in_quote:  # once per quote: the lines above may be its attribution
-                _drop_attribution(keep)
+            if not in_quote and (attribution := _attribution(keep)):  # once per quote
+                del keep[-attribution:]
             in_quote = True
             quoted = line[mark.end() :].lstrip("> ").strip() or quoted
         else:
             in_quote = in_quote and not line.strip()
             keep.append(TextLine(line.rstrip(), quoted))
             quoted = "" if line.strip() else quoted
+            if unmarked := _attribution_without_marks(keep, lines, number):
+                del keep[-unmarked:]
+                break
     return keep
 
 
@@ -176,36 +190,65 @@ def holds_older_mail(text: str) -> bool:
     return any(_starts_older_mail(lines, number) for number in range(len(lines)))
 
 
-def _starts_older_mail(lines: list[str], number: int) -> bool:
+def _starts_older_mail(lines: Sequence[str], number: int) -> bool:
     line = lines[number]
     if line[:1] not in _BEGINNINGS and ":" not in line and "：" not in line:
         return False  # most lines, on which the patterns would be slow
-    if _OLDER_MAIL.match(line.strip()):
-        if not _LIST_FOOTER.match(line.strip()):
-            return True
-        number += 1  # below a rule as of a list's footer
-    # A block of From, Sent and To. The head of a patch has From, Date and Subject, but no To, or git's line above it.
+    if _OLDER_MAIL.match(line.strip()) and not _LIST_FOOTER.match(line.strip()):
+        return True
+    below_rule = bool(_RULE.match(line))
+    if below_rule:
+        number = _next_line(lines, number + 1)
     if number >= len(lines) or not _FIRST_OF_BLOCK.match(lines[number]):
         return False
+    # From, and two of Sent, To and Subject; below a rule one of them. The head of a patch has From, Date and Subject,
+    # too: git's line above it, or a diff below, tells that it is one.
     if number and _GIT_HEAD.match(lines[number - 1]):
         return False
     block = [match for line in lines[number + 1 : number + 8] if (match := _IN_BLOCK.match(line))]
-    return any(match["sent"] for match in block) and any(match["to"] for match in block)
+    names = {name for match in block for name, value in match.groupdict().items() if value}
+    if len(names) < 2 - below_rule:
+        return False
+    return "to" in names or not any(_PATCH.match(line) for line in lines[number:])
 
 
-def _drop_attribution(keep: list[TextLine]) -> None:
-    """Remove "On …, Lee Park wrote:", of up to three lines, from the end of the lines above a quote."""
+def _next_line(lines: Sequence[str], number: int) -> int:
+    """Return the number of the first line from this one on that is neither empty nor an ellipsis."""
+    while number < len(lines) and (not lines[number].strip() or _ELLIPSIS.match(lines[number])):
+        number += 1
+    return number
+
+
+def _attribution_without_marks(keep: Sequence[TextLine], lines: Sequence[str], number: int) -> int:
+    """Return of how many kept lines an attribution consists that ends at this line, if the mail below it has no quote
+    marks; else 0.
+
+    It must tell more than one above a marked quote: an address or a day, and "wrote" or a moment.
+    """
+    if not lines[number].rstrip().endswith((":", "：")) or not (length := _attribution(keep)):
+        return 0
+    text = " ".join(line.text.strip() for line in keep[-length:])[-500:]
+    mailbox, wrote = _MAILBOX.search(text), re.search(any_of(WROTE), text)
+    tells = (mailbox and (wrote or _MOMENT.search(text))) or (wrote and _ON_A_DAY.match(text))
+    following = _next_line(lines, number + 1)
+    return length if tells and following < len(lines) and not _QUOTE.match(lines[following]) else 0
+
+
+def _attribution(keep: Sequence[TextLine]) -> int:
+    """Return how many lines from the end "On …, Lee Park wrote:" takes, of up to three lines, with what is empty below
+    it; 0 if the kept lines don't end in one.
+    """
     last = len(keep)
     while last > max(0, len(keep) - 4) and (not keep[last - 1].text.strip() or _ELLIPSIS.match(keep[last - 1].text)):
         last -= 1
     if not last:
-        return
+        return 0
     above = [text_line.text.strip() for text_line in keep[max(0, last - 3) : last]]
     end = above[-1][-300:]
     if len(end) < 20 and len(above) > 1:  # "a écrit :" may be wrapped in the middle
         end = f"{above[-2][-200:]} {end}"
     if not _ATTRIBUTION_END.search(end) or above[-1].startswith("#"):
-        return
+        return 0
     is_bare = len(above[-1]) < 80 and _SAYS_WROTE.search(above[-1])  # "Lee Park wrote:", without a date
     starts = 1 if _ATTRIBUTION_START.match(above[-1][:300]) or is_bare else 0
     for number in range(2, len(above) + 1):
@@ -215,5 +258,4 @@ def _drop_attribution(keep: list[TextLine]) -> None:
         if _ON_A_DAY.match(line[:300]):
             starts = number
             break
-    if starts:
-        del keep[last - starts :]
+    return len(keep) - last + starts if starts else 0

@@ -485,6 +485,12 @@ def test_html(markup: str, plain: str) -> None:
         "----- Forwarded message from Lee <lee@x.example> -----\n",
         "Begin forwarded message:\n",
         "-----Messaggio originale-----",
+        "From: Lee\nSent: Monday, March 2, 2026 3:00 PM\nSubject: RE: x",  # without To
+        "发件人: Lee\n日期: 2026年3月2日 15:00\n主题: Re: x",
+        "Fra: Lee\nEmne: Re: x\nDato: mandag\nTil: Dana",
+        "-----\nFrom: Lee <lee@dev.example>\nSubject: Re: x",  # below any rule
+        "________________________________\n\nVon: Lee\nGesendet: Montag\nBetreff: AW: x",
+        "===\nОт: Lee\nТема: Re: x",
     ],
 )
 def test_what_stands_below_an_older_mails_head_is_not_ours(block: str) -> None:
@@ -511,6 +517,38 @@ def test_the_head_of_a_patch_is_no_older_mail(bracket: str) -> None:
 )
 def test_attributions_in_other_languages(attribution: str) -> None:
     assert quoting.own_text(f"{attribution}\n> quoted\n\nmine") == "mine"
+    assert quoting.own_text(f"mine\n\n{attribution}\n\ntheirs\n\n#lkp invalid") == "mine"
+
+
+@pytest.mark.parametrize(
+    "attribution",
+    [
+        "On Mon, Mar 2, 2026 at 3:00 PM Lee Park wrote:\n",
+        "On March 2, 2026 3:00:00 PM GMT+01:00, Lee Park <lee@dev.example> wrote:",  # K-9
+        "Am 02.03.26 um 15:00 schrieb Lee Park:\n",
+        "Le lun. 2 mars 2026 à 15:00, Lee Park <lee@dev.example> a\nécrit :\n",
+        "On Mon, Mar 2, 2026 at 3:00 PM Lee Park via Linux-perf\n<linux-perf@dev.example> wrote:\n",
+        "Lee Park <lee@dev.example> 于2026年3月2日周一 15:00写道：\n",
+        "2026년 3월 2일 (월) 오후 3:00, Lee Park <lee@dev.example>님이 작성:\n\n[...]\n",
+    ],
+)
+def test_below_an_attribution_nothing_without_marks_is_the_writers(attribution: str) -> None:
+    assert quoting.own_text(f"mine\n\n{attribution}\ntheirs\n\n#lkp invalid\n") == "mine"
+    assert quoting.own_text(f"{attribution}\n> theirs\n\nmine\n") == "mine"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "As Lee wrote:",
+        "Lee Park wrote:",
+        "The test ran at 12:30, and printed:",
+        "Please try the patch by Lee Park <lee@dev.example>, it says:",
+        "Reported-by: Lee Park <lee@dev.example>",
+    ],
+)
+def test_a_line_that_only_looks_like_an_attribution_hides_nothing(line: str) -> None:
+    assert quoting.own_text(f"{line}\n\n    it is slower\n\nmine") == f"{line}\n\n    it is slower\n\nmine"
 
 
 # --- who ---
