@@ -5,6 +5,9 @@ or patch mail. A report has one finding per place, that is metric, scenario and 
 again up to another commit makes an event, still there or gone. A result of a commit that fixes a report says what the
 fix does. Until the mail is sent, a worse finding becomes the headline, and a clear result replaces a held one.
 
+A report belongs to the producer whose result is its headline. What another one hands in about the same culprit is one
+more finding; its headline, verdict and hold stay, and what it says of the state is suggested.
+
 A batch is collected result by result and stored together in a few queries, in the order of the foreign keys. Where
 one result measures a fix for the culprit of another, they are stored one by one, since their order matters.
 """
@@ -42,7 +45,7 @@ from tracker.domain.events import EventData, EventKind, Grade, Verdict
 from tracker.domain.report_state import fold, status_text
 from tracker.domain.statistics import verdict_of
 from tracker.domain.text import tag_of
-from tracker.models import BisectResult, Commit, Event, Finding, Report, Restoration
+from tracker.models import BisectResult, Commit, Event, Finding, Report, Restoration, Suggestion
 from tracker.models.results import Outcome
 from tracker.services import database, event_log, report_summary
 from tracker.services.regrading import outdate, regrade, sent_reports
@@ -53,6 +56,9 @@ _FIXES = (
     *(EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_LANDED),
     *(EventKind.FIX_CONFIRMED, EventKind.FIX_WITHOUT_EFFECT),
 )
+
+
+ANOTHER_PRODUCER = "another_producer"  # the rule of suggestions
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,12 @@ class KnownResults:
     headlines: dict[int, Finding | NewFinding]
     announced: Collection[int]
     fixed: Mapping[str, Sequence[Report]]
+
+    def is_of_another(self, report: Report, row: BisectResult) -> bool:
+        """Whether a report belongs to another producer than the one of this result."""
+        headline = self.headlines.get(report.pk)
+        result = headline.result if isinstance(headline, Finding) else headline.row if headline else None
+        return result is not None and result.producer != row.producer
 
     def fixed_by(self, result: Result, measured: Iterable[GradedMeasurement]) -> list[Report]:
         """Return the reports that the result's commit fixes and that were measured in one of the same places."""
@@ -201,6 +213,7 @@ class _Batch:
         self._replaced: list[int] = []  # ids of findings replaced by those of a result that is not held
         self._former_headlines: list[int] = []  # ids of findings that are no longer the headline
         self._changed: dict[int, Report] = {}
+        self._suggestions: list[Suggestion] = []
         self._mainline_followed = report_summary.mainline_followed()
         self._restored = list(Restoration.objects.values_list("restored_at", flat=True))
         self._outdated: set[int] = set()  # reports whose unsent mail must be composed again
@@ -220,6 +233,7 @@ class _Batch:
         database.insert(Finding, FIELDS, [finding.values() for finding in self._findings])
         Report.objects.bulk_update(self._changed.values(), ["verdict", "held"])
         event_log.record(self._events)
+        Suggestion.objects.bulk_create(self._suggestions, ignore_conflicts=True)
         event_log.refold(self._changed)
         report_summary.refresh(
             {finding.report for finding in self._findings if finding.headline} | self._changed.keys()
@@ -302,7 +316,8 @@ class _Batch:
             self._add_event(report, event, row)
         parent = self.catalog.commits[result.parent.sha] if result.parent else None
         base = (result.parent.describe if result.parent else "") or result.good.describe
-        clears_hold = bool(report.held) and not row.held and report.pk not in self.known.announced
+        is_of_another = self.known.is_of_another(report, row)
+        clears_hold = bool(report.held) and not row.held and report.pk not in self.known.announced and not is_of_another
         if clears_hold:  # remove the findings of the held result, so that clear measurements can replace them
             for measurement in measured:
                 before = self.known.findings[report.pk].pop(measurement.key, None)
@@ -319,7 +334,7 @@ class _Batch:
             finding = NewFinding(measurement, report.pk, row, parent.pk if parent else None, base)
             self.known.findings[report.pk][measurement.key] = finding
             self._findings.append(finding)
-            if measurement is headline:
+            if measurement is headline and not is_of_another:
                 self._choose_headline(finding, report, row)
         row.measured = repeated
         self._outdated.add(report.pk)
@@ -347,8 +362,15 @@ class _Batch:
             self._changed[report.pk] = report
 
     def _add_event(self, report: Report, event: EventData | None, row: BisectResult) -> None:
-        """Add an event to a report, and a note of it to the result."""
+        """Add an event to a report, and a note of it to the result; to that of another producer, a suggestion."""
         if event is None:
+            return
+        if self.known.is_of_another(report, row):
+            names = ("key", "kind", "occurred_at", "role", "commit", "title", "tag", "tree", "remark")
+            values = {name: getattr(event, name) for name in names}
+            quote = f"measured by {row.producer}: {event.kind.replace('_', ' ')} {event.tag}".strip()
+            self._suggestions.append(Suggestion(report=report, rule=ANOTHER_PRODUCER, quote=quote[:2000], **values))
+            row.note = "; ".join(part for part in (row.note, f"suggested: report {report.culprit.sha10}") if part)
             return
         self._events.append(event_log.event_row(report, event, self.now))
         self._outdated.add(report.pk)

@@ -15,7 +15,7 @@ from bot.notifications.report import compose_due
 from bot.results.intake import take_dropped
 from tests.support.outbox import act
 from tests.support.world import World
-from tracker.models import BisectResult, Commit, Event, Finding, Metric, OutgoingMail, Report
+from tracker.models import BisectResult, Commit, Event, Finding, Metric, OutgoingMail, Report, Suggestion
 from tracker.services import regrading
 
 C, F = "c" * 40, "f" * 40
@@ -161,7 +161,26 @@ def test_keys_that_look_alike_are_two_results(world: World) -> None:
         result_data(world, C, "x/y", 1000, 700, producer={"name": "a"}, **later),
         result_data(world, C, "y", 1000, 700, producer={"name": "a/x"}, **later),
     )
-    assert Event.objects.filter(kind="still_there").count() == 2
+    # They are of other producers than the report's, so that a person decides.
+    assert Suggestion.objects.filter(kind="still_there", rule="another_producer").count() == 2
+
+
+def test_another_producer_adds_a_finding_and_no_more(world: World) -> None:
+    one, other = {"producer": {"name": "lab-a"}}, {"producer": {"name": "lab-b"}}
+    world.ingest(result_data(world, C, "a", 1000, 900, **one))
+    report = Report.objects.get()
+    before = (report.verdict, report.held, report.metric, report.change, report.state)
+    rechecks = {"bisect": {"rechecks": [{"ref": "v9.2-rc1", "sha": "9" * 40, "state": "good"}]}}
+    second = result_data(world, C, "b", 1000, 10, **other, **rechecks)
+    second["measurements"][0]["metric"] = "other.ops"
+    world.ingest(second)
+    report.refresh_from_db()
+    assert (report.verdict, report.held, report.metric, report.change, report.state) == before
+    assert Finding.objects.filter(report=report).count() == 2
+    assert Suggestion.objects.get().kind == "disappeared"
+    world.ingest(result_data(world, C, "c", 1000, 800, **one, **rechecks))
+    report.refresh_from_db()
+    assert report.state == "disappeared", "its own producer may say so"
 
 
 def test_a_direction_frees_what_never_moved_far_enough(world: World) -> None:
