@@ -31,8 +31,10 @@ from bot.archives.files import RawMail
 from bot.archives.filing import Filed, MailFiler
 from bot.archives.known_reports import awaited_keys, keys_in_database, keys_of_culprit, tracked_keys
 from bot.archives.prefilter import Passes, Prefilter, key_of_message
+from bot.archives.sandbox import Unparsable, understand_all
+from bot.mail.limits import OverLimit
 from bot.mail.settings import BotSettings
-from bot.replies.reading import Reading, understand
+from bot.replies.reading import Reading, check_limits, understand
 from bot.replies.sender_kind import SenderKind
 from bot.second_opinion import suggest_stored
 from tracker.models import (
@@ -86,30 +88,31 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A mail that passed stage one, and why; `source` if its bytes are stored already, `reading` if it is parsed."""
+    """A mail that passed stage one, and why; `source` if its bytes are stored already, `reading` if it is parsed, or
+    why it can't be.
+    """
 
     mail: RawMail
     why: Passes
     source: RawMessage | None = None
-    reading: Reading | None = None
+    reading: Reading | Exception | None = None
 
 
 Search = Callable[[Sequence[str]], Iterable[list[Passed]]]
 
 
-def parsed(passed: Passed, settings: BotSettings) -> Passed:
-    """Parse a mail that will be filed, before the lock that workers file under: it takes most of the time.
+def parsed(passed: Sequence[Passed], settings: BotSettings) -> list[Passed]:
+    """Parse the mails that will be filed, before the lock that workers file under: it takes most of the time.
 
-    What can't be parsed is left for `take`, which quarantines it.
+    What can't be parsed carries its error, for which `take` quarantines it.
     """
-    if passed.why is Passes.MAYBE:
-        return passed
-    try:
-        return replace(passed, reading=understand(passed.mail.raw, settings))
-    except (SoftTimeLimitExceeded, MemoryError):
-        raise
-    except Exception:
-        return passed
+    unread = [candidate.mail.raw for candidate in passed if _is_unread(candidate)]
+    readings = iter(understand_all(unread, settings))
+    return [replace(one, reading=next(readings)) if _is_unread(one) else one for one in passed]
+
+
+def _is_unread(passed: Passed) -> bool:
+    return passed.reading is None and passed.why is not Passes.MAYBE
 
 
 def take(
@@ -208,16 +211,20 @@ def _understood(
     digests = {hashlib.sha256(candidate.mail.raw).hexdigest(): candidate.mail.raw for candidate in passed}
     rows = RawMessage.objects.filter(digest__in=digests, erased_at__isnull=False)
     erased = {digests[digest] for digest in rows.values_list("digest", flat=True)}
+    passed = [candidate for candidate in passed if candidate.mail.raw not in erased]
+    unread = understand_all([one.mail.raw for one in passed if one.reading is None], filer.settings)
+    read = iter(unread)
     readings: list[tuple[Passed, Reading]] = []
     for candidate in passed:
-        if candidate.mail.raw in erased:
-            continue
+        reading = candidate.reading or next(read)
         try:
-            readings.append((candidate, candidate.reading or understand(candidate.mail.raw, filer.settings)))
-        except (SoftTimeLimitExceeded, MemoryError):
-            raise
-        except Exception as error:
+            if isinstance(reading, Exception):
+                raise reading
+            check_limits(reading)
+        except ValueError as error:
             _quarantine(candidate, archive, filer, error, tally)
+        else:
+            readings.append((candidate, reading))
     return readings
 
 
@@ -266,7 +273,8 @@ def _quarantine(passed: Passed, archive: Archive | None, filer: MailFiler, error
     log.warning("quarantined %s %s: %s", archive or "mail", passed.mail.position, reason)
     with transaction.atomic():
         source = _kept(passed, archive, filer)
-        source.error = f"{type(error).__name__}: {reason}"
+        known = isinstance(error, OverLimit | Unparsable)  # these say all in words
+        source.error = reason if known else f"{type(error).__name__}: {reason}"
         source.save(update_fields=["error"])
     tally.quarantined += 1
     tally.kept += 1

@@ -27,6 +27,7 @@ from typing import IO
 
 from bot.errors import Unreadable
 from bot.mail.message import MAX_BYTES
+from tracker.domain.events import ArchiveKind
 
 # --- Raw mail ---
 
@@ -65,6 +66,7 @@ class SnapshotSource:
     __slots__ = ()
     resumes = False
     exclusive = True
+    kind = ArchiveKind.FILE
 
     def goal(self) -> str:
         return ""
@@ -90,6 +92,10 @@ def fingerprint(paths: Iterable[Path]) -> str:
 # A separator: "From ", something like an address, a date. A body line "From here on" has no year at its end.
 _SEPARATOR = re.compile(rb"^From [^\n]{0,300}\b\d{4}(?: [+-]\d{4})?\r?\n", re.M)
 _PACKED: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}  # type: ignore[dict-item]
+# A compressed mbox may unpack to so many bytes, or to so many times its size; mail shrinks to a quarter.
+_UNPACKED = 4 << 30
+_UNPACKED_RATIO = 50
+_WINDOW = 16 << 20  # bytes of a mapped file that are looked at before they are given back
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.M)
 
 
@@ -129,9 +135,12 @@ def read_mbox(path: str | Path) -> Iterator[RawMail]:
             shutil.copyfileobj(file, copy, 1 << 20)
         else:
             try:
+                most = max(_UNPACKED, _UNPACKED_RATIO * path.stat().st_size)
                 with unpack(path, "rb") as packed:
                     while block := packed.read1(1 << 20):  # type: ignore[attr-defined]  # keeps what is before the damage
                         copy.write(block)
+                        if copy.tell() > most:
+                            raise OSError(f"more than {most >> 20:,} MB unpacked")
             except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
                 broken = error
         if copy.tell():
@@ -147,11 +156,12 @@ def _read(data: mmap.mmap) -> Iterator[RawMail]:
     if not first:
         yield RawMail(data[:LIMIT], "0")  # not an mbox, but perhaps a single mail
         return
-    begin, position = first.end(), first.start()
+    begin, position, done = first.end(), first.start(), 0
     while True:
         following = _next_separator(data, begin)
         end = following.start() if following else len(data)
         raw = data[begin : min(end, begin + LIMIT)]
+        done = _give_back(data, done, end)
         if b">From " in raw:  # as it was sent
             raw = _QUOTED_FROM.sub(rb"\1", raw)
         # An empty line ends a mail in an mbox.
@@ -165,7 +175,7 @@ def _next_separator(data: mmap.mmap, begin: int) -> re.Match[bytes] | None:
     """Return the next separator: below an empty line, or in lore's own form, which no body line has (mboxrd)."""
     offset = begin
     while True:
-        offset = data.find(b"\nFrom ", offset - 1 if offset else 0)
+        offset = _find(data, b"\nFrom ", offset - 1 if offset else 0)
         if offset < 0:
             return None
         match = _SEPARATOR.match(data, offset + 1)
@@ -175,12 +185,33 @@ def _next_separator(data: mmap.mmap, begin: int) -> re.Match[bytes] | None:
         offset += 2
 
 
+def _find(data: mmap.mmap, wanted: bytes, begin: int) -> int:
+    """Return where the bytes are found first, or -1, without keeping a large mail in memory."""
+    while True:
+        offset = data.find(wanted, begin, begin + _WINDOW + len(wanted))
+        if offset >= 0 or begin + _WINDOW >= len(data):
+            return offset
+        _give_back(data, begin, begin + _WINDOW)
+        begin += _WINDOW
+
+
+def _give_back(data: mmap.mmap, begin: int, end: int) -> int:
+    """Let the kernel drop what is between two offsets from memory, if it is worth a call; return up to where it did."""
+    first, last = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
+    if last - first < _WINDOW // 2:
+        return begin
+    data.madvise(mmap.MADV_DONTNEED, first, last - first)
+    return last
+
+
 # --- Maildir ---
 
 
 @dataclass(frozen=True, slots=True)
 class MaildirSource(FileSource):
     """A Maildir: its mails by file name, which is by time of delivery; symlinks are not followed."""
+
+    kind: ArchiveKind = ArchiveKind.DELIVERY
 
     def goal(self) -> str:
         return fingerprint([self.path / "cur", self.path / "new"])
@@ -204,6 +235,7 @@ class PipeSource(SnapshotSource):
     name: str = "-"
     address: str = "-"
     exclusive: bool = False  # a mail server starts one process per mail
+    kind: ArchiveKind = ArchiveKind.DELIVERY
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
         with tempfile.NamedTemporaryFile(prefix="perfwork-", suffix=".mbox") as copy:

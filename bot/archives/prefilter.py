@@ -24,6 +24,7 @@ import hyperscan
 import numpy as np
 
 from bot.mail.headers import decode, to_text
+from bot.mail.limits import bounded
 from bot.mail.patches import MAX_SUBJECT, find_links
 from bot.mail.quoting import clean
 from bot.mail.settings import BotSettings
@@ -211,7 +212,7 @@ def _decoded(block: bytes) -> bytes:
 
 # --- The prefilter ---
 
-_ID = re.compile(rb"<([^<>]{1,900})>")
+_ID = re.compile(rb"<([^<>]{1,4000})>")
 _BARE_ID = re.compile(rb"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
 _CONTINUES = (b" ", b"\t")
 _BLANKS = b" \t\n\r\v\f"
@@ -448,7 +449,7 @@ def _ids(raw: bytes, matches: Found, end: int, *signs: int) -> list[bytes]:
             in_field = _ID.findall(value.translate(None, _BLANKS)) or _BARE_ID.findall(value)
             if not value.isascii():
                 in_field = [to_text(name.decode("utf-8", "surrogateescape")).encode() for name in in_field]
-            ids += in_field
+            ids += map(bounded, in_field)
     return list(dict.fromkeys(ids))
 
 

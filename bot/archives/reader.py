@@ -203,7 +203,10 @@ def read_source(
     `again` reads from the beginning; mail that is filed already is not changed. `lease`: after which a worker's lease
     expires, unless it is extended. Raises Busy while another worker reads the source, Unreadable if it can't be read.
     """
-    archive, _ = Archive.objects.get_or_create(path=source.name)
+    archive, _ = Archive.objects.get_or_create(path=source.name, defaults={"kind": source.kind})
+    if archive.kind != source.kind:  # read before 2.0, or something else has this path now
+        archive.kind = source.kind
+        archive.save(update_fields=["kind"])
     with ExitStack() as stack:
         if source.exclusive:
             acquire(archive, lease)
@@ -305,7 +308,7 @@ class _Reading:
             assert isinstance(self.source, EpochSource)
             self.passed += [Passed(mail, Passes.TRACKED) for mail in self.source.at(self.unsent)]
         self.filer.settings.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now)
-        self.passed = [parsed(candidate, self.filer.settings) for candidate in self.passed]
+        self.passed = parsed(self.passed, self.filer.settings)
         archive, seen = self.archive, self.tally.seen - self.saved
         with transaction.atomic():
             tally = self._take()

@@ -21,6 +21,7 @@ from email.message import Message as Part
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from bot.mail.headers import decode, decode_bytes
+from bot.mail.limits import OverLimit, exceeded_by_markup
 
 # --- format=flowed ---
 
@@ -62,7 +63,9 @@ def _quoted(depth: int, pieces: list[str]) -> str:
 
 # --- HTML ---
 
-MAX = 2_000_000  # characters
+MAX = 2_000_000  # characters of HTML
+MAX_TEXT = 1_000_000  # characters of the text of a mail
+MAX_LINES = 100_000  # of format=flowed, of which several may become one
 _BLOCKS = frozenset(
     "br p div tr li ul ol table h1 h2 h3 h4 h5 h6 blockquote pre hr section article header footer".split()  # noqa: SIM905
 )
@@ -130,6 +133,8 @@ class _Page:
 def as_text(markup: str) -> str:
     """Return plain text: one line per block, `> ` before the lines of a blockquote, and links in angle brackets."""
     markup, depth = markup[:MAX], 0
+    if over := exceeded_by_markup(markup):
+        raise OverLimit(over)
     for tag in _NESTING.finditer(markup):
         depth = max(0, depth - 1) if tag[1] else depth + 1
         if depth > _DEEPEST:
@@ -297,7 +302,12 @@ def _decode_part(part: Part, problems: list[str]) -> tuple[str, str]:
     if not as_declared:
         problems.append("charset_wrong")
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").removeprefix("\ufeff")
-    return unflow(text, bool(_DELSP.search(header))) if _FLOWED.search(header) else text, charset
+    if not _FLOWED.search(header):
+        return text, charset
+    if len(text) > MAX_TEXT or text.count("\n") > MAX_LINES:
+        problems.append("long_text")
+        text = "\n".join(text[:MAX_TEXT].split("\n", MAX_LINES)[:MAX_LINES])
+    return unflow(text, bool(_DELSP.search(header))), charset
 
 
 def _base64(raw: bytes, problems: list[str]) -> bytes:

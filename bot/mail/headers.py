@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
+from bot.mail.limits import MAX_ID, bounded
+
 # --- Charsets ---
 
 # Text declared as the first is mostly encoded in the second, its superset.
@@ -90,7 +92,7 @@ def _utf16(raw: bytes, declared: str) -> str:
 
 MAX_IDS = 1000
 _WORD = re.compile(r"=\?([^?\s]{1,60})\?(?:([bB])\?([A-Za-z0-9+/=\s]{0,8000})|([qQ])\?([^\r\n]{0,2000}?))\?=")
-_ID = re.compile(r"<([^<>]{1,900})>")
+_ID = re.compile(r"<([^<>]{1,4000})>")
 _BARE_ID = re.compile(r"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
 # Line ends and bidirectional control characters must not appear in text that is shown on one line.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
@@ -159,8 +161,16 @@ def message_ids(value: str) -> tuple[str, ...]:
     ]
     # "Message from Lee <lee@dev.example> of Monday <id>": what follows a name is an address.
     ids = [message_id for message_id, before in pairs if message_id and not re.search(r"\w\s?\Z", before)]
-    ids = list(dict.fromkeys(ids or [message_id for message_id, _ in pairs] or _BARE_ID.findall(value)))
+    ids = ids or [message_id for message_id, _ in pairs] or _BARE_ID.findall(value)
+    ids = list(dict.fromkeys(map(bounded_id, ids)))
     return tuple(ids if len(ids) <= MAX_IDS else ids[: MAX_IDS // 2] + ids[-MAX_IDS // 2 :])
+
+
+def bounded_id(message_id: str) -> str:
+    """Return a Message-ID as it is stored (limits.py)."""
+    if len(message_id) <= MAX_ID // 4:  # a character has at most four bytes
+        return message_id
+    return bounded(message_id.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")
 
 
 def date(value: str, received: Sequence[str]) -> datetime | None:

@@ -164,16 +164,16 @@ def test_a_mail_that_breaks_the_reader_is_quarantined_and_the_next_one_read(
     report = world.report()
     world.post(DANA, "This one.", to=message_id(report))
     world.post(DANA, "It is the lock.", to=message_id(report))
-    from bot.archives import batch
+    from bot.archives import sandbox
 
-    real = batch.understand
+    real = sandbox.understand
 
     def fragile(raw: bytes, settings: Any) -> Any:
         if b"This one" in raw:
             raise RuntimeError("a bug of ours")
         return real(raw, settings)
 
-    monkeypatch.setattr(batch, "understand", fragile)
+    monkeypatch.setattr(sandbox, "understand", fragile)
     tally = world.read()
     assert (tally.quarantined, tally.replies) == (1, 1)
     kept = RawMessage.objects.exclude(error="").get()
