@@ -29,9 +29,9 @@ from bot.results.values import RejectedInput
 from tracker.api.requests import authenticate, error_response, json_object
 from tracker.api.shapes import job_json
 from tracker.domain.lab_jobs import JobState
-from tracker.models import LabJob, Message
+from tracker.models import ApiKey, LabJob, Message
 from tracker.services import lab_jobs
-from tracker.services.accounts import Scope
+from tracker.services.accounts import SEND, Scope
 
 # --- Jobs ---
 
@@ -156,8 +156,15 @@ def _with_patch(job: LabJob, request: HttpRequest) -> dict[str, Any]:
 
 @require_safe
 def requested_patch(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the patch of a mail exactly as it was posted, which is also what a runner gets; 404 if it has none."""
+    """Return the patch of a mail exactly as it was posted, which is also what a runner gets; 404 if it has none.
+
+    That of a mail that only we got is for operators, and for runners with their key.
+    """
     message = get_object_or_404(Message.objects.select_related("source").defer("tables", "own_text"), pk=pk)
+    if not (message.public or request.user.has_perm(SEND)):
+        key = authenticate(request, Scope.JOBS)
+        if not isinstance(key, ApiKey):
+            return key
     patch = patch_of(parse(message.source.raw)).text
     text = patch or "there is no patch in this mail: it may link to one, or name a branch\n"
     response = HttpResponse(text, content_type="text/plain; charset=utf-8", status=200 if patch else 404)

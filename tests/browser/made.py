@@ -99,7 +99,9 @@ def _thread(report: Report) -> None:
     models.RawMessage.objects.create(digest="held", error=h, position=h, **kept)
     who = {"author_name": h, "author_email": h, "kind": "person", "role": h, "trust": "pass", "trust_by": h}
     mail = {"message_id": f"{h}@evil"}
-    models.Message.objects.create(report=report, source=source, subject=h, sent_at=NOW, own_text=h, **mail, **who)
+    models.Message.objects.create(
+        report=report, source=source, subject=h, sent_at=NOW, own_text=h, public=True, **mail, **who
+    )
     texts = {"title": h, "remark": h, "quote": h}
     for kind in (EventKind.REPORTED, EventKind.NOTED, EventKind.FIX_PROPOSED):
         values = {"kind": kind, "occurred_at": NOW, "role": "author", "recorded_at": NOW, "actor": h, "result": h}

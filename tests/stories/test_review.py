@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archives import batch, filing
+from bot.archives import filing, sandbox
 from bot.archives.batch import replay_all
 from bot.mail.settings import BotSettings
 from bot.replies.effects import MERE_RESPONSE
@@ -32,6 +32,12 @@ def replay(*arguments: str) -> str:
     out = io.StringIO()
     call_command("replay", *arguments, stdout=out)
     return out.getvalue()
+
+
+def sign_in(client: Client, group: str) -> None:
+    user = User.objects.create_user(group)
+    user.groups.add(Group.objects.get(name=group))
+    client.force_login(user)
 
 
 @pytest.fixture
@@ -59,8 +65,12 @@ def test_a_mail_that_broke_the_reader_is_shown_and_read_again(
         def breaks(*arguments: Any) -> Any:
             raise RuntimeError("a bug <b>of ours</b>")
 
-        broken.setattr(batch, "understand", breaks)
+        broken.setattr(sandbox, "understand", breaks)
         assert world.read().quarantined == 2  # our own mail, too
+    shown = client.get("/review/").content.decode()
+    assert "Operators see it here." in shown
+    assert "a bug" not in shown
+    sign_in(client, "operator")
     page = client.get("/review/").content.decode()
     assert "a bug &lt;b&gt;of ours&lt;/b&gt;" in page
     assert Message.objects.count() == 0
@@ -148,6 +158,10 @@ def test_each_archive_says_how_reading_goes(world: World, client: Client, now: d
     Archive.objects.update(newest_at=newest, read_at=newest, error="it can't be had; fetch it again")
     page = client.get("/review/").content.decode()
     assert "3 h" in page
+    assert str(row.path) not in page, "where it lies on this machine is for operators"
+    sign_in(client, "operator")
+    page = client.get("/review/").content.decode()
+    assert str(row.path) in page
     assert "fetch it again" in page
     assert row.newest_at < timezone.now()
 
@@ -408,7 +422,7 @@ def test_a_decision_stands_when_a_later_release_reads_more_or_less_in_the_mail(
     another = Effect(EventKind.DROPPED, Mode.SUGGEST, "classifier", quote="We do more now.")
     for before, after in (((another,), ()), ((), (another,))):
         changed = [*before, *READ, *after]
-        monkeypatch.setattr(filing, "effects_of", lambda *_, effects=changed: tuple(effects))
+        monkeypatch.setattr(filing, "effects_of", lambda *_, effects=changed, **recent: tuple(effects))
         replay_all(deciding_world.settings, deciding_world.now)
         assert list(Suggestion.objects.filter(decision=Decision.OPEN).values_list("kind", flat=True)) == ["dropped"]
         assert Suggestion.objects.get(decision="rejected").kind == "expected"

@@ -130,7 +130,7 @@ def test_a_report_takes_as_many_queries_whatever_its_thread(world: World, triage
     )
     Message.objects.bulk_create(
         Message(message_id=f"m{n}@x", report=report, source=source, sent_at=NOW + timedelta(minutes=n), kind="person",
-                author_name=f"Writer {n}", own_text="words " * 1000)
+                author_name=f"Writer {n}", own_text="words " * 1000, public=True)
         for n, source in enumerate(sources)
     )  # fmt: skip
     Message.objects.filter(pk=Message.objects.order_by("sent_at").values("pk")[:1]).update(tables=b"packed")

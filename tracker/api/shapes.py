@@ -116,6 +116,7 @@ class MessageShape(Schema):
     date: datetime | None
     kind: str
     role: str
+    trust: str
 
 
 class ReleaseShape(Schema):
@@ -256,7 +257,8 @@ def event_json(event: Event) -> dict[str, Any]:
 
 def message_json(message: Message) -> dict[str, Any]:
     """Return a mail as JSON, without its text."""
-    own = {name: getattr(message, name) for name in ("message_id", "in_reply_to", "subject", "kind", "role")}
+    names = ("message_id", "in_reply_to", "subject", "kind", "role", "trust")
+    own = {name: getattr(message, name) for name in names}
     return {**own, "report": message.report.culprit.sha, "author": message.author_email, "date": message.sent_at}
 
 

@@ -207,7 +207,8 @@ def events(request: HttpRequest) -> HttpResponse:
 @_list("/messages", shapes.MessageShape, "report")
 def messages(request: HttpRequest) -> HttpResponse:
     """Mails of all threads, or of those with `report=SHA`."""
-    rows = _of_report(request, Message.objects.select_related("report__culprit").defer("own_text", "tables"))
+    public = Message.objects.filter(public=True).select_related("report__culprit")
+    rows = _of_report(request, public.defer("own_text", "tables"))
     return page(request, rows, shapes.message_json, _names(shapes.MessageShape))
 
 

@@ -81,6 +81,14 @@ class Awaited(StrEnum):
     NOBODY = "nobody"
 
 
+class ArchiveKind(StrEnum):
+    """How mail gets into an archive: who can read it there, and whether it is delivered to us as it is written."""
+
+    PUBLIC = "public"  # a public-inbox, a newsgroup, a thread of a lore server
+    FILE = "file"  # an mbox or a mail that somebody gave us
+    DELIVERY = "delivery"  # a mailbox or a pipe of ours: anybody may send there, also what is old
+
+
 class Role(StrEnum):
     """Who caused an event."""
 

@@ -15,6 +15,7 @@ import zlib
 
 from django.db import models
 
+from tracker.domain.events import ArchiveKind
 from tracker.models.base import NamedLease
 from tracker.models.reports import Report
 
@@ -36,6 +37,7 @@ class Archive(NamedLease):
     """A public-inbox epoch, an mbox or a Maildir. `cursor` is the position, in the reader's own format."""
 
     path = models.TextField(unique=True)
+    kind = models.TextField(choices=[(kind.value, kind.value) for kind in ArchiveKind], default=ArchiveKind.FILE.value)
     cursor = models.TextField(blank=True)
     read_at = models.DateTimeField(null=True, blank=True, help_text="when it was last read to its end")
     error = models.TextField(blank=True, help_text="why it could not be read, and what to do")
@@ -134,6 +136,9 @@ class Message(models.Model):
         default=b"", help_text="the tables of a robot's report (tracker/domain/comparison_tables.py)"
     )
     own_text = models.TextField(blank=True)
+    public = models.BooleanField(
+        default=False, help_text="a public archive has it, or a list got it: shown to everybody"
+    )
 
     class Meta:
         constraints = [

@@ -54,7 +54,7 @@ def work_list(now: datetime) -> tuple[list[LabRow], bool]:
 
 
 def _mails(message_ids: Iterable[str]) -> dict[str, Message]:
-    rows = Message.objects.filter(message_id__in=set(filter(None, message_ids)))
+    rows = Message.objects.filter(message_id__in=set(filter(None, message_ids)), public=True)
     return {row.message_id: row for row in rows.defer("tables", "own_text", "source")}
 
 

@@ -54,7 +54,7 @@ from tracker.models.results import CommitSide
 from tracker.pages.http import cleaned, error_response, is_key, permission_required, username
 from tracker.pages.report_json import finding_json
 from tracker.services import report_actions
-from tracker.services.accounts import CHANGE_REPORTS, permit_of
+from tracker.services.accounts import CHANGE_REPORTS, permit_of, shown_messages
 from tracker.services.curve_changes import past_of
 from tracker.services.report_actions import ACTION_KEYS
 
@@ -187,16 +187,16 @@ def find_report(ref: str) -> Report:
     return rows[0]
 
 
-def page(report: Report, before: int | None = None) -> dict[str, Any]:
-    """Return the data of a report's page. `before`: show the part of the thread before this message's key; `older`: the
-    key of the next older part, None on the last.
+def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
+    """Return the data of a report's page. `shown`: which mails the user may see; `before`: show the part of the thread
+    before this message's key; `older`: the key of the next older part, None on the last.
     """
     events = list(report.events.order_by("-occurred_at", "-pk")[:EVENTS])[::-1]
     findings = list(
         report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")[:FINDINGS]
     )
     headline = next((finding for finding in findings if finding.headline), None)
-    messages, older = _thread(report, before)
+    messages, older = _thread(report, shown, before)
     suggestions = list(report.suggestions.filter(decision=Decision.OPEN))
     results = _results(report, headline)
     effective_keys = {effective.key for effective in effective_events([event.value() for event in events])}
@@ -262,9 +262,9 @@ def _links(report: Report, headline: Finding | None, mail: OutgoingMail | None) 
     }
 
 
-def _thread(report: Report, before: int | None) -> tuple[list[Message], int | None]:
-    """Return a page of the thread, oldest first, and the key of the next older page or None."""
-    keys = report.messages.order_by("-sent_at", "-pk").values("pk")
+def _thread(report: Report, shown: Q, before: int | None) -> tuple[list[Message], int | None]:
+    """Return a page of the thread, oldest first, and the key of the next older page or None. `shown`: which mails."""
+    keys = report.messages.filter(shown).order_by("-sent_at", "-pk").values("pk")
     if before is not None:
         then = Message.objects.filter(pk=before).values("sent_at")[:1]
         keys = keys.filter(Q(sent_at__lt=then) | Q(sent_at=then, pk__lt=before))
@@ -355,10 +355,10 @@ def _thread_mail(
     )
 
 
-def raw_mails(report: Report) -> Iterator[bytes]:
-    """Yield the mails of the thread as they were received."""
-    kept = RawMessage.objects.filter(message__report=report, erased_at=None)
-    rows = kept.order_by("message__sent_at", "pk")[:MBOX]
+def raw_mails(report: Report, shown: Q) -> Iterator[bytes]:
+    """Yield the mails of the thread that a user may see, as they were received."""
+    mails = report.messages.filter(shown, source__erased_at=None).order_by("sent_at", "source")
+    rows = RawMessage.objects.filter(message__in=mails.values("pk")).order_by("message__sent_at", "pk")[:MBOX]
     return (row.raw for row in rows.iterator(chunk_size=50))
 
 
@@ -412,7 +412,7 @@ def report(request: HttpRequest, ref: str) -> HttpResponse:
         return error_response(f"mails: expected a number; found {before[:40]!r}")
     report = find_report(ref)
     context = {
-        **page(report, int(before) if before else None),
+        **page(report, shown_messages(request.user), int(before) if before else None),
         "actions": ACTION_KEYS,
         "may_change": request.user.is_authenticated and permit_of(request.user)(report) is not None,
         "may_take_back": request.user.has_perm(CHANGE_REPORTS),
@@ -425,7 +425,8 @@ def brief(request: HttpRequest, ref: str) -> HttpResponse:
     # The first findings, the last reply, and the event that determines the state: three queries
     report = find_report(ref)
     findings = report.findings.select_related("metric", "scenario", "machine").defer("old_samples", "new_samples")
-    replies = report.messages.exclude(kind="self").defer("tables", "own_text").annotate(text=Substr("own_text", 1, 800))
+    replies = report.messages.filter(shown_messages(request.user)).exclude(kind="self").defer("tables", "own_text")
+    replies = replies.annotate(text=Substr("own_text", 1, 800))
     context = {
         "report": report,
         "findings": list(findings.order_by("-headline", "pk")[:6]),
@@ -447,7 +448,7 @@ def tables(request: HttpRequest, ref: str) -> HttpResponse:
 def as_json(request: HttpRequest, ref: str) -> JsonResponse:
     """Return the page's data with the keys of DESIGN section 5; a positive `change_pct` is better."""
     report = find_report(ref)
-    data = page(report)
+    data = page(report, shown_messages(request.user))
     return JsonResponse(
         {
             "culprit": report.culprit.sha,
@@ -465,7 +466,12 @@ def as_json(request: HttpRequest, ref: str) -> JsonResponse:
             "findings": [finding_json(finding) for finding in data["findings"]],
             "events": [_event(entry.event, entry.is_effective) for entry in data["timeline"]],
             "messages": [
-                {"message_id": message.message_id, "author": message.author_email, "date": message.sent_at}
+                {
+                    "message_id": message.message_id,
+                    "author": message.author_email,
+                    "date": message.sent_at,
+                    "trust": message.trust,
+                }
                 for message in (mail.message for mail in data["mails"])
             ],
         }
@@ -474,13 +480,15 @@ def as_json(request: HttpRequest, ref: str) -> JsonResponse:
 
 def as_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
     report = find_report(ref)
-    return _download(mboxrd(raw_mails(report)), "application/mbox", f"{report.culprit.sha10}.mbox")
+    mails = raw_mails(report, shown_messages(request.user))
+    return _download(mboxrd(mails), "application/mbox", f"{report.culprit.sha10}.mbox")
 
 
 def as_packed_mbox(request: HttpRequest, ref: str) -> HttpResponseBase:
     """The mails of a report as mbox.gz, as lore has them."""
     report = find_report(ref)
-    return _download(packed(mboxrd(raw_mails(report))), "application/gzip", f"{report.culprit.sha10}.mbox.gz")
+    mails = raw_mails(report, shown_messages(request.user))
+    return _download(packed(mboxrd(mails)), "application/gzip", f"{report.culprit.sha10}.mbox.gz")
 
 
 def _download(chunks: Iterable[bytes], content_type: str, name: str) -> StreamingHttpResponse:

@@ -146,6 +146,11 @@ class ArchiveRow:
     quarantined: int
     lag: timedelta | None  # since the newest mail that is known
 
+    @property
+    def name(self) -> str:
+        """The last part of its path: where it lies on this machine is for operators."""
+        return self.archive.path.rstrip("/").rpartition("/")[2].partition("@")[0]
+
 
 def _queue(
     now: datetime, suggestions_before: int | None, quarantine_before: int | None, chosen: SuggestionFilter

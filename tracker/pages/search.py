@@ -65,9 +65,9 @@ def reports_with(phrases: Sequence[str]) -> list[int] | None:
         with connection.cursor() as cursor:
             if connection.vendor == "sqlite":
                 numbers = ",".join(map(str, mails))  # integers from our own query; SQLite has a limit on parameters
-                cursor.execute(f"SELECT DISTINCT report_id FROM tracker_message WHERE id IN ({numbers})")
+                cursor.execute(f"SELECT DISTINCT report_id FROM tracker_message WHERE public AND id IN ({numbers})")
             else:
-                cursor.execute("SELECT DISTINCT report_id FROM tracker_message WHERE id = ANY(%s)", [mails])
+                cursor.execute("SELECT DISTINCT report_id FROM tracker_message WHERE public AND id = ANY(%s)", [mails])
             keys += [pk for (pk,) in cursor.fetchall()]
     return list(dict.fromkeys(keys))
 

@@ -52,6 +52,16 @@ _OF_LISTS = re.compile(
 )
 
 
+def shown_messages(user: Any) -> Q:
+    """Return which rows of Message a user may see: operators see all mail, others what is public."""
+    return Q() if user.has_perm(SEND) else Q(public=True)
+
+
+def is_a_list(address: str) -> bool:
+    """Return whether an address is on a host of public mailing lists."""
+    return bool(_OF_LISTS.search(address.lower()))
+
+
 def is_of_a_person(address: str) -> bool:
     """Return whether a lowercase address can be personal: well-formed, not a list, and not our own."""
     if not _ADDRESS.fullmatch(address) or address != address.lower() or _OF_LISTS.search(address):

@@ -78,9 +78,11 @@ def is_dead(reply: str) -> bool:
     return bool(_DEAD.search(reply)) or (not _STATUS.search(reply) and bool(_NO_SUCH_USER.search(reply)))
 
 
-def record(mail: OutgoingMail, failures: Mapping[str, str], by: FailureSource, now: datetime) -> None:
+def record(
+    mail: OutgoingMail, failures: Mapping[str, str], by: FailureSource, now: datetime, *, counts: bool = True
+) -> None:
     """Record the delivery failures of one mail. A dead address, or one with OFTEN failures lately, is bouncing from
-    now on. A list never is: an operator must handle that.
+    now on. A list never is: an operator must handle that. `counts` False: anybody may have said so; it marks nobody.
     """
     rows = [
         DeliveryFailure(
@@ -95,6 +97,8 @@ def record(mail: OutgoingMail, failures: Mapping[str, str], by: FailureSource, n
         for recipient, reply in failures.items()
     ]
     DeliveryFailure.objects.bulk_create(rows, ignore_conflicts=True)
+    if not counts:
+        return
     # One failure says nothing about a list's other subscribers.
     lists = {list_address.lower() for list_address in mail.lists}
     lately = DeliveryFailure.objects.filter(at__gt=now - LATELY, personal=True)

@@ -28,7 +28,7 @@ MARCH = datetime(2026, 3, 10, tzinfo=UTC)
 def mail(report: Report, text: str, number: int) -> Message:
     source = RawMessage.objects.create(digest=str(number), compressed=b"", received_at=MARCH)
     return Message.objects.create(
-        message_id=f"{number}/a+b@dev.example", report=report, source=source, kind="person", own_text=text
+        public=True, message_id=f"{number}/a+b@dev.example", report=report, source=source, kind="person", own_text=text
     )
 
 
