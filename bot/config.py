@@ -221,6 +221,7 @@ def send_config(run: float = 0.0) -> SendConfig:
         aliases=aliases,
         signing=signing,
         sent_folder=SentFolder(urlsplit(settings.PERFWORK_SENT)) if settings.PERFWORK_SENT else None,
+        settings=identity_without_keys(),
     )
 
 

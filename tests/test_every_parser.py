@@ -101,7 +101,6 @@ EXEMPT = {
     "bot.mail.authentication.verify": "called by authenticate; dkimpy raises what authenticate catches",
     "bot.replies.rules.notation.kind_of": "a word of ours",
     "bot.replies.rules.notation.expression": "phrases of ours; refuses others by ValueError",
-    "bot.replies.effects.may_act": "a setting of ours",
     "bot.replies.rules.notation.words": "phrases of ours",
     "bot.results.formats.checks.pointer": "a path inside parsed JSON, made by jsonschema",
     "bot.results.formats.checks.canonical": "JSON that was parsed before",

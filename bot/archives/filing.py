@@ -15,6 +15,7 @@ reported is a suggestion, and the report is held until that is accepted.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,25 +26,45 @@ from bot.archives import report_import
 from bot.archives.known_reports import add_report, keys_of_culprit, load, names_in
 from bot.archives.prefilter import key_of_commit, key_of_title
 from bot.mail.authentication import AuthVerdict
+from bot.mail.limits import MAX_EFFECTS
 from bot.mail.patches import find_links
 from bot.mail.settings import BotSettings
 from bot.notifications.command_answer import answer
 from bot.outbox import reconcile
+from bot.replies import gate
 from bot.replies.effects import effects_of, events_of, in_mainline_event, reported_event, settled
 from bot.replies.reading import Reading, understand, wish_of
 from bot.replies.rules.notation import Effect, Mode, Relation
 from bot.replies.sender_kind import SenderKind
 from bot.replies.which_report import KnownReports, Thread
 from bot.robot_reports.report import RobotReport, find_report, is_proven
-from tracker.domain.events import EventData, EventKind, Verdict
-from tracker.models import Decision, Event, Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
+from tracker.domain.events import ArchiveKind, EventData, EventKind, Role, Verdict
+from tracker.models import (
+    Decision,
+    Event,
+    Message,
+    OutgoingMail,
+    OutgoingState,
+    RawMessage,
+    Report,
+    Suggestion,
+)
 from tracker.models.git import TreeRole
 from tracker.services import catalog, event_log, report_summary
+from tracker.services.accounts import is_a_list
 from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT
 
+OF_A_REPORT = frozenset({Role.AUTHOR, Role.MAINTAINER, Role.REPORTER})
+log = logging.getLogger(__name__)
 MOST_REPORTS = 50  # of one culprit, that are compared
 OF_A_PATCH = ":patch:"  # in the key of what all versions of a patch suggest
 Made = tuple[int, str, bool]  # the report, the key, and whether it is an event or a suggestion
+
+
+def _is_recent(reading: Reading, source: RawMessage) -> bool:
+    """Whether a mail was delivered when it was written (gate.py); mail of an archive is."""
+    delivered = source.archive is not None and source.archive.kind == ArchiveKind.DELIVERY
+    return gate.is_recent(reading.trust, reading.mail.date, source.received_at if delivered else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +96,7 @@ class MailFiler:
         """Empty the cache; `load_reports` loads from the database."""
         self.known = KnownReports()
         self._rows: dict[str, Report] = {}
-        self._filed: dict[str, str] = {}  # Message-IDs, with the trust of the mail that is filed
+        self._filed: dict[str, tuple[str, str]] = {}  # Message-IDs, with the trust and the author of what is filed
         self._bulletins: set[str] = set()  # our own mails that are about no report
 
     def load_reports(self, readings: Sequence[Reading]) -> None:
@@ -158,12 +179,12 @@ class MailFiler:
             keep()  # of a bulletin, which belongs to no report
             filed = Filed(name)
         elif wish_of(reading, self.settings):
-            reconcile.process_wish(reading, self.settings, self.now)
-            keep()
+            recent = _is_recent(reading, keep())
+            reconcile.process_wish(reading, self.settings, self.now, recent=recent)
             filed = Filed(name)
         else:
             return Filed()
-        self._filed[name] = reading.trust.verdict
+        self._filed[name] = (reading.trust.verdict, reading.mail.author.email)
         self.filed_now.add(name)
         return filed
 
@@ -171,27 +192,41 @@ class MailFiler:
         return find_report(reading.mail) if reading.mail.author.email in self.settings.robots else None
 
     def _makes_way(self, reading: Reading, keep: Callable[[], RawMessage]) -> bool:
-        """Forget an unproven mail, such as a damaged copy, for a proven one under its Message-ID.
+        """Forget an unproven mail, such as a damaged copy, for a proven one under its Message-ID; and a stranger's for
+        that of somebody of the report, since a Message-ID can be known, and used, before its mail arrives.
 
         The same mail acts, in whichever order they come. False if the mail is to be treated as known.
         """
-        name = reading.mail.message_id
-        if not reading.trust.proven or self._filed[name] == reading.trust.verdict:
+        name, author = reading.mail.message_id, reading.mail.author.email
+        if not reading.trust.proven or self._filed[name] == (reading.trust.verdict, author):
             return False
         if Message.objects.filter(message_id=name).exclude(source__erased_at=None).exists():
             return False  # what was erased on request does not come back
         before = Message.objects.filter(message_id=name).exclude(source=keep()).select_related("report").first()
         if before is None:
             return False  # the very same mail, which `replay` reads again
-        author = reading.mail.author.email
         if before.author_email != author and author not in self.settings.robots:
-            return False  # to prove one's own address takes nobody else's mail away
+            # To prove one's own address takes nobody else's mail away, but for somebody of the report.
+            known = self.known.reports.get(before.report.tag)
+            theirs = known and before.trust == AuthVerdict.PASS and known.knows(before.author_email, self.settings)
+            if theirs or not self._is_of_a_report(reading):
+                return False
         events = Event.objects.filter(message_id=name, actor="")
         self._touched |= {before.report_id, *events.values_list("report", flat=True)}
         event_log.forget_mail([name])
         self.known.forget(name)
         before.delete()
         return True
+
+    def _is_of_a_report(self, reading: Reading) -> bool:
+        """Whether a proven mail is by somebody of a report, known by address, and meant for that one."""
+        if self._is_copy(reading):
+            return False
+        for tag, relation in self.known.relations(reading).items():
+            context = self.known.context(reading, tag, relation, self.settings)
+            if context.role in OF_A_REPORT and context.by_address and context.aimed:
+                return True
+        return False
 
     def _file_report(self, reading: Reading, robot_report: RobotReport, source: RawMessage) -> Filed:
         """File a robot's report: its culprit's report, its findings, and the event that it was reported; for a
@@ -237,9 +272,9 @@ class MailFiler:
         if reading.kind is SenderKind.BOUNCE:
             reconcile.process_bounce(reading, self.settings, self.now)
         elif reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
-            reconcile.process_wish(reading, self.settings, self.now)
-        for tag, relation in relations.items():
-            self._apply(reading, tag, relation)
+            recent = _is_recent(reading, source)
+            reconcile.process_wish(reading, self.settings, self.now, recent=recent)
+        self._apply_to_all(reading, relations)
         answer(reading, self._rows[first_tag], self.settings, self.now)
         return Filed(reading.mail.message_id, is_reply=True)
 
@@ -264,10 +299,29 @@ class MailFiler:
             signature="" if trust.covers("message-id") else trust.signature,
             # All text of our own mail is ours, including the tag block that looks like a quote.
             own_text=(mail.text if reading.kind is SenderKind.SELF else reading.own_text)[:100_000],
+            public=self._is_public(reading, source, report),
         )
         self.known.file(mail.message_id, report.tag, thread)
         self._with_new_mail.add(report.pk)
         return message
+
+    def _is_public(self, reading: Reading, source: RawMessage, report: Report) -> bool:
+        """Whether everybody may see a mail: a public archive has it, or a list got it; never what a server returned."""
+        mail = reading.mail
+        archived = source.archive is not None and source.archive.kind == ArchiveKind.PUBLIC
+        lists = {self.settings.list_address, *self.settings.lists}
+        listed = any(address.email in lists or is_a_list(address.email) for address in mail.recipients)
+        if not (archived or listed):
+            sent = report.outgoing.order_by("-pk").values_list("lists", flat=True)[:MOST_REPORTS]
+            lists = {address.lower() for addresses in sent for address in addresses}
+            listed = any(address.email in lists for address in mail.recipients)
+        from_list = (
+            source.archive is not None and source.archive.kind == ArchiveKind.FILE and bool(mail.mark("list-id"))
+        )
+        robots = mail.author.email in self.settings.robots  # their reports are public
+        returned = reading.kind is SenderKind.BOUNCE
+        standing = gate.Standing(public=(archived or listed or from_list or robots) and not returned)
+        return bool(gate.permitted(gate.Caused.PUBLISH, standing, self.settings.trust_policy))
 
     def file_again(self, reading: Reading) -> None:
         """Refile a mail now that more is known: under the first report that it is about, and with all its effects.
@@ -296,10 +350,19 @@ class MailFiler:
         message.exclude(**values).update(**values)
         self.known.file(name, tag, thread)
         self._with_new_mail.add(report.pk)
-        made = [self._apply(reading, tag, relation) for tag, relation in relations.items()]
-        self._withdraw_others(name, set().union(*made))
+        self._withdraw_others(name, self._apply_to_all(reading, relations))
 
-    def _apply(self, reading: Reading, tag: str, relation: Relation) -> set[Made]:
+    def _apply_to_all(self, reading: Reading, relations: Mapping[str, Relation]) -> set[Made]:
+        """Apply a mail's effects to its reports, up to MAX_EFFECTS of them."""
+        made: set[Made] = set()
+        for tag, relation in relations.items():
+            made |= self._apply(reading, tag, relation, MAX_EFFECTS - len(made))
+            if len(made) >= MAX_EFFECTS:
+                log.warning("<%s>: at most %d effects of a mail are kept", reading.mail.message_id[:200], MAX_EFFECTS)
+                break
+        return made
+
+    def _apply(self, reading: Reading, tag: str, relation: Relation, most: int) -> set[Made]:
         """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
         made: set[Made] = set()
         report, mail = self._rows[tag], reading.mail
@@ -307,16 +370,21 @@ class MailFiler:
         if context.aimed and self._is_copy(reading):
             context = replace(context, aimed=False)
         # A mail without a date keeps the moment at which it came in first, whenever it is read again.
-        stored = Message.objects.filter(message_id=mail.message_id).values_list("sent_at", flat=True)
-        at = mail.date or stored.first() or self.now
-        effects = effects_of(reading, context, self.settings.trust_policy)
+        stored = Message.objects.filter(message_id=mail.message_id).select_related("source__archive")
+        message = stored.defer("own_text", "tables", "source__compressed").first()
+        at = mail.date or (message.sent_at if message else None) or self.now
+        recent = message is None or _is_recent(reading, message.source)
+        is_public = message is None or message.public
+        effects = effects_of(reading, context, self.settings.trust_policy, recent=recent)
+        if not is_public:  # its words are for operators, who see the mail itself
+            effects = tuple(replace(effect, quote="") for effect in effects)
         has_events = any(candidate.kind and candidate.mode is Mode.AUTO for candidate in effects)
         # What a person has rejected stays rejected, whatever is known since.
         rejected_keys = event_log.rejected_keys(report, mail.message_id) if has_events else set()
         given = events_of(effects, mail, context.role, at)
         given = [pair for pair in given if pair[0].mode is not Mode.AUTO or pair[1].key not in rejected_keys]
         kept = settled([effect for effect, _ in given])
-        for effect, event in given:
+        for effect, event in given[:most]:
             if effect not in kept:
                 continue
             if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion

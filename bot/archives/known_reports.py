@@ -84,20 +84,20 @@ def names_in(reading: Reading) -> list[str]:
 
 def load(
     known_reports: KnownReports, rows: dict[str, Report], readings: Sequence[Reading], bulletins: set[str]
-) -> dict[str, str]:
+) -> dict[str, tuple[str, str]]:
     """Add the reports that these mails may be about to `known_reports` and, by tag, to `rows`; add the ids of our own
-    mails that are about no report to `bulletins`. Return which of the mails' own ids are filed already, with their
-    trust.
+    mails that are about no report to `bulletins`. Return which of the mails' own ids are filed already, with the trust
+    and the author of the mail that is.
     """
     names = {name for reading in readings for name in names_in(reading)}
     read: dict[str, int] = {}
     threads: dict[str, Thread] = {}
-    trust: dict[str, str] = {}
+    trust: dict[str, tuple[str, str]] = {}
     sent: dict[str, int] = {}
     for chunk in _slices(sorted(names)):
-        columns = ("message_id", "report_id", "thread", "trust")
-        for name, pk, thread, verdict in Message.objects.filter(message_id__in=chunk).values_list(*columns):
-            read[name], threads[name], trust[name] = pk, Thread(thread), verdict
+        columns = ("message_id", "report_id", "thread", "trust", "author_email")
+        for name, pk, thread, verdict, author in Message.objects.filter(message_id__in=chunk).values_list(*columns):
+            read[name], threads[name], trust[name] = pk, Thread(thread), (verdict, author)
         for name, pk in OutgoingMail.objects.filter(message_id__in=chunk).values_list("message_id", "report_id"):
             if pk is None:
                 bulletins.add(name)

@@ -30,6 +30,7 @@ from typing import IO
 from bot.archives.files import LIMIT, RawMail
 from bot.errors import Busy, Unreadable
 from bot.git import repository
+from tracker.domain.events import ArchiveKind
 from tracker.domain.text import counted
 
 # --- Checkpoints ---
@@ -97,6 +98,7 @@ class EpochSource:
     name: str
     resumes: bool = True
     exclusive: bool = True
+    kind: ArchiveKind = ArchiveKind.PUBLIC
 
     @property
     def address(self) -> str:

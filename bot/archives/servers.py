@@ -25,6 +25,7 @@ from urllib.parse import SplitResult, unquote
 
 from bot.archives.files import LIMIT, RawMail, SnapshotSource, read_mbox
 from bot.errors import Unreadable
+from tracker.domain.events import ArchiveKind
 
 _TIMEOUT = 60.0
 _PORTS = {"imap": 143, "imaps": 993, "nntp": 119, "nntps": 563}
@@ -37,6 +38,7 @@ class _ServerSource:
     url: SplitResult
     resumes: bool = True
     exclusive: bool = True
+    kind: ArchiveKind = ArchiveKind.DELIVERY
 
     @property
     def folder(self) -> str:
@@ -161,6 +163,8 @@ _NO_SUCH_ARTICLE = ("423", "430")
 class NntpSource(_ServerSource):
     """One group. Its cursor is the number of the last article that was read."""
 
+    kind: ArchiveKind = ArchiveKind.PUBLIC
+
     def goal(self) -> str:
         with self._server() as server:
             return str(server.group(self.folder)[3])
@@ -208,6 +212,7 @@ class ThreadSource(SnapshotSource):
     server: str
     message_id: str
     exclusive: bool = False
+    kind: ArchiveKind = ArchiveKind.PUBLIC
 
     @property
     def name(self) -> str:

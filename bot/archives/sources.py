@@ -27,6 +27,7 @@ from bot.errors import Unreadable
 from bot.git import repository
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import PatchMail, bare_title, is_answer
+from tracker.domain.events import ArchiveKind
 
 _NO_ADDRESS = "not a valid URL; in a password write # / ? [ @ : as %23 %2F %3F %5B %40 %3A"
 
@@ -45,6 +46,10 @@ class Source(Protocol):
     @property
     def resumes(self) -> bool:
         """Whether reading can resume from a cursor. Other sources are read whole when they have changed."""
+
+    @property
+    def kind(self) -> ArchiveKind:
+        """How mail gets into it."""
 
     @property
     def exclusive(self) -> bool:

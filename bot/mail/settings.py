@@ -128,11 +128,13 @@ class BotSettings:
         local, _, domain = self.address.partition("@")
         return f"{local}+{tag}@{domain}"
 
-    def return_path(self, tag: str, message_id: str) -> str:
+    def return_path(self, tag: str, message_id: str, recipient: str = "") -> str:
         """Return the envelope sender of one mail: perfbot+7d3e91c0a45b28f6.b1c2d3e4f5a6@bot.example.org. Only those
-        who got the mail can know it, since its last part is made with a secret.
+        who got the mail can know it, since its last part is made with a secret. With a recipient: of an envelope to
+        that one alone, who alone can know it.
         """
-        mark = hmac.new(self.secret, message_id.encode("utf-8", "replace"), "sha256").hexdigest()
+        words = f"{message_id} {recipient.lower()}" if recipient else message_id
+        mark = hmac.new(self.secret, words.encode("utf-8", "replace"), "sha256").hexdigest()
         return self.tagged(f"{tag}.{mark[:12]}")
 
     def mark_in(self, address: str) -> str:

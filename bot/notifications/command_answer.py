@@ -1,12 +1,12 @@
-"""Replies to failed commands: which line failed, and why; in the thread, to the writer and our list.
+"""Replies to failed commands: which line failed, and why; in the thread, to the writer alone.
 
 There is at most one per mail, and one per hour, person and report. Only people get one, and only for mail of the last
 three days, since archives go back decades. The writer must be proven, or have got our mail about the report, unless
 the trust policy is `open`. Lists, robots and addresses like no-reply get none, nor does mail marked as bulk (RFC 3834
 section 2). Daily limits, per report and in all, bound abuse, since senders can be forged.
 
-A stranger's words are quoted without their links. Only the ids and the subject of the mail are copied into headers,
-and only where that is safe. The copy in our list's archive proves delivery.
+A stranger's words are quoted without their links, 200 characters of them at most: nobody gets us to pass on more. Only
+the ids and the subject of the mail are copied into headers, and only where that is safe.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from django.template.loader import render_to_string
 from bot.compose.conventions import message_id, reply_position
 from bot.compose.mail import ComposedMail, mail_of, to_bytes
 from bot.compose.recipients import Recipient, Recipients
-from bot.mail.addresses import Address
-from bot.mail.authentication import AuthVerdict
 from bot.mail.message import is_address, is_message_id, one_line
 from bot.mail.settings import BotSettings
+from bot.replies import gate
 from bot.replies.commands import MAX_COMMANDS
 from bot.replies.reading import Reading
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
@@ -36,6 +35,7 @@ from tracker.services.mail_transitions import why_careful
 
 WIDTH = 76
 MOST_LINES = 10
+MOST_QUOTED = 200  # characters of the mail
 MOST_REFERENCES = 20
 # Links are not passed on, since their writer may be anybody: URLs, and hosts with a path.
 _LINK = re.compile(
@@ -58,14 +58,13 @@ def answer_to(reading: Reading, tag: str, sha: str, settings: BotSettings, now: 
     Only the mail's ids and subject are copied into headers, and only where that is safe.
     """
     mail = reading.mail
-    lists = (Recipient(Address("", settings.list_address), "our own list"),) if settings.list_address else ()
     author = Recipient(replace(mail.author, name=_unlinked(mail.author.name, 80)), "sent the command")
     subject = mail.subject[3:].lstrip() if mail.subject[:3].lower() == "re:" else mail.subject
     answered = mail.message_id if is_message_id(mail.message_id) else ""
     reply = mail_of(
         message_id(now, tag, settings, mail.message_id),
         tag,
-        Recipients((author,), lists),  # its copy in our list's archive proves delivery
+        Recipients((author,), ()),
         f"Re: {_unlinked(subject, 200)}",
         _body(reading, sha, settings),
         settings,
@@ -84,11 +83,14 @@ def _body(reading: Reading, sha: str, settings: BotSettings) -> str:
     lines = []
     if reading.commands.too_many:
         lines.append(FailedLine("(all commands)", f"More than {MAX_COMMANDS} commands in one mail: none was run."))
-    own = reading.own_text.split("\n")
+    own, left = reading.own_text.split("\n"), MOST_QUOTED
     for bad in reading.commands.bad[:MOST_LINES]:
-        written = own[bad.line - 1] if bad.line <= len(own) else bad.text
-        why = textwrap.fill(f"Line {bad.line}: {_unlinked(bad.why, 200)}.", WIDTH)
-        lines.append(FailedLine(_unlinked(written, 74), why))
+        written = _unlinked(own[bad.line - 1] if bad.line <= len(own) else bad.text, min(74, left))
+        left -= len(written)
+        if not written:
+            break
+        why = textwrap.fill(f"Line {bad.line}: {_unlinked(bad.why, 100)}.", WIDTH)
+        lines.append(FailedLine(written, why))
     context = {
         "author_name": _unlinked(reading.mail.author.name, 60),
         "bot": one_line(settings.name, 60),
@@ -134,7 +136,7 @@ def answer(reading: Reading, report: Report, settings: BotSettings, now: datetim
                 raw=to_bytes(mail),
                 sender=settings.return_path(report.tag, mail.message_id),
                 recipients=list(mail.envelope),
-                lists=[settings.list_address],
+                lists=[],
                 subject=mail.subject,
                 composed_at=now,
                 state=OutgoingState.HELD if careful else OutgoingState.COMPOSED,
@@ -149,12 +151,14 @@ def answer(reading: Reading, report: Report, settings: BotSettings, now: datetim
 def _deserved(reading: Reading, report: Report, settings: BotSettings, now: datetime) -> bool:
     """Return whether it is a recent mail from a person about one of our reports. For most mail no query is made."""
     mail = reading.mail
-    if not (reading.may_get_error_reply and mail.message_id) or reading.trust.verdict is AuthVerdict.FAIL:
+    if not (reading.may_get_error_reply and mail.message_id):
         return False
     if mail.mark("precedence").lower() in ("bulk", "list", "junk"):  # RFC 3834 section 2
         return False
-    if not (reading.trust.proven or settings.trust_policy == "open" or _has_got_mail(mail.author.email, report)):
-        return False  # whoever it really is from, this address did not ask us for anything
+    # Whoever it really is from: an address that got no mail of ours did not ask us for anything.
+    standing = gate.Standing(reading.trust, has_got_mail=_has_got_mail(mail.author.email, report))
+    if not gate.permitted(gate.Caused.ANSWER, standing, settings.trust_policy):
+        return False
     lists = {settings.list_address, *settings.lists, *settings.robots}
     fresh = mail.date is not None and now - FRESH < mail.date
     reachable = (

@@ -11,14 +11,13 @@ bounce is matched to a mail only by the secret return path.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Q
-
-from bot.mail.authentication import AuthVerdict
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
+from bot.replies import gate
 from bot.replies.reading import MailWish, Reading, wish_of
 from tracker.models import Correspondent, FailureSource, Mailing, MailTransition, OutgoingMail, OutgoingState
 from tracker.models.outbox import WAITING
@@ -104,7 +103,7 @@ def evaluate(mail: OutgoingMail, reading: Reading, settings: BotSettings, now: d
     if ours.date != reading.mail.date or not is_ours:
         mail_transitions.add_note(mail, BY, now, "an archived mail has the same Message-ID, but it is not a copy")
         return False
-    proven = reading.trust.verdict is AuthVerdict.PASS or settings.trust_policy == "open"
+    proven = gate.permitted(gate.Caused.SENT, gate.Standing(reading.trust), settings.trust_policy)
     if mail.state in MAY_HAVE_LEFT or proven:
         mail_transitions.mark_sent(mail.message_id, reading.mail.date or now, now, BY, "a copy was found")
     elif mail.state in WAITING and not mail.settled:
@@ -120,32 +119,36 @@ def evaluate(mail: OutgoingMail, reading: Reading, settings: BotSettings, now: d
 
 UNPROVEN = "not proven"
 LATELY = 1000  # mails
+MOST_OF_A_REPORT = 100  # mails that a bounce may be of
 FRESH = timedelta(days=3)  # nobody is asked about older mail
 
 
-def process_wish(reading: Reading, settings: BotSettings, now: datetime) -> None:
-    """Process a person's mail. An opt-out or opt-in takes effect at once if its sender is proven (DESIGN rule 8). An
-    unproven opt-out is confirmed by a link that is mailed to the address, if it is recent.
+def process_wish(reading: Reading, settings: BotSettings, now: datetime, *, recent: bool = True) -> None:
+    """Process a person's mail. An opt-out or opt-in takes effect at once if the gate permits it (DESIGN rule 8). An
+    unproven opt-out is confirmed by a link that is mailed to the address, if it is fresh. `recent`: see gate.py.
     """
     author, at = reading.mail.author.email.lower(), min(reading.mail.date or now, now)
-    wish = wish_of(reading, settings) if reading.trust.verdict is not AuthVerdict.FAIL else None
+    wish, others = wish_of(reading, settings), reading.others
+    # Nobody may have made this wish of a signed mail by changing how its body is read.
+    same = others is not None and all(wish_of(other, settings) is wish for other in others)
+    standing = gate.Standing(reading.trust, for_us=reading.signed_for_us, recent=recent, same_words=same)
+
+    def may(effect: gate.Caused) -> bool:
+        return bool(gate.permitted(effect, standing, settings.trust_policy))
+
     if wish and _is_list(author, settings):  # a list can't opt in or out
         return
-    if wish is None:
-        mail_transitions.clear_bounce(author, at)
-        return
-    # Nobody may have made this wish of a signed mail by changing how its body is read.
-    others = reading.others
-    proven = reading.trust.proven and others is not None and all(wish_of(other, settings) is wish for other in others)
-    if wish is MailWish.COME_BACK and not (proven or settings.trust_policy == "open"):
-        rows = Correspondent.objects.filter(address=author, since__lt=at)
-        rows.filter(Q(mailing=Mailing.BOUNCING) | Q(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN)).delete()
-        return
-    if wish is MailWish.LEAVE and not (proven or settings.trust_policy == "open"):
-        if now - at < FRESH and is_of_a_person(author) and _got_mail_lately(author):
+    if wish is None or not may(gate.Caused.OPT_OUT if wish is MailWish.LEAVE else gate.Caused.OPT_IN):
+        if wish is not MailWish.LEAVE and may(gate.Caused.REACHABLE):
+            mail_transitions.clear_bounce(author, at)
+        if wish is MailWish.COME_BACK and may(gate.Caused.REACHABLE):  # what nobody proved, nobody need prove to undo
+            mine = Correspondent.objects.filter(address=author, since__lt=at)
+            mine.filter(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN).delete()
+        asks = wish is MailWish.LEAVE and now - at < FRESH and may(gate.Caused.OPT_OUT_LINK)
+        if asks and is_of_a_person(author) and _got_mail_lately(author):
             accounts.request_opt_out_link(author, now)
         return
-    proof = f"proven by {reading.trust.by}" if proven else UNPROVEN
+    proof = f"proven by {reading.trust.by}" if reading.trust.proven else UNPROVEN
     mailing = Mailing.OPTED_OUT if wish is MailWish.LEAVE else Mailing.OPTED_IN
     values = {"mailing": mailing, "note": f"<{reading.mail.message_id}>, {proof}"[:500], "since": at}
     row, new = Correspondent.objects.get_or_create(address=author, defaults=values)
@@ -171,17 +174,34 @@ def _got_mail_lately(address: str) -> bool:
 def process_bounce(reading: Reading, settings: BotSettings, now: datetime) -> bool:
     """Process a bounce: mark the mail as sent and record the failed recipients. Return whether it is about our mail.
 
-    The mail is identified only by its secret return path; everything else in a mail is public and can be forged.
+    The mail is identified only by its secret return path; everything else in a mail is public and can be forged. All
+    who got the mail know its path, and archives may show it. So what it says of one of several recipients is recorded
+    and no more: the next mail goes to that one in an envelope with a return path of its own (sender.py), and only a
+    bounce to that path marks the address as bouncing.
     """
     addressed = [address.email for address in (*reading.mail.recipients, *reading.mail.delivered_to)]
-    paths = [email for email in addressed if settings.mark_in(email)]
-    for mail in OutgoingMail.objects.filter(sender__in=paths, attempts__gt=0).order_by("pk")[:1]:
-        at = min(reading.mail.date or now, now)
-        mail_transitions.mark_sent(
-            mail.message_id, at, now, by="bounce", note=f"bounced with <{reading.mail.message_id}>"
-        )
+    paths = [email.lower() for email in addressed if settings.mark_in(email)]
+    at = min(reading.mail.date or now, now)
+    for mail, own in _returned(paths, settings):
+        note = f"bounced with <{reading.mail.message_id}>"
+        mail_transitions.mark_sent(mail.message_id, at, now, by="bounce", note=note)
         ours = {recipient.lower() for recipient in mail.recipients}
         failed = {recipient: reply for recipient, reply in reading.bounce.failed.items() if recipient in ours}
-        mail_transitions.record(mail, failed, FailureSource.BOUNCE, at)
+        for recipient, reply in failed.items():
+            standing = gate.Standing(secret=recipient == own or ours == {recipient})
+            counts = gate.permitted(gate.Caused.BOUNCE, standing, settings.trust_policy)
+            mail_transitions.record(mail, {recipient: reply}, FailureSource.BOUNCE, at, counts=bool(counts))
         return True
     return False
+
+
+def _returned(paths: Sequence[str], settings: BotSettings) -> Iterator[tuple[OutgoingMail, str]]:
+    """Yield the mail that one of these return paths is of, and the recipient whose own it is, "" if it is of all."""
+    sent = OutgoingMail.objects.filter(attempts__gt=0)
+    for mail in sent.filter(sender__in=paths).order_by("pk")[:1]:
+        yield mail, ""
+    tags = [settings.tag_in(path) for path in paths]
+    for mail in sent.filter(report__tag__in=tags).order_by("-pk")[:MOST_OF_A_REPORT]:
+        for recipient in mail.recipients:
+            if settings.return_path(settings.tag_in(mail.sender), mail.message_id, recipient) in paths:
+                yield mail, recipient.lower()

@@ -19,7 +19,7 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from email.message import EmailMessage
 from email.utils import format_datetime
@@ -36,7 +36,15 @@ from bot.mail.settings import Aliases, BotSettings
 from bot.outbox import reconcile
 from bot.outbox.drafts import excluded_addresses
 from bot.outbox.transports import Envelope, SendOutcome, SendStatus, Signing, Transport
-from tracker.models import Message, OutgoingMail, OutgoingState, Purpose, RateCalendar
+from tracker.models import (
+    DeliveryFailure,
+    FailureSource,
+    Message,
+    OutgoingMail,
+    OutgoingState,
+    Purpose,
+    RateCalendar,
+)
 from tracker.models.mail import PEOPLE
 from tracker.models.outbox import WAITING
 from tracker.services import database, mail_transitions
@@ -185,6 +193,7 @@ BATCH = 100
 RECORD_EVERY = 500  # record events after this many mails: batches halve the cost
 LINGER = 5.0  # seconds that a call waits for the next due mail
 
+OWN_ENVELOPE = "goes in an envelope of its own: a mail to it is said to have bounced"
 ENDS_A_ROUND = frozenset({SendStatus.NO_SERVER, SendStatus.NOT_NOW})
 
 
@@ -200,6 +209,7 @@ class SendConfig:
     aliases: Aliases = field(default_factory=Aliases)
     signing: Signing = field(default_factory=Signing)
     sent_folder: SentFolder | None = None
+    settings: BotSettings | None = None  # for return paths of single recipients
 
 
 DEFAULT_CONFIG = SendConfig()
@@ -286,12 +296,35 @@ def deliver(
         mail_transitions.fail(mail, timezone.now(), "all remaining recipients opted out or bounce", by)
         return SendStatus.REFUSED
     raw = config.signing.sign(bytes(mail.raw)) if config.signing else bytes(mail.raw)
-    envelope = Envelope(mail.message_id, mail.sender, recipients, raw)
+    sender, first = _envelope(mail, recipients, config)
+    envelope = Envelope(mail.message_id, sender, first, raw)
     outcome = transport.send(envelope, lambda: mail_transitions.begin_data(mail, timezone.now()))
+    if outcome.status is SendStatus.SENT and len(first) < len(recipients):
+        rest = {recipient: OWN_ENVELOPE for recipient in recipients if recipient not in first}
+        outcome = replace(outcome, deferred={**outcome.deferred, **rest})
     record(mail, outcome, by)
     if outcome.status is SendStatus.SENT and config.sent_folder:
         config.sent_folder.keep(raw, timezone.now())
     return outcome.status
+
+
+def _envelope(mail: OutgoingMail, recipients: list[str], config: SendConfig) -> tuple[str, list[str]]:
+    """Return the envelope sender of the next attempt, and the recipients that it goes to.
+
+    Whoever got the mail knows its return path, so a bounce to it proves nothing of the others. An address of which one
+    said that it is dead gets the next mail in an envelope of its own, whose return path only it can know: a bounce to
+    that one counts (reconcile.py). Such envelopes go one by one, after that of all others.
+    """
+    if config.settings is None or len(mail.recipients) == 1:
+        return mail.sender, recipients
+    lists = {address.lower() for address in mail.lists}
+    people = [recipient.lower() for recipient in recipients if recipient.lower() not in lists]
+    said = DeliveryFailure.objects.filter(by=FailureSource.BOUNCE, address__in=people).exclude(mail=mail)
+    doubted = set(said.values_list("address", flat=True))
+    if first := [recipient for recipient in recipients if recipient.lower() not in doubted]:
+        return mail.sender, first
+    tag = config.settings.tag_in(mail.sender)
+    return config.settings.return_path(tag, mail.message_id, recipients[0]), recipients[:1]
 
 
 def record(mail: OutgoingMail, outcome: SendOutcome, by: str) -> None:

@@ -5,8 +5,7 @@ every sentence in the order of the table, together with the classifier (classifi
 still recorded that author or maintainer has responded. A lab's reply counts by what it provides: a comparison table,
 or an answer below a quoted question.
 
-Effects are first read as if the writer were proven. Then the trust policy asks for proof: of who wrote the mail, that
-it was meant for this report, and that it says the same however its body is read. Without it, an effect becomes a
+Effects are first read as if the writer were proven. Then gate.py says whether each is permitted; what isn't becomes a
 suggestion. In the end effects become events of the report, with the mail as evidence.
 """
 
@@ -18,9 +17,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.mail.authentication import UNPROVEN, AuthVerdict, Trust
 from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title, version_of
+from bot.replies import gate
 from bot.replies.classifier import Model, ReplyFacts, decide, load, named_commit
 from bot.replies.commands import Command, Word
 from bot.replies.reading import Reading
@@ -175,25 +174,6 @@ def _intents_by_rules(reading: Reading, who: By, improvement: bool) -> Iterator[
                 break
 
 
-# --- Proof ---
-
-
-def may_act(policy: str, trust: Trust, role: Role | None, *, needs_proof: bool, by_address: bool = True) -> bool:
-    """Whether an effect of a mail needs no click. `needs_proof`: it is a command, or would close the report.
-    `by_address`: the writer is known by the verified address, not only by name.
-
-    `open`: all mail acts. `verified`: unverified mail may move a report between open states; closing it, and
-    commands, need proof; mail whose proof fails does not act. `maintainers`: only verified mail from author and
-    maintainers acts.
-    """
-    if policy == "open":
-        return True
-    proven = trust.proven and by_address and role is not Role.THIRD_PARTY
-    if policy == "maintainers":
-        return proven and role in (Role.AUTHOR, Role.MAINTAINER)
-    return proven or (trust.verdict is not AuthVerdict.FAIL and not needs_proof)
-
-
 # --- Effects ---
 
 _PATCH_RULES = {
@@ -216,14 +196,17 @@ _THIRD_PARTY_KINDS = frozenset(
 _DEBUG = re.compile(r"\bdebug(?:ging)?\b(?: \w+){0,3} (?:patch|diff|info|print|trace|output|hack|below)", re.I)
 _SHA = re.compile(r"\b[0-9a-f]{7,40}\b", re.I)
 _TITLE = 20  # characters that identify a title
+MOST_EFFECTS = 30  # of one mail on one report; twenty commands, and what its sentences say
 _BUT = re.compile(r"(?:but|however|though|although|still|except|unfortunately)\b", re.I)
 
 
-def effects_of(reading: Reading, context: MailContext, policy: str = "verified") -> tuple[Effect, ...]:
+def effects_of(
+    reading: Reading, context: MailContext, policy: str = "verified", *, recent: bool = True
+) -> tuple[Effect, ...]:
     """Return the effects of a mail on one report, commands first, then the deciding effect; never empty.
 
-    A report that is only linked to is not changed, but for a patch that is said to cure it. Without the proof that the
-    policy requires, an effect becomes a suggestion.
+    A report that is only linked to is not changed, but for a patch that is said to cure it. What the gate (gate.py)
+    does not permit under the policy becomes a suggestion. `recent`: as `gate.is_recent` returns it.
     """
     if context.relation in (Relation.LINK, Relation.CULPRIT):
         return tuple(replace(effect, mode=Mode.SUGGEST) for effect in _patch_effects(reading, context)) or (NOTHING,)
@@ -234,11 +217,15 @@ def effects_of(reading: Reading, context: MailContext, policy: str = "verified")
         ]
         for variant in (reading, *(reading.others or ()))
     ]
+    standing = replace(standing_of(reading, context), recent=recent)
     effects: list[Effect] = []
-    for effect in as_written:
-        trust = _proof_of(effect, reading.trust, context, others if reading.others is not None else None)
-        needs_proof = effect.rule.startswith(COMMAND) or closes(effect)
-        acts = may_act(policy, trust, context.role, needs_proof=needs_proof, by_address=context.by_address)
+    for effect in as_written[:MOST_EFFECTS]:
+        agreed = reading.others is not None and all(
+            any(_agree(effect, other) for other in effects) for effects in others
+        )
+        caused = gate.Caused.CLOSE if closes(effect) else gate.Caused.MOVE
+        caused = gate.Caused.COMMAND if effect.rule.startswith(COMMAND) else caused
+        acts = gate.permitted(caused, replace(standing, same_words=agreed), policy)
         effects.append(effect if acts else replace(effect, mode=Mode.SUGGEST))
     return tuple(effects) or (NOTHING,)
 
@@ -257,21 +244,12 @@ def settled(effects: Sequence[Effect]) -> tuple[Effect, ...]:
     return (*meanings, *mere) or (NOTHING,)
 
 
-def _proof_of(effect: Effect, trust: Trust, context: MailContext, others: list[list[Effect]] | None) -> Trust:
-    """Return the proof that the writer meant this effect for this report.
-
-    There is none if only unsigned headers lead to the report. It fails if what is signed leads elsewhere, or says
-    something else when the body is read otherwise. `others`: the effects of the mail's other readings; None if there
-    are too many to tell.
-    """
-    if not trust.proven:
-        return trust
-    if not context.aimed:
-        # Where the thread is signed, it is another one. Where it is not (as by intel.com and suse.cz), nobody knows.
-        elsewhere = context.relation is Relation.TAG or trust.covers("in-reply-to", "references")
-        return Trust(AuthVerdict.FAIL, f"{trust.by}: not for this report") if elsewhere else UNPROVEN
-    agreed = others is not None and all(any(_agree(effect, other) for other in effects) for effects in others)
-    return trust if agreed else Trust(AuthVerdict.FAIL, f"{trust.by}: how the body is to be read is not signed")
+def standing_of(reading: Reading, context: MailContext) -> gate.Standing:
+    """Return what is proven of a mail with respect to one report."""
+    # Where the thread is signed, it is another one. Where it is not (as by intel.com and suse.cz), nobody knows.
+    elsewhere = context.relation is Relation.TAG or reading.trust.covers("in-reply-to", "references")
+    about = gate.About.HERE if context.aimed else gate.About.ELSEWHERE if elsewhere else gate.About.UNSIGNED
+    return gate.Standing(reading.trust, context.role, context.by_address, about)
 
 
 def _agree(one: Effect, other: Effect) -> bool:

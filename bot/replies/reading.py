@@ -19,6 +19,7 @@ from enum import StrEnum
 from bot.mail import quoting
 from bot.mail.authentication import UNPROVEN, Trust, authenticate, other_readings
 from bot.mail.bounces import Bounce, read_bounce
+from bot.mail.limits import MAX_REPORTS, OVER, OverLimit
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import (
     MailLink,
@@ -143,6 +144,7 @@ class Reading:
     trust: Trust = UNPROVEN
     rules_off: frozenset[str] = frozenset()
     signed_tags: frozenset[str] = frozenset()  # those in To and Cc, as far as its writer signed them
+    signed_for_us: bool = False  # whether our address is in a To or Cc that its writer signed
     bounce: Bounce = field(default_factory=Bounce)  # empty if it is not a bounce
     answered_culprit: str = ""  # of the report that it answers, by its subject or by what it quotes
     # What the mail says if its body is read otherwise, where no signature covers how to read it; None: anything.
@@ -177,13 +179,23 @@ class Reading:
 
 
 def understand(raw: bytes, settings: BotSettings) -> Reading:
-    """Parse and read the bytes of a mail, and verify who wrote it."""
+    """Parse and read the bytes of a mail, and verify who wrote it.
+
+    What a mail past a limit says isn't known: `check_limits` raises for it.
+    """
     mail = parse(raw)
     reading = read(mail, settings, authenticate(raw, mail, settings.trust_anchors))
     if reading.trust.proven and not reading.trust.covers_body:
         others = other_readings(raw, mail)
         reading = replace(reading, others=None if others is None else tuple(read(other, settings) for other in others))
     return replace(reading, bounce=read_bounce(raw)) if reading.kind is SenderKind.BOUNCE else reading
+
+
+def check_limits(reading: Reading) -> None:
+    """Raise OverLimit if a mail is past a limit (bot/mail/limits.py), so that it is quarantined."""
+    for problem in reading.problems:
+        if problem.startswith(OVER):
+            raise OverLimit(problem.removeprefix(OVER))
 
 
 def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Reading:
@@ -195,6 +207,7 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
     if "html_only" in mail.problems:  # in HTML anything may look like a line of the writer
         commands = refused(commands, "commands are read from plain text only: send the mail as text/plain")
     tags = (settings.tag_in(address.email) for address in (*mail.recipients, *mail.delivered_to))
+    named = tuple(dict.fromkeys(tag for tag in tags if tag))
     signed = (*(mail.to if trust.covers("to") else ()), *(mail.cc if trust.covers("cc") else ()))
     return Reading(
         mail=mail,
@@ -206,15 +219,17 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         trailers=find_trailers(lines),
         patches=find_patches(lines, mail.subject, mail.attachments),
         links=find_links("\n".join(lines), settings.base_url),
-        tags=tuple(dict.fromkeys(tag for tag in tags if tag)),
+        tags=named[:MAX_REPORTS],
         notice=find_notice(own),
         problems=(
             *mail.problems,
+            *((f"{OVER}{len(named)} report addresses; at most {MAX_REPORTS}",) if len(named) > MAX_REPORTS else ()),
             *(("too_many_commands",) if commands.too_many else ()),
             *(f"bad_command, line {bad.line}: {bad.why}" for bad in commands.bad),
         ),
         trust=trust,
         signed_tags=frozenset(settings.tag_in(address.email) for address in signed) - {""},
+        signed_for_us=any(settings.is_own(address.email) for address in signed),
         rules_off=settings.rules_off,
         answered_culprit=answered_culprit(mail),
     )
@@ -234,8 +249,11 @@ _WISH = re.compile(r"(?:please )?(un-?)?subscribe(?: me)?(?: please)?[\s.!]*", r
 
 
 def wish_of(reading: Reading, settings: BotSettings) -> MailWish | None:
-    """Return the request of a person who wrote to our address, or None; mail only to a list is about that list."""
-    to_us = any(settings.is_own(address.email) for address in (*reading.mail.recipients, *reading.mail.delivered_to))
+    """Return the request of a person who wrote to our address, or None.
+
+    Mail only to a list is about that list, wherever somebody sent it on (Delivered-To, the envelope).
+    """
+    to_us = any(settings.is_own(address.email) for address in reading.mail.recipients)
     if not (to_us and reading.may_command):
         return None
     lines = [line.strip() for line in reading.own_text.splitlines() if line.strip()]

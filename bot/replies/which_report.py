@@ -73,6 +73,11 @@ class KnownReport:
             return Role.AUTHOR
         return Role.MAINTAINER if author_keys & self.people else Role.THIRD_PARTY
 
+    def knows(self, address: str, settings: BotSettings) -> bool:
+        """Whether an address is that of somebody of the report. A name proves nothing: anyone can write under it."""
+        people = (self.authors or frozenset()) | self.people if self.verified is None else self.verified
+        return bool(settings.aliases.of(address) & people) or settings.speaks_for_lab(address)
+
 
 def person_keys(addresses: Iterable[Address]) -> list[str]:
     """Return the addresses of people, and their full names in lower case.
@@ -184,22 +189,20 @@ class KnownReports:
 
     def context(self, reading: Reading, report_id: str, relation: Relation, settings: BotSettings) -> MailContext:
         """Return how a mail relates to one of the reports that `relations` returned."""
-        report, author = self.reports[report_id], reading.mail.author.email
-        # A name proves nothing, since anyone can write under it.
-        people = (report.authors or frozenset()) | report.people if report.verified is None else report.verified
+        report = self.reports[report_id]
         return MailContext(
             relation,
             role=report.role_of(reading, settings),
             improvement=report.verdict == Verdict.IMPROVEMENT,
             culprit=report.culprit,
-            by_address=bool(settings.aliases.of(author) & people) or settings.speaks_for_lab(author),
+            by_address=report.knows(reading.mail.author.email, settings),
             aimed=self._is_aimed(reading, report_id),
             title=report.title,
             benchmark=report.benchmark,
         )
 
     def _is_aimed(self, reading: Reading, report_id: str) -> bool:
-        """Whether what is signed leads to a report: a tag in To or Cc, the thread, or a line of the body.
+        """Whether what is signed leads to a report: a tag in To or Cc, the thread, the subject, a line of the body.
 
         Mail servers and whoever resends a mail write Delivered-To, Bcc and the like, and headers that are not signed.
         A thread counts if all of it that is known belongs to the report.
@@ -207,10 +210,15 @@ class KnownReports:
         mail, trust = reading.mail, reading.trust
         if report_id in reading.signed_tags:
             return True
-        if reading.others is not None and all(
-            report_id in self._targets(variant.closes) for variant in (reading, *reading.others)
-        ):
-            return True
+        if reading.others is not None:
+            variants = (reading, *reading.others)
+            if all(report_id in self._targets(variant.closes) for variant in variants):
+                return True
+            # A signed subject, or quoted lines of a signed body, name the culprit, and no thread says otherwise.
+            culprit = self.reports[report_id].culprit
+            named = all(culprit.startswith(variant.answered_culprit or "-") for variant in variants)
+            if named and trust.covers("subject") and not mail.ancestors:
+                return True
         answered = (
             *(mail.in_reply_to if trust.covers("in-reply-to") else ()),
             *(mail.references if trust.covers("references") else ()),

@@ -19,6 +19,7 @@ from math import isfinite
 from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title
 from bot.mail.quoting import holds_older_mail
+from bot.replies import gate
 from bot.replies.reading import Reading
 from bot.robot_reports.fields import (
     MachineParts,
@@ -386,7 +387,7 @@ def is_proven(report: RobotReport, reading: Reading, policy: str) -> bool:
 
     `open`, for old archives: always.
     """
-    if policy == "open":
-        return True
     others = reading.others
-    return reading.trust.proven and others is not None and all(find_report(other.mail) == report for other in others)
+    same = others is not None and all(find_report(other.mail) == report for other in others)
+    standing = gate.Standing(reading.trust, same_words=same)
+    return bool(gate.permitted(gate.Caused.REPORT, standing, policy))

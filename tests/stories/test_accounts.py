@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
@@ -21,7 +22,8 @@ from bot.mail.settings import BotSettings
 from bot.notifications.report import compose_due
 from bot.notifications.sign_in import mail_links
 from bot.outbox.drafts import excluded_addresses
-from bot.outbox.transports import Server, SmtpTransport
+from bot.outbox.sender import SendConfig, send_due
+from bot.outbox.transports import Envelope, SendOutcome, SendStatus, Server, SmtpTransport
 from tests.bot.mail.test_bounces import POSTFIX, RETURNED
 from tests.support.outbox import claim, reloaded, send
 from tests.support.rows import line
@@ -252,6 +254,27 @@ def bounce(world: World, mail: OutgoingMail, text: str = POSTFIX, number: int = 
     return text.encode()
 
 
+def own_path(world: World, mail: OutgoingMail, address: str = DANA.email) -> dict[str, str]:
+    """Change a bounce so that it comes to the return path of one recipient."""
+    assert mail.report
+    return {mail.sender: world.settings.return_path(mail.report.tag, mail.message_id, address)}
+
+
+class Recorder:
+    """A transport that takes everything, and keeps the envelopes."""
+
+    def __init__(self) -> None:
+        self.envelopes: list[tuple[str, list[str]]] = []
+
+    def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
+        assert confirm()
+        self.envelopes.append((envelope.sender, list(envelope.recipients)))
+        return SendOutcome(SendStatus.SENT)
+
+    def close(self) -> None:
+        pass
+
+
 def mailing(address: str) -> str:
     return Correspondent.objects.filter(address=address).values_list("mailing", flat=True).first() or ""
 
@@ -262,10 +285,13 @@ def test_a_dead_address_gets_no_more_until_somebody_writes_from_it(world: World)
     OutgoingMail.objects.update(attempts=1)
     world.inbox.add(bounce(world, mail))
     world.read()
-    assert mailing(DANA.email) == Mailing.BOUNCING
-    assert mailing("lee@dev.example") == ""  # who is no recipient of it, of him it proves nothing
     failure = DeliveryFailure.objects.get()
     assert (failure.address, failure.by, failure.dead) == (DANA.email, "bounce", True)
+    assert mailing(DANA.email) == "", "the list has the mail, too, so that anybody can have sent this"
+    world.inbox.add(bounce(world, mail, number=2, **own_path(world, mail)))
+    world.read()
+    assert mailing(DANA.email) == Mailing.BOUNCING
+    assert mailing("lee@dev.example") == ""  # who is no recipient of it, of him it proves nothing
     assert "User unknown" in failure.words
     assert Message.objects.get(message_id="bounce-1@mx.example.org").report == report
     assert Report.objects.get().state == "no_response"  # a bounce is no answer
@@ -303,9 +329,38 @@ def test_the_return_path_tells_which_mail_it_was_and_nothing_else(world: World) 
     world.inbox.add(bounce(world, mail, number=2, **forged))
     world.read()
     assert not Correspondent.objects.exists()
-    world.inbox.add(bounce(world, mail, number=3, **{mail.message_id: "lost@x.example"}))
+    lost = {mail.message_id: "lost@x.example"}
+    world.inbox.add(bounce(world, mail, number=3, **lost))
+    world.read()
+    assert DeliveryFailure.objects.get().address == DANA.email
+    others = own_path(world, mail, "lee@dev.example")
+    world.inbox.add(bounce(world, mail, number=4, **lost, **others))
+    world.read()
+    assert not Correspondent.objects.exists(), "who has the secret of one recipient says nothing of another"
+    world.inbox.add(bounce(world, mail, number=5, **lost, **own_path(world, mail)))
     world.read()
     assert mailing(DANA.email) == Mailing.BOUNCING
+
+
+def test_who_is_said_to_bounce_gets_the_next_mail_in_an_envelope_of_its_own(world: World) -> None:
+    world.report()
+    first = OutgoingMail.objects.get()
+    OutgoingMail.objects.update(attempts=1)
+    world.inbox.add(bounce(world, first))
+    world.read()
+    world.ingest(world.result("c" * 40, "mm: c", id="c"))
+    compose_due(world.settings, world.later(), approve_first=False)
+    second = OutgoingMail.objects.last()
+    assert second
+    transport = Recorder()
+    config = SendConfig(settings=world.settings)
+    for _ in range(2):
+        OutgoingMail.objects.filter(pk=second.pk).update(not_before=None)
+        send_due(transport, config)
+    own = world.settings.return_path(second.report.tag, second.message_id, DANA.email)
+    others = [recipient for recipient in second.recipients if recipient != DANA.email]
+    assert transport.envelopes == [(second.sender, others), (own, [DANA.email])]
+    assert reloaded(second).state == OutgoingState.SENT
 
 
 def test_what_never_began_to_leave_can_not_come_back(world: World) -> None:
@@ -352,7 +407,7 @@ def test_a_full_box_counts_when_it_is_full_for_long(world: World) -> None:
         mail = OutgoingMail.objects.last()
         assert mail
         assert mailing(DANA.email) == ""
-        world.inbox.add(bounce(world, mail, number=10 + number, **full))
+        world.inbox.add(bounce(world, mail, number=10 + number, **full, **own_path(world, mail)))
         world.read()
     assert mailing(DANA.email) == Mailing.BOUNCING
 

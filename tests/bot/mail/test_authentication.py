@@ -19,7 +19,7 @@ from bot.mail import authentication
 from bot.mail.authentication import CLOCK, UNPROVEN, AuthVerdict, Trust, authenticate, joined, other_readings
 from bot.mail.message import parse
 from bot.mail.settings import TrustAnchors
-from bot.replies.effects import may_act
+from bot.replies.gate import Caused, Standing, permitted
 from tests.support import rsa_keys
 from tracker.domain.events import Role
 from tracker.models import SigningKey as ModelsSigningKey
@@ -428,17 +428,18 @@ PROVEN, CONTRADICTED = Trust(AuthVerdict.PASS, "dkim x"), Trust(AuthVerdict.FAIL
     ],
 )
 def test_the_policies(policy: str, trust: Trust, role: Role | None, open_move: bool, close: bool) -> None:
-    assert may_act(policy, trust, role, needs_proof=False) is open_move
-    assert may_act(policy, trust, role, needs_proof=True) is close
+    assert bool(permitted(Caused.MOVE, Standing(trust, role), policy)) is open_move
+    assert bool(permitted(Caused.CLOSE, Standing(trust, role), policy)) is close
 
 
 NAMES = [b"DKIM-Signature", b"Authentication-Results", b"Received", b"X-Developer-Signature"]
 
 
 def test_a_proven_address_under_a_borrowed_name_closes_nothing() -> None:
-    assert may_act("verified", PROVEN, Role.AUTHOR, needs_proof=False, by_address=False)
-    assert not may_act("verified", PROVEN, Role.AUTHOR, needs_proof=True, by_address=False)
-    assert not may_act("maintainers", PROVEN, Role.AUTHOR, needs_proof=False, by_address=False)
+    borrowed = Standing(PROVEN, Role.AUTHOR, by_address=False)
+    assert permitted(Caused.MOVE, borrowed, "verified")
+    assert not permitted(Caused.COMMAND, borrowed, "verified")
+    assert not permitted(Caused.MOVE, borrowed, "maintainers")
 
 
 @given(st.binary(max_size=300), st.sampled_from(NAMES))
