@@ -332,7 +332,11 @@ _BODY_HEADER = re.compile(rb"(?:content-[!-9;-~]*|mime-version)[ \t]*:", re.I)
 _HTML = re.compile(rb"\s*<[!a-z]", re.I)  # as every program begins it
 # Charsets in which ASCII is ASCII; of any other (UTF-7, UTF-16) a line of the writer could be made.
 _LIKE_ASCII = re.compile(r"us-ascii|utf-?8|iso-8859-\d+|windows-125\d|koi8-[ru]", re.I)
-_BASE64 = re.compile(rb"\s*(?:[A-Za-z0-9+/]{4,76}\n)*[A-Za-z0-9+/]{2,76}={0,2}\s*\Z")
+# As every program writes it: in groups of four letters. A word such as "unsubscribe" is none.
+_BASE64 = re.compile(
+    rb"\s*(?:(?:[A-Za-z0-9+/]{4}){1,19}\n)*(?:[A-Za-z0-9+/]{4}){0,18}"
+    rb"(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)\s*\Z"
+)
 _ESCAPED = re.compile(rb"=(?:[0-9A-F]{2}|[ \t]*\n)", re.I)
 # The first delimiter of a multipart, below nothing but what mail programs write there for others to read.
 _DELIMITER = re.compile(

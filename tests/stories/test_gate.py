@@ -1,0 +1,208 @@
+"""What strangers try with mail that somebody else signed, or under another mail's Message-ID; and who sees what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from bot.archives import sources
+from bot.mail.addresses import Address
+from bot.mail.settings import BotSettings
+from tests.bot.mail.test_authentication import DKIM, RECORD, signed
+from tests.bot.mail.test_bounces import POSTFIX, RETURNED
+from tests.support.world import DANA, World, message_id, state
+from tracker.domain.events import ArchiveKind
+from tracker.models import Correspondent, Event, Mailing, Message, OutgoingMail, Suggestion
+
+MALLORY = Address("Mal", "mal@evil.example")
+SECRET_WORDS = "My phone is 555-0100, between us."
+
+
+@pytest.fixture
+def world(tmp_path: Path, bot_settings: BotSettings, db: None) -> World:
+    """A world in which everybody's domain signs with the same key."""
+    anchors = replace(DKIM, key=lambda name: RECORD, signs=lambda domain: False)
+    return World(tmp_path, replace(bot_settings, trust_policy="verified", trust_anchors=anchors))
+
+
+def deliver(world: World, raw: bytes, monkeypatch: pytest.MonkeyPatch | None = None) -> None:
+    """Read one mail from a file; as what is delivered to us, if a monkeypatch is given."""
+    file = world.directory / f"{len(list(world.directory.glob('*.eml')))}.eml"
+    file.write_bytes(raw)
+    if monkeypatch:
+        monkeypatch.setattr(sources.FileSource, "kind", ArchiveKind.DELIVERY)
+    world.read(file)
+
+
+def wishes() -> dict[str, str]:
+    return dict(Correspondent.objects.values_list("address", "mailing"))
+
+
+# --- Mail that was signed for somebody else ---
+
+
+def elsewhere(world: World, text: str) -> bytes:
+    """Dana's signed mail to another list."""
+    raw = world.mail(DANA, text, subject="Re: a list", List_Id="<other.lists.example>")
+    return signed(raw.replace(world.settings.address.encode(), b"other@lists.example"))
+
+
+@pytest.mark.parametrize("word", ["unsubscribe", "subscribe"])
+@pytest.mark.parametrize("name", ["Delivered-To", "X-Original-To", "Bcc", "Envelope-To", "Resent-To"])
+def test_a_wish_for_another_list_is_none_for_us_wherever_it_was_sent_on(world: World, word: str, name: str) -> None:
+    was = Mailing.OPTED_OUT if word == "subscribe" else Mailing.OPTED_IN
+    Correspondent.objects.create(address=DANA.email, mailing=was, note="<1@x>, proven by dkim", since=world.now)
+    deliver(world, f"{name}: {world.settings.address}\n".encode() + elsewhere(world, word))
+    assert wishes() == {DANA.email: was}
+
+
+@pytest.mark.parametrize("word", ["unsubscribe", "subscribe"])
+def test_a_wish_whose_addressee_is_not_signed_is_not_proven(world: World, word: str) -> None:
+    was = Mailing.OPTED_OUT if word == "subscribe" else Mailing.OPTED_IN
+    Correspondent.objects.create(address=DANA.email, mailing=was, note="<1@x>, proven by dkim", since=world.now)
+    raw = world.mail(DANA, word)
+    to = f"To: {world.settings.address}\n".encode()
+    assert raw.count(to) == 1
+    made = signed(raw.replace(to, b""), include_headers=[b"from", b"date", b"subject", b"message-id"])
+    deliver(world, to + made)
+    assert wishes() == {DANA.email: was}
+
+
+def test_a_signed_wish_to_us_counts_and_one_of_last_year_does_not(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = signed(world.mail(DANA, "unsubscribe"))
+    fresh = signed(world.mail(DANA, "unsubscribe"))
+    world.now = world.later(hours=24 * 15)
+    deliver(world, old, monkeypatch)
+    assert wishes() == {}
+    world.now = world.later(hours=-24 * 15)
+    deliver(world, fresh, monkeypatch)
+    assert wishes() == {DANA.email: Mailing.OPTED_OUT}
+
+
+def test_an_old_command_that_is_delivered_late_waits_for_a_click(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = world.report()
+    raw = signed(world.mail(DANA, "#lkp invalid", to=message_id(report)))
+    world.later(hours=24 * 15)
+    deliver(world, raw, monkeypatch)
+    assert state(report) != "invalid"
+    assert Suggestion.objects.get(kind="invalid").report == report
+
+
+def test_in_an_archive_an_old_command_counts(world: World) -> None:
+    report = world.report()
+    world.inbox.add(signed(world.mail(DANA, "#lkp invalid", to=message_id(report))))
+    world.later(hours=24 * 400)
+    world.read()
+    assert state(report) == "invalid"
+
+
+def test_a_signed_subject_leads_to_the_report_as_an_unsigned_one_does(world: World) -> None:
+    report = world.report()
+    subject = f"Re: {OutgoingMail.objects.get().subject}"
+    world.inbox.add(signed(world.mail(DANA, "I've dropped this patch.", subject=subject)))
+    world.read()
+    assert state(report) == "dropped"
+
+
+# --- One Message-ID for two mails ---
+
+
+@pytest.mark.parametrize("proven", [False, True])
+@pytest.mark.parametrize(
+    "text", ["Nice work.", "#lkp note: mine", "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"]
+)
+@pytest.mark.parametrize("first", ["stranger", "author"])
+def test_a_stranger_under_her_message_id_keeps_nothing_of_hers_out(
+    world: World, proven: bool, text: str, first: str
+) -> None:
+    report = world.report()
+    theirs = world.mail(MALLORY, text, to=message_id(report), message_id="same@dev.example")
+    theirs = signed(theirs, domain=b"evil.example") if proven else theirs
+    hers = signed(world.mail(DANA, "I've dropped this patch.", to=message_id(report), message_id="same@dev.example"))
+    for raw in (theirs, hers) if first == "stranger" else (hers, theirs):
+        deliver(world, raw)
+    assert state(report) == "dropped"
+    assert Message.objects.get(message_id="same@dev.example").author_email == DANA.email
+    assert not Event.objects.filter(kind="noted").exists(), "what the stranger's mail did is gone"
+
+
+def test_her_name_at_another_address_is_a_stranger_too(world: World) -> None:
+    report = world.report()
+    theirs = world.mail(replace(MALLORY, name=DANA.name), "Nice.", to=message_id(report), message_id="same@dev.example")
+    deliver(world, signed(theirs, domain=b"evil.example"))
+    hers = world.mail(DANA, "#lkp invalid", to=message_id(report), message_id="same@dev.example")
+    deliver(world, signed(hers))
+    assert state(report) == "invalid"
+
+
+# --- What was never public ---
+
+
+@pytest.fixture
+def private(world: World) -> World:
+    report = world.report()
+    world.settings = replace(world.settings, address=world.settings.address)
+    deliver(world, world.mail(DANA, f"{SECRET_WORDS}\n\nI will send a fix tomorrow.", to=message_id(report)))
+    away = world.mail(DANA, f"I am away. {SECRET_WORDS}", to=message_id(report), Auto_Submitted="auto-replied")
+    deliver(world, away)
+    mail = OutgoingMail.objects.get()
+    OutgoingMail.objects.update(attempts=1)
+    returned = POSTFIX.replace("perfbot+7d3e91c0a45b28f6.123456789abc@bot.example.org", mail.sender)
+    deliver(world, returned.replace(RETURNED, mail.message_id).replace("User unknown", SECRET_WORDS).encode())
+    return world
+
+
+def pages(sha: str) -> list[str]:
+    shapes = ("messages", "events", "suggestions?decision=open", "reports")
+    own = [f"/report/{sha}{end}" for end in ("/", ".json", ".mbox", ".mbox.gz")]
+    return [*own, "/", "/review/", "/search/?q=phone", "/changes.atom", *(f"/api/v1/{shape}" for shape in shapes)]
+
+
+def body(client: Client, url: str) -> bytes:
+    response: Any = client.get(url)
+    content = b"".join(response.streaming_content) if response.streaming else response.content
+    return content if url[-3:] != ".gz" else __import__("gzip").decompress(content)
+
+
+def test_mail_to_the_bot_alone_is_for_operators(private: World, client: Client) -> None:
+    report = Message.objects.filter(author_email=DANA.email)[0].report
+    assert state(report) == "working", "it is read all the same"
+    assert Message.objects.filter(report=report, public=False).count() == 3
+    for url in pages(report.culprit.sha):
+        shown = body(client, url)
+        assert b"555-0100" not in shown, url
+        assert b"send a fix tomorrow" not in shown, url
+    olga = User.objects.create_user("olga")
+    olga.groups.add(Group.objects.get(name="operator"))
+    client.force_login(olga)
+    for end in ("/", ".mbox"):
+        assert b"555-0100" in body(client, f"/report/{report.culprit.sha}{end}")
+
+
+@pytest.mark.parametrize(
+    ("to", "public"),
+    [
+        ("perf-reports@lists.example.org", True),  # our own list
+        ("linux-mm@kvack.org", True),
+        ("someone@dev.example", False),
+        ("bot-friends@dev.example", False),
+    ],
+)
+def test_mail_that_a_list_got_is_public(world: World, to: str, public: bool) -> None:
+    report = world.report()
+    deliver(world, world.mail(DANA, "It is the lock.", to=message_id(report), Cc=to))
+    assert Message.objects.get(author_email=DANA.email).public is public
+
+
+def test_mail_of_a_public_archive_is_public(world: World) -> None:
+    report = world.report()
+    world.post(DANA, "It is the lock.", to=message_id(report))
+    world.read()
+    assert Message.objects.get(author_email=DANA.email).public
