@@ -37,6 +37,7 @@ from bot.results.grading import (
     ResultCatalog,
     fetch_catalog,
     grade,
+    headline_of,
     may_be_forgotten,
     why_held,
 )
@@ -250,7 +251,7 @@ class _Batch:
             owner = commit.same_patch_as or commit
             if owner.pk in self.known.reports or owner.pk in fresh:
                 continue
-            headline = _headline(measurements)
+            headline = headline_of(measurements)
             is_fix = self.known.fixed_by(result, measurements)
             if is_fix and headline.graded.verdict is not Grade.REGRESSION:
                 continue
@@ -267,17 +268,17 @@ class _Batch:
                 tree=self.catalog.trees.get(result.tree),
                 branch=result.branch,
                 authors=sorted(person_keys([Address(owner.author_name, owner.author_email)])),
-                held=self._why_held(result, headline),
+                held=self._why_held(result, measurements),
             )
         database.create(list(fresh.values()), "culprit_id")
         self.known.reports.update(fresh)
         self.known.findings.update({report.pk: {} for report in fresh.values()})
 
-    def _why_held(self, result: Result, headline: GradedMeasurement) -> str:
+    def _why_held(self, result: Result, measured: Sequence[GradedMeasurement]) -> str:
         assert result.culprit
         author = self.catalog.commits[result.culprit.sha].author_email
         seen = self.seen.get(result.culprit.sha)
-        reasons = why_held(result, headline.graded, headline.metric.direction, author, seen)
+        reasons = why_held(result, measured, author, seen)
         return "\n".join((*reasons, *may_be_forgotten(result.created_at, self._restored, self.now)))
 
     def _record(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement]) -> None:
@@ -291,7 +292,7 @@ class _Batch:
         commit = self.catalog.commits[result.culprit.sha] if result.culprit else None
         report = self.known.reports.get(commit.same_patch_as_id or commit.pk) if commit else None
         if report is not None and result.outcome != Outcome.INCONCLUSIVE:
-            before = self.known.findings[report.pk].get(_headline(measured).key)
+            before = self.known.findings[report.pk].get(headline_of(measured).key)
             first = before.result if isinstance(before, Finding) else before.row if before else None
             # The same place was measured later, up to another commit: still there, or gone
             if first is not None and result.bad.sha != first.bad_sha and row.created_at > first.created_at:
@@ -309,9 +310,9 @@ class _Batch:
 
     def _join(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement], report: Report) -> None:
         """Add the findings of a result to a report, one per place, and choose the headline."""
-        headline, repeated = _headline(measured), []
+        headline, repeated = headline_of(measured), []
         row.report = report
-        row.held = self._why_held(result, headline)
+        row.held = self._why_held(result, measured)
         for event in grading.recheck_events(result, row.created_at):
             self._add_event(report, event, row)
         parent = self.catalog.commits[result.parent.sha] if result.parent else None
@@ -378,10 +379,6 @@ class _Batch:
         row.note = "; ".join(part for part in (row.note, f"{label}: report {report.culprit.sha10}") if part)
         if row.report is None:
             row.report = report
-
-
-def _headline(measured: Iterable[GradedMeasurement]) -> GradedMeasurement:
-    return next(measurement for measurement in measured if measurement.data.role == "headline")
 
 
 def _rank(finding: Finding | NewFinding) -> float:

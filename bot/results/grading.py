@@ -11,7 +11,7 @@ a commit comes from a git tree; its signers come only from there, since a lab co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from operator import itemgetter
@@ -28,7 +28,18 @@ from bot.results.values import CommitInfo, Measured, MeasurementData, Result, Te
 from tracker.domain import statistics, versions
 from tracker.domain.curves import CurveNoise
 from tracker.domain.events import EventData, EventKind, Grade
-from tracker.domain.statistics import CONTRADICTION, NO_DIRECTION, Graded, effect, overlap
+from tracker.domain.metrics import is_key
+from tracker.domain.statistics import (
+    CONTRADICTION,
+    MAIL_ALPHA,
+    NO_DIRECTION,
+    Graded,
+    effect,
+    false_discovery,
+    family_wise,
+    grade_of,
+    overlap,
+)
 from tracker.domain.text import scenario_key
 from tracker.models import BisectResult, Commit, Machine, Metric, Scenario, Tree
 from tracker.services import catalog
@@ -89,13 +100,14 @@ LASTING = frozenset({MERGE, NO_CODE, FORGOTTEN})
 
 
 def why_held(
-    result: Result, graded: Graded, direction: str, author: str, seen: CommitInspection | None
+    result: Result, measured: Sequence[GradedMeasurement], author: str, seen: CommitInspection | None
 ) -> Iterator[str]:
     """Yield the reasons, one line each; none if no check is needed.
 
-    `direction` (of the headline's metric) and `author` (of the culprit) are as known by now; `seen` is the culprit as
-    a git tree has it.
+    `author` (of the culprit) is as known by now; `seen` is the culprit as a git tree has it.
     """
+    headline = headline_of(measured)
+    graded, data, direction = headline.graded, headline.data, headline.metric.direction
     culprit = result.culprit
     assert culprit
     if culprit.is_merge or (seen and len(seen.parents) > 1):
@@ -110,15 +122,17 @@ def why_held(
         yield result.uncertainty
     if graded.verdict is Grade.NOT_TESTABLE:
         yield "the change can't be tested: one run per side, or no standard deviation"
-    elif graded.verdict is Grade.NOT_SIGNIFICANT:
-        yield f"the change is not significant (p = {graded.p_value:.2g})"
-    headline = result.headline
-    if headline.old_samples and headline.new_samples and overlap(headline.old_samples, headline.new_samples):
+    elif graded.p_value is not None and graded.p_value >= MAIL_ALPHA:
+        tested = sum(entry.data.role != "monitor" and entry.graded.p_value is not None for entry in measured)
+        among = f", corrected for {tested} metrics" if tested > 1 else ""
+        may_be = "is not significant" if graded.verdict is Grade.NOT_SIGNIFICANT else "may be chance"
+        yield f"the change {may_be} (p = {graded.p_value:.2g}{among}; a mail needs {MAIL_ALPHA})"
+    if data.old_samples and data.new_samples and overlap(data.old_samples, data.new_samples):
         yield "the samples of both sides overlap"
     if direction == "unknown":
-        yield NO_DIRECTION.format(metric=headline.metric)
-    elif headline.direction not in ("unknown", direction):
-        yield CONTRADICTION.format(stated=headline.direction, metric=headline.metric, known=direction)
+        yield NO_DIRECTION.format(metric=data.metric)
+    elif data.direction not in ("unknown", direction):
+        yield CONTRADICTION.format(stated=data.direction, metric=data.metric, known=direction)
 
 
 def may_be_forgotten(created_at: datetime | None, restored: Sequence[datetime], now: datetime) -> Iterator[str]:
@@ -303,4 +317,48 @@ def grade(results: Sequence[Result], catalog: ResultCatalog) -> list[list[Graded
             for (measurement, metric, key), grade in zip(flat, graded, strict=True)
         ]
     )
-    return [[next(answers) for run in result.runs for _ in run.measurements] for result in results]
+    by_result = [[next(answers) for run in result.runs for _ in run.measurements] for result in results]
+    return [_beyond_chance(entries, result.runs[0].suite) for entries, result in zip(by_result, results, strict=True)]
+
+
+def headline_of(measured: Iterable[GradedMeasurement]) -> GradedMeasurement:
+    """Return the measurement that a result's report is about."""
+    return next(entry for entry in measured if entry.data.role == "headline")
+
+
+def _beyond_chance(measured: Sequence[GradedMeasurement], suite: str) -> list[GradedMeasurement]:
+    """Return the measurements of one result with their p-values corrected for how many there are, and the headline.
+
+    Of a hundred metrics, five move by chance. The few that the suite is run for are tested by themselves (Holm), all
+    others of the benchmark together (Benjamini-Hochberg), and so are the monitors, which make no headline. The
+    headline stays the one that the input names if it moved beyond chance; else it is the key metric that did, else
+    another one that did.
+    """
+    families: dict[str, list[int]] = {"key": [], "other": [], "monitor": []}
+    for number, entry in enumerate(measured):
+        own = "key" if is_key(entry.data.metric, suite) else "other"
+        families["monitor" if entry.data.role == "monitor" else own].append(number)
+    graded = list(measured)
+    for name, numbers in families.items():
+        correct = family_wise if name == "key" else false_discovery
+        corrected = correct([measured[number].graded.p_value for number in numbers])
+        for number, p in zip(numbers, corrected, strict=True):
+            entry = measured[number]
+            old, new = entry.data.old.mean, entry.data.new.mean
+            verdict = grade_of(old, new, p, entry.metric.direction)
+            graded[number] = replace(entry, graded=replace(entry.graded, p_value=p, verdict=verdict))
+    stated = next(number for number, entry in enumerate(graded) if entry.data.role == "headline")
+    candidates = [stated, *families["key"], *families["other"]]
+    moved = [number for number in candidates if _is_beyond_chance(graded[number])]
+    keys = set(families["key"])
+    if moved and stated not in moved:
+        best = min(moved, key=lambda number: (number not in keys, graded[number].graded.p_value))
+        for number, role in ((stated, "kpi"), (best, "headline")):
+            graded[number] = replace(graded[number], data=replace(graded[number].data, role=role))
+    return graded
+
+
+def _is_beyond_chance(entry: GradedMeasurement) -> bool:
+    """Whether a measurement could be the headline of a mail."""
+    p = entry.graded.p_value
+    return p is not None and p < MAIL_ALPHA and entry.metric.direction != "unknown"

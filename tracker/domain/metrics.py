@@ -1,6 +1,7 @@
-"""What is known of a metric by its name: whether lower is better, its unit, and what it means. Pure.
+"""What is known of a metric by its name: whether lower is better, whether its suite is run for it, its unit, and what
+it means. Pure.
 
-Three tables, read from the top; the first line that matches decides. The table of directions counts only where
+Four tables, read from the top; the first line that matches decides. The table of directions counts only where
 neither a lab nor an operator has set one. A direction is what the benchmark itself calls better, and its line says
 how we know. Monitors have none: they watch the machine, and only the benchmark's own numbers grade a change.
 
@@ -43,12 +44,19 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("unknown", r".", "monitors watch the machine; only the benchmark's own numbers grade a change", _MONITORS),
     DirectionRule("unknown", r"^time\.(?!elapsed)", "counters of time(1), not of the benchmark: they grow with the work done"),
     DirectionRule("unknown", r"^latency_[<>]?=?\d+\w*%$", "fio's histogram: the share of one bucket, not a latency", "fio"),
+    # How much the runs differ, whatever it is that they measure.
+    DirectionRule("lower", r"(?:^|[._-])(?:stddev|std_dev|stdev|variance|variation|deviation)%?(?:[._-]|$)", "a spread: steadier is better"),
     # By suite, where the name alone is misleading or says nothing.
+    DirectionRule("higher", r"latency_[\d.]+(?:us|ms)%$", "the share of requests that were answered within that time", "redis.*|memtier.*"),
+    DirectionRule("higher", r"faults", "pft counts the page faults that it manages to take", "pft"),
     DirectionRule("higher", r"^median", "vm-scalability reports the median throughput of its threads", "vm-scalability"),
     DirectionRule("higher", r"^workload$", "will-it-scale counts the operations of all tasks in a fixed time", "will-it-scale"),
     DirectionRule("lower", r".", "fwq and ftq measure the time that the kernel takes from fixed work", "fwq|ftq"),
     DirectionRule("lower", r".", "these measure how late a task wakes up", "cyclictest|rtla.*|timerlat|osnoise|hwlatdetect"),
     DirectionRule("lower", r".", "how long the boot took, in seconds", "boot-time"),
+    # Work per time, whatever the work is: faults, misses and stalls are what such a stressor makes.
+    DirectionRule("higher", r"(?:^|[._-])ops(?:[._-]per[._-]sec)?$", "operations, as stress-ng.fault.ops_per_sec"),
+    DirectionRule("higher", r"through?put", "throughput, as vm-scalability.throughput_fault"),
     # Smaller is better: time, cost, waste.
     DirectionRule("lower", r"latenc(?:y|ies)|(?:^|[._-])[cs]?lat(?:[._-]|$)", "latency is time spent waiting"),
     DirectionRule("lower", r"overhead", "overhead is time that is not work; fsmark.app_overhead in 2019-2022 reports"),
@@ -57,15 +65,18 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("lower", r"elapsed|(?:wall|run|exec(?:ution)?|completion|response|boot|real)[._-]?time", "how long it took"),
     DirectionRule("lower", r"(?:[num]?s|[num]?sec|seconds|time)[._-]?(?:per[._-]|/)(?:op|call|loop|iter|req)",
          "time per operation"),
-    DirectionRule("lower", r"jitter|stall|(?:^|[._-])(?:miss|fault|error|drop|retransmit|timeout)(?:s|es|ed)?(?:[._-]|$)",
+    DirectionRule("lower", r"(?:nano|micro|milli)sec(?:ond)?s?[ ._-]+(?:per|to|for)[ ._-]",
+         "time per operation in words, as stress-ng's nanosec per fork"),
+    DirectionRule("lower", r"jitter|stall|(?:^|[._-])(?:miss|fault|error|drop|retransmit|timeout)(?:s|es|ed)?(?:[._/-]|$)",
          "waiting and waste"),
     DirectionRule("lower", r"joule|energy|watt", "energy for the same work"),
     # Larger is better: work per time.
     DirectionRule("higher", r"(?:^|[._-])per[._-](?:sec(?:ond)?|min(?:ute)?|hour|process_ops|thread_ops)",
          "work per time: ops_per_sec, files_per_sec, jobs-per-min, will-it-scale.per_process_ops"),
-    DirectionRule("higher", r"through?put|bandwidth|goodput|(?:^|[._-])bw(?:[._-]|$)", "throughput and bandwidth"),
+    DirectionRule("higher", r"bandwidth|goodput|(?:^|[._-])bw(?:[._-]|$)", "bandwidth"),
     DirectionRule("higher", r"iops|(?:^|[._-])(?:ops|[tqrfp]ps|mips|[kmg]?flops)(?:[._-]|$)", "work per time, abbreviated"),
-    DirectionRule("higher", r"[kmgt]i?b(?:ps|its?/s|ytes/s)|[kmgt]i?b[._-]per[._-]s|/s(?:ec|econd)?$", "an amount per second"),
+    DirectionRule("higher", r"[kmgt]i?b(?:ps|its?/s|ytes/s)|[kmgt]i?b[._-](?:per[._-])?s(?:ec)?|(?:^|[._-])bps(?:[._-]|$)|/s(?:ec|econd)?$",
+         "an amount per second: MB/s, GB_sec, iperf's bps"),
     DirectionRule("higher", r"(?:^|[._-])(?:score|speed_?up|hit_?rate)(?:[._-]|$)", "scores and cache hit rates"),
     # Last, names that end in a unit of time.
     DirectionRule("lower", r"(?:^|[._-])(?:time|duration|delay|seconds|[num]s|[num]sec)$", "a time, by its unit"),
@@ -94,6 +105,52 @@ def direction_of(metric: str, suite: str = "") -> str:
     return rule.direction if rule else "unknown"
 
 
+# --- Key metrics ---
+
+# The metrics that a suite is run for, as lkp-tests lists them in etc/index-perf-all.yaml and index-latency-all.yaml:
+# patterns for the suite and for the rest of the name. The suites that nobody listed have a usual name for it.
+KEY_METRICS: tuple[tuple[str, str], ...] = (
+    (r"will-it-scale", r"per_(?:process|thread)_ops"),
+    (r"vm-scalability", r"throughput"),
+    (r"fs_?mark", r"files_per_sec"),
+    (r"(?:re)?aim\d?", r"jobs[-_]per[-_]min"),
+    (r"unixbench", r"(?:throughput|score)"),
+    (r"hackbench|dbench\d?|tbench\d?|ebizzy|pigz|pbzip2|pxz|swapin|vm-scan", r"throughput|ops_per_sec"),
+    (r"netperf", r"throughput(?:_total)?_(?:mbps|tps)"),
+    (r"fio.*", r"(?:read|write)_(?:bw_mbps|iops)"),
+    (r"filebench", r"sum_operations/s"),
+    (r"stress-ng", r"[\w-]+\.ops_per_sec"),
+    (r"lmbench\d?", r".*(?:bandwidth|latency).*"),
+    (r"pft", r"faults_per_sec_per_cpu"),
+    (r"iozone", r"average_kbps"),
+    (r"kbuild", r"(?:buildtime|real_time)_per_iteration"),
+    (r"schbench", r".*99(?:\.0)?th.*"),
+    (r"redis", r"[gs]et_total_throughput_rps"),
+    (r"memtier", r"(?:totals|sets|gets)_ops/s"),
+    (r"iperf\d?", r"(?:tcp|udp)\..*bps"),
+    (r"sysbench|oltp.*", r"transactions_per_sec|transactions/s"),
+    (r"phoronix-test-suite|pts.*", r".*\.[^.]+"),
+    (r"(?:perf-bench|perf-sched)\S*", r"ops.*"),
+    (r"boot-time", r"boot"),
+    (r".*", r"(?:ops_per_sec|throughput|transactions_per_sec|iops|score)"),
+)
+
+
+@lru_cache(maxsize=20_000)
+def is_key(metric: str, suite: str = "") -> bool:
+    """Whether a suite is run for this metric (its KPI).
+
+    >>> is_key("will-it-scale.per_process_ops"), is_key("will-it-scale.scalability"), is_key("demo.ops_per_sec")
+    (True, False, True)
+    """
+    suite = suite if suite and metric.startswith(f"{suite}.") else metric.partition(".")[0]
+    name = metric.removeprefix(f"{suite}.")[:300]
+    for suites, names in KEY_METRICS:
+        if re.fullmatch(suites, suite[:100], re.IGNORECASE):
+            return bool(re.fullmatch(names, name, re.IGNORECASE))
+    return False
+
+
 # --- Unit ---
 
 # The first match decides; a unit may use a group of its pattern.
@@ -101,6 +158,7 @@ _UNITS: tuple[tuple[str, str], ...] = (
     (r"%$", "%"),
     (r"([KMGT]i?B)(?:ps|/s(?:ec)?|[._-]per[._-]sec)$", r"\1/s"),
     (r"([KMGT])(?:bps|bit/s|bits/s)$", r"\1bit/s"),
+    (r"([KMGT]i?B)[._-]sec$", r"\1/s"),
     (r"_mb/s$", "MB/s"),
     (r"([A-Za-z]+)[_-]per[_-]sec(?:ond)?$", r"\1/s"),
     (r"([A-Za-z]+)[_-]per[_-]min(?:ute)?$", r"\1/min"),

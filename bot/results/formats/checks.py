@@ -23,7 +23,7 @@ import jsonschema_rs
 import orjson
 
 from bot.results.values import KernelResult, Measured, MeasurementData, RejectedInput, Result, TestRun
-from tracker.domain.metrics import direction_of
+from tracker.domain.metrics import direction_of, is_key
 from tracker.domain.statistics import SampleSummary, change_pct, summarise
 
 # --- Schemas and canonical JSON ---
@@ -128,8 +128,9 @@ def measurement(metric: str, unit: str, old: Sequence[Any], new: Sequence[Any], 
 def with_roles(measured: Sequence[MeasurementData], suite: str) -> tuple[MeasurementData, ...]:
     """Assign the roles that an input lacks: the suite's own metrics are KPIs, and one of them is the headline.
 
-    The headline is the metric that moved most, preferably one that is not a counter of time(1), whose direction is
-    known and whose sides don't overlap. Of more than 100 monitors, the 200 that moved most are kept.
+    The headline is what the suite is run for; of several such metrics, or without one, that which moved most,
+    preferably one that is not a counter of time(1), whose direction is known and whose sides don't overlap. Of more
+    than 100 monitors, the 200 that moved most are kept.
     """
     own = [measurement for measurement in measured if measurement.metric.startswith(f"{suite}.")]
     kept = [measurement for measurement in measured if not measurement.metric.startswith(f"{suite}.")] if own else []
@@ -137,6 +138,7 @@ def with_roles(measured: Sequence[MeasurementData], suite: str) -> tuple[Measure
     headline = max(
         own,
         key=lambda measurement: (
+            is_key(measurement.metric, suite),
             ".time." not in measurement.metric,
             direction_of(measurement.metric, suite) != "unknown",
             _moved(measurement),

@@ -2,8 +2,13 @@
 
 A root is `<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>/<commit>/`, with a directory per run. A
 job.yaml is in each run, and a matrix.json beside the runs or a stats.json in each. (A matrix.json inside a run is a
-time series and is not read.) A matrix maps each metric to a list with one value per run, padded with zeros at the
-end; -1 means missing. Without a matrix, the stats of the runs hold the same.
+time series and is not read.) A matrix maps each metric to a list with one value per run; -1 means missing. LKP pads a
+metric that appeared only in early runs with zeros at the end, one that appeared only in later runs at the front, and
+some columns not at all. The stats of the runs tell which runs have the metric; where they are gone, zeros at both ends
+are missing unless there are others, and a short column is samples without order. Without a matrix, the stats of the
+runs hold the same.
+
+A column that can't be used is left out, with the reason; a root without any other is refused.
 
 Two roots are parent and culprit. The collected value is what is stored, so `parse` needs no files and is pure.
 """
@@ -12,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,18 +132,24 @@ def _samples(data: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]],
     if not isinstance(matrix, dict) or not matrix:
         raise RejectedInput(where, "expected an object with a list per metric")
     texts = {name for name, column in matrix.items() if _is_texts(column)}
-    columns = {name: column for name, column in matrix.items() if name not in texts}
-    length = _length(columns, where)
-    source_count = len(matrix["stats_source"]) if "stats_source" in texts else length
-    incomplete = columns.pop(_INCOMPLETE, [0] * length)
-    checks.all_numbers(incomplete, f"{where}, /{_INCOMPLETE}")
-    complete = [run for run in range(min(length, source_count)) if incomplete[run] != 1]
+    columns, left_out = _usable({name: column for name, column in matrix.items() if name not in texts}, where)
+    length = len(matrix["stats_source"]) if "stats_source" in texts else max(map(len, columns.values()))
+    incomplete = columns.pop(_INCOMPLETE, [])
+    complete = {run for run in range(length) if run >= len(incomplete) or incomplete[run] != 1}
     if not complete:
         raise RejectedInput(where, f"expected a complete run, found {length} incomplete ones")
-    samples = {
-        name: _present(column, complete, f"{where}, /{name[:80]}", is_padded) for name, column in columns.items()
-    }
-    return {name: values for name, values in samples.items() if values}, len(complete)
+    present = data.get("present")
+    present = present if isinstance(present, dict) else {}
+    samples: dict[str, list[Any]] = {}
+    for name, column in columns.items():
+        runs = present.get(name)
+        runs = [run for run in runs if isinstance(run, int)] if isinstance(runs, list) else None
+        values = _values(column, length, complete, runs, is_padded=is_padded)
+        if values:
+            samples[name] = values
+    if not samples:
+        raise RejectedInput(where, left_out or "expected a measured value, found none")
+    return samples, len(complete)
 
 
 def _matrix_of(runs: Any, where: str) -> dict[str, list[Any]]:
@@ -154,30 +165,47 @@ def _is_texts(column: Any) -> bool:
     return isinstance(column, list) and bool(column) and all(isinstance(cell, str) or cell == -1 for cell in column)
 
 
-def _length(columns: Mapping[str, Any], where: str) -> int:
-    """Return the common length of all columns."""
-    first: tuple[str, int] | None = None
+def _usable(columns: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], str]:
+    """Return the columns of numbers, and why the first of the others is none. Raises RejectedInput if none is left."""
+    usable: dict[str, list[Any]] = {}
+    left_out = ""
     for name, column in columns.items():
-        if not isinstance(column, list):
-            raise RejectedInput(f"{where}, /{name[:80]}", "expected a list with one value per run")
-        first = first or (name, len(column))
-        if len(column) != first[1]:
-            raise RejectedInput(
-                f"{where}, /{name[:80]}", f"expected {first[1]} values as in {first[0][:80]}, found {len(column)}"
-            )
-    if first is None or first[1] == 0:
-        raise RejectedInput(where, "expected columns of numbers, found none")
-    return first[1]
+        try:
+            if not isinstance(column, list):
+                raise RejectedInput(f"{where}, /{name[:80]}", "expected a list with one value per run")
+            checks.all_numbers(column, f"{where}, /{name[:80]}")
+            if column:
+                usable[name] = column
+        except RejectedInput as error:
+            left_out = left_out or str(error)
+    if not usable.keys() - {_INCOMPLETE}:
+        raise RejectedInput(where, left_out or "expected columns of numbers, found none")
+    return usable, left_out
 
 
-def _present(column: list[Any], complete: Sequence[int], where: str, is_padded: bool) -> list[Any]:
-    """Return the measured values: not -1, not of an incomplete run, and not the zeros that pad a matrix column."""
-    checks.all_numbers(column, where)
-    end = len(column)
-    while is_padded and end and column[end - 1] == 0:
-        end -= 1
-    end = end or len(column)  # all zeros are measurements, not padding
-    return [column[run] for run in complete if run < end and column[run] != -1]
+def _values(
+    column: list[Any], length: int, complete: Collection[int], runs: list[int] | None, *, is_padded: bool
+) -> list[Any]:
+    """Return the measured values of the complete runs. `length`: how many runs there are; `runs`: those that have the
+    metric in their own stats, None if that is not known.
+    """
+    column = column[:length]  # what is beyond the runs that were counted is none
+    if runs is not None:
+        if len(column) == length:  # padded: each run's value is in its place
+            pairs = [(run, column[run]) for run in runs if 0 <= run < length]
+        else:
+            pairs = list(zip(runs, column, strict=False))
+        return [value for run, value in pairs if run in complete and value != -1]
+    if len(column) != length:  # whose they are isn't known
+        return [value for value in column if value != -1]
+    first, last = 0, length
+    while is_padded and last and column[last - 1] == 0:
+        last -= 1
+    while is_padded and first < last and column[first] == 0:
+        first += 1
+    if not last or 0 in column[first:last]:  # then zeros are measured, too; at the end they are padding all the same
+        first, last = 0, last or length
+    return [column[run] for run in range(first, last) if run in complete and column[run] != -1]
 
 
 # Keys that describe the job or the machine; any other may be a parameter of the test.
@@ -265,9 +293,29 @@ def _gather(root: Path, top: Path) -> dict[str, Any]:
     data["job"] = _job(read_text(jobs[0], top, MAX_JOB), str(jobs[0]))
     if (root / "matrix.json").exists():
         data["matrix"] = read_json(root / "matrix.json", top)
+        if present := _present(data["matrix"], [run / "stats.json" for run in runs], top):
+            data["present"] = present
     else:
         data["runs"] = [read_json(run / "stats.json", top) for run in runs if (run / "stats.json").exists()]
     return data
+
+
+def _present(matrix: Any, stats: Sequence[Path], top: Path) -> dict[str, list[int]]:
+    """Return in which runs the metrics are whose column is short or has zeros; {} if the stats of a run are gone."""
+    if not isinstance(matrix, dict) or not stats or not all(path.exists() for path in stats):
+        return {}
+    source = matrix.get("stats_source")
+    if isinstance(source, list) and len(source) != len(stats):
+        return {}
+    doubtful = {
+        name
+        for name, column in matrix.items()
+        if isinstance(column, list) and column and (len(column) != len(stats) or 0 in column) and name != _INCOMPLETE
+    }
+    if not doubtful:
+        return {}
+    own = [content if isinstance(content := read_json(path, top), dict) else {} for path in stats]
+    return {name: [run for run, content in enumerate(own) if name in content] for name in sorted(doubtful)}
 
 
 class _Plain(yaml.BaseLoader):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.domain.metrics import RULES, direction_of, rule_of, unit_of
+from tracker.domain.metrics import RULES, direction_of, is_key, rule_of, unit_of
 
 CASES = [
     ("aim7.jobs-per-min", "higher", "jobs/min"),
@@ -42,6 +42,18 @@ CASES = [
     ("unixbench.score", "higher", ""),
     ("vm-scalability.median", "higher", ""),
     ("widget.median", "unknown", ""),
+    ("vm-scalability.throughput_fault", "higher", ""),
+    ("vm-scalability.throughput_stddev%", "lower", "%"),
+    ("vm-scan.ops_per_sec.stddev", "lower", ""),
+    ("stress-ng.fault.ops_per_sec", "higher", "ops/s"),
+    ("stress-ng.fork.nanosec per fork", "lower", ""),
+    ("redis.set_latency_1ms%", "higher", "%"),
+    ("redis.set_latency_99th", "lower", ""),
+    ("memtier.Gets_Misses/s", "lower", "Misses/s"),
+    ("pft.faults_per_sec_per_cpu", "higher", ""),
+    ("iperf.tcp.receiver.bps", "higher", ""),
+    ("stream.triad_GB_sec", "higher", "GB/s"),
+    ("net.retransmits_per_sec", "lower", "retransmits/s"),
     ("will-it-scale.per_process_ops", "higher", "ops/s"),
     ("will-it-scale.time.user_time", "unknown", ""),
     ("", "unknown", ""),
@@ -52,6 +64,26 @@ CASES = [
 @pytest.mark.parametrize(("name", "direction", "unit"), CASES)
 def test_what_a_name_says(name: str, direction: str, unit: str) -> None:
     assert (direction_of(name), unit_of(name)) == (direction, unit)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_kpi"),
+    [
+        ("will-it-scale.per_process_ops", True),
+        ("will-it-scale.scalability_score", False),
+        ("will-it-scale.time.elapsed_time", False),
+        ("stress-ng.fault.ops_per_sec", True),
+        ("stress-ng.time.user_time", False),
+        ("netperf.Throughput_Mbps", True),
+        ("fio.read_iops", True),
+        ("fio.read_clat_99%_us", False),
+        ("unheard-of.throughput", True),
+        ("unheard-of.widgets", False),
+        ("vmstat.cs", False),
+    ],
+)
+def test_what_a_suite_is_run_for(name: str, is_kpi: bool) -> None:
+    assert is_key(name) is is_kpi
 
 
 def test_a_suite_with_dots_is_told() -> None:

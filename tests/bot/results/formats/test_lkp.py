@@ -129,6 +129,60 @@ def test_the_runs_that_were_counted_bound_the_columns(tmp_path: Path) -> None:
     assert samples(tmp_path, "demo.widgets") == ((0, 0), (7, 8))
 
 
+RUNS = [f"/lkp/{run}/stats.json" for run in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("column", "runs", "values"),
+    [
+        # What LKP pads: at the end what only early runs have, at the front what only later ones have.
+        ([5, 6, 7, 0, 0], None, (5, 6, 7)),
+        ([0, 0, 5, 6, 7], None, (5, 6, 7)),
+        ([0, 5, 6, 7, 0], None, (5, 6, 7)),
+        ([5, 6, 7], None, (5, 6, 7)),  # and some not at all: samples without order
+        ([0, 0, 5, 0, 7], None, (0, 0, 5, 0, 7)),  # zeros are measured here
+        ([0, 0, 0, 0, 0], None, (0, 0, 0, 0, 0)),
+        ([-1, 5, 6, -1, 7], None, (5, 6, 7)),
+        # Where the runs' own stats are there, they tell.
+        ([0, 0, 5, 6, 7], [2, 3, 4], (5, 6, 7)),
+        ([0, 0, 5, 6, 7], [0, 1, 2, 3, 4], (0, 0, 5, 6, 7)),
+        ([5, 6, 0, 0, 0], [0, 1, 2], (5, 6, 0)),
+        ([5, 6, 7], [1, 2, 4], (5, 6, 7)),
+    ],
+)
+def test_a_column_that_not_all_runs_have(
+    tmp_path: Path, column: list[int], runs: list[int] | None, values: tuple[int, ...]
+) -> None:
+    matrix = {"demo.ops_per_sec": [1001, 998, 1003, 1000, 999], "demo.stalls": column, "stats_source": RUNS}
+    for commit in (PARENT, CULPRIT):
+        root = write_root(tmp_path, commit, matrix)
+        for run in range(5) if runs is not None else ():
+            (root / str(run)).mkdir(exist_ok=True)
+            own = {"demo.ops_per_sec": 1} | ({"demo.stalls": 1} if run in runs else {})
+            (root / str(run) / "stats.json").write_text(json.dumps(own))
+    assert samples(tmp_path, "demo.stalls") == (values, values)
+    assert samples(tmp_path, "demo.ops_per_sec")[0] == (1001, 998, 1003, 1000, 999)
+
+
+def test_a_short_column_leaves_out_the_incomplete_run_that_it_is_of(tmp_path: Path) -> None:
+    incomplete = {"last_state.is_incomplete_run": [0, 1, 0, 0, 0]}
+    matrix = {"demo.ops_per_sec": [1001, 998, 1003, 1000, 999], "demo.stalls": [5, 6, 7], "stats_source": RUNS}
+    for commit in (PARENT, CULPRIT):
+        root = write_root(tmp_path, commit, matrix | incomplete)
+        for run in range(5):
+            (root / str(run)).mkdir(exist_ok=True)
+            own = {"demo.ops_per_sec": 1} | ({"demo.stalls": 1} if run in (1, 2, 3) else {})
+            (root / str(run) / "stats.json").write_text(json.dumps(own))
+    assert samples(tmp_path, "demo.stalls")[0] == (6, 7)
+    assert samples(tmp_path, "demo.ops_per_sec")[0] == (1001, 1003, 1000, 999)
+
+
+def test_one_bad_column_takes_no_other_down(tmp_path: Path) -> None:
+    for commit in (PARENT, CULPRIT):
+        write_root(tmp_path, commit, {"demo.ops_per_sec": [1, 2], "demo.bad": [1, "2"], "demo.worse": 3})
+    assert samples(tmp_path, "demo.ops_per_sec") == ((1, 2), (1, 2))
+
+
 def test_a_matrix_inside_of_a_run_is_a_time_series(tmp_path: Path) -> None:
     for commit, matrix in ((PARENT, OLD), (CULPRIT, NEW)):
         root = write_root(tmp_path, commit, matrix)
@@ -162,7 +216,6 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
 @pytest.mark.parametrize(
     ("matrix", "job", "expected"),
     [
-        ({"demo.a": [1, 2, 3], "demo.b": [1, 2]}, JOB, "matrix.json, /demo.b: expected 3 values as in demo.a, found 2"),
         ({"demo.a": [1, "2", 3]}, JOB, "/demo.a: expected numbers only, found '2' among them"),
         ({"demo.a": [1, True]}, JOB, "/demo.a: expected numbers only, found 'True' among them"),
         ({"demo.a": [1, None]}, JOB, "/demo.a: expected numbers only, found 'None' among them"),

@@ -1,0 +1,111 @@
+"""How often chance alone makes a mail, and how often a true change among noise does: both rates, with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.results import values
+from bot.results.formats.checks import measurement
+from bot.results.grading import GradedMeasurement, _beyond_chance, headline_of, why_held
+from bot.results.values import CommitInfo, MachineInfo, MeasurementData, Result
+from tracker.domain.events import Grade
+from tracker.domain.statistics import ALPHA, Graded, change_pct, false_discovery, family_wise, grade_of, welch
+from tracker.models import Metric
+
+SUITE, METRICS = "vm-scan", 73
+CULPRIT = CommitInfo("c" * 40, author_email="dana@dev.example")
+
+
+def wilson(hits: int, trials: int) -> tuple[float, float]:
+    """The 95% interval of a share (E. B. Wilson, 1927)."""
+    z, share = 1.96, hits / trials
+    centre, width = share + z * z / (2 * trials), z * math.sqrt(share * (1 - share) / trials + (z / trials / 2) ** 2)
+    return (centre - width) / (1 + z * z / trials), (centre + width) / (1 + z * z / trials)
+
+
+def results(seed: int, number: int, runs: int, true_change: float = 0.0) -> Iterator[list[GradedMeasurement]]:
+    """Yield graded results: each metric with noise of 0.5 to 4 %, the key metric with a true change, if any.
+
+    As a lab would that looks for what moved most, each names that as its headline.
+    """
+    random = np.random.default_rng(seed)
+    names = [f"{SUITE}.ops_per_sec", *(f"{SUITE}.part{n}_per_sec" for n in range(1, METRICS))]
+    for _ in range(number):
+        means, noise = random.uniform(1e3, 1e5, METRICS), random.uniform(0.005, 0.04, METRICS)
+        sides = means[:, None, None] * (1 + noise[:, None, None] * random.standard_normal((METRICS, 2, runs)))
+        sides[0, 1] *= 1 + true_change
+        measured: list[MeasurementData] = [
+            measurement(name, "", side[0].tolist(), side[1].tolist(), name)
+            for name, side in zip(names, sides, strict=True)
+        ]
+        moved = max(range(METRICS), key=lambda n: abs(change_pct(measured[n].old.mean, measured[n].new.mean) or 0.0))
+        ps = welch([(entry.old, entry.new) for entry in measured])
+        roles = ["headline" if number == moved else "kpi" for number in range(METRICS)]
+        yield _beyond_chance(list(map(graded, measured, ps, roles)), SUITE)
+
+
+def graded(data: MeasurementData, p: float | None, role: str) -> GradedMeasurement:
+    change = change_pct(data.old.mean, data.new.mean)
+    grade = Graded(grade_of(data.old.mean, data.new.mean, p, "higher"), change, change, p)
+    metric = Metric(name=data.metric, direction="higher")
+    return GradedMeasurement(replace(data, role=role, direction="higher"), metric, (0, 0, 0), grade, None)
+
+
+def is_mailed(measured: list[GradedMeasurement]) -> bool:
+    run = values.TestRun(SUITE, {}, MachineInfo("m1"), tuple(entry.data for entry in measured))
+    result = Result(
+        *("lab", "1", None, "conclusive", "linus", "", "", CULPRIT, CULPRIT, CULPRIT, CULPRIT, ""),
+        runs=(run,),
+        payload="{}",
+        format="x",
+    )
+    return not list(why_held(result, measured, "dana@dev.example", None))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", [3, 5, 8])
+def test_chance_alone_makes_hardly_a_mail(runs: int) -> None:
+    """At most 2.5 % of 2,000 results in which nothing changed."""
+    mailed = sum(map(is_mailed, results(runs, 2000, runs)))
+    low, high = wilson(mailed, 2000)
+    print(f"{runs} runs: {mailed} of 2,000 results of chance make a mail ({low:.2%} to {high:.2%})")
+    assert high <= 0.025
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", [5, 8])
+def test_a_true_change_of_the_key_metric_is_kept(runs: int) -> None:
+    """At least 98 % of 1,000 results in which the key metric lost 10 %, and nothing else changed."""
+    kept = 0
+    for measured in results(100 + runs, 1000, runs, true_change=-0.10):
+        headline = headline_of(measured)
+        kept += headline.data.metric == f"{SUITE}.ops_per_sec" and headline.graded.verdict is Grade.REGRESSION
+    low, high = wilson(kept, 1000)
+    print(f"{runs} runs: {kept} of 1,000 true changes are the headline ({low:.1%} to {high:.1%})")
+    assert kept >= 980
+
+
+P = st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=80)
+
+
+@given(P)
+def test_a_correction_only_ever_makes_less_of_it(ps: list[float | None]) -> None:
+    for correct in (false_discovery, family_wise):
+        corrected = correct(ps)
+        assert [p is None for p in corrected] == [p is None for p in ps]
+        pairs = [(p, q) for p, q in zip(ps, corrected, strict=True) if p is not None and q is not None]
+        assert all(p - 1e-12 <= q <= 1 for p, q in pairs)
+        assert [q for _, q in sorted(pairs)] == sorted(q for _, q in pairs), "the order stays"
+
+
+@given(P)
+def test_of_what_passes_holm_all_passes_benjamini_and_hochberg(ps: list[float | None]) -> None:
+    fdr, fwer = false_discovery(ps), family_wise(ps)
+    assert all(q is not None and q < ALPHA for q, p in zip(fdr, fwer, strict=True) if p is not None and p < ALPHA)
