@@ -168,7 +168,7 @@ bench: $(VENV)/dev.stamp
 	@$(RUN) benchmarks/table.py
 
 golden: $(VENV)/dev.stamp
-	@$(RUN) -m tests.support.composed
+	@$(RUN) manage.py shell --no-imports -c "from tests.support.composed import main; main()"
 
 maintainers: $(VENV)/dev.stamp
 	@PERFWORK_COMMITS=200 $(RUN) -m pytest -q -rs tests/bot/git/test_maintainers.py -k get_maintainer

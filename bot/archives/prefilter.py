@@ -400,7 +400,8 @@ def _answered_culprit(subject: bytes, answered: list[bytes], body: bytes) -> lis
     """Return the key of the culprit whose report a mail answers, by its subject or, without ids, by what it quotes."""
     if not _ANSWER.match(subject):
         return []
-    named = (b"% " in subject and _REPORT_SUBJECT.search(subject)) or (not answered and _QUOTED_COMMIT.search(body))
+    by_subject = _REPORT_SUBJECT.search(subject) if b"% " in subject or b" -> " in subject else None
+    named = by_subject or (not answered and _QUOTED_COMMIT.search(body))
     return [key_of_commit(named[1])] if named else []
 
 

@@ -199,11 +199,14 @@ def spread(percent: float | None) -> str:
     return f" ±{percent:3.0f}%" if percent < 1e4 else f" ±{percent:.0e}%"
 
 
+NEW = "new"  # instead of a change from zero, which has no ratio
+
+
 def moved(finding: FindingData) -> str:
-    """Format a change: "-12.4%", "+0.7" for a share, "+inf%" from zero."""
+    """Format a change: "-12.4%", "+0.7" for a share, "new" from zero."""
     change = finding.moved
     if change is None:
-        return "-inf%" if finding.new_mean < finding.old_mean else "+inf%"
+        return NEW
     unit = "" if finding.in_points else "%"
     return f"{change:+.1f}{unit}" if abs(change) < 1e7 else f"{change:+.1e}{unit}"
 

@@ -46,10 +46,12 @@ def report_subject(
     metric: str = "",
     tree: str = "",
     branch: str = "",
+    sides: str = "",
 ) -> str:
     """Return the subject of a report. The seed form is that of the 0-Day report of v5.6.
 
-    `change_pct`: the metric's own change; a minus is printed and a plus is not, as on the lists until 2024.
+    `change_pct`: the metric's own change; a minus is printed and a plus is not, as on the lists until 2024. From zero
+    there is none, and `sides`, "0.00 -> 811.50", stand instead.
     """
     subsystem = one_line(subsystem_of(title), 60)
     names = [_word(name).replace("[", "").replace("]", "") for name in (tree, branch) if name]
@@ -57,9 +59,8 @@ def report_subject(
     marks = f"[{front}] " if front else "[LKP] "
     marks += f"[{subsystem}] " if subsystem else ""
     what = "" if form is SubjectForm.SEED else f"{_word(metric)} " if metric else ""
-    if change_pct is None:  # from zero: a percentage would be meaningless
-        return f"{marks}{sha[:10]}: {what}{verdict}"
-    return f"{marks}{sha[:10]}: {what}{prose_pct(change_pct)} {verdict}"
+    moved = sides if change_pct is None else prose_pct(change_pct)
+    return f"{marks}{sha[:10]}: {what}{f'{moved} ' if moved else ''}{verdict}"
 
 
 def _word(text: str) -> str:
@@ -287,11 +288,16 @@ def _fact(name: str, text: str, most: int = 2) -> list[str]:
     return [f"{name:<{_NAME}}{first}", *(" " * _NAME + line for line in rest)]
 
 
+def _sides(headline: report_data.FindingData) -> str:
+    return f"{report_data.value(headline.old_mean)} -> {report_data.value(headline.new_mean)}"
+
+
 def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
     """Yield what was measured, where, against what, how sure it is, and the bisection."""
     headline = report.headline
-    sides = f"{report_data.value(headline.old_mean)} -> {report_data.value(headline.new_mean)}"
+    sides = _sides(headline)
     sides += f" {headline.unit}" if headline.unit else ""
+    sides += f" ({report_data.NEW})" if headline.change_pct is None else ""
     if headline.change_pct is not None:
         sides += f", {report_data.moved(headline)} points" if headline.in_points else ""
         sides += f", {signed_pct(headline.change_pct)}"
@@ -398,6 +404,7 @@ def compose(
         report.headline.metric,
         report.tree,
         report.branch,
+        _sides(report.headline),
     )
     recipients = recipients_of(report.commit, settings, conventions, excluded)
     body = _body(report, own_id, settings, conventions)

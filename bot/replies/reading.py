@@ -40,7 +40,11 @@ from bot.replies.sentences import Sentence, own_sentences
 # --- The answered report ---
 
 # "3b1f0c9d2e:  vm-scan.throughput -12.8% regression"
-REPORT_SUBJECT = r"\b([0-9a-f]{10,40})\s*:\s+(?:\S{1,200}\s+)?[-+]?\d+(?:\.\d+)?%\s+(?:regression|improvement)\b"
+# Where the metric was zero before: "51c0ffeec0: 0.00 -> 811.50 regression"
+REPORT_SUBJECT = (
+    r"\b([0-9a-f]{10,40})\s*:\s+(?:\S{1,200}\s+)?"
+    r"(?:[-+]?(?:\d+(?:\.\d+)?|inf)%|[-+.\de]{1,20} -> [-+.\de]{1,20})\s+(?:regression|improvement)\b"
+)
 QUOTED_COMMIT = r"^[ \t]{0,8}>[> \t]{0,20}commit:?[ \t]+([0-9a-f]{12,40})\b"
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT, re.I | re.A)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT, re.M | re.I | re.A)

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 _SUBJECT = re.compile(
     r"(?P<brackets>(?:\[[^\]]{1,120}\]\s*)*)(?P<sha>[0-9a-f]{7,40})?\s*:\s"
-    r"(?:(?:(?P<metric>\S{1,200})\s+)?(?P<percent>[-+]?\d+(?:\.\d+)?)%\s+(?P<verdict>regression|improvement)\b)?",
+    r"(?:(?:(?P<metric>[^\s%>]\S{0,200})\s+)??(?:(?P<percent>[-+]?(?:\d+(?:\.\d+)?|inf))%"
+    r"|(?P<sides>[-+.\de]{1,20} -> [-+.\de]{1,20}))\s+(?P<verdict>regression|improvement)\b)?",
     re.I,
 )
 _BRACKET = re.compile(r"\[([^\]]+)\]")
@@ -38,6 +39,7 @@ class ReportSubject:
     metric: str = ""
     percent: str = ""
     verdict: str = ""
+    sides: str = ""  # "0.00 -> 811.50" where there is no percentage, since the first is zero
 
 
 def read_subject(subject: str) -> ReportSubject:
@@ -67,6 +69,7 @@ def read_subject(subject: str) -> ReportSubject:
         sha=(match["sha"] or "").lower(),
         metric=match["metric"] or "",
         percent=match["percent"] or "",
+        sides=match["sides"] or "",
         verdict=(match["verdict"] or "").lower(),
     )
 

@@ -98,9 +98,9 @@ class RobotReport:
     culprit_title: str
     metric: str
     verdict: str
-    percent: str  # as printed in the sentence
-    change_pct: float
-    change_pct_raw: float
+    percent: str  # as printed in the sentence, or "+inf"
+    change_pct: float | None  # None from zero
+    change_pct_raw: float | None
     test: Testing
     row: ReportRow | None  # of the metric, in the first table
     additional: tuple[Impact, ...]
@@ -171,7 +171,7 @@ class RobotReport:
 
 # The sentence may be wrapped.
 _NOTICED = re.compile(
-    r"\bnoticed\s+an?\s+(?P<percent>[-+]?\d+(?:\.\d+)?(?:e\+?\d+)?)%\s+(?P<verdict>regression|improvement)\s+of\s+"
+    r"\bnoticed\s+an?\s+(?P<percent>[-+]?(?:\d+(?:\.\d+)?(?:e\+?\d+)?|inf))%\s+(?P<verdict>regression|improvement)\s+of\s+"
     r"(?P<metric>\S{1,200}?),?\s+(?:due\s+to\s+(?:the\s+)?(?:following\s+)?commit|on)\s{0,3}:"
 )
 _QUOTED = re.compile(r"[^\n]*[>|]|[^\n]{121}")  # the text before it on its line
@@ -205,7 +205,9 @@ def _claim(text: str, subject: ReportSubject) -> Claim | None:
     by_commit: dict[int, Claim] = {}
     for noticed, _ in zip(_NOTICED.finditer(text), range(_MOST), strict=False):
         line = text.rfind("\n", 0, noticed.start()) + 1
-        if _QUOTED.match(text[line : noticed.start()]) or not isfinite(float(noticed["percent"])):
+        if _QUOTED.match(text[line : noticed.start()]) or (
+            "e" in noticed["percent"] and not isfinite(float(noticed["percent"]))
+        ):
             continue
         if not by_commit and holds_older_mail(text[: noticed.start()]):
             return None
@@ -253,7 +255,7 @@ def _about_claim(report: RobotReport, is_certain: bool) -> Iterator[Inconsistenc
     if report.row is None:
         # Only the sentence names the metric, although there is a table that should.
         yield Inconsistency("no_headline_row", unsure=bool(report.tables) and subject.metric != report.metric)
-    elif (gap := _gap(report.row, report.change_pct)) is not None:
+    elif report.change_pct is not None and (gap := _gap(report.row, report.change_pct)) is not None:
         yield Inconsistency("headline_disagrees", f"{report.metric} {report.change_pct:g}%, in its table {gap}")
 
 
@@ -322,8 +324,11 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
     head = next(iter(tables or candidates), None)
     row = head.row(claim.metric) if head else None
     percent = abs(float(claim.percent))
+    change = (percent if claim.verdict == "improvement" else -percent) if isfinite(percent) else None
     # The change printed in the table, or else the sentence's with the table's sign
-    if row is None:
+    if change is None:
+        change_raw = None
+    elif row is None:
         change_raw = float(claim.percent)
     elif (printed := row.change_pct) is not None:
         change_raw = printed
@@ -338,7 +343,7 @@ def find_report(mail: ParsedMail) -> RobotReport | None:
         metric=claim.metric,
         verdict=claim.verdict,
         percent=claim.percent,
-        change_pct=percent if claim.verdict == "improvement" else -percent,
+        change_pct=change,
         change_pct_raw=change_raw,
         test=test,
         row=row,

@@ -28,7 +28,7 @@ _SPREAD = r"(?:\u00c2?\u00b1|\ufffd|\?)\s*(?P<{}>-?[\d.]{{1,12}}(?:e[+-]?\d+)?|n
 # Columns are recognised by content, not position: a stddev of four digits shifts everything right of it.
 _ROW = re.compile(
     rf"\s*(?P<old>{_NUMBER})\s*(?:{_SPREAD.format('oldsd')})?"
-    rf"\s*(?P<change>[-+](?:\d[\d.e+-]*|inf|nan)%?|(?<=\s)\d[\d.]*%)(?:(?<=%)\s*|\s+)"
+    rf"\s*(?P<change>[-+](?:\d[\d.e+-]*|inf|nan)%?|(?<=\s)new(?=\s)|(?<=\s)\d[\d.]*%)(?:(?<=%)\s*|\s+)"
     rf"(?P<new>{_NUMBER})\s*(?:{_SPREAD.format('newsd')})?\s+(?P<name>\S.*?)\s*\Z",
     re.I,
 )

@@ -5,7 +5,6 @@ After a change to the text of our mail, the diff of tests/mail/composed/ shows w
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -212,13 +211,5 @@ def composed(name: str) -> bytes:
 
 def main() -> None:
     """Write the mails of all REPORTS."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
-    import django
-
-    django.setup()
     for name in REPORTS:
         (DIRECTORY / f"{name}.eml").write_bytes(composed(name))
-
-
-if __name__ == "__main__":
-    main()

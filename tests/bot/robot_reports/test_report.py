@@ -391,3 +391,13 @@ def test_the_box_is_read_as_before() -> None:
 
 def test_a_number_that_is_none_is_no_report() -> None:
     assert find_report(parse(report("", percent="9e+999"))) is None
+
+
+def test_a_change_from_zero_is_a_report_without_a_percentage() -> None:
+    """Some robots print "+inf%"."""
+    changed = INVENTED.replace("-12.4% regression", "+inf% regression")
+    for text in (changed, changed.replace("+inf% regression\nM", "0.00 -> 412.00 regression\nM")):
+        report = find_report(parse(text.encode()))
+        assert report
+        assert (report.change_pct, report.change_pct_raw, report.verdict) == (None, None, "regression")
+        assert report.subject.verdict == "regression"
