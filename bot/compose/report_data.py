@@ -81,6 +81,11 @@ class FindingData:
         return self.metric.startswith(PROFILE)
 
     @property
+    def is_monitor(self) -> bool:
+        """Whether it watches the machine, rather than being the benchmark's own."""
+        return not self.metric.startswith(f"{self.suite}.")
+
+    @property
     def in_points(self) -> bool:
         """Whether LKP tables show its change in percentage points: profile shares, and metrics whose name ends in %."""
         return self.is_profile or self.metric.endswith("%")

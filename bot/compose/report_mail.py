@@ -320,6 +320,10 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
         times = abs(headline.change_pct) / headline.noise_pct
         basis = f", from {headline.noise_runs} runs" if headline.noise_runs else ""
         parts.append(f"{times:.1f}x the usual noise here ({percent(headline.noise_pct)}%{basis})")
+    tested = [entry for entry in report.findings if entry.p_value is not None and not entry.is_monitor]
+    if len(tested) > 1:  # how many were looked at tells how much chance can have found
+        moved = sum(entry.is_graded for entry in tested)
+        parts.append(f"{moved} of {len(tested)} metrics moved, at a false discovery rate of 5%")
     yield _fact("evidence:", "; ".join(parts) or "number of runs and spread unknown")
     if report.history:
         yield _fact("history:", report.history)
