@@ -22,17 +22,18 @@ from pathlib import Path
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from bot.git import inspection
 from bot.mail.authentication import AuthVerdict
 from bot.mail.message import ParsedMail, is_message_id
 from bot.mail.message import parse as message_parse
-from bot.mail.patches import find_diffs, find_links, find_patches, posted_title
+from bot.mail.patches import find_diffs, find_links, find_patches, is_answer, posted_title
 from bot.mail.quoting import own_text, unquoted_lines
 from bot.mail.settings import BotSettings
 from bot.results.formats.checks import Schema
 from bot.results.values import RejectedInput
-from tracker.domain.events import Awaited, EventData, EventKind, Grade, Verdict
+from tracker.domain.events import Awaited, EventData, EventKind, Grade, Role, Verdict
 from tracker.domain.lab_jobs import (
     SENTENCES,
     UNFINISHED,
@@ -88,6 +89,7 @@ def stored(payload: str) -> JobResult:
 
 # --- Requested patches ---
 
+MOST_PARTS = 200  # of a series
 _BASE = re.compile(r"^base-commit: ([0-9a-f]{40})\s*$", re.M)
 _SERIES = re.compile(r"\[[^\]]{0,80}?\b0*(\d{1,3})/0*(\d{1,3})\]")
 _BRANCH = re.compile(r"(?:^|\s)((?:git|https)://[\w.:/~+-]{4,200}?(?:\.git|/linux))/?[ \t]+([\w][\w./-]{0,120})", re.M)
@@ -124,8 +126,10 @@ def patch_of(mail: ParsedMail) -> RequestedPatch:
     """Return the patch in a mail, verbatim; NONE without one. Of alternatives in one mail, the first."""
     texts = [mail.text, *(attachment.text for attachment in mail.attachments)]
     diffs = [diff for text in texts for diff in find_diffs(text)]
+    series = _SERIES.search(mail.subject)
     if not diffs:
-        return NONE
+        is_cover = bool(series and int(series[1]) == 0 and not is_answer(mail.subject))
+        return RequestedPatch("", mail.message_id, posted_title(mail.subject), in_series=True) if is_cover else NONE
     files: set[str] = set()
     together = ""
     for diff in diffs:
@@ -137,8 +141,23 @@ def patch_of(mail: ParsedMail) -> RequestedPatch:
     base = next((match[1] for text in texts if (match := _BASE.search(text))), "")
     named = find_patches(unquoted_lines(mail.text), mail.subject, mail.attachments)
     title = posted_title(mail.subject) or next((patch.title for patch in named if patch.title), "")
-    series = _SERIES.search(mail.subject)
     return RequestedPatch(together, mail.message_id, title, base, bool(series and int(series[2]) > 1))
+
+
+def series_text(mail: ParsedMail) -> str:
+    """Return the whole series that a mail is a part or the cover letter of, in order; "" if a part is not stored."""
+    series = _SERIES.search(mail.subject)
+    if not series or is_answer(mail.subject):
+        return ""
+    total, cover = int(series[2]), mail.message_id if int(series[1]) == 0 else mail.parent
+    rows = Message.objects.filter(Q(in_reply_to=cover) | Q(message_id=cover)).exclude(in_reply_to="", message_id="")
+    texts: dict[int, str] = {}
+    for row in rows.select_related("source").defer("tables", "own_text").order_by("sent_at", "pk")[:MOST_PARTS]:
+        part = message_parse(row.source.raw)
+        number = _SERIES.search(part.subject)
+        if number and int(number[2]) == total and int(number[1]) and not is_answer(part.subject):
+            texts.setdefault(int(number[1]), patch_of(part).text)
+    return "".join(texts[n] for n in sorted(texts)) if len(texts) == total and all(texts.values()) else ""
 
 
 def stored_patch(message_id: str) -> RequestedPatch:
@@ -291,7 +310,13 @@ def _try_open(
         if patch.text and not patch.in_series:  # the other patches of a series come first
             # At the commit that it names, at the culprit, or at the head of the tree
             check = inspection.check(trees, [base for base in (patch.base, report.culprit.sha) if base], patch.text)
-        proven = settings.trust_policy == "open" or _is_proven(pending.event, patch, events)
+        # A runner that has the commit may test what applies nowhere here.
+        elsewhere = patch.base in check.missing and not check.base
+        # Nobody vouches for a stranger's patch, whatever the policy.
+        known = settings.trust_policy == "open" and pending.event.role is not Role.THIRD_PARTY
+        proven = known or _is_proven(pending.event, patch, events)
+        if _has_job(report, patch):
+            return False  # somebody else asked for the same: it is tested once, and answered in the thread
         with transaction.atomic():
             job = lab_jobs.open_job(
                 report,
@@ -304,7 +329,8 @@ def _try_open(
                 in_series=patch.in_series,
                 branch=patch.branch,
                 base=check.base or patch.base,
-                applies=bool(check.base) if check.known else None,
+                applies=bool(check.base) if check.known and not elsewhere else None,
+                detail=f"its base {patch.base[:12]} is in none of the followed trees" if elsewhere else "",
             )
             # A stranger's patch is not answered, and a report gets such an answer once a day.
             if job and job.applies is False and proven and not lab_jobs.answered_lately(report, now):
@@ -313,6 +339,14 @@ def _try_open(
     except Exception:  # bad mail, or a broken tree
         log.exception("%s: the job for %s could not be opened", report.culprit.sha10, pending.event.key)
         return False
+
+
+def _has_job(report: Report, patch: RequestedPatch) -> bool:
+    """Whether an unfinished job of a report tests the same patch or branch."""
+    if not (patch.message_id or patch.branch):
+        return False
+    same = lab_jobs.unfinished().filter(report=report, patch_mail=patch.message_id, branch=patch.branch)
+    return same.filter(base__in=("", patch.base)).exists() if patch.branch else same.exists()
 
 
 def _is_proven(event: EventData, patch: RequestedPatch, events: Sequence[EventData]) -> bool:

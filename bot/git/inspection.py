@@ -198,12 +198,13 @@ MAX_PATCH = 4 * 1024 * 1024  # characters
 class ApplyCheck:
     """The first commit that the patch applies to ("" for none), and what git said about the first that it does not.
 
-    `known`: whether a tree has any of the commits; otherwise nothing was checked.
+    `known`: whether a tree has any of the commits; otherwise nothing was checked. `missing`: those that none has.
     """
 
     base: str = ""
     error: str = ""
     known: bool = False
+    missing: tuple[str, ...] = ()
 
 
 def check(repositories: Iterable[Path], commits: Sequence[str], patch: str) -> ApplyCheck:
@@ -228,7 +229,8 @@ def check(repositories: Iterable[Path], commits: Sequence[str], patch: str) -> A
         if not error:
             return ApplyCheck(sha, first, True)
         first = first or error
-    return ApplyCheck(error=first, known=True) if named else ApplyCheck()
+    missing = tuple(commit for commit in commits if all(name != commit for _, _, name in named))
+    return ApplyCheck(error=first, known=True, missing=missing) if named else ApplyCheck()
 
 
 def _error_at(repository: Path, commit: str, patch: str) -> str:

@@ -23,7 +23,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from bot import lab
-from bot.lab import headline, patch_of, record_result, stored_patch
+from bot.lab import headline, patch_of, record_result, series_text, stored_patch
 from bot.mail.message import parse
 from bot.results.values import RejectedInput
 from tracker.api.requests import authenticate, error_response, json_object
@@ -156,7 +156,8 @@ def _with_patch(job: LabJob, request: HttpRequest) -> dict[str, Any]:
 
 @require_safe
 def requested_patch(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the patch of a mail exactly as it was posted, which is also what a runner gets; 404 if it has none.
+    """Return the patch of a mail exactly as it was posted, or the series that it is a part of, which is also what a
+    runner gets; 404 if it has none.
 
     That of a mail that only we got is for operators, and for runners with their key.
     """
@@ -165,7 +166,8 @@ def requested_patch(request: HttpRequest, pk: int) -> HttpResponse:
         key = authenticate(request, Scope.JOBS)
         if not isinstance(key, ApiKey):
             return key
-    patch = patch_of(parse(message.source.raw)).text
+    mail = parse(message.source.raw)
+    patch = series_text(mail) or patch_of(mail).text
     text = patch or "there is no patch in this mail: it may link to one, or name a branch\n"
     response = HttpResponse(text, content_type="text/plain; charset=utf-8", status=200 if patch else 404)
     response["X-Content-Type-Options"] = "nosniff"

@@ -482,6 +482,117 @@ def test_the_base_that_a_patch_names_and_a_series(lab_jobs_world: World, report:
     assert (requested_patch(name).in_series, requested_patch(series).in_series) == (False, True)
 
 
+# --- every request its own job ---
+
+ANOTHER = DIFF.replace("SCAN_COST", "OTHER_COST")
+
+
+def test_three_alternatives_read_at_once_are_three_jobs(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    for number, cost in enumerate((55, 54, 53), start=1):
+        patch = DIFF.replace("SCAN_COST 40", f"SCAN_COST {cost}")
+        text, name = f"Attempt {number}.\n\n#lkp test\n\n---\n{patch}", f"try-{number}@dev.example"
+        lab_jobs_world.post(DANA, text, to=message_id(report), subject=f"[PATCH] try {number}", message_id=name)
+    lab_jobs_world.read()
+    assert open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now) == 3
+    names = [f"try-{number}@dev.example" for number in (1, 2, 3)]
+    assert sorted(LabJob.objects.values_list("patch_mail", flat=True)) == names
+    # The end of one takes no other down, whatever it says.
+    for left in (2, 1, 0):
+        status, claimed = runner("claim", {"runner": "box-1"})
+        assert status == 200
+        runner(f"{claimed['id']}/result", measured(claimed, 700, 700 if left else 1000))
+        open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.later())
+        assert LabJob.objects.filter(state="waiting").count() == left
+    report.refresh_from_db()
+    assert report.state == "fix_confirmed"
+
+
+def test_one_that_does_not_apply_is_answered_and_the_other_is_tested(lab_jobs_world: World, report: Report) -> None:
+    for name, diff in (("bad@dev.example", STALE), ("good@dev.example", DIFF)):
+        lab_jobs_world.post(DANA, f"#lkp test\n\n{diff}", to=message_id(report), message_id=name)
+    lab_jobs_world.read()
+    for _ in range(2):
+        open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.later())
+    states = dict(LabJob.objects.values_list("patch_mail", "state"))
+    assert states == {"bad@dev.example": "done", "good@dev.example": "waiting"}
+    [mail] = answers(lab_jobs_world)
+    assert "does not apply" in " ".join(parse(bytes(mail.raw)).text.split())
+
+
+def test_two_who_ask_for_the_same_patch_get_one_job(lab_jobs_world: World, report: Report) -> None:
+    name = posting(lab_jobs_world, to=message_id(report))
+    for author in (DANA, LEE):
+        lab_jobs_world.post(author, "#lkp test", to=name)
+    lab_jobs_world.read()
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now)
+    assert LabJob.objects.get(state="waiting").patch_mail == name
+
+
+def series(world: World, report: Report, total: int = 2) -> str:
+    cover = "cover@dev.example"
+    text = "Two patches that help.\n\n#lkp test\n"
+    world.post(DANA, text, to=message_id(report), subject=f"[PATCH v2 0/{total}] mm: less", message_id=cover)
+    for number, diff in enumerate((DIFF, ANOTHER), start=1):
+        more = {"subject": f"[PATCH v2 {number}/{total}] mm: part {number}", "message_id": f"part-{number}@dev.example"}
+        world.post(DANA, f"Part {number}.\n\n---\n{diff}", to=cover, **more)
+    world.read()
+    return cover
+
+
+def test_a_cover_letter_asks_for_the_whole_series_in_order(
+    lab_jobs_world: World, report: Report, client: Client
+) -> None:
+    cover = series(lab_jobs_world, report)
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now)
+    job = LabJob.objects.get()
+    assert (job.patch_mail, job.in_series, job.title) == (cover, True, "mm: less")
+    Message.objects.update(public=True)
+    for name in (cover, "part-2@dev.example"):
+        pk = Message.objects.get(message_id=name).pk
+        assert client.get(f"/lab/patch/{pk}").content.decode() == DIFF + ANOTHER
+
+
+def test_of_a_series_with_a_part_missing_only_the_part_is_shown(
+    lab_jobs_world: World, report: Report, client: Client
+) -> None:
+    series(lab_jobs_world, report, total=3)
+    Message.objects.update(public=True)
+    pk = Message.objects.get(message_id="part-2@dev.example").pk
+    assert client.get(f"/lab/patch/{pk}").content.decode() == ANOTHER
+
+
+@pytest.mark.parametrize(("diff", "applies"), [(DIFF, True), (STALE, None)])
+def test_an_unknown_base_is_said_and_never_refused(
+    lab_jobs_world: World, report: Report, diff: str, applies: bool | None
+) -> None:
+    base = "deadbeef" * 5
+    ask(lab_jobs_world, report, f"Can you test this patch?\n\n{diff}\nbase-commit: {base}\n")
+    job = opened(lab_jobs_world)
+    assert (job.state, job.applies) == ("waiting", applies)
+    assert job.base == (report.culprit.sha if applies else base)
+    assert job.detail == ("" if applies else "its base deadbeefdead is in none of the followed trees")
+
+
+def test_a_runner_may_hand_back_the_empty_base_of_its_job(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report, "#lkp test\n\nIt is at git://git.example.org/mm.git scan-less")
+    opened(lab_jobs_world)
+    _, claimed = runner("claim", {"runner": "box-1"})
+    assert claimed["base"] == ""
+    status, _ = runner(f"{claimed['id']}/result", measured(claimed, 700, 1000) | {"base": {"sha": claimed["base"]}})
+    assert status == 200
+
+
+def test_under_an_open_policy_a_strangers_patch_still_waits_for_a_click(lab_jobs_world: World, report: Report) -> None:
+    event = EventData("t", EventKind.TEST_ASKED, lab_jobs_world.now, role=Role.THIRD_PARTY, message_id="p@evil.example")
+    lab_jobs_world.post(
+        Address("Mal", "mal@evil.example"), f"Test this.\n\n{DIFF}", to=message_id(report), message_id="p@evil.example"
+    )
+    lab_jobs_world.read()
+    event_log.record([event_log.event_row(report, event, lab_jobs_world.now)])
+    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now)
+    assert not LabJob.objects.filter(proven=True, patch_mail="p@evil.example").exists()
+
+
 def test_of_two_proposals_for_one_file_the_first_is_meant(
     lab_jobs_world: World, report: Report, client: Client
 ) -> None:

@@ -11,7 +11,7 @@ without the patch (old) and with it (new), as grading takes them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -95,6 +95,9 @@ def measured_metrics(payload: str) -> tuple[MeasuredMetric, ...]:
     return metrics_of(json.loads(payload)) if payload else ()
 
 
+JOB = "job/"  # begins the evidence of an event that a job's end made
+
+
 # --- Requests that wait ---
 
 
@@ -129,24 +132,61 @@ class PendingRequest:
 
 
 def requests_pending(verdict: Verdict, events: Iterable[EventData]) -> list[PendingRequest]:
-    """Return what the lab owes in a report, if the report waits for the lab: of each kind the newest request since it
-    began to wait. A candidate fix that came with a request to test it is that request; a question from before the
-    last candidate is answered by measuring that.
+    """Return what the lab owes in a report: every request for a test since the report began to wait for the lab, but
+    those whose own job has ended; and of the other kinds the newest, while it waits.
+
+    A candidate fix that came with a request to test it, or is a part of the series that somebody asks to test, is that
+    request; a question from before the last candidate is answered by measuring that.
     """
     ordered = sorted(effective_events(list(events)), key=EventData.order)
-    start = len(ordered)  # of the last events, during which it has waited for the lab
-    while start and fold(verdict, ordered[:start]).awaited is Awaited.REPORTER:
-        start -= 1
-    newest = {_REQUESTS[event.kind]: event for event in ordered[start:] if event.kind in _REQUESTS}
-    test, fix = newest.get(Request.TEST), newest.get(Request.MEASURE)
-    if test and fix and (test.message_id == fix.message_id or test.in_reply_to == fix.message_id):
+    waits_since = _since(verdict, ordered)
+    newest = {_REQUESTS[event.kind]: event for event in waits_since if event.kind in _REQUESTS}
+    newest.pop(Request.TEST, None)
+    # One job's end says nothing of the others.
+    asked = _since(verdict, [event for event in ordered if not _is_of_job(event)])
+    tests = [event for event in asked if event.kind is EventKind.TEST_ASKED]
+    fix = newest.get(Request.MEASURE)
+    if fix and any(_is_about(test, fix) for test in tests):
         del newest[Request.MEASURE]
-    tested = [latest for kind in (Request.TEST, Request.MEASURE) if (latest := newest.get(kind))]
+    tested = [*tests, *([fix] if fix else [])]
     for kind in (Request.QUESTION, Request.DOUBT):
         if (question := newest.get(kind)) and any(question.order() < other.order() for other in tested):
             del newest[kind]
+    requests = [*newest.items(), *((Request.TEST, test) for test in _unanswered(tests, ordered))]
     pending_requests = [
         PendingRequest(request, event, after_working_days(event.occurred_at, WORKING_DAYS[request]))
-        for request, event in newest.items()
+        for request, event in requests
     ]
     return sorted(pending_requests, key=lambda pending: (pending.due_at, pending.request))
+
+
+def _since(verdict: Verdict, ordered: Sequence[EventData]) -> Sequence[EventData]:
+    """Return the last of some events, during which the report has waited for the lab."""
+    start = len(ordered)
+    while start and fold(verdict, ordered[:start]).awaited is Awaited.REPORTER:
+        start -= 1
+    return ordered[start:]
+
+
+def _is_about(test: EventData, fix: EventData) -> bool:
+    """Whether a test is asked of a candidate fix, in its mail, in an answer to it, or in its cover letter."""
+    return test.message_id in (fix.message_id, fix.in_reply_to) or test.in_reply_to == fix.message_id
+
+
+def _is_of_job(event: EventData) -> bool:
+    return event.result.startswith(JOB)
+
+
+def _unanswered(tests: Sequence[EventData], ordered: Sequence[EventData]) -> list[EventData]:
+    """Return the requests whose jobs have not ended: a job's event answers the mail that asked or that has the patch,
+    else the request that waited longest.
+    """
+    left = list(tests)
+    for ended in filter(_is_of_job, ordered):
+        earlier = [test for test in left if test.order() < ended.order()]
+        named = [
+            test for test in earlier if ended.in_reply_to and ended.in_reply_to in (test.message_id, test.in_reply_to)
+        ]
+        if answered := next(iter(named or earlier), None):
+            left.remove(answered)
+    return left

@@ -260,7 +260,7 @@ _ONLY_WITH_A_STEP = frozenset(STEPS) - {
     *(EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.ANSWERED, EventKind.DISPUTED),
     *(EventKind.FIX_LANDED, EventKind.FIX_GONE),
 }
-_ABOUT_A_CANDIDATE = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
+_ABOUT_A_CANDIDATE = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, EventKind.FIX_WITHOUT_EFFECT})
 
 
 def fold(verdict: Verdict, events: Iterable[EventData]) -> ReportState:

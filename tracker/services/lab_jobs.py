@@ -29,9 +29,13 @@ class OwedReport:
 
 
 def owed_reports(most: int) -> list[OwedReport]:
-    """Return the reports that wait for the lab, those that have waited longest, in two queries."""
-    waiting = Report.objects.filter(state__in=sorted(OPEN), awaited=Awaited.REPORTER).select_related("culprit")
-    reports = list(waiting.order_by("changed_at", "pk")[:most])
+    """Return the reports that wait for the lab, those that have waited longest, in two queries.
+
+    With them those that wait for somebody else since one of several jobs ended.
+    """
+    has_jobs = Exists(LabJob.objects.filter(report=OuterRef("pk"), state__in=UNFINISHED))
+    waiting = Report.objects.filter(Q(awaited=Awaited.REPORTER) | has_jobs, state__in=sorted(OPEN))
+    reports = list(waiting.select_related("culprit").order_by("changed_at", "pk")[:most])
     events = event_log.events_of(report.pk for report in reports)
     values = {pk: [event.value() for event in own] for pk, own in events.items()}
     return [
