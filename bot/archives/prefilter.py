@@ -23,10 +23,10 @@ from enum import Enum
 import hyperscan
 import numpy as np
 
-from bot.mail.headers import decode, to_text
+from bot.mail.headers import decode, message_ids, to_text
 from bot.mail.limits import bounded
 from bot.mail.patches import MAX_SUBJECT, find_links
-from bot.mail.quoting import clean
+from bot.mail.quoting import ANSWER, clean
 from bot.mail.settings import BotSettings
 from bot.replies.reading import QUOTED_COMMIT, REPORT_SUBJECT
 from bot.robot_reports.report import Recogniser
@@ -214,6 +214,7 @@ def _decoded(block: bytes) -> bytes:
 
 _ID = re.compile(rb"<([^<>]{1,4000})>")
 _BARE_ID = re.compile(rb"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
+_ODD_IDS = (b"=?", b"://", b" () ")  # encoded, a link, or as marc.info shows it (headers.py)
 _CONTINUES = (b" ", b"\t")
 _BLANKS = b" \t\n\r\v\f"
 _SHA = re.compile(rb"(?:\s|\xc2\xa0|\xa0){0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
@@ -221,8 +222,8 @@ _FIXED = re.compile(rb"fixes:" + _SHA.pattern, re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
 _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
 _CLOSES = re.compile(rb"(?:closes|link):", re.I)
-_ANSWER = re.compile(rb"\s*(?:re|aw|sv|fwd?|wg)\s*:", re.I)
-_MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
+_ANSWER = re.compile(ANSWER.encode(), re.I)
+_MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|" + ANSWER.encode(), re.I)
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT.encode(), re.I)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT.encode(), re.M | re.I)
 _WRAPPED = (BASE64, QUOTED_PRINTABLE, DELSP)  # encodings that may hide words in a body
@@ -443,9 +444,12 @@ def _ids(raw: bytes, matches: Found, end: int, *signs: int) -> list[bytes]:
     ids: list[bytes] = []
     for sign in signs:
         for value in _values(raw, matches, sign, end):
-            if b"@" not in value:
+            if b"@" not in value and not any(mark in value for mark in _ODD_IDS):
                 continue
             value = value[:_LONGEST_FIELD]
+            if any(mark in value for mark in _ODD_IDS):
+                ids += [name.encode() for name in message_ids(value.decode("utf-8", "surrogateescape"))]
+                continue
             # An id may be folded in its middle.
             in_field = _ID.findall(value.translate(None, _BLANKS)) or _BARE_ID.findall(value)
             if not value.isascii():

@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
+from urllib.parse import unquote
 
 from bot.mail.limits import MAX_ID, bounded
 
@@ -26,7 +27,7 @@ from bot.mail.limits import MAX_ID, bounded
 # Text declared as the first is mostly encoded in the second, its superset.
 _SUPERSET = {
     **dict.fromkeys(("iso-8859-1", "latin1", "latin-1"), "windows-1252"),
-    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    **dict.fromkeys(("gb2312", "gbk", "x-gbk"), "gb18030"),
     **dict.fromkeys(("ks_c_5601-1987", "euc-kr"), "cp949"),
     **dict.fromkeys(("shift_jis", "shift-jis", "sjis"), "cp932"),
 }
@@ -93,6 +94,7 @@ def _utf16(raw: bytes, declared: str) -> str:
 MAX_IDS = 1000
 _WORD = re.compile(r"=\?([^?\s]{1,60})\?(?:([bB])\?([A-Za-z0-9+/=\s]{0,8000})|([qQ])\?([^\r\n]{0,2000}?))\?=")
 _ID = re.compile(r"<([^<>]{1,4000})>")
+_LINK = re.compile(r"https?://[^/]+/\S*@", re.I)
 _BARE_ID = re.compile(r"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
 # Line ends and bidirectional control characters must not appear in text that is shown on one line.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
@@ -153,17 +155,28 @@ def to_text(value: str) -> str:
 def message_ids(value: str) -> tuple[str, ...]:
     """Return the Message-IDs of a header in order, without angle brackets, each once.
 
-    Of more than MAX_IDS the first and last half are kept: the root of the thread, and the nearest mails.
+    They may be encoded (RFC 2047), as some mailers do to long headers, a link to an archive, or in the form in which
+    marc.info shows them, "a () b ! example". Of more than MAX_IDS the first and last half are kept: the root of the
+    thread, and the nearest mails.
     """
     value = to_text(value)
-    pairs = [
-        ("".join(match[1].split()), value[max(0, match.start() - 2) : match.start()]) for match in _ID.finditer(value)
-    ]
+    if "=?" in value:
+        value = decode(value)
+    pairs = [(_plain_id(match[1]), value[max(0, match.start() - 2) : match.start()]) for match in _ID.finditer(value)]
     # "Message from Lee <lee@dev.example> of Monday <id>": what follows a name is an address.
     ids = [message_id for message_id, before in pairs if message_id and not re.search(r"\w\s?\Z", before)]
     ids = ids or [message_id for message_id, _ in pairs] or _BARE_ID.findall(value)
     ids = list(dict.fromkeys(map(bounded_id, ids)))
     return tuple(ids if len(ids) <= MAX_IDS else ids[: MAX_IDS // 2] + ids[-MAX_IDS // 2 :])
+
+
+def _plain_id(text: str) -> str:
+    if " () " in text:
+        text = text.replace(" () ", "@").replace(" ! ", ".")
+    text = "".join(text.split())  # folded in its middle
+    if _LINK.match(text):
+        text = unquote(text.rstrip("/").rpartition("/")[2])
+    return text
 
 
 def bounded_id(message_id: str) -> str:

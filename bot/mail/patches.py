@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from bot.mail.body import MimeAttachment
 from bot.mail.headers import decode
+from bot.mail.quoting import ANSWER
 
 # --- Links ---
 
@@ -198,7 +199,7 @@ _OLD_FILE = re.compile(r"^--- (?:a/)?([^\s]{1,300}).{0,200}\n\+\+\+ /dev/null", 
 _SUBJECT = re.compile(r"^Subject:[ \t]*(.{1,400}(?:\n[ \t].{1,400}){0,3})", re.M)
 _GIT_HEAD = re.compile(r"^From [0-9a-f]{40} ", re.M)
 _BRACKETS = re.compile(r"\s*\[[^\]]{0,100}\]\s*")
-_ANSWER = re.compile(r"\s*(?:re|aw|sv|fwd?|wg)\s*:\s*", re.I)
+_ANSWER = re.compile(ANSWER, re.I)
 _PATCH = re.compile(r"\[[^\]]{0,80}\b(?:PATCH|RFC)(?![a-uw-z])[^\]]{0,80}\]", re.I)  # "[PATCHv3 1/2]", "[patch V2]"
 _POSTING = re.compile(rf"(?:\[[\w .-]{{1,40}}\]\s*){{0,2}}?{_PATCH.pattern}", re.I)  # after a list's tag
 _VERSION = re.compile(r"(?:\b|PATCH|RFC|_)v(\d{1,3})\b", re.I)

@@ -48,6 +48,12 @@ SUBJECT = (
     *("Subject", "Betreff", "Objet", "Asunto", "Oggetto", "Assunto", "Onderwerp", "Ämne", "Emne", "Aihe", "Temat"),
     *("Předmět", "Тема", "Konu", "主题", "主題", "主旨", "标题", "件名", "제목"),
 )
+# Before the subject of an answer or of a forwarded mail; "Re[2]:" and "Re (3):" count answers.
+ANSWERED = (
+    *("re", "aw", "sv", "vs", "antw(?:ort)?", "odp", "rép", "rep", "réf", "res", "rif", "ynt", "ilt", "atb", "vá"),
+    *("bls", "fwd?", "wg", "enc", "doorst", "vl", "απ", "ΑΠ", "σχετ", "ΣΧΕΤ", "ответ", "Ответ", "отв", "回复", "回覆"),
+    *("答复", "答覆", "返信", "转发", "轉寄", "转寄", "답장", "회신", "השב"),
+)
 AWAY = (
     *("automatic reply", "auto(?:matic)?[- ]?(?:response|reply)", "out of (?:the )?office(?: reply)?"),
     *("vacation(?: reply)?", "automatische antwort", r"abwesenheits\w*", "réponse automatique"),
@@ -61,6 +67,9 @@ AWAY = (
 def any_of(words: tuple[str, ...]) -> str:
     """Return a pattern that matches any of the words."""
     return f"(?:{'|'.join(words)})"
+
+
+ANSWER = rf"\s*{any_of(ANSWERED)}\.?(?:\s?[\[(^]\d{{1,3}}[\])]?)?\s*(?::|：)\s*"
 
 
 # --- Own text ---

@@ -13,6 +13,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.mail.quoting import ANSWER
+
 # --- Subject ---
 
 _SUBJECT = re.compile(
@@ -22,7 +24,7 @@ _SUBJECT = re.compile(
     re.I,
 )
 _BRACKET = re.compile(r"\[([^\]]+)\]")
-_ANSWER = re.compile(r"(?:\s*(?:re|fwd?)\s*:\s*)+", re.I)
+_ANSWER = re.compile(f"(?:{ANSWER})+", re.I)
 _NO_NAMES = ("LKP", "LKP-ROBOT", "PATCH", "EXTERNAL")
 
 

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from bot.mail import headers, quoting
 from bot.mail.body import as_text
 from bot.mail.message import ParsedMail, parse
-from bot.mail.patches import bare_title, find_links, find_patches, find_trailers, fixed_commits, is_posting, version_of
+from bot.mail.patches import (
+    bare_title,
+    find_links,
+    find_patches,
+    find_trailers,
+    fixed_commits,
+    is_answer,
+    is_posting,
+    version_of,
+)
 from bot.mail.settings import BotSettings
 from bot.replies.commands import Commands, find_commands
 from bot.replies.reading import Reading, find_notice, read
@@ -44,6 +53,13 @@ def mail_bytes(body: str, **more: str) -> bytes:
         ("Your mail of Monday <a@b>", ["a@b"]),
         ("a@b", ["a@b"]),
         ("<ZrV/w+q@host.local>", ["ZrV/w+q@host.local"]),
+        ("=?utf-8?q?=3Ca=40b=3E?=", ["a@b"]),
+        ("=?utf-8?q?=3Ca=40b=3E_=3C?=\n =?utf-8?q?c=40d=3E?=", ["a@b", "c@d"]),
+        ("=?utf-8?b?PGFAYj4=?=", ["a@b"]),
+        ("<a-1 () dev ! example ! org>", ["a-1@dev.example.org"]),  # as marc.info shows them
+        ("<https://lore.kernel.org/r/a@b>", ["a@b"]),
+        ("<https://lore.kernel.org/oe-lkp/a+b%2Bc@d/>", ["a+b+c@d"]),
+        ("<a@\n b>", ["a@b"]),  # folded in the middle
         ("nothing", []),
         ("", []),
     ],
@@ -504,6 +520,49 @@ def test_the_head_of_a_patch_is_no_older_mail(bracket: str) -> None:
     found = reading(body)
     assert [patch.title for patch in found.patches] == ["mm: x"]
     assert found.fixes == ("3b1f0c9d2e44",)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        *(
+            "Re: ",
+            "RE: ",
+            "Re[2]: ",
+            "Re (3): ",
+            "AW: ",
+            "SV: ",
+            "VS: ",
+            "Antw: ",
+            "Antwort: ",
+            "Odp: ",
+            "Rép : ",
+            "RES: ",
+        ),
+        *(
+            "RIF: ",
+            "YNT: ",
+            "Atb: ",
+            "ΑΠ: ",
+            "απ: ",
+            "Ответ: ",
+            "回复: ",
+            "答复：",
+            "回覆: ",
+            "返信: ",
+            "Fwd: ",
+            "Re: 回复: ",
+        ),
+    ],
+)
+def test_an_answer_is_one_in_every_language(prefix: str) -> None:
+    assert is_answer(f"{prefix}[LKP] [mm] 3b1f0c9d2e: -12.4% regression")
+    assert bare_title(f"{prefix}[PATCH v2 1/3] mm: take the lock") == "mm: take the lock"
+
+
+@pytest.mark.parametrize("subject", ["mm: take the lock", "regmap: fix", "[PATCH] re-order: x", "reset: add a driver"])
+def test_a_title_is_no_answer(subject: str) -> None:
+    assert not is_answer(subject)
 
 
 @pytest.mark.parametrize(
