@@ -27,7 +27,7 @@ from bot.archives.known_reports import add_report, keys_of_culprit, load, names_
 from bot.archives.prefilter import key_of_commit, key_of_title
 from bot.mail.authentication import AuthVerdict
 from bot.mail.limits import MAX_EFFECTS
-from bot.mail.patches import find_links
+from bot.mail.patches import bare_title, find_links
 from bot.mail.settings import BotSettings
 from bot.notifications.command_answer import answer
 from bot.outbox import reconcile
@@ -37,6 +37,7 @@ from bot.replies.reading import Reading, understand, wish_of
 from bot.replies.rules.notation import Effect, Mode, Relation
 from bot.replies.sender_kind import SenderKind
 from bot.replies.which_report import KnownReports, Thread
+from bot.robot_reports.fields import read_subject
 from bot.robot_reports.report import RobotReport, find_report, is_proven
 from tracker.domain.events import ArchiveKind, EventData, EventKind, Role, Verdict
 from tracker.models import (
@@ -65,6 +66,14 @@ def _is_recent(reading: Reading, source: RawMessage) -> bool:
     """Whether a mail was delivered when it was written (gate.py); mail of an archive is."""
     delivered = source.archive is not None and source.archive.kind == ArchiveKind.DELIVERY
     return gate.is_recent(reading.trust, reading.mail.date, source.received_at if delivered else None)
+
+
+def _report_named(text: str) -> str:
+    """Return the culprit of the report with this subject, or whose culprit has this title; "" for none or several."""
+    if (sha := read_subject(text).sha) and (begins := Report.objects.filter(culprit__sha__startswith=sha)[:2]):
+        return begins[0].culprit.sha10 if len(begins) == 1 else ""
+    titled = Report.objects.filter(culprit__title=bare_title(text)).select_related("culprit")[:2]
+    return titled[0].culprit.sha10 if len(titled) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,8 +401,9 @@ class MailFiler:
             if event.kind is EventKind.DUPLICATE:  # by its culprit, if the `dup` links to a report of ours
                 links = find_links(event.remark, self.settings.base_url)
                 tags = (self.known.by_message.get(link.message_id, "") for link in links)
-                shas = (self._rows[tag].culprit.sha10 for tag in tags if tag in self._rows)
-                event = replace(event, remark=next(shas, event.remark[:200]))
+                shas = [self._rows[tag].culprit.sha10 for tag in tags if tag in self._rows]
+                shas += [sha] if (sha := _report_named(event.remark)) else []
+                event = replace(event, remark=next(iter(shas), event.remark[:200]))
             made.add((report.pk, event.key, effect.mode is Mode.AUTO))
             if effect.mode is not Mode.AUTO:
                 self._suggest(report, event, effect)

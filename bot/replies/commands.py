@@ -1,7 +1,8 @@
 """Commands in a reply: `#lkp <word>[:] [argument]` at the start of an unquoted line.
 
-The same commands are understood after `#regzbot` and `#syz`, in those bots' spelling; their other commands are
-ignored without an answer. The argument is the rest of the line. Commands are obeyed only where the line is the
+The same commands are understood after `#regzbot` and `#syz`, in those bots' spelling (`#syz-fix`, too); their other
+commands are ignored without an answer. The argument is the rest of the line, or the next one if there is none.
+Commands are obeyed only where the line is the
 writer's own, not part of a diff, a forwarded mail or a code block: a patch to this file, or a mail that is passed on,
 may hold any line. What a command does to a report is in effects.py.
 """
@@ -35,11 +36,17 @@ class Word(StrEnum):
     UNDUP = "undup"
     REOPEN = "reopen"
     ASSIGN = "assign"
+    RESOLVE = "resolve"
     REMIND_OFF = "remind off"
 
 
 # regzbot: docs/regzbot commands; syzbot: docs/syzbot.md. Other spellings of our commands.
-_FOREIGN = {"dup-of": Word.DUP, "duplicate": Word.DUP}
+_SPELLINGS = {
+    **dict.fromkeys(("dup-of", "dupof", "duplicate", "duplicate-of", "duplicateof"), Word.DUP),
+    **dict.fromkeys(("fixed-by", "fixedby"), Word.FIX),
+    **dict.fromkeys(("summary", "subject"), Word.TITLE),
+    **dict.fromkeys(("resolved", "inconclusive"), Word.RESOLVE),
+}
 # Full-width forms, as Chinese and Japanese input methods produce them.
 _WIDE = {0xFF01 + number: 0x21 + number for number in range(94)} | {0x3000: 0x20}
 _NEEDS_ARGUMENT = frozenset({Word.FIX, Word.DUP, Word.NOTE, Word.TITLE, Word.ASSIGN})
@@ -74,18 +81,21 @@ class Commands:
 
 def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
     """Return the commands in an own text, in order. `prefix` is ours; `#regzbot` and `#syz` are always read."""
-    ours = re.compile(rf"({re.escape(prefix)}|#regzbot|#syz)(?::?(?=\s|\Z)|:)[ \t]*(.*)", re.I)
+    ours = re.compile(rf"({re.escape(prefix)}|#regzbot|#syz)(?::?(?=\s|\Z)|:|-(?=[a-z]))[ \t]*(.*)", re.I)
+    lines = own_text.split("\n")
     firsts = {"#", "＃", prefix[:1].lower(), prefix[:1].upper()}
     good: list[Command] = []
     bad: list[BadCommand] = []
-    for number, line in enumerate(own_text.split("\n"), start=1):
+    for number, line in enumerate(lines, start=1):
         plain = line.translate(_WIDE) if line[:1] in firsts else ""
         match = ours.match(plain.rstrip())
         if not match:
             continue
         foreign = match[1].lower() != prefix.lower()
         # Translation keeps offsets, so the argument can be taken from the line as written.
-        outcome = _read(match[2].strip(), number, foreign, line[match.start(2) :].strip())
+        following = lines[number].strip() if number < len(lines) else ""
+        following = "" if following[:1] in firsts else following
+        outcome = _read(match[2].strip(), number, foreign, line[match.start(2) :].strip(), following)
         if isinstance(outcome, Command):
             good.append(outcome)
         elif outcome:
@@ -103,7 +113,7 @@ def refused(commands: Commands, why: str) -> Commands:
     return Commands((), (*bad, *commands.bad), commands.too_many)
 
 
-def _read(text: str, line: int, foreign: bool, written: str) -> Command | BadCommand | None:
+def _read(text: str, line: int, foreign: bool, written: str, following: str) -> Command | BadCommand | None:
     if not text:
         return None if foreign else BadCommand("", "no command after the prefix", line)
     if re.match(r"remind[-:\s]+off\W*\Z", text, re.I):
@@ -112,10 +122,10 @@ def _read(text: str, line: int, foreign: bool, written: str) -> Command | BadCom
         return None  # about our mail, not about a report (reading.py)
     match = re.match(r"([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!?。、]|\Z)\s*(.*)", text)
     name = match[1].lower() if match else ""
-    if not match or name not in {word.value for word in Word} | _FOREIGN.keys():
+    if not match or name not in {word.value for word in Word} | _SPELLINGS.keys():
         return None if foreign else BadCommand(text[:200], f"unknown command {(name or text[:30])!r}", line)
-    word = _FOREIGN.get(name) or Word(name)
-    argument = written[match.start(2) :].strip()
+    word = _SPELLINGS.get(name) or Word(name)
+    argument = written[match.start(2) :].strip() or (following if word in _NEEDS_ARGUMENT else "")
     if word in _NEEDS_ARGUMENT and not argument:
         return BadCommand(text, f"{word.value} needs an argument", line)
     return Command(word, argument, line)

@@ -45,8 +45,13 @@ COMMANDED: dict[Word, EventKind] = {
     Word.UNDUP: EventKind.UNDUPLICATED,
     Word.REOPEN: EventKind.REOPENED,
     Word.ASSIGN: EventKind.ASSIGNED,
+    Word.RESOLVE: EventKind.DISAPPEARED,
     Word.REMIND_OFF: EventKind.REMINDERS_OFF,
 }
+# How a command says which commit is the fix: its sha, perhaps with the title; or a link to it in a web view of git.
+_NAMED_SHA = re.compile(r"(?:commit\s+)?([0-9a-f]{7,40})\b[\s:,-]*(.*)", re.I)
+_COMMIT_URL = re.compile(r"<?https?://\S*?(?:[?&;]id=|/c(?:ommit)?s?/)([0-9a-f]{7,40})\b\S*>?", re.I)
+_URL = re.compile(r"<?(https?://[^\s<>]+)>?")
 COMMAND = "command_"  # what the rules of commands begin with
 _IN_TITLE = frozenset({Word.FIX, Word.TITLE})
 _IN_QUOTES = re.compile(r"""["“”„«»]\s?([^"“”„«»]{3,})\s?["“”„«»][.,]?|['‘‚](.{3,})['’‘][.,]?""")
@@ -59,17 +64,27 @@ def effect_of(command: Command) -> Effect:
     'mm: take the lock'
     """
     text, title = command.argument, ""
-    if command.word in _IN_TITLE:
-        quoted = _IN_QUOTES.fullmatch(text)  # typographic quotes, too
-        text, title = "", (quoted[1] or quoted[2]).strip() if quoted else text
+    if command.word is Word.FIX and (url := _COMMIT_URL.fullmatch(text)):
+        text = url[1].lower()
+    elif command.word is Word.FIX and (link := _URL.fullmatch(text)):
+        text = link[1]
+    elif command.word is Word.FIX and (named := _NAMED_SHA.fullmatch(text)):
+        text, title = named[1].lower(), _unquoted(named[2].strip().removeprefix("(").removesuffix(")"))
+    elif command.word in _IN_TITLE:
+        text, title = "", _unquoted(text)
     return Effect(
         COMMANDED[command.word],
-        Mode.AUTO,
+        Mode.SUGGEST if command.word is Word.RESOLVE else Mode.AUTO,  # it doesn't say how
         COMMAND + command.word.replace(" ", "_"),
         quote=f"{command.word} {command.argument}".strip(),
         title=title,
         remark=text,
     )
+
+
+def _unquoted(text: str) -> str:
+    quoted = _IN_QUOTES.fullmatch(text)  # typographic quotes, too
+    return (quoted[1] or quoted[2]).strip() if quoted else text
 
 
 # --- What a lab's reply provides ---

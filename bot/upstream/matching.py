@@ -119,6 +119,7 @@ _HOSTS = (b"kernel.org/", b"msgid.link/")  # the ends of the hosts in links to m
 _BEFORE_SHA = (b"ixes:", b"ommit")
 _MAX_PATH = 500  # bytes of a path
 _PUNCTUATION = b".,;:!*()[]{}'\"<>"
+_ANY_PUNCTUATION = _PUNCTUATION + b" \t\n/-_`#|&=+"
 _QUOTED = (b'revert "', b'reapply "')
 # Of reverts, titles with tags, messages with leading white space
 _ODD_BEGINNINGS = frozenset({b"r", b"[", b"\n", b" ", b"\t"})
@@ -138,11 +139,11 @@ class CommitPrefilter:
         """Whether a commit with this author line and this message may relate to a report."""
         low = message.lower()
         end = low.find(b"\n")
-        if low[:end] in self.titles or author.lower() in self.authors or self._names_something(low):
+        if squeezed(low[:end]) in self.titles or author.lower() in self.authors or self._names_something(low):
             return True
         if low[:1] in _ODD_BEGINNINGS or low[end + 1 : end + 2] > b"\n" or b"  " in low[:end]:
             # Every revert passes: it may revert a fix found in this same walk.
-            return low.startswith(_QUOTED) or _title(low) in self.titles
+            return low.startswith(_QUOTED) or squeezed(_title(low)) in self.titles
         return False
 
     def _names_something(self, low: bytes) -> bool:
@@ -180,6 +181,11 @@ class CommitPrefilter:
 def _sha(rest: bytes) -> bytes:
     """Return the first digits of a sha after "Fixes:" or "commit", skipping another "commit" or a colon."""
     return rest[:30].lstrip(b"s: \t\n").removeprefix(b"commit ").lstrip()[:DIGITS]
+
+
+def squeezed(low: bytes) -> bytes:
+    """Return a title in lower case without blanks and punctuation, which people write as they like."""
+    return low.translate(None, _ANY_PUNCTUATION)
 
 
 def _title(low: bytes) -> bytes:
@@ -233,6 +239,7 @@ class Tracked:
     mails: dict[str, int] = field(default_factory=dict)
     pages: dict[str, int] = field(default_factory=dict)
     expected: dict[str, list[Expected]] = field(default_factory=dict)
+    nearly: dict[bytes, list[Expected]] = field(default_factory=dict)  # the same, by the squeezed title
     related: dict[str, dict[int, Related]] = field(default_factory=dict)
     titles: dict[str, dict[str, list[Related]]] = field(default_factory=dict)  # title → sha → related
     merges: dict[str, list[int]] = field(default_factory=dict)  # that brought culprits into a mainline
@@ -274,6 +281,7 @@ class Tracked:
         for title in dict.fromkeys((plain(expected.title), plain(bare_title(expected.title)))):
             if title and expected.report in self.reports:
                 self.expected.setdefault(title, []).append(expected)
+                self.nearly.setdefault(squeezed(title.lower().encode()), []).append(expected)
 
     def by_sha(self, sha: str) -> Iterator[tuple[str, Related]]:
         """Yield the related commits that a full or abbreviated sha may mean."""
@@ -301,7 +309,7 @@ class Tracked:
         return CommitPrefilter(
             shas=frozenset(sha[:DIGITS].lower().encode() for sha in shas),
             mails=frozenset(mail.rpartition("/")[2].lower().encode().strip(_PUNCTUATION) for mail in self.mails),
-            titles=frozenset(" ".join(title.lower().split()).encode() for title in titles if title),
+            titles=frozenset(squeezed(title.lower().encode()) for title in titles if title),
             authors=frozenset(f"{at} {email}".lower().encode() for at, email in self._authored if email),
             own_identifiers=tuple(identifier.lower().encode() for identifier in own_identifiers if identifier),
         )
@@ -457,6 +465,9 @@ def expected(seen: Seen, context: Context) -> Iterator[Match]:
         sure = fix.authors is None or _wrote(seen.commit, fix.authors)
         rule = "expected_title" if sure else "title_alone"
         yield Match(fix.report, Part.FIX, seen.commit, rule, fix.quote or title, sure=sure)
+    for fix in context.tracked.nearly.get(squeezed(title.lower().encode()), ()):
+        if plain(fix.title) != title:
+            yield Match(fix.report, Part.FIX, seen.commit, "title_nearly", fix.quote or title, sure=False)
 
 
 def fixes(seen: Seen, context: Context) -> Iterator[Match]:

@@ -30,6 +30,7 @@ from bot.errors import Busy, Unreadable
 from bot.git.inspection import patch_ids
 from bot.git.repository import fetch, is_repository, read_refs, resolve
 from bot.leases import acquire, extend, release
+from bot.mail.patches import find_links
 from bot.mail.settings import Aliases, BotSettings
 from bot.upstream import backfill, landings, report_events, walk
 from bot.upstream.landings import LandingState
@@ -166,6 +167,9 @@ def load_tracked(tree: Tree, previous: Marks, now: datetime, aliases: Aliases) -
         kind = EventKind(event.kind)
         sha = (event.commit or (event.remark if kind is EventKind.FIX_PROPOSED else "")).lower()  # or in a sentence
         shas = [sha] if _SHA.match(sha) else []
+        if kind is EventKind.FIX_PROPOSED:  # a fix by a link to its mail, which its commit will link to
+            for link in find_links(event.remark):
+                tracked.mails.setdefault(link.message_id, event.report_id)
         for sha in shas:
             tracked.relate(sha, Related(event.report_id, _PART_BY_KIND[kind], title=plain(event.title)))
         if _is_new(event.pk, previous.event, marks.event) and event.report_id in tracked.reports:
