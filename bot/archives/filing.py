@@ -16,6 +16,7 @@ reported is a suggestion, and the report is held until that is accepted.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -32,7 +33,7 @@ from bot.mail.settings import BotSettings
 from bot.notifications.command_answer import answer
 from bot.outbox import reconcile
 from bot.replies import gate
-from bot.replies.effects import effects_of, events_of, in_mainline_event, reported_event, settled
+from bot.replies.effects import COMMAND, effects_of, events_of, in_mainline_event, reported_event, settled
 from bot.replies.reading import Reading, understand, wish_of
 from bot.replies.rules.notation import Effect, Mode, Relation
 from bot.replies.sender_kind import SenderKind
@@ -51,10 +52,14 @@ from tracker.models import (
     Suggestion,
 )
 from tracker.models.git import TreeRole
+from tracker.models.mail import PEOPLE
 from tracker.services import catalog, event_log, report_summary
 from tracker.services.accounts import is_a_list
 from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT
 
+SHOWN = frozenset(
+    {EventKind.NOTED, EventKind.RETITLED, EventKind.FIX_PROPOSED, EventKind.DUPLICATE, EventKind.ASSIGNED}
+)
 OF_A_REPORT = frozenset({Role.AUTHOR, Role.MAINTAINER, Role.REPORTER})
 log = logging.getLogger(__name__)
 MOST_REPORTS = 50  # of one culprit, that are compared
@@ -74,6 +79,16 @@ def _report_named(text: str) -> str:
         return begins[0].culprit.sha10 if len(begins) == 1 else ""
     titled = Report.objects.filter(culprit__title=bare_title(text)).select_related("culprit")[:2]
     return titled[0].culprit.sha10 if len(titled) == 1 else ""
+
+
+def _without_words(effect: Effect) -> Effect:
+    """Return the effect of a mail that isn't public without its words, but for what a command gives to be shown: a
+    note, a title, the fix, the other report, the assignee.
+    """
+    shown = effect.rule.startswith(COMMAND) and effect.kind in SHOWN
+    title = effect.title if shown else ""
+    remark = effect.remark if shown or re.fullmatch(r"[0-9a-f]{7,40}|v\d+", effect.remark) else ""
+    return replace(effect, quote="", title=title, remark=remark, tree="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +120,7 @@ class MailFiler:
         """Empty the cache; `load_reports` loads from the database."""
         self.known = KnownReports()
         self._rows: dict[str, Report] = {}
-        self._filed: dict[str, tuple[str, str]] = {}  # Message-IDs, with the trust and the author of what is filed
+        self._filed: dict[str, tuple[str, str, str]] = {}  # Message-IDs, with trust, author and kind of what is filed
         self._bulletins: set[str] = set()  # our own mails that are about no report
 
     def load_reports(self, readings: Sequence[Reading]) -> None:
@@ -193,7 +208,7 @@ class MailFiler:
             filed = Filed(name)
         else:
             return Filed()
-        self._filed[name] = (reading.trust.verdict, reading.mail.author.email)
+        self._filed[name] = (reading.trust.verdict, reading.mail.author.email, reading.kind)
         self.filed_now.add(name)
         return filed
 
@@ -207,7 +222,10 @@ class MailFiler:
         The same mail acts, in whichever order they come. False if the mail is to be treated as known.
         """
         name, author = reading.mail.message_id, reading.mail.author.email
-        if not reading.trust.proven or self._filed[name] == (reading.trust.verdict, author):
+        verdict, filed_author, filed_kind = self._filed[name]
+        # Whoever sends a copy can add headers that nobody signed, and make an automatic reply of it.
+        hidden = filed_kind not in PEOPLE and reading.kind in PEOPLE
+        if not reading.trust.proven or ((verdict, filed_author) == (reading.trust.verdict, author) and not hidden):
             return False
         if Message.objects.filter(message_id=name).exclude(source__erased_at=None).exists():
             return False  # what was erased on request does not come back
@@ -233,7 +251,7 @@ class MailFiler:
             return False
         for tag, relation in self.known.relations(reading).items():
             context = self.known.context(reading, tag, relation, self.settings)
-            if context.role in OF_A_REPORT and context.by_address and context.aimed:
+            if context.role in OF_A_REPORT and context.by_address and context.about is gate.About.HERE:
                 return True
         return False
 
@@ -311,6 +329,8 @@ class MailFiler:
             public=self._is_public(reading, source, report),
         )
         self.known.file(mail.message_id, report.tag, thread)
+        if message.role == Role.REPORTER:
+            self.known.ours.add(mail.message_id)
         self._with_new_mail.add(report.pk)
         return message
 
@@ -376,8 +396,8 @@ class MailFiler:
         made: set[Made] = set()
         report, mail = self._rows[tag], reading.mail
         context = self.known.context(reading, tag, relation, self.settings)
-        if context.aimed and self._is_copy(reading):
-            context = replace(context, aimed=False)
+        if context.about is gate.About.HERE and self._is_copy(reading):
+            context = replace(context, about=gate.About.ELSEWHERE)
         # A mail without a date keeps the moment at which it came in first, whenever it is read again.
         stored = Message.objects.filter(message_id=mail.message_id).select_related("source__archive")
         message = stored.defer("own_text", "tables", "source__compressed").first()
@@ -386,7 +406,7 @@ class MailFiler:
         is_public = message is None or message.public
         effects = effects_of(reading, context, self.settings.trust_policy, recent=recent)
         if not is_public:  # its words are for operators, who see the mail itself
-            effects = tuple(replace(effect, quote="") for effect in effects)
+            effects = tuple(_without_words(effect) for effect in effects)
         has_events = any(candidate.kind and candidate.mode is Mode.AUTO for candidate in effects)
         # What a person has rejected stays rejected, whatever is known since.
         rejected_keys = event_log.rejected_keys(report, mail.message_id) if has_events else set()

@@ -35,6 +35,7 @@ from bot.archives.prefilter import DIGITS, key_of_commit, key_of_message, key_of
 from bot.replies.reading import Reading
 from bot.replies.which_report import KnownReport, KnownReports, Thread
 from bot.robot_reports.fields import benchmark_in
+from tracker.domain.events import Role
 from tracker.models import Archive, ArchiveNames, ArchivePositions, Message, OutgoingMail, PendingReference, Report
 
 # --- Loading reports ---
@@ -84,25 +85,29 @@ def names_in(reading: Reading) -> list[str]:
 
 def load(
     known_reports: KnownReports, rows: dict[str, Report], readings: Sequence[Reading], bulletins: set[str]
-) -> dict[str, tuple[str, str]]:
+) -> dict[str, tuple[str, str, str]]:
     """Add the reports that these mails may be about to `known_reports` and, by tag, to `rows`; add the ids of our own
-    mails that are about no report to `bulletins`. Return which of the mails' own ids are filed already, with the trust
-    and the author of the mail that is.
+    mails that are about no report to `bulletins`. Return which of the mails' own ids are filed already, with the trust,
+    the author and the kind of the mail that is.
     """
     names = {name for reading in readings for name in names_in(reading)}
     read: dict[str, int] = {}
     threads: dict[str, Thread] = {}
-    trust: dict[str, tuple[str, str]] = {}
+    trust: dict[str, tuple[str, str, str]] = {}
     sent: dict[str, int] = {}
     for chunk in _slices(sorted(names)):
-        columns = ("message_id", "report_id", "thread", "trust", "author_email")
-        for name, pk, thread, verdict, author in Message.objects.filter(message_id__in=chunk).values_list(*columns):
-            read[name], threads[name], trust[name] = pk, Thread(thread), (verdict, author)
+        columns = ("message_id", "report_id", "thread", "trust", "author_email", "kind", "role")
+        for row in Message.objects.filter(message_id__in=chunk).values_list(*columns):
+            name, pk, thread, verdict, author, kind, role = row
+            read[name], threads[name], trust[name] = pk, Thread(thread), (verdict, author, kind)
+            if role == Role.REPORTER:
+                known_reports.ours.add(name)
         for name, pk in OutgoingMail.objects.filter(message_id__in=chunk).values_list("message_id", "report_id"):
             if pk is None:
                 bulletins.add(name)
             else:
                 sent[name] = pk
+                known_reports.ours.add(name)
     filed = sent | read
     tags: dict[int, str] = {report.pk: tag for tag, report in rows.items()}
     # Reports by mail, by tag, by page, and by the commits and titles that patches name

@@ -24,7 +24,7 @@ import hyperscan
 import numpy as np
 
 from bot.mail.headers import decode, message_ids, to_text
-from bot.mail.limits import bounded
+from bot.mail.limits import MAX_SHORT, bounded
 from bot.mail.patches import MAX_SUBJECT, find_links
 from bot.mail.quoting import ANSWER, clean
 from bot.mail.settings import BotSettings
@@ -459,7 +459,7 @@ def _ids(raw: bytes, matches: Found, end: int, *signs: int) -> list[bytes]:
 
 
 def _subject(raw: bytes, matches: Found, end: int) -> bytes:
-    value = b"".join(_values(raw, matches, SUBJECT, end)[:1])
+    value = b"".join(_values(raw, matches, SUBJECT, end)[:1])[:MAX_SHORT]
     if b"=?" in value or not value.isascii():
         return decode(value.decode("utf-8", "surrogateescape")).encode()
     return b" ".join(value.split())

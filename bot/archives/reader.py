@@ -44,6 +44,7 @@ from bot.archives.public_inbox import EpochSource, fetch, is_mirror, next_epoch,
 from bot.archives.sources import Source, open_sources, shown
 from bot.errors import Busy, Unreadable
 from bot.leases import acquire, extend, release
+from bot.mail.limits import MAX_VALUE
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
 from bot.processes import fork, kill
@@ -326,7 +327,7 @@ class _Reading:
             archive.seen += seen
             archive.kept += tally.kept
             if self.last:
-                moments = (archive.newest_at, parse(head_of(self.newest) + b"\n\n").date)
+                moments = (archive.newest_at, parse(head_of(self.newest)[:MAX_VALUE] + b"\n\n").date)
                 archive.newest_at = max((moment for moment in moments if moment), default=None)
             archive.save(update_fields=["cursor", "seen", "kept", "newest_at", "read_at", "error", "searched"])
             self.tally += tally

@@ -31,6 +31,7 @@ import patatt
 
 from bot.mail.addresses import parse_addresses
 from bot.mail.headers import to_text
+from bot.mail.limits import MAX_BLANKS
 from bot.mail.message import MAX_BYTES, ParsedMail, parse, without_frame
 from bot.mail.settings import TrustAnchors
 
@@ -345,6 +346,10 @@ _DELIMITER = re.compile(
     rb"(?:\n|(?:content-[!-9;-~]*|[ \t]+\S))",
     re.I,
 )
+_A_PART = re.compile(
+    rb"^--(?=[^\r\n]*\w)[^\r\n]{1,70}\n(?:content-[!-9;-~]*[ \t]*:|\n.{0,2000}?\n--)", re.I | re.M | re.S
+)
+_A_TAG = re.compile(rb"<(?:html|body|div|p|br|span|blockquote|table)\b[^<>]{0,200}>", re.I)
 _CODINGS = (b"", b"Content-Transfer-Encoding: quoted-printable\n", b"Content-Transfer-Encoding: base64\n")
 _LONGEST = 78  # characters of an encoded line, a line break included
 _MOST = 1_000_000  # bytes of a mail that is read several times; commands and answers are shorter
@@ -362,6 +367,8 @@ def other_readings(raw: bytes, mail: ParsedMail) -> tuple[ParsedMail, ...] | Non
         inside = bool(_BODY_HEADER.match(line)) or (inside and line[:1] in (b" ", b"\t"))
         if not inside:
             kept.append(line)
+    if not _DELIMITER.match(body) and (_A_PART.search(body) or (_A_TAG.search(body) and not _HTML.match(body))):
+        return None  # parts, or markup, that only another reading would find: nobody knows which was meant
     charset = mail.charset if _LIKE_ASCII.fullmatch(mail.charset) else "utf-8"
     plausible = _plausible_headers(body, charset.encode())
     read = (parse(b"\n".join([*kept, headers, body])) for headers in plausible)
@@ -397,6 +404,7 @@ _ONCE = BODY_HEADERS.union(
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:@]+@[^\s<>()\[\],;:]*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HEADER = re.compile(rb"[!-9;-~]{1,200}:")
+_BLANKS = re.compile(rb"[ \t]{%d}" % MAX_BLANKS)  # dkimpy takes square time for them
 
 
 def authenticate(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
@@ -406,6 +414,8 @@ def authenticate(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
         return UNPROVEN
     raw = without_frame(raw)
     headers = _headers(raw)
+    if _BLANKS.search(raw):
+        return UNPROVEN
     # From must have exactly one address, the one that we parsed: whatever stands in angle brackets or comments, a
     # second address could be the one that a server means.
     writer = next((value for name, value in headers if name == "from"), "")

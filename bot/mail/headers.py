@@ -95,7 +95,7 @@ MAX_IDS = 1000
 _WORD = re.compile(r"=\?([^?\s]{1,60})\?(?:([bB])\?([A-Za-z0-9+/=\s]{0,8000})|([qQ])\?([^\r\n]{0,2000}?))\?=")
 _ID = re.compile(r"<([^<>]{1,4000})>")
 _LINK = re.compile(r"https?://[^/]+/\S*@", re.I)
-_BARE_ID = re.compile(r"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
+_BARE_ID = re.compile(r"(?<![^\s<>,;\"])[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
 # Line ends and bidirectional control characters must not appear in text that is shown on one line.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 # A date before the first kernel, or after the mail was received, comes from a wrong clock.

@@ -11,6 +11,9 @@ from __future__ import annotations
 import hashlib
 import re
 
+MAX_VALUE = 64_000  # characters of a header that are read: some thousand addresses or ids
+MAX_SHORT = 4_000  # of From, Subject, and what says who or what wrote it
+MAX_BLANKS = 1000  # in a row; the relaxed form of a body (RFC 6376) takes square time for more
 MAX_PARTS = 100
 MAX_NESTING = 20  # multiparts and messages within each other
 MAX_HEADERS = 1000
@@ -21,6 +24,7 @@ MAX_TAGS = 20_000  # in the HTML of a mail, and as many attributes
 MAX_COMPARED = 50_000_000
 MAX_BODY = 5_000_000  # bytes; of its text a million characters are read
 MAX_BODY_LINES = 150_000
+MAX_REOPENED = 200_000
 MAX_REPORTS = 20  # named by our own addresses in To, Cc and the envelope
 MAX_EFFECTS = 50  # events and suggestions of one mail
 MAX_ID = 500  # bytes of a Message-ID
@@ -37,6 +41,7 @@ _BOUNDARY_NAME = re.compile(rb"boundary[ \t]*=[ \t]*")
 _BOUNDARY = re.compile(rb"\"([^\"\r\n]{1,200})\"|([^\s;\"]{1,200})")
 _WITHIN = re.compile(rb"\ncontent-type[ \t]*:[ \t]*message/")
 _TAG = re.compile(r"<[A-Za-z!/?][^>]*")
+_FORMATTING = re.compile(r"<(/?)(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)\b", re.I)
 _BETWEEN = re.compile(r"[\s/\"']+")
 
 
@@ -74,11 +79,17 @@ def _longest_line(raw: bytes) -> int:
 
 def exceeded_by_markup(markup: str) -> str:
     """Return which limit the HTML of a mail exceeds, in words; "" for none."""
-    compared = attributes = 0
+    compared = attributes = formatting = reopened = 0
     for tags, tag in enumerate(_TAG.finditer(markup), start=1):
         count = len(_BETWEEN.findall(tag[0])) if len(tag[0]) > 2 else 0
         attributes += count
         compared += count * count
+        # Each block opens again all formatting that was never closed.
+        if name := _FORMATTING.match(tag[0]):
+            formatting = max(0, formatting + (-1 if name[1] else 1))
+        reopened += formatting
+        if reopened > MAX_REOPENED:
+            return "HTML formatting that is never closed"
         if tags > MAX_TAGS:
             return f"more than {MAX_TAGS:,} HTML tags"
         if compared > MAX_COMPARED:

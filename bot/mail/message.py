@@ -113,6 +113,7 @@ class ParsedMail:
     references: tuple[str, ...]
     subject: str
     date: datetime | None
+    dated: datetime | None  # as its own Date says, whenever it arrived
     author: Address
     to: tuple[Address, ...]
     cc: tuple[Address, ...]
@@ -174,10 +175,11 @@ def parse(raw: bytes) -> ParsedMail:
     # Raw items: the parser's own text of a header has lost what is not ASCII.
     values: dict[str, list[str]] = {}
     for name, value in message.raw_items():
-        values.setdefault(name.lower(), []).append(headers.to_text(str(value)))
+        values.setdefault(name.lower(), []).append(headers.to_text(str(value))[: limits.MAX_VALUE])
     first = defaultdict(str, {name: texts[0] for name, texts in values.items()})
     joined = defaultdict(str, {name: ", ".join(texts) for name, texts in values.items()})
-    author = _with_decoded_names(parse_addresses(first["from"])) or parse_addresses(headers.decode(first["from"]))
+    writer = first["from"][: limits.MAX_SHORT]
+    author = _with_decoded_names(parse_addresses(writer)) or parse_addresses(headers.decode(writer))
     ids = headers.message_ids(first["message-id"])
     if not ids:
         problems.append("no_message_id")
@@ -190,8 +192,9 @@ def parse(raw: bytes) -> ParsedMail:
         message_id=ids[0] if ids else "",
         in_reply_to=headers.message_ids(joined["in-reply-to"]),
         references=headers.message_ids(joined["references"]),
-        subject=headers.decode(first["subject"]),
+        subject=headers.decode(first["subject"][: limits.MAX_SHORT]),
         date=headers.date(first["date"], values.get("received", ())),
+        dated=headers.date(first["date"], ()),
         author=behind_list(author[0], joined) if author else Address("", ""),
         to=_with_decoded_names(parse_addresses(joined["to"])),
         cc=_with_decoded_names(parse_addresses(joined["cc"])),
@@ -199,7 +202,7 @@ def parse(raw: bytes) -> ParsedMail:
         text=text,
         charset=body.charset,
         attachments=body.attachments,
-        marks=tuple((name, headers.decode(first[name])) for name in _KEPT if name in values),
+        marks=tuple((name, headers.decode(first[name][: limits.MAX_SHORT])) for name in _KEPT if name in values),
         problems=(*problems, *body.problems),
     )
 

@@ -120,6 +120,19 @@ _BEGINNINGS = frozenset("-_=*Bb \t\u2014\u2500")  # of a separator above an olde
 MAX_LINE = 20_000
 
 
+# What may begin an older mail, whatever its language: marks that few programs use, a rule with words, two lines as
+# of a header, a line with an address and a moment.
+_ODD_MARK = re.compile(r"\s{0,12}(?:[＞»›]|\[\w{1,20}\]\s|[\w.]{1,20}[>＞]\s|:\s)")
+_RULE_WITH_TEXT = re.compile(r"[-_=*\u2010-\u2015\u2500]{2,}\s*\S.{0,200}?\s*[-_=*\u2010-\u2015\u2500]{2,}")
+_LABEL = re.compile(r"[\s*\u3000]{0,12}[^\W\d_][\w .\u3000-]{0,30}\s?\*?[:：]\*?[\s\u3000]*\S")
+_MAILBOX_OR_BARE = re.compile(r"[^\s<>,;:()]{1,100}@[\w-]{1,100}\.[\w.-]{1,100}")
+_DAY = re.compile(
+    r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{4}年|\b\d{1,2}\.?\s\w{3,12}\.?,?\s\d{4}|\w{3,12}\.?\s\d{1,2},?\s\d{4}"
+)
+_WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.I)
+_WROTE_AT_END = re.compile(rf"{any_of(WROTE)}.{{0,60}}[:：]?\s*\Z")
+
+
 class TextLine(NamedTuple):
     """An unquoted line, and the quoted line right above it, or ""."""
 
@@ -191,6 +204,35 @@ def own_of(unquoted: Sequence[str]) -> str:
             lines = lines[:number]
             break
     return "\n".join(lines).strip("\n")
+
+
+def without_doubt(text: str) -> str:
+    """Return a text down to the first line at which an older mail may begin, in whatever language and form.
+
+    What this leaves out may be the writer's all the same: it is for what must not be somebody else's, such as a
+    command. Quotes with marks and the attributions above them raise no doubt.
+    """
+    lines = [line[:MAX_LINE] for line in clean(text).split("\n")]
+    for number, line in enumerate(lines):
+        if _QUOTE.match(line) or not line.strip():
+            continue
+        if _starts_older_mail(lines, number) or _ODD_MARK.match(line) or _RULE_WITH_TEXT.fullmatch(line.strip()):
+            return "\n".join(lines[:number])
+        following = _next_line(lines, number + 1)
+        is_quoted = following < len(lines) and bool(_QUOTE.match(lines[following]))
+        if is_quoted:
+            continue
+        labels = [bool(_LABEL.match(entry)) for entry in lines[number : number + 2]]
+        # Two lines as "word: value", one of them with an address or a moment; or both in one line, as of a writer
+        both = " ".join(lines[number : number + 4])
+        tells = _MAILBOX_OR_BARE.search(both) or _MOMENT.search(both) or _DAY.search(both)
+        if labels == [True, True] and tells and not _TRAILER.match(line):
+            return "\n".join(lines[:number])
+        if _MAILBOX_OR_BARE.search(line) and (_MOMENT.search(line) or _DAY.search(line)) and not _TRAILER.match(line):
+            return "\n".join(lines[:number])
+        if _WROTE_AT_END.search(line) and (_DAY.search(line) or _WEEKDAY.search(line)):
+            return "\n".join(lines[:number])
+    return text
 
 
 def holds_older_mail(text: str) -> bool:

@@ -130,7 +130,8 @@ def process_wish(reading: Reading, settings: BotSettings, now: datetime, *, rece
     author, at = reading.mail.author.email.lower(), min(reading.mail.date or now, now)
     wish, others = wish_of(reading, settings), reading.others
     # Nobody may have made this wish of a signed mail by changing how its body is read.
-    same = others is not None and all(wish_of(other, settings) is wish for other in others)
+    variants = (*(others or ()), *((reading.undoubted,) if reading.undoubted else ()))
+    same = others is not None and all(wish_of(other, settings) is wish for other in variants)
     standing = gate.Standing(reading.trust, for_us=reading.signed_for_us, recent=recent, same_words=same)
 
     def may(effect: gate.Caused) -> bool:

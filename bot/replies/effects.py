@@ -225,13 +225,9 @@ def effects_of(
     """
     if context.relation in (Relation.LINK, Relation.CULPRIT):
         return tuple(replace(effect, mode=Mode.SUGGEST) for effect in _patch_effects(reading, context)) or (NOTHING,)
-    as_written, *others = [  # as if the writer were proven, in each way of reading the body
-        [
-            *(effect_of(command) for command in variant.commands.good if variant.may_command),
-            *content_effects(variant, context),
-        ]
-        for variant in (reading, *(reading.others or ()))
-    ]
+    # As if the writer were proven, in each way of reading the body
+    as_written, *others = [_all_effects(variant, context) for variant in (reading, *(reading.others or ()))]
+    undoubted = _all_effects(reading.undoubted, context) if reading.undoubted else as_written
     standing = replace(standing_of(reading, context), recent=recent)
     effects: list[Effect] = []
     for effect in as_written[:MOST_EFFECTS]:
@@ -240,9 +236,18 @@ def effects_of(
         )
         caused = gate.Caused.CLOSE if closes(effect) else gate.Caused.MOVE
         caused = gate.Caused.COMMAND if effect.rule.startswith(COMMAND) else caused
+        # Below what may be an older mail, nobody knows whose words these are.
+        if caused is not gate.Caused.MOVE:
+            agreed = agreed and any(_agree(effect, other) for other in undoubted)
         acts = gate.permitted(caused, replace(standing, same_words=agreed), policy)
         effects.append(effect if acts else replace(effect, mode=Mode.SUGGEST))
     return tuple(effects) or (NOTHING,)
+
+
+def _all_effects(reading: Reading, context: MailContext) -> list[Effect]:
+    """Return the effects of one way to read a mail: commands first, then what it says."""
+    commands = [effect_of(command) for command in reading.commands.good if reading.may_command]
+    return [*commands, *content_effects(reading, context)]
 
 
 def settled(effects: Sequence[Effect]) -> tuple[Effect, ...]:
@@ -261,10 +266,7 @@ def settled(effects: Sequence[Effect]) -> tuple[Effect, ...]:
 
 def standing_of(reading: Reading, context: MailContext) -> gate.Standing:
     """Return what is proven of a mail with respect to one report."""
-    # Where the thread is signed, it is another one. Where it is not (as by intel.com and suse.cz), nobody knows.
-    elsewhere = context.relation is Relation.TAG or reading.trust.covers("in-reply-to", "references")
-    about = gate.About.HERE if context.aimed else gate.About.ELSEWHERE if elsewhere else gate.About.UNSIGNED
-    return gate.Standing(reading.trust, context.role, context.by_address, about)
+    return gate.Standing(reading.trust, context.role, context.by_address, context.about)
 
 
 def _agree(one: Effect, other: Effect) -> bool:

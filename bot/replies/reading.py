@@ -50,6 +50,12 @@ _REPORT_SUBJECT = re.compile(REPORT_SUBJECT, re.I | re.A)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT, re.M | re.I | re.A)
 
 
+def culprit_in(subject: str) -> str:
+    """Return the sha of the culprit whose report an answer with this subject is about; "" if it doesn't say."""
+    match = _REPORT_SUBJECT.search(" ".join(subject.split())) if is_answer(subject) else None
+    return match[1].lower() if match else ""
+
+
 def answered_culprit(mail: ParsedMail) -> str:
     """Return the sha, perhaps abbreviated, of the culprit whose report this mail answers; "" if it doesn't say."""
     if not is_answer(mail.subject):
@@ -153,6 +159,8 @@ class Reading:
     answered_culprit: str = ""  # of the report that it answers, by its subject or by what it quotes
     # What the mail says if its body is read otherwise, where no signature covers how to read it; None: anything.
     others: tuple[Reading, ...] | None = ()
+    # What it says above the first line at which an older mail may begin; None if there is no such line.
+    undoubted: Reading | None = None
 
     @property
     def closes(self) -> tuple[MailLink, ...]:
@@ -188,10 +196,18 @@ def understand(raw: bytes, settings: BotSettings) -> Reading:
     What a mail past a limit says isn't known: `check_limits` raises for it.
     """
     mail = parse(raw)
-    reading = read(mail, settings, authenticate(raw, mail, settings.trust_anchors))
+    trust = authenticate(raw, mail, settings.trust_anchors)
+    if trust.covers("date") and mail.dated:  # anybody can put a Received header above it
+        mail = replace(mail, date=mail.dated)
+    reading = read(mail, settings, trust)
     if reading.trust.proven and not reading.trust.covers_body:
         others = other_readings(raw, mail)
         reading = replace(reading, others=None if others is None else tuple(read(other, settings) for other in others))
+    if reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
+        # In HTML anything may look like the writer's.
+        text = "" if "html_only" in mail.problems else quoting.without_doubt(mail.text)
+        if text != mail.text:
+            reading = replace(reading, undoubted=read(replace(mail, text=text), settings))
     return replace(reading, bounce=read_bounce(raw)) if reading.kind is SenderKind.BOUNCE else reading
 
 
@@ -264,7 +280,9 @@ def wish_of(reading: Reading, settings: BotSettings) -> MailWish | None:
     commanded = [
         line[len(settings.prefix) :].lstrip(": ") for line in lines if line.lower().startswith(settings.prefix.lower())
     ]
-    for text in (reading.mail.subject.strip(), *lines[:1], *commanded[:1]):
+    # Whoever sends a signed mail on can write another subject, if that is not signed.
+    subject = reading.mail.subject.strip() if not reading.trust.proven or reading.trust.covers("subject") else ""
+    for text in (subject, *lines[:1], *commanded[:1]):
         if match := _WISH.fullmatch(text):
             return MailWish.LEAVE if match[1] else MailWish.COME_BACK
     return None

@@ -21,7 +21,8 @@ from enum import StrEnum
 from bot.mail.addresses import Address
 from bot.mail.patches import MailLink, is_answer, is_posting, posted_title
 from bot.mail.settings import BotSettings
-from bot.replies.reading import Reading
+from bot.replies.gate import About
+from bot.replies.reading import Reading, culprit_in
 from bot.replies.rules.notation import MailContext, Relation
 from bot.replies.sender_kind import SenderKind
 from tracker.domain.events import Role, Verdict
@@ -108,6 +109,7 @@ class KnownReports:
     reports: dict[str, KnownReport] = field(default_factory=dict)
     by_message: dict[str, str] = field(default_factory=dict)  # the mails of reports' threads
     around: dict[str, tuple[str, Thread]] = field(default_factory=dict)  # the mails of patches' threads
+    ours: set[str] = field(default_factory=set)  # mails that we sent, and the lab's
 
     def add(self, report: KnownReport) -> None:
         """Add or update a report."""
@@ -196,29 +198,29 @@ class KnownReports:
             improvement=report.verdict == Verdict.IMPROVEMENT,
             culprit=report.culprit,
             by_address=report.knows(reading.mail.author.email, settings),
-            aimed=self._is_aimed(reading, report_id),
+            about=self._about(reading, report_id, relation),
             title=report.title,
             benchmark=report.benchmark,
         )
 
-    def _is_aimed(self, reading: Reading, report_id: str) -> bool:
-        """Whether what is signed leads to a report: a tag in To or Cc, the thread, the subject, a line of the body.
+    def _about(self, reading: Reading, report_id: str, relation: Relation) -> About:
+        """Return where what is signed leads: to the report by a tag in To or Cc, a line of the body, the subject, or
+        the thread.
 
         Mail servers and whoever resends a mail write Delivered-To, Bcc and the like, and headers that are not signed.
-        A thread counts if all of it that is known belongs to the report.
+        A thread counts if all of it that is known belongs to the report, and if it names a mail of ours or the robot's
+        report: anybody can put a mail of theirs into the thread, under an id that somebody answered elsewhere.
         """
         mail, trust = reading.mail, reading.trust
         if report_id in reading.signed_tags:
-            return True
+            return About.HERE
         if reading.others is not None:
             variants = (reading, *reading.others)
             if all(report_id in self._targets(variant.closes) for variant in variants):
-                return True
-            # A signed subject, or quoted lines of a signed body, name the culprit, and no thread says otherwise.
-            culprit = self.reports[report_id].culprit
-            named = all(culprit.startswith(variant.answered_culprit or "-") for variant in variants)
-            if named and trust.covers("subject") and not mail.ancestors:
-                return True
+                return About.HERE
+        named = culprit_in(mail.subject) if trust.covers("subject") and not mail.ancestors else ""
+        if named and self.reports[report_id].culprit.startswith(named):
+            return About.HERE
         answered = (
             *(mail.in_reply_to if trust.covers("in-reply-to") else ()),
             *(mail.references if trust.covers("references") else ()),
@@ -226,7 +228,12 @@ class KnownReports:
         report_ids = {self.by_message[message_id] for message_id in answered if message_id in self.by_message}
         # A notice answers a fix.
         report_ids |= {self.around[message_id][0] for message_id in answered if message_id in self.around}
-        return report_ids == {report_id}
+        if report_ids == {report_id}:
+            ours = self.ours.union(self.reports[report_id].message_ids)
+            return About.UNSIGNED if ours.isdisjoint(answered) else About.HERE
+        # Where the thread is signed, it is another one. Where it is not (as by intel.com and suse.cz), nobody knows.
+        elsewhere = relation is Relation.TAG or trust.covers("in-reply-to", "references")
+        return About.ELSEWHERE if elsewhere or report_ids else About.UNSIGNED
 
     def _targets(self, links: Iterable[MailLink]) -> Iterator[str]:
         """Yield the reports that links lead to: to a mail of their threads, or to a page of ours."""

@@ -23,7 +23,7 @@ from urllib.parse import unquote_to_bytes
 
 from bot.git.repository import LogCommit
 from bot.mail.addresses import parse_addresses
-from bot.mail.patches import Trailer, bare_title, find_links, find_trailers, fixed_commits
+from bot.mail.patches import MailLink, Trailer, bare_title, find_links, find_trailers, fixed_commits
 from bot.mail.settings import BotSettings
 from tracker.domain.events import Part
 
@@ -263,6 +263,14 @@ class Tracked:
             self.commits.setdefault(related.report, {})[sha] = related
             if related.title:
                 self.titles.setdefault(related.title, {}).setdefault(sha, []).append(related)
+
+    def name(self, report: int, part: Part, shas: Iterable[str], links: Iterable[MailLink], title: str) -> None:
+        """Relate what a mail or a person names: commits, or the mail of a fix, which its commit will link to."""
+        for sha in shas:
+            self.relate(sha, Related(report, part, title=title))
+        for link in links if part is Part.FIX else ():
+            if link.message_id:
+                self.mails.setdefault(link.message_id, report)
 
     def set_full_sha(self, short: str, full_sha: str) -> None:
         """Replace an abbreviated sha by the full one."""

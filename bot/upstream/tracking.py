@@ -167,11 +167,7 @@ def load_tracked(tree: Tree, previous: Marks, now: datetime, aliases: Aliases) -
         kind = EventKind(event.kind)
         sha = (event.commit or (event.remark if kind is EventKind.FIX_PROPOSED else "")).lower()  # or in a sentence
         shas = [sha] if _SHA.match(sha) else []
-        if kind is EventKind.FIX_PROPOSED:  # a fix by a link to its mail, which its commit will link to
-            for link in find_links(event.remark):
-                tracked.mails.setdefault(link.message_id, event.report_id)
-        for sha in shas:
-            tracked.relate(sha, Related(event.report_id, _PART_BY_KIND[kind], title=plain(event.title)))
+        tracked.name(event.report_id, _PART_BY_KIND[kind], shas, find_links(event.remark), plain(event.title))
         if _is_new(event.pk, previous.event, marks.event) and event.report_id in tracked.reports:
             fresh.update(shas)
             dates.append(tracked.reports[event.report_id].earliest_fix)

@@ -656,7 +656,8 @@ now = timezone.now()
 culprit = row("Commit", sha="3b1f0c9d2e" + "4" * 30, title="mm: walk cold folios first",
     trailers=[["Reviewed-by", '"Holt, Vera" <Vera@dev.example>'], ["Cc", "Zoe Hill <zoe@dev.example>"]])
 report = row("Report", culprit=culprit, tag="3b1f0c9d2e444444", verdict="regression", state="working", status="x")
-source = row("RawMessage", digest="d", compressed=b"", received_at=now)
+archive = row("Archive", path="/srv/inbox/git/0.git")
+source = row("RawMessage", digest="d", compressed=b"", received_at=now, archive=archive)
 row("Message", message_id="a@b", report=report, source=source, kind="person", own_text="a word: zanzibar")
 row("Event", report=report, key="responded:a@b", kind="responded", occurred_at=now, recorded_at=now, role="author",
     message_id="a@b")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from bot.replies.gate import About
 from bot.replies.sentences import Sentence
 from tracker.domain.events import EventKind, Role
 
@@ -400,7 +401,7 @@ class MailContext:
     improvement: bool = False
     culprit: str = ""
     by_address: bool = True  # whether the writer is known by address, not only by name
-    aimed: bool = True  # whether what the writer signed leads to this report, and to no other
+    about: About = About.HERE  # where what the writer signed leads
     title: str = ""  # of the culprit
     benchmark: str = ""  # the first word of the metric, "will-it-scale"; "" if it is unknown
 

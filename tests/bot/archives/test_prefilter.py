@@ -420,7 +420,8 @@ def test_nothing_waits_for_a_mail_that_is_not_kept(lkp: BotSettings, root: str, 
 def test_a_fix_waits_for_the_report_of_a_lab(lkp: BotSettings, now: datetime) -> None:
     """A patch is read before a lab has bisected what it mends; the report comes by no mail."""
     patch = (
-        "From: Dana <dana@dev.example>\nMessage-ID: <fix@dev.example>\nSubject: [PATCH] mm: mend the walk\n\n"
+        "From: Dana <dana@dev.example>\nMessage-ID: <fix@dev.example>\nSubject: [PATCH] mm: mend the walk\n"
+        "To: linux-mm@kvack.org\n\n"
         'Fixes: 3b1f0c9d2e44 ("mm: walk cold folios first")\nReported-by: robot <lkp@intel.com>\n'
         "Closes: https://lore.kernel.org/oe-lkp/1-lkp@intel.com\n"
         "---\n--- a/mm/vmscan.c\n+++ b/mm/vmscan.c\n@@ -1,2 +1,2 @@\n-a\n+b\n"

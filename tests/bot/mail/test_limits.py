@@ -181,7 +181,7 @@ def endless() -> None:
 def test_the_one_mail_that_kills_the_reader_is_found(monkeypatch: pytest.MonkeyPatch, how: Any) -> None:
     raws = [HEAD + b"\nmail %d\n" % number for number in range(9)]
     monkeypatch.setattr(sandbox, "understand", broken(b"mail 6", how))
-    readings = understand_all(raws, SETTINGS, Limits(cpu=0, cpu_per_mail=0.0, memory=256 << 20))
+    readings = understand_all(raws, SETTINGS, Limits(cpu=0, memory=256 << 20))
     assert [isinstance(reading, Reading) for reading in readings] == [number != 6 for number in range(9)]
     assert "reading it took more than" in str(readings[6])
     assert [reading.own_text for reading in readings if isinstance(reading, Reading)][:2] == ["mail 0", "mail 1"]
