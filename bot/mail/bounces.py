@@ -1,6 +1,8 @@
 """Parse a bounce: which recipients failed, why, and for which of our mails.
 
-Which mail is one, bot/replies/sender_kind.py decides. flufl.bounce knows the odd formats.
+Which mail is one, bot/replies/sender_kind.py decides. A delivery status (RFC 3464, RFC 6533) says it field by field,
+however it is encoded; what it says goes before anything else. flufl.bounce knows the odd formats, and of free text
+"Failed Recipient:" and "Reason:" are read here. A warning that a mail is late is no failure.
 """
 
 from __future__ import annotations
@@ -20,6 +22,20 @@ MOST_IDS = 20
 _LONG = re.compile(rb"([^\n]{998})[^\n]+")  # RFC 5322 section 2.1.1; the detectors are slow on longer lines
 _ID = re.compile(rb"^message-id:\s*<([^<>\s]{1,900})>", re.I | re.M)
 _ADDRESS = re.compile(r"[^\s<>;,@]+@[^\s<>;,@]+")
+MOST_TEXT = 20_000
+# "Failed Recipient: a@b" with "Reason: 550 …" below, as SmarterMail and others write it
+_NAMED = re.compile(
+    r"^[ \t]*(?:failed |original |final )?recipients?(?: address)?[ \t]*:[ \t]*"
+    r"<?([^\s<>;,@]{1,200}@[^\s<>;,@]{1,200})>?[^\n]*"
+    r"(?:\n[ \t]*(?:reason|error|diagnostic)[ \t]*:[ \t]*([^\n]{1,500}))?",
+    re.I | re.M,
+)
+_LATE = re.compile(
+    r"\bwarning (?:message )?only\b|\bdo(?:es)? not need to resend|\b(?:has been|is|was) delayed\b|\bwill be retried\b"
+    r"|\bwill (?:be )?(?:keep|continue) (?:to )?try|\bI will keep trying\b|\bstill (?:be )?(?:trying|being retried)\b"
+    r"|\bnot yet (?:been )?delivered\b|\baddresses yet\b",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +58,69 @@ def read_bounce(raw: bytes) -> Bounce:
     ids = tuple(dict.fromkeys(message_id.decode("utf-8", "replace") for message_id in _ID.findall(below)))[:MOST_IDS]
     try:
         message = email.message_from_bytes(raw, policy=email.policy.compat32)
-        delayed, failed = all_failures(message)
-        reasons = dict(_reasons(message))
+        late, dead = ({_address_text(address) for address in addresses} for addresses in all_failures(message))
+        stated, reasons = dict(_stated(message)), dict(_reasons(message))
+        text = _text(message)
     except Exception:  # the parser or one of twenty detectors may raise anything on hostile bytes
         return Bounce(message_ids=ids)
-    failed_addresses = sorted(_address_text(address) for address in failed)[:MOST_ADDRESSES]
-    delayed_addresses = frozenset(_address_text(address) for address in delayed) - frozenset(failed_addresses)
-    failures = {address: reasons.get(address, "") or "no reason given" for address in failed_addresses if address}
-    return Bounce(failures, delayed_addresses, ids)
+    named = {match[1].lower(): match[2] or "" for match in _NAMED.finditer(text)}
+    if not dead and not stated:
+        dead = set(named)
+    if _LATE.search(text) and not any(stated.values()):
+        late, dead = late | dead, set()
+    dead = {address for address in dead if stated.get(address, True)}
+    dead |= {address for address, has_failed in stated.items() if has_failed}
+    late |= {address for address, has_failed in stated.items() if not has_failed}
+    said = {**named, **{address: reason for address, reason in reasons.items() if reason}}
+    failed = sorted(address for address in dead if address)[:MOST_ADDRESSES]
+    failures = {address: said.get(address, "") or "no reason given" for address in failed}
+    return Bounce(failures, frozenset(late) - frozenset(failed), ids)
 
 
-def _reasons(message: Message) -> Iterator[tuple[str, str]]:
-    """Yield each recipient of a delivery status (RFC 3464 section 2.3), with its status code and diagnostic."""
+def _text(message: Message) -> str:
+    """Return the beginning of the first part, in which a mail server tells people what happened."""
+    part = next((part for part in message.walk() if part.get_content_maintype() == "text"), None)
+    payload = part.get_payload(decode=True) if part else None
+    return payload.decode("utf-8", "replace")[:MOST_TEXT] if isinstance(payload, bytes) else ""
+
+
+def _blocks(message: Message) -> Iterator[Message]:
+    """Yield the blocks of a delivery status: of the mail, then of each recipient (RFC 3464 section 2)."""
     for part in message.walk():
         if part.get_content_type() not in ("message/delivery-status", "message/global-delivery-status"):
             continue
         blocks = part.get_payload()
-        for block in blocks[: MOST_ADDRESSES + 1] if isinstance(blocks, list) else []:
-            if not isinstance(block, Message):
-                continue
-            reason = " ".join(f"{block.get('Status', '')} {_field_value(block.get('Diagnostic-Code', ''))}".split())
-            for name in ("Original-Recipient", "Final-Recipient"):
-                if match := _ADDRESS.search(_field_value(block.get(name, ""))):
-                    yield match[0].lower(), reason[:500]
+        texts = [str(block) for block in blocks] if isinstance(blocks, list) else [str(blocks)]
+        encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
+        text = "\n\n".join(texts)
+        if encoding in ("base64", "quoted-printable"):  # which the parser does not expect here
+            decoded = email.message_from_string(f"Content-Transfer-Encoding: {encoding}\n\n{text.strip()}")
+            raw = decoded.get_payload(decode=True)
+            text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else ""
+        for block in re.split(r"\r?\n(?:[ \t]*\r?\n)+", text.strip())[: MOST_ADDRESSES + 1]:
+            yield email.message_from_string(block + "\n\n")
+
+
+def _stated(message: Message) -> Iterator[tuple[str, bool]]:
+    """Yield each recipient of a delivery status, and whether its mail has failed, rather than being late."""
+    for block in _blocks(message):
+        action = str(block.get("Action", "")).strip().lower()
+        status = str(block.get("Status", "")).strip()
+        if action not in ("failed", "delayed") and status[:1] not in ("4", "5"):
+            continue
+        has_failed = action == "failed" if action in ("failed", "delayed") else status[:1] == "5"
+        for name in ("Original-Recipient", "Final-Recipient"):
+            if match := _ADDRESS.search(_field_value(block.get(name, ""))):
+                yield match[0].lower(), has_failed
+
+
+def _reasons(message: Message) -> Iterator[tuple[str, str]]:
+    """Yield each recipient of a delivery status (RFC 3464 section 2.3), with its status code and diagnostic."""
+    for block in _blocks(message):
+        reason = " ".join(f"{block.get('Status', '')} {_field_value(block.get('Diagnostic-Code', ''))}".split())
+        for name in ("Original-Recipient", "Final-Recipient"):
+            if match := _ADDRESS.search(_field_value(block.get(name, ""))):
+                yield match[0].lower(), reason[:500]
 
 
 def _field_value(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 
 import pytest
@@ -167,3 +168,71 @@ def test_a_return_path_names_a_report_and_one_of_its_mails() -> None:
     assert bot.is_own(path)
     for other in ("perfbot+7d3e91c0a45b28f6@bot.example.org", path.replace("bot.example", "evil.example"), "", "@"):
         assert bot.mark_in(other) == ""
+
+
+DSN = """From: MAILER-DAEMON@mx.example
+To: perfbot@bot.example.org
+Subject: Undelivered Mail
+Content-Type: multipart/report; report-type=delivery-status; boundary=b
+
+--b
+Content-Type: text/plain
+
+{text}
+
+--b
+Content-Type: {kind}{encoding}
+
+{status}
+--b--
+"""
+STATUS = (
+    "Reporting-MTA: dns; mx.example\n\nFinal-Recipient: {type}; dana@dev.example\nAction: {action}\nStatus: {code}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "type_", "action", "code", "encoded", "failed"),
+    [
+        ("message/delivery-status", "rfc822", "failed", "5.1.1", False, True),
+        ("message/delivery-status", "rfc822", "failed", "5.1.1", True, True),
+        ("message/global-delivery-status", "utf-8", "failed", "5.1.1", False, True),  # RFC 6533
+        ("message/global-delivery-status", "utf-8", "failed", "5.1.1", True, True),
+        ("message/delivery-status", "rfc822", "delayed", "4.4.1", False, False),
+        ("message/delivery-status", "rfc822", "delayed", "4.4.1", True, False),
+        ("message/delivery-status", "rfc822", "", "5.2.1", False, True),
+    ],
+)
+def test_a_delivery_status_is_read_however_it_is_encoded(
+    kind: str, type_: str, action: str, code: str, encoded: bool, failed: bool
+) -> None:
+    status = STATUS.format(type=type_, action=action, code=code)
+    encoding = "\nContent-Transfer-Encoding: base64" if encoded else ""
+    status = base64.encodebytes(status.encode()).decode() if encoded else status
+    bounce = read_bounce(DSN.format(text="Your mail.", kind=kind, encoding=encoding, status=status).encode())
+    assert ("dana@dev.example" in bounce.failed) is failed
+    assert ("dana@dev.example" in bounce.delayed) is not failed
+    assert not failed or bounce.failed["dana@dev.example"].startswith(code)
+
+
+TEXT = "From: MAILER-DAEMON@mx.example\nTo: perfbot@bot.example.org\nSubject: Delivery failure\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "Failed Recipient: dana@dev.example\nReason: Remote host said: 550 5.1.1 No such user here\n",
+            "Remote host said",
+        ),
+        ("Recipient: <dana@dev.example>\nReason: 550 5.1.1 User unknown\n", "550 5.1.1 User unknown"),
+        ("Original recipient: dana@dev.example\n", "no reason given"),
+        ("This is a warning message only.\n\nFailed Recipient: dana@dev.example\nReason: 451 later\n", ""),
+        ("The delivery has been delayed.\nRecipient: dana@dev.example\nReason: 451 4.4.1\n", ""),
+        ("I will keep trying.\nRecipient: dana@dev.example\n", ""),
+    ],
+)
+def test_free_text_names_who_failed_and_a_delay_is_no_failure(text: str, reason: str) -> None:
+    failed = read_bounce((TEXT + text).encode()).failed
+    assert failed.get("dana@dev.example", "").startswith(reason)
+    assert bool(failed) is bool(reason)
