@@ -262,7 +262,7 @@ class _Batch:
                 tag=tag_of(owner.sha),
                 verdict=verdict,
                 state=initial_state.state,
-                status=status_text(initial_state, mainline_followed=self._mainline_followed),
+                status=status_text(initial_state, mainline_followed=self._mainline_followed is not None),
                 awaited=initial_state.awaited,
                 subsystem=report_summary.clipped(subsystem_of(owner.title)),
                 tree=self.catalog.trees.get(result.tree),

@@ -50,7 +50,7 @@ from bot.upstream.report_events import View
 from bot.upstream.walk import Marks, Route, Walked, load_checkpoint
 from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, Part, TreeRole, Verdict
-from tracker.domain.report_state import effective_events
+from tracker.domain.report_state import NOT_KNOWN, effective_events
 from tracker.models import Commit, Event, Landing, Message, OutgoingMail, RelatedCommit, Report, Tree
 from tracker.services import database, event_log
 from tracker.services.catalog import tree_for
@@ -331,8 +331,13 @@ def track(
         backfill.store(written_by)
         Tree.objects.filter(pk=tree.pk).update(cursor=next_checkpoint.dump(), walked_at=now)
         if route.role is TreeRole.MAINLINE and tree.walked_at is None:  # from now on "not merged" is known
-            for part in database.in_parts(Report.objects.filter(landing="").values_list("pk", flat=True)):
-                event_log.refold(part)
+            unknown = Report.objects.filter(landing="")
+        elif route.role is TreeRole.MAINLINE:  # and of those that the last walk was too old for
+            unknown = Report.objects.filter(landing="", status__startswith=NOT_KNOWN)
+        else:
+            unknown = Report.objects.none()
+        for part in database.in_parts(unknown.values_list("pk", flat=True)):
+            event_log.refold(part)
     tree.cursor = next_checkpoint.dump()
     return TrackTally(sum(1 for state in changed.values() if state.is_present), events)
 

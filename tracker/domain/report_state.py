@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from tracker.domain import versions
 from tracker.domain.events import CLOSED, OPEN, Awaited, EventData, EventKind, Role, State, Verdict
@@ -400,15 +400,23 @@ def _without_outcome(report_state: ReportState) -> State:
 # --- The status text ---
 
 
-def status_text(report_state: ReportState, *, mainline_followed: bool) -> str:
+# A report that is newer than the last walk of the mainline by more than this: git says nothing of its culprit.
+STALE_WALK = timedelta(days=7)
+NOT_KNOWN = "not known whether it is merged: tree last walked"
+
+
+def status_text(report_state: ReportState, *, mainline_followed: bool, as_of: datetime | None = None) -> str:
     """Return the status text, as in the v5.6 report: "merged at v5.6-rc6, the regression has been fixed in v5.6-rc6".
 
     Where it was merged, what became of it, and the remark. A remark replaces a complaint about silence, which an
     improvement's status text never has. "currently not merged" is only said if a mainline tree is followed: without
-    one nobody looked.
+    one nobody looked; and `as_of`, the last walk, is not older than the report.
     """
     silent = report_state.state in (State.NO_RESPONSE, State.NO_ACTION) and report_state.remark
-    landing = _landing_text(report_state, "currently not merged" if mainline_followed else "")
+    not_merged = "currently not merged" if mainline_followed else ""
+    if as_of and report_state.reported_at and report_state.reported_at - as_of > STALE_WALK:
+        not_merged = f"{NOT_KNOWN} {as_of:%Y-%m-%d}"
+    landing = _landing_text(report_state, not_merged)
     parts = [landing, "" if silent else _outcome_text(report_state), report_state.remark]
     return ", ".join(part for part in parts if part) or "reported"
 

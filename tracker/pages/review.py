@@ -205,7 +205,7 @@ def _rows(suggestions: Sequence[Suggestion], rules: Mapping[str, RuleRecord]) ->
         for suggestion in suggestions:
             if suggestion.report_id == report:
                 folded = fold(Verdict(suggestion.report.verdict), [*events[report], suggestion.value()])
-                status = status_text(folded, mainline_followed=followed)
+                status = status_text(folded, mainline_followed=followed is not None, as_of=followed)
                 message = messages.get(suggestion.message_id)
                 row = SuggestionRow(
                     suggestion,

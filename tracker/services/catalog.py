@@ -127,7 +127,7 @@ def report_for(
             "tag": tag_of(culprit.sha),
             "verdict": verdict,
             "state": initial.state,
-            "status": status_text(initial, mainline_followed=mainline_followed()),
+            "status": status_text(initial, mainline_followed=mainline_followed() is not None),
             "awaited": initial.awaited,
             "title": title,
             "subsystem": subsystem,

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Exists, Q
+from django.db.models import Q, Subquery
 
 from tracker.domain.deadlines import GONE_FOR, closing_of
 from tracker.domain.events import OPEN, EventData, EventKind, Role, Verdict
@@ -114,12 +114,12 @@ def record(rows: Iterable[Event]) -> int:
 def _lock(report_ids: Iterable[int]) -> list[Report]:
     """Return these reports, locked until the transaction ends: concurrent folds must not overwrite each other.
 
-    `followed` of each: whether a mainline tree is followed (report_summary.mainline_followed), without a further query.
+    `followed` of each: when the mainline was last walked (report_summary.mainline_followed), without a further query.
 
     Locked in the order of their keys, to avoid deadlocks. SQLite has a single writer anyway.
     """
     rows = Report.objects.select_for_update(of=("self",)).select_related("culprit", "tree")
-    rows = rows.annotate(followed=Exists(report_summary.WALKED_MAINLINES))
+    rows = rows.annotate(followed=Subquery(report_summary.WALKED_MAINLINES.values("as_of")[:1]))
     return list(rows.filter(pk__in=set(report_ids)).order_by("pk"))
 
 
@@ -161,7 +161,7 @@ def _write(reports: Sequence[Report], events: Mapping[int, list[Event]]) -> None
         for report in reports
     }
     changed_at = {pk: max((event.occurred_at for event in rows), default=None) for pk, rows in events.items()}
-    followed = any(vars(report)["followed"] for report in reports)
+    followed = next((vars(report)["followed"] for report in reports), None)
     if moved := report_summary.write_states(reports, states, changed_at, followed=followed):
         unsent = Q(state__in=WAITING, sent_at__isnull=True)
         sent_reports = Q(state=OutgoingState.SENT, purpose=Purpose.REPORT)  # a follow-up may be due

@@ -17,7 +17,7 @@ from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Max
-from django.db.models.functions import Least
+from django.db.models.functions import Coalesce, Greatest, Least
 from django.utils import timezone
 
 from tracker.domain import versions
@@ -140,7 +140,7 @@ def write_states(
     states: Mapping[int, ReportState],
     changed_at: Mapping[int, datetime | None],
     *,
-    followed: bool,
+    followed: datetime | None,
 ) -> list[int]:
     """Write the columns of these folded states where they differ; returns the keys of the reports whose state changed.
 
@@ -171,15 +171,19 @@ def write_states(
     return moved
 
 
-WALKED_MAINLINES = Tree.objects.filter(role=TreeRole.MAINLINE, walked_at__isnull=False)
+WALKED_MAINLINES = (
+    Tree.objects.filter(role=TreeRole.MAINLINE, walked_at__isnull=False)
+    .annotate(as_of=Greatest(Coalesce("looked_at", "walked_at"), "walked_at"))
+    .order_by("-as_of")
+)
 
 
-def mainline_followed() -> bool:
-    """Whether a mainline tree was ever walked, so that a commit without a landing is known not to be merged."""
-    return WALKED_MAINLINES.exists()
+def mainline_followed() -> datetime | None:
+    """Return when a mainline tree was last walked; None if none ever was, so that nobody knows what is merged."""
+    return WALKED_MAINLINES.values_list("as_of", flat=True).first()
 
 
-def state_columns(state: ReportState, followed: bool) -> Mapping[str, object]:
+def state_columns(state: ReportState, followed: datetime | None) -> Mapping[str, object]:
     """Return the report's columns from its folded state. `followed`: see `mainline_followed`."""
     after = versions.parse(state.merged_after)
     # Merged after an -rc, it is in that cycle; the version after a release is not known yet.
@@ -188,7 +192,7 @@ def state_columns(state: ReportState, followed: bool) -> Mapping[str, object]:
     return {
         "given_title": state.title,
         "state": state.state,
-        "status": status_text(state, mainline_followed=followed),
+        "status": status_text(state, mainline_followed=followed is not None, as_of=followed),
         "decided_by": state.decided_by,
         "awaited": state.awaited,
         "landing": state.landing,

@@ -662,3 +662,19 @@ def test_of_two_events_that_undo_each_other_the_earlier_one_stands() -> None:
 )  # fmt: skip
 def test_the_sentence_of_a_state(changes: dict[str, object], text: str) -> None:
     assert status_text(replace(NEW, **changes), mainline_followed=False) == text
+
+
+@pytest.mark.parametrize(
+    ("days", "text"),
+    [
+        (-400, "currently not merged, no response from author yet"),
+        (6, "currently not merged, no response from author yet"),
+        (8, "not known whether it is merged: tree last walked 2020-03-29, no response from author yet"),
+    ],
+)
+def test_what_the_last_walk_can_not_know_is_said(days: int, text: str) -> None:
+    walked = datetime(2020, 3, 29, tzinfo=UTC)
+    state = replace(NEW, reported_at=walked + timedelta(days=days))
+    assert status_text(state, mainline_followed=True, as_of=walked) == text
+    landed = replace(state, landing="v5.6", merged=True)
+    assert status_text(landed, mainline_followed=True, as_of=walked).startswith("merged at v5.6")
