@@ -242,6 +242,28 @@ def test_a_change_that_makes_no_sense_is_refused(triage_page_toni: Client, poste
     assert triage_page_toni.get("/triage/change/").status_code == 405
 
 
+def test_a_refusal_keeps_what_was_typed(triage_page_toni: Client) -> None:
+    posted = {"do": "fixed", "row": ["1:0"], "argument": "v5.6 <soon>", "next": "/v5.6/", "notify_thread": "on"}
+
+    def answer(**changed: str) -> str:
+        return triage_page_toni.post("/triage/change/", {**posted, **changed}).content.decode()
+
+    page = answer()
+    for kept in (
+        'name="row" value="1:0"',
+        'name="next" value="/v5.6/"',
+        'value="fixed" selected',
+        'notify_thread" checked',
+        ">v5.6 &lt;soon&gt;</textarea>",
+        'href="/v5.6/"',
+    ):
+        assert kept in page
+    assert "https://evil.example" not in answer(next="https://evil.example/")
+    assert "Choose an action." in answer(do="")
+    line = triage_page_toni.post("/triage/change/", posted, headers={"HX-Request": "true"})
+    assert (line.status_code, line["Content-Type"]) == (400, "text/plain; charset=utf-8")
+
+
 # --- odd data -------------------------------------------------------------------------------------
 
 

@@ -15,15 +15,27 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, InvalidInput, Role, Verdict
 from tracker.domain.report_state import effective_events, fold
-from tracker.models import Decision, Event, Report, RuleRecord, Suggestion
+from tracker.models import (
+    Commit,
+    Correspondent,
+    Decision,
+    Event,
+    Message,
+    Release,
+    Report,
+    RuleRecord,
+    Suggestion,
+    Tree,
+)
 from tracker.models.reports import ENOUGH_DECISIONS, PRECISE
 from tracker.services import event_log
 
@@ -124,7 +136,8 @@ class ActionOutcome:
 @transaction.atomic
 def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, release: str = "") -> ActionOutcome:
     """Apply an action to reports, each at the revision that the user saw. Raises InvalidInput if it can't be done."""
-    action.event(Role.MACHINE, release)  # rejects a bad argument before anything is locked
+    # Reject a bad argument before anything is locked
+    _check(action.event(Role.MACHINE, release), revisions)
     outcome = ActionOutcome()
 
     def make_event(report: Report, events: list[Event]) -> Event | None:
@@ -149,6 +162,61 @@ def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, r
 
     event_log.amend(list(revisions)[:MOST], make_event)
     return outcome
+
+
+def _check(event: EventData, reports: Collection[int]) -> None:
+    """Raise InvalidInput if an event names what is not there: a report, a person, a version, a tree."""
+    match event.kind:
+        case EventKind.DUPLICATE:
+            same = Report.objects.filter(culprit__sha__startswith=event.remark).values_list("pk", flat=True)[:10]
+            if not same:
+                raise InvalidInput(f"expected the sha of another report's culprit; no report has {event.remark}")
+            if not set(same) - set(reports):
+                raise InvalidInput(f"{event.remark} is the report itself; expected another report's culprit")
+        case EventKind.ASSIGNED if event.remark and event.remark != event.actor:
+            if not _is_known_person(event.remark):
+                raise InvalidInput(f"expected a user's name, or an address that a report knows; found {event.remark!r}")
+        case EventKind.FIX_LANDED | EventKind.DISAPPEARED | EventKind.BLOCKS if versions.parse(event.tag):
+            if not _may_be_released(event.tag, event.occurred_at):
+                raise InvalidInput(
+                    f"{event.tag} can't be released yet: the newest version is {Release.objects.first()}"
+                )
+        case EventKind.FIX_QUEUED if event.tree and not Tree.objects.filter(name=event.tree).exists():
+            names = ", ".join(Tree.objects.order_by("name").values_list("name", flat=True)[:20])
+            raise InvalidInput(f"expected a followed tree ({names or 'none is'}); found {event.tree[:40]!r}")
+
+
+def _is_known_person(name: str) -> bool:
+    """Whether somebody has this name or address: a user, an author, or who wrote or got mail about a report."""
+    by_name = Q(username__iexact=name) | Q(email__iexact=name)
+    address = name.lower()
+    return (
+        get_user_model().objects.filter(by_name, is_active=True).exists()
+        or Commit.objects.filter(author_email=address).exists()
+        or Message.objects.filter(author_email=address).exists()
+        or Correspondent.objects.filter(address=address).exists()
+    )
+
+
+def _may_be_released(name: str, now: datetime) -> bool:
+    """Whether a version is at most the one after the newest: of those known here, or by the calendar.
+
+    A release comes every 9 or 10 weeks, and v4.20, v5.19 and v6.19 were the last of their major version.
+    """
+    newest = Release.objects.first()
+    version, known = versions.parse(name), versions.parse(newest.version if newest else "")
+    if version is None or known is None:
+        return True
+    dated = Release.objects.filter(released_at__lte=now).first()
+    since = versions.parse(dated.version) if dated else None
+    last = _place(known)
+    if dated and dated.released_at and since:
+        last = max(last, _place(since) + (now - dated.released_at) // timedelta(weeks=9))
+    return _place(version) <= last + 1 or (version.major, version.minor) == (known.major + 1, 0)
+
+
+def _place(version: versions.Version) -> int:
+    return 20 * version.major + version.minor
 
 
 def _changes_state(report: Report, events: Sequence[EventData], event: EventData) -> bool:

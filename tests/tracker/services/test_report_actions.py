@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,12 +12,13 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.support.rows import NOW, line
 from tracker.domain.events import EventKind, Role
-from tracker.models import Event, OutgoingMail, Report
+from tracker.models import Commit, Event, OutgoingMail, Report, Tree
 from tracker.services import event_log, report_actions
 from tracker.services.report_actions import ACTION_KEYS, InvalidInput, ReportAction
 
 H = EventKind
 BATCH = "0123456789ab"
+OTHER = "00000abcde" * 4  # the culprit of another report, line(0xABCDE - 1)
 
 
 def anybody(report: Report) -> Role:
@@ -57,12 +59,14 @@ def status(report: Report) -> str:
         (H.DROPPED, "", "the commit has been dropped"),
         (H.EXPECTED, "", "the regression is expected"),
         (H.INVALID, "", "the report was withdrawn"),
-        (H.DUPLICATE, "ABCDEF0123456", "a duplicate of abcdef0123"),
+        (H.DUPLICATE, OTHER[:13].upper(), f"a duplicate of {OTHER[:10]}"),
         (H.DISAPPEARED, "v5.6-rc5", "but the regression has disappeared in v5.6-rc5"),
         (H.NOTED, "cache  align\nissue", "cache align issue"),
     ],
 )
 def test_an_act_is_an_event_with_the_person(report: Report, kind: EventKind, argument: str, sentence: str) -> None:
+    line(0xABCDE - 1)
+    Tree.objects.create(name="akpm")
     outcome = report_actions.change(seen(report), act(kind, argument), anybody)
     assert outcome.changed == [report.pk]
     assert outcome.summary() == "1 report changed."
@@ -135,16 +139,53 @@ def test_blocking_assigning_and_reopening(report: Report) -> None:
         (H.FIX_LANDED, "soon", "expected a version like v6.12-rc4; found 'soon'"),
         (H.DUPLICATE, "", "expected the sha of another report's culprit; found ''"),
         (H.DUPLICATE, "mm: charge", "expected the sha of another report's culprit; found 'mm: charge'"),
+        (H.DUPLICATE, "fedcba9876", "no report has fedcba9876"),
+        (H.DUPLICATE, "0000000002", "0000000002 is the report itself"),
         (H.NOTED, " \n ", "expected some text; found none"),
         (H.ASSIGNED, "", "expected some text; found none"),
+        (H.ASSIGNED, "nosuchperson", "a user's name, or an address that a report knows; found 'nosuchperson'"),
+        (H.FIX_LANDED, "v99.9", "v99.9 can't be released yet: the newest version is v6.19"),
+        (H.DISAPPEARED, "v8.0-rc1", "v8.0-rc1 can't be released yet"),
+        (H.BLOCKS, "v6.40", "v6.40 can't be released yet"),
+        (H.FIX_QUEUED, "net", r"expected a followed tree \(akpm\); found 'net'"),
     ],
 )
 def test_what_does_not_fit_is_told_before_anything_is_done(
     report: Report, kind: EventKind, argument: str, message: str
 ) -> None:
+    Tree.objects.create(name="akpm")
     with pytest.raises(InvalidInput, match=message):
         report_actions.change(seen(report), act(kind, argument), anybody)
     assert not Event.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("tag", "now", "taken"),
+    [
+        ("v5.6-rc1", NOW, True),
+        ("v4.19.3", NOW, True),
+        ("v6.20", NOW, True),  # the one after v6.19, the newest that is known
+        ("v7.0-rc1", NOW, True),
+        ("v7.2", datetime(2026, 1, 8, tzinfo=UTC), False),
+        ("v7.3", datetime(2026, 11, 26, tzinfo=UTC), True),  # a year after v6.18, and no tree was walked
+        ("v7.9", datetime(2026, 11, 26, tzinfo=UTC), False),
+    ],
+)
+def test_a_version_that_may_be_released_by_now_is_taken(report: Report, tag: str, now: datetime, taken: bool) -> None:
+    fixed = replace(act(H.FIX_LANDED, tag), at=now)
+    if taken:
+        assert report_actions.change(seen(report), fixed, anybody).changed == [report.pk]
+    else:
+        with pytest.raises(InvalidInput, match="can't be released yet"):
+            report_actions.change(seen(report), fixed, anybody)
+
+
+def test_a_report_is_assigned_to_whom_a_report_knows(report: Report, django_user_model: Any) -> None:
+    django_user_model.objects.create_user("lee", "Lee@perf.example")
+    Commit.objects.create(sha="f" * 40, author_email="dana@dev.example")
+    for number, name in enumerate(("Lee", "lee@perf.example", "Dana@dev.example", "kim", "nobody")):
+        change = replace(act(H.ASSIGNED, name, f"{number:012x}"), at=NOW + timedelta(minutes=number))
+        assert report_actions.change(seen(report), change, anybody).changed == [report.pk], name
 
 
 def test_who_saw_an_older_state_changes_nothing_and_is_told(report: Report) -> None:

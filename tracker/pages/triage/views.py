@@ -19,6 +19,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from tracker.domain import versions
@@ -108,6 +109,8 @@ def change(request: HttpRequest) -> HttpResponse:
     """Apply an action to the selected rows (`row`, each PK:REVISION); redirect back, or return the updated rows."""
     name, rows = request.POST.get("do", ""), request.POST.getlist("row")
     action = BY_NAME.get(name)
+    if action is None and not name:
+        return _refused(request, "Choose an action.")
     if action is None:
         return error_response(f"do: expected one of {', '.join(BY_NAME)}; found {name[:40]!r}")
     revisions = {}
@@ -128,13 +131,28 @@ def change(request: HttpRequest) -> HttpResponse:
     try:
         outcome = report_actions.change(revisions, report_action, permit_of(request.user), release)
     except InvalidInput as error:
-        return error_response(f"{action.label}: {error}")
+        return _refused(request, f"{action.label}: {error}")
     if report_action.notify_thread and outcome.changed:
         enqueue("take_results")
     response = _respond(request, outcome.summary(), list(revisions), report_action.batch, outcome.before)
     if not outcome.changed:
         response["X-Not-Applied"] = "1"  # so that the page gives back what was typed
     return response
+
+
+def _refused(request: HttpRequest, why: str) -> HttpResponse:
+    """Say why nothing was changed: in a line to htmx, else on a page with what was typed, to be corrected."""
+    if request.headers.get("HX-Request"):
+        return error_response(why)
+    back = request.POST.get("next") or request.headers.get("Referer", "")
+    context = {
+        "why": why,
+        "actions": ACTION_KEYS,
+        "rows": request.POST.getlist("row")[: report_actions.MOST],
+        "back": back if url_has_allowed_host_and_scheme(back, {request.get_host()}) else "/",
+        **{name: request.POST.get(name, "") for name in ("do", "argument", "release", "notify_thread")},
+    }
+    return render(request, "triage_refused.html", context, status=400)
 
 
 @require_safe
