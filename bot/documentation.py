@@ -262,7 +262,8 @@ FACTS = {
     "reply_of_author": "a reply of substance by author or maintainer: responded, if nothing is more telling",
     "patch_in_reply": "a person replies with a patch: fix proposed, automatic",
     "patch_closes_report": "a patch posted elsewhere has `Closes:` or `Link:` to the report: fix proposed, automatic",
-    "patch_names_culprit": "a patch elsewhere has `Fixes:` with the culprit, or reverts it: fix proposed, suggested",
+    "patch_names_culprit": "a patch elsewhere has `Fixes:` with the culprit's sha or its exact title, or says that it "
+    "reverts one of these: fix proposed, suggested",
     "debug_patch": "a patch that its writer calls a debug patch: fix proposed, suggested",
     "asks_test_of_patch": "a patch comes with a request to test it: waiting for the reporter, automatic",
     "merge_notice": "tip-bot or patchwork-bot reports that a patch was applied: fix queued, automatic",

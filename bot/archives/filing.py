@@ -167,8 +167,8 @@ class MailFiler:
         mails = [name for name in names_in(reading) if name not in self.known.by_message]
         commits = [key_of_commit(reading.answered_culprit)] if reading.answered_culprit else []
         if reading.patches:
-            commits += [key_of_commit(sha) for sha in reading.fixes]
-            commits += [key_of_title(reading.reverts)] if reading.reverts else []
+            commits += [key_of_commit(sha) for sha in reading.named_commits]
+            commits += [key_of_title(title) for title in reading.named_titles]
         if commits:
             reports = self.known.reports.values()
             culprits = {key for report in reports for key in keys_of_culprit(report.culprit, report.title)}

@@ -113,8 +113,8 @@ def load(
     # Reports by mail, by tag, by page, and by the commits and titles that patches name
     pages = {link.page for reading in readings for link in reading.links if link.page}
     named_tags = pages.union(*(reading.tags for reading in readings))
-    digits = pages.union(*((*reading.fixes, reading.answered_culprit) for reading in readings)) - {""}
-    titles = filter(_is_searchable, {reading.reverts for reading in readings})
+    digits = pages.union(*((*reading.named_commits, reading.answered_culprit) for reading in readings)) - {""}
+    titles = filter(_is_searchable, {title for reading in readings for title in reading.named_titles})
     conditions = [Q(pk__in=chunk) for chunk in _slices(sorted(set(filed.values()) - tags.keys()))]
     conditions += [Q(tag__in=chunk) for chunk in _slices(sorted(named_tags))]
     conditions += [Q(culprit__title__in=chunk) for chunk in _slices(sorted(titles))]

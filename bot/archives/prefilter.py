@@ -23,6 +23,7 @@ from enum import Enum
 import hyperscan
 import numpy as np
 
+from bot.mail import patches
 from bot.mail.headers import decode, message_ids, to_text
 from bot.mail.limits import MAX_SHORT, bounded
 from bot.mail.patches import MAX_SUBJECT, find_links
@@ -49,6 +50,8 @@ ROBOT = 14
 REPORTED = 15
 NOTICED = 16  # from the opening sentence of a report, quoted or not
 COMMAND = 17
+REVERTED_COMMIT = 18
+REVERTED_TITLE = 19
 
 _FIELDS = {
     FROM: b"from:",
@@ -79,6 +82,8 @@ class Patterns:
             (LINK, rb"kernel\.org/", _EACH),
             (LINK, rb"msgid\.link/", _EACH),
             (FIXES, rb"fixes:", _EACH),
+            (REVERTED_COMMIT, rb"reverts?\s(?:the )?commit", _EACH),
+            (REVERTED_TITLE, rb"revert\s{1,9}\"", _EACH),
             *((ROBOT, _quoted(robot), _EACH) for robot in sorted(settings.robots)),
             (REPORTED, rb"reported-by:", _ONCE),
             (NOTICED, rb"noticed a", _EACH),
@@ -218,7 +223,6 @@ _ODD_IDS = (b"=?", b"://", b" () ")  # encoded, a link, or as marc.info shows it
 _CONTINUES = (b" ", b"\t")
 _BLANKS = b" \t\n\r\v\f"
 _SHA = re.compile(rb"(?:\s|\xc2\xa0|\xa0){0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
-_FIXED = re.compile(rb"fixes:" + _SHA.pattern, re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
 _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
 _CLOSES = re.compile(rb"(?:closes|link):", re.I)
@@ -233,6 +237,8 @@ _SPACE = re.compile(rb"[ \t\n]")
 _BEFORE, _AFTER = 40, 700  # bytes around the host of a link that hold all of it
 _LONGEST_FIELD = 64_000  # bytes
 _LINKS = 200
+_TITLE = 500  # bytes that hold a title
+_FIELD = re.compile(r"\n(?![ \t])")  # the end of a header field
 _LONGEST = 500  # characters of a stored key
 DIGITS = 7  # of a sha: the fewest in a Fixes: trailer
 
@@ -300,8 +306,7 @@ class Prefilter:
         names = [*answered]
         for offset in in_body.get(LINK, ())[:_LINKS]:
             names += _linked(body, offset)
-        shas = (_SHA.match(body, offset) for offset in in_body.get(FIXES, ()))
-        names += [key_of_commit(sha[1]) for sha in shas if sha]
+        names += _fixed(body, in_body)
         names += _answered_culprit(subject, answered, body)
         if b'Revert "' in subject and not _ANSWER.match(subject):
             names.append(key_of_title(subject))
@@ -341,7 +346,7 @@ class Prefilter:
         links = find_links(body.decode("utf-8", "replace"))
         answered = _ids(raw, matches, end, IN_REPLY_TO, REFERENCES)
         keys = [*own, *answered, *(key_of_message(link.message_id) for link in links)]
-        keys += [key_of_commit(sha[1]) for sha in _FIXED.finditer(body)]
+        keys += _fixed(body, self._signs.of(body))
         subject = _subject(raw, matches, end)
         keys += _answered_culprit(subject, answered, body)
         keys += [key_of_title(subject)] if b'Revert "' in subject else []
@@ -387,9 +392,8 @@ class Prefilter:
         for end in matches.get(LINK, ())[:_LINKS]:
             if self.tracked.holds_any(_linked(body, end)):
                 return Passes.TRACKED
-        for end in matches.get(FIXES, ()):
-            if (sha := _SHA.match(body, end)) and key_of_commit(sha[1]) in self.tracked:
-                return Passes.NAMED
+        if self.tracked.holds_any(_fixed(body, matches)):
+            return Passes.NAMED
         if suspicious or (REPORTED in matches and ROBOT in matches and _closes_something(body, matches)):
             return Passes.MAYBE
         if any(_PERCENT.match(body, end) for end in matches.get(NOTICED, ())):
@@ -463,6 +467,28 @@ def _subject(raw: bytes, matches: Found, end: int) -> bytes:
     if b"=?" in value or not value.isascii():
         return decode(value.decode("utf-8", "surrogateescape")).encode()
     return b" ".join(value.split())
+
+
+def _fixed(body: bytes, matches: Found) -> list[bytes]:
+    """Return the keys of the commits that a patch says it fixes or reverts, by sha and by title."""
+    keys: list[bytes] = []
+    for offset in (*matches.get(FIXES, ()), *matches.get(REVERTED_COMMIT, ())):
+        if sha := _SHA.match(body, offset):
+            keys.append(key_of_commit(sha[1]))
+            if title := patches.FIXED_TITLE.match(_text_at(body, sha.end())):
+                keys.append(key_of_title(" ".join(title[1].split())))
+    for offset in matches.get(REVERTED_TITLE, ()):
+        if title := patches.REVERTED_TITLE.match(_text_at(body, offset)):
+            keys.append(key_of_title(" ".join(title[1].split())))
+    for offset in matches.get(SUBJECT, ()):  # of a patch in the body, too
+        if b"=?" in body[offset : offset + _TITLE]:
+            subject = " ".join(decode(_FIELD.split(_text_at(body, offset), maxsplit=1)[0]).split())
+            keys += [key_of_title(subject)] if 'Revert "' in subject else []
+    return keys
+
+
+def _text_at(body: bytes, offset: int) -> str:
+    return to_text(body[offset : offset + _TITLE].decode("utf-8", "surrogateescape"))
 
 
 def _closes_something(body: bytes, matches: Found) -> bool:

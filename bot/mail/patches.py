@@ -68,7 +68,15 @@ Reviewed-by Signed-off-by Suggested-by Tested-by
 """
 KNOWN = {name.lower(): name for name in _KEYS.split()}
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z-]{1,30})[ \t]{0,3}[:：][ \t]*(.*)")
+_QUOTES = "\"'`“”„‟«»‘’‚‹›「」『』"
 _FIXES = re.compile(r"(?:commit )?([0-9a-f]{7,40})\b", re.I)
+_OPEN_QUOTE = re.compile(rf"\([{_QUOTES}]")
+_CLOSED_QUOTE = re.compile(rf"[{_QUOTES}]\)")
+# The title after the sha in a Fixes: trailer, and what git-revert(1) writes: to be matched where they begin
+FIXED_TITLE = re.compile(rf"\s{{0,20}}\(?[{_QUOTES}](.{{1,400}}?)[{_QUOTES}]\)?[ \t]*(?:\n|\Z)", re.S)
+REVERTED_TITLE = re.compile(r"(.{1,400}?)\"\.?[ \t]*(?:\n(?![ \t])|\Z)", re.S)
+_REVERTED_COMMIT = re.compile(r"\breverts?\s(?:the )?commit\s{1,20}([0-9a-f]{7,40})\b", re.I)
+_REVERTED = re.compile(r"^\s*Revert \"", re.M)
 MAX_TRAILERS = 500
 
 
@@ -107,7 +115,7 @@ def _joined(value: str, below: Sequence[str]) -> str:
     """Return the value joined with its continuation lines, wrapped in a parenthesis or right after the colon."""
     value = value.rstrip()
     for line in below:
-        open_end = value.count('("') > value.count('")') or bool(_CUT.search(value))
+        open_end = len(_OPEN_QUOTE.findall(value)) > len(_CLOSED_QUOTE.findall(value)) or bool(_CUT.search(value))
         wrapped = open_end or (line[:1] in " \t" and (not value or _WRAPPED.match(line)))
         if not line.strip() or not wrapped or ((match := _TRAILER.match(line)) and match[1].lower() in KNOWN):
             break
@@ -119,6 +127,27 @@ def fixed_commits(trailers: Sequence[Trailer]) -> tuple[str, ...]:
     """Return the shas in `Fixes:` trailers, in the length given there, in lower case."""
     matches = (_FIXES.match(trailer.value) for trailer in trailers if trailer.key == "Fixes")
     return tuple(match[1].lower() for match in matches if match)
+
+
+def fixed_titles(trailers: Sequence[Trailer]) -> tuple[str, ...]:
+    """Return the titles in `Fixes:` trailers, in quotes of any kind: a commit that was rebased keeps its title."""
+    values = [trailer.value for trailer in trailers if trailer.key == "Fixes"]
+    matches = (FIXED_TITLE.match(value, sha.end()) for value in values if (sha := _FIXES.match(value)))
+    return tuple(" ".join(match[1].split()) for match in matches if match)
+
+
+def reverts_in(lines: Sequence[str], patches: Sequence[Patch]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the shas and the titles of the commits that a mail with these patches reverts.
+
+    "This reverts commit …", a line "Revert "title"" above the diff, or such a title of a patch; shas in lower case.
+    """
+    text = "\n".join(itertools.takewhile(lambda line: not line.startswith("diff --git "), lines))
+    shas = [sha.lower() for sha in _REVERTED_COMMIT.findall(text)]
+    titles = [patch.title.removeprefix('Revert "') for patch in patches if patch.title.startswith('Revert "')]
+    starts = [text[start.end() : start.end() + 500] for start in itertools.islice(_REVERTED.finditer(text), MAX_LINKS)]
+    matches = (REVERTED_TITLE.match(start) for start in (*titles, *starts))
+    named = (" ".join(match[1].split()) for match in matches if match)
+    return tuple(dict.fromkeys(shas))[:MAX_LINKS], tuple(dict.fromkeys(named))[:MAX_LINKS]
 
 
 # --- Diffs ---
@@ -168,7 +197,8 @@ def _end_of_diff(lines: Sequence[str], start: int) -> tuple[int, bool]:
                 at += 1
             at = min(at + 1, len(lines))  # after a block of base85, and the empty line that ends it
         elif _HEADER.match(lines[at]) or _NEW_NAME.match(lines[at]):
-            hunks += lines[at].startswith(("rename to", "new mode", "copy to"))
+            # An empty file has no hunk.
+            hunks += lines[at].startswith(("rename to", "new mode", "copy to", "new file mode", "deleted file mode"))
             at += 1
         else:
             break
@@ -193,8 +223,12 @@ def _end_of_hunk(lines: Sequence[str], at: int, old: int, new: int) -> int:
 
 MAX_SUBJECT = 4000  # characters of a subject that are read
 _DIFF = re.compile(r"^(?:diff --git \S|Index: \S|--- \S.{0,400}\n\+\+\+ \S)", re.M)
-_HUNK = re.compile(r"^@@+ -\d+(?:,\d+)? .{0,60}\+\d+(?:,\d+)? @@|^(?:rename from|new mode|GIT binary patch)\b", re.M)
+_HUNK = re.compile(
+    r"^@@+ -\d+(?:,\d+)? .{0,60}\+\d+(?:,\d+)? @@|^(?:rename from|(?:(?:new|deleted) file|new) mode|GIT binary)\b",
+    re.M,
+)
 _FILE = re.compile(r"^--- \S.{0,400}\n\+\+\+ (?:b/)?([^\s]{1,300})", re.M)
+_GIT_FILE = re.compile(r"^diff --git a/\S{1,300} b/([^\s]{1,300})", re.M)  # of a diff without a line
 _OLD_FILE = re.compile(r"^--- (?:a/)?([^\s]{1,300}).{0,200}\n\+\+\+ /dev/null", re.M)
 _SUBJECT = re.compile(r"^Subject:[ \t]*(.{1,400}(?:\n[ \t].{1,400}){0,3})", re.M)
 _GIT_HEAD = re.compile(r"^From [0-9a-f]{40} ", re.M)
@@ -241,6 +275,7 @@ def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[MimeA
         title = (bare_title(decode(match[1])) if match else "") or title
         names = [name for name in _FILE.findall(diff) if name != "/dev/null"]
         names = names or [name for name in _OLD_FILE.findall(diff) if name != "/dev/null"]
+        names = names or _GIT_FILE.findall(diff)
         patches.append(Patch(title, source, tuple(dict.fromkeys(names))[:1000]))
     return tuple(patches)
 

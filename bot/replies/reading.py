@@ -29,8 +29,10 @@ from bot.mail.patches import (
     find_patches,
     find_trailers,
     fixed_commits,
+    fixed_titles,
     is_answer,
     posted_title,
+    reverts_in,
 )
 from bot.mail.settings import BotSettings
 from bot.replies.commands import Commands, find_commands, refused, without_foreign_lines
@@ -132,8 +134,6 @@ def audience_of(mail: ParsedMail, settings: BotSettings) -> Audience:
 
 # --- The reading ---
 
-_REVERT = re.compile(r'Revert "(.{1,400})"')
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -157,6 +157,8 @@ class Reading:
     signed_for_us: bool = False  # whether our address is in a To or Cc that its writer signed
     bounce: Bounce = field(default_factory=Bounce)  # empty if it is not a bounce
     answered_culprit: str = ""  # of the report that it answers, by its subject or by what it quotes
+    # The shas and titles of the commits that its patches revert
+    reverts: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     # What the mail says if its body is read otherwise, where no signature covers how to read it; None: anything.
     others: tuple[Reading, ...] | None = ()
     # What it says above the first line at which an older mail may begin; None if there is no such line.
@@ -174,10 +176,14 @@ class Reading:
         return fixed_commits(self.trailers)
 
     @property
-    def reverts(self) -> str:
-        """The title of the commit that it posts a revert of, "" for any other mail."""
-        match = _REVERT.fullmatch(posted_title(self.mail.subject))
-        return match[1] if match else ""
+    def named_commits(self) -> tuple[str, ...]:
+        """The shas that its patches say they fix or revert; () without a patch."""
+        return (*self.fixes, *self.reverts[0]) if self.patches else ()
+
+    @property
+    def named_titles(self) -> tuple[str, ...]:
+        """The titles of the commits that its patches say they fix or revert; () without a patch."""
+        return (*fixed_titles(self.trailers), *self.reverts[1]) if self.patches else ()
 
     @property
     def may_command(self) -> bool:
@@ -228,6 +234,7 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         commands = refused(commands, "commands are read from plain text only: send the mail as text/plain")
     tags = (settings.tag_in(address.email) for address in (*mail.recipients, *mail.delivered_to))
     named = tuple(dict.fromkeys(tag for tag in tags if tag))
+    patches = find_patches(lines, mail.subject, mail.attachments)
     signed = (*(mail.to if trust.covers("to") else ()), *(mail.cc if trust.covers("cc") else ()))
     return Reading(
         mail=mail,
@@ -237,7 +244,8 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         audience=audience_of(mail, settings),
         commands=commands,
         trailers=find_trailers(lines),
-        patches=find_patches(lines, mail.subject, mail.attachments),
+        patches=patches,
+        reverts=reverts_in(lines, patches) if patches else ((), ()),
         links=find_links("\n".join(lines), settings.base_url),
         tags=named[:MAX_REPORTS],
         notice=find_notice(own),

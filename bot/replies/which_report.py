@@ -179,13 +179,14 @@ class KnownReports:
             by_report.setdefault(answered, _RELATIONS[thread])
         for report_id in self._targets(reading.links):
             by_report.setdefault(report_id, Relation.LINK)
-        if reading.kind is SenderKind.PERSON and reading.patches and (reading.fixes or reading.reverts):
-            fixes, reverts = reading.fixes, reading.reverts
+        shas, titles = reading.named_commits, reading.named_titles
+        if reading.kind is SenderKind.PERSON and (shas or titles):
             for report in self.reports.values():
-                sha = report.culprit
-                fixed = sha and any(sha.startswith(fix) or fix.startswith(sha) for fix in fixes)
-                reverted = reverts and report.title == reverts
-                if (fixed or reverted) and by_report.get(report.id, Relation.LINK) in _WEAKER:
+                culprit = report.culprit
+                is_named = culprit and any(culprit.startswith(sha) or sha.startswith(culprit) for sha in shas)
+                # A commit that was rebased has another sha in each tree, and the same title.
+                is_named = is_named or (report.title and report.title in titles)
+                if is_named and by_report.get(report.id, Relation.LINK) in _WEAKER:
                     by_report[report.id] = Relation.CULPRIT
         return by_report
 

@@ -100,6 +100,15 @@ BODIES = [
     f"\u200bFixes: {SHA[:12]}\n{DIFF}",
     f'> commit: {SHA} ("{TITLE}")\nsure',
     f"> quoted \nFixes: commit {SHA[:12].upper()}\n{DIFF}",
+    f'Fixes: deadbeef1234 ("{TITLE}")\n{DIFF}',
+    f"Fixes: deadbeef1234 (“{TITLE}”)\n{DIFF}",
+    f"Fixes: deadbeef1234 '{TITLE}'\n{DIFF}",
+    f'Fixes: deadbeef1234 ("{TITLE.replace(" ", chr(10) + "  ", 1)}")\n{DIFF}',
+    f"This reverts commit {SHA}.\n{DIFF}",
+    f"This reverts commit\n{SHA[:12]}, which is slow.\n{DIFF}",
+    f'Revert "{TITLE}"\n\n{DIFF}',
+    f'From {"0" * 40} Mon Sep 17 00:00:00 2001\nFrom: D <d@x>\nSubject: [PATCH] Revert "{TITLE}"\n\n{DIFF}',
+    f'From {"0" * 40} Mon Sep 17 00:00:00 2001\nFrom: D <d@x>\nSubject: [PATCH] Revert\n "{TITLE}"\n\n{DIFF}',
 ]
 
 
@@ -351,6 +360,13 @@ def test_titles_in_subjects(subject: str, tracked: bool) -> None:
         ("\nfixes:\n  3b1f0c9d2e44\n", Passes.NAMED),
         ("\nFixes: 3b1f0c0000 (\"mm: other\")\n", Passes.NOT),
         ("\n> Fixes: nothing\n", Passes.NOT),
+        ("\nThis reverts commit 3b1f0c9d2e44.\n", Passes.NAMED),
+        ("\nThis reverts the commit\n3B1F0C9D2E44 again\n", Passes.NAMED),
+        ("\nThis reverts commit 3b1f0c0000.\n", Passes.NOT),
+        ("\nFixes: deadbeef1234 (“mm: stop\n rescanning”)\n", Passes.NAMED),
+        ("\nFixes: deadbeef1234 (\"mm: stop\")\n", Passes.NOT),
+        ("\nRevert \"mm: stop rescanning\"\n", Passes.NAMED),
+        ("\nRevert \"mm: stop rescanning pages\"\n", Passes.NOT),
         ("\n#lkp fix: something\n", Passes.MAYBE),
         ("\nsee #lkp\n", Passes.NOT),
         ("\nReported-by: a robot <lkp@intel.com>\n", Passes.NOT),
@@ -363,7 +379,7 @@ def test_titles_in_subjects(subject: str, tracked: bool) -> None:
     ],
 )  # fmt: skip
 def test_signs_in_bodies(body: str, why: Passes) -> None:
-    prefilter = Prefilter([key_of_commit("3b1f0c9d2e440000")], BOT)
+    prefilter = Prefilter([key_of_commit("3b1f0c9d2e440000"), key_of_title("mm: stop rescanning")], BOT)
     assert prefilter.passes(b"Message-ID: <1@x>\nSubject: a\n\n" + body.encode()) is why
 
 

@@ -14,13 +14,17 @@ from bot.mail import headers, quoting
 from bot.mail.body import as_text
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import (
+    Trailer,
     bare_title,
+    find_diffs,
     find_links,
     find_patches,
     find_trailers,
     fixed_commits,
+    fixed_titles,
     is_answer,
     is_posting,
+    reverts_in,
     version_of,
 )
 from bot.mail.settings import BotSettings
@@ -200,6 +204,48 @@ def test_trailers_stand_above_the_notes_of_a_patch() -> None:
         ("Signed-off-by", "D <d@e>"),
     ]
     assert fixed_commits(found) == ("3b1f0c9d2e44",)
+    assert fixed_titles(found) == ("mm: a b",)
+
+
+@pytest.mark.parametrize(
+    ("value", "titles"),
+    [
+        ('3b1f0c9d2e44 ("mm: walk \'cold\' (and "odd") folios")', ("mm: walk 'cold' (and \"odd\") folios",)),
+        ("3b1f0c9d2e44 (“mm: walk”)", ("mm: walk",)),
+        ("commit 3b1f0c9d2e44 „mm: walk”", ("mm: walk",)),
+        ("3b1f0c9d2e44 ('mm: walk')", ("mm: walk",)),
+        ("3b1f0c9d2e44 mm: walk", ()),
+        ("3b1f0c9d2e44", ()),
+        ("mm: walk", ()),
+    ],
+)
+def test_a_fixes_trailer_has_a_title_in_quotes_of_any_kind(value: str, titles: tuple[str, ...]) -> None:
+    assert fixed_titles((Trailer("Fixes", value),)) == titles
+
+
+@pytest.mark.parametrize(
+    ("text", "shas", "titles"),
+    [
+        ("This reverts commit 3B1F0C9D2E44 (mm: walk).", ("3b1f0c9d2e44",), ()),
+        ("This reverts commit\n3b1f0c9d2e44 and\nreverts the commit deadbeef12", ("3b1f0c9d2e44", "deadbeef12"), ()),
+        ("This reverts most of it", (), ()),
+        ('Revert "mm: walk"', (), ("mm: walk",)),
+        ('Revert "Revert "mm: walk""', (), ('Revert "mm: walk"',)),
+        ('We could do\n\n  Revert "mm: walk"\n', (), ("mm: walk",)),
+        ('Why not Revert "mm: walk"?', (), ()),
+        ("diff --git a/x b/x\n+ This reverts commit 3b1f0c9d2e44", (), ()),
+    ],
+)
+def test_what_a_patch_reverts(text: str, shas: tuple[str, ...], titles: tuple[str, ...]) -> None:
+    assert reverts_in(text.split("\n"), ()) == (shas, titles)
+
+
+def test_a_file_that_is_added_or_removed_empty_is_a_patch() -> None:
+    for mode in ("new file", "deleted file"):
+        text = f"try\n\ndiff --git a/mm/empty.c b/mm/empty.c\n{mode} mode 100644\nindex 000000000000..e69de29bb2d1\n"
+        (patch,) = find_patches(text.split("\n"), "Re: x", ())
+        assert patch.files == ("mm/empty.c",)
+        assert find_diffs(text) == (text.removeprefix("try\n\n"),)
 
 
 @pytest.mark.parametrize(

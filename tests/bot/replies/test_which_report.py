@@ -12,7 +12,15 @@ from bot.mail.message import parse
 from bot.mail.settings import BotSettings
 from bot.replies.reading import Reading, answered_culprit, understand
 from bot.replies.rules.notation import MailContext, Relation
-from bot.replies.which_report import concerns, cures, is_backport, is_candidate_fix, is_in_series
+from bot.replies.which_report import (
+    KnownReport,
+    KnownReports,
+    concerns,
+    cures,
+    is_backport,
+    is_candidate_fix,
+    is_in_series,
+)
 from tracker.domain.events import Role
 
 # --- Which mails speak to a regression, and which patches may cure it: a table, and stories of threads around a
@@ -110,6 +118,32 @@ def test_no_cure(text: str) -> None:
 )
 def test_candidate_fixes(subject: str, text: str, relation: Relation, expected: bool) -> None:
     assert is_candidate_fix(mail(subject, f"{text}\n---\n{DIFF}"), context(relation)) is expected
+
+
+CULPRIT = "65bb821a6d282df18fd3e2a79c331bc507b2174a"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_named"),
+    [
+        (f'Fixes: 65bb821a6d28 ("{TITLE}")', True),
+        ('Fixes: 65bb821a6d28 ("mm: of another tree")', True),
+        (f'Fixes: deadbeef1234 ("{TITLE}")', True),  # rebased since it was reported
+        (f"Fixes: deadbeef1234 (“{TITLE}”)", True),
+        (f"Fixes: deadbeef1234 ({TITLE})", False),
+        ('Fixes: deadbeef1234 ("mm/vmscan: walk")', False),
+        (f"This reverts commit {CULPRIT}.", True),
+        (f'Revert "{TITLE}"', True),
+        (f"It works like commit {CULPRIT}.", False),
+        (f'> Revert "{TITLE}"', False),
+    ],
+)
+def test_a_patch_names_the_culprit_that_it_fixes_or_reverts(text: str, is_named: bool) -> None:
+    known = KnownReports()
+    known.add(KnownReport("7d3e91c0a45b28f6", CULPRIT, TITLE, ()))
+    posted = mail("[PATCH] mm: keep folios warm", f"{text}\n---\n{DIFF}")
+    assert known.relations(posted) == ({"7d3e91c0a45b28f6": Relation.CULPRIT} if is_named else {})
+    assert known.relations(mail("Re: [PATCH] mm: keep folios warm", text)) == {}, "no patch"
 
 
 @pytest.mark.parametrize(("text", "expected"), [("It lost counts.", False), ("It regressed vm-scan.", True)])
