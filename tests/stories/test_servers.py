@@ -278,9 +278,22 @@ def test_postfix_delivers_once_and_its_bounce_is_understood(world: World, mta: s
     failure = DeliveryFailure.objects.get()
     assert (failure.address, failure.by, failure.dead) == ("lee@dev.example", "bounce", True)
     assert "unknown user" in failure.words
-    assert Correspondent.objects.get(address="lee@dev.example").mailing == Mailing.BOUNCING
+    assert not Correspondent.objects.exists(), "Dana and the list have this return path, too"
     assert status_text(mail.report) == "no response from author yet"
     assert len(mta.mails("dana")) == len(mta.mails("list")) == 1
+
+    result = world.result("c" * 40, "mm: c", id="c")
+    result["first_bad"]["trailers"] = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
+    world.ingest(result)
+    compose_due(world.settings, world.later(), approve_first=False)
+    for _ in range(2):  # one envelope for Dana and the list, and one for Lee alone
+        OutgoingMail.objects.filter(state=OutgoingState.APPROVED).update(not_before=None)
+        send(Server("127.0.0.1", mta.port, timeout=10), settings=world.settings)
+    assert len(mta.wait("dana", 2)) == len(mta.wait("list", 2)) == 2
+    for raw in mta.wait("bot", 2):
+        world.inbox.add(raw)
+    world.read()
+    assert Correspondent.objects.get(address="lee@dev.example").mailing == Mailing.BOUNCING
 
 
 # --- RabbitMQ ---
