@@ -314,7 +314,7 @@ def _try_open(
         elsewhere = patch.base in check.missing and not check.base
         # Nobody vouches for a stranger's patch, whatever the policy.
         known = settings.trust_policy == "open" and pending.event.role is not Role.THIRD_PARTY
-        proven = known or _is_proven(pending.event, patch, events)
+        proven = known or _is_proven(report, pending.event, patch, events, settings)
         if _has_job(report, patch):
             return False  # somebody else asked for the same: it is tested once, and answered in the thread
         with transaction.atomic():
@@ -349,11 +349,20 @@ def _has_job(report: Report, patch: RequestedPatch) -> bool:
     return same.filter(base__in=("", patch.base)).exists() if patch.branch else same.exists()
 
 
-def _is_proven(event: EventData, patch: RequestedPatch, events: Sequence[EventData]) -> bool:
-    """Whether it is proven who asks and whose patch it is, or a person here vouches for exactly these mails."""
+def _is_proven(
+    report: Report, event: EventData, patch: RequestedPatch, events: Sequence[EventData], settings: BotSettings
+) -> bool:
+    """Whether it is proven that somebody of the report asks and wrote the patch, or a person here vouches for exactly
+    these mails. A signature of one's own proves a name: a patch runs on the lab's machines.
+    """
     named = {message_id for message_id in (event.message_id, patch.message_id) if message_id}
-    trusted = Message.objects.filter(message_id__in=named, trust=AuthVerdict.PASS)
-    left = named - set(trusted.values_list("message_id", flat=True))
+    signed = Message.objects.filter(message_id__in=named, trust=AuthVerdict.PASS)
+    people = report.verified_authors | report.verified_maintainers
+    left = named - {
+        message_id
+        for message_id, address in signed.values_list("message_id", "author_email")
+        if settings.aliases.of(address) & people or settings.speaks_for_lab(address)
+    }
     return left <= {entry.message_id for entry in effective_events(list(events)) if entry.actor} and bool(
         named or event.actor
     )

@@ -644,6 +644,23 @@ def test_the_example_runner_says_what_is_wrong(lab_jobs_world: World) -> None:
 # --- what strangers and undo must not do ---
 
 
+@pytest.mark.parametrize(
+    ("sender", "proven"),
+    [(EVE, False), (Address(DANA.name, EVE.email), False), (DANA, True)],
+    ids=["a stranger", "a stranger by the author's name", "the author"],
+)
+def test_a_signature_of_ones_own_orders_no_test(
+    lab_jobs_world: World, report: Report, sender: Address, proven: bool
+) -> None:
+    """Everybody has a domain that signs, and a patch runs on the lab's machines."""
+    lab_jobs_world.settings = BotSettings(address=lab_jobs_world.settings.address)  # the default policy
+    lab_jobs_world.post(sender, f"Can you test this patch?\n\n{DIFF}", to=message_id(report))
+    lab_jobs_world.read()
+    Message.objects.filter(author_email=sender.email).update(trust="pass")
+    open_jobs(lab_jobs_world.settings, [], lab_jobs_world.now)
+    assert LabJob.objects.get().proven is proven
+
+
 def test_a_strangers_later_patch_is_not_the_one_that_was_meant(
     lab_jobs_world: World, report: Report, runner: Any
 ) -> None:
