@@ -205,7 +205,7 @@ _DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
 _THIRD_PARTY_KINDS = frozenset(
     {
         *(EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_CONFIRMED, EventKind.FIX_WITHDRAWN),
-        *(EventKind.DROPPED, EventKind.DISPUTED),
+        *(EventKind.DROPPED, EventKind.DISPUTED, EventKind.FIX_FAILED, EventKind.REOPENED),
     }
 )
 _DEBUG = re.compile(r"\bdebug(?:ging)?\b(?: \w+){0,3} (?:patch|diff|info|print|trace|output|hack|below)", re.I)

@@ -156,8 +156,8 @@ DROPS = (
         intent=Intent.ANNOUNCES_DROP,
         says="""The writer is about to drop or revert it, or has reverted it, even for a test: "I'll drop it", "let's
         revert this".""",
-        yes=("Okay, let's just revert it.",),
-        no=("I won't drop it.",),
+        yes=("Okay, let's just revert it.", "Please ignore, will drop."),
+        no=("I won't drop it.", "The throughput will drop."),
         cue=words(
             "<i have> now|just|already|since? reverted <culprit>",
             "<culprit> has_been|have_been|was|were|got now|already? reverted|backed_out|dropped",
@@ -166,6 +166,8 @@ DROPS = (
             "<i will> send|post|queue|do a|the revert",
             "let's|let_us|feel_free_to just|please? <drop> <culprit>",
             "will|to be dropped|reverted",
+            # "Please ignore, will drop."; not "the throughput will drop"
+            "/(?:\\A|(?<=[,;:.] ))will (?:drop|revert)(?=[.!,]|\\Z| (?:it|this|that|them)\\b)/",
             "fine|ok|okay with dropping|reverting",
         ),
         unless=(NEGATED, REPORTED),
@@ -291,6 +293,20 @@ EXPECTED = (
         improvement=False,
         does=EventKind.EXPECTED,
         mode=Mode.SUGGEST,
+    ),
+    Rule(
+        name="asks_to_reopen",
+        intent=Intent.KEEP_OPEN,
+        says="""A closed report is to be opened again: "please reopen".""",
+        yes=("I was wrong, please reopen this.", "Can you reopen the report?"),
+        no=("I'd have to reopen the file.", "The merge window reopens on Monday."),
+        cue=words(
+            "please|pls|can_you|could_you|let's|should|must|to /re-?open(?=[.!?,]|\\Z| (?:it|this|the report))/",
+        ),
+        unless=(NEGATED, REPORTED),
+        does=EventKind.REOPENED,
+        mode=Mode.SUGGEST,
+        aside=True,
     ),
     Rule(
         name="keep_open",

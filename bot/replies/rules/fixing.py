@@ -118,6 +118,23 @@ FIXES = (
         mode=Mode.SUGGEST,
     ),
     Rule(
+        name="still_slow",
+        intent=Intent.REJECTS_PATCH,
+        says="""Somebody tried a candidate, and it does not help: "still slow with the patch".""",
+        yes=("Still slow here with the patch on 6.1.4.", "With v2 I still see the regression."),
+        no=("It's still slow.", "If it is still slow with the patch, tell me.", "I still see it without the patch."),
+        cue=words(
+            "still slow|slower|bad|low|regressed|there|see|seeing …… with|after|on the|this|your|that|both? <patch>",
+            "with the|this|your|that|both? <patch> …… still slow|slower|bad|low|regressed|there|see|seeing",
+        ),
+        unless=(CONDITIONAL, REPORTED),
+        question=False,
+        improvement=False,
+        does=EventKind.FIX_FAILED,
+        mode=Mode.SUGGEST,
+        aside=True,
+    ),
+    Rule(
         name="rejects_patch",
         intent=Intent.REJECTS_PATCH,
         says="""A patch is rejected: "not the right way to fix this", "NAK", "this does not apply to …".""",

@@ -138,6 +138,28 @@ RULES = (
         mode=Mode.AUTO,
     ),
     Rule(
+        name="operator_still_slow",
+        intent=Intent.BOT_FIX_INEFFECTIVE,
+        says="""The same in a few words: "still slow", "nothing changed". Without a candidate it says nothing.""",
+        yes=(
+            "Still slow with v2.",
+            "I applied it, and unfortunately nothing changed here.",
+            "Same here: no improvement.",
+        ),
+        no=("Nothing changed in the config.", "It was slow before, too.", "If it's still slow, we'll look into it."),
+        cue=words(
+            "still slow|slower|bad|low|regressed",
+            "nothing has? /changed(?=[.!,]|\\Z| (?:here|for|on our|with))/",
+            "no /(?:change|improvement)(?=[.!,]|\\Z| (?:here|for|on our|with))/",
+        ),
+        unless=(_IF, _RERUN, REPORTED),
+        by=By.OPERATOR,
+        question=False,
+        improvement=False,
+        does=EventKind.FIX_FAILED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
         name="operator_confirms",
         intent=Intent.BOT_CONFIRMS_FIX,
         says="""The lab measured that a candidate removes it, without a negation, a condition or a caveat: "the
