@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from bot.archives.prefilter import Prefilter
 from bot.mail.message import parse as parse_mail
+from bot.mail.patches import Patch
 from bot.mail.quoting import lines_in_context
 from bot.mail.settings import BotSettings, TrustAnchors
 from bot.results.values import RejectedInput
@@ -90,6 +91,9 @@ BY_ANNOTATION: dict[str, st.SearchStrategy[Any]] = {
     "Mapping[str, str]": st.dictionaries(TEXT, TEXT, max_size=4),
     "Sequence[TextLine]": TEXT.map(lines_in_context),
     "Sequence[MimeAttachment]": st.just(()),
+    "Sequence[Patch]": st.lists(
+        (TEXT.map(lambda title: f'Revert "{title}"') | TEXT).map(lambda title: Patch(title, "inline", ())), max_size=3
+    ),
     "BotSettings": st.just(IDENTITY),
     "TrustAnchors": st.just(TrustAnchors(key=lambda name: "v=DKIM1; p=AAAA")),
     "ParsedMail": BYTES.map(parse_mail),
