@@ -238,7 +238,6 @@ _BEFORE, _AFTER = 40, 700  # bytes around the host of a link that hold all of it
 _LONGEST_FIELD = 64_000  # bytes
 _LINKS = 200
 _TITLE = 500  # bytes that hold a title
-_FIELD = re.compile(r"\n(?![ \t])")  # the end of a header field
 _LONGEST = 500  # characters of a stored key
 DIGITS = 7  # of a sha: the fewest in a Fixes: trailer
 
@@ -463,7 +462,12 @@ def _ids(raw: bytes, matches: Found, end: int, *signs: int) -> list[bytes]:
 
 
 def _subject(raw: bytes, matches: Found, end: int) -> bytes:
-    value = b"".join(_values(raw, matches, SUBJECT, end)[:1])[:MAX_SHORT]
+    return _on_one_line(b"".join(_values(raw, matches, SUBJECT, end)[:1]))
+
+
+def _on_one_line(value: bytes) -> bytes:
+    """Return the beginning of a header field, decoded."""
+    value = value[:MAX_SHORT]
     if b"=?" in value or not value.isascii():
         return decode(value.decode("utf-8", "surrogateescape")).encode()
     return b" ".join(value.split())
@@ -480,10 +484,9 @@ def _fixed(body: bytes, matches: Found) -> list[bytes]:
     for offset in matches.get(REVERTED_TITLE, ()):
         if title := patches.REVERTED_TITLE.match(_text_at(body, offset)):
             keys.append(key_of_title(" ".join(title[1].split())))
-    for offset in matches.get(SUBJECT, ()):  # of a patch in the body, too
-        if b"=?" in body[offset : offset + _TITLE]:
-            subject = " ".join(decode(_FIELD.split(_text_at(body, offset), maxsplit=1)[0]).split())
-            keys += [key_of_title(subject)] if 'Revert "' in subject else []
+    for value in _values(body, matches, SUBJECT, len(body)):  # of a patch in the body, too
+        if b"=?" in value and b'Revert "' in (subject := _on_one_line(value)):
+            keys.append(key_of_title(subject))
     return keys
 
 

@@ -15,6 +15,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from bot.mail.body import MimeAttachment
@@ -75,8 +76,8 @@ _CLOSED_QUOTE = re.compile(rf"[{_QUOTES}]\)")
 # The title after the sha in a Fixes: trailer, and what git-revert(1) writes: to be matched where they begin
 FIXED_TITLE = re.compile(rf"\s{{0,20}}\(?[{_QUOTES}](.{{1,400}}?)[{_QUOTES}]\)?[ \t]*(?:\n|\Z)", re.S)
 REVERTED_TITLE = re.compile(r"(.{1,400}?)\"\.?[ \t]*(?:\n(?![ \t])|\Z)", re.S)
-_REVERTED_COMMIT = re.compile(r"\breverts?\s(?:the )?commit\s{1,20}([0-9a-f]{7,40})\b", re.I)
-_REVERTED = re.compile(r"^\s*Revert \"", re.M)
+_REVERTS = re.compile(r"\breverts?\s(?:the )?commit\s{1,20}([0-9a-f]{7,40})\b", re.I)
+_REVERT_LINE = re.compile(r"^\s*Revert \"", re.M)
 MAX_TRAILERS = 500
 
 
@@ -136,18 +137,25 @@ def fixed_titles(trailers: Sequence[Trailer]) -> tuple[str, ...]:
     return tuple(" ".join(match[1].split()) for match in matches if match)
 
 
-def reverts_in(lines: Sequence[str], patches: Sequence[Patch]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the shas and the titles of the commits that a mail with these patches reverts.
+class Reverted(NamedTuple):
+    """The commits that a mail reverts: by sha, in lower case, or by title."""
 
-    "This reverts commit …", a line "Revert "title"" above the diff, or such a title of a patch; shas in lower case.
+    commits: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
+
+
+def find_reverted(lines: Sequence[str], patches: Sequence[Patch]) -> Reverted:
+    """Return the commits that a mail with these patches reverts: "This reverts commit …", a line "Revert "title"" above
+    the diff, or such a title of a patch.
     """
     text = "\n".join(itertools.takewhile(lambda line: not line.startswith("diff --git "), lines))
-    shas = [sha.lower() for sha in _REVERTED_COMMIT.findall(text)]
-    titles = [patch.title.removeprefix('Revert "') for patch in patches if patch.title.startswith('Revert "')]
-    starts = [text[start.end() : start.end() + 500] for start in itertools.islice(_REVERTED.finditer(text), MAX_LINKS)]
-    matches = (REVERTED_TITLE.match(start) for start in (*titles, *starts))
-    named = (" ".join(match[1].split()) for match in matches if match)
-    return tuple(dict.fromkeys(shas))[:MAX_LINKS], tuple(dict.fromkeys(named))[:MAX_LINKS]
+    commits = dict.fromkeys(sha.lower() for sha in _REVERTS.findall(text))
+    quoted = [patch.title.removeprefix('Revert "') for patch in patches if patch.title.startswith('Revert "')]
+    starts = itertools.islice(_REVERT_LINE.finditer(text), MAX_LINKS)
+    quoted += [text[start.end() : start.end() + MAX_SUBJECT] for start in starts]
+    matches = (REVERTED_TITLE.match(title) for title in quoted)
+    titles = dict.fromkeys(" ".join(match[1].split()) for match in matches if match)
+    return Reverted(tuple(commits)[:MAX_LINKS], tuple(titles)[:MAX_LINKS])
 
 
 # --- Diffs ---

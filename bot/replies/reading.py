@@ -24,15 +24,16 @@ from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import (
     MailLink,
     Patch,
+    Reverted,
     Trailer,
     find_links,
     find_patches,
+    find_reverted,
     find_trailers,
     fixed_commits,
     fixed_titles,
     is_answer,
     posted_title,
-    reverts_in,
 )
 from bot.mail.settings import BotSettings
 from bot.replies.commands import Commands, find_commands, refused, without_foreign_lines
@@ -157,8 +158,7 @@ class Reading:
     signed_for_us: bool = False  # whether our address is in a To or Cc that its writer signed
     bounce: Bounce = field(default_factory=Bounce)  # empty if it is not a bounce
     answered_culprit: str = ""  # of the report that it answers, by its subject or by what it quotes
-    # The shas and titles of the commits that its patches revert
-    reverts: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    reverted: Reverted = field(default_factory=Reverted)  # the commits that its patches revert
     # What the mail says if its body is read otherwise, where no signature covers how to read it; None: anything.
     others: tuple[Reading, ...] | None = ()
     # What it says above the first line at which an older mail may begin; None if there is no such line.
@@ -178,12 +178,12 @@ class Reading:
     @property
     def named_commits(self) -> tuple[str, ...]:
         """The shas that its patches say they fix or revert; () without a patch."""
-        return (*self.fixes, *self.reverts[0]) if self.patches else ()
+        return (*self.fixes, *self.reverted.commits) if self.patches else ()
 
     @property
     def named_titles(self) -> tuple[str, ...]:
         """The titles of the commits that its patches say they fix or revert; () without a patch."""
-        return (*fixed_titles(self.trailers), *self.reverts[1]) if self.patches else ()
+        return (*fixed_titles(self.trailers), *self.reverted.titles) if self.patches else ()
 
     @property
     def may_command(self) -> bool:
@@ -245,7 +245,7 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         commands=commands,
         trailers=find_trailers(lines),
         patches=patches,
-        reverts=reverts_in(lines, patches) if patches else ((), ()),
+        reverted=find_reverted(lines, patches) if patches else Reverted(),
         links=find_links("\n".join(lines), settings.base_url),
         tags=named[:MAX_REPORTS],
         notice=find_notice(own),
