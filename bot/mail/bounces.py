@@ -59,11 +59,12 @@ def read_bounce(raw: bytes) -> Bounce:
     try:
         message = email.message_from_bytes(raw, policy=email.policy.compat32)
         late, dead = ({_address_text(address) for address in addresses} for addresses in all_failures(message))
-        stated, reasons = dict(_stated(message)), dict(_reasons(message))
+        status = list(_delivery_status(message))
         text = _text(message)
     except Exception:  # the parser or one of twenty detectors may raise anything on hostile bytes
         return Bounce(message_ids=ids)
     named = {match[1].lower(): match[2] or "" for match in _NAMED.finditer(text)}
+    stated = {address: has_failed for address, has_failed, _ in status if has_failed is not None}
     if not dead and not stated:
         dead = set(named)
     if _LATE.search(text) and not any(stated.values()):
@@ -71,9 +72,9 @@ def read_bounce(raw: bytes) -> Bounce:
     dead = {address for address in dead if stated.get(address, True)}
     dead |= {address for address, has_failed in stated.items() if has_failed}
     late |= {address for address, has_failed in stated.items() if not has_failed}
-    said = {**named, **{address: reason for address, reason in reasons.items() if reason}}
+    reasons = named | {address: reason for address, _, reason in status if reason}
     failed = sorted(address for address in dead if address)[:MOST_ADDRESSES]
-    failures = {address: said.get(address, "") or "no reason given" for address in failed}
+    failures = {address: reasons.get(address, "") or "no reason given" for address in failed}
     return Bounce(failures, frozenset(late) - frozenset(failed), ids)
 
 
@@ -101,26 +102,22 @@ def _blocks(message: Message) -> Iterator[Message]:
             yield email.message_from_string(block + "\n\n")
 
 
-def _stated(message: Message) -> Iterator[tuple[str, bool]]:
-    """Yield each recipient of a delivery status, and whether its mail has failed, rather than being late."""
+def _delivery_status(message: Message) -> Iterator[tuple[str, bool | None, str]]:
+    """Yield each recipient of a delivery status (RFC 3464 section 2.3): whether the mail has failed, rather than being
+    late, None if that is not said; and the status code with the diagnostic.
+    """
     for block in _blocks(message):
         action = str(block.get("Action", "")).strip().lower()
-        status = str(block.get("Status", "")).strip()
-        if action not in ("failed", "delayed") and status[:1] not in ("4", "5"):
-            continue
-        has_failed = action == "failed" if action in ("failed", "delayed") else status[:1] == "5"
+        code = str(block.get("Status", "")).strip()
+        has_failed = None
+        if action in ("failed", "delayed"):
+            has_failed = action == "failed"
+        elif code[:1] in ("4", "5"):
+            has_failed = code[:1] == "5"
+        reason = " ".join(f"{code} {_field_value(block.get('Diagnostic-Code', ''))}".split())
         for name in ("Original-Recipient", "Final-Recipient"):
             if match := _ADDRESS.search(_field_value(block.get(name, ""))):
-                yield match[0].lower(), has_failed
-
-
-def _reasons(message: Message) -> Iterator[tuple[str, str]]:
-    """Yield each recipient of a delivery status (RFC 3464 section 2.3), with its status code and diagnostic."""
-    for block in _blocks(message):
-        reason = " ".join(f"{block.get('Status', '')} {_field_value(block.get('Diagnostic-Code', ''))}".split())
-        for name in ("Original-Recipient", "Final-Recipient"):
-            if match := _ADDRESS.search(_field_value(block.get(name, ""))):
-                yield match[0].lower(), reason[:500]
+                yield match[0].lower(), has_failed, reason[:500]
 
 
 def _field_value(value: object) -> str:
