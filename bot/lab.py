@@ -25,12 +25,13 @@ from django.db import transaction
 from django.db.models import Q
 
 from bot.git import inspection
-from bot.mail.authentication import AuthVerdict
+from bot.mail.authentication import AuthVerdict, Trust
 from bot.mail.message import ParsedMail, is_message_id
 from bot.mail.message import parse as message_parse
 from bot.mail.patches import find_diffs, find_links, find_patches, is_answer, posted_title
 from bot.mail.quoting import own_text, unquoted_lines
 from bot.mail.settings import BotSettings
+from bot.replies import gate
 from bot.results.formats.checks import Schema
 from bot.results.values import RejectedInput
 from tracker.domain.events import Awaited, EventData, EventKind, Grade, Role, Verdict
@@ -306,17 +307,15 @@ def _try_open(
     try:
         candidate = _candidate(events, pending.event)
         patch = requested_patch(pending.event.message_id, candidate) if pending.request in _WITH_PATCH else NONE
+        if _has_job(report, patch):
+            return False  # somebody else asked for the same: it is tested once, and answered in the thread
         check = inspection.ApplyCheck()
         if patch.text and not patch.in_series:  # the other patches of a series come first
             # At the commit that it names, at the culprit, or at the head of the tree
             check = inspection.check(trees, [base for base in (patch.base, report.culprit.sha) if base], patch.text)
         # A runner that has the commit may test what applies nowhere here.
         elsewhere = patch.base in check.missing and not check.base
-        # Nobody vouches for a stranger's patch, whatever the policy.
-        known = settings.trust_policy == "open" and pending.event.role is not Role.THIRD_PARTY
-        proven = known or _is_proven(report, pending.event, patch, events, settings)
-        if _has_job(report, patch):
-            return False  # somebody else asked for the same: it is tested once, and answered in the thread
+        proven = _may_be_run(report, pending.event, patch, events, settings)
         with transaction.atomic():
             job = lab_jobs.open_job(
                 report,
@@ -349,23 +348,25 @@ def _has_job(report: Report, patch: RequestedPatch) -> bool:
     return same.filter(base__in=("", patch.base)).exists() if patch.branch else same.exists()
 
 
-def _is_proven(
+def _may_be_run(
     report: Report, event: EventData, patch: RequestedPatch, events: Sequence[EventData], settings: BotSettings
 ) -> bool:
-    """Whether it is proven that somebody of the report asks and wrote the patch, or a person here vouches for exactly
-    these mails. A signature of one's own proves a name: a patch runs on the lab's machines.
+    """Whether the gate lets any runner of the lab test a patch: if people of the report signed the mail that asks and
+    the one that has the patch, or a person here vouches for exactly these mails.
     """
     named = {message_id for message_id in (event.message_id, patch.message_id) if message_id}
     signed = Message.objects.filter(message_id__in=named, trust=AuthVerdict.PASS)
     people = report.verified_authors | report.verified_maintainers
-    left = named - {
+    proven = {
         message_id
         for message_id, address in signed.values_list("message_id", "author_email")
         if settings.aliases.of(address) & people or settings.speaks_for_lab(address)
     }
-    return left <= {entry.message_id for entry in effective_events(list(events)) if entry.actor} and bool(
-        named or event.actor
-    )
+    vouched = {entry.message_id for entry in effective_events(list(events)) if entry.actor}
+    standing = gate.Standing(role=event.role)
+    if named <= proven | vouched and (named or event.actor):
+        standing = gate.Standing(Trust(AuthVerdict.PASS), Role.REPORTER)
+    return bool(gate.permitted(gate.Caused.JOB, standing, settings.trust_policy))
 
 
 def _candidate(events: Sequence[EventData], request: EventData) -> str:

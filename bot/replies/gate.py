@@ -37,6 +37,7 @@ class Caused(StrEnum):
     BOUNCE = "an address counts as bouncing"
     SENT = "a waiting mail of ours counts as sent"
     ANSWER = "a failed command is answered"
+    JOB = "a runner of the lab tests a patch"
     PUBLISH = "it is shown to everybody"
 
 
@@ -88,6 +89,7 @@ NEEDS: Mapping[Caused, tuple[Need, Need, Need]] = {
     Caused.BOUNCE: (Need.SECRET, Need.SECRET, Need.SECRET),
     Caused.SENT: (Need.NOTHING, Need.PROVEN, Need.PROVEN),
     Caused.ANSWER: (Need.HONEST, Need.HONEST | Need.KNOWN_TO_US, Need.HONEST | Need.KNOWN_TO_US),
+    Caused.JOB: (Need.OF_REPORT, Need.PROVEN | Need.OF_REPORT, Need.PROVEN | Need.OF_REPORT),
     Caused.PUBLISH: (Need.PUBLIC, Need.PUBLIC, Need.PUBLIC),
 }
 

@@ -75,6 +75,13 @@ def test_what_is_private_or_a_guess_stays_so_under_every_policy() -> None:
         assert permitted(Caused.SUGGEST, FORGED["a signature that fails"], policy)
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_no_stranger_has_a_patch_run(policy: str) -> None:
+    assert not permitted(Caused.JOB, FORGED["a stranger who proves himself"], policy)
+    assert not permitted(Caused.JOB, FORGED["the author's name at another address"], policy)
+    assert bool(permitted(Caused.JOB, FORGED["no proof"], policy)) is (policy == "open")
+
+
 def test_the_reasons_say_all_that_is_missing() -> None:
     missing = permitted(Caused.CLOSE, replace(AUTHOR, trust=UNPROVEN, recent=False), "verified").missing
     assert missing == "proven; delivered within 14 days, or read from an archive"
