@@ -94,12 +94,16 @@ def permission_required(permission: str, message: str) -> Callable[[View], View]
     return wrap
 
 
+def next_url(request: HttpRequest) -> str:
+    """Return the page in `next`, or / if it is not a page of ours."""
+    url = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure())
+    return url if is_ours else "/"
+
+
 def redirect_back(request: HttpRequest) -> HttpResponse:
     """Redirect to the page in `next`, or to / if it is not a page of ours."""
-    url = request.POST.get("next", "")
-    if not url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure()):
-        url = "/"
-    return redirect(url)
+    return redirect(next_url(request))
 
 
 # --- Keyset paging ---

@@ -19,13 +19,21 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from tracker.domain import versions
 from tracker.domain.events import InvalidInput
 from tracker.models import Release, ReleaseCandidate, SavedView
-from tracker.pages.http import cleaned, error_response, is_key, redirect_back, sign_in_required, username, without_empty
+from tracker.pages.http import (
+    cleaned,
+    error_response,
+    is_key,
+    next_url,
+    redirect_back,
+    sign_in_required,
+    username,
+    without_empty,
+)
 from tracker.pages.triage import table
 from tracker.pages.triage.exports import in_form
 from tracker.pages.triage.filters import GROUPS, ORDERS, InvalidQuery, TriageQuery, presets
@@ -144,12 +152,11 @@ def _refused(request: HttpRequest, why: str) -> HttpResponse:
     """Say why nothing was changed: in a line to htmx, else on a page with what was typed, to be corrected."""
     if request.headers.get("HX-Request"):
         return error_response(why)
-    back = request.POST.get("next") or request.headers.get("Referer", "")
     context = {
         "why": why,
         "actions": ACTION_KEYS,
         "rows": request.POST.getlist("row")[: report_actions.MOST],
-        "back": back if url_has_allowed_host_and_scheme(back, {request.get_host()}) else "/",
+        "back": next_url(request),
         **{name: request.POST.get(name, "") for name in ("do", "argument", "release", "notify_thread")},
     }
     return render(request, "triage_refused.html", context, status=400)
