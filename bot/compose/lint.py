@@ -202,9 +202,8 @@ def _subject(context: LintContext, expected: ReportData) -> Iterator[str]:
     if subject.verdict != expected.verdict:
         yield f"the subject says {subject.verdict or 'nothing'}, it is {expected.verdict}"
     if change is None:  # from zero
-        sides = [report_data.value(mean) for mean in (expected.headline.old_mean, expected.headline.new_mean)]
-        if subject.sides != " -> ".join(sides):
-            yield f"the subject says {subject.sides or 'no numbers'}, measured is {' -> '.join(sides)}"
+        if subject.sides != (means := report_data.means(expected.headline)):
+            yield f"the subject says {subject.sides or 'no numbers'}, measured is {means}"
         return
     if not subject.percent or abs(float(subject.percent) - change) > _ROUNDING:
         yield f"the subject says {subject.percent or 'no'}%, measured is {change:+.1f}%"

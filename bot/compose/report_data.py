@@ -207,6 +207,11 @@ def spread(percent: float | None) -> str:
 NEW = "new"  # instead of a change from zero, which has no ratio
 
 
+def means(finding: FindingData) -> str:
+    """Format both means: "0.00 -> 811.50"."""
+    return f"{value(finding.old_mean)} -> {value(finding.new_mean)}"
+
+
 def moved(finding: FindingData) -> str:
     """Format a change: "-12.4%", "+0.7" for a share, "new" from zero."""
     change = finding.moved

@@ -288,14 +288,10 @@ def _fact(name: str, text: str, most: int = 2) -> list[str]:
     return [f"{name:<{_NAME}}{first}", *(" " * _NAME + line for line in rest)]
 
 
-def _sides(headline: report_data.FindingData) -> str:
-    return f"{report_data.value(headline.old_mean)} -> {report_data.value(headline.new_mean)}"
-
-
 def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
     """Yield what was measured, where, against what, how sure it is, and the bisection."""
     headline = report.headline
-    sides = _sides(headline)
+    sides = report_data.means(headline)
     sides += f" {headline.unit}" if headline.unit else ""
     sides += f" ({report_data.NEW})" if headline.change_pct is None else ""
     if headline.change_pct is not None:
@@ -408,7 +404,7 @@ def compose(
         report.headline.metric,
         report.tree,
         report.branch,
-        _sides(report.headline),
+        report_data.means(report.headline),
     )
     recipients = recipients_of(report.commit, settings, conventions, excluded)
     body = _body(report, own_id, settings, conventions)
