@@ -24,7 +24,7 @@ from datetime import datetime
 from django.db.models import Case, When
 
 from bot.archives import report_import
-from bot.archives.known_reports import add_report, keys_of_culprit, load, names_in
+from bot.archives.known_reports import FiledMail, add_report, keys_of_culprit, load, names_in
 from bot.archives.prefilter import key_of_commit, key_of_title
 from bot.mail.authentication import AuthVerdict
 from bot.mail.limits import MAX_EFFECTS
@@ -41,54 +41,22 @@ from bot.replies.which_report import KnownReports, Thread
 from bot.robot_reports.fields import read_subject
 from bot.robot_reports.report import RobotReport, find_report, is_proven
 from tracker.domain.events import ArchiveKind, EventData, EventKind, Role, Verdict
-from tracker.models import (
-    Decision,
-    Event,
-    Message,
-    OutgoingMail,
-    OutgoingState,
-    RawMessage,
-    Report,
-    Suggestion,
-)
+from tracker.models import Decision, Event, Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
 from tracker.models.git import TreeRole
 from tracker.models.mail import PEOPLE
 from tracker.services import catalog, event_log, report_summary
 from tracker.services.accounts import is_a_list
 from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT
 
-SHOWN = frozenset(
+log = logging.getLogger(__name__)
+# Commands whose argument is meant to be shown, even in a mail that isn't public
+_SHOWN = frozenset(
     {EventKind.NOTED, EventKind.RETITLED, EventKind.FIX_PROPOSED, EventKind.DUPLICATE, EventKind.ASSIGNED}
 )
-OF_A_REPORT = frozenset({Role.AUTHOR, Role.MAINTAINER, Role.REPORTER})
-log = logging.getLogger(__name__)
+_OF_A_REPORT = frozenset({Role.AUTHOR, Role.MAINTAINER, Role.REPORTER})
 MOST_REPORTS = 50  # of one culprit, that are compared
 OF_A_PATCH = ":patch:"  # in the key of what all versions of a patch suggest
 Made = tuple[int, str, bool]  # the report, the key, and whether it is an event or a suggestion
-
-
-def _is_recent(reading: Reading, source: RawMessage) -> bool:
-    """Whether a mail was delivered when it was written (gate.py); mail of an archive is."""
-    delivered = source.archive is not None and source.archive.kind == ArchiveKind.DELIVERY
-    return gate.is_recent(reading.trust, reading.mail.date, source.received_at if delivered else None)
-
-
-def _report_named(text: str) -> str:
-    """Return the culprit of the report with this subject, or whose culprit has this title; "" for none or several."""
-    if (sha := read_subject(text).sha) and (begins := Report.objects.filter(culprit__sha__startswith=sha)[:2]):
-        return begins[0].culprit.sha10 if len(begins) == 1 else ""
-    titled = Report.objects.filter(culprit__title=bare_title(text)).select_related("culprit")[:2]
-    return titled[0].culprit.sha10 if len(titled) == 1 else ""
-
-
-def _without_words(effect: Effect) -> Effect:
-    """Return the effect of a mail that isn't public without its words, but for what a command gives to be shown: a
-    note, a title, the fix, the other report, the assignee.
-    """
-    shown = effect.rule.startswith(COMMAND) and effect.kind in SHOWN
-    title = effect.title if shown else ""
-    remark = effect.remark if shown or re.fullmatch(r"[0-9a-f]{7,40}|v\d+", effect.remark) else ""
-    return replace(effect, quote="", title=title, remark=remark, tree="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +88,7 @@ class MailFiler:
         """Empty the cache; `load_reports` loads from the database."""
         self.known = KnownReports()
         self._rows: dict[str, Report] = {}
-        self._filed: dict[str, tuple[str, str, str]] = {}  # Message-IDs, with trust, author and kind of what is filed
+        self._filed: dict[str, FiledMail] = {}  # by Message-ID
         self._bulletins: set[str] = set()  # our own mails that are about no report
 
     def load_reports(self, readings: Sequence[Reading]) -> None:
@@ -208,7 +176,7 @@ class MailFiler:
             filed = Filed(name)
         else:
             return Filed()
-        self._filed[name] = (reading.trust.verdict, reading.mail.author.email, reading.kind)
+        self._filed[name] = FiledMail(reading.trust.verdict, reading.mail.author.email, reading.kind)
         self.filed_now.add(name)
         return filed
 
@@ -222,10 +190,11 @@ class MailFiler:
         The same mail acts, in whichever order they come. False if the mail is to be treated as known.
         """
         name, author = reading.mail.message_id, reading.mail.author.email
-        verdict, filed_author, filed_kind = self._filed[name]
+        filed = self._filed[name]
         # Whoever sends a copy can add headers that nobody signed, and make an automatic reply of it.
-        hidden = filed_kind not in PEOPLE and reading.kind in PEOPLE
-        if not reading.trust.proven or ((verdict, filed_author) == (reading.trust.verdict, author) and not hidden):
+        hidden = filed.kind not in PEOPLE and reading.kind in PEOPLE
+        same = (filed.trust, filed.author) == (reading.trust.verdict, author)
+        if not reading.trust.proven or (same and not hidden):
             return False
         if Message.objects.filter(message_id=name).exclude(source__erased_at=None).exists():
             return False  # what was erased on request does not come back
@@ -251,7 +220,7 @@ class MailFiler:
             return False
         for tag, relation in self.known.relations(reading).items():
             context = self.known.context(reading, tag, relation, self.settings)
-            if context.role in OF_A_REPORT and context.by_address and context.about is gate.About.HERE:
+            if context.role in _OF_A_REPORT and context.by_address and context.about is gate.About.HERE:
                 return True
         return False
 
@@ -465,3 +434,27 @@ class MailFiler:
         conclusions = waiting.values_list("pk", "report", "key")
         unmade = [pk for pk, report, key in conclusions if (report, key, False) not in made]
         waiting.filter(pk__in=unmade).delete()  # waiting: somebody may have decided meanwhile
+
+
+def _is_recent(reading: Reading, source: RawMessage) -> bool:
+    """Whether a mail was delivered when it was written (gate.py); mail of an archive is."""
+    delivered = source.archive is not None and source.archive.kind == ArchiveKind.DELIVERY
+    return gate.is_recent(reading.trust, reading.mail.date, source.received_at if delivered else None)
+
+
+def _report_named(text: str) -> str:
+    """Return the culprit of the report with this subject, or whose culprit has this title; "" for none or several."""
+    if (sha := read_subject(text).sha) and (begins := Report.objects.filter(culprit__sha__startswith=sha)[:2]):
+        return begins[0].culprit.sha10 if len(begins) == 1 else ""
+    titled = Report.objects.filter(culprit__title=bare_title(text)).select_related("culprit")[:2]
+    return titled[0].culprit.sha10 if len(titled) == 1 else ""
+
+
+def _without_words(effect: Effect) -> Effect:
+    """Return the effect of a mail that isn't public without its words, but for what a command gives to be shown: a
+    note, a title, the fix, the other report, the assignee.
+    """
+    shown = effect.rule.startswith(COMMAND) and effect.kind in _SHOWN
+    title = effect.title if shown else ""
+    remark = effect.remark if shown or re.fullmatch(r"[0-9a-f]{7,40}|v\d+", effect.remark) else ""
+    return replace(effect, quote="", title=title, remark=remark, tree="")

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from functools import reduce
 from itertools import groupby
 from operator import or_
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -83,23 +83,30 @@ def names_in(reading: Reading) -> list[str]:
     return [name for name in named if _is_searchable(name)]
 
 
+class FiledMail(NamedTuple):
+    """What makes a filed mail stay or make way for another one under its Message-ID."""
+
+    trust: str
+    author: str
+    kind: str
+
+
 def load(
     known_reports: KnownReports, rows: dict[str, Report], readings: Sequence[Reading], bulletins: set[str]
-) -> dict[str, tuple[str, str, str]]:
+) -> dict[str, FiledMail]:
     """Add the reports that these mails may be about to `known_reports` and, by tag, to `rows`; add the ids of our own
-    mails that are about no report to `bulletins`. Return which of the mails' own ids are filed already, with the trust,
-    the author and the kind of the mail that is.
+    mails that are about no report to `bulletins`. Return what is filed already under the mails' own ids.
     """
     names = {name for reading in readings for name in names_in(reading)}
     read: dict[str, int] = {}
     threads: dict[str, Thread] = {}
-    trust: dict[str, tuple[str, str, str]] = {}
+    stored: dict[str, FiledMail] = {}
     sent: dict[str, int] = {}
     for chunk in _slices(sorted(names)):
         columns = ("message_id", "report_id", "thread", "trust", "author_email", "kind", "role")
         for row in Message.objects.filter(message_id__in=chunk).values_list(*columns):
-            name, pk, thread, verdict, author, kind, role = row
-            read[name], threads[name], trust[name] = pk, Thread(thread), (verdict, author, kind)
+            name, pk, thread, trust, author, kind, role = row
+            read[name], threads[name], stored[name] = pk, Thread(thread), FiledMail(trust, author, kind)
             if role == Role.REPORTER:
                 known_reports.ours.add(name)
         for name, pk in OutgoingMail.objects.filter(message_id__in=chunk).values_list("message_id", "report_id"):
@@ -127,7 +134,7 @@ def load(
     for message_id, pk in filed.items():
         if pk in tags:
             known_reports.file(message_id, tags[pk], threads.get(message_id, Thread.REPORT))
-    return {name: trust[name] for name in (reading.mail.message_id for reading in readings) if name in trust}
+    return {name: stored[name] for name in (reading.mail.message_id for reading in readings) if name in stored}
 
 
 def add_report(known_reports: KnownReports, rows: dict[str, Report], report: Report) -> None:

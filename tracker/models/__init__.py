@@ -21,15 +21,7 @@ from tracker.models.accounts import (
     WebhookDelivery,
 )
 from tracker.models.git import Commit, Landing, Tree
-from tracker.models.mail import (
-    Archive,
-    ArchiveNames,
-    ArchivePositions,
-    Message,
-    Mirror,
-    PendingReference,
-    RawMessage,
-)
+from tracker.models.mail import Archive, ArchiveNames, ArchivePositions, Message, Mirror, PendingReference, RawMessage
 from tracker.models.measurements import (
     Curve,
     CurveBuild,
