@@ -139,15 +139,17 @@ def process_wish(reading: Reading, settings: BotSettings, now: datetime, *, rece
 
     if wish and _is_list(author, settings):  # a list can't opt in or out
         return
-    if wish is None or not may(gate.Caused.OPT_OUT if wish is MailWish.LEAVE else gate.Caused.OPT_IN):
-        if wish is not MailWish.LEAVE and may(gate.Caused.REACHABLE):
-            mail_transitions.clear_bounce(author, at)
-        if wish is MailWish.COME_BACK and may(gate.Caused.REACHABLE):  # what nobody proved, nobody need prove to undo
-            mine = Correspondent.objects.filter(address=author, since__lt=at)
-            mine.filter(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN).delete()
-        asks = wish is MailWish.LEAVE and now - at < FRESH and may(gate.Caused.OPT_OUT_LINK)
+    if wish is MailWish.LEAVE and not may(gate.Caused.OPT_OUT):
+        asks = now - at < FRESH and may(gate.Caused.OPT_OUT_LINK)
         if asks and is_of_a_person(author) and _got_mail_lately(author):
             accounts.request_opt_out_link(author, now)
+        return
+    if wish is None or (wish is MailWish.COME_BACK and not may(gate.Caused.OPT_IN)):
+        if may(gate.Caused.REACHABLE):
+            mail_transitions.clear_bounce(author, at)
+            if wish:  # an opt-out that nobody proved
+                rows = Correspondent.objects.filter(address=author, since__lt=at)
+                rows.filter(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN).delete()
         return
     proof = f"proven by {reading.trust.by}" if reading.trust.proven else UNPROVEN
     mailing = Mailing.OPTED_OUT if wish is MailWish.LEAVE else Mailing.OPTED_IN
