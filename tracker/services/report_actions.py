@@ -203,16 +203,18 @@ def _may_be_released(name: str, now: datetime) -> bool:
 
     A release comes every 9 or 10 weeks, and v4.20, v5.19 and v6.19 were the last of their major version.
     """
-    newest = Release.objects.first()
-    version, known = versions.parse(name), versions.parse(newest.version if newest else "")
-    if version is None or known is None:
+    version, newest = versions.parse(name), _version_of(Release.objects.first())
+    if version is None or newest is None:
         return True
-    dated = Release.objects.filter(released_at__lte=now).first()
-    since = versions.parse(dated.version) if dated else None
-    last = _place(known)
-    if dated and dated.released_at and since:
-        last = max(last, _place(since) + (now - dated.released_at) // timedelta(weeks=9))
-    return _place(version) <= last + 1 or (version.major, version.minor) == (known.major + 1, 0)
+    latest = _place(newest)
+    released = Release.objects.filter(released_at__lte=now).first()
+    if released and released.released_at and (last := _version_of(released)):
+        latest = max(latest, _place(last) + (now - released.released_at) // timedelta(weeks=9))
+    return _place(version) <= latest + 1 or (version.major, version.minor) == (newest.major + 1, 0)
+
+
+def _version_of(release: Release | None) -> versions.Version | None:
+    return versions.parse(release.version) if release else None
 
 
 def _place(version: versions.Version) -> int:
