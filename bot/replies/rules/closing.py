@@ -156,7 +156,7 @@ DROPS = (
         intent=Intent.ANNOUNCES_DROP,
         says="""The writer is about to drop or revert it, or has reverted it, even for a test: "I'll drop it", "let's
         revert this".""",
-        yes=("Okay, let's just revert it.", "Please ignore, will drop."),
+        yes=("Okay, let's just revert it.", "Good catch, will revert it."),
         no=("I won't drop it.", "The throughput will drop."),
         cue=words(
             "<i have> now|just|already|since? reverted <culprit>",
@@ -166,7 +166,7 @@ DROPS = (
             "<i will> send|post|queue|do a|the revert",
             "let's|let_us|feel_free_to just|please? <drop> <culprit>",
             "will|to be dropped|reverted",
-            # "Please ignore, will drop."; not "the throughput will drop"
+            # "Thanks, will drop it."; not "the throughput will drop"
             "/(?:\\A|(?<=[,;:.] ))will (?:drop|revert)(?=[.!,]|\\Z| (?:it|this|that|them)\\b)/",
             "fine|ok|okay with dropping|reverting",
         ),
@@ -298,7 +298,7 @@ EXPECTED = (
         name="asks_to_reopen",
         intent=Intent.KEEP_OPEN,
         says="""A closed report is to be opened again: "please reopen".""",
-        yes=("I was wrong, please reopen this.", "Can you reopen the report?"),
+        yes=("That was the wrong report, please reopen it.", "Can you reopen the report?"),
         no=("I'd have to reopen the file.", "The merge window reopens on Monday."),
         cue=words(
             "please|pls|can_you|could_you|let's|should|must|to /re-?open(?=[.!?,]|\\Z| (?:it|this|the report))/",

@@ -121,7 +121,7 @@ FIXES = (
         name="still_slow",
         intent=Intent.REJECTS_PATCH,
         says="""Somebody tried a candidate, and it does not help: "still slow with the patch".""",
-        yes=("Still slow here with the patch on 6.1.4.", "With v2 I still see the regression."),
+        yes=("It is still slower on my box with your patch.", "With v2 I still see the regression."),
         no=("It's still slow.", "If it is still slow with the patch, tell me.", "I still see it without the patch."),
         cue=words(
             "still slow|slower|bad|low|regressed|there|see|seeing …… with|after|on the|this|your|that|both? <patch>",

@@ -143,7 +143,7 @@ RULES = (
         says="""The same in a few words: "still slow", "nothing changed". Without a candidate it says nothing.""",
         yes=(
             "Still slow with v2.",
-            "I applied it, and unfortunately nothing changed here.",
+            "We tried the series, but nothing changed on our machines.",
             "Same here: no improvement.",
         ),
         no=("Nothing changed in the config.", "It was slow before, too.", "If it's still slow, we'll look into it."),
