@@ -404,7 +404,7 @@ _ONCE = BODY_HEADERS.union(
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:@]+@[^\s<>()\[\],;:]*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HEADER = re.compile(rb"[!-9;-~]{1,200}:")
-_BLANKS = re.compile(rb"[ \t]{%d}" % MAX_BLANKS)  # dkimpy takes square time for them
+_BLANKS = re.compile(rb"[ \t]{%d}" % MAX_BLANKS)  # dkimpy takes quadratic time for them
 
 
 def authenticate(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:

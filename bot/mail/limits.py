@@ -1,9 +1,8 @@
 """What a mail may cost: limits that are checked on its bytes, before any parser of ours or of a library sees it.
 
-Parsers take square time for some mails, and a mail is whatever somebody sends. Past a limit a mail is not read: it is
-kept whole in quarantine, with one line that says which limit, and the next mail is read. Where nothing is lost by it,
-the rest of a mail is cut off instead: of many recipients, references, lines of text. docs/reliability.md lists all
-limits.
+Parsers take quadratic time for some mails, and anybody can send one. Past a limit a mail is not read: it is kept whole
+in quarantine, with one line that says which limit, and the next mail is read. Where nothing is lost by it, the rest of
+a mail is cut off instead: of many recipients, references, lines of text. docs/archives.md lists all limits.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import re
 
 MAX_VALUE = 64_000  # characters of a header that are read: some thousand addresses or ids
 MAX_SHORT = 4_000  # of From, Subject, and what says who or what wrote it
-MAX_BLANKS = 1000  # in a row; the relaxed form of a body (RFC 6376) takes square time for more
+MAX_BLANKS = 1000  # in a row; the relaxed form of a body (RFC 6376) takes quadratic time for more
 MAX_PARTS = 100
 MAX_NESTING = 20  # multiparts and messages within each other
 MAX_HEADERS = 1000
