@@ -1,4 +1,4 @@
-"""How often chance alone makes a mail, and how often a true change among noise does: both rates, with intervals."""
+"""How often chance alone makes a mail, and how often a true change among noise is found: both rates, with intervals."""
 
 from __future__ import annotations
 
@@ -82,13 +82,17 @@ def test_chance_alone_makes_hardly_a_mail(runs: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("runs", [5, 8])
 def test_a_true_change_of_the_key_metric_is_kept(runs: int) -> None:
-    """At least 98 % of 1,000 results in which the key metric lost 10 %, and nothing else changed."""
-    kept = 0
+    """It is the headline, and a regression, in at least 98 % of 1,000 results in which the key metric lost 10 % and
+    nothing else changed. Some are held all the same, mostly since the samples of both sides overlap.
+    """
+    kept = mailed = 0
     for measured in results(100 + runs, 1000, runs, true_change=-0.10):
         headline = headline_of(measured)
-        kept += headline.data.metric == f"{SUITE}.ops_per_sec" and headline.graded.verdict is Grade.REGRESSION
+        if headline.data.metric == f"{SUITE}.ops_per_sec" and headline.graded.verdict is Grade.REGRESSION:
+            kept += 1
+            mailed += is_mailed(measured)
     low, high = wilson(kept, 1000)
-    print(f"{runs} runs: {kept} of 1,000 true changes are the headline ({low:.1%} to {high:.1%})")
+    print(f"{runs} runs: {kept} of 1,000 true changes are the headline ({low:.1%} to {high:.1%}); {mailed} make a mail")
     assert kept >= 980
 
 
