@@ -9,6 +9,7 @@ from bot.web.metrics import metrics
 urlpatterns = [
     path("", include("tracker.urls")),
     path("api/v1/results", results.take_results, name="take-results"),
+    path("api/v1/files", results.take_files, name="take-files"),
     path("api/v1/tool-output", results.take_tool_output, name="take-tool-output"),
     path("api/v1/evidence", results.take_tool_output, name="take-evidence"),  # as scripts of before 2.0 call it
     path("api/v1/jobs/claim", lab_jobs.claim, name="claim-job"),

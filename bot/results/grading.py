@@ -120,6 +120,8 @@ def why_held(
         yield f"{result.parent.sha[:10]} is not a parent of the culprit in git"
     if result.uncertainty and not (seen and result.parent and result.parent.sha in seen.parents):
         yield result.uncertainty
+    if result.doubt:
+        yield result.doubt
     if graded.verdict is Grade.NOT_TESTABLE:
         yield "the change can't be tested: one run per side, or no standard deviation"
     elif graded.p_value is not None and graded.p_value >= MAIL_ALPHA:

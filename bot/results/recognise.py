@@ -21,8 +21,9 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
-from bot.results.formats import bisect_log, kcidb, lkp, perf_release_result
+from bot.results.formats import benchmark_files, bisect_log, kcidb, lkp, perf_release_result
 from bot.results.formats import perf_bisect_result as perf
+from bot.results.formats.benchmark import Document
 from bot.results.formats.checks import canonical, checked, checked_release
 from bot.results.formats.files import HEAD, head_of, read_text, reason_of, text
 from bot.results.values import KernelResult, MeasurementData, RejectedInput, Result, checked_parse
@@ -38,10 +39,13 @@ ADAPTERS: Mapping[str, Callable[[Any, str], Result]] = {
     lkp.FORMAT: lkp.parse,
     bisect_log.FORMAT: bisect_log.parse,
     kcidb.FORMAT: kcidb.parse,
+    benchmark_files.FORMAT: benchmark_files.parse,
 }
 _BOM = b"\xef\xbb\xbf"
 _JSON = (".json", ".jsonl", ".ndjson")
 _SUFFIXES = (*_JSON, ".log", ".txt", ".bisect", ".csv", "")
+_MOST_OF_TOOL = 16 << 20  # bytes; a benchmark's own output is no larger
+_OF_TOOL = "expected --kernel VERSION, or its files on two kernels: --parent FILE… --culprit FILE…"
 READS = "JSON, LKP result roots, a git bisect log with its CSV, a CSV of measured commits"
 
 
@@ -152,6 +156,13 @@ def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]
             written = read_text(path, top, perf.MAX_BYTES)
             for value in checked_parse(lambda: perf_release_result.parse_csv(written, str(path)), str(path)):
                 yield from _value(value, f"{path}, {value['kernel'].get('sha') or value['kernel']['version']}")
+        elif (
+            may_be_json
+            and '"schema"' not in beginning
+            and path.stat().st_size <= _MOST_OF_TOOL
+            and (reader := benchmark_files.reader_of(Document(path.name, read_text(path, top, perf.MAX_BYTES))))
+        ):
+            raise RejectedInput(str(path), f"{reader.NAME} of one kernel: {_OF_TOOL}")
         elif may_be_json:
             with path.open("rb") as stream:
                 yield from read_stream(stream, str(path))
@@ -314,10 +325,13 @@ class ResultDetails:
 
 
 def details_of(format_name: str, payload: str) -> ResultDetails:
-    """Return the details of a stored payload; only our own format and LKP's have any."""
-    if format_name not in (perf.FORMAT, lkp.FORMAT):
+    """Return the details of a stored payload; our own format, LKP's and the log of a bisection have any."""
+    if format_name not in (perf.FORMAT, lkp.FORMAT, benchmark_files.FORMAT):
         return ResultDetails()
     value = json.loads(payload)
+    if format_name == benchmark_files.FORMAT:
+        log = str(_part(value, "about").get("bisect_log", ""))
+        return ResultDetails(bisect_steps=len(re.findall(r"^git bisect (?!start|skip)\w+ [0-9a-f]{40}", log, re.M)))
     if format_name == lkp.FORMAT:
         job = _part(_part(value, "culprit"), "job")
         return ResultDetails(build={name: job[name] for name in LKP_BUILD if isinstance(job.get(name), str)})

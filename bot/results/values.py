@@ -157,6 +157,7 @@ class Result:
     `created_at` is None if no date is given; then the time of import counts. `uncertainty`: what the adapter had
     to guess, for an operator to check. `may_be_reversed`: it guessed which side is the parent, so a git tree may swap
     them. `parent_is_stated`: the input says that `parent` is the culprit's parent; otherwise that is only likely.
+    `doubt`: what an operator must check whatever a tree says, as different tools on the two sides.
     """
 
     producer: str
@@ -178,6 +179,7 @@ class Result:
     uncertainty: str = ""
     may_be_reversed: bool = False
     parent_is_stated: bool = True
+    doubt: str = ""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -1,4 +1,5 @@
-"""What programs with an API key post: results to `/api/v1/results`, tool output to `/api/v1/tool-output`.
+"""What programs with an API key post: results to `/api/v1/results`, the files of a benchmark to `/api/v1/files`, tool
+output to `/api/v1/tool-output`.
 
 A body may hold several results: the valid ones are taken even if others are rejected, and sending it again does no
 harm. A file's text is the request body; `?report=SHA&side=culprit&name=perf.txt` says what it belongs to.
@@ -6,18 +7,26 @@ harm. A file's text is the request body; `?report=SHA&side=culprit&name=perf.txt
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import SuspiciousOperation, TooManyFilesSent
+from django.core.files import File as Upload
 from django.http import Http404, HttpRequest, JsonResponse
+from django.http.multipartparser import MultiPartParserError
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from bot.config import tree_paths
-from bot.results import recognise
+from bot.results import handed_in, recognise
+from bot.results.formats.benchmark_files import File
+from bot.results.formats.files import text
+from bot.results.handed_in import TEXTS, HandedIn, about_of
 from bot.results.intake import IntakeAnswer, take_in
 from bot.results.recognise import Input, read_bytes
 from bot.results.storage import ReleaseReceipt, Taken
@@ -58,8 +67,12 @@ def take_results(request: HttpRequest) -> JsonResponse:
     inputs = list(islice(read_bytes(body, "body"), MAX_RESULTS + 1))
     if len(inputs) > MAX_RESULTS:
         return error_response(413, f"expected at most {MAX_RESULTS:,} results per body; nothing was taken")
-    now = timezone.now()
-    answers = list(take_in((_of_producer(entry, key.producer) for entry in inputs), tree_paths(), now))
+    return _taken([_of_producer(entry, key.producer) for entry in inputs], timezone.now())
+
+
+def _taken(inputs: Sequence[Input], now: datetime, note: str = "") -> JsonResponse:
+    """Import the inputs and return the outcomes, one by itself or several as `results`."""
+    answers = list(take_in(inputs, tree_paths(), now))
     rejections = [(answer.raw, answer.rejection) for answer in answers if answer.rejection]
     rejected = [(raw, why) for raw, why in rejections if raw and not isinstance(why, Conflict)]
     for raw, why in rejected[:MAX_KEPT]:
@@ -70,7 +83,7 @@ def take_results(request: HttpRequest) -> JsonResponse:
     status = 202 if is_new else 200
     if rejections or not answers:
         status = 409 if rejections and all(isinstance(why, Conflict) for _, why in rejections) else 400
-    outcomes = [_outcome(answer) for answer in answers]
+    outcomes = [{**_outcome(answer), **({"note": note} if note else {})} for answer in answers]
     response = JsonResponse(outcomes[0] if len(outcomes) == 1 else {"results": outcomes}, status=status)
     if len(outcomes) == 1 and "location" in outcomes[0]:
         response["Location"] = outcomes[0]["location"]
@@ -112,6 +125,53 @@ def _outcome(answer: IntakeAnswer) -> dict[str, Any]:
         "held": row.held.splitlines(),
         "note": row.note,
     }
+
+
+# --- Files of a benchmark ---
+
+
+@csrf_exempt  # authenticated by a key, without cookies
+@require_POST
+def take_files(request: HttpRequest) -> JsonResponse:
+    """Take what benchmarks wrote, as a form with files: `parent` and `culprit`, or `file` with `kernel`.
+
+    The other fields are the options of `ingest`: commit, base, title, author, suite, machine, cpus, param (NAME=VALUE,
+    any number), tree, branch, producer. Answers as `take_results`; 400 has every fault of every file.
+    """
+    key = authenticate(request, Scope.RESULTS)
+    if isinstance(key, JsonResponse):
+        return key
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if not length.isdecimal() or int(length) > MAX_BYTES:
+        return error_response(413, f"expected at most {MAX_BYTES:,} bytes per form; use `ingest` for larger files")
+    if request.content_type != "multipart/form-data":
+        return error_response(400, "expected a form with files (multipart/form-data): curl -F culprit=@run1.json …")
+    try:
+        form, uploads = request.POST, request.FILES
+    except (MultiPartParserError, TooManyFilesSent, SuspiciousOperation) as error:
+        return error_response(400, f"expected a form with files: {error}")
+    unknown = sorted({*form, *uploads} - {*TEXTS, "cpus", "param", "kernel", "parent", "culprit", "file"})
+    if unknown:
+        return error_response(400, f"expected the fields of docs/results.md, found {', '.join(unknown)[:200]}")
+    producer = form.get("producer", "") or ("" if key.producer == ANY_PRODUCER else key.producer)
+    texts = {name: form.get(name, "") for name in form if name != "param"} | {"producer": producer}
+    now = timezone.now()
+    try:
+        about = about_of(texts, form.getlist("param"))
+        parent, culprit, alone = (_uploaded(uploads.getlist(name)) for name in ("parent", "culprit", "file"))
+        if alone and not (parent or culprit):
+            handed = handed_in.of_kernel(form.get("kernel", ""), about, alone, now)
+        elif parent and culprit and not alone:
+            handed = handed_in.of_culprit(about, parent, culprit, tree_paths(), now)
+        else:
+            return error_response(400, "expected files as `parent` and `culprit`, or as `file` with `kernel`")
+    except RejectedInput as rejection:
+        handed = HandedIn((Input(rejection.where, None, rejection),))
+    return _taken([_of_producer(entry, key.producer) for entry in handed.inputs], now, handed.note)
+
+
+def _uploaded(files: Sequence[Upload[bytes]]) -> list[File]:
+    return [File((file.name or "file")[:200], text(file.read(), file.name or "file")) for file in files]
 
 
 # --- Tool output ---

@@ -489,6 +489,6 @@ def test_every_address_answers_as_its_document_says(case: Any, key: str) -> None
 def test_the_document_names_what_takes_data() -> None:
     paths = schema.raw_schema["paths"]
     posted = sorted(path for path, operations in paths.items() if "post" in operations)
-    assert len(posted) == 7
+    assert len(posted) == 8
     assert "/api/v1/jobs/claim" in posted
     assert {each["name"] for each in paths["/api/v1/reports"]["get"]["parameters"]} >= {"cursor", "limit", "state"}

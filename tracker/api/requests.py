@@ -275,6 +275,11 @@ WRITING = {
         "/api/v1/jobs/{id}/result": _writes(
             "Hand in a result: perf-job-result/1 (scope jobs)", {**_LEASE, "outcome": _TEXT}, _LOST, ("id",)
         ),
+        "/api/v1/files": _writes(
+            "Submit what benchmarks wrote, as a form with the files `parent` and `culprit`, or `file` (scope results)",
+            dict.fromkeys(("commit", "base", "title", "author", "machine", "kernel"), _TEXT),
+            {200: "known", 202: "new", 409: "known with different content"},
+        ),
         "/api/v1/results": _writes(
             "Submit results in any of their formats (scope results)",
             {},

@@ -1,6 +1,7 @@
 """`export reports·findings·messages·events`: a table, one object per row (DESIGN section 5).
 
-`export fixes SHA`: the tags that a fix of a report takes. `export kcidb`: regressions as a submission to KCIDB.
+`export fixes SHA`: the tags that a fix of a report takes. `export kcidb`: regressions as a submission to KCIDB. `export
+findings --format bmf`: what was measured of culprits, in Bencher's metric format.
 """
 
 from __future__ import annotations
@@ -101,6 +102,27 @@ def kcidb(origin: str, settings: BotSettings) -> dict[str, Any]:
     return kcidb_json(pairs, origin, lambda path: f"{settings.base_url}{path}")
 
 
+def bencher() -> dict[str, dict[str, dict[str, float]]]:
+    """Return what was measured of each culprit in Bencher's metric format; of equal tests the newest.
+
+    A value is a mean, its bounds are one standard deviation away (https://bencher.dev/docs/reference/).
+    """
+    benchmarks: dict[str, dict[str, dict[str, float]]] = {}
+    for row in findings():
+        suite, metric, new = str(row["suite"]), str(row["metric"]), row["new"]
+        assert isinstance(new, dict)
+        if new["mean"] is None:
+            continue
+        params = row["parameters"]
+        assert isinstance(params, dict)
+        name = " ".join([suite, *(f"{name}={value}" for name, value in sorted(params.items())), f"on {row['machine']}"])
+        spread = abs(new["mean"]) * (new["stddev_pct"] or 0) / 100
+        bounds = {"lower_value": new["mean"] - spread, "upper_value": new["mean"] + spread}
+        measures = benchmarks.setdefault(name[:1024], {})
+        measures[metric.removeprefix(f"{suite}.")[:64]] = {"value": new["mean"], **(bounds if spread else {})}
+    return benchmarks
+
+
 class Command(BaseCommand):
     help = "Print a table as JSON Lines or CSV, one object per row; the tags that a fix takes; regressions for KCIDB."
     requires_system_checks = []  # it reads the database only
@@ -109,7 +131,7 @@ class Command(BaseCommand):
         parser.add_argument("table", choices=(*TABLES, "fixes", "kcidb"))
         parser.add_argument("sha", nargs="?", default="", help="with fixes: the culprit, or its first digits")
         parser.add_argument("--origin", default="perfwork", help="with kcidb: the name of the lab, of a-z, 0-9 and _")
-        parser.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
+        parser.add_argument("--format", choices=("jsonl", "csv", "bmf"), default="jsonl")
 
     def handle(self, *, table: str, sha: str, format: str, origin: str, **options: Any) -> None:
         require_folded()
@@ -131,6 +153,11 @@ class Command(BaseCommand):
             if own_id:
                 closing = tags(report.tag, own_id, settings) if ours else (f"Closes: {lore_link(own_id)}",)
                 self.stdout.write("\n".join(closing))
+            return
+        if format == "bmf":
+            if table != "findings":
+                raise CommandError("--format bmf is for findings")
+            self.stdout.write(json.dumps(bencher(), ensure_ascii=False))
             return
         rows = TABLES[table]()
         if format == "jsonl":

@@ -1,6 +1,7 @@
 """`ingest PATH…`: read results, and print one line per input.
 
-Each is new, a duplicate, or refused with reason and place.
+Each is new, a duplicate, or refused with reason and place. `--parent FILE… --culprit FILE…` reads what benchmarks wrote
+on two kernels, `--kernel VERSION FILE…` what they wrote on one.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import gc
 import sys
 from argparse import ArgumentParser
 from collections import Counter
+from collections.abc import Iterable
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,12 @@ from django.utils import timezone
 from bot.config import bot_identity, compose_config, tree_paths
 from bot.management import counting
 from bot.notifications.report import compose_due
-from bot.results import recognise
+from bot.results import handed_in, recognise
 from bot.results.curves import extend_curves
+from bot.results.handed_in import HandedIn, faults_of
 from bot.results.intake import IntakeAnswer, take_in
-from bot.results.recognise import READS, read_paths, read_stream
+from bot.results.recognise import READS, Input, read_paths, read_stream
+from bot.results.values import RejectedInput
 from tracker.domain.text import counted
 
 _STDIN = "standard input"
@@ -34,20 +38,34 @@ _ON_CURVES = 50  # results whose curves are drawn by this command; the worker dr
 class Command(BaseCommand):
     help = (
         f"Read results: {READS}. JSON is one result, an array, JSON Lines or KCIDB v5. From files, directories, or -"
-        " for JSON on standard input. docs/results.md describes each format."
+        " for JSON on standard input. With --parent and --culprit, or --kernel: files of a benchmark"
+        f" ({handed_in.READS}). docs/results.md describes each format."
     )
     requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("paths", nargs="+", metavar="PATH")
+        parser.add_argument("paths", nargs="*", metavar="PATH")
+        files = parser.add_argument_group("files of a benchmark")
+        files.add_argument("--parent", nargs="+", metavar="PATH", default=[], help="its files on the culprit's parent")
+        files.add_argument("--culprit", nargs="+", metavar="PATH", default=[], help="its files on the culprit")
+        files.add_argument("--commit", default="", metavar="SHA", help="the culprit; its parent is --base")
+        files.add_argument("--base", default="", metavar="SHA", help="by default the parent that a followed tree has")
+        files.add_argument("--title", default="", help="the culprit's title, if no followed tree has it")
+        files.add_argument("--author", default="", metavar="NAME <ADDRESS>", help="the culprit's author, likewise")
+        files.add_argument("--kernel", default="", metavar="VERSION", help="PATHs were measured on this one kernel")
+        files.add_argument("--suite", default="", help="instead of the tool's name")
+        files.add_argument("--machine", default="", help="where it ran, if the files don't say")
+        files.add_argument("--cpus", type=int, default=None, metavar="N")
+        files.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="of the test; repeatable")
+        files.add_argument("--tree", default="", help="the tree of the commits: linus, net-next")
+        files.add_argument("--branch", default="")
+        files.add_argument("--producer", default="", metavar="NAME", help="who measured; by default: files")
 
     def handle(self, *, paths: list[str], **options: Any) -> None:
         counts: Counter[str] = Counter()
         gc.freeze()  # exempt what is loaded by now from garbage collection: saves a tenth of the time
-        inputs = chain.from_iterable(
-            read_stream(sys.stdin.buffer, _STDIN) if is_stdin else read_paths([Path(path) for path in group])
-            for is_stdin, group in groupby(paths, lambda path: path == "-")
-        )
+        handed = self._handed_in(paths, options)
+        inputs: Iterable[Input] = handed.inputs if handed else _inputs(paths)
         with counting("reading results", "results") as progress:
             for answer in take_in(inputs, tree_paths(), timezone.now()):
                 counts[self._print(answer, options["verbosity"])] += 1
@@ -60,22 +78,55 @@ class Command(BaseCommand):
         summary = ", ".join(f"{counts[word]} {word}" for word in ("new", "duplicate", "refused") if counts[word])
         rest = ", the worker composes the rest" if composed == _MAILS else ""
         self.stdout.write(f"{summary or 'nothing found'}; {counted(composed, 'mail')} composed{rest}")
+        if handed and handed.note:
+            self.stdout.write(handed.note)
         if not counts:
             raise CommandError("no results found in the input")
         if counts["refused"]:
             raise CommandError(f"{counts['refused']} of {counts.total()} refused")
 
+    def _handed_in(self, paths: list[str], options: dict[str, Any]) -> HandedIn | None:
+        """Return the files of a benchmark that are named by --parent and --culprit or --kernel; None without these."""
+        sides = options["parent"], options["culprit"]
+        if not any(sides) and not options["kernel"]:
+            if not paths:
+                raise CommandError("expected a PATH, or --parent and --culprit; see ingest --help")
+            return None
+        if options["kernel"] and (any(sides) or not paths):
+            raise CommandError("--kernel is for the files of one kernel: ingest --kernel v6.12 FILE…")
+        if any(sides) and (not all(sides) or paths):
+            raise CommandError("expected --parent FILE… --culprit FILE…, the same test on two kernels")
+        now = timezone.now()
+        try:
+            about = handed_in.about_of(options, options["param"])
+            if options["kernel"]:
+                files = handed_in.read_files([Path(path) for path in paths])
+                return handed_in.of_kernel(options["kernel"], about, files, now)
+            parent, culprit = (handed_in.read_files([Path(path) for path in side]) for side in sides)
+            return handed_in.of_culprit(about, parent, culprit, tree_paths(), now)
+        except RejectedInput as rejection:
+            return HandedIn((Input(rejection.where, None, rejection),))
+
     def _print(self, answer: IntakeAnswer, verbosity: int) -> str:
         if answer.rejection or answer.receipt is None or answer.result is None:
             rejection = answer.rejection
             assert rejection
-            more = f" (and {len(rejection.faults) - 1} more faults)" if len(rejection.faults) > 1 else ""
             kept = None
             if answer.raw and answer.where.startswith(_STDIN):
                 kept = recognise.keep(answer.raw, rejection, settings.PERFWORK_DROP, timezone.now())
-            self.stderr.write(self.style.ERROR(f"refused: {rejection}{more}{f'; kept as {kept}' if kept else ''}"))
+            first, *others = faults_of(rejection) if len(rejection.faults) > 1 else [str(rejection)]
+            self.stderr.write(self.style.ERROR(f"refused: {first}{f'; kept as {kept}' if kept else ''}"))
+            for fault in others:
+                self.stderr.write(self.style.ERROR(f"  and {fault}"))
             return "refused"
         receipt = answer.receipt
         if verbosity:
             self.stdout.write(f"{receipt.taken}: {answer.where}: {answer.result.id} ({receipt.summary})")
         return receipt.taken.value
+
+
+def _inputs(paths: list[str]) -> Iterable[Input]:
+    return chain.from_iterable(
+        read_stream(sys.stdin.buffer, _STDIN) if is_stdin else read_paths([Path(path) for path in group])
+        for is_stdin, group in groupby(paths, lambda path: path == "-")
+    )

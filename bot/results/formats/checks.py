@@ -152,7 +152,8 @@ def with_roles(measured: Sequence[MeasurementData], suite: str) -> tuple[Measure
 
 
 def _moved(measurement: MeasurementData) -> bool:
-    old, new = measurement.old_samples, measurement.new_samples
+    old = measurement.old_samples or (measurement.old.mean,)
+    new = measurement.new_samples or (measurement.new.mean,)
     return max(min(old), min(new)) > min(max(old), max(new))
 
 

@@ -290,7 +290,7 @@ def _gather(root: Path, top: Path) -> dict[str, Any]:
         raise RejectedInput(str(root), f"expected at most {MAX_RUNS} runs, found {len(runs)}")
     jobs = [run / "job.yaml" for run in runs if (run / "job.yaml").exists()] or [root / "job.yaml"]
     data: dict[str, Any] = {"commit": root.name, "path": "/".join(root.parts[-7:-1])}
-    data["job"] = _job(read_text(jobs[0], top, MAX_JOB), str(jobs[0]))
+    data["job"] = read_job(read_text(jobs[0], top, MAX_JOB), str(jobs[0]))
     if (root / "matrix.json").exists():
         data["matrix"] = read_json(root / "matrix.json", top)
         if present := _present(data["matrix"], [run / "stats.json" for run in runs], top):
@@ -336,15 +336,20 @@ class _Plain(yaml.BaseLoader):
         return super().construct_mapping(node, deep)
 
 
-def _job(text: str, where: str) -> dict[str, Any]:
-    """Parse a job.yaml into strings: its plain values, and one level of mappings below."""
+def read_yaml(text: str, where: str) -> Any:
+    """Return the strings, lists and mappings of a YAML file. Raise RejectedInput with the line of a fault."""
     try:
-        loaded = yaml.load(text, _Plain)
+        return yaml.load(text, _Plain)
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise RejectedInput(f"{where}{line}", f"can't read YAML: {error.problem}") from None
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         raise RejectedInput(where, f"can't read YAML: {(str(error) or 'nested too deeply').splitlines()[0]}") from None
+
+
+def read_job(text: str, where: str) -> dict[str, Any]:
+    """Parse a job.yaml into strings: its plain values, and one level of mappings below."""
+    loaded = read_yaml(text, where)
     if not isinstance(loaded, dict):
         raise RejectedInput(where, f"expected a mapping, found {type(loaded).__name__}")
     return {

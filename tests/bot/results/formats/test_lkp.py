@@ -320,4 +320,4 @@ def test_any_value_is_a_result_or_a_refusal(value: Any, other: Any, field: str) 
 @given(st.text(max_size=200))
 def test_any_job_is_a_mapping_or_a_refusal(text: str) -> None:
     with contextlib.suppress(RejectedInput):
-        assert isinstance(lkp._job(text, "job.yaml"), dict)
+        assert isinstance(lkp.read_job(text, "job.yaml"), dict)

@@ -1,0 +1,214 @@
+"""What the output of a benchmark says: its tests with their metrics, or every fault of the file. Pure.
+
+A format is one module with a NAME, `recognises(document)` and `read(document)`. It returns a Reading of one or more
+runs, in which equal tests and metrics are samples of each other in the order of the file. Numbers come out of a
+`Document`, which notes what is missing, infinite, negative or no number, with its place; a format never raises for a
+bad number. A unit or direction that the format doesn't state is left empty, and follows from the metric's name.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from bot.results.values import RejectedInput
+from tracker.domain.statistics import SampleSummary
+
+MOST_FAULTS = 100  # said of one file
+MOST_METRICS = 20_000  # of one file
+HIGHER, LOWER = "higher", "lower"
+
+
+# --- What is read ---
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric of a test. `summary` stands for the samples where a tool gives only their mean and deviation."""
+
+    name: str
+    samples: tuple[float, ...]
+    unit: str = ""
+    direction: str = ""
+    summary: SampleSummary | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One test of a suite, with the parameters that tell it from the others."""
+
+    suite: str
+    params: Mapping[str, str]
+    metrics: tuple[Metric, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A file's tests. `tool`: its name and version; `kernel`, `machine`, `cpus`: where the file has them."""
+
+    tests: tuple[Test, ...]
+    tool: str = ""
+    kernel: str = ""
+    machine: str = ""
+    cpus: int | None = None
+
+
+class Format(Protocol):
+    """What the module of a format has."""
+
+    NAME: str
+
+    def recognises(self, document: Document) -> bool:
+        """Whether a file is of this format, by its content."""
+
+    def read(self, document: Document) -> Reading:
+        """Return what a file says that was recognised; what is wrong with it is noted in the document."""
+
+
+# --- What it is read from ---
+
+
+@dataclass
+class Document:
+    """A file's text, and the faults found in it so far as (place, what is wrong and what was expected)."""
+
+    name: str
+    text: str
+    faults: list[tuple[str, str]] = field(default_factory=list)
+
+    @cached_property
+    def json(self) -> Any:
+        """The decoded JSON; None if the text is none. fio prints its warnings before it, so text before it is skipped.
+
+        NaN, infinities and keys that stand twice are noted as faults by `check_json`.
+        """
+        start = self.text.find("{") if not self.text.lstrip().startswith("[") else self.text.find("[")
+        if start < 0 or (start and "\n" not in self.text[:start] and self.text[:start].strip()):
+            return None
+        try:
+            value, _ = json.JSONDecoder(object_pairs_hook=_Pairs).raw_decode(self.text, start)
+        except (ValueError, RecursionError):
+            return None
+        return value
+
+    @property
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Every line with its number, from 1."""
+        return enumerate(self.text.splitlines(), start=1)
+
+    def fault(self, place: str, why: str) -> None:
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append((place, " ".join(why.split())[:300]))
+
+    def number(self, value: Any, place: str, *, lowest: float = -math.inf) -> float | None:
+        """Return a finite number; None, and note a fault, for anything else."""
+        if isinstance(value, str):
+            try:
+                value = float(value) if "_" not in value else None
+            except ValueError:
+                self.fault(place, f"expected a number, found {value[:40]!r}")
+                return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.fault(place, f"expected a number, found {_shown(value)}")
+            return None
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            self.fault(place, f"expected a finite number, found {number}")
+            return None
+        if number < lowest:
+            self.fault(place, f"expected at least {lowest:g}, found {number:g}")
+            return None
+        return number
+
+    def numbers(self, values: Any, place: str) -> tuple[float, ...]:
+        """Return the numbers of a list, without those that are noted as faults."""
+        if not isinstance(values, list) or not values:
+            self.fault(place, f"expected a list of numbers, found {_shown(values)}")
+            return ()
+        found = (self.number(value, f"{place}/{index}") for index, value in enumerate(values))
+        return tuple(number for number in found if number is not None)
+
+    def mapping(self, value: Any, place: str) -> Mapping[str, Any]:
+        """Return a JSON object; an empty one, and note a fault, for anything else."""
+        if isinstance(value, dict):
+            return value
+        self.fault(place, f"expected an object, found {_shown(value)}")
+        return {}
+
+    def sequence(self, value: Any, place: str) -> Sequence[Any]:
+        """Return a JSON array with elements; an empty one, and note a fault, for anything else."""
+        if isinstance(value, list) and value:
+            return value
+        self.fault(place, f"expected an array with elements, found {_shown(value)}")
+        return ()
+
+    def string(self, value: Any, place: str) -> str:
+        """Return a text; "", and note a fault, for anything else."""
+        if isinstance(value, str) and value.strip():
+            return " ".join(value.split())
+        self.fault(place, f"expected a text, found {_shown(value)}")
+        return ""
+
+    def check_json(self) -> None:
+        """Note a fault for text that is no JSON, and for each NaN, infinity and key that stands twice in it."""
+        if self.json is None:
+            start = max(self.text.find("{"), 0)
+            try:
+                json.loads(self.text[start:])
+            except ValueError as error:
+                message = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+                line = self.text.count("\n", 0, start + getattr(error, "pos", 0)) + 1
+                self.fault(f"line {line}", f"not JSON, or cut short: {message}")
+            except RecursionError:
+                self.fault("", "JSON is nested too deeply")
+            return
+        for place, value in _walk(self.json, ""):
+            if isinstance(value, _Pairs):
+                for key in value.twice:
+                    self.fault(place, f"the key {key[:80]!r} stands twice in one object")
+            elif isinstance(value, float) and not math.isfinite(value):
+                self.fault(place, f"expected a finite number, found {value}")
+
+    def check(self) -> None:
+        """Raise RejectedInput with every fault, if there is one."""
+        if self.faults:
+            faults = list(dict.fromkeys(self.faults))
+            place, why = faults[0]
+            at = ", ".join(part for part in (self.name, place) if part)
+            raise RejectedInput(at, why, [(", ".join(p for p in (self.name, at) if p), what) for at, what in faults])
+
+
+class _Pairs(dict[str, Any]):
+    """A JSON object that knows which of its keys stood twice."""
+
+    def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        names = [name for name, _ in pairs] if len(pairs) != len(self) else []
+        self.twice = [name for name in self if names.count(name) > 1] if len(names) < 10_000 else names[:1]
+
+
+def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    waiting = [(place, value)]
+    while waiting:
+        place, value = waiting.pop()
+        yield place, value
+        if isinstance(value, dict):
+            waiting += [(f"{place}/{key[:80]}", child) for key, child in reversed(value.items())]
+        elif isinstance(value, list):
+            waiting += [(f"{place}/{index}", child) for index, child in reversed(list(enumerate(value)))]
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, dict | list):
+        kind = "an object" if isinstance(value, dict) else "an array"
+        return kind if value else f"{kind} without elements"
+    return repr(value)[:60]

@@ -1,0 +1,458 @@
+"""Files of benchmarks: what each tool's own output says, and every fault of a malformed one with its place."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.results.formats.benchmark import Document, Metric, Reading
+from bot.results.formats.benchmark_files import FORMATS, About, File, compare, of_kernel, parse, read_file, reader_of
+from bot.results.values import RejectedInput
+from tests.conftest import ROOT
+
+FOLDER = ROOT / "fixtures" / "benchmarks"
+FILES = sorted(path for path in FOLDER.iterdir() if path.name != "README.md")
+PARENT, CULPRIT = "b" * 40, "a" * 40
+ABOUT = About(
+    commit=CULPRIT, base=PARENT, title="mm: walk cold folios first", author="Dana <dana@dev.example>", machine="m1"
+)
+
+
+def file(name: str, edit: Callable[[str], str] = lambda text: text) -> File:
+    return File(name, edit((FOLDER / name).read_text()))
+
+
+def metric(reading: Reading, name: str, **params: str) -> Metric:
+    [only] = [
+        metric
+        for test in reading.tests
+        for metric in test.metrics
+        if metric.name == name and params.items() <= dict(test.params).items()
+    ]
+    return only
+
+
+def faults(name: str, *edits: tuple[str, str]) -> list[tuple[str, str]]:
+    """Return the faults of a fixture after replacing texts in it; each must be there."""
+    text = (FOLDER / name).read_text()
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    with pytest.raises(RejectedInput) as rejection:
+        read_file(File(name, text))
+    return [(place.removeprefix(f"{name}, "), why) for place, why in rejection.value.faults]
+
+
+# --- What they say ---
+
+# file, metric, parameters, samples, unit, which direction is better
+SAYS = (
+    ("fio-1.json", "fio.read_bw_MBps", {"rw": "randrw", "bs": "4k", "test": "rd"}, (38.9453125,), "MiB/s", "higher"),
+    ("fio-1.json", "fio.read_iops", {}, (9970.02997,), "IOPS", "higher"),
+    ("fio-1.json", "fio.read_clat_mean_us", {}, (61.002910521,), "us", "lower"),
+    ("fio-1.json", "fio.write_clat_99%_us", {}, None, "us", "lower"),
+    ("hyperfine.json", "hyperfine.user_time", {"command": "sleep 0.05"}, (0.0014904,), "s", "lower"),
+    ("google-benchmark.json", "google-benchmark.bytes_per_second", {"test": "BM_Fill/64"}, None, "B/s", "higher"),
+    ("google-benchmark.json", "google-benchmark.real_time", {"test": "BM_Fill/4096"}, None, "ns", "lower"),
+    ("pytest-benchmark.json", "pytest-benchmark.time", {"test": "test_pb.py::test_sum"}, None, "s", "lower"),
+    ("iperf3-tcp.json", "iperf3.tcp.sender.bps", {"protocol": "tcp"}, (11653778849.190643,), "bit/s", "higher"),
+    ("iperf3-udp.json", "iperf3.udp.jitter_ms", {"protocol": "udp"}, (0.003032470703125,), "ms", "lower"),
+    ("perf-stat.json", "command.task-clock", {}, (1.018157,), "msec", "lower"),
+    ("perf-stat.csv", "command.context-switches", {}, (1.0,), "", ""),
+    ("perf-bench-sched-pipe.txt", "perf-bench-sched-pipe.ops_per_sec", {}, (289552.0,), "ops/s", "higher"),
+    (
+        *("perf-bench-mem-memcpy.txt", "perf-bench-mem-memcpy.GB_per_sec", {"function": "default"}),
+        *((20.777926,), "GB/s", "higher"),
+    ),
+    ("sysbench-cpu.txt", "sysbench.events_per_sec", {"test": "cpu", "threads": "1"}, (894.59,), "events/s", "higher"),
+    ("sysbench-fileio.txt", "sysbench.fsyncs_per_sec", {"test": "fileio"}, (1038.72,), "1/s", "higher"),
+    ("sysbench-memory.txt", "sysbench.transferred_MiB_per_sec", {"test": "memory"}, (1934.8,), "MiB/s", "higher"),
+    ("schbench.txt", "schbench.wakeup_latency_99.0th_us", {}, (41.0,), "us", "lower"),
+    ("schbench.txt", "schbench.requests_per_sec", {}, (9002.27,), "1/s", "higher"),
+    ("hackbench.txt", "hackbench.time", {"groups": "2", "mode": "process"}, (0.226,), "s", "lower"),
+    ("stress-ng.yaml", "stress-ng.pipe.ops_per_sec", {"test": "pipe"}, (304931.461202,), "ops/s", "higher"),
+    ("netperf.txt", "netperf.Throughput_Mbps", {"test": "TCP_STREAM"}, (28311.52,), "Mbit/s", "higher"),
+    ("netperf.txt", "netperf.Throughput_tps", {"test": "TCP_RR"}, (41873.06,), "1/s", "higher"),
+    (
+        *("page_fault1.csv", "will-it-scale.per_process_ops", {"test": "page_fault1", "nr_task": "2"}),
+        *((393102.0,), "ops/s", "higher"),
+    ),
+    (
+        *("composite.xml", "phoronix-test-suite.compress-7zip.result", {"test": "pts/compress-7zip-1.10.0"}),
+        *((8011.0, 8035.0, 8017.0), "MIPS", "higher"),
+    ),
+    ("composite.xml", "phoronix-test-suite.build-linux-kernel.result", {}, (411.9, 413.1), "Seconds", "lower"),
+    ("kselftest.tap", "kselftest.page_fault", {}, (812.0,), "ns", ""),
+    ("kselftest.tap", "kselftest.throughput", {}, (1034.5,), "MB/s", ""),
+    ("criterion.jsonl", "criterion.time", {"test": "norm"}, (4140.0, 4130.0, 4140.0), "ns", "lower"),
+    ("criterion-raw.csv", "criterion.time", {"test": "walk/iterative"}, (9150.0, 9200.0), "ns", "lower"),
+    ("bencher.json", "bencher.latency", {"test": "folio_walk"}, (88.2,), "ns", "lower"),
+    ("plain.csv", "mybench.p99", {}, (31.5, 31.9), "us", "lower"),
+)
+
+
+@pytest.mark.parametrize(("name", "wanted", "params", "samples", "unit", "direction"), SAYS)
+def test_a_file_says_its_numbers(
+    name: str, wanted: str, params: dict[str, str], samples: tuple[float, ...] | None, unit: str, direction: str
+) -> None:
+    value = metric(read_file(file(name)), wanted, **params)
+    assert (value.unit, value.direction) == (unit, direction)
+    assert value.samples == pytest.approx(samples) if samples else value.samples
+
+
+def test_every_format_has_a_file() -> None:
+    readers = {reader_of(Document(path.name, path.read_text())) for path in FILES}
+    assert readers == set(FORMATS)
+
+
+def test_every_run_of_hyperfine_is_a_sample() -> None:
+    times = json.loads((FOLDER / "hyperfine.json").read_text())["results"][1]["times"]
+    assert metric(read_file(file("hyperfine.json")), "hyperfine.time", command="sleep 0.02").samples == tuple(times)
+
+
+def test_repetitions_and_aggregates_are_kept_apart() -> None:
+    runs = [
+        run["real_time"]
+        for run in json.loads((FOLDER / "google-benchmark.json").read_text())["benchmarks"]
+        if run["run_type"] == "iteration" and run["run_name"] == "BM_Fill/64"
+    ]
+    name = "google-benchmark.real_time"
+    assert metric(read_file(file("google-benchmark.json")), name, test="BM_Fill/64").samples == tuple(runs)
+    alone = metric(read_file(file("google-benchmark-aggregates.json")), name, test="BM_Fill/64")
+    assert not alone.samples
+    assert alone.summary
+    assert alone.summary.n == 4
+
+
+def test_what_ran_where_is_read_where_the_file_has_it() -> None:
+    reading = read_file(file("stress-ng.yaml"))
+    assert (reading.tool, reading.kernel, reading.machine, reading.cpus) == (
+        *("stress-ng 0.15.06", "6.18.44-fc-v669"),
+        *("vm", 2),
+    )
+    assert read_file(file("composite.xml")).kernel == "6.12.0"
+
+
+def test_fio_may_warn_before_its_json_and_give_microseconds() -> None:
+    old = {
+        "fio version": "fio-2.21",
+        "jobs": [
+            {
+                "jobname": "j",
+                "error": 0,
+                "write": {"total_ios": 0},
+                "read": {"total_ios": 9, "bw": 2048, "iops": 512.5, "clat": {"N": 9, "mean": 61.5}},
+            }
+        ],
+    }
+    reading = read_file(File("old.json", f"fio: this job is slow\n{json.dumps(old)}"))
+    assert metric(reading, "fio.read_bw_MBps").samples == (2.0,)
+    assert metric(reading, "fio.read_clat_mean_us").samples == (61.5,)
+
+
+def test_several_runs_in_one_file_are_samples() -> None:
+    twice = File("twice.txt", 2 * (FOLDER / "hackbench.txt").read_text())
+    assert metric(read_file(twice), "hackbench.time").samples == (0.226, 0.226)
+    two = File("two.txt", "".join((FOLDER / "sysbench-cpu.txt").read_text() for _ in range(2)))
+    assert metric(read_file(two), "sysbench.events_per_sec").samples == (894.59, 894.59)
+
+
+# --- What is wrong with them ---
+
+Edits = tuple[tuple[str, str], ...]
+# file, what is replaced in it, the faults that must be told: place, and words of the reason
+WRONG: tuple[tuple[str, Edits, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "fio-1.json",
+        (('"error" : 0', '"error" : 28'), ('"bw" : 39880', '"bw" : NaN')),
+        (("/jobs/0/error", "failed with error 28"), ("/jobs/0/read/bw", "found nan")),
+    ),
+    ("fio-1.json", (('"iops" : ', '"iops" : "many", "iops" : '),), (("/jobs/0/read", "stands twice"),)),
+    (
+        "fio-1.json",
+        (
+            ('"runtime" : "1"', '"runtime" : "1", "time_based" : "1"'),
+            ('"job_runtime" : 100', '"job_runtime" : 30, "x" : 1'),
+        ),
+        (("/jobs/0/job_runtime", "expected 1 s, found 0.03 s"),),
+    ),
+    ("fio-1.json", (('"jobs" : [', '"jobs" : {'),), (("line ", "cut short"),)),
+    (
+        "hyperfine.json",
+        (
+            ('"times": [\n        0.05339129', '"times": [\n        -1'),
+            ('"exit_codes": [\n        0', '"exit_codes": [\n        3'),
+        ),
+        (("/results/0/times/0", "above 0"), ("/results/0/exit_codes/0", "expected exit code 0, found 3")),
+    ),
+    (
+        "hyperfine.json",
+        (('"command": "sleep 0.02"', '"command": "sleep 0.05"'),),
+        (("/results/1/command", "stands twice"),),
+    ),
+    ("hyperfine.json", (("0.059925014000000006", "Infinity"),), (("/results/0/times/1", "found inf"),)),
+    ("hyperfine.json", (('"times"', '"tmes"'),), (("/results/0/times", "expected a list of numbers"),)),
+    (
+        "google-benchmark.json",
+        (('"time_unit": "ns"', '"time_unit": "us"'), ('"real_time": 9.7', '"real_time": "x", "rt": 9.7')),
+        (("/benchmarks/1/time_unit", "mixed units"), ("/benchmarks/0/real_time", "expected a number")),
+    ),
+    (
+        "google-benchmark.json",
+        (('"time_unit": "ns"', '"time_unit": "min"'),),
+        (("/benchmarks/0/time_unit", "expected one of"),),
+    ),
+    (
+        "google-benchmark.json",
+        (('"threads": 1,', '"threads": 1, "error_occurred": true, "error_message": "no memory",'),),
+        (("/benchmarks/0", "no memory"),),
+    ),
+    ("google-benchmark.json", (('"cpu_time": 3', '"cpu_time": -3'),), (("/benchmarks/0/cpu_time", "at least 0"),)),
+    ("pytest-benchmark.json", (('"stats": {', '"stats": {"data": [], "old": {'),), (("line ", "not JSON"),)),
+    (
+        "pytest-benchmark.json",
+        (('"data": [', '"data": ["x", null,'),),
+        (("/benchmarks/0/stats/data/0", "'x'"), ("/benchmarks/0/stats/data/1", "none")),
+    ),
+    (
+        "pytest-benchmark.json",
+        (('"fullname"', '"full"'), ('"name"', '"nom"')),
+        (("/benchmarks/0/fullname", "expected a text"),),
+    ),
+    ("pytest-benchmark.json", (('"data": [', '"data": {"a": ['),), (("line ", "not JSON"),)),
+    (
+        "iperf3-tcp.json",
+        (('"end":	{', '"error": "unable to connect", "end":	{'),),
+        (("/error", "unable to connect"),),
+    ),
+    ("iperf3-tcp.json", (('"sum_sent"', '"sent"'), ('"sum_received"', '"received"')), (("/end", "cut short"),)),
+    (
+        "iperf3-udp.json",
+        (
+            ('"jitter_ms":	0.003032470703125', '"jitter_ms":	"0,3"'),
+            ('"jitter_ms":	0.003032470703125', '"jitter_ms":	"0,3"'),
+        ),
+        (("/end, jitter_ms", "expected a number"),),
+    ),
+    (
+        "perf-stat.json",
+        (('"counter-value" : "1.018157"', '"counter-value" : "1,018157"'),),
+        (("line 3", "expected a number"),),
+    ),
+    ("perf-stat.json", (('"event" : "page-faults"', '"event" : "task-clock"'),), (("line 6", "stands twice"),)),
+    (
+        "perf-stat.json",
+        (('"counter-value" : "1.018157"', '"interval" : 1.0, "counter-value" : "1.0"'),),
+        (("line 3", "interval"),),
+    ),
+    ("perf-stat.json", (('"metric-unit" : "CPUs utilized"}', '"metric-un'),), (("line 3", "cut short"),)),
+    (
+        "perf-stat.csv",
+        (("1.06,msec,task-clock", "x,msec,task-clock"), ("75,,page-faults", "nan,,page-faults")),
+        (("line 3", "'x'"), ("line 6", "nan")),
+    ),
+    ("perf-stat.csv", (("75,,page-faults,0.44%,1063129,100.00,71.018,K/sec", "75"),), (("line 6", "cut short"),)),
+    (
+        "perf-bench-sched-pipe.txt",
+        (("289552 ops/sec", "many ops/sec"), ("3.453600 usecs", "nan usecs")),
+        (("line 6", "nan"), ("line 7", "'many'")),
+    ),
+    (
+        "perf-bench-sched-pipe.txt",
+        (("     Total time: 0.017 [sec]\n\n       3.453600 usecs/op\n         289552 ops/sec", ""),),
+        (("line 1", "cut short"),),
+    ),
+    (
+        "sysbench-cpu.txt",
+        (("General statistics:", ""), ("894.59", "-894.59")),
+        (("line 1", "cut short"), ("line 15", "at least 0")),
+    ),
+    (
+        "sysbench-cpu.txt",
+        (("avg:                                    1.11", "avg:                                    nan"),),
+        (("line 23", "nan"),),
+    ),
+    (
+        "schbench.txt",
+        (("average rps: 9002.27", "average rps: nan"), ("99.0th: 41 ", "99.0th: x ")),
+        (("line 4", "'x'"), ("line 18", "nan")),
+    ),
+    ("schbench.txt", (("percentiles (usec)", "percentiles (weeks)"),), (("line 1", "expected usec"),)),
+    ("hackbench.txt", (("Time: 0.226", "Time: -1"),), (("line 3", "at least 0"),)),
+    ("hackbench.txt", (("Time: 0.226", ""),), (("line 1", "cut short"),)),
+    ("hackbench.txt", (("Time: 0.226", "Time: inf"),), (("line 3", "inf"),)),
+    (
+        "stress-ng.yaml",
+        (("stressor: pipe", "stressor: cpu"), ("425.566026", "nan")),
+        (("/metrics/1/stressor", "stands twice"), ("/metrics/0/", "nan")),
+    ),
+    ("stress-ng.yaml", (("metrics:\n", "metrics: [\n"),), (("line ", "can't read YAML"),)),
+    (
+        "stress-ng.yaml",
+        (("bogo-ops-per-second-real-time: 304931.461202", ""),),
+        (("/metrics/1/", "expected a number, found none"),),
+    ),
+    ("netperf.txt", (("28311.52", "fast"), ("41873.06", "inf")), (("line 7", "'fast'"), ("line 14", "inf"))),
+    ("netperf.txt", (("131072  16384  16384    10.00    28311.52   \n", ""),), (("line 1", "cut short"),)),
+    (
+        "page_fault1.csv",
+        (("402311,50.10", "x,50.10"), ("786204,0.25,", "")),
+        (("line 3", "'x'"), ("line 4", "expected 6 values")),
+    ),
+    ("page_fault1.csv", (("2,786204", "1,786204"),), (("line 4", "stand twice"),)),
+    (
+        "composite.xml",
+        (("8011:8035:8017", "8011:x:nan"), ("LIB", "UP")),
+        (("Result 1", "'x'"), ("Result 1", "nan"), ("Result 2", "HIB or LIB")),
+    ),
+    ("composite.xml", (("</PhoronixTestSuite>", ""),), (("line ", "not XML"),)),
+    (
+        "composite.xml",
+        (("<PhoronixTestSuite>", '<!DOCTYPE x [<!ENTITY a "b">]><PhoronixTestSuite>'),),
+        (("", "document type"),),
+    ),
+    (
+        "composite.xml",
+        (("</Entry></Data>", "</Entry><Entry><Identifier>other</Identifier><Value>1</Value></Entry></Data>"),),
+        (("Result 1", "2 entries"),),
+    ),
+    (
+        "kselftest.tap",
+        (("ok 2 read_all", "not ok 2 read_all"), ("1..3", "1..5")),
+        (("line 5", "failed"), ("line 2", "2 of the planned")),
+    ),
+    ("criterion.jsonl", (("[30,60,90]", "[30,60]"),), (("line 1", "found 2"),)),
+    (
+        "criterion.jsonl",
+        (('"measured_values":[124200.0', '"measured_values":["x"'), ('"unit":"ns"', '"unit":""')),
+        (("line 1/times/0", "'x'"), ("line 1, /unit", "expected a text")),
+    ),
+    (
+        "criterion-raw.csv",
+        (("915000,ns,100", "nan,ns,100"), ("1840000,ns,200", "1840000,us,0")),
+        (("line 2", "nan"), ("line 3", "mixed units"), ("line 3", "above 0")),
+    ),
+    (
+        "bencher.json",
+        (("88.2", "NaN"), ('"value": 5550000', '"value": "x"')),
+        (("/folio_walk/latency/value", "nan"), ("/folio_walk/throughput/value", "'x'")),
+    ),
+    (
+        "plain.csv",
+        (("70412", "fast"), ("ops/s,higher,70398,2", "ops/min,more,70398,1"), ("us,lower,31.9,2", "us,lower,31.9")),
+        (
+            ("line 2", "'fast'"),
+            ("line 3", "mixed units"),
+            ("line 3", "higher, lower or empty"),
+            ("line 3", "run 1"),
+            ("line 5", "expected 5 values"),
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize(("name", "edits", "expected"), WRONG)
+def test_all_faults_of_a_file_are_told(name: str, edits: Edits, expected: tuple[tuple[str, str], ...]) -> None:
+    told = faults(name, *edits)
+    for place, words in expected:
+        assert any(at.startswith(place) and words in why for at, why in told), (place, words, told)
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "hello", "{", "[]", "{}", "[1, 2]", "nan", "<x/>", "a,b\n1,2\n", "\0"])
+def test_what_no_tool_wrote_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(RejectedInput) as rejection:
+        read_file(File("x", text))
+    assert "\n" not in str(rejection.value)
+
+
+@given(st.sampled_from(FILES), st.data())
+def test_a_damaged_file_is_read_or_refused(path: object, data: st.DataObject) -> None:
+    assert hasattr(path, "read_text")
+    text = path.read_text()
+    start, length = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 40))
+    junk = data.draw(st.sampled_from(("", "nan", "-1", '"', "}", "1e999", "\0", "[", ",", "9" * 400, "<", "é\n")))
+    try:
+        reading = read_file(File("x", text[:start] + junk + text[start + length :]))
+    except RejectedInput as rejection:
+        assert "bug" not in str(rejection)  # noqa: PT017
+        return
+    for test in reading.tests:
+        assert all(abs(sample) < float("inf") for metric in test.metrics for sample in metric.samples)
+
+
+# --- One kernel against another ---
+
+
+def fio(speed: float, **options: object) -> File:
+    job = {"jobname": "j", "error": 0, "job options": {"rw": "read", "bs": "4k", **options}, "write": {"total_ios": 0}}
+    job["read"] = {"total_ios": 9, "bw": speed, "iops": speed / 4}
+    return File(f"{speed}.json", json.dumps({"fio version": "fio-3.33", "jobs": [job]}))
+
+
+def test_a_change_is_what_a_few_lines_of_python_compute() -> None:
+    old, new = [10240.0, 10300, 10199, 10256], [8010.0, 8123, 8077, 8050]
+    result = compare(ABOUT, [fio(speed) for speed in old], [fio(speed) for speed in new], "x")
+    headline = result.headline
+    assert headline.metric in ("fio.read_bw_MBps", "fio.read_iops")
+    assert headline.new.mean / headline.old.mean == pytest.approx(statistics.mean(new) / statistics.mean(old))
+    assert (headline.old.n, headline.new.n) == (4, 4)
+    assert result.culprit
+    assert (result.culprit.sha, result.culprit.author_email) == (CULPRIT, "dana@dev.example")
+    assert not result.doubt
+
+
+def test_a_stored_comparison_reads_the_same_again() -> None:
+    result = compare(ABOUT, [fio(100)], [fio(90)], "x")
+    assert parse(json.loads(result.payload), "x") == result
+
+
+def test_what_was_measured_differently_is_compared_and_doubted() -> None:
+    other = File("o.json", fio(90, bs="64k").text.replace("fio-3.33", "fio-3.36"))
+    result = compare(ABOUT, [fio(100)], [other], "x")
+    assert "different tools: fio-3.33 and fio-3.36" in result.doubt
+    assert "bs 4k and 64k" in result.doubt
+
+
+def test_all_faults_of_all_files_and_of_the_options_are_told_at_once() -> None:
+    broken = [File("a.json", fio(100).text.replace("100,", "NaN,")), File("b.json", "{"), fio(90)]
+    with pytest.raises(RejectedInput) as rejection:
+        compare(About(commit="a" * 12, author="nobody"), broken, [], "x")
+    places = [place for place, _ in rejection.value.faults]
+    assert [place.split(",")[0] for place in places] == ["a.json", "b.json", "commit", "base", "author", "machine"]
+
+
+def test_mixed_units_in_the_files_of_one_kernel_are_a_fault() -> None:
+    one, other = file("plain.csv"), file("plain.csv", lambda text: text.replace("ops/s", "kops/s"))
+    with pytest.raises(RejectedInput, match="mixed units"):
+        compare(ABOUT, [one, other], [one], "x")
+
+
+def test_different_tests_are_not_compared() -> None:
+    with pytest.raises(RejectedInput, match="none in common"):
+        compare(ABOUT, [file("hackbench.txt")], [file("schbench.txt")], "x")
+
+
+def test_a_job_file_says_which_commit_where_and_what() -> None:
+    job = "commit: {}\ntestcase: disk\ntbox_group: lab7-m1\nnr_cpu: 8\nbranch: linus/master\n"
+    sides = [[fio(speed), File("run/job.yaml", job.format(sha))] for speed, sha in ((100, PARENT), (90, CULPRIT))]
+    result = compare(About(title="x", author="a@b.example"), *sides, "x")
+    assert (result.good.sha, result.bad.sha, result.tree, result.branch) == (PARENT, CULPRIT, "linus", "master")
+    assert (result.runs[0].suite, result.runs[0].machine.id, result.runs[0].machine.cpus) == ("disk", "lab7-m1", 8)
+    assert result.headline.metric.startswith("disk.read_")
+
+
+def test_the_files_of_one_kernel_make_points_on_curves() -> None:
+    result = of_kernel("6.12", About(machine="m1"), [fio(100), fio(110)], "2026-11-01T00:00:00+00:00", "x")
+    assert result.kernel.name == "v6.12"
+    [test] = result.tests
+    assert {measured.metric: measured.samples for measured in test.measurements}["fio.read_iops"] == (25.0, 27.5)
+
+
+def test_a_kernel_is_named_by_the_file_if_nobody_else_does() -> None:
+    result = of_kernel("", About(), [file("composite.xml")], "2026-11-01T00:00:00+00:00", "x")
+    assert (result.kernel.name, result.tests[0].machine.id) == ("v6.12.0", "lab7-m1")
