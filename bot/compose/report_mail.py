@@ -31,7 +31,7 @@ from bot.mail.message import lore_link, one_line
 from bot.mail.patches import subsystem_of
 from bot.mail.settings import BotSettings
 from tracker.domain.events import Grade, Verdict
-from tracker.domain.metrics import in_words
+from tracker.domain.metrics import in_words, is_key
 from tracker.domain.text import article, counted, interval, prose_pct, signed_pct
 
 # --- Subject ---
@@ -101,16 +101,26 @@ def sides(sha: str, title: str, parent_sha: str, parent_title: str, base: str = 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonTable:
-    """The findings of one scenario on one machine. `machine`: its description, "" for the first table."""
+    """The findings of one scenario on one machine. `machine`: its description, "" for the first table; `rest`: how
+    many findings it leaves out, in words.
+    """
 
     axes: str
     values: str
     machine: str
     rows: tuple[str, ...]
+    rest: str = ""
+
+
+_MOST_ROWS = 25  # of a table; the report's page has all of them
 
 
 def tables(findings: Sequence[FindingData]) -> Iterator[ComparisonTable]:
-    """Yield the tables in the order of their first findings; rows sorted by name, profile rows last."""
+    """Yield the tables in the order of their first findings.
+
+    A table has what matters: the metrics that the suite is run for, then the benchmark's others by how far they moved
+    in terms of their noise. Monitors, which watch the machine, are only counted, unless there is nothing else.
+    """
     for number, group in enumerate(_groups(findings)):
         first = group[0]
         axes = {
@@ -120,9 +130,23 @@ def tables(findings: Sequence[FindingData]) -> Iterator[ComparisonTable]:
         }
         names = sorted(axes)
         machine = f"{one_line(first.machine, 80)}: {one_line(first.machine_text, 200)}" if number else ""
-        group.sort(key=lambda row: (row.is_profile, -abs(row.moved or 0.0) if row.is_profile else 0.0, row.metric))
-        rows = tuple(report_data.row(finding, one_line(finding.metric, 300)) for finding in group)
-        yield ComparisonTable("/".join(names), "/".join(axes[name] for name in names), machine, rows)
+        own = [finding for finding in group if not finding.is_monitor] or group
+        own.sort(key=lambda row: (not is_key(row.metric, row.suite), -_times_noise(row), row.metric))
+        rows = tuple(report_data.row(finding, one_line(finding.metric, 300)) for finding in own[:_MOST_ROWS])
+        rest = _rest(len(own) - len(rows), len(group) - len(own))
+        yield ComparisonTable("/".join(names), "/".join(axes[name] for name in names), machine, rows, rest)
+
+
+def _times_noise(finding: FindingData) -> float:
+    """Return how far a metric moved in terms of its noise; a spread below a tenth of a per cent counts as that."""
+    return abs(finding.moved or 0.0) / max(finding.noise_pct or 0.0, *finding.spreads, 0.1)
+
+
+def _rest(own: int, monitors: int) -> str:
+    """Return what a table leaves out, in words; "" for nothing."""
+    parts = ((own, counted(own, "other metric")), (monitors, f"{counted(monitors, 'metric')} of monitors"))
+    named = " and ".join(text for number, text in parts if number)
+    return f"Not shown, but in the full report: {named}." if named else ""
 
 
 def _name(name: str) -> str:
