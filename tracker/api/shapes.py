@@ -45,6 +45,7 @@ class ReportShape(Schema):
     state: str
     status: str
     awaited: str
+    awaited_since: datetime | None
     assignee: str
     author: str
     blocks: str

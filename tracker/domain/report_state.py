@@ -65,6 +65,7 @@ class ReportState:
     closed_at: datetime | None = None  # when it was closed, if an event closed it
     duplicate_of: str = ""
     awaited: Awaited = Awaited.NOBODY
+    awaited_since: datetime | None = None  # the event that last put it into somebody's hands
     remark: str = ""
     title: str = ""
     assignee: str = ""
@@ -274,13 +275,23 @@ def fold(verdict: Verdict, events: Iterable[EventData]) -> ReportState:
     effective = effective_events(list(events))
     merged = any(event.kind in (EventKind.MERGED, EventKind.LANDED) for event in effective)
     for event in sorted((_reclassified(event, merged) for event in effective), key=EventData.order):
+        before = report_state
         report_state = _cured(report_state, event)
         if _counts(report_state, event):
             report_state = remember(_move(report_state, event), event)
         elif _measures_the_fix(report_state, event):
             report_state = replace(report_state, fix_measured=True)
-        report_state = _closed(report_state, event)
+        report_state = _waiting(before, _closed(report_state, event), event)
     return report_state
+
+
+def _waiting(before: ReportState, report_state: ReportState, event: EventData) -> ReportState:
+    """Set since when somebody is awaited: when the report was mailed, and anew with each step or change of hands."""
+    if report_state.awaited is Awaited.NOBODY:
+        return replace(report_state, awaited_since=None) if report_state.awaited_since else report_state
+    moved = (report_state.state, report_state.awaited) != (before.state, before.awaited)
+    began = event.kind is EventKind.REPORTED and report_state.awaited_since is None
+    return replace(report_state, awaited_since=event.occurred_at) if moved or began else report_state
 
 
 def _closed(report_state: ReportState, event: EventData) -> ReportState:

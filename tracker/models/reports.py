@@ -96,6 +96,7 @@ class Report(NaturalModel, ReportSummary):
     status = models.TextField(help_text="the status text")
     decided_by = models.TextField(blank=True, help_text="the key of the event that decided the state")
     awaited = models.TextField(blank=True)
+    awaited_since = models.DateTimeField(null=True, blank=True)
     landing = models.TextField(blank=True, help_text="the first mainline version with the culprit")
     cycle = models.TextField(blank=True, db_index=True, help_text="the release in whose cycle the landing is")
     fix_title = models.TextField(blank=True)

@@ -1,28 +1,30 @@
-"""`/`: the releases with their report counts, and the current cycle in detail.
+"""`/`: what is open in the current cycle and what is worst, what happened this week, and the other releases.
 
-The front page takes at most three queries for the releases and three for the current cycle. Each release is counted
-again only after a change, as the filter counts are (tracker/pages/triage/table.py). A report in both sections of a
-release counts once, and improvements are counted apart from everything else. The cycle is shown step by step between
-its release candidates. Operators also see what does not work.
+The front page takes at most three queries for the releases, three for the current cycle, two for its worst reports and
+two for the week. Each release is counted again only after a change, as the filter counts are
+(tracker/pages/triage/table.py). A report in both sections of a release counts once, and improvements are counted apart
+from everything else. Operators also see what does not work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Count, F, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
 from tracker.charts import cycle_chart
-from tracker.domain.events import OPEN, State, Verdict
+from tracker.domain import timeline
+from tracker.domain.events import OPEN, EventKind, State, Verdict
+from tracker.domain.text import age
 from tracker.domain.versions import CyclePoint, ReportSpan, points, steps, upcoming
-from tracker.models import Release, ReleaseCandidate, Report
+from tracker.models import Event, Finding, Message, Release, ReleaseCandidate, Report
 from tracker.pages.triage.table import KEEP, stamp, stamped
 from tracker.services.accounts import SEND
 from tracker.services.faults import faults
@@ -152,11 +154,141 @@ def _report_spans(release: Release) -> list[ReportSpan]:
     return spans
 
 
+# --- The worst of a cycle ---
+
+WORST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class WorstRow:
+    """One of the worst open regressions. `waiting`, `open_for`: durations, "" where they are not known."""
+
+    sha: str
+    subsystem: str
+    title: str
+    metric: str
+    author: str
+    change: str
+    interval: str
+    bar: int  # the change as the width of its bar
+    label: str
+    tone: str
+    status: str
+    awaited: str
+    waiting: str
+    since: datetime | None
+    open_for: str
+
+
+def worst(version: str, now: datetime) -> list[WorstRow]:
+    """Return the worst open regressions of a cycle: those of which most of the change is certain."""
+    in_cycle = Q(merged_release=version) | Q(shift_left_release=version)
+    rows = Report.objects.filter(in_cycle, state__in=sorted(OPEN), verdict=Verdict.REGRESSION).select_related("culprit")
+    reports = list(rows.order_by("-weight", "pk")[:WORST])
+    headlines = Finding.objects.filter(report__in=reports, headline=True)
+    intervals = {pk: (low, high) for pk, low, high in headlines.values_list("report", "low_pct", "high_pct")}
+    largest = max((abs(report.change or 0) for report in reports), default=0) or 1
+    return [_worst_row(report, intervals.get(report.pk, (None, None)), largest, now) for report in reports]
+
+
+def _worst_row(report: Report, interval: tuple[float | None, float | None], largest: float, now: datetime) -> WorstRow:
+    title = report.given_title or report.culprit.title or str(report)
+    author = report.culprit.author_name or report.culprit.author_email
+    return WorstRow(
+        sha=report.culprit.sha,
+        subsystem=report.subsystem,
+        title=title.removeprefix(f"{report.subsystem}: "),
+        metric=report.metric,
+        author=author,
+        change=timeline.change(report.change, report.verdict),
+        interval=timeline.bounds(*interval),
+        bar=round(60 * abs(report.change or 0) / largest),
+        label=timeline.LABELS[State(report.state)],
+        tone=timeline.tone(report.state),
+        status=report.status,
+        awaited=(author if report.awaited == "author" and author else timeline.AWAITED.get(report.awaited, "")),
+        waiting=age(report.awaited_since, now),
+        since=report.awaited_since,
+        open_for=age(report.reported_at, now),
+    )
+
+
+# --- The week ---
+
+WEEK = timedelta(days=7)
+NEWS = 8
+# What a reader of the front page wants to know; notes, titles and the like are on the report's page.
+_TELLING = sorted(
+    frozenset(EventKind)
+    - {
+        *(EventKind.SAME_PATCH, EventKind.IN_NEXT, EventKind.GONE, EventKind.NOTED, EventKind.RETITLED),
+        *(EventKind.REMINDERS_OFF, EventKind.READING_REJECTED, EventKind.REVERSED, EventKind.RESPONDED),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewsLine:
+    """Something that happened: who did what, to which report."""
+
+    at: datetime
+    who: str
+    what: str
+    sha: str
+    about: str
+    change: str
+
+
+def week(now: datetime) -> list[NewsLine]:
+    """Return what happened in the last seven days, newest first. What somebody undid is left out."""
+    rows = Event.objects.filter(occurred_at__range=(now - WEEK, now), kind__in=_TELLING)
+    undone = Event.objects.filter(report=OuterRef("report"), reverses=OuterRef("key"))
+    rows = rows.filter(~Exists(undone)).select_related("report__culprit")
+    events = list(rows.order_by("-occurred_at", "-pk")[:NEWS])
+    ids = {event.message_id for event in events if event.message_id}
+    mails = Message.objects.filter(message_id__in=ids, public=True).exclude(kind="self")
+    senders = mails.values_list("message_id", "author_name", "author_email")
+    persons = {message_id: name or email for message_id, name, email in senders}
+    return [
+        NewsLine(
+            event.occurred_at,
+            timeline.who(
+                event.actor or persons.get(event.message_id, ""), event.commit, event.tree, event.tag, event.role
+            ),
+            timeline.what(
+                event.kind,
+                by_commit=bool(event.commit and not event.actor and not event.message_id),
+                tag=event.tag,
+                title=event.title,
+                remark=event.remark,
+                tree=event.tree,
+            ),
+            event.report.culprit.sha,
+            event.report.subsystem or event.report.culprit.sha10,
+            timeline.change(event.report.change, event.report.verdict),
+        )
+        for event in events
+    ]
+
+
 # --- Views ---
+
+_SHOWN = 3  # older releases; the others are folded
 
 
 def releases(request: HttpRequest) -> HttpResponse:
-    """Show the current cycle, then every other release with its counts; operators also see what does not work."""
+    """Show the current cycle with its worst reports, the week, and the other releases; operators also see faults."""
     now = timezone.now()
-    context = {**home_page(now), "faults": faults(now) if request.user.has_perm(SEND) else []}
+    page = home_page(now)
+    older: list[ReleaseLine] = page["older"]
+    context = {
+        **page,
+        "worst": worst(page["cycle"]["line"].release.version, now) if page["cycle"] else [],
+        "week": week(now),
+        "older": older[:_SHOWN],
+        "folded": older[_SHOWN:],
+        "folded_open": sum(line.open for line in older[_SHOWN:]),
+        "open_elsewhere": sum(line.open for line in older),
+        "faults": faults(now) if request.user.has_perm(SEND) else [],
+    }
     return render(request, "home.html", context)

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
+from tracker import __version__
 from tracker.models import Decision, OutgoingMail, OutgoingState, Suggestion
 from tracker.services.accounts import DECIDE, SEND
 
@@ -76,8 +78,13 @@ class NavMenu:
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """The context processor: `navigation` is built when a template asks for it."""
-    return {"navigation": lambda: _navigation(request)}
+    """The context processor: `navigation` is built when a template asks for it; `site` is for the footer."""
+    site = {
+        "name": settings.PERFWORK_BOT_NAME,
+        "contact": settings.PERFWORK_LIST_ADDRESS,
+        "version": __version__,
+    }
+    return {"navigation": lambda: _navigation(request), "site": site}
 
 
 def _navigation(request: HttpRequest) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -29,7 +29,9 @@ from django.views.decorators.http import require_POST
 
 from tracker.charts import BisectionChart, chart, groups_of, measured_later, read_payload, side
 from tracker.domain import text as formats
+from tracker.domain import timeline
 from tracker.domain.comparison_tables import unpack
+from tracker.domain.events import CLOSED, State
 from tracker.domain.report_state import effective_events
 from tracker.domain.text import commit_url, reply_url
 from tracker.domain.tool_output import TEXT
@@ -156,11 +158,70 @@ class ThreadMail:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """An event of the timeline: whether it counts (`is_effective`), and the mail that is its evidence."""
+    """An event of the timeline: who did what, whether it counts (`is_effective`), and the mail that is its evidence."""
 
     event: Event
     is_effective: bool
     message: Message | None
+
+    @property
+    def who(self) -> str:
+        event, message = self.event, self.message
+        sender = (message.author_name or message.author_email) if message and message.kind != "self" else ""
+        return timeline.who(event.actor or sender, event.commit, event.tree, event.tag, event.role)
+
+    @property
+    def what(self) -> str:
+        event = self.event
+        by_commit = bool(event.commit and not event.actor and not event.message_id)
+        details = {name: getattr(event, name) for name in ("tag", "title", "remark", "tree")}
+        return timeline.what(event.kind, by_commit=by_commit, **details)
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What a reader needs first: the one number with its interval and spread, where it stands, and who is awaited."""
+
+    change: str
+    is_worse: bool | None
+    interval: str
+    metric: str
+    values: str
+    runs: str
+    label: str
+    tone: str
+    awaited: str
+    since: datetime | None
+    waiting: str
+
+
+def lead(report: Report, finding: Finding | None, now: datetime) -> Lead:
+    author = report.culprit.author_name or report.culprit.author_email
+    awaited = author if report.awaited == "author" and author else timeline.AWAITED.get(report.awaited, "")
+    number = report.change if finding is None else finding.change
+    values = runs = ""
+    if finding and finding.old_mean is not None and finding.new_mean is not None:
+        unit = f" {finding.metric.unit}" if finding.metric.unit else ""
+        values = f"{formats.number(finding.old_mean)} → {formats.number(finding.new_mean)}{unit}"
+    if finding and finding.old_runs and finding.new_runs:
+        runs = f"{finding.old_runs} + {finding.new_runs} runs"
+        spread = max(finding.old_stddev_pct or 0.0, finding.new_stddev_pct or 0.0)
+        if spread and finding.change_pct_raw is not None:
+            times = abs(finding.change_pct_raw) / spread
+            runs += f", which vary by {spread:.1f}%, so the change is {formats.multiple(times)} the noise"
+    return Lead(
+        change=timeline.change(number, report.verdict),
+        is_worse={"regression": True, "improvement": False}.get(report.verdict),
+        interval=timeline.bounds(finding.low_pct, finding.high_pct) if finding else "",
+        metric=finding.metric.name if finding else report.metric,
+        values=values,
+        runs=runs,
+        label=timeline.LABELS[State(report.state)],
+        tone=timeline.tone(report.state),
+        awaited="" if report.state in CLOSED or report.awaited == "nobody" else awaited,
+        since=report.awaited_since,
+        waiting=formats.age(report.awaited_since, now),
+    )
 
 
 def find_report(ref: str) -> Report:
@@ -245,8 +306,8 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
 
 
 def _links(report: Report, headline: Finding | None, mail: OutgoingMail | None) -> dict[str, str]:
-    """Return the pages of the commits, "" where the web view of the tree is not known, and a link that answers our
-    report in a mail program, "" before it is sent.
+    """Return the pages of the commits, "" where the web view of the tree is not known, and links that answer our
+    report in a mail program, the second with a request for a test; "" before it is sent.
     """
     mainline = getattr(report, "mainline_url", "") or MAINLINE
     reported_on = report.tree.url if report.tree and report.tree.url else mainline
@@ -259,6 +320,7 @@ def _links(report: Report, headline: Finding | None, mail: OutgoingMail | None) 
         "parent_url": commit_url(reported_on, parent.sha) if parent else "",
         "fix_url": commit_url(mainline, report.fix_sha),
         "reply_url": reply,
+        "test_url": f"{reply}&body=%23lkp%20test%0A" if reply else "",
     }
 
 
@@ -411,8 +473,10 @@ def report(request: HttpRequest, ref: str) -> HttpResponse:
     if before and not is_key(before):
         return error_response(f"mails: expected a number; found {before[:40]!r}")
     report = find_report(ref)
+    data = page(report, shown_messages(request.user), int(before) if before else None)
     context = {
-        **page(report, shown_messages(request.user), int(before) if before else None),
+        **data,
+        "lead": lead(report, data["headline"], timezone.now()),
         "actions": ACTION_KEYS,
         "may_change": request.user.is_authenticated and permit_of(request.user)(report) is not None,
         "may_take_back": request.user.has_perm(CHANGE_REPORTS),

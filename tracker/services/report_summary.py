@@ -31,7 +31,18 @@ from tracker.models.mail import PEOPLE
 from tracker.services import database
 
 STATE_COLUMNS = (
-    *("given_title", "state", "status", "decided_by", "awaited", "landing", "cycle", "fix_title", "fix_sha"),
+    *(
+        "given_title",
+        "state",
+        "status",
+        "decided_by",
+        "awaited",
+        "awaited_since",
+        "landing",
+        "cycle",
+        "fix_title",
+        "fix_sha",
+    ),
     *("fix_landing", "remark", "reported_at", "responded_at", "changed_at"),
 )
 # The columns of the report summary that follow from these and from the events.
@@ -53,15 +64,18 @@ _BEYOND = (1 << 20) - 1
 _SECONDS = (1 << 32) - 1
 
 
-def urgency(blocking: bool, weight: float, last_human_reply_at: datetime | None) -> int:
-    """Return one number to sort a table by: blocking first, then the certain part of the change, then the silence.
+def urgency(is_open: bool, blocking: bool, weight: float, last_human_reply_at: datetime | None) -> int:
+    """Return one number to sort a table by: open before closed, then blocking, then the certain part of the change, then
+    the silence.
 
-    >>> urgency(True, 1.0, None) > urgency(False, 900.0, None) > urgency(False, 1.0, None) > 0
+    >>> urgency(True, True, 1.0, None) > urgency(True, False, 9.0, None) > urgency(True, False, 1.0, None) > 0
+    True
+    >>> urgency(True, False, 1.0, None) > urgency(False, False, 900.0, None)
     True
     """
     effect = round(min(float(_BEYOND), weight * 8)) if weight > 0 else 0
     last_reply = min(_SECONDS, max(0, int(last_human_reply_at.timestamp()))) if last_human_reply_at else 0
-    return (int(blocking) << 52) | (effect << 32) | (_SECONDS - last_reply)
+    return (int(is_open) << 53) | (int(blocking) << 52) | (effect << 32) | (_SECONDS - last_reply)
 
 
 def spark(old: Sequence[float], new: Sequence[float]) -> str:
@@ -128,8 +142,9 @@ def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
     now = timezone.now()  # ignore dates in the future
     past = [moment for moment in moments if moment and moment <= now]
     report.last_human_reply_at = max(past, default=None)
-    blocking = bool(report.blocks) and report.state in OPEN
-    report.urgency = urgency(blocking, report.weight, report.last_human_reply_at)
+    is_open = report.state in OPEN
+    blocking = bool(report.blocks) and is_open
+    report.urgency = urgency(is_open, blocking, report.weight, report.last_human_reply_at)
     texts = [report.culprit.sha[:40], report.given_title, report.culprit.title, report.title, report.subsystem]
     texts += (report.metric, report.machine, report.scenario, report.author, report.remark, report.fix_title)
     report.words = " ".join(text[:300] for text in texts if text).lower()[:WORDS]
@@ -195,6 +210,7 @@ def state_columns(state: ReportState, followed: datetime | None) -> Mapping[str,
         "status": status_text(state, mainline_followed=followed is not None, as_of=followed),
         "decided_by": state.decided_by,
         "awaited": state.awaited,
+        "awaited_since": state.awaited_since,
         "landing": state.landing,
         "cycle": landed.cycle if landed else "",
         "fix_title": fix.title,

@@ -37,7 +37,7 @@ class Command(BaseCommand):
         width = os.get_terminal_size().columns if sys.stdout.isatty() else 200  # a pipe has none
         console = Console(file=cast(IO[str], self.stdout), width=width, highlight=False)
         _print(console, f"{chosen.version}: merged in this release", table.merged)
-        _print(console, f"{chosen.version}: shift-left, reported from other trees", table.shift_left)
+        _print(console, f"{chosen.version}: before the release, from other trees", table.shift_left)
 
     def _release(self, version: str | None) -> Release:
         if version:

@@ -28,13 +28,13 @@ Rows = Sequence[Mapping[str, Any]]
 Sections = Mapping[str, Rows]
 TITLES = {
     "merged": "Merged in this release",
-    "shift_left": "Shift-left: reported from other trees",
+    "shift_left": "Before the release, from other trees",
     "reports": "Reports",
 }
 _CSV = (
     *("section", "culprit", "culprit_title", "subsystem", "verdict", "state", "status", "awaited", "metric", "suite"),
     *("scenario", "machine", "base", "change", "change_pct", "landing", "fix_sha", "fix_title", "fix_landing"),
-    *("reported_at", "changed_at", "url"),
+    *("reported_at", "changed_at", "awaited_since", "url"),
 )
 
 

@@ -38,8 +38,21 @@ from tracker.services.report_summary import clipped
 # The columns that a row needs; no others are loaded. To add one: its name here, a field of TriageRow, its cell in
 # templates/triage_rows.html, its header in triage_section.html, its width in static/perfwork.css.
 COLUMNS = (
-    *("pk", "revision", "verdict", "state", "status", "awaited", "assignee", "title", "given_title", "subsystem"),
-    *("metric", "machine", "suite", "scenario", "base", "author", "change", "noise_pct", "spark", "effect", "weight"),
+    *("pk", "revision", "verdict", "state", "status", "awaited", "awaited_since", "assignee", "title", "given_title"),
+    *(
+        "subsystem",
+        "metric",
+        "machine",
+        "suite",
+        "scenario",
+        "base",
+        "author",
+        "change",
+        "noise_pct",
+        "spark",
+        "effect",
+    ),
+    *("effect", "weight"),
     *("blocks", "lacks_fix", "urgency", "fix_title", "fix_sha", "fix_landing", "reported_at", "last_human_reply_at"),
     *("culprit__sha", "culprit__title"),
 )
@@ -80,6 +93,7 @@ class TriageRow:
     reported: str
     silence: str
     awaited: str
+    waiting: str  # for how long
     assignee: str
     fix: str
     landing: str
@@ -130,6 +144,7 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
         reported=f"{values['reported_at']:%Y-%m-%d}" if values["reported_at"] else "",
         silence=formats.age(values["last_human_reply_at"], now),
         awaited="" if values["awaited"] == "nobody" or closed else values["awaited"],
+        waiting="" if closed else formats.age(values["awaited_since"], now),
         fix=(values["fix_title"] or values["fix_sha"][:12])[:TITLE],
         landing=values["fix_landing"],
     )
@@ -270,14 +285,21 @@ class TriageSection:
 
     @property
     def groups(self) -> Iterator[tuple[str, list[TriageRow]]]:
-        """Yield the rows grouped by their common value; one group named "" if no grouping was requested."""
+        """Yield the rows grouped by their common value. If no grouping was requested and the open rows stand first, as
+        they do by urgency, the closed ones are a group of their own; else it is one group named "".
+        """
+        closed = [row.state in CLOSED for row in self.rows]
+        if not self.group and closed != sorted(closed):
+            return iter([("", list(self.rows))])
         return ((name, list(members)) for name, members in groupby(self.rows, key=self._name))
 
     def _name(self, row: TriageRow) -> str:
-        return str(getattr(row, self.group) or "none").replace("_", " ") if self.group else ""
+        if not self.group:
+            return "closed" if row.state in CLOSED else ""
+        return str(getattr(row, self.group) or "none").replace("_", " ")
 
 
-HEADINGS = {"merged": "Merged in this release", "shifted": "Shift-left: reported from other trees"}
+HEADINGS = {"merged": "Merged in this release", "shifted": "Before the release, from other trees"}
 
 
 def sections(version: str, query: TriageQuery, now: datetime) -> list[TriageSection]:
