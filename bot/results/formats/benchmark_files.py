@@ -22,6 +22,7 @@ from bot.results.formats import (
     bencher,
     checks,
     criterion,
+    cyclictest,
     fio,
     google_benchmark,
     hackbench,
@@ -61,7 +62,7 @@ FORMAT = "benchmark-files/1"
 # file reads it.
 FORMATS: tuple[Format, ...] = (
     *(fio, hyperfine, google_benchmark, pytest_benchmark, iperf3, criterion, perf_stat, perf_bench, sysbench),
-    *(schbench, hackbench, stress_ng, netperf, phoronix, will_it_scale, plain_csv, ktap, bencher),
+    *(schbench, hackbench, cyclictest, stress_ng, netperf, phoronix, will_it_scale, plain_csv, ktap, bencher),
 )
 MOST_FILES = 1_000  # of a side
 MOST_BYTES = 64 << 20  # of all files

@@ -75,6 +75,12 @@ SAYS = (
     ("schbench.txt", "schbench.wakeup_latency_99.0th_us", {}, (41.0,), "us", "lower"),
     ("schbench.txt", "schbench.requests_per_sec", {}, (9002.27,), "1/s", "higher"),
     ("hackbench.txt", "hackbench.time", {"groups": "2", "mode": "process"}, (0.226,), "s", "lower"),
+    (
+        *("cyclictest.json", "cyclictest.latency_max_us", {"test": "thread 1", "threads": "2"}),
+        *((4016.0,), "us", "lower"),
+    ),
+    ("cyclictest.json", "cyclictest.latency_min_us", {"test": "thread 0"}, (20.0,), "us", "lower"),
+    ("cyclictest-nsecs.json", "cyclictest.latency_avg_us", {"options": "-q -l 2000 -N"}, (112.11711,), "us", "lower"),
     ("stress-ng.yaml", "stress-ng.pipe.ops_per_sec", {"test": "pipe"}, (304931.461202,), "ops/s", "higher"),
     ("netperf.txt", "netperf.Throughput_Mbps", {"test": "TCP_STREAM"}, (28311.52,), "Mbit/s", "higher"),
     ("netperf.txt", "netperf.Throughput_tps", {"test": "TCP_RR"}, (41873.06,), "1/s", "higher"),
@@ -136,6 +142,8 @@ def test_what_ran_where_is_read_where_the_file_has_it() -> None:
         *("vm", 2),
     )
     assert read_file(file("composite.xml")).kernel == "6.12.0"
+    reading = read_file(file("cyclictest.json"))
+    assert (reading.tool, reading.kernel, reading.machine) == ("cyclictest 2.40", "6.18.44-fc-v669", "vm")
 
 
 def test_fio_may_warn_before_its_json_and_give_microseconds() -> None:
@@ -160,6 +168,17 @@ def test_several_runs_in_one_file_are_samples() -> None:
     assert metric(read_file(twice), "hackbench.time").samples == (0.226, 0.226)
     two = File("two.txt", "".join((FOLDER / "sysbench-cpu.txt").read_text() for _ in range(2)))
     assert metric(read_file(two), "sysbench.events_per_sec").samples == (894.59, 894.59)
+
+
+@pytest.mark.parametrize("option", ["--json=2.json", "--js old runs/1.json", "--histfile=h --json 3.json"])
+def test_where_cyclictest_wrote_its_file_is_no_parameter(option: str) -> None:
+    moved = read_file(file("cyclictest.json", lambda text: text.replace("--json=cyclictest.json", option)))
+    assert {test.params["options"] for test in moved.tests} == {"-q -l 2000 -t 2"}
+
+
+def test_cyclictest_may_run_for_a_time_instead_of_all_loops() -> None:
+    timed = file("cyclictest.json", lambda text: text.replace("-l 2000", "-l 900000 -mD2"))
+    assert metric(read_file(timed), "cyclictest.latency_max_us", test="thread 0").samples == (7042.0,)
 
 
 # --- What is wrong with them ---
@@ -286,6 +305,29 @@ WRONG: tuple[tuple[str, Edits, tuple[tuple[str, str], ...]], ...] = (
     ("hackbench.txt", (("Time: 0.226", "Time: -1"),), (("line 3", "at least 0"),)),
     ("hackbench.txt", (("Time: 0.226", ""),), (("line 1", "cut short"),)),
     ("hackbench.txt", (("Time: 0.226", "Time: inf"),), (("line 3", "inf"),)),
+    (
+        "cyclictest.json",
+        (('"max": 7042', '"max": NaN'), ('"avg": 103.31', '"avg": -1')),
+        (("/thread/0/max", "found nan"), ("/thread/1/avg", "at least 0")),
+    ),
+    (
+        "cyclictest.json",
+        (('"return_code": 0', '"return_code": 1'), ('"num_threads": 2', '"num_threads": 4')),
+        (("/return_code", "the run failed"), ("/thread", "expected 4 threads, found 2")),
+    ),
+    (
+        "cyclictest.json",
+        (('"cycles": 2000', '"cycles": 980'), ('"cycles": 1346', '"cycles": 655')),
+        (("/thread", "a run cut short: expected 2000 cycles, found 980"),),
+    ),
+    (
+        "cyclictest.json",
+        (('"cycles": 1346', '"cycles": 0'), ('"min": 20', '"min": 7100'), ('"sysinfo"', '"system"')),
+        (("/thread/1/cycles", "found none"), ("/thread/0", "in this order"), ("/sysinfo", "expected an object")),
+    ),
+    ("cyclictest.json", (('    "1": {', '    "0": {'),), (("/thread", "stands twice"),)),
+    ("cyclictest.json", (('"resolution_in_ns": 0', '"resolution_in_ns": 9'),), (("/resolution_in_ns", "found 9"),)),
+    ("cyclictest.json", (('"cpu": 1,\n      "node": 0\n    }\n  }\n}', '"cpu": 1,'),), (("line ", "cut short"),)),
     (
         "stress-ng.yaml",
         (("stressor: pipe", "stressor: cpu"), ("425.566026", "nan")),
