@@ -180,7 +180,7 @@ def test_even_an_approved_one_does_not_leave_after_a_reply(world: World) -> None
 
 def test_all_reports_of_a_person_are_in_one_mail_a_week(world: World) -> None:
     first, second = world.report(), world.report("mm: second", "b" * 40, id="second")
-    Report.objects.filter(pk=second.pk).update(urgency=10**15)
+    Report.objects.filter(pk=second.pk).update(urgency=1 << 60)
     assert remind(world, 2 * WEEK) == 1
     [mail] = reminders()
     assert mail.about == second  # in the thread of the more urgent one

@@ -4,8 +4,8 @@ The page shows the findings, a timeline of events and the thread, in a constant 
 limits below; a long thread is paged. A report is found by its tag, by its culprit's sha, or by the sha of the same
 patch in another tree; seven digits are enough if they name one report.
 
-The headline says in a sentence or two which metric changed, where it was measured, and with what confidence. A mail
-is shown with the words marked that were read; each reading counts, was undone, or is only suggested. An mbox quotes
+It begins with the one number, its interval and its spread, where the report stands, and who is awaited since when. A
+mail is shown with the words marked that were read; each reading counts, was undone, or is only suggested. An mbox quotes
 "From " lines (mboxrd), so that whoever unquotes them gets the mails' bytes, with LF ends.
 """
 
@@ -59,30 +59,6 @@ from tracker.services import report_actions
 from tracker.services.accounts import CHANGE_REPORTS, permit_of, shown_messages
 from tracker.services.curve_changes import past_of
 from tracker.services.report_actions import ACTION_KEYS
-
-# --- The headline in words ---
-
-
-# Pure.
-def headline(finding: Finding) -> str:
-    """Return a sentence or two: the metric, its change, where it was measured, and the confidence."""
-    metric, scenario = finding.metric, finding.scenario
-    text = f"{metric.name} ({metric.direction} is better)" if metric.direction in ("higher", "lower") else metric.name
-    text += " changed"
-    if finding.change is not None:
-        text += f" by {formats.signed_pct(finding.change)}"
-    if finding.verdict in ("regression", "improvement"):
-        text += f" ({finding.verdict})"
-    if finding.old_mean is not None and finding.new_mean is not None:
-        unit = f" {metric.unit}" if metric.unit else ""
-        text += f": {formats.number(finding.old_mean)} before, {formats.number(finding.new_mean)}{unit} after"
-    params = ", ".join(f"{name}={value}" for name, value in scenario.params.items())
-    test = f"{scenario.suite} ({params})" if params else scenario.suite
-    runs = f", {finding.old_runs} and {finding.new_runs} runs" if finding.old_runs and finding.new_runs else ""
-    confidence = formats.confidence(finding.low_pct, finding.high_pct, finding.p_value, finding.effect)
-    sureness = f"{confidence}." if confidence else "Confidence unknown: no samples."
-    return f"{text}, in {test} on {finding.machine.name}{runs}. {sureness}"
-
 
 # --- Mails with marked evidence ---
 

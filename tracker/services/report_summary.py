@@ -65,8 +65,7 @@ _SECONDS = (1 << 32) - 1
 
 
 def urgency(is_open: bool, blocking: bool, weight: float, last_human_reply_at: datetime | None) -> int:
-    """Return one number to sort a table by: open before closed, then blocking, then the certain part of the change, then
-    the silence.
+    """Return one number to sort a table by: open before closed, then blocking, the certain part of the change, silence.
 
     >>> urgency(True, True, 1.0, None) > urgency(True, False, 9.0, None) > urgency(True, False, 1.0, None) > 0
     True

@@ -19,7 +19,6 @@ from tracker.charts import paths
 from tracker.domain import text as formats
 from tracker.domain.search import field_value
 from tracker.models import Finding
-from tracker.pages.report import headline
 from tracker.services.report_summary import spark
 
 register = template.Library()
@@ -94,12 +93,6 @@ def age(value: datetime | None) -> str:
 def get(mapping: Mapping[str, object], key: str) -> object:
     """Return a mapping's value for a key, or None."""
     return mapping.get(key)
-
-
-@register.filter
-def in_words(finding: Finding) -> str:
-    """Describe the headline finding of a report in a sentence or two."""
-    return headline(finding)
 
 
 @register.filter

@@ -218,7 +218,8 @@ def test_long_names_make_no_mail_too_large(world: World) -> None:
     assert compose_due(world.settings, world.now) == 1
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.reason) == ("composed", "")
-    assert 60_000 < len(bytes(mail.raw)) < 100_000
+    assert len(bytes(mail.raw)) < 100_000
+    assert "metrics of monitors." in mail.body
 
 
 def test_a_change_of_words_alone_is_held(world: World) -> None:

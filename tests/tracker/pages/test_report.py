@@ -128,14 +128,18 @@ def test_a_little_chart_stays_in_its_frame(old: list[float], new: list[float]) -
 def test_urgency_fits_its_column_and_blocking_comes_first(
     blocks: bool, weight: float, last_reply: datetime | None
 ) -> None:
-    found = urgency(blocks, weight, last_reply)
+    found = urgency(True, blocks, weight, last_reply)
     assert 0 <= found < 1 << 63
-    assert urgency(True, 0, DAY) > urgency(False, weight, last_reply)
+    assert (
+        urgency(True, True, 0, DAY)
+        > urgency(True, False, weight, last_reply)
+        > urgency(False, blocks, weight, last_reply)
+    )
 
 
 def test_urgency_goes_by_effect_then_by_silence() -> None:
-    assert urgency(False, 3.0, DAY) > urgency(False, 2.5, None)
-    assert urgency(False, 3.0, DAY) > urgency(False, 3.0, DAY + timedelta(minutes=1))
+    assert urgency(True, False, 3.0, DAY) > urgency(True, False, 2.5, None)
+    assert urgency(True, False, 3.0, DAY) > urgency(True, False, 3.0, DAY + timedelta(minutes=1))
 
 
 @pytest.mark.parametrize(

@@ -120,17 +120,17 @@ def test_blocking_assigning_and_reopening(report: Report) -> None:
     report_actions.change(seen(report), act(H.ASSIGNED, "me", "b" * 12), anybody)
     found = Report.objects.get()
     assert (found.blocks, found.assignee) == ("v5.7", "kim")
-    assert found.urgency >> 52 == 1
+    assert found.urgency >> 52 == 3
     report_actions.change(seen(report), act(H.EXPECTED, "", "c" * 12), anybody)
     found = Report.objects.get()
     assert (found.urgency >> 52, found.closed_at) == (0, NOW)  # what is closed blocks nothing
     report_actions.change(seen(report), act(H.REOPENED, "", "d" * 12), anybody)
     found = Report.objects.get()
-    assert (found.urgency >> 52, found.closed_at, found.state) == (1, None, "no_response")
+    assert (found.urgency >> 52, found.closed_at, found.state) == (3, None, "no_response")
     report_actions.change(seen(report), act(H.UNBLOCKED, "", "e" * 12), anybody)
     report_actions.change(seen(report), act(H.ASSIGNED, "nobody", "f" * 12), anybody)
     found = Report.objects.get()
-    assert (found.blocks, found.assignee, found.urgency >> 52) == ("", "", 0)
+    assert (found.blocks, found.assignee, found.urgency >> 52) == ("", "", 2)
 
 
 @pytest.mark.parametrize(

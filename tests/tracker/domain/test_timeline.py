@@ -1,0 +1,39 @@
+"""What an event says in a sentence: who did what."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracker.domain import timeline
+from tracker.domain.events import EventKind, Role, State
+
+
+def test_every_kind_says_something_with_and_without_its_details() -> None:
+    for kind in EventKind:
+        for details in ({}, {"tag": "v6.1", "title": "mm: a", "remark": "why", "tree": "mm"}):
+            for by_commit in (False, True):
+                said = timeline.what(kind, by_commit=by_commit, **details)
+                assert said == said.strip()
+                assert "{" not in said
+    assert set(timeline.LABELS) == set(State)
+
+
+@pytest.mark.parametrize(
+    ("person", "commit", "tree", "tag", "role", "expected"),
+    [
+        ("Dana Brook", "", "", "", Role.AUTHOR, "Dana Brook"),
+        ("", "a" * 40, "linus", "v6.12-rc6", Role.MACHINE, "Mainline"),
+        ("", "a" * 40, "mm", "mm-stable", Role.MACHINE, "mm"),
+        ("", "", "", "", Role.REPORTER, "The lab"),
+        ("", "", "", "", Role.AUTHOR, "Somebody"),  # whose mail is not public
+    ],
+)
+def test_who_did_it(person: str, commit: str, tree: str, tag: str, role: str, expected: str) -> None:
+    assert timeline.who(person, commit, tree, tag, role) == expected
+
+
+@given(st.sampled_from(EventKind), st.text(), st.text())
+def test_what_somebody_wrote_is_never_a_format(kind: EventKind, title: str, remark: str) -> None:
+    assert "\n" not in timeline.what(kind, title=title, remark=f"{{0}}{remark}")
