@@ -291,7 +291,7 @@ def reproduce(report: ReportData, template: str = "") -> str:
     for pattern, run in ((_SCRIPT, "sh"), (_JOB, "lkp run")):
         if url := next((url for name, url in links if pattern.match(name)), ""):
             return f"curl -sO {shlex.quote(url)} && {run} {shlex.quote(url.rpartition('/')[2])}"
-    return "no script was provided; see the parameters below"
+    return f"no script was provided{'; see the parameters below' if report.headline.params else ''}"
 
 
 def in_lines(command: str) -> tuple[str, ...]:

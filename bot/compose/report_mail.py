@@ -343,7 +343,7 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
     tested = [entry for entry in report.findings if entry.p_value is not None and not entry.is_monitor]
     if len(tested) > 1:  # how many were looked at tells how much chance can have found
         moved = sum(entry.is_graded for entry in tested)
-        parts.append(f"{moved} of {len(tested)} metrics moved, at a false discovery rate of 5%")
+        parts.append(f"{moved} of {len(tested)} metrics moved at FDR 5%")
     yield _fact("evidence:", "; ".join(parts) or "number of runs and spread unknown")
     if report.history:
         yield _fact("history:", report.history)
@@ -476,7 +476,8 @@ def _body(report: ReportData, own_id: str, settings: BotSettings, conventions: C
     if _REPOSITORY.match(report.tree_url):
         origin = one_line(f"{report.tree_url} {report.branch}", 300)
     else:
-        origin = one_line(f"in tree {report.tree} {report.branch}", 200) if report.tree else "in an unnamed tree"
+        is_named = report.tree not in ("", "unknown")
+        origin = one_line(f"in tree {report.tree} {report.branch}", 200) if is_named else "in an unnamed tree"
     room = LINES - height(["Hello,", "", sentence, "", commit, origin, ""])
     please = (one_line(f"Please note: {note}.", 600) for note in notes)
     # Parsers split names from values: no colon in a name with spaces.

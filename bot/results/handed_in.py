@@ -143,9 +143,7 @@ def _resolve(about: About, trees: Sequence[Path]) -> About:
         elif not about.title:
             faults.append(("title", f"{commit[:12]} {why}; expected the commit's title: --title and --author"))
         if not SHA.match(base):
-            faults.append(
-                ("base", f"expected the full sha of the culprit's parent, found {about.base[:60] or 'none'!r}")
-            )
+            faults.append(("base", f"expected the full sha of the culprit's parent, found {about.base[:60] or 'none'}"))
     elif seen and not base:
         base = seen.parents[0] if seen.parents else ""
     elif seen and not SHA.match(base):

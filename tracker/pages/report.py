@@ -4,9 +4,9 @@ The page shows the findings, a timeline of events and the thread, in a constant 
 limits below; a long thread is paged. A report is found by its tag, by its culprit's sha, or by the sha of the same
 patch in another tree; seven digits are enough if they name one report.
 
-It begins with the one number, its interval and its spread, where the report stands, and who is awaited since when. A
-mail is shown with the words marked that were read; each reading counts, was undone, or is only suggested. An mbox quotes
-"From " lines (mboxrd), so that whoever unquotes them gets the mails' bytes, with LF ends.
+It begins with the one number, its interval and its spread, where the report stands, and who is awaited since when.
+A mail is shown with the words marked that were read; each reading counts, was undone, or is only suggested. An mbox
+quotes "From " lines (mboxrd), so that whoever unquotes them gets the mails' bytes, with LF ends.
 """
 
 from __future__ import annotations

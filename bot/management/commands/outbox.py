@@ -28,7 +28,7 @@ from bot.notifications.follow_ups import compose_follow_ups
 from bot.outbox.sender import send_due
 from bot.outbox.transports import SendStatus
 from tracker.domain.text import counted
-from tracker.models import OutgoingMail, OutgoingState
+from tracker.models import BisectResult, OutgoingMail, OutgoingState
 from tracker.models.outbox import WAITING
 from tracker.services import mail_transitions
 
@@ -68,9 +68,15 @@ class Command(BaseCommand):
         rows = OutgoingMail.objects.order_by("-pk").defer("raw")
         if options["state"]:
             rows = rows.filter(state=options["state"])
-        for row in rows[:500]:
+        shown = list(rows[:500])
+        for row in shown:
             why = f"  ({row.reason})" if row.reason else ""
             self.stdout.write(f"{row.pk:5}  {row.state:9}  {row.composed_at:%Y-%m-%d %H:%M}  {row.subject}{why}")
+        if not shown:
+            self.stdout.write("no mails")
+        held = BisectResult.objects.exclude(held="").exclude(report=None).filter(report__reported_at=None).count()
+        if held and not options["state"]:
+            self.stdout.write(f"{counted(held, 'result')} held until an operator has looked: /results/?held=1")
 
     def _show(self, options: dict[str, Any]) -> None:
         row = self._one(options["id"])

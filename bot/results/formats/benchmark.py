@@ -104,8 +104,8 @@ class Document:
         if len(self.faults) < MOST_FAULTS:
             self.faults.append((place, " ".join(why.split())[:300]))
 
-    def number(self, value: Any, place: str, *, lowest: float = -math.inf) -> float | None:
-        """Return a finite number; None, and note a fault, for anything else."""
+    def number(self, value: Any, place: str, *, lowest: float = -math.inf, above: float = -math.inf) -> float | None:
+        """Return a finite number of at least `lowest` and more than `above`; else None, and note a fault."""
         if isinstance(value, str):
             try:
                 value = float(value) if "_" not in value else None
@@ -124,6 +124,9 @@ class Document:
             return None
         if number < lowest:
             self.fault(place, f"expected at least {lowest:g}, found {number:g}")
+            return None
+        if number <= above:
+            self.fault(place, f"expected more than {above:g}, found {number:g}")
             return None
         return number
 
@@ -163,7 +166,7 @@ class Document:
             try:
                 json.loads(self.text[start:])
             except ValueError as error:
-                message = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+                message = words_of(error)
                 line = self.text.count("\n", 0, start + getattr(error, "pos", 0)) + 1
                 self.fault(f"line {line}", f"not JSON, or cut short: {message}")
             except RecursionError:
@@ -183,6 +186,13 @@ class Document:
             place, why = faults[0]
             at = ", ".join(part for part in (self.name, place) if part)
             raise RejectedInput(at, why, [(", ".join(p for p in (self.name, at) if p), what) for at, what in faults])
+
+
+def words_of(error: ValueError | RecursionError) -> str:
+    """Return why a text is no JSON, without Python's own advice."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return error.msg.removesuffix(" starting at") if isinstance(error, json.JSONDecodeError) else "a number too long"
 
 
 class _Pairs(dict[str, Any]):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -126,7 +126,7 @@ def read_file(file: File) -> Reading:
     reading = reader.read(document)
     if sum(len(test.metrics) for test in reading.tests) > MOST_METRICS:
         document.fault("", f"expected at most {MOST_METRICS:,} metrics, found more")
-    if not any(test.metrics for test in reading.tests):
+    if not document.faults and not any(test.metrics for test in reading.tests):
         document.fault("", f"expected numbers of {reader.NAME}, found none: a run cut short?")
     document.check()
     return reading
@@ -156,6 +156,7 @@ def _read_side(files: Sequence[File], about: About, faults: list[tuple[str, str]
         faults.append((files[0].name, f"expected at most {MOST_FILES:,} files of a kernel, found {len(files):,}"))
         files = files[:1]
     metrics: dict[_Key, dict[str, Metric]] = {}
+    named: dict[_Key, list[tuple[str, set[str]]]] = {}  # the metrics of each test by file
     readings = []
     for file in files:
         try:
@@ -168,12 +169,16 @@ def _read_side(files: Sequence[File], about: About, faults: list[tuple[str, str]
             suite = about.suite or test.suite
             params = tuple(sorted({**test.params, **about.params}.items()))
             kept = metrics.setdefault((suite, params), {})
+            names = {metric.name.removeprefix(f"{test.suite}.") for metric in test.metrics}
+            named.setdefault((suite, params), []).append((file.name, names))
             for metric in test.metrics:
                 name = metric.name.removeprefix(f"{test.suite}.")
                 try:
                     kept[name] = _joined(kept.get(name), metric)
                 except ValueError as error:
                     faults.append((file.name, f"mixed {error} of {metric.name[:80]} in the files of one kernel"))
+    for (suite, _), by_file in named.items():
+        faults += _missing(suite, by_file)
     return _Side(
         metrics,
         tuple(dict.fromkeys(reading.tool for reading in readings if reading.tool)),
@@ -181,6 +186,18 @@ def _read_side(files: Sequence[File], about: About, faults: list[tuple[str, str]
         next((reading.cpus for reading in readings if reading.cpus), None),
         next((reading.kernel for reading in readings if reading.kernel), ""),
     )
+
+
+def _missing(suite: str, by_file: Sequence[tuple[str, set[str]]]) -> Iterator[tuple[str, str]]:
+    """Yield a fault for each file that lacks a metric that other runs of its test have: it was cut short.
+
+    fio leaves out percentiles that it did not see, so of its metrics only those count that it is run for.
+    """
+    every = set().union(*(names for _, names in by_file))
+    for file, names in by_file:
+        lost = sorted(name for name in every - names if suite != "fio" or is_key(f"{suite}.{name}", suite))
+        if lost:
+            yield file, f"expected {', '.join(lost[:3])[:120]}, as the other runs have it; found none: a run cut short?"
 
 
 def _joined(before: Metric | None, metric: Metric) -> Metric:
@@ -237,7 +254,7 @@ def compare(about: About, parent: Sequence[File], culprit: Sequence[File], where
     for name, sha in (("commit", about.commit), ("base", about.base)):
         if not checks.SHA.match(sha):
             expected = "the culprit" if name == "commit" else "its parent"
-            faults.append((name, f"expected the full sha of {expected}, found {sha[:60] or 'none'!r}"))
+            faults.append((name, f"expected the full sha of {expected}, found {sha[:60] or 'none'}"))
     author = next(iter(parse_addresses(about.author)), None) if about.author else None
     if about.author and (author is None or "@" not in author.email):
         faults.append(("author", f"expected Name <address>, found {about.author[:60]!r}"))
@@ -251,8 +268,7 @@ def compare(about: About, parent: Sequence[File], culprit: Sequence[File], where
             (where, f"expected the same test on both kernels; {_told(old)} and {_told(new)} have none in common")
         )
     if faults:
-        at, why = faults[0]
-        raise RejectedInput(at, why, faults)
+        raise RejectedInput(*faults[0], list(dict.fromkeys(faults)))
     of_machine = MachineInfo(machine, cpus=about.cpus or new.cpus or old.cpus)
     runs = tuple(TestRun(suite, dict(params), of_machine, measurements) for (suite, params), measurements in tests)
     stored = checks.canonical(payload(about, parent, culprit))
@@ -319,8 +335,8 @@ def _doubt(old: _Side, new: _Side, pairs: Sequence[tuple[_Key, _Key]]) -> str:
     """Return why the two sides may not be comparable, for an operator to check; "" if nothing speaks against it."""
     doubts = []
     if old.tools != new.tools:
-        tools = " and ".join(", ".join(side.tools) or "another tool" for side in (old, new))
-        doubts.append(f"the kernels were measured with different tools: {tools}")
+        parent, culprit = (", ".join(side.tools) or "another tool" for side in (old, new))
+        doubts.append(f"different tools: the parent was measured with {parent}, the culprit with {culprit}")
     for (_, before), (_, after) in pairs:
         one, other = dict(before), dict(after)
         names = [name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name)]
@@ -329,7 +345,7 @@ def _doubt(old: _Side, new: _Side, pairs: Sequence[tuple[_Key, _Key]]) -> str:
                 f"{name} {one.get(name, 'none')[:40]} and {other.get(name, 'none')[:40]}" for name in names
             )
             doubts.append(f"the kernels were measured with different parameters: {values}")
-    return "; ".join(doubts)
+    return "; ".join(dict.fromkeys(doubts))
 
 
 def _pairs(old: _Side, new: _Side) -> list[tuple[_Key, _Key]]:
@@ -405,8 +421,7 @@ def of_kernel(name: str, about: About, files: Sequence[File], now: str, where: s
     if not tests and not faults:
         faults.append((where, "expected a metric of which it is known whether higher or lower is better; found none"))
     if faults:
-        at, why = faults[0]
-        raise RejectedInput(at, why, faults)
+        raise RejectedInput(*faults[0], list(dict.fromkeys(faults)))
     digest = hashlib.sha256(json.dumps([name, [[file.name, file.text] for file in files]]).encode()).hexdigest()
     kernel = {"sha": name} if checks.SHA.match(name) else {"version": name}
     value = {

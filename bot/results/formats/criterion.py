@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from bot.results.formats.benchmark import LOWER, Document, Metric, Reading, Test
+from bot.results.formats.benchmark import LOWER, Document, Metric, Reading, Test, words_of
 
 NAME = "Criterion"
 _COLUMNS = (
@@ -92,7 +92,7 @@ def _of_messages(document: Document) -> list[Test]:
         try:
             message = json.loads(line)
         except (ValueError, RecursionError) as error:
-            document.fault(place, f"not JSON, or cut short: {error}")
+            document.fault(place, f"not JSON, or cut short: {words_of(error)}")
             continue
         if not isinstance(message, dict) or message.get("reason") != "benchmark-complete":
             continue

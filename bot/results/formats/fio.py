@@ -79,7 +79,7 @@ def _metrics(document: Document, job: Mapping[str, Any], place: str) -> Iterator
         speed = document.number(side.get("bw"), f"{at}/bw", lowest=0)  # KiB/s, in every version
         if speed is not None:
             yield Metric(f"fio.{direction}_bw_MBps", (speed / 1024,), "MiB/s", HIGHER)
-        rate = document.number(side.get("iops"), f"{at}/iops", lowest=0)
+        rate = document.number(side.get("iops"), f"{at}/iops", above=0)
         if rate is not None:
             yield Metric(f"fio.{direction}_iops", (rate,), "IOPS", HIGHER)
         yield from _latencies(document, side, f"fio.{direction}", at)

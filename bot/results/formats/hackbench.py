@@ -29,7 +29,11 @@ def read(document: Document) -> Reading:
         elif match := _WORK.search(line):
             params |= {"messages": match[1], "bytes": match[2]}
         elif match := _TIME.match(line.strip()):
-            seconds = document.number(match[1], f"line {number}", lowest=0)
+            seconds = None
+            if re.fullmatch(r"\d+\.\d{0,2}", match[1]):
+                document.fault(f"line {number}", f"a run cut short: expected three decimals, found {match[1]!r}")
+            else:
+                seconds = document.number(match[1], f"line {number}", above=0)
             if not started:
                 document.fault(f"line {number}", "expected the line `Running in …` before a Time")
             if seconds is not None:

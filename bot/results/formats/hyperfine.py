@@ -36,8 +36,9 @@ def read(document: Document) -> Reading:
             if code != 0:
                 document.fault(f"{place}/exit_codes/{run}", f"the command failed: expected exit code 0, found {code}")
         times = document.numbers(result.get("times"), f"{place}/times")
-        if isinstance(codes, list) and times and len(codes) != len(times):
-            document.fault(f"{place}/exit_codes", f"expected one for each of {len(times)} runs, found {len(codes)}")
+        runs = result.get("times")
+        if isinstance(codes, list) and isinstance(runs, list) and len(codes) != len(runs):
+            document.fault(f"{place}/exit_codes", f"expected one for each of {len(runs)} runs, found {len(codes)}")
         for run, seconds in enumerate(times):
             if seconds <= 0:
                 document.fault(f"{place}/times/{run}", f"expected seconds above 0, found {seconds:g}")

@@ -12,7 +12,7 @@ from bot.results.formats.benchmark import HIGHER, LOWER, Document, Metric, Readi
 NAME = "perf bench"
 _RUN = re.compile(r"# Running '?([\w-]+/[\w-]+)'? benchmark")
 _FUNCTION = re.compile(r"# function '([^']{1,60})'")
-_NUMBER = r"([-+\w.<>]+)"
+_NUMBER = r"(\S+)"
 # What a line says: pattern, metric, unit, direction
 _LINES = (
     (re.compile(rf"^\s*Total time: {_NUMBER} \[sec\]"), "total_time", "s", LOWER),
@@ -43,7 +43,7 @@ def read(document: Document) -> Reading:
             for pattern, metric, unit, direction in _LINES:
                 if match := pattern.match(line):
                     has_number = True
-                    value = document.number(match[1], f"line {number}", lowest=0)
+                    value = document.number(match[1], f"line {number}", above=0)
                     if value is not None:
                         metrics = samples.setdefault((name, function), {})
                         metrics.setdefault((metric, unit, direction), []).append(value)

@@ -12,9 +12,9 @@ import json
 import re
 from collections.abc import Iterator
 
-from bot.results.formats.benchmark import LOWER, Document, Metric, Reading, Test
+from bot.results.formats.benchmark import LOWER, Document, Metric, Reading, Test, words_of
 
-NAME = "perf stat -j or -x,"
+NAME = "perf stat -j or -x"
 _STARTED = "# started on "
 _NOT_COUNTED = ("<not supported>", "<not counted>")
 _COST = re.compile(
@@ -25,11 +25,11 @@ _COST = re.compile(
 def recognises(document: Document) -> bool:
     lines = [line for line in document.text[:20_000].splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
-        return False
+        return document.text.startswith(_STARTED)
     if lines[0].startswith("{"):
-        return '"counter-value"' in lines[0] and '"event"' in lines[0]
+        return '"counter-value"' in lines[0]
     cells = lines[0].split(",")
-    return document.text.startswith(_STARTED) and len(cells) >= 5
+    return document.text.startswith(_STARTED) or len(cells) >= 7
 
 
 def read(document: Document) -> Reading:
@@ -60,11 +60,11 @@ def _rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
-                document.fault(place, f"not JSON, or cut short: {error}")
+                document.fault(place, f"not JSON, or cut short: {words_of(error)}")
                 continue
             if "interval" in row:
                 document.fault(place, "expected the counts of a whole run, found those of an interval (perf stat -I)")
-            elif "event" not in row and "metric-value" in row:
+            elif "event" not in row and "counter-value" not in row and "metric-value" in row:
                 continue  # a derived metric on a line of its own
             elif not isinstance(row.get("event"), str):
                 document.fault(place, "expected the name of an event, found none")
@@ -72,12 +72,18 @@ def _rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
                 unit = row.get("unit")
                 yield place, row["event"], str(row.get("counter-value", "")), unit if isinstance(unit, str) else ""
             continue
-        cells = next(csv.reader(io.StringIO(line)), [])
-        if len(cells) < 3:
-            document.fault(place, f"expected value,unit,event,…; found {line[:60]!r}: a run cut short?")
-        elif re.fullmatch(r"\s*\d+\.\d{9}", cells[0]) and len(cells) > 7:
-            document.fault(place, "expected the counts of a whole run, found those of an interval (perf stat -I)")
-        elif cells[2]:
-            yield place, cells[2], cells[0].strip(), cells[1]
-        elif cells[0].strip():
-            document.fault(place, "expected the name of an event, found none")
+        yield from _row(document, line, place)
+
+
+def _row(document: Document, line: str, place: str) -> Iterator[tuple[str, str, str, str]]:
+    cells = next(csv.reader(io.StringIO(line)), [])
+    if len(cells) < 3:
+        document.fault(place, f"expected value,unit,event,…; found {line[:60]!r}: a run cut short?")
+    elif re.fullmatch(r"\s*\d+\.\d{9}", cells[0]) and len(cells) > 7:
+        document.fault(place, "expected the counts of a whole run, found those of an interval (perf stat -I)")
+    elif re.fullmatch(r"\d+", cells[1].strip()):
+        document.fault(place, f"expected a unit, found {cells[1][:20]!r}: a decimal comma? Run perf with LC_ALL=C")
+    elif cells[2]:
+        yield place, cells[2], cells[0].strip(), cells[1]
+    elif cells[0].strip():
+        document.fault(place, "expected the name of an event, found none")

@@ -23,8 +23,10 @@ def read(document: Document) -> Reading:
     try:
         value = read_yaml(document.text, "")
     except RejectedInput as rejection:
-        document.fault(rejection.where.removeprefix(", "), f"{rejection.why}: a run cut short?")
+        document.fault(rejection.where.removeprefix(", "), rejection.why)
         return Reading(())
+    if not document.text.rstrip().endswith("\n..."):
+        document.fault("", "a run cut short: expected the three dots that end the file")
     document_root = document.mapping(value, "")
     system = document.mapping(document_root.get("system-info"), "/system-info")
     tests, seen = [], set()

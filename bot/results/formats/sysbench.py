@@ -10,7 +10,7 @@ from bot.results.formats.benchmark import HIGHER, LOWER, Document, Metric, Readi
 NAME = "sysbench"
 _BEGIN = re.compile(r"^sysbench (\d[\w.-]*)")
 _THREADS = re.compile(r"^Number of threads: (\d+)")
-_NUMBER = r"([-+\w.]+)"
+_NUMBER = r"([^\s()]+)"
 # Which test it is, by a line that only this one prints
 _KINDS = (
     ("CPU speed:", "cpu"),
@@ -30,7 +30,7 @@ _LINES = (
     (re.compile(rf"^\s*fsyncs/s:\s+{_NUMBER}"), "fsyncs_per_sec", "1/s", HIGHER),
     (re.compile(rf"^\s*read, MiB/s:\s+{_NUMBER}"), "read_MiB_per_sec", "MiB/s", HIGHER),
     (re.compile(rf"^\s*written, MiB/s:\s+{_NUMBER}"), "written_MiB_per_sec", "MiB/s", HIGHER),
-    (re.compile(r"^\s*total time:\s+([-+\w.]+?)s$"), "total_time", "s", LOWER),
+    (re.compile(r"^\s*total time:\s+(\S+?)s$"), "total_time", "s", LOWER),
     (re.compile(rf"^\s*avg:\s+{_NUMBER}"), "latency_avg_ms", "ms", LOWER),
     (re.compile(rf"^\s*95th percentile:\s+{_NUMBER}"), "latency_95th_ms", "ms", LOWER),
     (re.compile(rf"^\s*99th percentile:\s+{_NUMBER}"), "latency_99th_ms", "ms", LOWER),

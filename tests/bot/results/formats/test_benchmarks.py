@@ -302,7 +302,7 @@ WRONG: tuple[tuple[str, Edits, tuple[tuple[str, str], ...]], ...] = (
         (("line 4", "'x'"), ("line 18", "nan")),
     ),
     ("schbench.txt", (("percentiles (usec)", "percentiles (weeks)"),), (("line 1", "expected usec"),)),
-    ("hackbench.txt", (("Time: 0.226", "Time: -1"),), (("line 3", "at least 0"),)),
+    ("hackbench.txt", (("Time: 0.226", "Time: -1"),), (("line 3", "more than 0"),)),
     ("hackbench.txt", (("Time: 0.226", ""),), (("line 1", "cut short"),)),
     ("hackbench.txt", (("Time: 0.226", "Time: inf"),), (("line 3", "inf"),)),
     (
@@ -456,7 +456,7 @@ def test_a_stored_comparison_reads_the_same_again() -> None:
 def test_what_was_measured_differently_is_compared_and_doubted() -> None:
     other = File("o.json", fio(90, bs="64k").text.replace("fio-3.33", "fio-3.36"))
     result = compare(ABOUT, [fio(100)], [other], "x")
-    assert "different tools: fio-3.33 and fio-3.36" in result.doubt
+    assert "the parent was measured with fio-3.33, the culprit with fio-3.36" in result.doubt
     assert "bs 4k and 64k" in result.doubt
 
 
@@ -498,3 +498,32 @@ def test_the_files_of_one_kernel_make_points_on_curves() -> None:
 def test_a_kernel_is_named_by_the_file_if_nobody_else_does() -> None:
     result = of_kernel("", About(), [file("composite.xml")], "2026-11-01T00:00:00+00:00", "x")
     assert (result.kernel.name, result.tests[0].machine.id) == ("v6.12.0", "lab7-m1")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "words"),
+    [
+        ("stress-ng.yaml", "\n...\n", "\n", "expected the three dots"),
+        ("hackbench.txt", "Time: 0.226", "Time: 0.", "expected three decimals"),
+        ("hackbench.txt", "Time: 0.226", "Time: 0.000", "more than 0"),
+        ("perf-bench-sched-pipe.txt", "289552 ops/sec", "0 ops/sec", "more than 0"),
+        ("sysbench-cpu.txt", "894.59", "894,59", "'894,59'"),
+        ("perf-stat.csv", "1.06,msec", "1,06,msec", "a decimal comma"),
+        ("perf-stat.json", '"event" : "task-clock"', '"evnt" : "task-clock"', "expected the name of an event"),
+    ],
+)
+def test_a_damaged_run_is_never_a_sample(name: str, old: str, new: str, words: str) -> None:
+    assert any(words in why for _, why in faults(name, (old, new)))
+
+
+def test_a_run_without_a_metric_of_the_others_was_cut_short() -> None:
+    whole = file("perf-bench-sched-pipe.txt")
+    cut = file("perf-bench-sched-pipe.txt", lambda text: text.replace("         289552 ops/sec\n", ""))
+    with pytest.raises(RejectedInput, match=r"expected ops_per_sec, as the other runs have it"):
+        compare(ABOUT, [whole, whole], [whole, cut], "x")
+
+
+def test_one_bad_number_is_one_fault() -> None:
+    told = faults("hyperfine.json", ("0.059925014000000006", "null"))
+    assert [place for place, _ in told] == ["/results/0/times/1"]
+    assert len(faults("hackbench.txt", ("0.226", "nan"))) == 1
