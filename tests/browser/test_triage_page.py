@@ -276,7 +276,7 @@ def test_a_maintainer_signs_in_by_the_link_in_a_mail(visit: Open, site: Site) ->
     page.goto(f"{site.url}/report/f04628387e/")  # their own
     page.select_option("select[name=do]", "working")
     page.click("button:text-is('Apply')")
-    expect(page.locator(".standing").first).to_contain_text("the author is working on it")
+    expect(page.locator(".lead .call").first).to_contain_text("the author is working on it")
     page.click("text=Sign out")
     expect(page.locator(".who")).to_have_text("Sign in")
 
