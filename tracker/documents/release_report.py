@@ -1,8 +1,8 @@
 """The release report, with the sections, words and order of the 0-Day report of v5.6 (2020). Pure.
 
-`ReleaseFacts` holds all that the report says, and `compose` turns it into blocks: introduction, parameters, what was
-merged in the cycle, what was reported from other trees (shift-left testing), how the kernel compares with the
-previous release, and the machines.
+`ReleaseFacts` holds all that the report says, and `compose` turns it into blocks: a summary in one paragraph with the
+worst of what is open, introduction, parameters, what was merged in the cycle, what was reported from other trees
+(shift-left testing), how the kernel compares with the previous release, and the machines.
 
 The numbers of a section are counted from the rows of its table and from nothing else, so they can't disagree; if the
 table is cut, the text says so. Development bases are shown for merged reports only, since those of other trees are
@@ -33,9 +33,11 @@ from tracker.documents.blocks import (
     TableBlock,
     comparison_blocks,
 )
-from tracker.domain.events import OPEN, Verdict
+from tracker.documents.linus_mail import MailLine, name, summary
+from tracker.domain.events import OPEN, State, Verdict
 from tracker.domain.kernel_comparison import Box, ComparisonLine, Test, Word
-from tracker.domain.text import counted, prose_pct
+from tracker.domain.text import age, counted, prose_pct
+from tracker.domain.timeline import LABELS, change
 
 # --- Facts ---
 
@@ -92,6 +94,7 @@ class ReleaseFacts:
     curves: Mapping[Test, tuple[str, str]]  # the curve of each test that has one: its heights and its page
     boxes: Sequence[Box]
     prose: Mapping[str, str]
+    regressions: Sequence[MailLine] = ()  # worst first
 
 
 # --- The report ---
@@ -111,7 +114,7 @@ _DISTINGUISHING = ("mode", "test", "ipc", "rw", "class")  # the parameters that 
 
 def compose(facts: ReleaseFacts) -> Document:
     """Return the whole report."""
-    sections = (_introduction, _parameters, _release_test, _shift_left, _comparison, _machines)
+    sections = (_summary, _introduction, _parameters, _release_test, _shift_left, _comparison, _machines)
     blocks = tuple(block for section in sections for block in section(facts))
     released = f"released {facts.released_at:%Y-%m-%d}" if facts.released_at else "not released yet"
     aside = f"{facts.version}, {released}; as of {facts.as_of:%Y-%m-%d}"
@@ -121,6 +124,32 @@ def compose(facts: ReleaseFacts) -> Document:
 def _prose(facts: ReleaseFacts, name: str) -> Iterator[Block]:
     if text := facts.prose.get(name):
         yield Prose(text, name)
+
+
+MOST_WORST = 5
+
+
+def _summary(facts: ReleaseFacts) -> Iterator[Block]:
+    """Yield what somebody needs who reads nothing else."""
+    yield Heading(2, "Summary")
+    yield Paragraph(summary(facts.version, facts.regressions, facts.as_of))
+    still = [row for row in facts.regressions if row.state in OPEN]
+    if still:
+        rows = [
+            (
+                change(row.change, Verdict.REGRESSION),
+                DocumentLink(name(row), reverse("report", args=[row.sha[:12]])),
+                row.metric,
+                row.author or "unknown",
+                age(row.reported_at, facts.as_of),
+                LABELS[State(row.state)],
+            )
+            for row in still[:MOST_WORST]
+        ]
+        caption = "Worst open regressions" if len(still) > 1 else "The open regression"
+        yield TableBlock(
+            caption, ("Change", "What", "Metric", "Author", "Age", "State"), rows, frozenset({0}), as_records=True
+        )
 
 
 def _introduction(facts: ReleaseFacts) -> Iterator[Block]:

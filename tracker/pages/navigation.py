@@ -80,7 +80,7 @@ class NavMenu:
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """The context processor: `navigation` is built when a template asks for it; `site` is for the footer."""
     site = {
-        "name": settings.PERFWORK_BOT_NAME,
+        "name": settings.PERFWORK_LAB,
         "contact": settings.PERFWORK_LIST_ADDRESS,
         "version": __version__,
     }

@@ -9,6 +9,7 @@ versions (tracker/pages/prose.py).
 from __future__ import annotations
 
 from datetime import datetime
+from urllib.parse import quote
 
 from django.conf import settings
 from django.contrib import messages
@@ -20,11 +21,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.documents.blocks import Document
+from tracker.documents.linus_mail import MailLine
 from tracker.documents.release_report import SECTIONS, HighlightData, ParameterData, ReleaseFacts, compose
 from tracker.domain import versions
-from tracker.domain.events import InvalidInput
+from tracker.domain.events import EventKind, InvalidInput, Verdict
 from tracker.domain.kernel_comparison import Box
-from tracker.models import Finding, Kernel, Machine, Parameter, Release, ReportHighlight, Suite
+from tracker.models import Event, Finding, Kernel, Machine, Parameter, Release, Report, ReportHighlight, Suite
 from tracker.pages import kernels as comparison
 from tracker.pages.http import cleaned, error_response, permission_required
 from tracker.pages.prose import editing, in_form, save_text, texts
@@ -70,7 +72,38 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
         },
         boxes=[Box(*fields) for fields in boxes],
         prose={name: row.text for name, row in texts(document_key(release.version)).items()},
+        regressions=mail_lines(release),
     )
+
+
+def mail_lines(release: Release) -> list[MailLine]:
+    """Return the regressions of a release for a mail, those of which most is certain first: two queries."""
+    in_cycle = Q(merged_release=release.version) | Q(shift_left_release=release.version)
+    reports = list(
+        Report.objects.filter(in_cycle, verdict=Verdict.REGRESSION)
+        .exclude(reported_at=None)
+        .select_related("culprit")
+        .order_by("-weight", "pk")
+    )
+    mails = Event.objects.filter(report__in=reports, kind=EventKind.REPORTED).exclude(message_id="").order_by("-pk")
+    threads = dict(mails.values_list("report", "message_id"))
+    return [
+        MailLine(
+            report.culprit.sha,
+            report.given_title or report.culprit.title or f"{report.subsystem or report.culprit.sha10}: {report.suite}",
+            report.subsystem,
+            report.metric,
+            report.change,
+            report.culprit.author_name or report.culprit.author_email,
+            report.state,
+            report.status,
+            report.awaited,
+            report.reported_at,
+            f"https://lore.kernel.org/r/{quote(threads[report.pk], safe='@+')}" if report.pk in threads else "",
+            report.fix_landing,
+        )
+        for report in reports
+    ]
 
 
 def document_key(version: str) -> str:

@@ -1,4 +1,4 @@
-"""`report RELEASE`: print the release report, or put it into the outbox for approval."""
+"""`report RELEASE`: print the release report, or put it into the outbox; `--for mail`: forty lines for a mail."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from django.utils.safestring import mark_safe
 from bot.config import bulletin_config
 from bot.management import hold_bulletin, require_folded
 from bot.notifications import digest
+from tracker.documents import linus_mail
 from tracker.documents.blocks import FORMS
 from tracker.models import Release
-from tracker.pages.release_report import document
+from tracker.pages.release_report import document, mail_lines
 
 
 class Command(BaseCommand):
@@ -27,13 +28,21 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("release", metavar="RELEASE", help="v6.12")
         parser.add_argument("--format", choices=(*FORMS, "html"), default="txt")
+        parser.add_argument("--for", dest="purpose", choices=("page", "mail"), default="page", help="mail: 40 lines")
         parser.add_argument("--hold", action="store_true", help="put the text into the outbox, held for approval")
 
-    def handle(self, *, release: str, format: str, hold: bool, **options: Any) -> None:
+    def handle(self, *, release: str, format: str, hold: bool, purpose: str, **options: Any) -> None:
         require_folded()
         row = Release.objects.filter(version=release).first()
         if row is None:
             raise CommandError(f"unknown release {json.dumps(release)}; `track` adds releases from git")
+        if purpose == "mail":
+            if hold or format != "txt":
+                raise CommandError("--for mail prints text; use it without --hold and --format")
+            page = f"{settings.PERFWORK_BASE_URL}/{release}/"
+            subject, text = linus_mail.compose(release, mail_lines(row), page, timezone.now())
+            self.stdout.write(f"Subject: {subject}\n\n{text}", ending="")
+            return
         content = document(row, settings.PERFWORK_LAB, timezone.now())
         if hold:
             config = bulletin_config()

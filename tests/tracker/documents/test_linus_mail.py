@@ -1,0 +1,110 @@
+"""The mail to Linus: at most forty lines of seventy-two columns, whose numbers are those of its rows."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core.management import call_command
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.world import World
+from tracker.documents.linus_mail import COLUMNS, LINES, MailLine, compose
+from tracker.domain.events import OPEN, Awaited, State
+from tracker.models import Release
+
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
+GOLDEN = """\
+v9.1 has 2 open performance regressions of 3 reported. The worst is
+-47.3% of fs-create.files_per_sec (ext9). 1 waits for its author, 1 for
+over four weeks.
+
+  -47.3%  ext9: delay the inode table
+          27c5d5b77811 by Dana Brook, fs-create.files_per_sec
+          fix failed, reported 5 w ago; waiting for Dana Brook
+          https://lore.kernel.org/r/1@bot.example
+
+   +9.6%  lib/sort: choose the middle pivot
+          0c8800d5d811 by Mira Novak, sort-many.elapsed_seconds
+          fix proposed, reported 3 d ago; waiting for the lab
+
+Fixed:
+    -12.8%  mm/vmscan: walk cold folios first (v9.1-rc3)
+"""
+
+
+def line(sha: str, title: str, change: float | None, state: str, awaited: str = "author", **more: object) -> MailLine:
+    values: dict[str, object] = {
+        "subsystem": title.partition(":")[0],
+        "metric": "fs-create.files_per_sec",
+        "author": "Dana Brook",
+        "status": "",
+        "reported_at": NOW - timedelta(days=36),
+        "thread": "",
+        **more,
+    }
+    return MailLine(sha=sha.ljust(40, "1"), title=title, change=change, state=state, awaited=awaited, **values)  # type: ignore[arg-type]
+
+
+def test_it_reads_as_a_maintainer_would_write_it() -> None:
+    rows = [
+        line(
+            "27c5d5b778",
+            "ext9: ext9: delay the inode table.",
+            -47.3,
+            "responded",
+            thread="https://lore.kernel.org/r/1@bot.example",
+        ),
+        line(
+            *("0c8800d5d8", "lib/sort: choose the middle pivot", 9.6, "fix_proposed", "reporter"),
+            metric="sort-many.elapsed_seconds",
+            author="Mira Novak",
+            reported_at=NOW - timedelta(days=3),
+        ),
+        line("f04628387e", "mm/vmscan: walk cold folios first", -12.8, "fixed", "nobody", fix_landing="v9.1-rc3"),
+    ]
+    subject, text = compose("v9.1", rows, "https://perf.example.org/v9.1/", NOW)
+    assert subject == "Performance regressions in v9.1: 2 open"
+    assert text == GOLDEN.replace("fix failed", "answered")
+
+
+@given(
+    st.lists(
+        st.builds(
+            line,
+            st.text("0123456789abcdef", min_size=12, max_size=12),
+            st.text(max_size=200),
+            st.none() | st.floats(-100, 1e6),
+            st.sampled_from([state.value for state in State]),
+            st.sampled_from([awaited.value for awaited in Awaited]),
+            metric=st.text(max_size=150),
+            thread=st.sampled_from(["", "https://lore.kernel.org/r/1@bot.example"]),
+        ),
+        max_size=60,
+    )
+)
+def test_it_fits_and_counts_its_rows(rows: list[MailLine]) -> None:
+    _, text = compose("v9.1", rows, "https://perf.example.org/v9.1/", NOW)
+    lines = text.splitlines()
+    assert len(lines) <= LINES
+    assert all(len(each) <= COLUMNS for each in lines)
+    still = sum(row.state in OPEN for row in rows)
+    if rows:
+        assert f"{still} open" in text
+        more = re.search(r"^And (\d+) more", text, re.M)
+        assert text.count("          ") or not still or more
+
+
+def test_the_command_prints_it(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.report("mm/vmscan: walk cold folios first")
+    world.tag("v9.1-rc1")
+    world.track()
+    assert Release.objects.filter(version="v9.1").exists()
+    call_command("report", "v9.1", "--for", "mail")
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "Subject: Performance regressions in v9.1: 1 open\n\nv9.1 has 1 open performance regression of 1"
+    )
+    assert "  -30.0%  mm/vmscan: walk cold folios first\n" in out
