@@ -144,7 +144,19 @@ class LeasedScheduler(PersistentScheduler):
         """Enqueue what is due, if this is the scheduler; return the seconds until the next tick."""
         if not self._holds_lease():
             return WAIT
+        self._forget_the_future()
         return min(WAIT, float(super().tick(*arguments, **options)))
+
+    def _forget_the_future(self) -> None:
+        """Make due at once what last ran in the future: the clock was ahead, and Celery would wait until then."""
+        now = timezone.now()
+        for name, entry in self.schedule.items():
+            if entry.last_run_at and entry.last_run_at > now + timedelta(seconds=WAIT):
+                log.warning(
+                    "%s last ran in the future, at %s: the clock was wrong; it runs now", name, entry.last_run_at
+                )
+                entry.last_run_at = now - timedelta(days=1)
+                self._heap = None  # is made again from the entries
 
     def close(self) -> None:
         """Give the lease back, so that another scheduler need not wait for it to expire."""

@@ -29,6 +29,7 @@ from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, ProgrammingError
 from django.test import Client
+from django.utils import timezone
 from kombu import Queue
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -50,7 +51,7 @@ from tests.support.needs import SERVERS, need
 from tests.support.servers import Moody
 from tests.support.world import DANA, Kernel, World, message_id
 from tracker.logs import AddContext, bound, json_formatter
-from tracker.models import FaultMail, Folding, Mirror, OutgoingMail, OutgoingState, Report, TaskRun, Tree
+from tracker.models import FaultMail, Folding, Mirror, OutgoingMail, OutgoingState, Report, ServiceLease, TaskRun, Tree
 from tracker.services import event_log, mail_transitions
 from tracker.services.faults import faults, snapshot
 from tracker.unavailable import OncePerMinute, reason_of
@@ -379,6 +380,15 @@ CAUSES = {
         " state='in_doubt', composed_at=now)",
         "OutgoingMail.objects.filter(state='in_doubt').update(state='cancelled')",
     ),
+    "PerfworkFailed": (
+        "OutgoingMail.objects.create(message_id='e@f', raw=b'', sender='', recipients=[], subject='s', purpose='y',"
+        " state='failed', composed_at=now)",
+        "OutgoingMail.objects.filter(state='failed').update(state='cancelled')",
+    ),
+    "PerfworkClock": (
+        "TaskRun.objects.update_or_create(task='send_mail', defaults={'at': now + timedelta(days=3), 'seconds': 1})",
+        "TaskRun.objects.update(at=now)",
+    ),
     "PerfworkQuarantine": (
         "RawMessage.objects.create(digest='q', compressed=b'', received_at=now, error='ValueError: no date')",
         "RawMessage.objects.update(error='')",
@@ -701,6 +711,7 @@ KEYS = [
 ]
 LOOK = """
 from django.test import Client
+from django.utils import timezone
 from tracker.models import Event, LabJob, Message, OutgoingMail, RateCalendar, RawMessage, Report
 from tracker.models import Suggestion
 from tracker.pages import search as search_index
@@ -743,3 +754,40 @@ def test_data_of_the_first_schema_is_there_after_all_migrations(
     back = manage("migrate", "-v0", "tracker", "0005")
     assert back.returncode == 0, back.stderr
     assert manage("migrate", "-v0").returncode == 0
+
+
+# --- Status, and a clock that was wrong ---
+
+
+def test_status_says_what_is_wrong_and_what_waits(db: None, capsys: pytest.CaptureFixture[str]) -> None:
+    now = timezone.now()
+    ServiceLease.objects.update_or_create(name="scheduler", defaults={"lease_until": now + timedelta(minutes=1)})
+    call_command("status")
+    out = capsys.readouterr().out
+    assert out.startswith("0 problems\nWaiting for a person:\n  nothing\n")
+    assert re.search(r"^  send_mail +never$", out, re.M)
+    TaskRun.objects.create(task="send_mail", at=now + timedelta(days=3), seconds=1)
+    OutgoingMail.objects.create(message_id="a@b", raw=b"", sender="", recipients=[], state="failed", composed_at=now)
+    with pytest.raises(CommandError, match="2 problems"):
+        call_command("status")
+    out = capsys.readouterr().out
+    assert "send_mail since" in out
+    assert "last ran in the future" in out
+    assert "1 mail refused by a server: see /outbox/?state=failed" in out
+
+
+def test_what_last_ran_in_the_future_is_due_at_once(tmp_path: Path) -> None:
+    from bot.celery import LeasedScheduler, app
+
+    scheduler = LeasedScheduler(app=app, schedule_filename=str(tmp_path / "beat-schedule"), lazy=True)
+    scheduler.setup_schedule()
+    entry = scheduler.schedule["send_mail"]
+    entry.last_run_at = timezone.now() + timedelta(days=3)
+    assert not entry.is_due().is_due
+    scheduler._forget_the_future()
+    assert entry.is_due().is_due
+    entry.last_run_at = timezone.now()
+    scheduler._forget_the_future()
+    assert not entry.is_due().is_due
+    scheduler.sync()
+    scheduler._store.close()

@@ -49,6 +49,8 @@ class FaultKind(StrEnum):
     DISK = "disk"
     OUTBOX = "outbox"
     IN_DOUBT = "in_doubt"
+    FAILED = "failed"
+    CLOCK = "clock"
     QUARANTINE = "quarantine"
     REJECTED = "rejected"
     ARCHIVE = "archive"
@@ -70,7 +72,8 @@ class Limits:
     """From when on something counts as stalled."""
 
     scheduler: timedelta = timedelta(minutes=5)  # without a running scheduler
-    task: timedelta = timedelta(minutes=15)  # since a periodic task last ended
+    task: timedelta = timedelta(minutes=5)  # since a periodic task should have ended
+    clock: timedelta = timedelta(minutes=5)  # that a stored time may lie ahead: clocks of several machines
     outbox: timedelta = timedelta(hours=1)  # since approved mail became due
     archive: timedelta = timedelta(hours=6)  # since an archive was last fetched and read
     tree: timedelta = timedelta(hours=6)
@@ -110,6 +113,7 @@ class Snapshot:
     sending: bool = True  # whether mail is to be sent at all
     oldest_due: datetime | None = None  # approved mail: since when the longest waiting one could have been sent
     in_doubt: int = 0
+    failed: int = 0
     quarantined: int = 0
     rejected: int = 0  # files in the folder of rejected input
     archives: Sequence[Followed] = ()
@@ -136,7 +140,11 @@ def _processes(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
     for run in snapshot.runs:
         if run.at is None:
             continue  # new, or the scheduler has never run, which is said above
-        if run.error:
+        if run.at > snapshot.now + limits.clock:
+            yield Fault(
+                FaultKind.CLOCK, run.task, "last ran in the future: this machine's clock was or is wrong", run.at
+            )
+        elif run.error:
             yield Fault(FaultKind.TASK, run.task, f"failed: {run.error}", run.at)
         elif snapshot.now - run.at > limits.task + run.period:
             yield Fault(FaultKind.TASK, run.task, "does not run: is there a worker for its queue?", run.at)
@@ -151,6 +159,9 @@ def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
         yield Fault(FaultKind.OUTBOX, "outbox", "approved mail is not sent: see /outbox/ and the mail server", due)
     if snapshot.in_doubt:
         yield Fault(FaultKind.IN_DOUBT, "outbox", f"{counted(snapshot.in_doubt, 'mail')} in doubt: decide at /outbox/")
+    if snapshot.failed:
+        number = counted(snapshot.failed, "mail")
+        yield Fault(FaultKind.FAILED, "outbox", f"{number} refused by a server: see /outbox/?state=failed")
     if snapshot.quarantined:
         number = counted(snapshot.quarantined, "mail")
         yield Fault(FaultKind.QUARANTINE, "quarantine", f"{number} could not be read: see /review/")
@@ -202,6 +213,7 @@ def snapshot(now: datetime) -> Snapshot:
         sending=sending and not stops.exists(),
         oldest_due=_oldest_due(now),
         in_doubt=OutgoingMail.objects.filter(state=OutgoingState.IN_DOUBT)[: MOST * 10].count(),
+        failed=OutgoingMail.objects.filter(state=OutgoingState.FAILED)[: MOST * 10].count(),
         quarantined=RawMessage.objects.exclude(error="")[: MOST * 10].count(),
         rejected=_files(settings.PERFWORK_DROP / "refused"),
         archives=[
