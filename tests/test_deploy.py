@@ -175,6 +175,7 @@ def test_prometheus_accepts_the_alerts() -> None:
     assert subprocess.run(config, env=PATH, capture_output=True).returncode == 0
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page_about_operating_run(tmp_path: Path) -> None:
     """Those of manage.py; `make operating` follows the whole page in a container."""
     blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs" / "operating.md").read_text(), re.M | re.S)

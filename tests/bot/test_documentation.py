@@ -30,6 +30,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+@pytest.mark.long
 def test_a_link_that_leads_nowhere_is_refused_and_the_site_before_stays(copy: Path, tmp_path: Path) -> None:
     site = tmp_path / "out" / "site"
     build(site)

@@ -162,6 +162,7 @@ call_command("restore", {file!r})
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_restore_that_was_killed_sends_nothing_until_it_is_done_again(
     installations: tuple[Installation, Installation], tmp_path: Path
@@ -207,6 +208,7 @@ def test_a_result_without_a_date_may_be_older_than_the_restored_backup() -> None
     assert not list(may_be_forgotten(None, [], restored))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_for_a_week_no_mail_leaves_without_a_person(tmp_path: Path) -> None:
     """Mails that nothing says of whether they left before: here a report of a result that is certainly new."""
@@ -255,6 +257,7 @@ def rows_in_pairs(work: Installation) -> Iterator[None]:
         writer.join()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_backup_under_load_is_one_moment(installations: tuple[Installation, Installation], tmp_path: Path) -> None:
     """Each copy has both rows of a pair, or neither."""
@@ -272,6 +275,7 @@ def test_a_backup_under_load_is_one_moment(installations: tuple[Installation, In
     assert 0 < sizes[0] < sizes[1], "somebody wrote meanwhile"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_what_can_not_be_restored_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     work = Installation(tmp_path / "work")

@@ -83,6 +83,7 @@ def test_a_result_by_command_and_a_refusal_through_a_pipe(tmp_path: Path) -> Non
     assert json.loads(kept.read_bytes()) == {"schema": "perf-bisect-result/1"}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_result_with_curl(served: str, tmp_path: Path) -> None:
     need("curl")

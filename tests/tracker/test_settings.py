@@ -79,6 +79,7 @@ def test_a_database_without_tables_is_said(tmp_path: Path) -> None:
     assert done.stderr == "perfwork: database: no such table: tracker_folding; run `./manage.py migrate` first\n"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_fresh_installation_says_what_to_do(tmp_path: Path) -> None:
     assert manage(tmp_path, "migrate", "-v0").returncode == 0

@@ -201,6 +201,7 @@ def piped(tmp_path: Path, raw: bytes, *arguments: str, migrate: bool = True) -> 
     return subprocess.run([*command, "read", *arguments], env=environment, input=raw, capture_output=True)
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 @pytest.mark.slow
 def test_a_mail_from_a_pipe_and_the_exit_codes_of_sysexits(tmp_path: Path) -> None:
@@ -218,6 +219,7 @@ def test_a_mail_from_a_pipe_and_the_exit_codes_of_sysexits(tmp_path: Path) -> No
     assert b"Traceback" not in broken.stderr
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 @pytest.mark.slow
 def test_several_archives_at_once(tmp_path: Path) -> None:

@@ -263,6 +263,7 @@ execute_from_command_line(["manage.py", *sys.argv[1:]])
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_killed_between_send_and_record_it_is_not_sent_twice(tmp_path: Path) -> None:
     """A process dies, as by kill -9, when the server has the mail and the database does not know it yet."""
