@@ -326,12 +326,13 @@ class ResultDetails:
 
 def details_of(format_name: str, payload: str) -> ResultDetails:
     """Return the details of a stored payload; our own format, LKP's and the log of a bisection have any."""
-    if format_name not in (perf.FORMAT, lkp.FORMAT, benchmark_files.FORMAT):
+    if format_name not in (perf.FORMAT, lkp.FORMAT, benchmark_files.FORMAT, bisect_log.FORMAT):
         return ResultDetails()
     value = json.loads(payload)
-    if format_name == benchmark_files.FORMAT:
-        log = str(_part(value, "about").get("bisect_log", ""))
-        return ResultDetails(bisect_steps=len(re.findall(r"^git bisect (?!start|skip)\w+ [0-9a-f]{40}", log, re.M)))
+    if format_name in (benchmark_files.FORMAT, bisect_log.FORMAT):
+        log = value.get("log") or _part(value, "about").get("bisect_log", "")
+        good, bad, steps = bisect_log.steps_of(str(log)) if log else ("", "", 0)
+        return ResultDetails(good=good, bad=bad, bisect_steps=steps)
     if format_name == lkp.FORMAT:
         job = _part(_part(value, "culprit"), "job")
         return ResultDetails(build={name: job[name] for name in LKP_BUILD if isinstance(job.get(name), str)})

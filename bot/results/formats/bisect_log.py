@@ -5,6 +5,9 @@ with `#` give the rest, each as `# name: value`: suite, machine, cpus, tree, bra
 any other name is a parameter of the test. The first metric of the file was bisected and is the headline. The parent
 is the last good commit that has samples; across merges it need not be the culprit's parent, so a git tree or an
 operator decides.
+
+A log may be as people paste it: quoted (`> `), indented, without git's comments, with several commits behind one `git
+bisect good`, or ending in git's own `SHA is the first bad commit`.
 """
 
 from __future__ import annotations
@@ -31,13 +34,23 @@ MAX_LINES = 1_000_000
 _MARK = re.compile(r"# ([^\s:']{1,40}): \[([0-9a-f]{40})\] ?(.*)")
 # "# first bad commit: [sha] subject", since git 2.45 "# first 'bad' commit:", and "# possible first …" after skips
 _FIRST = re.compile(r"# (possible )?first '?([^\s']{1,40})'? commit: \[([0-9a-f]{40})\] ?(.*)")
+_COMMAND = re.compile(r"git bisect ([^\s-][^\s]{0,39})((?: +[0-9a-f]{40})+)\s*$")
+_SAID = re.compile(r"([0-9a-f]{40}) is the first '?([^\s']{1,40})'? commit")
+_QUOTED = re.compile(r"^[ \t]*(?:[>|][> |\t]*)?")
 _HEADER_NAMES = frozenset(["suite", "machine", "cpus", "tree", "branch", "url", "author", "date", "producer", "id"])
 
 
 def is_log(text: str) -> bool:
     """Whether a text is the output of `git bisect log`."""
-    head = text[:5000]
-    return "git bisect start" in head and any(_MARK.match(line) for line in head.splitlines())
+    lines = _lines(text[:5000])
+    return any(line.startswith("git bisect start") for line in lines) and any(
+        _MARK.match(line) or _COMMAND.match(line) for line in lines
+    )
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines without what a mail program puts before them."""
+    return [_QUOTED.sub("", line).rstrip() for line in text.splitlines()]
 
 
 def is_samples(text: str) -> bool:
@@ -93,6 +106,15 @@ def parse(data: Any, where: str) -> Result:
     )
 
 
+def steps_of(text: str) -> tuple[str, str, int]:
+    """Return the good and the bad end of a log, and how many commits were marked between; empty if it is no log."""
+    try:
+        log = _read_log(text, "")
+    except RejectedInput:
+        return "", "", 0
+    return log.good[0].sha[:12], log.bad[0].sha[:12], max(len({commit.sha for commit in log.other}) - 2, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Log:
     """The commits in the order they were marked. `first`: the first bad one, or the candidates for it; `other`: all
@@ -108,11 +130,17 @@ class _Log:
 def _read_log(text: str, where: str) -> _Log:
     if "\0" in text or len(text) > 16_000_000:
         raise RejectedInput(where, "expected text of at most 16 MB without NULs")
-    lines = text.splitlines()
-    bad_terms, good_terms = {"bad", "new"}, {"good", "old"}
+    lines = _lines(text)
+    bad_terms, good_terms = {"bad", "new", "slow"}, {"good", "old", "fast"}
     for term, term_used in _terms(next((line for line in lines if line.startswith("git bisect start")), "")):
         (bad_terms if term in ("new", "bad") else good_terms).add(term_used)
     marks = [(match[1], CommitInfo(match[2], match[3][:1000])) for line in lines if (match := _MARK.match(line))]
+    named = {(term_used, commit.sha) for term_used, commit in marks}
+    for line in lines:
+        if match := _COMMAND.match(line):
+            shas = dict.fromkeys(match[2].split())
+            marks += [(match[1], CommitInfo(sha)) for sha in shas if (match[1], sha) not in named]
+            named |= {(match[1], sha) for sha in shas}
     good = tuple(commit for term_used, commit in marks if term_used in good_terms)
     bad = tuple(commit for term_used, commit in marks if term_used in bad_terms)
     if not good or not bad:
@@ -121,6 +149,10 @@ def _read_log(text: str, where: str) -> _Log:
     firsts = [match for line in lines if (match := _FIRST.match(line))]
     certain = [candidate for candidate in firsts if not candidate[1]]
     first = dict.fromkeys(CommitInfo(candidate[3], candidate[4][:1000]) for candidate in certain[-1:] or firsts)
+    if not first:
+        titles = {commit.sha: commit.title for _, commit in marks}
+        said = [match[1] for line in lines if (match := _SAID.match(line)) and match[2] in bad_terms]
+        first = dict.fromkeys(CommitInfo(sha, titles.get(sha, "")) for sha in said[-1:])
     return _Log(good, bad, tuple(first), tuple(commit for _, commit in marks))
 
 

@@ -249,3 +249,39 @@ def test_a_bug_of_an_adapter_refuses_its_input_and_no_other(tmp_path: Path, monk
     first, second = read_path(tmp_path)
     assert "a bug, please report it: unexpected" in str(first.rejection)
     assert "found an empty array" in str(second.rejection)
+
+
+# --- Logs as people paste them ---
+
+PLAIN = "\n".join(line for line in LOG.splitlines() if not line.startswith("#") or "first bad" in line)
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "".join(f"> {line}\n" for line in LOG.splitlines()),
+        "".join(f">> > {line}\n" for line in LOG.splitlines()),
+        "".join(f"    {line}\n" for line in LOG.splitlines()),
+        f"Hi,\n\nhere is the log:\n\n{LOG}\nThanks\n",
+        PLAIN,
+        PLAIN.replace(f"git bisect good {GOOD}", f"git bisect good {GOOD} {'9' * 40}"),
+        PLAIN.replace(f"# first bad commit: [{BAD}] mm: walk cold folios first", f"{BAD} is the first bad commit"),
+        LOG.replace("git bisect good", "git bisect fast")
+        .replace("# good:", "# fast:")
+        .replace("bisect bad", "bisect slow")
+        .replace("# bad:", "# slow:")
+        .replace("first bad", "first slow"),
+    ],
+)
+def test_a_log_is_read_as_people_paste_it(pasted: str) -> None:
+    assert bisect_log.is_log(pasted)
+    result = bisect_log.parse({"log": pasted, "samples": CSV}, "x")
+    assert result.culprit
+    assert (result.culprit.sha, result.good.sha, result.bad.sha) == (BAD, BASE, HEAD)
+    assert result.parent
+    assert result.parent.sha == GOOD
+
+
+def test_the_ends_and_steps_of_a_log_are_counted() -> None:
+    assert bisect_log.steps_of(LOG) == (BASE[:12], HEAD[:12], 2)
+    assert bisect_log.steps_of("hello") == ("", "", 0)
