@@ -57,6 +57,7 @@ class Command(BaseCommand):
         files.add_argument("--machine", default="", help="where it ran, if the files don't say")
         files.add_argument("--cpus", type=int, default=None, metavar="N")
         files.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="of the test; repeatable")
+        files.add_argument("--bisect-log", default="", metavar="FILE", help="the output of `git bisect log`")
         files.add_argument("--tree", default="", help="the tree of the commits: linus, net-next")
         files.add_argument("--branch", default="")
         files.add_argument("--producer", default="", metavar="NAME", help="who measured; by default: files")
@@ -98,7 +99,9 @@ class Command(BaseCommand):
             raise CommandError("expected --parent FILE… --culprit FILE…, the same test on two kernels")
         now = timezone.now()
         try:
-            about = handed_in.about_of(options, options["param"])
+            log = options["bisect_log"]
+            texts = {**options, "bisect_log": handed_in.read_files([Path(log)])[0].text if log else ""}
+            about = handed_in.about_of(texts, options["param"])
             if options["kernel"]:
                 files = handed_in.read_files([Path(path) for path in paths])
                 return handed_in.of_kernel(options["kernel"], about, files, now)
