@@ -19,6 +19,9 @@ def main() -> None:
     from django.core.management import execute_from_command_line
     from django.db.utils import OperationalError, ProgrammingError
 
+    if sys.argv[1:] in ([], ["help"]):
+        print(overview())
+        return
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as mistake:
@@ -31,6 +34,34 @@ def main() -> None:
         sys.exit(f"perfwork: database: {words}" + ("; run `./manage.py migrate` first" if missing else ""))
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(130)
+
+
+# Perfwork's own commands, by what people do.
+GROUPS = {
+    "Results": ("ingest", "tool_output", "lab", "study"),
+    "Mail": ("read", "explain", "outbox", "digest"),
+    "Reports": ("triage", "report", "track", "export", "examples"),
+    "Running it": ("up", "status", "check", "apikey", "demo", "documentation"),
+    "Looking after it": ("backup", "restore", "prune", "erase", "replay", "refold"),
+}
+
+
+def overview() -> str:
+    """Return the commands, Perfwork's first, in groups, each with the first sentence of its help."""
+    import django
+    from django.core.management import get_commands, load_command_class
+
+    django.setup()
+    apps = get_commands()
+    lines = ["Perfwork: regressions of the Linux kernel's performance, from a lab's result to its fix", ""]
+    for group, names in GROUPS.items():
+        lines.append(f"{group}:")
+        for name in names:
+            sentence = load_command_class(apps[name], name).help.partition(". ")[0].rstrip(".")
+            lines.append(f"  {name:14} {sentence[:110]}")
+    others = sorted(name for name in apps if not any(name in names for names in GROUPS.values()))
+    lines += ["", "Of Django: " + ", ".join(others), "", "./manage.py COMMAND --help explains one of them."]
+    return "\n".join(lines)
 
 
 def _in_the_virtual_environment() -> None:

@@ -90,6 +90,7 @@ def fingerprint(paths: Iterable[Path]) -> str:
 # --- mbox ---
 
 # A separator: "From ", something like an address, a date. A body line "From here on" has no year at its end.
+_HEADER = re.compile(rb"[!-9;-~]{1,200}:|[!-9;-~]{1,200}[ \t]+:")  # RFC 5322, 2.2 and 4.5
 _SEPARATOR = re.compile(rb"^From [^\n]{0,300}\b\d{4}(?: [+-]\d{4})?\r?\n", re.M)
 _PACKED: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}  # type: ignore[dict-item]
 # A compressed mbox may unpack to so many bytes, or to so many times its size; mail shrinks to a quarter.
@@ -146,15 +147,17 @@ def read_mbox(path: str | Path) -> Iterator[RawMail]:
         if copy.tell():
             copy.flush()
             with mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                yield from _read(data)
+                yield from _read(data, str(path))
     if broken:
         raise Unreadable(f"{path}: the compressed data is damaged ({broken}); fetch the file again")
 
 
-def _read(data: mmap.mmap) -> Iterator[RawMail]:
+def _read(data: mmap.mmap, name: str) -> Iterator[RawMail]:
     first = _SEPARATOR.match(data)
     if not first:
-        yield RawMail(data[:LIMIT], "0")  # not an mbox, but perhaps a single mail
+        if not _HEADER.match(data[:2000].lstrip(b"\xef\xbb\xbf\r\n")):
+            raise Unreadable(f"{name}: no mail: expected an mbox, or a mail that begins with its headers")
+        yield RawMail(data[:LIMIT], "0")  # not an mbox, but a single mail
         return
     begin, position, done = first.end(), first.start(), 0
     while True:

@@ -421,6 +421,8 @@ def transport_of(url: str, *, ehlo: str = "", timeout: float = 60.0, patience: f
     if not url:
         raise ValueError("EMAIL_URL is not set: mail stays in the outbox")
     scheme = url.partition("://")[0]
+    if scheme in _SMTP and not urlsplit(url).netloc:
+        raise ValueError(f"EMAIL_URL: expected a server, as smtp://mail.example.org:587; found {scheme}:// alone")
     if scheme in _SMTP:
         return SmtpTransport(_server(url, ehlo, timeout, patience))
     if scheme == "sendmail":

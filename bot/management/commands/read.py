@@ -54,6 +54,8 @@ class Command(BaseCommand):
 
     def handle(self, *, paths: list[str], thread: list[str], **options: Any) -> None:
         self.again: bool = options["again"]
+        if options["jobs"] < 1:
+            raise CommandError(f"--jobs: expected 1 or more, found {options['jobs']}", returncode=os.EX_USAGE)
         threads = [*thread, *(missing_parents(timezone.now()) if options["missing"] else ())]
         if not paths and not threads and not options["missing"]:
             paths = settings.PERFWORK_ARCHIVES

@@ -40,6 +40,13 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, bind: str, workers: int, only: Sequence[str], queues: Sequence[str], **options: Any) -> None:
+        host, _, port = bind.rpartition(":")
+        if not host or not (port.isdecimal() and port.isascii() and 0 < int(port[:6]) < 65536):
+            raise CommandError(
+                f"--bind: expected HOST:PORT with a port from 1 to 65535, found {bind[:80]}", returncode=64
+            )
+        if workers < 1:
+            raise CommandError(f"--workers: expected 1 or more, found {workers}", returncode=64)
         if set(only) == set(ROLES):
             call_command("migrate", verbosity=0)
             if at := event_log.progress():

@@ -1,0 +1,99 @@
+"""What `check` knows of the settings: what is unknown, can't be parsed, does not exist or contradicts itself.
+
+Errors stop the commands that need the settings (those with the tag `perfwork`); a path that is missing today may be
+back tomorrow and is a warning.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error
+from django.core.checks import Warning as Notice
+from django.core.exceptions import ImproperlyConfigured
+
+_ADDRESS = re.compile(r"[^@\s<>]+@[^@\s<>]+\.[^@\s<>]+|[^@\s<>]+@localhost")
+# Names that are read by scripts and tests, or before the settings.
+_ELSEWHERE = {
+    "PERFWORK_ENV",
+    "PERFWORK_VAR",
+    "PERFWORK_URL",
+    "PERFWORK_KEY",
+    "PERFWORK_ALL_TESTS",
+    "PERFWORK_MUTATIONS",
+}
+
+
+def check_settings(**options: Any) -> list[CheckMessage]:
+    """Check all settings without using the database or the network."""
+    return [*_composing(), *_unknown(), *_broker(), *_addresses(), *_paths()]
+
+
+def _composing() -> Iterator[CheckMessage]:
+    """Yield what the mailmap, keyring, rule names, policy, keys and transport say themselves."""
+    # Imported here: a command that needs none of it starts in half the time.
+    from bot.config import compose_config, configured_transport, identity_without_keys, send_config
+
+    try:
+        identity_without_keys()
+        compose_config()
+        send_config()
+        if settings.EMAIL_URL:
+            configured_transport()
+    except (ImproperlyConfigured, ValueError) as error:
+        yield Error(str(error), id="perfwork.E001")
+
+
+def _unknown() -> Iterator[CheckMessage]:
+    known = {name for name in dir(settings) if name.startswith("PERFWORK_")} | _ELSEWHERE
+    for name in sorted(os.environ):
+        if name.startswith("PERFWORK_") and name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else "docs/reference.md has all of them"
+            yield Notice(f"{name}: there is no such setting", hint=hint, id="perfwork.W001")
+
+
+def _broker() -> Iterator[CheckMessage]:
+    from kombu.transport import TRANSPORT_ALIASES
+
+    scheme = urlsplit(settings.CELERY_BROKER_URL).scheme
+    if scheme not in TRANSPORT_ALIASES:
+        expected = "expected amqp://, redis:// or filesystem://"
+        yield Error(f"CELERY_BROKER_URL: {expected}, found {scheme[:40]!r}", id="perfwork.E002")
+
+
+def _addresses() -> Iterator[CheckMessage]:
+    named = {
+        "PERFWORK_BOT_ADDRESS": [settings.PERFWORK_BOT_ADDRESS],
+        "PERFWORK_LIST_ADDRESS": [settings.PERFWORK_LIST_ADDRESS],
+        "PERFWORK_OPERATORS": settings.PERFWORK_OPERATORS,
+        "PERFWORK_BULLETINS": settings.PERFWORK_BULLETINS,
+    }
+    for name, addresses in named.items():
+        for address in addresses:
+            if address and not _ADDRESS.fullmatch(address):
+                yield Error(
+                    f"{name}: expected an address like lab@example.org, found {address[:80]!r}", id="perfwork.E003"
+                )
+
+
+def _paths() -> Iterator[CheckMessage]:
+    paths = [("PERFWORK_TREES", value.partition("#")[0]) for value in settings.PERFWORK_TREES.values()]
+    paths += [
+        ("PERFWORK_ARCHIVES", value) for value in settings.PERFWORK_ARCHIVES if "://" not in value and value != "-"
+    ]
+    for name, value in paths:
+        path = Path(value)
+        if not path.exists():
+            yield Notice(
+                f"{name}: {value[:200]} does not exist", hint="clone it, or correct the path", id="perfwork.W002"
+            )
+        elif not os.access(path, os.R_OK):
+            yield Notice(f"{name}: {value[:200]} can't be read by this user", id="perfwork.W003")
