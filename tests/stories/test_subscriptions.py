@@ -89,7 +89,7 @@ def test_the_report_of_a_release_is_held_and_then_goes_once(
     (received,) = mood.taken
     seen = parse(received)
     assert seen.message_id == mail.message_id
-    assert seen.subject == "0-Day CI Linux Kernel Performance Report (v5.6)"
+    assert seen.subject == "Perfwork Linux Kernel Performance Report (v5.6)"
     assert [each.email for each in seen.recipients] == list(LISTS)
     with pytest.raises(CommandError, match="is already sent"):
         run("report", "v5.6", "--hold")

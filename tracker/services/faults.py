@@ -72,7 +72,7 @@ class Limits:
     """From when on something counts as stalled."""
 
     scheduler: timedelta = timedelta(minutes=5)  # without a running scheduler
-    task: timedelta = timedelta(minutes=5)  # since a periodic task should have ended
+    task: timedelta = timedelta(minutes=5)  # since a periodic task should have ended, or its period again
     clock: timedelta = timedelta(minutes=5)  # that a stored time may lie ahead: clocks of several machines
     outbox: timedelta = timedelta(hours=1)  # since approved mail became due
     archive: timedelta = timedelta(hours=6)  # since an archive was last fetched and read
@@ -146,7 +146,7 @@ def _processes(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
             )
         elif run.error:
             yield Fault(FaultKind.TASK, run.task, f"failed: {run.error}", run.at)
-        elif snapshot.now - run.at > limits.task + run.period:
+        elif snapshot.now - run.at > max(2 * run.period, run.period + limits.task):
             yield Fault(FaultKind.TASK, run.task, "does not run: is there a worker for its queue?", run.at)
 
 

@@ -251,7 +251,7 @@ def test_each_form_tells_all_of_it(release_report_v5_6: Release, report: Documen
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("form", "first"), [("txt", "0-Day CI Linux"), ("md", "# 0-Day CI"), ("html", "<!doctype html>")]
+    ("form", "first"), [("txt", "Perfwork Linux"), ("md", "# Perfwork"), ("html", "<!doctype html>")]
 )
 def test_the_command(release_report_v5_6: Release, form: str, first: str) -> None:
     out = io.StringIO()
