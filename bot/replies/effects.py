@@ -433,7 +433,12 @@ def _operator_effects(reading: Reading, context: MailContext) -> Iterator[Effect
     elif table:
         yield Effect(EventKind.ANSWERED, Mode.AUTO, "operator_measured", quote=_evidence_text(reading))
     elif Intent.BOT_WILL_TEST not in intents:
-        yield from _answer_effects(reading.sentences, asks=Intent.BOT_ASKS in intents)
+        asking = next((match for match in matches if match.intent is Intent.BOT_ASKS), None)
+        answers = list(_answer_effects(reading.sentences, asks=asking is not None))
+        yield from answers
+        if asking and not answers and "?" in asking.evidence:
+            # What is only courtesy ("please let us know") asks nobody for anything.
+            yield Effect(EventKind.ASKED, Mode.SUGGEST, "operator_asks", quote=asking.evidence)
 
 
 def _answer_effects(sentences: Sequence[Sentence], *, asks: bool) -> Iterator[Effect]:

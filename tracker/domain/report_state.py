@@ -370,8 +370,11 @@ def effective_events(events: list[EventData]) -> list[EventData]:
 
 def _move(report_state: ReportState, event: EventData) -> ReportState:
     asks = event.kind is EventKind.TEST_ASKED or (event.kind is EventKind.ASKED and report_state.state in CANDIDATE)
+    by_lab = event.kind is EventKind.ASKED and event.role is Role.REPORTER  # who asks the developers
     if asks and report_state.state in BEFORE_FIX | CANDIDATE:
-        return replace(report_state, awaited=Awaited.REPORTER)
+        return replace(report_state, awaited=Awaited.AUTHOR if by_lab else Awaited.REPORTER)
+    if _answers_the_lab(report_state, event):
+        return replace(report_state, state=State.RESPONDED, decided_by=event.key)
     # A dropped culprit is back if it was merged after all, or if the revert in its tree is gone.
     is_back = event.kind in (EventKind.MERGED, EventKind.LANDED)
     is_back = is_back or (event.kind is EventKind.FIX_GONE and event.tree == report_state.closed_in)
@@ -387,8 +390,14 @@ def _move(report_state: ReportState, event: EventData) -> ReportState:
     if event.kind is EventKind.RESPONDED and event.role is Role.THIRD_PARTY:
         return report_state
     target = step.to or _without_outcome(report_state)
-    awaits = Awaited.NOBODY if target is State.NO_ACTION else step.awaits
+    awaits = Awaited.NOBODY if target is State.NO_ACTION else Awaited.AUTHOR if by_lab else step.awaits
     return replace(report_state, state=target, awaited=awaits, decided_by=event.key)
+
+
+def _answers_the_lab(report_state: ReportState, event: EventData) -> bool:
+    """Whether a developer answers what the lab asked."""
+    asked = report_state.state is State.NEEDS_INFO and report_state.awaited is Awaited.AUTHOR
+    return asked and event.kind is EventKind.RESPONDED and event.role in (Role.AUTHOR, Role.MAINTAINER)
 
 
 def _hands_back(report_state: ReportState, event: EventData) -> bool:

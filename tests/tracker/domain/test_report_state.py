@@ -678,3 +678,18 @@ def test_what_the_last_walk_can_not_know_is_said(days: int, text: str) -> None:
     assert status_text(state, mainline_followed=True, as_of=walked) == text
     landed = replace(state, landing="v5.6", merged=True)
     assert status_text(landed, mainline_followed=True, as_of=walked).startswith("merged at v5.6")
+
+
+def test_a_question_of_the_lab_waits_for_the_author() -> None:
+    def event(number: int, kind: EventKind, role: Role) -> EventData:
+        return EventData(f"k{number}", kind, datetime(2026, 9, number, tzinfo=UTC), role, message_id=f"{number}@x")
+
+    reported, asked = event(1, EventKind.REPORTED, Role.REPORTER), event(2, EventKind.ASKED, Role.REPORTER)
+    state = fold(Verdict.REGRESSION, [reported, asked])
+    assert (state.state, state.awaited, state.awaited_since) == (State.NEEDS_INFO, Awaited.AUTHOR, asked.occurred_at)
+    answered = fold(Verdict.REGRESSION, [reported, asked, event(3, EventKind.RESPONDED, Role.AUTHOR)])
+    assert (answered.state, answered.awaited) == (State.RESPONDED, Awaited.AUTHOR)
+    stranger = fold(Verdict.REGRESSION, [reported, asked, event(3, EventKind.RESPONDED, Role.THIRD_PARTY)])
+    assert stranger.state is State.NEEDS_INFO
+    by_author = fold(Verdict.REGRESSION, [reported, event(2, EventKind.ASKED, Role.AUTHOR)])
+    assert (by_author.state, by_author.awaited) == (State.NEEDS_INFO, Awaited.REPORTER)
