@@ -19,6 +19,7 @@ from tests.browser.site import CHROMIUM, ROOT, Site
 # Each picture: its page, and how many pixels of it are shown.
 CURVE = "/curve/{curve}/"  # the one of the newest change
 PICTURES: Mapping[str, tuple[str, int]] = {
+    "home": ("/", 760),
     "triage": ("/v9.1/", 560),
     "curve": (CURVE, 600),
     "index": ("/index/", 460),

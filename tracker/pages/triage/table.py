@@ -295,7 +295,7 @@ class TriageSection:
 
     def _name(self, row: TriageRow) -> str:
         if not self.group:
-            return "closed" if row.state in CLOSED else ""
+            return "Closed" if row.state in CLOSED else ""
         return str(getattr(row, self.group) or "none").replace("_", " ")
 
 
