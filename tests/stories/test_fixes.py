@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -490,10 +492,20 @@ def test_nothing_to_push(client: Client, db: None) -> None:
     assert "Nothing needs attention." in client.get("/escalations/").content.decode()
 
 
+def test_what_is_too_old_to_be_listed_is_counted(client: Client, db: None) -> None:
+    for number in range(3):
+        line(number, reported_at=timezone.now() - 400 * DAY)
+    page = client.get("/escalations/").content.decode()
+    assert "Nothing of the last 180 days needs attention." in page
+    assert "3 unanswered regressions older than 180 days are not listed" in page
+    [found] = re.findall(r'href="(/search/\?q=state%3Ano_response[^"]+)">find them', page)
+    assert client.get(html.unescape(found)).content.decode().count("data-row=") == 3
+
+
 def test_many_cost_the_same(reports: None, client: Client, django_assert_num_queries: Any) -> None:
     for number in range(20, 90):
         line(number, reported_at=timezone.now() - 20 * DAY)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         page = client.get("/escalations/").content.decode()
     assert "find all" not in page  # no search says just this
     for number in range(100, 170):

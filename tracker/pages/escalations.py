@@ -40,10 +40,14 @@ class Escalation:
 
 @dataclass(frozen=True, slots=True)
 class EscalationPage:
-    """`subsystems`: with how many of their regressions nobody has answered."""
+    """`subsystems`: with how many of their regressions nobody has answered. `older`: how many unanswered regressions are
+    too old to be listed; `older_search`: a query that finds them.
+    """
 
     escalations: Sequence[Escalation]
     subsystems: Sequence[tuple[str, int]]
+    older: int
+    older_search: str
 
 
 def load_escalations(now: datetime) -> EscalationPage:
@@ -92,7 +96,14 @@ def load_escalations(now: datetime) -> EscalationPage:
     ]
     by_subsystem = unanswered.exclude(subsystem="").order_by().values_list("subsystem")
     counted = by_subsystem.annotate(number=Count("pk")).order_by("-number", "subsystem")[:_SUBSYSTEMS]
-    return EscalationPage([escalation for escalation in escalations if escalation.section.rows], list(counted))
+    cut = now - NEWEST
+    older = regressions.filter(state=State.NO_RESPONSE, reported_at__lt=cut, blocks="").count()
+    return EscalationPage(
+        [escalation for escalation in escalations if escalation.section.rows],
+        list(counted),
+        older,
+        f"state:no_response kind:regression before:{cut:%Y-%m-%d}",
+    )
 
 
 # --- Views ---
@@ -102,5 +113,5 @@ def load_escalations(now: datetime) -> EscalationPage:
 def escalations(request: HttpRequest) -> HttpResponse:
     """Show what blocks, what nobody answers, fixes that lie about, and fixes that stable series lack."""
     page = load_escalations(timezone.now())
-    context = {"escalations": page.escalations, "subsystems": page.subsystems, "actions": ACTION_KEYS}
+    context = {"page": page, "escalations": page.escalations, "subsystems": page.subsystems, "actions": ACTION_KEYS}
     return render(request, "escalations.html", {**context, "may_change": request.user.has_perm(CHANGE_REPORTS)})
