@@ -40,8 +40,8 @@ class Escalation:
 
 @dataclass(frozen=True, slots=True)
 class EscalationPage:
-    """`subsystems`: with how many of their regressions nobody has answered. `older`: how many unanswered regressions are
-    too old to be listed; `older_search`: a query that finds them.
+    """`subsystems`: with how many of their regressions nobody has answered. `older`: how many unanswered ones are too
+    old to be listed; `older_search`: a query that finds them.
     """
 
     escalations: Sequence[Escalation]
