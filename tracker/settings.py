@@ -298,6 +298,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "tracker.pages.http.error_page",
     "tracker.pages.cached.CachedPages",
 ]
 ROOT_URLCONF = "bot.urls"

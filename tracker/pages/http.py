@@ -25,7 +25,7 @@ from django.db import models
 from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 
 # --- Requests and errors ---
@@ -61,9 +61,35 @@ def username(request: HttpRequest) -> str:
     return request.user.get_username()
 
 
+class ErrorLine(HttpResponse):
+    """A refusal of one line, as plain text for programs; `error_page` makes a page of it for browsers."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message, status=status, content_type="text/plain; charset=utf-8")
+        self.message = message
+
+
 def error_response(message: str, status: int = 400) -> HttpResponse:
-    """Return a plain-text error response of one line, 400 by default."""
-    return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
+    """Return an error of one line, 400 by default: a page for a browser, plain text for programs and htmx."""
+    return ErrorLine(message, status)
+
+
+_TITLES = {400: "Not understood", 401: "Signed out", 403: "Not permitted", 404: "Not found", 409: "Changed meanwhile"}
+
+
+def error_page(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """The middleware that shows a refusal as a page to whoever asks for HTML."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        wants_page = "text/html" in request.headers.get("Accept", "") and not request.headers.get("HX-Request")
+        if not isinstance(response, ErrorLine) or not wants_page:
+            return response
+        title = _TITLES.get(response.status_code, "Refused")
+        context = {"title": title, "message": response.message, "may_sign_in": not request.user.is_authenticated}
+        return render(request, "refused.html", context, status=response.status_code)
+
+    return answer
 
 
 def sign_in_required(view: View) -> View:
