@@ -64,7 +64,7 @@ def _broker() -> Iterator[CheckMessage]:
     from kombu.transport import TRANSPORT_ALIASES
 
     scheme = urlsplit(settings.CELERY_BROKER_URL).scheme
-    if scheme not in TRANSPORT_ALIASES:
+    if scheme.partition("+")[0] not in TRANSPORT_ALIASES:  # redis+socket
         expected = "expected amqp://, redis:// or filesystem://"
         yield Error(f"CELERY_BROKER_URL: {expected}, found {scheme[:40]!r}", id="perfwork.E002")
 

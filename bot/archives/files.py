@@ -115,13 +115,14 @@ class FileSource(SnapshotSource):
         return fingerprint([self.path])
 
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
-        return read_mbox(self.path)
+        return read_mbox(self.path, must_be_mail=True)
 
 
-def read_mbox(path: str | Path) -> Iterator[RawMail]:
+def read_mbox(path: str | Path, *, must_be_mail: bool = False) -> Iterator[RawMail]:
     """Yield the mails of an mbox; positions are byte offsets in the uncompressed file.
 
-    One mail at a time is in memory. A truncated compressed file yields what it holds, then raises Unreadable.
+    One mail at a time is in memory. A truncated compressed file yields what it holds, then raises Unreadable; so does,
+    with `must_be_mail`, a file without any. What was piped to us is kept whatever it is.
     """
     path = Path(path)
     if path.stat().st_size == 0:
@@ -147,7 +148,7 @@ def read_mbox(path: str | Path) -> Iterator[RawMail]:
         if copy.tell():
             copy.flush()
             with mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                yield from _read(data, str(path))
+                yield from _read(data, str(path) if must_be_mail else "")
     if broken:
         raise Unreadable(f"{path}: the compressed data is damaged ({broken}); fetch the file again")
 
@@ -155,7 +156,7 @@ def read_mbox(path: str | Path) -> Iterator[RawMail]:
 def _read(data: mmap.mmap, name: str) -> Iterator[RawMail]:
     first = _SEPARATOR.match(data)
     if not first:
-        if not _HEADER.match(data[:2000].lstrip(b"\xef\xbb\xbf\r\n")):
+        if name and not _HEADER.match(data[:2000].lstrip(b"\xef\xbb\xbf\r\n")):
             raise Unreadable(f"{name}: no mail: expected an mbox, or a mail that begins with its headers")
         yield RawMail(data[:LIMIT], "0")  # not an mbox, but a single mail
         return

@@ -165,9 +165,7 @@ def _full_shas(names: Sequence[str], trees: Sequence[Path]) -> Mapping[str, str]
     return shas
 
 
-def faults_of(rejection: RejectedInput) -> Iterator[str]:
-    """Yield every fault as one line: where it is, what is wrong and what was expected."""
-    if not rejection.faults:
-        yield str(rejection)
-    for place, why in rejection.faults:
+def more_faults(rejection: RejectedInput) -> Iterator[str]:
+    """Yield the faults after the first, which the rejection names itself: where each is, and what was expected."""
+    for place, why in rejection.faults[1:]:
         yield str(RejectedInput(place, why))

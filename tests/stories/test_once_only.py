@@ -16,7 +16,7 @@ import pytest
 from django.utils import timezone
 
 from bot import tasks
-from bot.apps import check_settings
+from bot.checks import check_settings
 from bot.compose.policy import Rates
 from bot.demo import DemoInbox, serve
 from bot.notifications.follow_ups import compose_follow_ups

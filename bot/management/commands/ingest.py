@@ -24,7 +24,7 @@ from bot.management import counting
 from bot.notifications.report import compose_due
 from bot.results import handed_in, recognise
 from bot.results.curves import extend_curves
-from bot.results.handed_in import HandedIn, faults_of
+from bot.results.handed_in import HandedIn, more_faults
 from bot.results.intake import IntakeAnswer, take_in
 from bot.results.recognise import READS, Input, read_paths, read_stream
 from bot.results.values import RejectedInput
@@ -117,9 +117,8 @@ class Command(BaseCommand):
             kept = None
             if answer.raw and answer.where.startswith(_STDIN):
                 kept = recognise.keep(answer.raw, rejection, settings.PERFWORK_DROP, timezone.now())
-            first, *others = faults_of(rejection) if len(rejection.faults) > 1 else [str(rejection)]
-            self.stderr.write(self.style.ERROR(f"refused: {first}{f'; kept as {kept}' if kept else ''}"))
-            for fault in others:
+            self.stderr.write(self.style.ERROR(f"refused: {rejection}{f'; kept as {kept}' if kept else ''}"))
+            for fault in more_faults(rejection):
                 self.stderr.write(self.style.ERROR(f"  and {fault}"))
             return "refused"
         receipt = answer.receipt
