@@ -20,14 +20,12 @@ from django.core.checks import Warning as Notice
 from django.core.exceptions import ImproperlyConfigured
 
 _ADDRESS = re.compile(r"[^@\s<>]+@[^@\s<>]+\.[^@\s<>]+|[^@\s<>]+@localhost")
-# Names that are read by scripts and tests, or before the settings.
+# Names that the settings turn into others, and those of scripts, tests and benchmarks.
 _ELSEWHERE = {
-    "PERFWORK_ENV",
-    "PERFWORK_VAR",
-    "PERFWORK_URL",
-    "PERFWORK_KEY",
-    "PERFWORK_ALL_TESTS",
-    "PERFWORK_MUTATIONS",
+    *("PERFWORK_ENV", "PERFWORK_VAR", "PERFWORK_BEHIND_PROXY", "PERFWORK_HSTS_PRELOAD", "PERFWORK_HSTS_SUBDOMAINS"),
+    *("PERFWORK_URL", "PERFWORK_KEY", "PERFWORK_ALL_TESTS", "PERFWORK_MUTATIONS", "PERFWORK_COMMITS", "PERFWORK_KILLS"),
+    *("PERFWORK_CRASH_EVERY", "PERFWORK_CRASH_KILLS", "PERFWORK_CRASH_MAILS", "PERFWORK_ORDERS", "PERFWORK_OTAVA"),
+    "PERFWORK_DEBIAN",
 }
 
 

@@ -34,6 +34,14 @@ def test_a_misspelt_setting_is_named_with_the_nearest(settings: Any, monkeypatch
     assert second.hint == "docs/reference.md has all of them"
 
 
+def test_every_documented_setting_is_known(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = set(re.findall(r"`(PERFWORK_[A-Z_]+)`", (ROOT / "docs" / "reference.md").read_text()))
+    assert len(names) > 30
+    for name in names:
+        monkeypatch.setenv(name, "x")
+    assert told(settings) == []
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
