@@ -516,6 +516,23 @@ def test_a_damaged_run_is_never_a_sample(name: str, old: str, new: str, words: s
     assert any(words in why for _, why in faults(name, (old, new)))
 
 
+_GONE = tuple((f"{speed} GB/sec\n", "") for speed in ("20.777926", "16.276042", "13.196791", "15.258789"))
+MORE_DAMAGE: tuple[tuple[str, Edits, int], ...] = (
+    ("iperf3-tcp.json", (('"bits_per_second":\t11653778849.190643', '"bits_per_second":\tNaN'),), 1),
+    ("iperf3-tcp.json", (('"protocol":\t"TCP"', '"protocol":\t"TCP",\n\t\t\t"protocol":\t"UDP"'),), 1),
+    ("sysbench-memory.txt", (("1981230.70 per", "many per"), ("1934.80 MiB", "-1 MiB")), 2),
+    ("sysbench-fileio.txt", (("31131.81", "nan"), ("486.43", "x"), ("General statistics:", "")), 3),
+    ("perf-bench-mem-memcpy.txt", (("20.777926 GB", "fast GB"), ("16.276042 GB", "nan GB"), ("13.196791", "0")), 3),
+    ("perf-bench-mem-memcpy.txt", _GONE, 1),
+    ("perf-stat.csv", (("1.06,msec", "x,msec"), ("1,,context", "nan,,context"), ("75,,page", "-1,,page")), 3),
+)
+
+
+@pytest.mark.parametrize(("name", "edits", "number"), MORE_DAMAGE)
+def test_every_fault_is_counted_once(name: str, edits: Edits, number: int) -> None:
+    assert len(faults(name, *edits)) == number
+
+
 def test_a_run_without_a_metric_of_the_others_was_cut_short() -> None:
     whole = file("perf-bench-sched-pipe.txt")
     cut = file("perf-bench-sched-pipe.txt", lambda text: text.replace("         289552 ops/sec\n", ""))
