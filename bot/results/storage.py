@@ -207,7 +207,8 @@ def _take_kernel_result(result: KernelResult, now: datetime) -> ReleaseReceipt |
     digest = hashlib.sha256(result.payload.encode()).hexdigest()
     rows = ReleaseResult.objects.filter(producer=result.producer, external_id=result.id)
     if row := rows.select_related("kernel").first():
-        return _conflict(row, result, digest) or ReleaseReceipt(Taken.DUPLICATE, row)
+        conflict = None if result.id_is_digest else _conflict(row, result, digest)
+        return conflict or ReleaseReceipt(Taken.DUPLICATE, row)
     kernel, _ = Kernel.objects.get_or_create(
         name=result.kernel.name,
         variant=result.kernel.variant,

@@ -222,7 +222,10 @@ class ToolOutputInfo:
 
 @dataclass(frozen=True, slots=True)
 class KernelResult:
-    """A lab's result for one kernel. `payload` is its canonical JSON; (producer, id) is its key."""
+    """A lab's result for one kernel. `payload` is its canonical JSON; (producer, id) is its key.
+
+    `id_is_digest`: the id is made from all but the time of receipt, so that what is known by it is the same.
+    """
 
     producer: str
     id: str
@@ -231,6 +234,7 @@ class KernelResult:
     tests: tuple[TestRun[KernelMeasurement], ...]
     evidence: tuple[ToolOutputInfo, ...]
     payload: str
+    id_is_digest: bool = False
 
     @property
     def key(self) -> tuple[str, str]:

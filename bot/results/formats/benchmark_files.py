@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from bot.mail.addresses import parse_addresses
@@ -422,7 +422,8 @@ def of_kernel(name: str, about: About, files: Sequence[File], now: str, where: s
         faults.append((where, "expected a metric of which it is known whether higher or lower is better; found none"))
     if faults:
         raise RejectedInput(*faults[0], list(dict.fromkeys(faults)))
-    digest = hashlib.sha256(json.dumps([name, [[file.name, file.text] for file in files]]).encode()).hexdigest()
+    handed_in = [name, asdict(about), [[file.name, file.text] for file in files]]
+    digest = hashlib.sha256(json.dumps(handed_in, sort_keys=True).encode()).hexdigest()
     kernel = {"sha": name} if checks.SHA.match(name) else {"version": name}
     value = {
         "schema": release.FORMAT,
@@ -433,7 +434,7 @@ def of_kernel(name: str, about: About, files: Sequence[File], now: str, where: s
         **tests[0],
         **({"additional": tests[1:]} if tests[1:] else {}),
     }
-    return release.parse(value, where)
+    return replace(release.parse(value, where), id_is_digest=True)
 
 
 def _test_of(

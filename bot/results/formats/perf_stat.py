@@ -76,7 +76,11 @@ def _rows(document: Document) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _row(document: Document, line: str, place: str) -> Iterator[tuple[str, str, str, str]]:
-    cells = next(csv.reader(io.StringIO(line)), [])
+    try:
+        cells = next(csv.reader(io.StringIO(line)), [])
+    except csv.Error as error:
+        document.fault(place, f"expected CSV: {error}")
+        return
     if len(cells) < 3:
         document.fault(place, f"expected value,unit,event,…; found {line[:60]!r}: a run cut short?")
     elif re.fullmatch(r"\s*\d+\.\d{9}", cells[0]) and len(cells) > 7:

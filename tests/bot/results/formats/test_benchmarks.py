@@ -544,3 +544,7 @@ def test_one_bad_number_is_one_fault() -> None:
     told = faults("hyperfine.json", ("0.059925014000000006", "null"))
     assert [place for place, _ in told] == ["/results/0/times/1"]
     assert len(faults("hackbench.txt", ("0.226", "nan"))) == 1
+
+
+def test_a_field_that_csv_refuses_is_a_fault() -> None:
+    assert any("expected CSV" in why for _, why in faults("perf-stat.csv", ("1.06,msec", f"{'1' * 200_000},msec")))
