@@ -1,8 +1,8 @@
 """The regressions of a release for a mail: at most forty lines of seventy-two columns, as for Linus. Pure.
 
 A sentence counts them; each open one takes four lines: how much and what, the culprit with its author and metric, where
-it stands and who is awaited, the link to the thread. What does not fit is counted, and fixed ones take a line each.
-Names from git are cleaned: no doubled prefix, no trailing dot.
+it stands and who is awaited, the link to the thread, which is never cut. What does not fit is counted, and fixed ones
+take a line each. Names from git are cleaned: no doubled prefix, no trailing dot.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import datetime
 
 from tracker.domain.events import OPEN, State
 from tracker.domain.text import age, counted
-from tracker.domain.timeline import LABELS
+from tracker.domain.timeline import LABELS, awaited
 
 LINES, COLUMNS = 40, 72
 _SILENT = 28  # days, after which silence is worth a word
@@ -60,9 +60,9 @@ def compose(version: str, rows: Sequence[MailLine], page: str, now: datetime) ->
     if fixed:
         kept = LINES - len(lines) - 2
         lines.append("Fixed:")
-        lines += [
-            _cut(f"  {_change(row)}  {name(row)} ({row.fix_landing or 'queued'})") for row in fixed[: max(kept, 1)]
-        ]
+        for row in fixed[: max(kept, 1)]:
+            became = row.fix_landing or LABELS[State(row.state)].lower()
+            lines.append(_cut(f"  {_change(row)}  {name(row)} ({became})"))
         if len(fixed) > kept:
             lines[-1] = f"  and {len(fixed) - max(kept, 1) + 1} more"
     return subject, "\n".join(lines).rstrip() + "\n"
@@ -88,12 +88,11 @@ def _entry(row: MailLine, now: datetime) -> Iterator[str]:
     yield _cut(f"{_change(row)}  {name(row)}")
     by = f" by {row.author}" if row.author else ""
     yield _cut(f"          {row.sha[:12]}{by}, {row.metric}")
-    awaited = {"author": row.author or "its author", "reporter": "the lab", "maintainer": "a maintainer"}
-    who = f"; waiting for {awaited[row.awaited]}" if row.awaited in awaited else ""
+    who = f"; waiting for {person}" if (person := awaited(row.awaited, row.author)) else ""
     since = f", reported {age(row.reported_at, now)} ago" if row.reported_at else ""
     yield _cut(f"          {LABELS[State(row.state)].lower()}{since}{who}")
     if row.thread:
-        yield f"          {row.thread}"
+        yield row.thread  # from the margin: with a Message-ID of ours it just fits
 
 
 def name(row: MailLine) -> str:

@@ -117,7 +117,12 @@ def tone(state: str) -> str:
     return "good" if state in GOOD else "bad" if state in BAD else "wait"
 
 
-AWAITED = {"author": "the author", "reporter": "the lab", "maintainer": "a maintainer", "nobody": "nobody"}
+_AWAITED = {"author": "the author", "reporter": "the lab", "maintainer": "a maintainer"}
+
+
+def awaited(role: str, author: str) -> str:
+    """Return whom a report waits for: its author by name if it is known; "" for nobody."""
+    return author if role == "author" and author else _AWAITED.get(role, "")
 
 
 def change(value: float | None, verdict: str) -> str:

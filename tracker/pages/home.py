@@ -206,7 +206,7 @@ def _worst_row(report: Report, interval: tuple[float | None, float | None], larg
         label=timeline.LABELS[State(report.state)],
         tone=timeline.tone(report.state),
         status=report.status,
-        awaited=(author if report.awaited == "author" and author else timeline.AWAITED.get(report.awaited, "")),
+        awaited=timeline.awaited(report.awaited, author),
         waiting=age(report.awaited_since, now),
         since=report.awaited_since,
         open_for=age(report.reported_at, now),

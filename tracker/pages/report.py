@@ -173,7 +173,6 @@ class Lead:
 
 def lead(report: Report, finding: Finding | None, now: datetime) -> Lead:
     author = report.culprit.author_name or report.culprit.author_email
-    awaited = author if report.awaited == "author" and author else timeline.AWAITED.get(report.awaited, "")
     number = report.change if finding is None else finding.change
     values = runs = ""
     if finding and finding.old_mean is not None and finding.new_mean is not None:
@@ -194,7 +193,7 @@ def lead(report: Report, finding: Finding | None, now: datetime) -> Lead:
         runs=runs,
         label=timeline.LABELS[State(report.state)],
         tone=timeline.tone(report.state),
-        awaited="" if report.state in CLOSED or report.awaited == "nobody" else awaited,
+        awaited="" if report.state in CLOSED else timeline.awaited(report.awaited, author),
         since=report.awaited_since,
         waiting=formats.age(report.awaited_since, now),
     )
