@@ -20,6 +20,7 @@ from tracker.domain.statistics import SampleSummary
 
 MOST_FAULTS = 100  # said of one file
 MOST_METRICS = 20_000  # of one file
+MOST_OBJECTS = 400_000  # JSON objects and arrays of one file: each takes a hundred times the memory of its two bytes
 HIGHER, LOWER = "higher", "lower"
 
 
@@ -135,8 +136,8 @@ class Document:
         if not isinstance(values, list) or not values:
             self.fault(place, f"expected a list of numbers, found {_shown(values)}")
             return ()
-        found = (self.number(value, f"{place}/{index}") for index, value in enumerate(values))
-        return tuple(number for number in found if number is not None)
+        numbers = (self.number(value, f"{place}/{index}") for index, value in enumerate(values))
+        return tuple(number for number in numbers if number is not None)
 
     def mapping(self, value: Any, place: str) -> Mapping[str, Any]:
         """Return a JSON object; an empty one, and note a fault, for anything else."""

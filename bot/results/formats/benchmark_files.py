@@ -2,7 +2,7 @@
 
 `FORMATS` has the tools whose files are read; a file is recognised by its content. The files of one side are runs of
 the same tests: equal metrics of equal tests are samples of each other, in the order of the files. What only one side
-has is left out, and said. The commits, the machine and so on are in About, which comes from the command line, a form
+has is left out. The commits, the machine and so on are in About, which comes from the command line, a form
 field or a job.yaml among the files.
 
 A comparison with a culprit is stored as {"about": …, "parent": files, "culprit": files}, so that the very files are
@@ -41,7 +41,7 @@ from bot.results.formats import (
     will_it_scale,
 )
 from bot.results.formats import perf_release_result as release
-from bot.results.formats.benchmark import MOST_METRICS, Document, Format, Metric, Reading
+from bot.results.formats.benchmark import MOST_METRICS, MOST_OBJECTS, Document, Format, Metric, Reading
 from bot.results.formats.lkp import read_job
 from bot.results.values import (
     CommitInfo,
@@ -115,6 +115,8 @@ def read_file(file: File) -> Reading:
     document = Document(file.name, file.text)
     if not file.text.strip():
         raise RejectedInput(file.name, "expected the output of a benchmark, found an empty file")
+    if file.text.count("{") + file.text.count("[") > MOST_OBJECTS:
+        raise RejectedInput(file.name, f"expected at most {MOST_OBJECTS:,} objects and arrays, found more")
     reader = reader_of(document)
     if reader is None:
         if file.text.lstrip()[:1] in "{[" and document.json is None:

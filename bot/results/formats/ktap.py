@@ -14,7 +14,7 @@ from bot.results.formats.benchmark import Document, Metric, Reading, Test
 NAME = "KTAP with numbers"
 _VERSION = re.compile(r"^\s*(?:K?TAP version (\d+))")
 _PLAN = re.compile(r"^(\s*)1\.\.(\d+)")
-_RESULT = re.compile(r"^(\s*)(not )?ok (\d+)(?:\s+-)?\s*([^#]*?)\s*(?:#\s*(.*))?$")
+_RESULT = re.compile(r"^(\s*)(not )?ok \d+([^#]*)(?:#(.*))?$")
 _VALUE = r"([-+]?(?:\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|nan|inf))\s*([A-Za-z%][\w%/.^]*)?"
 _DIRECTIVE = re.compile(rf"^(?:time[=:]\s*)?{_VALUE}$", re.IGNORECASE)
 _DIAGNOSTIC = re.compile(rf"^\s*#\s*([A-Za-z][\w .()/-]{{0,80}}?)\s*[:=]\s*{_VALUE}$", re.IGNORECASE)
@@ -44,7 +44,8 @@ def read(document: Document) -> Reading:
         if match := _PLAN.match(line):
             plans[len(match[1])] = (number, int(match[2][:9]))
         elif match := _RESULT.match(line):
-            indent, failed, _, name, directive = match.groups()
+            indent, failed, described, directive = match.groups()
+            name = described.strip().removeprefix("-").strip()
             if len(indent) in plans:
                 line_of_plan, rest = plans[len(indent)]
                 plans[len(indent)] = (line_of_plan, rest - 1)

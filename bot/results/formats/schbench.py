@@ -9,7 +9,7 @@ from bot.results.formats.benchmark import HIGHER, LOWER, Document, Metric, Readi
 NAME = "schbench"
 _SECTION = re.compile(r"^\s*(?:(Wakeup|Request) )?Latenc(?:y|ies) percentiles \((\w+)\)", re.IGNORECASE)
 _RATES = re.compile(r"^\s*RPS percentiles")
-_PERCENTILE = re.compile(r"^\s*\**\s*(\d+\.\d+)th: (\S+)")
+_PERCENTILE = re.compile(r"^[\s*]*(\d+\.\d+)th: (\S+)")
 _AVERAGE = re.compile(r"^\s*average rps: (\S+)")
 _UNITS = {"usec": "us", "usecs": "us", "us": "us", "msec": "ms", "ms": "ms", "nsec": "ns"}
 
