@@ -72,7 +72,7 @@ class Limits:
     """From when on something counts as stalled."""
 
     scheduler: timedelta = timedelta(minutes=5)  # without a running scheduler
-    task: timedelta = timedelta(minutes=5)  # since a periodic task should have ended, or its period again
+    task: timedelta = timedelta(minutes=5)  # beyond its period; a task of a longer period may be late by that
     clock: timedelta = timedelta(minutes=5)  # that a stored time may lie ahead: clocks of several machines
     outbox: timedelta = timedelta(hours=1)  # since approved mail became due
     archive: timedelta = timedelta(hours=6)  # since an archive was last fetched and read

@@ -25,12 +25,12 @@ class Command(BaseCommand):
             since = f" since {fault.since:%Y-%m-%d %H:%M} UTC" if fault.since else ""
             self.stdout.write(f"  {fault.name}{since}: {fault.error}")
         waiting = (
-            (OutgoingMail.objects.filter(state=OutgoingState.COMPOSED).count(), "mail", "for approval: /outbox/"),
-            (Suggestion.objects.filter(decision=Decision.OPEN).count(), "suggestion", "for a decision: /review/"),
+            (OutgoingMail.objects.filter(state=OutgoingState.COMPOSED).count(), "mail", "to approve: /outbox/"),
+            (Suggestion.objects.filter(decision=Decision.OPEN).count(), "suggestion", "to decide: /review/"),
             (
                 BisectResult.objects.exclude(held="").filter(report__reported_at=None, report__isnull=False).count(),
                 "held result",
-                "for a look: /results/?held=1",
+                "to look at: /results/?held=1",
             ),
         )
         self.stdout.write("Waiting for a person:")
