@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import re
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -478,24 +477,31 @@ class Installation:
             urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20).read()
 
     def stall(self) -> None:
-        """Stop the process again and again while pages are being made."""
-        assert self.web
-        over = time.monotonic() + 4.5
+        """Hand in results while the database is held by somebody else: they wait until it is free."""
+        self.shell(
+            "from tracker.services.accounts import Scope, create_api_key\n"
+            "token = create_api_key('slow', [Scope.RESULTS], '*', now)[1]\n"
+            f"open({str(self.folder / 'key')!r}, 'w').write(token)"
+        )
+        key, result = (self.folder / "key").read_text(), (ROOT / "fixtures/results/03-block.json").read_bytes()
 
-        def read_on() -> None:
-            while time.monotonic() < over:
-                self.get("/api/v1/openapi.json")  # which is made each time: a cached page is hardly ever in the making
+        def hand_in() -> None:
+            request = urllib.request.Request(f"http://127.0.0.1:{self.port}/api/v1/results", result)
+            request.add_header("Authorization", f"Bearer {key}")
+            request.add_header("Content-Type", "application/json")
+            urllib.request.urlopen(request, timeout=20).read()
 
-        readers = [threading.Thread(target=read_on) for _ in range(12)]
-        for reader in readers:
-            reader.start()
-        while time.monotonic() < over:
-            time.sleep(0.1)
-            self.web.send_signal(signal.SIGSTOP)
-            time.sleep(1.3)
-            self.web.send_signal(signal.SIGCONT)
-        for reader in readers:
-            reader.join()
+        hand_in()
+        time.sleep(2)  # Prometheus has seen the count once: a rate is of what is added to it
+        senders = [threading.Thread(target=hand_in) for _ in range(3)]
+        with closing(sqlite3.connect(self.var / "perfwork.sqlite3", isolation_level=None)) as database:
+            database.execute("BEGIN IMMEDIATE")
+            for sender in senders:
+                sender.start()
+            time.sleep(3)
+            database.execute("ROLLBACK")
+        for sender in senders:
+            sender.join()
 
     def kill_web(self) -> None:
         assert self.web
