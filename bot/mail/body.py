@@ -205,6 +205,7 @@ class Body:
     attachments: tuple[MimeAttachment, ...]
     problems: tuple[str, ...]
     charset: str = ""  # as its first part declares it
+    first: int = 0  # characters of `text` that are its first part; 0 if that may be an attachment
 
 
 def read_body(message: Part) -> Body:
@@ -231,7 +232,8 @@ def read_body(message: Part) -> Body:
             )
             text = _decode_part(part, problems)[0] if is_text else ""
             attachments.append(MimeAttachment(name, kind, text))
-    if not any(text.strip() for _, _, text in texts):  # without a body, the first unnamed text attachment is the body
+    attached = not any(text.strip() for _, _, text in texts)
+    if attached:  # without a body, the first unnamed text attachment is the body
         unnamed = (part for part in attachments if part.content_type.startswith("text/") and not part.filename)
         if first := next(unnamed, None):
             texts = [(0, False, first.text)]
@@ -241,7 +243,8 @@ def read_body(message: Part) -> Body:
     if any(markup and text.strip() for _, markup, text in chosen):
         problems.append("html_only")
     nonempty = [text for _, _, text in chosen if text.strip()]
-    return Body("\n".join(nonempty), tuple(attachments), tuple(dict.fromkeys(problems)), charset)
+    first = 0 if attached else len(nonempty[0])
+    return Body("\n".join(nonempty), tuple(attachments), tuple(dict.fromkeys(problems)), charset, first)
 
 
 def _leaves(message: Part, problems: list[str]) -> Iterator[tuple[Part, str, int]]:

@@ -123,6 +123,7 @@ class ParsedMail:
     attachments: tuple[parts.MimeAttachment, ...]
     marks: tuple[tuple[str, str], ...]  # headers that say who or what wrote it, names in lower case
     problems: tuple[str, ...]
+    first_part: int = MAX_TEXT  # characters of `text`; what is below may be what somebody else wrote, attached
 
     @property
     def parent(self) -> str:
@@ -204,6 +205,7 @@ def parse(raw: bytes) -> ParsedMail:
         attachments=body.attachments,
         marks=tuple((name, headers.decode(first[name][: limits.MAX_SHORT])) for name in _KEPT if name in values),
         problems=(*problems, *body.problems),
+        first_part=body.first,
     )
 
 

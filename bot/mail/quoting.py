@@ -122,13 +122,24 @@ MAX_LINE = 20_000
 
 # What may begin an older mail, whatever its language: marks that few programs use, a rule with words, two lines as
 # of a header, a line with an address and a moment.
-_ODD_MARK = re.compile(r"\s{0,12}(?:[＞»›]|\[\w{1,20}\]\s|[\w.]{1,20}[>＞]\s|:\s)")
+_ODD_MARK = re.compile(r"\s{0,12}(?:[＞»›]|[%:]\s|\[\w{1,20}\]\s|\[quote\b|[\w.]{1,20}[>＞]\s)|\s{4,40}>")
 _RULE_WITH_TEXT = re.compile(r"[-_=*\u2010-\u2015\u2500]{2,}\s*\S.{0,200}?\s*[-_=*\u2010-\u2015\u2500]{2,}")
-_LABEL = re.compile(r"[\s*\u3000]{0,12}[^\W\d_][\w .\u3000-]{0,30}\s?\*?[:：]\*?[\s\u3000]*\S")
+# Marks of vowels, as in Thai and Hindi, are no letters to the re module.
+_LABEL = re.compile(r"[\s*<\u3000]{0,12}[^\W\d_][^:：,;()/<>@]{0,31}[:：]\*?[\s\u3000]*\S")
 _MAILBOX_OR_BARE = re.compile(r"[^\s<>,;:()]{1,100}@[\w-]{1,100}\.[\w.-]{1,100}")
 _DAY = re.compile(
     r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{4}年|\b\d{1,2}\.?\s\w{3,12}\.?,?\s\d{4}|\w{3,12}\.?\s\d{1,2},?\s\d{4}"
 )
+_CLOCK = re.compile(r"\b\d{1,2}[:.]\d\d\b")
+# What Apple's programs write above a forwarded mail, with no rule around it.
+_FORWARDED = re.compile(
+    r"forward|weitergeleitet|transf[ée]r|r[ée]exp[ée]di|reenviad|inoltrat|encaminhad|doorgestuurd|vidarebefordra"
+    r"|videresend|välitet|przekazan|přeposlan|preposlan|переадрес|пересла|пересила|iletilen|továbbít|redirecționat"
+    r"|προωθ|转发|轉寄|転送|전달",
+    re.I,
+)
+_SHORT = 60  # letters of a line that says no more than that a mail was forwarded
+_WRAPPED_AT = 66  # columns; the narrowest at which a mail program is known to wrap (Gmail: 78)
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.I)
 _WROTE_AT_END = re.compile(rf"{any_of(WROTE)}.{{0,60}}[:：]?\s*\Z")
 
@@ -210,29 +221,61 @@ def without_doubt(text: str) -> str:
     """Return a text down to the first line at which an older mail may begin, in whatever language and form.
 
     What this leaves out may be the writer's all the same: it is for what must not be somebody else's, such as a
-    command. Quotes with marks and the attributions above them raise no doubt.
+    command. Quotes with marks and the attributions above them raise no doubt; but where a program wrapped a long
+    quoted line, its rest stands below without a mark, and is left out.
     """
     lines = [line[:MAX_LINE] for line in clean(text).split("\n")]
+    rest_of_quote = has_rest = False
     for number, line in enumerate(lines):
-        if _QUOTE.match(line) or not line.strip():
+        above = lines[number - 1] if number else ""
+        if not line.strip() or _QUOTE.match(line):
+            rest_of_quote = False
             continue
-        if _starts_older_mail(lines, number) or _ODD_MARK.match(line) or _RULE_WITH_TEXT.fullmatch(line.strip()):
+        wrapped = _QUOTE.match(above) and len(above) + 1 + len(line.split(maxsplit=1)[0]) > _WRAPPED_AT
+        if rest_of_quote := rest_of_quote or bool(wrapped):
+            lines[number], has_rest = "", True
+        elif _older_mail_may_begin(lines, number):
             return "\n".join(lines[:number])
-        following = _next_line(lines, number + 1)
-        is_quoted = following < len(lines) and bool(_QUOTE.match(lines[following]))
-        if is_quoted:
-            continue
-        labels = [bool(_LABEL.match(entry)) for entry in lines[number : number + 2]]
-        # Two lines as "word: value", one of them with an address or a moment; or both in one line, as of a writer
-        both = " ".join(lines[number : number + 4])
-        tells = _MAILBOX_OR_BARE.search(both) or _MOMENT.search(both) or _DAY.search(both)
-        if labels == [True, True] and tells and not _TRAILER.match(line):
-            return "\n".join(lines[:number])
-        if _MAILBOX_OR_BARE.search(line) and (_MOMENT.search(line) or _DAY.search(line)) and not _TRAILER.match(line):
-            return "\n".join(lines[:number])
-        if _WROTE_AT_END.search(line) and (_DAY.search(line) or _WEEKDAY.search(line)):
-            return "\n".join(lines[:number])
-    return text
+    return "\n".join(lines) if has_rest else text
+
+
+def _older_mail_may_begin(lines: Sequence[str], number: int) -> bool:
+    line = lines[number]
+    if _starts_older_mail(lines, number) or _ODD_MARK.match(line) or _RULE_WITH_TEXT.fullmatch(line.strip()):
+        return True
+    if _TRAILER.match(line):
+        return False
+    following = _next_line(lines, number + 1)
+    ends_in_colon = line.rstrip().endswith((":", "："))
+    if following < len(lines) and _QUOTE.match(lines[following]):
+        # Above a marked quote stands its attribution. With an empty line between and words above, the quote may be
+        # the beginning of the older mail, as Yahoo and Outlook leave it.
+        attribution = _paragraph_above(lines, number)
+        words_above = any(entry.strip() for entry in lines[: number + 1 - len(attribution)])
+        is_set_off = following > number + 1 and ends_in_colon and words_above
+        return is_set_off and bool(_MAILBOX.search(" ".join(attribution)))
+    if ends_in_colon:  # an attribution, of up to four lines
+        above = " ".join(_paragraph_above(lines, number))
+        tells = _MAILBOX_OR_BARE.search(above) or _CLOCK.search(above) or _DAY.search(above)
+        if tells or (len(line) < _SHORT and _FORWARDED.search(line)):
+            return True
+    both = " ".join(lines[number : number + 6])
+    has_moment = bool(_MOMENT.search(both) or _DAY.search(both))
+    if _MAILBOX_OR_BARE.search(line) and has_moment:
+        return True
+    # Two lines as "word: value", one of them with an address or a moment
+    labels = [bool(_LABEL.match(entry)) for entry in lines[number : number + 2]]
+    if labels == [True, True] and (has_moment or _MAILBOX_OR_BARE.search(both)):
+        return True
+    return bool(_WROTE_AT_END.search(line) and (_DAY.search(line) or _WEEKDAY.search(line)))
+
+
+def _paragraph_above(lines: Sequence[str], number: int) -> Sequence[str]:
+    """Return the lines of a paragraph down to a line, at most four."""
+    start = number
+    while start and start > number - 3 and lines[start - 1].strip() and not _QUOTE.match(lines[start - 1]):
+        start -= 1
+    return lines[start : number + 1]
 
 
 def holds_older_mail(text: str) -> bool:

@@ -210,8 +210,8 @@ def understand(raw: bytes, settings: BotSettings) -> Reading:
         others = other_readings(raw, mail)
         reading = replace(reading, others=None if others is None else tuple(read(other, settings) for other in others))
     if reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
-        # In HTML anything may look like the writer's.
-        text = "" if "html_only" in mail.problems else quoting.without_doubt(mail.text)
+        # In HTML anything may look like the writer's, and a second part may be a log or a mail that is passed on.
+        text = "" if "html_only" in mail.problems else quoting.without_doubt(mail.text[: mail.first_part])
         if text != mail.text:
             reading = replace(reading, undoubted=read(replace(mail, text=text), settings))
     return replace(reading, bounce=read_bounce(raw)) if reading.kind is SenderKind.BOUNCE else reading

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,25 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from bot.archives import sources
+from bot.lab import open_jobs
 from bot.mail.addresses import Address
 from bot.mail.settings import BotSettings
 from tests.bot.mail.test_authentication import DKIM, RECORD, signed
 from tests.bot.mail.test_bounces import POSTFIX, RETURNED
+from tests.bot.mail.test_quoting import OLDER
 from tests.support.world import DANA, World, message_id, state
 from tracker.domain.events import ArchiveKind
-from tracker.models import Correspondent, Event, Mailing, Message, OutgoingMail, Suggestion
+from tracker.models import (
+    Correspondent,
+    Event,
+    LabJob,
+    Mailing,
+    Message,
+    OutgoingMail,
+    OutgoingState,
+    Purpose,
+    Suggestion,
+)
 
 MALLORY = Address("Mal", "mal@evil.example")
 SECRET_WORDS = "My phone is 555-0100, between us."
@@ -142,6 +155,29 @@ def test_her_name_at_another_address_is_a_stranger_too(world: World) -> None:
     assert state(report) == "invalid"
 
 
+THEIRS = "#lkp invalid"
+LOG = f"--b\nContent-Type: text/plain\n\nA log.\n--b\nContent-Type: text/plain\n\n{THEIRS}\n--b--\n"
+NAMELESS = f"--b\nContent-Type: text/plain\nContent-Disposition: attachment\n\n{THEIRS}\n--b--\n"
+
+
+@pytest.mark.parametrize("below", [LOG, NAMELESS], ids=["second part", "nameless attachment"])
+def test_what_she_attaches_is_not_her_command(world: World, below: str) -> None:
+    report = world.report()
+    raw = world.mail(DANA, below, to=message_id(report))
+    raw = re.sub(rb"Content-Type: [^\r\n]*", b'Content-Type: multipart/mixed; boundary="b"', raw, count=1)
+    deliver(world, signed(raw))
+    assert state(report) != "invalid"
+    assert Suggestion.objects.filter(kind="invalid").exists()
+
+
+@pytest.mark.parametrize("older", [OLDER["Hungarian"], OLDER["Notes"], OLDER["Gmail wraps a quoted line"]])
+def test_what_she_quotes_without_marks_is_not_her_command(world: World, older: str) -> None:
+    report = world.report()
+    deliver(world, signed(world.mail(DANA, f"It is the lock.\n\n{older}{THEIRS}", to=message_id(report))))
+    assert state(report) != "invalid"
+    assert Suggestion.objects.filter(kind="invalid").exists()
+
+
 # --- What was never public ---
 
 
@@ -160,9 +196,17 @@ def private(world: World) -> World:
 
 
 def pages(sha: str) -> list[str]:
-    shapes = ("messages", "events", "suggestions?decision=open", "reports")
+    shapes = ("messages", "events", "suggestions?decision=open", "reports", "jobs")
     own = [f"/report/{sha}{end}" for end in ("/", ".json", ".mbox", ".mbox.gz")]
-    return [*own, "/", "/review/", "/search/?q=phone", "/changes.atom", *(f"/api/v1/{shape}" for shape in shapes)]
+    return [
+        *own,
+        "/",
+        "/review/",
+        "/lab/",
+        "/search/?q=phone",
+        "/changes.atom",
+        *(f"/api/v1/{shape}" for shape in shapes),
+    ]
 
 
 def body(client: Client, url: str) -> bytes:
@@ -184,6 +228,32 @@ def test_mail_to_the_bot_alone_is_for_operators(private: World, client: Client) 
     client.force_login(olga)
     for end in ("/", ".mbox"):
         assert b"555-0100" in body(client, f"/report/{report.culprit.sha}{end}")
+
+
+def test_what_a_private_mail_asks_for_and_suggests_is_for_operators(world: World, client: Client) -> None:
+    report = world.report()
+    patch = "Subject: [PATCH] mm: My phone is 555-0100\n\ndiff --git a/mm/x.c b/mm/x.c\n--- a/mm/x.c\n+++ b/mm/x.c\n"
+    asking = f"#lkp test\n\n{patch}@@ -1 +1 @@\n-a\n+b\n"
+    deliver(world, signed(world.mail(DANA, asking, to=message_id(report))))
+    deliver(world, world.mail(MALLORY, "#lkp fix mm: my phone is 555-0100", to=message_id(report)))
+    open_jobs(world.settings, [], world.now)
+    job = LabJob.objects.get()
+    assert Suggestion.objects.get().title.endswith("555-0100")
+    for url in (*pages(report.culprit.sha), f"/lab/job/{job.pk}/"):
+        assert b"555-0100" not in body(client, url), url
+
+
+def test_an_answer_to_one_person_is_for_operators(world: World, client: Client) -> None:
+    report = world.report()
+    deliver(world, signed(world.mail(DANA, f"#lkp whatever {SECRET_WORDS}", to=message_id(report))))
+    answer = OutgoingMail.objects.get(purpose__startswith=Purpose.ANSWER)
+    OutgoingMail.objects.filter(pk=answer.pk).update(state=OutgoingState.SENT, sent_at=world.now)
+    assert client.get(f"/outbox/{answer.pk}/").status_code == 404
+    assert answer.subject.encode() not in body(client, "/outbox/")
+    olga = User.objects.create_user("olga")
+    olga.groups.add(Group.objects.get(name="operator"))
+    client.force_login(olga)
+    assert b"555-0100" in body(client, f"/outbox/{answer.pk}/")
 
 
 @pytest.mark.parametrize(

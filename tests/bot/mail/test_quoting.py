@@ -1,0 +1,81 @@
+"""Where somebody else's words may begin: below it no command is the writer's, whatever program wrote the mail."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.mail import quoting
+from bot.replies.commands import find_commands
+
+MINE = "It is the lock.\n\n"
+THEIRS = "#lkp invalid\nI've dropped this patch.\n"
+
+
+def block(sender: str, sent: str, to: str, subject: str) -> str:
+    """The head of an answered mail, as Outlook writes it."""
+    who, whom = "Mal <mal@evil.example>", "Dana <dana@dev.example>"
+    return f"{sender}: {who}\n{sent}: 11.03.2026 10:15\n{to}: {whom}\n{subject}: the report\n\n"
+
+
+OLDER = {
+    "Hungarian": block("Feladó", "Elküldve", "Címzett", "Tárgy"),
+    "Thai": block("จาก", "ส่ง", "ถึง", "เรื่อง"),
+    "Hindi": block("प्रेषक", "भेजा गया", "प्रति", "विषय"),
+    "Hebrew": block("מאת", "נשלח", "אל", "נושא"),
+    "bold": "*From:* Mal <mal@evil.example>\n*Sent:* Monday\n*To:* x\n*Subject:* y\n\n",
+    "Notes": "Mal <mal@evil.example>\n03/11/2026 10:15 AM\n\nTo\ndana@dev.example\ncc\n\nSubject\nthe report\n\n",
+    "Notes, forwarded": "----- Forwarded by Dana Brook/Dev on 03/11/2026 10:15 AM -----\n\n",
+    "Notes on the web": '-----"Mal" <mal@evil.example> wrote: -----\nTo: dana@dev.example\n\n',
+    "Zoho": "---- On Wed, 11 Mar 2026 10:15:00 +0100 Mal <mal@evil.example> wrote ----\n\n",
+    "Proton": "‐‐‐‐‐‐‐ Original Message ‐‐‐‐‐‐‐\n",
+    "Mulberry": "--On 11. March 2026 10:15:00 +0100 Mal <mal@evil.example> wrote:\n\n",
+    "Apple, forwarded, German": "Anfang der weitergeleiteten Nachricht:\n\n",
+    "Apple, forwarded, French": "Début du message transféré :\n\n",
+    "Apple, forwarded, Greek": "Έναρξη προωθημένου μηνύματος:\n\n",
+    "Yahoo, who quotes": "On Wednesday, March 11, 2026 10:15, Mal <mal@evil.example> wrote:\n\n> It is the lock.\n",
+    "four lines": "On Wed, Mar 11, 2026\nat 10:15 AM Mal\n<mal@evil.example>\nwrote:\n\n",
+    "name with a hash": "On 11.03.26 10:15, Mal\n#x wrote:\n\n",
+    "no address, Thai": "เมื่อ 11 มี.ค. 2026 10:15 Mal เขียนว่า:\n\n",
+    "no address, Hungarian": "2026. 03. 11. 10:15 keltezéssel, Mal írta:\n\n",
+    "no address, Ukrainian": "11.03.26 10:15, Mal пише:\n\n",
+    "no colon": "On Wed, Mar 11, 2026 at 10:15 AM Mal <mal@evil.example> wrote\n\n",
+    "a forum": "[quote=Mal]\n",
+    "an odd mark": "» It is the lock.\n",
+    "a mark far in": "     > It is the lock.\n",
+    "Gmail wraps a quoted line": "> " + "word " * 14 + "\n",
+}
+
+
+@pytest.mark.parametrize("older", OLDER.values(), ids=OLDER)
+def test_below_an_older_mail_no_command_is_the_writers(older: str) -> None:
+    undoubted = quoting.own_text(quoting.without_doubt(MINE + older + THEIRS))
+    assert undoubted.startswith(MINE.strip())
+    assert not find_commands(undoubted).good
+    assert "dropped" not in undoubted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#lkp invalid\n",
+        "Hi Oliver,\n\nOn Mon, 2 Mar 2026 15:00, Lee Park <lee@dev.example> wrote:\n> short\n\n#lkp invalid\n",
+        "On Mon, Mar 2, 2026 at 3:00 PM Lee Park <lee@dev.example> wrote:\n\n> short\n\n#lkp invalid\n",
+        "> short\n#lkp invalid\n",
+        f"> {'word ' * 14}\n\n#lkp invalid\n",
+        "As said in 2024, this is wanted:\n\n#lkp invalid\n",
+        "Fixes: 3b1f0c9d2e11 (mm: x)\nReported-by: robot <lkp@intel.example>\n\n#lkp invalid\n",
+        "Kernel: 6.12\n\n#lkp invalid\n",
+    ],
+)
+def test_a_command_of_the_writer_is_not_doubted(text: str) -> None:
+    assert find_commands(quoting.own_text(quoting.without_doubt(text))).good
+
+
+@given(st.text(alphabet="> \n:@.-_<>*wroteOn0123456789#lkp\u3000：", max_size=400))
+def test_any_text_loses_lines_and_changes_none(text: str) -> None:
+    kept = quoting.without_doubt(text).split("\n")
+    lines = quoting.clean(text).split("\n")
+    assert len(kept) <= len(lines)
+    assert all(line in ("", original) for line, original in zip(kept, lines, strict=False))
