@@ -36,6 +36,7 @@ from tracker.models.measurements import (
     Scenario,
 )
 from tracker.models.outbox import (
+    PERSONAL,
     DeliveryFailure,
     FailureSource,
     MailTransition,
@@ -73,6 +74,7 @@ from tracker.models.reports import (
 from tracker.models.results import BisectResult, Finding, ToolOutput
 
 __all__ = [
+    "PERSONAL",
     "ApiKey",
     "Archive",
     "ArchiveNames",

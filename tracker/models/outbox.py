@@ -40,9 +40,10 @@ class Purpose:
     FOLLOW_UP = "follow_up "
     REMINDER = "reminder "
     BULLETIN = "bulletin "  # not about a single report: a release report, a digest, a study
-    SUBSCRIPTION = "subscription "  # to the one person who asked for it; nobody else's business
+    SUBSCRIPTION = "subscription "
 
 
+PERSONAL = (Purpose.ANSWER, Purpose.SUBSCRIPTION)  # to the one person who asked for it; nobody else's business
 # Neither sent nor being sent.
 WAITING = frozenset({OutgoingState.COMPOSED, OutgoingState.HELD, OutgoingState.APPROVED})
 

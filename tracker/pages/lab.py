@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
@@ -16,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from tracker.domain.lab_jobs import PendingRequest, measured_metrics
 from tracker.models import LabJob, Message, Report
+from tracker.services.accounts import shown_messages
 from tracker.services.lab_jobs import owed_reports
 
 MOST = 200  # reports, those that have waited longest
@@ -39,7 +41,8 @@ def work_list(now: datetime) -> tuple[list[LabRow], bool]:
     """Return the requests, the overdue and then the oldest first, and whether more reports wait than were looked at."""
     owed = owed_reports(MOST + 1)
     cut, owed = len(owed) > MOST, owed[:MOST]
-    mails = _mails(pending.event.message_id for entry in owed for pending in entry.pending_requests)
+    asked_in = (pending.event.message_id for entry in owed for pending in entry.pending_requests)
+    mails = _mails(asked_in, Q(public=True))
     stored = LabJob.objects.filter(report__in=[entry.report for entry in owed]).defer("payload")
     jobs = {(job.report_id, job.event_key): job for job in stored}
     rows = []
@@ -53,8 +56,8 @@ def work_list(now: datetime) -> tuple[list[LabRow], bool]:
     return sorted(rows, key=lambda row: (not row.is_overdue, row.pending.due_at, row.report.pk)), cut
 
 
-def _mails(message_ids: Iterable[str]) -> dict[str, Message]:
-    rows = Message.objects.filter(message_id__in=set(filter(None, message_ids)), public=True)
+def _mails(message_ids: Iterable[str], shown: Q) -> dict[str, Message]:
+    rows = Message.objects.filter(shown, message_id__in=set(filter(None, message_ids)))
     return {row.message_id: row for row in rows.defer("tables", "own_text", "source")}
 
 
@@ -70,8 +73,11 @@ def lab(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def job(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show one job: the mail that asks, the mail with its patch, what was measured, and what became of it."""
+    """Show one job: the mail that asks, the mail with its patch, what was measured, and what became of it.
+
+    What was asked in a private mail is for operators.
+    """
     job = get_object_or_404(LabJob.objects.select_related("report__culprit"), pk=pk)
-    mails = _mails((job.asked_in, job.patch_mail))
+    mails = _mails((job.asked_in, job.patch_mail), shown_messages(request.user))
     context = {"asking": mails.get(job.asked_in), "patch": mails.get(job.patch_mail)}
     return render(request, "lab_job.html", {**context, "job": job, "measured": measured_metrics(job.payload)})

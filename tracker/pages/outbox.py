@@ -1,8 +1,8 @@
 """`/outbox/` and `/outbox/<id>/`: outgoing mail, and what operators do with it.
 
 Sent mail is public. Only operators see the text of other mail, so that nobody else can post it in our name before us,
-and what goes to one subscriber. What needs a person comes first, then what is sent automatically. The pages take a
-constant number of queries.
+and what goes to one subscriber or answers one person's commands. What needs a person comes first, then what is sent
+automatically. The pages take a constant number of queries.
 
 An action (approve, hold, cancel, resend) is described for confirmation, then carried out mail by mail. Operators
 approve the text that they saw: a mail that was composed anew since, or is about to be, is left as it is, as is one
@@ -24,13 +24,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.domain.text import counted
-from tracker.models import (
-    Correspondent,
-    Mailing,
-    OutgoingMail,
-    OutgoingState,
-    Purpose,
-)
+from tracker.models import PERSONAL, Correspondent, Mailing, OutgoingMail, OutgoingState
 from tracker.pages.http import error_response, is_key, permission_required, username
 from tracker.services import mail_transitions
 from tracker.services.accounts import SEND
@@ -113,7 +107,8 @@ def listed(state: str, before: int | None, *, everything: bool) -> dict[str, Any
 def _rows(everything: bool = True) -> QuerySet[OutgoingMail]:
     """Return the mails; without `everything`, not those that one person asked for."""
     rows = OutgoingMail.objects.annotate(size=Length("raw")).select_related("report__culprit")
-    rows = rows if everything else rows.exclude(purpose__startswith=Purpose.SUBSCRIPTION)
+    for personal in () if everything else PERSONAL:
+        rows = rows.exclude(purpose__startswith=personal)
     return rows.defer("raw", "body", "people").order_by("-pk")
 
 
@@ -133,7 +128,7 @@ def _visible(pk: int, *, everything: bool) -> tuple[OutgoingMail, bool]:
     Only who may see `everything` sees the text of an unsent mail: nobody else can post it in our name before us.
     """
     mail = OutgoingMail.objects.select_related("report__culprit").filter(pk=pk).first()
-    if mail is None or (mail.purpose.startswith(Purpose.SUBSCRIPTION) and not everything):
+    if mail is None or (mail.purpose.startswith(PERSONAL) and not everything):
         raise Http404("there is no such mail")
     return mail, mail.sent_at is None and not everything
 
