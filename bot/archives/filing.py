@@ -35,7 +35,7 @@ from bot.outbox import reconcile
 from bot.replies import gate
 from bot.replies.effects import COMMAND, effects_of, events_of, in_mainline_event, reported_event, settled
 from bot.replies.reading import Reading, understand, wish_of
-from bot.replies.rules.notation import Effect, Mode, Relation
+from bot.replies.rules.notation import Effect, MailContext, Mode, Relation
 from bot.replies.sender_kind import SenderKind
 from bot.replies.which_report import KnownReports, Thread
 from bot.robot_reports.fields import read_subject
@@ -271,7 +271,8 @@ class MailFiler:
             recent = _is_recent(reading, source)
             reconcile.process_wish(reading, self.settings, self.now, recent=recent)
         self._apply_to_all(reading, relations)
-        answer(reading, self._rows[first_tag], self.settings, self.now)
+        about = self._context(reading, first_tag, first_relation).about
+        answer(reading, about, self._rows[first_tag], self.settings, self.now)
         return Filed(reading.mail.message_id, is_reply=True)
 
     def _store(self, reading: Reading, report: Report, source: RawMessage, relation: Relation | None = None) -> Message:
@@ -360,13 +361,17 @@ class MailFiler:
                 break
         return made
 
+    def _context(self, reading: Reading, tag: str, relation: Relation) -> MailContext:
+        """Return how a mail relates to a report; what a signed copy of another mail says is not for it."""
+        context = self.known.context(reading, tag, relation, self.settings)
+        is_copied_here = context.about is gate.About.HERE and self._is_copy(reading)
+        return replace(context, about=gate.About.ELSEWHERE) if is_copied_here else context
+
     def _apply(self, reading: Reading, tag: str, relation: Relation, most: int) -> set[Made]:
         """Apply a mail's effects to one report: as events, or as suggestions that wait for a click."""
         made: set[Made] = set()
         report, mail = self._rows[tag], reading.mail
-        context = self.known.context(reading, tag, relation, self.settings)
-        if context.about is gate.About.HERE and self._is_copy(reading):
-            context = replace(context, about=gate.About.ELSEWHERE)
+        context = self._context(reading, tag, relation)
         # A mail without a date keeps the moment at which it came in first, whenever it is read again.
         stored = Message.objects.filter(message_id=mail.message_id).select_related("source__archive")
         message = stored.defer("own_text", "tables", "source__compressed").first()

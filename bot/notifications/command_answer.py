@@ -113,9 +113,12 @@ MOST_A_DAY_IN_ALL = 100
 _NOBODY = re.compile(r"[^@]*(?:-owner|-request|-bounces|-help|mailman|majordomo|no-?reply)@", re.I)
 
 
-def answer(reading: Reading, report: Report, settings: BotSettings, now: datetime) -> bool:
-    """Compose the reply to a mail into the outbox; return False if it gets none."""
-    if not _deserved(reading, report, settings, now):
+def answer(reading: Reading, about: gate.About, report: Report, settings: BotSettings, now: datetime) -> bool:
+    """Compose the reply to a mail into the outbox; return False if it gets none.
+
+    `about`: where what its writer signed leads.
+    """
+    if not _deserved(reading, about, report, settings, now):
         return False
     author = reading.mail.author.email
     purpose = f"{Purpose.ANSWER}{author} "
@@ -148,7 +151,7 @@ def answer(reading: Reading, report: Report, settings: BotSettings, now: datetim
     return True
 
 
-def _deserved(reading: Reading, report: Report, settings: BotSettings, now: datetime) -> bool:
+def _deserved(reading: Reading, about: gate.About, report: Report, settings: BotSettings, now: datetime) -> bool:
     """Return whether it is a recent mail from a person about one of our reports. For most mail no query is made."""
     mail = reading.mail
     if not (reading.may_get_error_reply and mail.message_id):
@@ -156,7 +159,7 @@ def _deserved(reading: Reading, report: Report, settings: BotSettings, now: date
     if mail.mark("precedence").lower() in ("bulk", "list", "junk"):  # RFC 3834 section 2
         return False
     # Whoever it really is from: an address that got no mail of ours did not ask us for anything.
-    standing = gate.Standing(reading.trust, has_got_mail=_has_got_mail(mail.author.email, report))
+    standing = gate.Standing(reading.trust, about=about, has_got_mail=_has_got_mail(mail.author.email, report))
     if not gate.permitted(gate.Caused.ANSWER, standing, settings.trust_policy):
         return False
     lists = {settings.list_address, *settings.lists, *settings.robots}

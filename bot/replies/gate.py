@@ -67,7 +67,7 @@ REASONS: Mapping[Need, str] = {
     Need.FOR_US: "our address is in a signed To or Cc",
     Need.RECENT: "delivered within 14 days, or read from an archive",
     Need.SAME_WORDS: "its body can't be read otherwise",
-    Need.KNOWN_TO_US: "proven, or has got our mail about the report",
+    Need.KNOWN_TO_US: "proven, and what is signed leads to the report; or not proven, but has got our mail about it",
     Need.SECRET: "sent to that recipient's own return path",
     Need.PUBLIC: "from a public archive, or to a list of the report",
 }
@@ -139,7 +139,7 @@ class Standing:
             case Need.SAME_WORDS:
                 return self.same_words or not proven  # what nobody signed can't be misread, either
             case Need.KNOWN_TO_US:
-                return proven or self.has_got_mail
+                return self.about is About.HERE if proven else self.has_got_mail
             case Need.SECRET:
                 return self.secret
             case _:

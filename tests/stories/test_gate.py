@@ -74,6 +74,16 @@ def test_a_wish_for_another_list_is_none_for_us_wherever_it_was_sent_on(world: W
     assert wishes() == {DANA.email: was}
 
 
+def test_a_failed_command_to_another_list_is_not_answered(world: World) -> None:
+    report = world.report()
+    raw = world.mail(DANA, "#lkp whatever", subject="Re: a list")
+    raw = raw.replace(world.settings.address.encode(), b"other@lists.example")
+    hers = signed(raw, include_headers=[b"from", b"to", b"subject", b"date", b"message-id"])
+    deliver(world, f"In-Reply-To: <{message_id(report)}>\n".encode() + hers)
+    assert Message.objects.get(author_email=DANA.email, report=report).trust == "pass"
+    assert not OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER).exists()
+
+
 @pytest.mark.parametrize("word", ["unsubscribe", "subscribe"])
 def test_a_wish_whose_addressee_is_not_signed_is_not_proven(world: World, word: str) -> None:
     was = Mailing.OPTED_OUT if word == "subscribe" else Mailing.OPTED_IN
