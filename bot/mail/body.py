@@ -243,8 +243,8 @@ def read_body(message: Part) -> Body:
     if any(markup and text.strip() for _, markup, text in chosen):
         problems.append("html_only")
     nonempty = [text for _, _, text in chosen if text.strip()]
-    first = 0 if attached else len(nonempty[0])
-    return Body("\n".join(nonempty), tuple(attachments), tuple(dict.fromkeys(problems)), charset, first)
+    own = 0 if attached else len(nonempty[0])
+    return Body("\n".join(nonempty), tuple(attachments), tuple(dict.fromkeys(problems)), charset, own)
 
 
 def _leaves(message: Part, problems: list[str]) -> Iterator[tuple[Part, str, int]]:
