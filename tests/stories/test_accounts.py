@@ -114,10 +114,20 @@ def test_nobody_is_flooded(known: str) -> None:
         accounts.find_sign_in(accounts.sign_in_token(each), now) for each in links if each
     )  # nobody is locked out
     assert accounts.request_link(known, "10.0.0.9", now + timedelta(minutes=61))
-    for number in range(12):
-        line(100 + number, author=f"a{number}@dev.example")
-    links = [accounts.request_link(f"a{number}@dev.example", "10.9.9.9", now) for number in range(12)]
+    links = [accounts.request_link(f"a{number}@nobody.example", "10.9.9.9", now) for number in range(12)]
     assert sum(map(bool, links)) == accounts.PER_NETWORK_ADDRESS
+
+
+@pytest.mark.usefixtures("no_notification")
+def test_who_is_known_gets_a_link_whoever_else_asks(known: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime.now(UTC)
+    monkeypatch.setattr(accounts, "IN_ALL", 20)
+    for number in range(30):
+        accounts.request_link(f"a{number}@nobody.example", f"10.1.0.{number // 10}", now)
+    assert SignIn.objects.count() == accounts.IN_ALL
+    assert accounts.request_link("new@nobody.example", "10.9.9.9", now) is None
+    assert accounts.request_link(known, "10.1.0.0", now), "their first link in an hour"
+    assert accounts.request_link(known, "10.1.0.0", now) is None
 
 
 @pytest.mark.usefixtures("no_notification")

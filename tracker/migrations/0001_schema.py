@@ -394,7 +394,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('account', models.TextField(help_text='the username that was given, in lower case')),
-                ('network', models.TextField(help_text='IP address, or the /64 of an IPv6 address')),
+                ('network', models.TextField(help_text='IP address, or the /48 of an IPv6 address')),
                 ('at', models.DateTimeField()),
             ],
             options={

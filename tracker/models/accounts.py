@@ -113,7 +113,7 @@ class PasswordAttempt(models.Model):
     """One try to sign in with a password, counted before the password is looked at."""
 
     account = models.TextField(help_text="the username that was given, in lower case")
-    network = models.TextField(help_text="IP address, or the /64 of an IPv6 address")
+    network = models.TextField(help_text="IP address, or the /48 of an IPv6 address")
     at = models.DateTimeField()
 
     class Meta:

@@ -182,13 +182,13 @@ def client_address(request: HttpRequest) -> str:
 
 
 def network_of(address: str) -> str:
-    """Return an IPv4 address as it is, of an IPv6 address the /64 that one subscriber has (RFC 6177)."""
+    """Return an IPv4 address as it is, of an IPv6 address the /48 that one site may have (RFC 6177)."""
     try:
         ip = ip_address(address.strip())
     except ValueError:
         return address[:60].replace("\0", "")
     if isinstance(ip, IPv6Address):
-        return str(ip.ipv4_mapped) if ip.ipv4_mapped else f"{IPv6Address(int(ip) >> 64 << 64)}/64"
+        return str(ip.ipv4_mapped) if ip.ipv4_mapped else f"{IPv6Address(int(ip) >> 80 << 80)}/48"
     return str(ip)
 
 
@@ -241,7 +241,7 @@ def use_opt_out(link: SignIn, now: datetime) -> None:
 # --- Passwords ---
 
 # A hash takes 60 ms of CPU (PASSWORD_HASHERS), so tries are counted first. The limit for an account from anywhere is
-# far above that of a network, so that no stranger locks anybody out; a mailed link always works, but not for staff.
+# far above that of a network, and one try from each network is taken even then, so that no stranger locks anybody out.
 WINDOW = timedelta(minutes=15)
 PER_ACCOUNT_AND_NETWORK, PER_NETWORK, PER_ACCOUNT = 5, 30, 100  # tries per window
 TOO_MANY = "Too many attempts. Try again in 15 minutes, or, unless you are staff, sign in by an emailed link."
@@ -276,7 +276,8 @@ def count_attempt(username: str, network: str, now: datetime) -> bool:
         if recent.filter(network=network).count() >= PER_NETWORK:
             return False
         own = recent.filter(account=account)
-        if own.count() >= PER_ACCOUNT or own.filter(network=network).count() >= PER_ACCOUNT_AND_NETWORK:
+        most_here = 1 if own.count() >= PER_ACCOUNT else PER_ACCOUNT_AND_NETWORK
+        if own.filter(network=network).count() >= most_here:
             return False
         PasswordAttempt.objects.create(account=account, network=network, at=now)
     return True
@@ -324,21 +325,22 @@ _SALT = "perfwork.sign-in"
 def request_link(address: str, network_address: str, now: datetime) -> SignIn | None:
     """Record a request for a link from a network address; return None if it can be nobody's, or over the limit.
 
-    Whether the address is known is looked up when the link is mailed: here, known and unknown ones take equally long.
+    Beyond the limits of a network and of all, an address that is known still gets its first link of an hour: nobody's
+    requests lock another out. The link goes to the address, and asking for one looks the same for all.
     """
     address = address.strip().lower()[:254]
     if not is_of_a_person(address):
         return None
+    known = is_known(address)  # looked up whether it matters or not, so that the time tells nothing of the limits
     with transaction.atomic():
         database.take(Lock.SIGN_IN_LINKS)  # so that concurrent requests are counted one by one
         SignIn.objects.filter(asked_at__lt=now - _KEPT).delete()
         rows = SignIn.objects.filter(for_opt_out=False)
         recent = rows.filter(asked_at__gt=now - SIGN_IN_LINKS_WINDOW)
-        if (
-            rows.filter(address=address, asked_at__gt=now - GOOD_FOR).count() >= PER_EMAIL_ADDRESS
-            or recent.filter(asked_from=network_address).count() >= PER_NETWORK_ADDRESS
-            or recent.count() >= IN_ALL
-        ):
+        if rows.filter(address=address, asked_at__gt=now - GOOD_FOR).count() >= PER_EMAIL_ADDRESS:
+            return None
+        crowded = recent.filter(asked_from=network_address).count() >= PER_NETWORK_ADDRESS or recent.count() >= IN_ALL
+        if crowded and not (known and not recent.filter(address=address).exists()):
             return None
         return SignIn.objects.create(address=address, asked_from=network_address[:60], asked_at=now)
 
