@@ -59,7 +59,10 @@ def signed_headers(secret: str, key: str, moment: int, body: bytes) -> dict[str,
 # --- Sending ---
 
 TIMEOUT = 10.0  # seconds, for connecting and for the answer each
-_TUNNELS = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))  # RFC 6052, RFC 8215
+# Of IPv6 only what is given to networks counts (RFC 4291 section 2.4). The others are of IANA's registries of
+# special-purpose addresses (RFC 6890); Python's is_global takes some of them for public.
+_UNICAST = ipaddress.ip_network("2000::/3")
+_SPECIAL = tuple(map(ipaddress.ip_network, ("2001::/23", "2002::/16", "3fff::/20", "192.0.0.0/24", "192.88.99.0/24")))
 
 
 def is_public(address: str) -> bool:
@@ -68,9 +71,9 @@ def is_public(address: str) -> bool:
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped:
             return is_public(str(ip.ipv4_mapped))
-        if ip.sixtofour or ip.teredo or any(ip in network for network in _TUNNELS):
-            return False  # it leads to an IPv4 address that is not looked at
-    return ip.is_global and not ip.is_multicast
+        if ip not in _UNICAST:
+            return False
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _SPECIAL)
 
 
 def resolve(target: Target, *, private: bool) -> str:

@@ -284,6 +284,7 @@ def test_the_tasks_send_nothing_into_the_own_network(
         *("224.0.0.1", "255.255.255.255", "192.0.2.1", "198.18.0.1"),
         *("::1", "::", "fe80::1%eth0", "fd00::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "ff02::1"),
         *("64:ff9b::7f00:1", "2002:7f00:1::", "2001:0:53aa:64c:0:fbff:80ff:fffe"),
+        *("fec0::1", "::10.0.0.1", "5f00::1", "3fff::1", "2001:20::1", "192.0.0.8", "192.88.99.1"),
     ],
 )
 def test_an_address_that_is_not_public(address: str) -> None:
