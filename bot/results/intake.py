@@ -12,6 +12,7 @@ repeats the import.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -158,11 +159,10 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
         except BUGS as error:
             log.exception("%s", entry.name)  # a bug: move it out of the way
             rejections.append(bug(entry.name, error))
-    folder = entry.parent / ("refused" if rejections else "done")
-    folder.mkdir(exist_ok=True)
-    for path in (entry, partner) if partner else (entry,):
-        target = recognise.free_name(folder, path.name, now)
-        path.rename(target)  # first: another worker may have moved it meanwhile
-        if rejections and path is entry:
-            recognise.write_reasons(target, rejections)
+    with recognise.own_folder(entry.parent, "refused" if rejections else "done") as (folder, handle):
+        for path in (entry, partner) if partner else (entry,):
+            target = recognise.free_name(folder, path.name, now)
+            os.rename(path, target.name, dst_dir_fd=handle)  # first: another worker may have moved it meanwhile
+            if rejections and path is entry:
+                recognise.write_reasons(target.name, rejections, handle)
     return taken

@@ -12,9 +12,10 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, pairwise
@@ -273,23 +274,43 @@ _MOST_BYTES = 1 << 30
 
 def keep(raw: bytes, rejection: RejectedInput, drop: Path, now: datetime) -> Path | None:
     """Keep the bytes of rejected input that has no other copy. Return the path, or None if the folder is full."""
-    folder = drop / "refused"
-    folder.mkdir(parents=True, exist_ok=True)
-    sizes = [path.lstat().st_size for path in folder.iterdir()]
-    if len(sizes) >= _MOST or sum(sizes) + len(raw) > _MOST_BYTES:
-        log.error("%s is full: check and remove files in it; rejected and not kept: %s", folder, rejection)
-        return None
-    name = re.sub(r"[^\w.-]+", "-", rejection.where)[:60].strip("-.") or "input"
-    target = free_name(folder, f"{name}.json", now)
-    target.write_bytes(raw)
-    write_reasons(target, [rejection])
+    with own_folder(drop, "refused") as (folder, handle):
+        sizes = [path.lstat().st_size for path in folder.iterdir()]
+        if len(sizes) >= _MOST or sum(sizes) + len(raw) > _MOST_BYTES:
+            log.error("%s is full: check and remove files in it; rejected and not kept: %s", folder, rejection)
+            return None
+        name = re.sub(r"[^\w.-]+", "-", rejection.where)[:60].strip("-.") or "input"
+        target = free_name(folder, f"{name}.json", now)
+        _write(target.name, raw, handle)
+        write_reasons(target.name, [rejection], handle)
     return target
 
 
-def write_reasons(target: Path, rejections: list[RejectedInput]) -> None:
+@contextmanager
+def own_folder(drop: Path, name: str) -> Iterator[tuple[Path, int]]:
+    """Open a folder of ours in the drop directory, made if missing: its path, and a handle for what is put there.
+
+    Labs write to the drop directory: a symbolic link in the place of the folder is not followed. Raises OSError.
+    """
+    folder = drop / name
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        yield folder, handle
+    finally:
+        os.close(handle)
+
+
+def write_reasons(name: str, rejections: list[RejectedInput], folder: int) -> None:
     """Write the reasons beside a rejected file."""
     reason = "".join(f"{rejection}\n" for rejection in rejections).encode("utf-8", "backslashreplace")
-    target.with_name(target.name + ".reason").write_bytes(reason)
+    _write(f"{name}.reason", reason, folder)
+
+
+def _write(name: str, raw: bytes, folder: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with os.fdopen(os.open(name, flags, 0o644, dir_fd=folder), "wb") as stream:
+        stream.write(raw)
 
 
 def free_name(folder: Path, name: str, now: datetime) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -251,8 +252,6 @@ def test_a_missing_file_is_refused(db: None) -> None:
 
 
 def test_the_drop_directory(world: World, tmp_path: Path) -> None:
-    import os
-
     drop = tmp_path / "drop"
     drop.mkdir()
     (drop / "good.json").write_text(json.dumps(world.result("b" * 40, "mm: a")))
@@ -275,8 +274,6 @@ def test_the_drop_directory(world: World, tmp_path: Path) -> None:
 def test_a_log_and_its_samples_are_dropped_and_moved_together(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import os
-
     from tests.bot.results.formats.test_bisect_log import CSV, LOG
 
     drop = tmp_path / "drop"
@@ -301,14 +298,26 @@ def test_a_link_in_the_drop_directory_is_refused_and_never_followed(world: World
     (tmp_path / "secret.json").write_text("{}")
     (drop / "a.json").symlink_to(tmp_path / "secret.json")
     (drop / "b").symlink_to(tmp_path)
-    import os
-
     for name in ("a.json", "b"):
         os.utime(drop / name, (1, 1), follow_symlinks=False)
     assert take_dropped(drop, [], world.now) == 0
     assert "a symbolic link: put the file itself here" in (drop / "refused" / "a.json.reason").read_text()
     assert (drop / "refused" / "b").is_symlink()
     assert (tmp_path / "secret.json").exists()
+
+
+@pytest.mark.parametrize("name", ["done", "refused"])
+def test_a_link_in_the_place_of_our_folders_is_not_followed(world: World, tmp_path: Path, name: str) -> None:
+    drop, elsewhere = tmp_path / "drop", tmp_path / "elsewhere"
+    drop.mkdir()
+    elsewhere.mkdir()
+    (drop / name).symlink_to(elsewhere)
+    text = json.dumps(world.result("b" * 40, "mm: a")) if name == "done" else "{}"
+    (drop / "a.json").write_text(text)
+    os.utime(drop / "a.json", (1, 1))
+    take_dropped(drop, [], world.now)
+    assert not list(elsewhere.iterdir())
+    assert (drop / "a.json").exists(), "it waits until an operator has looked"
 
 
 # --- the fast ways say what the slow ones say ---
