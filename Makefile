@@ -127,7 +127,7 @@ docs: $(VENV)/run.stamp
 	@$(RUN) manage.py documentation --to build/docs
 
 fuzz: $(VENV)/dev.stamp
-	@PERFWORK_MUTATIONS=50000 $(RUN) -m pytest -n $(TESTERS) --hypothesis-profile=fuzz -m "hypothesis or fuzz" tests
+	@PERFWORK_MUTATIONS=50000 PERFWORK_COSTS=2000 $(RUN) -m pytest -n $(TESTERS) --hypothesis-profile=fuzz -m "hypothesis or fuzz" tests
 
 crash: $(VENV)/dev.stamp
 	@PERFWORK_KILLS=50 $(RUN) -m pytest -q tests/stories/test_killed_reading.py

@@ -31,7 +31,7 @@ import patatt
 
 from bot.mail.addresses import parse_addresses
 from bot.mail.headers import to_text
-from bot.mail.limits import MAX_BLANKS
+from bot.mail.limits import MAX_BLANKS, MAX_SHORT, MAX_VALUE
 from bot.mail.message import MAX_BYTES, ParsedMail, parse, without_frame
 from bot.mail.settings import TrustAnchors
 
@@ -219,6 +219,7 @@ _CLIENT = re.compile(r"\A\s*from\s+[^\s()]{1,250}\s+\(([\w.-]{0,250})\s?\[([\w:.
 _LOCAL = re.compile(r"\A\s*from\s+[^\s()]{1,250}\s+by\s+[\w.-]{1,250}\s+with\s+(?:LMTP|local)\b", re.I)
 _LOOPBACK = re.compile(r"(?:IPv6:)?(?:127\.[\d.]{5,11}|::1)\Z", re.I)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_QUOTED_OR_OPEN = re.compile(r'"(?:[^"\\]|\\.)*(?:(")|\\?\Z)', re.S)  # else each quote of an unclosed one is tried
 _SIGNATURE = re.compile(r'"([A-Za-z0-9+/]{1,90}=*)"')  # in a quoted string nothing else is of use
 
 
@@ -291,7 +292,7 @@ def _results(headers: Sequence[tuple[str, str]], anchors: TrustAnchors) -> list[
 
 def _read(value: str) -> Iterator[_Result]:
     """Yield the results of one header. Quoted strings and comments may be the sender's, and are removed first."""
-    server, *results = _without_comments(_QUOTED.sub(_unquoted, value)).split(";")
+    server, *results = _without_comments(_QUOTED_OR_OPEN.sub(_unquoted, value[:MAX_VALUE])).split(";")
     for result in results:
         method, *fields = result.split() or [""]
         name, equals, outcome = method.partition("=")
@@ -302,6 +303,8 @@ def _read(value: str) -> Iterator[_Result]:
 
 
 def _unquoted(quoted: re.Match[str]) -> str:
+    if not quoted[1]:
+        return quoted[0]
     match = _SIGNATURE.fullmatch(quoted[0])
     return match[1] if match else '"'
 
@@ -401,7 +404,7 @@ def _plausible_headers(body: bytes, charset: bytes) -> Iterator[bytes]:
 _ONCE = BODY_HEADERS.union(
     ("from", "sender", "reply-to", "to", "cc", "date", "subject", "message-id", "in-reply-to", "references")
 )
-_ADDRESS = re.compile(r"[^\s<>()\[\],;:@]+@[^\s<>()\[\],;:]*")
+_ADDRESS = re.compile(r"[^\s<>()\[\],;:@]{1,256}@[^\s<>()\[\],;:]*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HEADER = re.compile(rb"[!-9;-~]{1,200}:")
 _BLANKS = re.compile(rb"[ \t]{%d}" % MAX_BLANKS)  # dkimpy takes quadratic time for them
@@ -419,6 +422,8 @@ def authenticate(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
     # From must have exactly one address, the one that we parsed: whatever stands in angle brackets or comments, a
     # second address could be the one that a server means.
     writer = next((value for name, value in headers if name == "from"), "")
+    if len(writer) > MAX_SHORT:
+        return UNPROVEN
     bare = _QUOTED.sub("", writer)
     if [author.email for author in parse_addresses(writer)] != [address] or '"' in bare:
         return UNPROVEN

@@ -21,7 +21,7 @@ from email.message import Message as Part
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from bot.mail.headers import decode, decode_bytes
-from bot.mail.limits import OverLimit, exceeded_by_markup
+from bot.mail.limits import MAX_BODY, OverLimit, exceeded_by_markup
 
 # --- format=flowed ---
 
@@ -130,10 +130,13 @@ class _Page:
         self.line.clear()
 
 
-def as_text(markup: str) -> str:
-    """Return plain text: one line per block, `> ` before the lines of a blockquote, and links in angle brackets."""
+def as_text(markup: str, before: int = 0) -> str:
+    """Return plain text: one line per block, `> ` before the lines of a blockquote, and links in angle brackets.
+
+    `before`: tags in other parts of the mail. Raises OverLimit if they are too many.
+    """
     markup, depth = markup[:MAX], 0
-    if over := exceeded_by_markup(markup):
+    if over := exceeded_by_markup(markup, before):
         raise OverLimit(over)
     for tag in _NESTING.finditer(markup):
         depth = max(0, depth - 1) if tag[1] else depth + 1
@@ -213,7 +216,7 @@ def read_body(message: Part) -> Body:
     texts: list[tuple[int, bool, str]] = []  # (group of alternatives, is it HTML, text)
     attachments: list[MimeAttachment] = []
     problems: list[str] = []
-    charset = ""
+    charset, tags, left = "", 0, MAX_BODY
     for number, (part, kind, group) in enumerate(_leaves(message, problems)):
         name = _filename(part)
         if part is message:  # a multipart that could not be split is text, too
@@ -225,12 +228,18 @@ def read_body(message: Part) -> Body:
         if is_body:
             text, declared = _decode_part(part, problems)
             charset = charset or declared
-            texts.append((group, kind == "text/html", as_text(text) if kind == "text/html" else text))
+            is_html = kind == "text/html"
+            texts.append((group, is_html, as_text(text, tags) if is_html else text))
+            tags += text.count("<") if is_html else 0
         else:
             is_text = (
                 kind.startswith("text/") or kind in _MAYBE_TEXT or name.lower().endswith((".patch", ".diff", ".txt"))
             )
             text = _decode_part(part, problems)[0] if is_text else ""
+            if len(text) > left:
+                problems.append("long_text")
+                text = ""
+            left -= len(text)
             attachments.append(MimeAttachment(name, kind, text))
     attached = not any(text.strip() for _, _, text in texts)
     if attached:  # without a body, the first unnamed text attachment is the body

@@ -76,10 +76,10 @@ def _longest_line(raw: bytes) -> int:
     return longest
 
 
-def exceeded_by_markup(markup: str) -> str:
-    """Return which limit the HTML of a mail exceeds, in words; "" for none."""
+def exceeded_by_markup(markup: str, before: int = 0) -> str:
+    """Return which limit the HTML of a mail exceeds, in words; "" for none. `before`: tags in its other parts."""
     compared = attributes = formatting = reopened = 0
-    for tags, tag in enumerate(_TAG.finditer(markup), start=1):
+    for tags, tag in enumerate(_TAG.finditer(markup), start=before + 1):
         count = len(_BETWEEN.findall(tag[0])) if len(tag[0]) > 2 else 0
         attributes += count
         compared += count * count

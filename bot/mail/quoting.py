@@ -118,6 +118,7 @@ _SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP SIGNATURE-----")
 _PGP_HEAD = "-----BEGIN PGP SIGNED MESSAGE-----"
 _BEGINNINGS = frozenset("-_=*Bb \t\u2014\u2500")  # of a separator above an older mail; its header lines have a colon
 MAX_LINE = 20_000
+_TELLING = 300  # characters of a line that are looked at for doubt: no attribution is longer
 
 
 # What may begin an older mail, whatever its language: marks that few programs use, a rule with words, two lines as
@@ -130,6 +131,7 @@ _MAILBOX_OR_BARE = re.compile(r"[^\s<>,;:()]{1,100}@[\w-]{1,100}\.[\w.-]{1,100}"
 _DAY = re.compile(
     r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{4}年|\b\d{1,2}\.?\s\w{3,12}\.?,?\s\d{4}|\w{3,12}\.?\s\d{1,2},?\s\d{4}"
 )
+_DATED = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d[./-]\d{1,2}[./-]\d")  # what both have, and most lines don't
 _CLOCK = re.compile(r"\b\d{1,2}[:.]\d\d\b")
 # What Apple's programs write above a forwarded mail, with no rule around it.
 _FORWARDED = re.compile(
@@ -169,11 +171,11 @@ def lines_in_context(text: str) -> list[TextLine]:
         end = next((number for number in range(start, min(start + 10, len(lines))) if not lines[number].strip()), start)
         lines[start:] = [line.removeprefix("- ") for line in lines[end + 1 :]]
     keep: list[TextLine] = []
-    in_quote, quoted, resume = False, "", 0
+    in_quote, quoted, resume, last_patch = False, "", 0, _last_patch(lines)
     for number, line in enumerate(lines):
         if number < resume:
             continue
-        if _starts_older_mail(lines, number):
+        if _starts_older_mail(lines, number, last_patch):
             # The line at which an older mail with quote marks begins below its header block; 0 if it has none
             end = number + 1
             while end < min(number + 12, len(lines)) and (not lines[end].strip() or _HEAD_LINE.match(lines[end])):
@@ -224,8 +226,10 @@ def without_doubt(text: str) -> str:
     command. Quotes with marks and the attributions above them raise no doubt; but where a program wrapped a long
     quoted line, its rest stands below without a mark, and is left out.
     """
-    lines = [line[:MAX_LINE] for line in clean(text).split("\n")]
+    whole = [line[:MAX_LINE] for line in clean(text).split("\n")]
+    lines = [line[:_TELLING] for line in whole]
     rest_of_quote = has_rest = False
+    last_patch = _last_patch(lines)
     for number, line in enumerate(lines):
         above = lines[number - 1] if number else ""
         if not line.strip() or _QUOTE.match(line):
@@ -233,15 +237,19 @@ def without_doubt(text: str) -> str:
             continue
         wrapped = _QUOTE.match(above) and len(above) + 1 + len(line.split(maxsplit=1)[0]) > _WRAPPED_AT
         if rest_of_quote := rest_of_quote or bool(wrapped):
-            lines[number], has_rest = "", True
-        elif _older_mail_may_begin(lines, number):
-            return "\n".join(lines[:number])
-    return "\n".join(lines) if has_rest else text
+            whole[number], has_rest = "", True
+        elif _older_mail_may_begin(lines, number, last_patch):
+            return "\n".join(whole[:number])
+    return "\n".join(whole) if has_rest else text
 
 
-def _older_mail_may_begin(lines: Sequence[str], number: int) -> bool:
+def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) -> bool:
     line = lines[number]
-    if _starts_older_mail(lines, number) or _ODD_MARK.match(line) or _RULE_WITH_TEXT.fullmatch(line.strip()):
+    if (
+        _starts_older_mail(lines, number, last_patch)
+        or _ODD_MARK.match(line)
+        or _RULE_WITH_TEXT.fullmatch(line.strip())
+    ):
         return True
     if _TRAILER.match(line):
         return False
@@ -255,19 +263,27 @@ def _older_mail_may_begin(lines: Sequence[str], number: int) -> bool:
         is_set_off = following > number + 1 and ends_in_colon and words_above
         return is_set_off and bool(_MAILBOX.search(" ".join(attribution)))
     if ends_in_colon:  # an attribution, of up to four lines
-        above = " ".join(_paragraph_above(lines, number))
-        tells = _MAILBOX_OR_BARE.search(above) or _CLOCK.search(above) or _DAY.search(above)
+        above = " ".join(_paragraph_above(lines, number))[-_TELLING:]
+        tells = _has_mailbox(above) or bool(_CLOCK.search(above)) or _has_moment(above)
         if tells or (len(line) < _SHORT and _FORWARDED.search(line)):
             return True
-    both = " ".join(lines[number : number + 6])
-    has_moment = bool(_MOMENT.search(both) or _DAY.search(both))
-    if _MAILBOX_OR_BARE.search(line) and has_moment:
-        return True
-    # Two lines as "word: value", one of them with an address or a moment
-    labels = [bool(_LABEL.match(entry)) for entry in lines[number : number + 2]]
-    if labels == [True, True] and (has_moment or _MAILBOX_OR_BARE.search(both)):
-        return True
-    return bool(_WROTE_AT_END.search(line) and (_DAY.search(line) or _WEEKDAY.search(line)))
+    # Two lines as "word: value", one of them with an address or a moment; or an address with a moment near
+    has_mailbox = _has_mailbox(line)
+    is_block = bool(_LABEL.match(line)) and any(map(_LABEL.match, lines[number + 1 : number + 2]))
+    if has_mailbox or is_block:
+        both = " ".join(lines[number : number + 6])
+        if _has_moment(both) or (is_block and _has_mailbox(both)):
+            return True
+    return bool((_WEEKDAY.search(line) or _has_moment(line)) and _WROTE_AT_END.search(line))
+
+
+def _has_mailbox(text: str) -> bool:
+    return "@" in text and bool(_MAILBOX_OR_BARE.search(text))
+
+
+def _has_moment(text: str) -> bool:
+    text = text[:_TELLING]
+    return bool(_DATED.search(text) and (_MOMENT.search(text) or _DAY.search(text)))
 
 
 def _paragraph_above(lines: Sequence[str], number: int) -> Sequence[str]:
@@ -281,10 +297,16 @@ def _paragraph_above(lines: Sequence[str], number: int) -> Sequence[str]:
 def holds_older_mail(text: str) -> bool:
     """Whether an older mail without quote marks begins in a text: everything below is quoted."""
     lines = text.split("\n")
-    return any(_starts_older_mail(lines, number) for number in range(len(lines)))
+    last_patch = _last_patch(lines)
+    return any(_starts_older_mail(lines, number, last_patch) for number in range(len(lines)))
 
 
-def _starts_older_mail(lines: Sequence[str], number: int) -> bool:
+def _last_patch(lines: Sequence[str]) -> int:
+    """Return the number of the last line as of a patch, -1 if there is none: each head looks whether one is below."""
+    return next((number for number in range(len(lines) - 1, -1, -1) if _PATCH.match(lines[number])), -1)
+
+
+def _starts_older_mail(lines: Sequence[str], number: int, last_patch: int) -> bool:
     line = lines[number]
     if line[:1] not in _BEGINNINGS and ":" not in line and "：" not in line:
         return False  # most lines, on which the patterns would be slow
@@ -303,7 +325,7 @@ def _starts_older_mail(lines: Sequence[str], number: int) -> bool:
     names = {name for match in block for name, value in match.groupdict().items() if value}
     if len(names) < 2 - below_rule:
         return False
-    return "to" in names or not any(_PATCH.match(line) for line in lines[number:])
+    return "to" in names or last_patch < number
 
 
 def _next_line(lines: Sequence[str], number: int) -> int:

@@ -1,0 +1,116 @@
+"""Mail that is made to be expensive: none takes more than a second of CPU and 120 MB above a small one.
+
+`make fuzz` makes 2,000 of them, PERFWORK_COSTS another number. Each is read in a process of its own, whose CPU and
+memory the kernel counts; a second is one of a machine that does YARDSTICK in a quarter of a second.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import random
+import resource
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from bot.mail.limits import OverLimit
+from bot.mail.settings import BotSettings
+from bot.replies.reading import check_limits, understand
+from tests.bot.mail.test_authentication import DKIM, RECORD, signed
+
+MOST_SECONDS, MOST_MB = 1.0, 120
+HEAD = (
+    *("From: Mal <mal@evil.example>", "To: perfbot@bot.example.org", "Date: Wed, 11 Mar 2026 10:15:00 +0100"),
+    *("Message-ID: <a@evil.example>", "Subject: Re: the report"),
+)
+# What parsers look for, alone and beside each other.
+PIECES = (
+    *('"', '\\"', '"\\', "(", ")", "<", "<a@b", "a@", "@", "a", "é", "　", " ", "\t", ".", ",", ";", ":", "=", "?"),
+    *("=?a?q?x", "=?utf-8?b?YQ==?= ", "[", "]", "1", "0123456789: ", "2026", "10:15", "-", "_", "=", "*", "--b", ">"),
+    *("> ", ">>", "|", "re: ", "[PATCH ", "word ", "thanks ", "a. ", "#lkp fix: x", "#lkp ", "On 1 ", " wrote:"),
+    *("From: a", "Date: b", "Subject: c", "From " + "0" * 40, "---", "diff --git a b", "--- a", "+++ b", "@@ -1 +1 @@"),
+    *("https://lore.kernel.org/r/a@b ", 'Fixes: ("', "Closes: ", "```", "- 8<", "±", "%", "+1.0%", "&amp;", "<!--"),
+    *("<b id=1>", "<p>", "<table>", "<tr>x", "<blockquote>", "<a href=x>", "<a b=c ", "</b>", "<style>", "=\n", "=20"),
+)
+FIELDS = (
+    *("From", "To", "Cc", "Subject", "Date", "Message-ID", "In-Reply-To", "References", "List-Id", "Received"),
+    *("Authentication-Results", "DKIM-Signature", "Content-Type", "Content-Disposition", "Delivered-To", "Sender"),
+)
+BODIES = ("text/plain", "text/plain; format=flowed; delsp=yes", "text/html", "multipart/mixed; boundary=b")
+
+
+def expensive(seed: int) -> bytes:
+    """Return a mail of one or two pieces, again and again: in a header, in the text, in parts."""
+    draw = random.Random(seed)
+    piece = "".join(draw.choices(PIECES, k=draw.choice((1, 1, 2, 3))))
+    size = draw.choice((20_000, 100_000, 900_000, 1_900_000))
+    width = draw.choice((60, 300, 5_000, 19_000, size))
+    line = (piece * (width // len(piece) + 1))[:width].replace("\n", "=\n")
+    if draw.random() < 0.4:
+        name = draw.choice(FIELDS)
+        field = draw.choice(("", "a; ", "x <a@b>, ", "<", '"')) + (line * (size // width + 1))[: min(size, 900_000)]
+        lines = [f"{name}: {field}", *(head for head in HEAD if not head.startswith(f"{name}:"))]
+        return "\n".join([*lines, "", "hello"]).encode("utf-8", "replace")
+    text = "\n".join([line] * (size // width + 1))
+    kind = draw.choice(BODIES)
+    coding = draw.choice(("8bit", "8bit", "base64", "quoted-printable"))
+    if kind.startswith("multipart"):
+        inner, number = draw.choice(BODIES), draw.choice((2, 20, 95))
+        part = f"--b\nContent-Type: {inner}; name=x.{draw.choice(('txt', 'diff'))}\n\n{text[: 9_000_000 // number]}\n"
+        text, coding = part * number + "--b--\n", "8bit"
+    body = (
+        base64.encodebytes(text.encode("utf-8", "replace")) if coding == "base64" else text.encode("utf-8", "replace")
+    )
+    heads = [*HEAD, f"Content-Type: {kind}; charset=utf-8", f"Content-Transfer-Encoding: {coding}"]
+    raw = "\n".join(heads).encode() + b"\n\n" + body
+    return signed(raw) if draw.random() < 0.3 else raw
+
+
+def cost_of(work: Callable[[], object]) -> tuple[float, float]:
+    """Return the seconds of CPU and the MB that some work takes in a child process."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (20, 25))
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    _, status, usage = os.wait4(child, 0)
+    assert status == 0 or os.WIFSIGNALED(status), "it raised"
+    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
+    return (99.0 if killed else usage.ru_utime + usage.ru_stime), usage.ru_maxrss / 1024
+
+
+def yardstick() -> float:
+    """Return how many times slower than expected this machine is now, at least 1."""
+    began = time.process_time()
+    for _ in range(110):
+        hashlib.sha256(b"x" * 1_000_000).digest()
+    return max(1.0, (time.process_time() - began) / 0.25)
+
+
+@pytest.mark.fuzz
+def test_no_mail_is_expensive(bot_settings: BotSettings) -> None:
+    settings = replace(bot_settings, trust_anchors=replace(DKIM, key=lambda name: RECORD, signs=lambda domain: False))
+
+    def read(raw: bytes) -> None:
+        try:
+            check_limits(understand(raw, settings))
+        except OverLimit:
+            pass
+
+    small_seconds, small_memory = cost_of(lambda: read("\n".join([*HEAD, "", "hello"]).encode()))
+    dear = []
+    for seed in range(int(os.environ.get("PERFWORK_COSTS", "20"))):
+        raw = expensive(seed)
+        seconds, memory = cost_of(lambda raw=raw: read(raw))  # type: ignore[misc]
+        if seconds - small_seconds > MOST_SECONDS * yardstick() or memory - small_memory > MOST_MB:
+            dear.append(f"expensive({seed}): {seconds - small_seconds:.2f} s, {memory - small_memory:.0f} MB")
+    assert not dear, "\n".join(dear)
