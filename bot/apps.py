@@ -11,6 +11,7 @@ class BotConfig(AppConfig):
 
     def ready(self) -> None:
         """Have the settings checked before any command runs."""
-        from bot.checks import check_settings
+        from bot.checks import check_settings, check_signatures
 
+        checks.register(check_signatures, checks.Tags.database)
         checks.register(check_settings, "perfwork")  # the tag that our commands wait for

@@ -1,7 +1,7 @@
 """What `check` knows of the settings: what is unknown, can't be parsed, does not exist or contradicts itself.
 
 Errors stop the commands that need the settings (those with the tag `perfwork`); a path that is missing today may be
-back tomorrow and is a warning.
+back tomorrow and is a warning. `check --database default` also looks at the mail that came in.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from django.core.checks import Warning as Notice
 from django.core.exceptions import ImproperlyConfigured
 
 _ADDRESS = re.compile(r"[^@\s<>]+@[^@\s<>]+\.[^@\s<>]+|[^@\s<>]+@localhost")
+_NEWEST, _HEAD = 1000, 16_000  # mails, and bytes of each
+_OPENPGP = re.compile(rb"^X-Developer-Signature:[^\n]{0,200}\ba=openpgp", re.I | re.M)
 # Names that the settings turn into others, and those of scripts, tests and benchmarks.
 _ELSEWHERE = {
     *("PERFWORK_ENV", "PERFWORK_VAR", "PERFWORK_BEHIND_PROXY", "PERFWORK_HSTS_PRELOAD", "PERFWORK_HSTS_SUBDOMAINS"),
@@ -32,6 +36,21 @@ _ELSEWHERE = {
 def check_settings(**options: Any) -> list[CheckMessage]:
     """Check all settings without using the database or the network."""
     return [*_composing(), *_unknown(), *_broker(), *_addresses(), *_paths()]
+
+
+def check_signatures(databases: Any = None, **options: Any) -> list[CheckMessage]:
+    """Tell of developers' OpenPGP signatures that count as none; looks at the newest mail if a database is named."""
+    from tracker.models import RawMessage
+
+    if not databases or (shutil.which("gpg") and (Path(settings.PERFWORK_KEYRING) / "openpgp").is_dir()):
+        return []
+    newest = RawMessage.objects.filter(erased_at=None).order_by("-pk").values_list("compressed", flat=True)[:_NEWEST]
+    heads = (zlib.decompressobj().decompress(bytes(compressed), _HEAD) for compressed in newest.iterator())
+    if not (seen := sum(bool(_OPENPGP.search(head)) for head in heads)):
+        return []
+    text = f"{seen} of the newest {_NEWEST} mails have a developer's OpenPGP signature, which counts as none"
+    hint = "install gpg, and put the developers' keys into openpgp/ of PERFWORK_KEYRING"
+    return [Notice(text, hint=hint, id="perfwork.W003")]
 
 
 def _composing() -> Iterator[CheckMessage]:

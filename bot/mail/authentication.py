@@ -4,8 +4,8 @@ Any proof that passes counts, for the headers that it covers. Without one the ma
 domain is known to sign and the mail has no signature. Headers that parsers may read differently prove nothing.
 
 DKIM (RFC 6376) is verified with keys that we already have, without asking DNS. Developer signatures
-(X-Developer-Signature, as patatt makes them) are checked against a keyring of the installation; only ed25519, since
-for the other kinds patatt starts gpg or ssh-keygen, which hostile mail must not trigger. Anyone can write
+(X-Developer-Signature, as patatt makes them) are checked against a keyring of the installation: ed25519, and OpenPGP
+where gpg is installed, which is started only for a writer whose key is there. Anyone can write
 Authentication-Results (RFC 8601) into their own mail: it counts only above the Received line with which a trusted
 server accepted the mail from outside; what is above was added later, by trusted servers.
 
@@ -17,6 +17,7 @@ that nobody signed, so such a body is read in the other ways, too.
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -170,6 +171,8 @@ def signed_names(tags: Mapping[str, str]) -> frozenset[str]:
 _MUST_SIGN = frozenset({"from", "subject", "message-id"})
 _SIGNED = re.compile(r"(?:\A|;)\s*h\s*=\s*([^;]{1,2000})")
 _ALGORITHM = re.compile(r"(?:\A|;)\s*a\s*=\s*([^;\s]*)")
+_IDENTITY = re.compile(r"(?:\A|;)\s*i\s*=\s*([^;\s]*)")
+_SELECTOR = re.compile(r"(?:\A|;)\s*s\s*=\s*([^;\s]*)")
 # git mailinfo, by which patatt reads a mail, takes these at the start of the body for the header's: what is signed is
 # not the header that we read then.
 _IN_BODY = re.compile(rb"\s*>?(?:from|subject|date)\s*:", re.I)
@@ -181,7 +184,10 @@ def signed_by_developer(raw: bytes, headers: Headers, address: str, anchors: Tru
     if not anchors.keyring or len(signatures) != 1:
         return UNPROVEN
     algorithms = _ALGORITHM.findall(signatures[0])
-    if len(algorithms) != 1 or not algorithms[0].startswith("ed25519") or _IN_BODY.match(_body(raw)):
+    if len(algorithms) != 1 or _IN_BODY.match(_body(raw)):
+        return UNPROVEN
+    is_checked = algorithms[0].startswith("ed25519") or _is_for_gpg(algorithms[0], signatures[0], address, anchors)
+    if not is_checked:
         return UNPROVEN
     found_names = _SIGNED.search(signatures[0])
     signed = frozenset(name.strip().lower() for name in (found_names[1] if found_names else "").split(":"))
@@ -199,6 +205,25 @@ def signed_by_developer(raw: bytes, headers: Headers, address: str, anchors: Tru
         if result == patatt.RES_BADSIG:
             return Trust(AuthVerdict.FAIL, f"patatt {algorithm} {address}")
     return UNPROVEN
+
+
+def _is_for_gpg(algorithm: str, signature: str, address: str, anchors: TrustAnchors) -> bool:
+    """Whether it is an OpenPGP signature of a writer whose key is in the keyring, and gpg is there.
+
+    For a stranger gpg is never started; nor does patatt look in the keyring of whoever runs us, or ask a key server.
+    """
+    program = shutil.which("gpg")
+    identities, selectors = _IDENTITY.findall(signature), _SELECTOR.findall(signature)
+    if not algorithm.startswith("openpgp") or not program or len(selectors) > 1:
+        return False
+    if [identity.lower() for identity in identities or [address]] != [address.lower()]:
+        return False
+    patatt.set_bin_paths({"gpg-bin": program})
+    try:
+        patatt.get_public_key(anchors.keyring, "openpgp", address, selectors[0] if selectors else "default")
+    except Exception:  # as below
+        return False
+    return True
 
 
 def _body(raw: bytes) -> bytes:

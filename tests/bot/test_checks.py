@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 import manage
-from bot.checks import check_settings
+from bot.checks import check_settings, check_signatures
 from tests.conftest import ROOT
+from tracker.models import RawMessage
 
 
 def told(settings: Any, **values: object) -> list[str]:
@@ -94,3 +98,19 @@ def test_the_overview_has_every_command_once() -> None:
     done = subprocess.run([sys.executable, "manage.py"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.index("ingest") < done.stdout.index("Of Django:")
     assert not re.search(r"^.{141,}$", done.stdout.partition("Of Django:")[0], re.M)
+
+
+@pytest.mark.django_db
+def test_openpgp_signatures_that_count_as_none_are_told(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = b"From: dana@dev.example\nX-Developer-Signature: v=1; a=openpgp-sha256; h=from\n\nwords\n"
+    for number, raw in enumerate((head, head.replace(b"openpgp", b"ed25519"), head.replace(b"v=1; ", b"v=1;\n l=9; "))):
+        RawMessage.objects.create(digest=str(number), compressed=zlib.compress(raw), received_at=timezone.now())
+    assert check_signatures() == []
+    [told] = check_signatures(databases=["default"])
+    assert told.msg.startswith("1 of the newest 1000 mails")
+    (tmp_path / "openpgp").mkdir()
+    settings.PERFWORK_KEYRING = str(tmp_path)
+    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/gpg")
+    assert check_signatures(databases=["default"]) == []

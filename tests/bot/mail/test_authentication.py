@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from bot.mail.message import parse
 from bot.mail.settings import TrustAnchors
 from bot.replies.gate import Caused, Standing, permitted
 from tests.support import rsa_keys
+from tests.support.needs import need
 from tracker.domain.events import Role
 from tracker.models import SigningKey as ModelsSigningKey
 
@@ -386,6 +388,31 @@ def test_a_developers_key(tmp_path: Path) -> None:
     other = raw.replace(b"Subject: Re: the report", b"Subject: unsubscribe")
     moved = other.replace(b"\n\nIt is", b"\n\nSubject: Re: the report\n\nIt is")
     assert verdict(moved, hers) is AuthVerdict.NONE
+
+
+def test_an_openpgp_key_in_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gpg")
+    home, keyring = tmp_path / "gnupg", tmp_path / "keys"
+    home.mkdir(mode=0o700)
+    monkeypatch.setenv("GNUPGHOME", str(home))
+    monkeypatch.setattr(patatt, "KEYCACHE", {})  # which has her other key from other tests
+    gpg = ["gpg", "--batch", "--quiet", "--passphrase", ""]
+    subprocess.run([*gpg, "--quick-generate-key", "dana@dev.example", "ed25519", "sign", "never"], check=True)
+    key = subprocess.run([*gpg, "--export", "dana@dev.example"], check=True, capture_output=True).stdout
+    config = {"signingkey": "openpgp:<dana@dev.example>", "identity": "dana@dev.example", "selector": "default"}
+    raw = patatt.rfc2822_sign(PLAIN, config)
+    hers = TrustAnchors(keyring=str(keyring))
+    assert verdict(raw, hers) is AuthVerdict.NONE, "gpg's own keyring has the key, ours has not"
+    folder = keyring / "openpgp" / "dev.example" / "dana"
+    folder.mkdir(parents=True)
+    (folder / "default").write_bytes(key)
+    found = authenticate(raw, parse(raw), hers)
+    assert (found.verdict, found.by) == (AuthVerdict.PASS, "patatt openpgp dana@dev.example")
+    assert found.covers("from", "subject", "message-id")
+    assert verdict(raw.replace(b"the lock", b"the luck"), hers) is not AuthVerdict.PASS
+    assert verdict(raw.replace(b"From: Dana Brook <dana@", b"From: Lee <lee@"), hers) is AuthVerdict.NONE
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert verdict(raw, hers) is AuthVerdict.NONE, "without gpg it counts as unsigned"
 
 
 @pytest.mark.parametrize(
