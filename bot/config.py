@@ -100,7 +100,8 @@ def _record(name: str) -> str | None:
 
     try:
         answers = dns.resolver.resolve(name, "TXT", lifetime=SECONDS)
-        return b"".join(next(iter(answers)).strings).decode("ascii", "replace")[:10_000]
+        text = b"".join(next(iter(answers)).strings).decode("ascii", "replace")
+        return text.replace("\0", "")[:10_000]  # a text of PostgreSQL has no NUL
     except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer, StopIteration):
         return ""
     except (dns.exception.DNSException, OSError, ValueError) as error:

@@ -6,6 +6,7 @@ import base64
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import dkim
 import patatt
@@ -624,6 +625,15 @@ def test_a_key_is_asked_for_once_and_kept(queried: list[str], now: datetime) -> 
 
 
 @pytest.mark.django_db
+def test_a_record_from_dns_can_be_stored_whatever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = SimpleNamespace(strings=(b"v=DKIM1; p=\0", b"\xff" * 20_000))
+    monkeypatch.setattr("dns.resolver.resolve", lambda *arguments, **options: [answer])
+    record = config._record("s1._domainkey.dev.example")
+    assert record is not None
+    assert record.startswith("v=DKIM1; p=\ufffd")
+    assert len(record) == 10_000
+
+
 def test_what_dns_cannot_tell_is_asked_again_and_what_is_not_there_after_a_while(
     queried: list[str], now: datetime
 ) -> None:
