@@ -624,7 +624,6 @@ def test_a_key_is_asked_for_once_and_kept(queried: list[str], now: datetime) -> 
     assert queried == ["s1._domainkey.dev.example"]
 
 
-@pytest.mark.django_db
 def test_a_record_from_dns_can_be_stored_whatever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = SimpleNamespace(strings=(b"v=DKIM1; p=\0", b"\xff" * 20_000))
     monkeypatch.setattr("dns.resolver.resolve", lambda *arguments, **options: [answer])
@@ -634,6 +633,7 @@ def test_a_record_from_dns_can_be_stored_whatever_it_is(monkeypatch: pytest.Monk
     assert len(record) == 10_000
 
 
+@pytest.mark.django_db
 def test_what_dns_cannot_tell_is_asked_again_and_what_is_not_there_after_a_while(
     queried: list[str], now: datetime
 ) -> None:
