@@ -23,6 +23,7 @@ MAX_TAGS = 20_000  # in the HTML of a mail, and as many attributes
 MAX_COMPARED = 50_000_000
 MAX_BODY = 5_000_000  # bytes; of its text a million characters are read
 MAX_BODY_LINES = 150_000
+MAX_LINES_OF_PARTS = 300_000  # of all parts together: 10 MB in base64 have 130,000
 MAX_REOPENED = 200_000
 MAX_REPORTS = 20  # named by our own addresses in To, Cc and the envelope
 MAX_EFFECTS = 50  # events and suggestions of one mail
@@ -59,6 +60,8 @@ def exceeded(raw: bytes) -> str:
     boundaries = {match[1] or match[2] for match in declared if match}
     if (depth := len(boundaries) + len(_WITHIN.findall(lowered))) > MAX_NESTING:
         return f"{depth:,} multiparts and messages; at most {MAX_NESTING}"
+    if boundaries and (lines := raw.count(b"\n")) > MAX_LINES_OF_PARTS:
+        return f"{lines:,} lines in parts; at most {MAX_LINES_OF_PARTS:,}"
     parts = sum(raw.count(b"\n--" + boundary) - 1 for boundary in boundaries)
     parts = max(parts, lowered.count(b"\ncontent-type:"))
     return f"{parts:,} parts; at most {MAX_PARTS}" if parts > MAX_PARTS else ""

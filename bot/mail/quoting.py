@@ -127,7 +127,7 @@ _ODD_MARK = re.compile(r"\s{0,12}(?:[＞»›]|[%:]\s|\[\w{1,20}\]\s|\[quote\b|[
 _RULE_WITH_TEXT = re.compile(r"[-_=*\u2010-\u2015\u2500]{2,}\s*\S.{0,200}?\s*[-_=*\u2010-\u2015\u2500]{2,}")
 # Marks of vowels, as in Thai and Hindi, are no letters to the re module.
 _LABEL = re.compile(r"[\s*<\u3000]{0,12}[^\W\d_][^:：,;()/<>@]{0,31}[:：]\*?[\s\u3000]*\S")
-_MAILBOX_OR_BARE = re.compile(r"[^\s<>,;:()]{1,100}@[\w-]{1,100}\.[\w.-]{1,100}")
+_MAILBOX_OR_BARE = re.compile(r"[^\s<>,;:()@]@[\w-]{1,100}\.\w")
 _DAY = re.compile(
     r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{4}年|\b\d{1,2}\.?\s\w{3,12}\.?,?\s\d{4}|\w{3,12}\.?\s\d{1,2},?\s\d{4}"
 )

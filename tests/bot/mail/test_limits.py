@@ -40,6 +40,10 @@ def bare_parts(number: int) -> bytes:
     return HEAD + b'Content-Type: multipart/mixed;\n boundary="b"\n\n' + b"--b\n\nwords\n" * number + b"--b--\n"
 
 
+def lines(number: int) -> bytes:
+    return HEAD + b"Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + b"\n" * (number - 9) + b"\n--b--"
+
+
 def headers(number: int) -> bytes:
     return HEAD + b"X-A: 1\n" * (number - 4) + b"\nwords\n"
 
@@ -55,11 +59,12 @@ def line(length: int) -> bytes:
         (within(20), within(21), "21 multiparts and messages; at most 20"),
         (parts(99), parts(101), "102 parts; at most 100"),
         (bare_parts(99), bare_parts(102), "parts; at most 100"),
+        (lines(300_000), lines(300_001), "300,001 lines in parts; at most 300,000"),
         (headers(1000), headers(1001), "1,001 headers; at most 1,000"),
         (line(2_000_000), line(2_000_001), "a line of 2,000,001 bytes; at most 2,000,000"),
         (HEAD + b"X: " + b"x" * 900_000 + b"\n\n", HEAD + b"X: " + b"x" * 1_000_000 + b"\n\n", "a header of 1,000,1"),
     ],
-    ids=["nested", "within", "parts", "parts without a type", "headers", "line", "header"],
+    ids=["nested", "within", "parts", "parts without a type", "lines", "headers", "line", "header"],
 )
 def test_a_limit_is_kept_and_passed(kept: bytes, past: bytes, reason: str) -> None:
     assert exceeded(kept) == ""
@@ -222,6 +227,6 @@ def test_the_page_has_the_limits() -> None:
     page = (ROOT / "docs/archives.md").read_text()
     for limit in (
         limits.MAX_HEAD, limits.MAX_HEADERS, limits.MAX_LINE, limits.MAX_PARTS, limits.MAX_NESTING, limits.MAX_TAGS,
-        limits.MAX_REPORTS, limits.MAX_EFFECTS, limits.MAX_ID,
+        limits.MAX_REPORTS, limits.MAX_EFFECTS, limits.MAX_ID, limits.MAX_LINES_OF_PARTS,
     ):  # fmt: skip
         assert f"| {limit:,} " in page, limit
