@@ -336,9 +336,48 @@ def test_a_bisection_without_a_difference_says_so(tmp_path: Path) -> None:
     shas = toy_repository(tmp_path / "toy", 99, commits=3)
     done = bisect(tmp_path / "toy", shas, 30, "--most", "10")
     assert done.returncode == 1
-    assert done.stderr.startswith("perf-bisect: too noisy: ")
+    assert done.stderr.startswith("perf-bisect: too noisy, or no difference: ")
     (tmp_path / "toy" / "speed").write_text("7\n")
     assert "the tree has changes" in bisect(tmp_path / "toy", shas, 30).stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--ingest", "/nowhere/manage.py"), "--ingest /nowhere/manage.py: there is no such file"),
+        (("--ingest", str(ROOT / "manage.py")), "its database is not migrated: run `manage.py migrate`"),
+        (("--good", "v6.8"), "v6.8: this repository has no such commit; `git fetch --tags` may bring it"),
+        (("--setup", "chmod 0 bench; ./bench"), "'chmod 0 bench; ./bench' failed"),
+    ],
+)
+def test_what_would_fail_in_the_end_is_said_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], says: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"sqlite:///{tmp_path}/empty.sqlite3")
+    done = bisect(tmp_path / "toy", toy_repository(tmp_path / "toy", 2, commits=3), 5, *options)
+    assert done.returncode in (1, 64, 69)
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "good:" not in done.stdout, "nothing was measured in vain"
+
+
+@pytest.mark.slow
+def test_a_command_that_is_missing_and_a_key_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shas = toy_repository(tmp_path / "toy", 2, commits=3)
+    command = [sys.executable, str(BISECT), "--good", shas[0], "--bad", shas[-1], "--better", "higher", "--", "./bnch"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path / "toy", check=False)
+    assert (done.returncode, done.stderr) == (64, "perf-bisect: ./bnch: can't be run: No such file or directory\n")
+    monkeypatch.setenv("PERFWORK_URL", "http://127.0.0.1:9")
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path / "toy", check=False)
+    assert (done.returncode, "PERFWORK_KEY is not" in done.stderr) == (64, True)
+
+
+def test_the_same_files_on_both_sides_are_held(world: World, tmp_path: Path) -> None:
+    files = runs(tmp_path / "old", OLD)
+    described = ["--commit", "a" * 40, "--base", "b" * 40, "--title", "mm: a", "--author", "Dana <dana@dev.example>"]
+    ingest("--parent", *files, "--culprit", *files, "--machine", "m1", *described)
+    assert "both sides are the very same files" in Report.objects.get().held
 
 
 @pytest.mark.slow

@@ -245,6 +245,9 @@ def parse(value: Any, where: str) -> Result:
     return compare(about, parent, culprit, where)
 
 
+_SAME = "both sides are the very same files: the culprit's may have been meant, or the parent's"
+
+
 def compare(about: About, parent: Sequence[File], culprit: Sequence[File], where: str) -> Result:
     """Return the result of a culprit's files against those of its parent.
 
@@ -274,6 +277,7 @@ def compare(about: About, parent: Sequence[File], culprit: Sequence[File], where
     of_machine = MachineInfo(machine, cpus=about.cpus or new.cpus or old.cpus)
     runs = tuple(TestRun(suite, dict(params), of_machine, measurements) for (suite, params), measurements in tests)
     stored = checks.canonical(payload(about, parent, culprit))
+    is_same = sorted(file.text for file in parent) == sorted(file.text for file in culprit)
     digest = hashlib.sha256(stored.encode("utf-8", "replace")).hexdigest()
     return Result(
         producer=about.producer or "files",
@@ -292,7 +296,7 @@ def compare(about: About, parent: Sequence[File], culprit: Sequence[File], where
         payload=stored,
         format=FORMAT,
         parent_is_stated=False,
-        doubt=_doubt(old, new, pairs),
+        doubt=_SAME if is_same else _doubt(old, new, pairs),
     )
 
 
