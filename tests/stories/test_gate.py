@@ -260,6 +260,7 @@ def test_an_answer_to_one_person_is_for_operators(world: World, client: Client) 
     OutgoingMail.objects.filter(pk=answer.pk).update(state=OutgoingState.SENT, sent_at=world.now)
     assert client.get(f"/outbox/{answer.pk}/").status_code == 404
     assert answer.subject.encode() not in body(client, "/outbox/")
+    assert f"/outbox/{answer.pk}/".encode() not in body(client, f"/report/{report.culprit.sha}/")
     olga = User.objects.create_user("olga")
     olga.groups.add(Group.objects.get(name="operator"))
     client.force_login(olga)

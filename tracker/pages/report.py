@@ -36,6 +36,7 @@ from tracker.domain.report_state import effective_events
 from tracker.domain.text import commit_url, reply_url
 from tracker.domain.tool_output import TEXT
 from tracker.models import (
+    PERSONAL,
     BisectResult,
     Commit,
     Decision,
@@ -243,7 +244,8 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
     landings: dict[str, list[Landing]] = {}
     for landing in Landing.objects.filter(commit__in=shas).select_related("tree", "commit").order_by("at", "pk"):
         landings.setdefault(landing.commit.sha, []).append(landing)
-    outgoing = list(report.outgoing.defer("raw", "body").order_by("pk"))
+    mails = report.outgoing.defer("raw", "body").order_by("pk")
+    outgoing = [mail for mail in mails if not shown or not mail.purpose.startswith(PERSONAL)]
     our_mail = next((mail for mail in outgoing if mail.purpose == "report"), None)  # that reported it
     files = _tool_outputs(report)
     past = past_of(headline, report.culprit.sha) if headline else None

@@ -67,12 +67,12 @@ def read(document: Document) -> Reading:
 
 
 def _metrics(document: Document, thread: Mapping[str, Any], scale: int, place: str) -> Iterator[Metric]:
-    found = {name: document.number(thread.get(name), f"{place}/{name}", lowest=0) for name in _FIELDS}
-    known = [number for number in found.values() if number is not None]
-    if len(known) == len(_FIELDS) and known != sorted(known):
-        shown = ", ".join(f"{number:g}" for number in known)
+    latencies = {name: document.number(thread.get(name), f"{place}/{name}", lowest=0) for name in _FIELDS}
+    numbers = [number for number in latencies.values() if number is not None]
+    if len(numbers) == len(_FIELDS) and numbers != sorted(numbers):
+        shown = ", ".join(f"{number:g}" for number in numbers)
         document.fault(place, f"expected min, avg and max in this order, found {shown}")
-    for name, number in found.items():
+    for name, number in latencies.items():
         if number is not None:
             yield Metric(f"cyclictest.latency_{name}_us", (number / scale,), "us", LOWER)
 
