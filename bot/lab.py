@@ -29,7 +29,7 @@ from bot.mail.authentication import AuthVerdict, Trust
 from bot.mail.message import ParsedMail, is_message_id
 from bot.mail.message import parse as message_parse
 from bot.mail.patches import find_diffs, find_links, find_patches, is_answer, posted_title
-from bot.mail.quoting import own_text, unquoted_lines
+from bot.mail.quoting import above_older_mail, own_text, unquoted_lines
 from bot.mail.settings import BotSettings
 from bot.replies import gate
 from bot.results.formats.checks import Schema
@@ -124,8 +124,11 @@ def requested_patch(message_id: str, candidate: str = "") -> RequestedPatch:
 
 
 def patch_of(mail: ParsedMail) -> RequestedPatch:
-    """Return the patch in a mail, verbatim; NONE without one. Of alternatives in one mail, the first."""
-    texts = [mail.text, *(attachment.text for attachment in mail.attachments)]
+    """Return the patch in a mail, verbatim; NONE without one. Of alternatives in one mail, the first.
+
+    What stands below "Original Message" is somebody else's.
+    """
+    texts = [above_older_mail(mail.text), *(attachment.text for attachment in mail.attachments)]
     diffs = [diff for text in texts for diff in find_diffs(text)]
     series = _SERIES.search(mail.subject)
     if not diffs:

@@ -19,7 +19,7 @@ import logging
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Case, When
 
@@ -28,6 +28,7 @@ from bot.archives.known_reports import FiledMail, add_report, keys_of_culprit, l
 from bot.archives.prefilter import key_of_commit, key_of_title
 from bot.mail.authentication import AuthVerdict
 from bot.mail.limits import MAX_EFFECTS
+from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import bare_title, find_links
 from bot.mail.settings import BotSettings
 from bot.notifications.command_answer import answer
@@ -194,12 +195,18 @@ class MailFiler:
         # Whoever sends a copy can add headers that nobody signed, and make an automatic reply of it.
         hidden = filed.kind not in PEOPLE and reading.kind in PEOPLE
         same = (filed.trust, filed.author) == (reading.trust.verdict, author)
-        if not reading.trust.proven or (same and not hidden):
+        reads_more = hidden or (reading.kind in PEOPLE and _is_plain(reading.mail))
+        if not reading.trust.proven or (same and not reads_more):
             return False
         if Message.objects.filter(message_id=name).exclude(source__erased_at=None).exists():
             return False  # what was erased on request does not come back
-        before = Message.objects.filter(message_id=name).exclude(source=keep()).select_related("report").first()
-        if before is None:
+        if Event.objects.filter(message_id=name).exclude(actor="").exists():
+            return False  # somebody has decided on this one, and on no other
+        filed_before = Message.objects.filter(message_id=name).select_related("report", "source")
+        before = filed_before.first()
+        if before is None or (same and not hidden and _is_plain(parse(before.source.raw))):
+            return False
+        if not filed_before.exclude(source=keep()).exists():
             return False  # the very same mail, which `replay` reads again
         if before.author_email != author and author not in self.settings.robots:
             # To prove one's own address takes nobody else's mail away, but for somebody of the report.
@@ -241,7 +248,7 @@ class MailFiler:
         latest = report.messages.exclude(tables=b"").order_by("-sent_at", "-message_id").first()
         if imported.released or (imported.repeated and (latest != message or report_import.is_provisional(report))):
             self._out_of_order.add(report.pk)
-        at = mail.date or source.received_at
+        at = _sent_at(mail, source.received_at)
         events = [reported_event(mail, at, ":".join(part for part in (subject.tree, subject.branch) if part))]
         tree = catalog.tree_for(subject.tree)
         # Where an improvement stands is for git to say: nobody waits for it.
@@ -286,7 +293,7 @@ class MailFiler:
             author_name=mail.author.name,
             author_email=mail.author.email,
             subject=mail.subject,
-            sent_at=mail.date or source.received_at,
+            sent_at=_sent_at(mail, source.received_at),
             kind=reading.kind,
             role=self.known.reports[report.tag].role_of(reading, self.settings) or "",
             relation=relation or "",
@@ -299,7 +306,7 @@ class MailFiler:
             public=self._is_public(reading, source, report),
         )
         self.known.file(mail.message_id, report.tag, thread)
-        if message.role == Role.REPORTER:
+        if message.role == Role.REPORTER and trust.proven:
             self.known.ours.add(mail.message_id)
         self._with_new_mail.add(report.pk)
         return message
@@ -375,7 +382,7 @@ class MailFiler:
         # A mail without a date keeps the moment at which it came in first, whenever it is read again.
         stored = Message.objects.filter(message_id=mail.message_id).select_related("source__archive")
         message = stored.defer("own_text", "tables", "source__compressed").first()
-        at = mail.date or (message.sent_at if message else None) or self.now
+        at = _sent_at(mail, message.source.received_at if message else self.now)
         recent = message is None or _is_recent(reading, message.source)
         is_public = message is None or message.public
         effects = effects_of(reading, context, self.settings.trust_policy, recent=recent)
@@ -441,6 +448,16 @@ class MailFiler:
         waiting.filter(pk__in=unmade).delete()  # waiting: somebody may have decided meanwhile
 
 
+def _is_plain(mail: ParsedMail) -> bool:
+    """Whether a mail is read as text: who sends a copy can make HTML of it, or an attachment."""
+    return bool(mail.text.strip()) and "html_only" not in mail.problems
+
+
+def _sent_at(mail: ParsedMail, received_at: datetime) -> datetime:
+    """Return when a mail was sent: when it came in, if it has no date, or one of days later, which is a wrong clock."""
+    return mail.date if mail.date and mail.date < received_at + timedelta(days=1) else received_at
+
+
 def _is_recent(reading: Reading, source: RawMessage) -> bool:
     """Whether a mail was delivered when it was written (gate.py); mail of an archive is."""
     delivered = source.archive is not None and source.archive.kind == ArchiveKind.DELIVERY
@@ -462,4 +479,4 @@ def _without_words(effect: Effect) -> Effect:
     shown = effect.rule.startswith(COMMAND) and effect.kind in _SHOWN
     title = effect.title if shown else ""
     remark = effect.remark if shown or re.fullmatch(r"[0-9a-f]{7,40}|v\d+", effect.remark) else ""
-    return replace(effect, quote="", title=title, remark=remark, tree="")
+    return replace(effect, quote="", why="", title=title, remark=remark, tree="")

@@ -32,6 +32,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, TextField, Value
 from django.db.models.functions import Concat, Substr
 
 from bot.archives.prefilter import DIGITS, key_of_commit, key_of_message, key_of_title
+from bot.mail.authentication import AuthVerdict
 from bot.replies.reading import Reading
 from bot.replies.which_report import KnownReport, KnownReports, Thread
 from bot.robot_reports.fields import benchmark_in
@@ -107,7 +108,7 @@ def load(
         for row in Message.objects.filter(message_id__in=chunk).values_list(*columns):
             name, pk, thread, trust, author, kind, role = row
             read[name], threads[name], stored[name] = pk, Thread(thread), FiledMail(trust, author, kind)
-            if role == Role.REPORTER:
+            if role == Role.REPORTER and trust == AuthVerdict.PASS:
                 known_reports.ours.add(name)
         for name, pk in OutgoingMail.objects.filter(message_id__in=chunk).values_list("message_id", "report_id"):
             if pk is None:

@@ -99,7 +99,7 @@ _BARE_ID = re.compile(r"(?<![^\s<>,;\"])[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
 # Line ends and bidirectional control characters must not appear in text that is shown on one line.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 # A date before the first kernel, or after the mail was received, comes from a wrong clock.
-_EARLIEST = datetime(1991, 8, 25, tzinfo=UTC)
+_EARLIEST, _LATEST = datetime(1991, 8, 25, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 _SKEW = timedelta(hours=1)
 
 
@@ -220,5 +220,5 @@ def _moment(value: str) -> datetime | None:
             moment = moment.astimezone(UTC)
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError):
             continue
-        return moment if moment >= _EARLIEST else None
+        return moment if _EARLIEST <= moment < _LATEST else None
     return None

@@ -12,7 +12,8 @@ import re
 
 MAX_VALUE = 64_000  # characters of a header that are read: some thousand addresses or ids
 MAX_SHORT = 4_000  # of From, Subject, and what says who or what wrote it
-MAX_BLANKS = 1000  # in a row; the relaxed form of a body (RFC 6376) takes quadratic time for more
+# The sum of the squares of runs of blanks: the relaxed form of a body (RFC 6376) takes quadratic time for each.
+MAX_BLANKS = 20_000_000
 MAX_PARTS = 100
 MAX_NESTING = 20  # multiparts and messages within each other
 MAX_HEADERS = 1000

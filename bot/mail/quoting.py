@@ -124,7 +124,7 @@ _TELLING = 300  # characters of a line that are looked at for doubt: no attribut
 # What may begin an older mail, whatever its language: marks that few programs use, a rule with words, two lines as
 # of a header, a line with an address and a moment.
 _ODD_MARK = re.compile(r"\s{0,12}(?:[＞»›]|[%:]\s|\[\w{1,20}\]\s|\[quote\b|[\w.]{1,20}[>＞]\s)|\s{4,40}>")
-_RULE_WITH_TEXT = re.compile(r"[-_=*\u2010-\u2015\u2500]{2,}\s*\S.{0,200}?\s*[-_=*\u2010-\u2015\u2500]{2,}")
+_RULE_ENDS = re.compile(r"[-_=*\u2010-\u2015\u2500]{2}")
 # Marks of vowels, as in Thai and Hindi, are no letters to the re module.
 _LABEL = re.compile(r"[\s*<\u3000]{0,12}[^\W\d_][^:：,;()/<>@]{0,31}[:：]\*?[\s\u3000]*\S")
 _MAILBOX_OR_BARE = re.compile(r"[^\s<>,;:()@]@[\w-]{1,100}\.\w")
@@ -245,11 +245,7 @@ def without_doubt(text: str) -> str:
 
 def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) -> bool:
     line = lines[number]
-    if (
-        _starts_older_mail(lines, number, last_patch)
-        or _ODD_MARK.match(line)
-        or _RULE_WITH_TEXT.fullmatch(line.strip())
-    ):
+    if _starts_older_mail(lines, number, last_patch) or _ODD_MARK.match(line) or _is_rule_with_text(line.strip()):
         return True
     if _TRAILER.match(line):
         return False
@@ -277,6 +273,10 @@ def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) ->
     return bool((_WEEKDAY.search(line) or _has_moment(line)) and _WROTE_AT_END.search(line))
 
 
+def _is_rule_with_text(line: str) -> bool:
+    return len(line) > 4 and bool(_RULE_ENDS.match(line) and _RULE_ENDS.match(line, len(line) - 2))
+
+
 def _has_mailbox(text: str) -> bool:
     return "@" in text and bool(_MAILBOX_OR_BARE.search(text))
 
@@ -296,9 +296,16 @@ def _paragraph_above(lines: Sequence[str], number: int) -> Sequence[str]:
 
 def holds_older_mail(text: str) -> bool:
     """Whether an older mail without quote marks begins in a text: everything below is quoted."""
+    return above_older_mail(text) != text
+
+
+def above_older_mail(text: str) -> str:
+    """Return a text, verbatim, down to where an older mail without quote marks begins."""
     lines = text.split("\n")
     last_patch = _last_patch(lines)
-    return any(_starts_older_mail(lines, number, last_patch) for number in range(len(lines)))
+    begins = (number for number in range(len(lines)) if _starts_older_mail(lines, number, last_patch))
+    first = next(begins, None)
+    return text if first is None else "\n".join(lines[:first])
 
 
 def _last_patch(lines: Sequence[str]) -> int:

@@ -30,7 +30,7 @@ _NO_PROSE = re.compile(
     r"|\S*/\S*/\S*\Z)|\t| {6,}"
 )
 _LISTED = re.compile(r"\s{0,3}[-*] (?![0-9a-f]{7}|\W)\S+ \S+ \S")
-_CODE_ENDS = re.compile(r"(?:[;{}]|\*/|\\|\)\s?\{)\s*\Z|\s±|%\s{2,}|\s{4,}\S.{0,200}\s{3,}\S")
+_CODE_ENDS = re.compile(r"(?:[;{}]|\*/|\\|\)\s?\{)\s*\Z|\s±|%\s{2}|\s{4}\S.{0,200}\s{3}\S")
 _TRAILER = re.compile(r"[A-Z][A-Za-z-]{2,30}-(?:by|to):|(?:Fixes|Closes|Link|Cc|Message-ID|Subject|Date):\s", re.I)
 _WORD = re.compile(r"[A-Za-z][a-z']+")
 _NEXT = re.compile(r"\S")

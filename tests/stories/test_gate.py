@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
+from django.utils import timezone
 
 from bot.archives import sources
-from bot.lab import open_jobs
+from bot.lab import open_jobs, stored_patch
 from bot.mail.addresses import Address
 from bot.mail.settings import BotSettings
 from tests.bot.mail.test_authentication import DKIM, RECORD, signed
@@ -22,6 +24,7 @@ from tests.support.world import DANA, World, message_id, state
 from tracker.domain.events import ArchiveKind
 from tracker.models import (
     Correspondent,
+    Decision,
     Event,
     LabJob,
     Mailing,
@@ -31,6 +34,7 @@ from tracker.models import (
     Purpose,
     Suggestion,
 )
+from tracker.services.report_actions import decide_many
 
 MALLORY = Address("Mal", "mal@evil.example")
 SECRET_WORDS = "My phone is 555-0100, between us."
@@ -287,3 +291,76 @@ def test_mail_of_a_public_archive_is_public(world: World) -> None:
     world.post(DANA, "It is the lock.", to=message_id(report))
     world.read()
     assert Message.objects.get(author_email=DANA.email).public
+
+
+# --- What a review with fresh eyes got through ---
+
+
+def test_a_bait_in_a_robots_or_our_name_leads_to_no_report(world: World) -> None:
+    """Dana's signed mail of another list answers it; Mallory put the bait into the report's thread first."""
+    report = world.report()
+    bait = {"to": message_id(report), "message_id": "x-1@other.example", "X_Perfwork_Report": "1"}
+    deliver(world, world.mail(MALLORY, "hello", **bait))
+    hers = world.mail(DANA, "#syz invalid", to="x-1@other.example")
+    deliver(world, signed(hers.replace(world.settings.address.encode(), b"other@lists.example")))
+    assert state(report) != "invalid"
+
+
+@pytest.mark.parametrize("kind", [b"text/html", b"application/octet-stream", b"message/rfc822"])
+def test_a_copy_that_is_read_otherwise_first_keeps_nothing_of_hers_out(world: World, kind: bytes) -> None:
+    report = world.report()
+    hers = signed(world.mail(DANA, "#lkp invalid", to=message_id(report)))
+    assert b"text/plain" in hers
+    deliver(world, hers.replace(b"text/plain", kind))
+    deliver(world, hers)
+    assert state(report) == "invalid"
+
+
+@pytest.mark.parametrize("field", ["Date", "Received"])
+def test_a_date_at_the_end_of_time_stops_nothing(world: World, client: Client, field: str) -> None:
+    report = world.report()
+    far = "Fri, 31 Dec 9999 23:30:00 +0000"
+    text = "Can you please test this patch?\n\ndiff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+    raw = world.mail(Address("Dana Brook", MALLORY.email), text, to=message_id(report))
+    if field == "Date":
+        raw = re.sub(rb"\nDate: [^\n]*", f"\nDate: {far}".encode(), raw)
+    else:
+        raw = f"Received: x; {far}\n".encode() + raw
+    deliver(world, raw)
+    assert Message.objects.filter(author_email=MALLORY.email).exists()
+    open_jobs(world.settings, [], world.now)
+    assert client.get("/lab/").status_code == 200
+
+
+def test_a_mail_of_next_year_is_of_the_day_on_which_it_came(world: World) -> None:
+    report = world.report()
+    raw = world.mail(Address("Dana Brook", MALLORY.email), "I will send a fix tomorrow.", to=message_id(report))
+    deliver(world, re.sub(rb"\nDate: [^\n]*", b"\nDate: Fri, 31 Dec 2088 12:00:00 +0000", raw))
+    assert max(Message.objects.values_list("sent_at", flat=True)) < timezone.now() + timedelta(days=2)
+    assert max(Event.objects.values_list("occurred_at", flat=True)) < timezone.now() + timedelta(days=2)
+
+
+PATCH = "diff --git a/mm/{name}.c b/mm/{name}.c\n--- a/mm/{name}.c\n+++ b/mm/{name}.c\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+def test_the_patch_that_somebody_vouched_for_is_the_one_that_runs(world: World) -> None:
+    report = world.report()
+    asking = {"to": message_id(report), "message_id": "m@evil.example"}
+    deliver(world, world.mail(MALLORY, f"#lkp test\n\n{PATCH.format(name='benign')}", **asking))
+    olga = User.objects.create_user("olga")
+    olga.groups.add(Group.objects.get(name="operator"))
+    suggestion = Suggestion.objects.get(kind="test_asked")
+    assert decide_many([suggestion.pk], Decision.ACCEPTED, "olga", world.now)
+    deliver(
+        world, signed(world.mail(MALLORY, f"#lkp test\n\n{PATCH.format(name='wicked')}", **asking), b"evil.example")
+    )
+    open_jobs(world.settings, [], world.now)
+    assert "benign" in stored_patch(LabJob.objects.get().patch_mail).text
+
+
+def test_a_patch_below_original_message_is_not_hers(world: World) -> None:
+    report = world.report()
+    theirs = f"-----Original Message-----\nFrom: Mal <mal@evil.example>\n\n{PATCH.format(name='wicked')}"
+    deliver(world, signed(world.mail(DANA, f"#lkp test\n\n{theirs}", to=message_id(report))))
+    open_jobs(world.settings, [], world.now)
+    assert not LabJob.objects.exclude(patch_mail="").exists()

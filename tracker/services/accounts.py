@@ -325,8 +325,8 @@ _SALT = "perfwork.sign-in"
 def request_link(address: str, network_address: str, now: datetime) -> SignIn | None:
     """Record a request for a link from a network address; return None if it can be nobody's, or over the limit.
 
-    Beyond the limits of a network and of all, an address that is known still gets its first link of an hour: nobody's
-    requests lock another out. The link goes to the address, and asking for one looks the same for all.
+    Beyond the limits of a network and of all, an address that is known still gets a link whenever it has none that is
+    valid: nobody's requests lock another out. The link goes to the address, and asking for one looks the same for all.
     """
     address = address.strip().lower()[:254]
     if not is_of_a_person(address):
@@ -340,7 +340,7 @@ def request_link(address: str, network_address: str, now: datetime) -> SignIn | 
         if rows.filter(address=address, asked_at__gt=now - GOOD_FOR).count() >= PER_EMAIL_ADDRESS:
             return None
         crowded = recent.filter(asked_from=network_address).count() >= PER_NETWORK_ADDRESS or recent.count() >= IN_ALL
-        if crowded and not (known and not recent.filter(address=address).exists()):
+        if crowded and not (known and not rows.filter(address=address, asked_at__gt=now - GOOD_FOR).exists()):
             return None
         return SignIn.objects.create(address=address, asked_from=network_address[:60], asked_at=now)
 
