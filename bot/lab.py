@@ -247,6 +247,8 @@ def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
     if sentence := SENTENCES.get(JobOutcome(job.outcome)):
         remark = sentence.format(base=base or job.base[:12] or "the culprit")
     events = [entry.value() for entry in report.events.all()]
+    # What is only in private mail is for operators, who see the job.
+    is_private = Message.objects.filter(message_id__in=(job.asked_in, job.patch_mail), public=False).exists()
     for as_kind in (kind, EventKind.ANSWERED):
         key = f"{as_kind}:{job.name}"
         event = EventData(
@@ -255,7 +257,7 @@ def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
             kind=as_kind,
             occurred_at=now,
             result=job.name,
-            title=job.title,
+            title="" if is_private else job.title,
             remark=remark,
             in_reply_to=job.patch_mail,
         )
@@ -263,7 +265,7 @@ def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
             break
     named = head.metric.name if (head := _headline(job)) else ""
     numbers = next((str(metric) for metric in measured_metrics(job.payload) if metric.name == named), "")
-    row = event_log.event_row(report, event, now, numbers or job.detail)
+    row = event_log.event_row(report, event, now, numbers or ("" if is_private else job.detail))
     row.notify_thread = event.kind not in NEWS  # those are mailed anyway
     event_log.record([row])
 

@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from bot.archives import sources
-from bot.lab import open_jobs, stored_patch
+from bot.lab import open_jobs, record_outcome, stored_patch
 from bot.mail.addresses import Address
 from bot.mail.settings import BotSettings
 from tests.bot.mail.test_authentication import DKIM, RECORD, signed
@@ -22,6 +22,7 @@ from tests.bot.mail.test_bounces import POSTFIX, RETURNED
 from tests.bot.mail.test_quoting import OLDER
 from tests.support.world import DANA, World, message_id, state
 from tracker.domain.events import ArchiveKind
+from tracker.domain.lab_jobs import JobOutcome
 from tracker.models import (
     Correspondent,
     Decision,
@@ -34,6 +35,7 @@ from tracker.models import (
     Purpose,
     Suggestion,
 )
+from tracker.services import event_log
 from tracker.services.report_actions import decide_many
 
 MALLORY = Address("Mal", "mal@evil.example")
@@ -212,6 +214,8 @@ def private(world: World) -> World:
 def pages(sha: str) -> list[str]:
     shapes = ("messages", "events", "suggestions?decision=open", "reports", "jobs")
     own = [f"/report/{sha}{end}" for end in ("/", ".json", ".mbox", ".mbox.gz")]
+    own += [f"/outbox/{pk}/" for pk in OutgoingMail.objects.values_list("pk", flat=True)]
+    own += [f"/lab/job/{pk}/" for pk in LabJob.objects.values_list("pk", flat=True)]
     return [
         *own,
         "/",
@@ -253,7 +257,22 @@ def test_what_a_private_mail_asks_for_and_suggests_is_for_operators(world: World
     open_jobs(world.settings, [], world.now)
     job = LabJob.objects.get()
     assert Suggestion.objects.get().title.endswith("555-0100")
-    for url in (*pages(report.culprit.sha), f"/lab/job/{job.pk}/"):
+    for url in pages(report.culprit.sha):
+        assert b"555-0100" not in body(client, url), url
+    record_outcome(job, JobOutcome.NOT_APPLIED, "error: patch failed: mm/555-0100.c:1", world.now)
+    event_log.refold([report.pk])
+    for url in pages(report.culprit.sha):
+        assert b"555-0100" not in body(client, url), url
+
+
+def test_a_private_patch_that_is_asked_for_in_public_stays_private(world: World, client: Client) -> None:
+    report = world.report()
+    named = {"subject": "[PATCH] mm: phone 555-0100", "message_id": "p@dev.example"}
+    deliver(world, signed(world.mail(DANA, PATCH.format(name="x"), to=message_id(report), **named)))
+    deliver(world, signed(world.mail(DANA, "#lkp test", to=message_id(report), Cc="linux-mm@kvack.org")))
+    open_jobs(world.settings, [], world.now)
+    assert LabJob.objects.get().patch_mail == "p@dev.example"
+    for url in pages(report.culprit.sha):
         assert b"555-0100" not in body(client, url), url
 
 

@@ -17,7 +17,7 @@ from http import HTTPStatus
 from types import GenericAlias
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from django.utils import timezone
@@ -240,10 +240,11 @@ def curves(request: HttpRequest) -> HttpResponse:
 @_list("/jobs", shapes.JobShape, "state", "report")
 def jobs(request: HttpRequest) -> HttpResponse:
     """The lab's jobs: requests of people to test a patch or to answer something; all, or those with `state=waiting`
-    (claimed, done, withdrawn) or `report=SHA`. Of what was asked in a private mail, title and branch are left out.
+    (claimed, done, withdrawn) or `report=SHA`. Of what was asked or posted in a private mail, the words are left out.
     """
-    asked = Message.objects.filter(message_id=OuterRef("asked_in"), public=True)
-    rows = _of_report(request, LabJob.objects.select_related("report__culprit").annotate(public=Exists(asked)))
+    mails = Q(message_id=OuterRef("asked_in")) | Q(message_id=OuterRef("patch_mail"))
+    private = Exists(Message.objects.filter(mails, public=False))
+    rows = _of_report(request, LabJob.objects.select_related("report__culprit").annotate(private=private))
     if state := request.GET.get("state", ""):
         if state not in list(JobState):
             raise InvalidInput(f"state: expected one of {', '.join(JobState)}; found {state[:40]!r}")
@@ -251,7 +252,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
 
     def shape(job: Any) -> dict[str, Any]:
         own = shapes.job_json(job, request.build_absolute_uri)
-        return own if job.public else {**own, "title": "", "branch": ""}
+        return {**own, "title": "", "branch": "", "detail": ""} if job.private else own
 
     return page(request, rows, shape, _names(shapes.JobShape))
 

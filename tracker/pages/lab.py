@@ -78,6 +78,8 @@ def job(request: HttpRequest, pk: int) -> HttpResponse:
     What was asked in a private mail is for operators.
     """
     job = get_object_or_404(LabJob.objects.select_related("report__culprit"), pk=pk)
-    mails = _mails((job.asked_in, job.patch_mail), shown_messages(request.user))
-    context = {"asking": mails.get(job.asked_in), "patch": mails.get(job.patch_mail)}
+    shown, named = shown_messages(request.user), (job.asked_in, job.patch_mail)
+    mails = _mails(named, shown)
+    private = Message.objects.filter(message_id__in=named).exclude(pk__in=[mail.pk for mail in mails.values()])
+    context = {"asking": mails.get(job.asked_in), "patch": mails.get(job.patch_mail), "private": private.exists()}
     return render(request, "lab_job.html", {**context, "job": job, "measured": measured_metrics(job.payload)})

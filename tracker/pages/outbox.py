@@ -171,7 +171,8 @@ def mail(request: HttpRequest, pk: int) -> HttpResponse:
         "recipients": [person for person in people if person.header],
         "left_out": [person for person in people if not person.header],
         "history": list(mail.transitions.order_by("-pk")[:PAGE])[::-1],
-        "failures": list(mail.delivery_failures.all()[:PAGE]),
+        # What a server returned was mail to us alone.
+        "failures": list(mail.delivery_failures.all()[:PAGE]) if may_act else [],
         "archives": archives_with_copies() if mail.state == S.IN_DOUBT else (),
         "actions": actions_for([mail]),
         "may_act": may_act,
