@@ -36,7 +36,9 @@ from tracker.services import enqueue, event_log
 
 # The same examples in every run, so that CI never fails by chance; `make fuzz` generates many new ones.
 _slow = [hypothesis.HealthCheck.too_slow]
-hypothesis.settings.register_profile("test", deadline=None, derandomize=True, suppress_health_check=_slow)
+hypothesis.settings.register_profile(
+    "test", deadline=None, derandomize=True, max_examples=60, suppress_health_check=_slow
+)
 hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=5000, suppress_health_check=_slow)
 hypothesis.settings.load_profile("test")
 

@@ -182,6 +182,7 @@ def test_a_restore_that_was_killed_sends_nothing_until_it_is_done_again(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_result_of_the_time_between_is_held_when_it_is_handed_in_again(tmp_path: Path) -> None:
     first, second = Installation(tmp_path / "first"), Installation(tmp_path / "second")
     file = str(tmp_path / "backup.tar")

@@ -206,7 +206,7 @@ def test_rows_are_two_lines_or_three(visit: Open) -> None:
 @pytest.mark.parametrize(
     ("pages", "width", "scheme"),
     [
-        pytest.param(PAGES[::4], 1280, "light", id="a quarter"),
+        pytest.param(PAGES[::8], 1280, "light", id="an eighth"),
         pytest.param([*PAGES[1::2], *PAGES[2::4]], 1280, "light", marks=pytest.mark.long, id="the others"),
         pytest.param(PAGES, 1280, "dark", marks=pytest.mark.long, id="1280-dark"),
         pytest.param(PAGES, 390, "light", marks=pytest.mark.long, id="390-light"),

@@ -72,6 +72,7 @@ def assert_the_story(reports: dict[str, dict[str, Any]]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     """Whatever is set for the installation that it runs on: none of it is the demo's, which would mail real people."""
     real = {"DATABASE_URL": f"sqlite:///{tmp_path / 'real.sqlite3'}", "EMAIL_URL": "smtp://127.0.0.1:9"}

@@ -524,6 +524,7 @@ def start(url: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_its_locks_are_free_again_and_it_notices(postgres: str) -> None:
     vanished = start(postgres)
     try:

@@ -734,7 +734,8 @@ print(Client().get(f"/report/{Report.objects.get().culprit.sha}/", headers={"hos
 
 @pytest.mark.django_db
 @pytest.mark.slow
-@pytest.mark.parametrize("database", [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"])
+@pytest.mark.long
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_data_of_the_first_schema_is_there_after_all_migrations(
     request: pytest.FixtureRequest, tmp_path: Path, database: str
 ) -> None:
