@@ -283,6 +283,9 @@ def closes(effect: Effect) -> bool:
     return bool(step and step.to in CLOSED)
 
 
+_LAB_TELLS = frozenset({EventKind.ASKED, EventKind.FIX_CONFIRMED})
+
+
 def content_effects(reading: Reading, context: MailContext, model: Model | None = None) -> Iterator[Effect]:
     """Yield the effects of what a mail says, commands aside, as if its writer were proven.
 
@@ -312,6 +315,10 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
             return
         opinion = (model or load()).opinion(facts_of(reading, context, effects))
         decided = decide(effects, opinion, may_act=not outsider)
+        if by_lab:  # few people write these, and to find nothing in them loses a test or a question
+            kinds = {effect.kind for effect in decided}
+            told = (effect for effect in effects if effect.kind in _LAB_TELLS and effect.kind not in kinds)
+            decided += [replace(effect, mode=Mode.SUGGEST) for effect in told]
         if decided and not outsider and not by_lab:
             decided.append(Effect(RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=_evidence_text(reading)))
         yield from (effect for effect in decided if not outsider or effect.kind is not RESPONDED)

@@ -164,7 +164,11 @@ RULES = (
         intent=Intent.BOT_CONFIRMS_FIX,
         says="""The lab measured that a candidate removes it, without a negation, a condition or a caveat: "the
         regression disappears after applying the patch". This is about the latest candidate only.""",
-        yes=("the regression is gone with your patch.", "we confirmed the patch fixes the regression."),
+        yes=(
+            "the regression is gone with your patch.",
+            "we confirmed the patch fixes the regression.",
+            "works for me now, thanks",
+        ),
         no=("Lee said that it is fixed in v2.", "the regression is gone, but another one shows up."),
         cue=words(
             "<regression>|<performance> …… <gone>",
@@ -176,6 +180,7 @@ RULES = (
             "no more? <regression> anymore? … with|after|on",
             "no more? <regression> was|is|were|can_be observed|seen|found",
             "yes|indeed it works|helps|fixes",
+            "works … for_me|for_us|here",
             "<performance> …… on_par with",
         ),
         unless=(_CAVEAT, _NO_RESULT, REPORTED),
