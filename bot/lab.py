@@ -32,6 +32,7 @@ from bot.mail.patches import find_diffs, find_links, find_patches, is_answer, po
 from bot.mail.quoting import above_older_mail, own_text, unquoted_lines
 from bot.mail.settings import BotSettings
 from bot.replies import gate
+from bot.replies.reading import understand
 from bot.results.formats.checks import Schema
 from bot.results.values import RejectedInput
 from tracker.domain.events import Awaited, EventData, EventKind, Grade, Role, Verdict
@@ -179,14 +180,20 @@ def _candidates(mail: ParsedMail, message_id: str) -> Iterator[RequestedPatch]:
     for message_id in links:
         if (patch := stored_patch(message_id)) is not NONE:
             yield patch
-    if branch := _BRANCH.search(text):
-        yield RequestedPatch(branch=f"{branch[1]} {branch[2].rstrip('.')}")
+    if branch := _branch_in(mail):
+        yield RequestedPatch(branch=branch)
     for parent in mail.in_reply_to[:1]:
         if (patch := stored_patch(parent)) is not NONE:
             yield patch
     for message_id in links:
         if not Message.objects.filter(message_id=message_id).exists():
             yield RequestedPatch(message_id=message_id)
+
+
+def _branch_in(mail: ParsedMail) -> str:
+    """Return the tree and the branch that a mail names, or ""."""
+    branch = _BRANCH.search(own_text(mail.text))
+    return f"{branch[1]} {branch[2].rstrip('.')}" if branch else ""
 
 
 def _stored(message_id: str) -> ParsedMail | None:
@@ -363,15 +370,29 @@ def _may_be_run(
     signed = Message.objects.filter(message_id__in=named, trust=AuthVerdict.PASS)
     people = report.verified_authors | report.verified_maintainers
     proven = {
-        message_id
-        for message_id, address in signed.values_list("message_id", "author_email")
-        if settings.aliases.of(address) & people or settings.speaks_for_lab(address)
+        row.message_id
+        for row in signed.select_related("source").defer("own_text", "tables")
+        if (settings.aliases.of(row.author_email) & people or settings.speaks_for_lab(row.author_email))
+        and _is_surely_asked(row, patch, settings)
     }
     vouched = {entry.message_id for entry in effective_events(list(events)) if entry.actor}
     standing = gate.Standing(role=event.role)
     if named <= proven | vouched and (named or event.actor):
         standing = gate.Standing(Trust(AuthVerdict.PASS), Role.REPORTER)
     return bool(gate.permitted(gate.Caused.JOB, standing, settings.trust_policy))
+
+
+def _is_surely_asked(row: Message, patch: RequestedPatch, settings: BotSettings) -> bool:
+    """Whether a signed mail has the same patch, or the same branch, however it is read, and above all that may be an
+    older mail (reading.py).
+    """
+    reading = understand(row.source.raw, settings)
+    if reading.others is None:
+        return False
+    variants = [reading, *reading.others, *([reading.undoubted] if reading.undoubted else [])]
+    if row.message_id == patch.message_id:
+        return len({patch_of(variant.mail).text for variant in variants}) == 1
+    return not patch.branch or all(_branch_in(variant.mail) == patch.branch for variant in variants)
 
 
 def _candidate(events: Sequence[EventData], request: EventData) -> str:

@@ -202,7 +202,8 @@ def _responses() -> QuerySet[Event]:
     """Return the events of mails of which nothing is recorded but that they are a response."""
     others = Event.objects.filter(report=OuterRef("report"), message_id=OuterRef("message_id"), actor="")
     responses = Event.objects.filter(kind=EventKind.RESPONDED, actor="").exclude(message_id="")
-    return responses.exclude(Exists(others.exclude(kind=EventKind.RESPONDED)))
+    public = Message.objects.filter(message_id=OuterRef("message_id"), public=True)  # no other mail is passed on
+    return responses.exclude(Exists(others.exclude(kind=EventKind.RESPONDED))).filter(Exists(public))
 
 
 def _ask(endpoint: Endpoint, settings: BotSettings, event: Event, now: datetime) -> None:

@@ -133,6 +133,8 @@ def compose_tested(
     if job is None:
         return None
     asking = Message.objects.filter(message_id=job.asked_in).defer("tables", "own_text", "source").first()
+    # The answer goes to our list, too: without the words of mail that only we got.
+    is_private = Message.objects.filter(message_id__in=(job.asked_in, job.patch_mail), public=False).exists()
     result = stored(job.payload) if job.payload else None
     head = headline(job)
     compared = result.of_metric(head.metric.name) if result else None
@@ -143,19 +145,20 @@ def compose_tested(
         verified = context.report.verified_authors | context.report.verified_recipients
         if asking.trust == AuthVerdict.PASS or asking.author_email in verified:
             asked_by = Address(asking.author_name, asking.author_email)
-        subject = asking.subject.removeprefix("Re: ")
+        subject = thread.subject if is_private else asking.subject.removeprefix("Re: ")
         thread = replace(thread, message_id=asking.message_id, references=ancestors(asking.message_id), subject=subject)
+    title, detail = ("", "") if is_private else (job.title, job.detail)
     values: dict[str, object] = {
-        "patch": one_line(job.title, 200),
+        "patch": one_line(title, 200),
         "base": one_line(base, 66),
         "why": one_line(SENTENCES.get(JobOutcome(job.outcome), "").format(base=base or "the culprit"), 200),
-        "detail": one_line(job.detail, 200),
+        "detail": one_line(detail, 200),
         "advice": _ADVICE if job.outcome == JobOutcome.NOT_APPLIED else "",
         "tested": "",
     }
     reported = context.headline
     if measured:
-        fix = FixData("", job.title, asked_by or Address("", ""), measured)
+        fix = FixData("", title, asked_by or Address("", ""), measured)
         values |= _measured(fix, reported, settings, thread.tag)
     first = Recipient(asked_by, "asked for the test") if asked_by else None
     return in_thread(thread, purpose, "tested", values, settings, now, excluded, first, str(values["tested"]))

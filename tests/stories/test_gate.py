@@ -17,6 +17,7 @@ from bot.archives import sources
 from bot.lab import open_jobs, record_outcome, stored_patch
 from bot.mail.addresses import Address
 from bot.mail.settings import BotSettings
+from bot.notifications.follow_ups import compose_follow_ups
 from tests.bot.mail.test_authentication import DKIM, RECORD, signed
 from tests.bot.mail.test_bounces import POSTFIX, RETURNED
 from tests.bot.mail.test_quoting import OLDER
@@ -383,3 +384,36 @@ def test_a_patch_below_original_message_is_not_hers(world: World) -> None:
     deliver(world, signed(world.mail(DANA, f"#lkp test\n\n{theirs}", to=message_id(report))))
     open_jobs(world.settings, [], world.now)
     assert not LabJob.objects.exclude(patch_mail="").exists()
+
+
+@pytest.mark.parametrize("older", [OLDER["Hungarian"], OLDER["Notes"], OLDER["no address, Thai"]])
+@pytest.mark.parametrize("theirs", [PATCH.format(name="wicked"), "https://evil.example/linux.git wicked\n"])
+def test_what_may_be_somebody_elses_patch_waits_for_a_click(world: World, older: str, theirs: str) -> None:
+    report = world.report()
+    text = f"#lkp test\n\nPlease test this.\n\n{older}{theirs}"
+    deliver(world, signed(world.mail(DANA, text, to=message_id(report))))
+    open_jobs(world.settings, [], world.now)
+    assert not LabJob.objects.filter(proven=True).exclude(patch_mail="", branch="").exists()
+
+
+def test_a_patch_that_is_one_only_if_read_otherwise_waits_for_a_click(world: World) -> None:
+    report = world.report()
+    lines = PATCH.format(name="wicked").replace("+", "+-").splitlines()  # a line end is +AAo- in UTF-7
+    quoted = "> x+AAo-" + "+AAo-".join(lines) + "+AAo-"
+    hers = signed(world.mail(DANA, f"{quoted}\n\n#lkp test\n", to=message_id(report)))
+    assert b'charset="utf-8"' in hers
+    deliver(world, hers.replace(b'charset="utf-8"', b'charset="utf-7"'))
+    open_jobs(world.settings, [], world.now)
+    assert not LabJob.objects.filter(proven=True).exclude(patch_mail="").exists()
+
+
+def test_the_answer_to_a_private_request_has_none_of_its_words(world: World, client: Client) -> None:
+    report = world.report()
+    asking = f"#lkp test\n\nSubject: [PATCH] mm: phone 555-0100\n\n{PATCH.format(name='x')}"
+    deliver(world, signed(world.mail(DANA, asking, to=message_id(report), subject="Re: call 555-0100")))
+    open_jobs(world.settings, [], world.now)
+    record_outcome(LabJob.objects.get(), JobOutcome.NOT_APPLIED, "error: patch failed: mm/555-0100.c:1", world.now)
+    compose_follow_ups(world.settings, world.now, approve_first=False)
+    answer = OutgoingMail.objects.exclude(purpose="report").get()
+    OutgoingMail.objects.filter(pk=answer.pk).update(state=OutgoingState.SENT, sent_at=world.now)
+    assert b"555-0100" not in body(client, f"/outbox/{answer.pk}/")
