@@ -140,6 +140,10 @@ _FORWARDED = re.compile(
     r"|προωθ|转发|轉寄|転送|전달",
     re.I,
 )
+_NAMES_OTHERS = re.compile(
+    rf"{any_of(WROTE)}.{{0,20}}[:：]\s*\Z|\bquoting\b|\b(?:original|forwarded) (?:message|mail)\b", re.I
+)
+_ONLY_MAILBOX = re.compile(r"[^<>@:]{0,80}<[^<>\s]{1,200}@[^<>\s]{1,200}>")
 _SHORT = 60  # letters of a line that says no more than that a mail was forwarded
 _WRAPPED_AT = 66  # columns; the narrowest at which a mail program is known to wrap (Gmail: 78)
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.I)
@@ -261,8 +265,10 @@ def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) ->
     if ends_in_colon:  # an attribution, of up to four lines
         above = " ".join(_paragraph_above(lines, number))[-_TELLING:]
         tells = _has_mailbox(above) or bool(_CLOCK.search(above)) or _has_moment(above)
-        if tells or (len(line) < _SHORT and _FORWARDED.search(line)):
+        if tells or (len(line) < _SHORT and (_FORWARDED.search(line) or _NAMES_OTHERS.search(line))):
             return True
+    if (_FIRST_OF_BLOCK.match(line) and last_patch < number) or _ONLY_MAILBOX.fullmatch(line.strip()):
+        return True
     # Two lines as "word: value", one of them with an address or a moment; or an address with a moment near
     has_mailbox = _has_mailbox(line)
     is_block = bool(_LABEL.match(line)) and any(map(_LABEL.match, lines[number + 1 : number + 2]))

@@ -197,13 +197,20 @@ def fetch_catalog(results: Sequence[Result], seen: Mapping[str, CommitInspection
         for result in results
         if result.tree
     )
-    commits = []
-    for result in results:
-        if result.culprit:
-            commits.append(_commit(result.culprit, seen.get(result.culprit.sha), result.patch_message_id))
-            if result.parent:
-                commits.append(_commit(result.parent, seen.get(result.parent.sha)))
-    return replace(names, trees=trees, commits=catalog.commits(commits))
+    conclusive = [result for result in results if result.culprit]
+    culprits = [
+        _commit(result.culprit, seen.get(result.culprit.sha), result.patch_message_id)
+        for result in conclusive
+        if result.culprit
+    ]
+    # Of a parent a lab says only the title, and only until somebody reports it as a culprit.
+    parents = [
+        _commit(CommitInfo(result.parent.sha, result.parent.title), seen.get(result.parent.sha))
+        for result in conclusive
+        if result.parent
+    ]
+    named = frozenset(commit.sha for commit in culprits)
+    return replace(names, trees=trees, commits=catalog.commits([*culprits, *parents], named))
 
 
 def _commit(commit: CommitInfo, seen: CommitInspection | None, patch_message_id: str = "") -> Commit:

@@ -221,3 +221,12 @@ def test_over_the_network(report: Report, client: Client, settings: Any, monkeyp
     monkeypatch.setattr(tool_output, "MOST", 10)
     assert post(f"report={'b' * 40}&side=culprit&name=y", "x" * 11).status_code == 400
     assert post(f"report={'b' * 40}&side=culprit&name=y", "x" * 50).status_code == 413
+
+
+def test_what_one_lab_says_of_a_parent_makes_no_author_of_anothers_culprit(world: World) -> None:
+    evil = {"name": "Mal", "email": "mal@evil.example"}
+    parent = {"sha": "c" * 40, "subject": "EVIL", "author": evil}
+    world.ingest(world.result("b" * 40, "mm: b", parent=parent, producer={"name": "other lab"}))
+    world.ingest(world.result("c" * 40, "mm: c"))
+    culprit = Report.objects.get(culprit__sha="c" * 40).culprit
+    assert (culprit.title, culprit.author_email) == ("mm: c", "dana@dev.example")

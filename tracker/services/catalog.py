@@ -10,7 +10,7 @@ another worker creates the same row at the same moment, an IntegrityError tells 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from django.db import models
@@ -244,10 +244,11 @@ _COMMIT_FIELDS = (
 )
 
 
-def commits(given: Iterable[Commit]) -> dict[str, Commit]:
+def commits(given: Iterable[Commit], culprits: Collection[str] = ()) -> dict[str, Commit]:
     """Find or create commits, by full sha, which replaces an abbreviated one where only that was known.
 
-    New values only fill empty fields.
+    New values only fill empty fields, but for `culprits` that have no report yet: what another lab said of them as a
+    parent of its own culprits decides on no author.
     """
     by_sha: dict[str, Commit] = {}
     for commit in given:
@@ -260,6 +261,11 @@ def commits(given: Iterable[Commit]) -> dict[str, Commit]:
     if full_by_short:
         abbreviated = Commit.objects.filter(sha__in=list(full_by_short))
         rows |= {full_by_short[row.sha]: row for row in abbreviated}
+    named = [row.pk for sha, row in rows.items() if sha in culprits]
+    reported = set(Report.objects.filter(culprit__in=named).values_list("culprit", flat=True)) if named else set()
+    for sha, row in rows.items():
+        if sha in culprits and row.sha == sha and row.pk not in reported and by_sha[sha].author_email:
+            row.title, row.author_name, row.author_email, row.trailers = "", "", "", []
     changed = [row for sha, row in rows.items() if _improve(row, by_sha[sha])]
     if changed:
         Commit.objects.bulk_update(changed, ["sha", *_COMMIT_FIELDS, "author_from_report"], batch_size=50)
