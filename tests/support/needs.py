@@ -54,7 +54,7 @@ NEEDS = {
     "chromium": Need("pages in a browser", lambda: Path("/usr/bin/chromium").exists(), "apt install chromium"),
     "curl": Need("the documented curl commands", program("curl"), "apt install curl"),
     "dovecot": Need("a Sent folder on IMAP", program("dovecot"), "apt install dovecot-imapd"),
-    "gpg": Need("OpenPGP signatures of developers", program("gpg"), "apt install gpg"),
+    "gpg": Need("OpenPGP signatures of developers", program("gpg", "gpg-agent"), "apt install gnupg"),
     "linux-source": Need(
         "get_maintainer.pl",
         lambda: kernel_source() is not None and program("perl")(),
