@@ -43,7 +43,8 @@ def check_signatures(databases: Any = None, **options: Any) -> list[CheckMessage
     """Tell of developers' OpenPGP signatures that count as none; looks at the newest mail if a database is named."""
     from tracker.models import RawMessage
 
-    if not databases or (shutil.which("gpg") and (Path(settings.PERFWORK_KEYRING) / "openpgp").is_dir()):
+    keyring = settings.PERFWORK_KEYRING
+    if not databases or (shutil.which("gpg") and keyring and (Path(keyring) / "openpgp").is_dir()):
         return []
     newest = RawMessage.objects.filter(erased_at=None).order_by("-pk").values_list("compressed", flat=True)[:_NEWEST]
     try:

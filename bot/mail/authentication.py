@@ -221,7 +221,7 @@ def _is_for_gpg(algorithm: str, signature: str, address: str, anchors: TrustAnch
     patatt.set_bin_paths({"gpg-bin": program})
     try:
         patatt.get_public_key(anchors.keyring, "openpgp", address, selectors[0] if selectors else "default")
-    except Exception:  # as below
+    except Exception:  # patatt may raise anything, as above
         return False
     return True
 

@@ -331,7 +331,7 @@ def request_link(address: str, network_address: str, now: datetime) -> SignIn | 
     address = address.strip().lower()[:254]
     if not is_of_a_person(address):
         return None
-    known = is_known(address)  # looked up whether it matters or not, so that the time tells nothing of the limits
+    known = is_known(address)  # whether it matters or not: the time tells nothing of the limits
     with transaction.atomic():
         database.take(Lock.SIGN_IN_LINKS)  # so that concurrent requests are counted one by one
         SignIn.objects.filter(asked_at__lt=now - _KEPT).delete()
@@ -355,10 +355,10 @@ def is_known(address: str) -> bool:
     users = _users(address)
     if any(user.is_staff or user.is_superuser or not user.is_active for user in users):
         return False
-    if users or Report.objects.filter(author=address).exists():
-        return True
-    # Anybody can forge a From line, so only verified mail counts.
-    return Message.objects.filter(author_email=address, kind__in=PEOPLE, trust="pass").exists()
+    # All are asked, so that the time tells nobody who is known. Anybody can forge a From line: verified mail counts.
+    has_report = Report.objects.filter(author=address).exists()
+    has_written = Message.objects.filter(author_email=address, kind__in=PEOPLE, trust="pass").exists()
+    return bool(users) or has_report or has_written
 
 
 def _users(address: str) -> list[User]:
