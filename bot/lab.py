@@ -254,8 +254,7 @@ def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
     if sentence := SENTENCES.get(JobOutcome(job.outcome)):
         remark = sentence.format(base=base or job.base[:12] or "the culprit")
     events = [entry.value() for entry in report.events.all()]
-    # What is only in private mail is for operators, who see the job.
-    is_private = Message.objects.filter(message_id__in=(job.asked_in, job.patch_mail), public=False).exists()
+    is_private = lab_jobs.is_private(job)
     for as_kind in (kind, EventKind.ANSWERED):
         key = f"{as_kind}:{job.name}"
         event = EventData(

@@ -30,6 +30,7 @@ from tracker.domain.lab_jobs import SENTENCES, JobOutcome
 from tracker.domain.statistics import change_pct
 from tracker.domain.text import signed_pct
 from tracker.models import Commit, LabJob, Message
+from tracker.services import lab_jobs
 
 # --- A measured fix ---
 
@@ -133,8 +134,7 @@ def compose_tested(
     if job is None:
         return None
     asking = Message.objects.filter(message_id=job.asked_in).defer("tables", "own_text", "source").first()
-    # The answer goes to our list, too: without the words of mail that only we got.
-    is_private = Message.objects.filter(message_id__in=(job.asked_in, job.patch_mail), public=False).exists()
+    is_private = lab_jobs.is_private(job)  # the answer goes to our list, too
     result = stored(job.payload) if job.payload else None
     head = headline(job)
     compared = result.of_metric(head.metric.name) if result else None

@@ -12,11 +12,16 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from tracker.domain.events import OPEN, Awaited, Verdict
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, PendingRequest, requests_pending
-from tracker.models import Event, Finding, LabJob, Report
+from tracker.models import Event, Finding, LabJob, Message, Report
 from tracker.services import event_log
 
 MOST_ATTEMPTS = 3  # a job whose runners died so often waits for a person
 _FREE = {"state": JobState.WAITING, "runner": "", "lease_token": "", "lease_until": None}
+
+
+def is_private(job: LabJob) -> bool:
+    """Whether only operators may see the words of a job: it was asked for, or its patch posted, in a private mail."""
+    return Message.objects.filter(message_id__in=(job.asked_in, job.patch_mail), public=False).exists()
 
 
 @dataclass(frozen=True, slots=True)
