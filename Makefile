@@ -178,6 +178,7 @@ model: $(VENV)/dev.stamp
 
 accuracy: $(VENV)/dev.stamp
 	@$(RUN) benchmarks/accuracy/table.py
+	@$(RUN) -m benchmarks.accuracy.people
 
 reading: $(VENV)/dev.stamp
 	@$(RUN) benchmarks/accuracy/reading.py

@@ -19,7 +19,8 @@ from typing import Any
 from bot.mail.message import ParsedMail
 from bot.mail.patches import answered_posting, is_answer
 from bot.mail.settings import BotSettings
-from bot.replies.effects import MERE_RESPONSE, effects_of, events_of, intents_of, reported_event, settled
+from bot.replies.effects import MERE_RESPONSE, effects_of, events_of, intents_of, reported_event, settled, speaker_of
+from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_of
 from bot.replies.reading import Reading, understand
 from bot.replies.rules.notation import NOTHING, Effect, MailContext, Mode, Relation, name_of
 from bot.replies.sender_kind import SenderKind
@@ -29,7 +30,10 @@ from bot.robot_reports.fields import benchmark_in
 from bot.robot_reports.report import RobotReport, clean_title, find_report, is_proven
 from bot.robot_reports.tables import Impact, ReportRow, ReportTable, Value
 from tracker.domain.events import EventData, Verdict
-from tracker.domain.report_state import fold
+from tracker.domain.person_report import PersonReport, placeholder
+from tracker.domain.person_report import reported_event as reported_by_person
+from tracker.domain.report_state import fold, status_text
+from tracker.domain.text import is_a_list
 
 # --- A robot's report ---
 
@@ -193,6 +197,41 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+# --- A person's report ---
+
+
+def person_report_json(report: PersonReport, mail: ParsedMail, *, tracked: bool) -> Json:
+    """Return what a person's mail says, null if it doesn't say; `sentences`: where it says it.
+
+    `tracked`: whether a command in it makes it a report; otherwise it is offered in the review queue.
+    """
+    facts = {
+        "culprit": report.culprit,
+        "culprit_title": report.culprit_title,
+        "culprit_author": report.culprit_author,
+        "suite": report.suite,
+        "metric": report.metric,
+        "magnitude": report.magnitude,
+        "good": report.good,
+        "bad": report.bad,
+        "machine": report.machine,
+    }
+    return {
+        "by": "person",
+        "tracked": tracked,
+        "reporter": {"name": mail.author.name, "email": mail.author.email},
+        **{name: fact.value or None for name, fact in facts.items()},
+        "change_pct_raw": report.change_pct,
+        "subsystem": subsystem_of(report, mail) or None,
+        "other_culprits": list(report.other_culprits),
+        "lists": sorted({address.email for address in mail.recipients if is_a_list(address.email)}),
+        "recipients": sorted({address.email for address in mail.recipients}),
+        "sentences": {name: fact.sentence for name, fact in facts.items() if fact},
+        "score": report.score,
+        "signs": list(report.signs),
+    }
+
+
 # --- The mails ---
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -240,13 +279,38 @@ def explain(
         if proven and not report.unsure:
             input_report.acted.append(event)
         input_report.accepted.append(event)
+    known_mails = {name for report in known_reports.reports.values() for name in report.message_ids}
+    by_persons: dict[int, tuple[PersonReport, str, bool]] = {}
+    for number, reading in enumerate(readings):
+        if number in reports or (person_report := read_report(reading)) is None:
+            continue
+        given = reading.mail.message_id in known_mails
+        tracked_by_mail = given or is_commanded(reading, person_report)
+        if not tracked_by_mail and person_report.score < OFFERED:
+            continue
+        report_id = track_person(known_reports, reading, person_report)
+        by_persons[number] = person_report, report_id, tracked_by_mail
+        joined = input_reports.setdefault(report_id, _InputReport(Verdict.REGRESSION))
+        event = reported_by_person(person_report, reading.mail.message_id, reading.mail.date or _EPOCH)
+        joined.acted.append(event)
+        joined.accepted.append(event)
     objects = [
-        _explain_one(reading, reports.get(number), known_reports, input_reports, settings, rows, why)
+        _explain_one(
+            *(reading, reports.get(number), known_reports, input_reports, settings, rows, why),
+            opens=number in by_persons,
+        )
         for number, reading in enumerate(readings)
     ]
-    for number, report in reports.items():
-        input_report = input_reports[report.culprit]
-        objects[number]["state"] = fold(input_report.verdict, input_report.acted).state.value
+    for number, (person_report, report_id, tracked_by_mail) in by_persons.items():
+        objects[number]["report"] = person_report_json(person_report, readings[number].mail, tracked=tracked_by_mail)
+        objects[number]["report_ids"] = [report_id]
+    of_reports = {number: report.culprit for number, report in reports.items()}
+    of_reports |= {number: report_id for number, (_, report_id, _) in by_persons.items()}
+    for number, report_id in of_reports.items():
+        input_report = input_reports[report_id]
+        state = fold(input_report.verdict, input_report.acted)
+        objects[number]["state"] = state.state.value
+        objects[number]["status"] = status_text(state, mainline_followed=False)
         objects[number]["state_if_accepted"] = fold(input_report.verdict, input_report.accepted).state.value
     yield from objects
 
@@ -278,6 +342,36 @@ def track(known_reports: KnownReports, mail: ParsedMail, robot_report: RobotRepo
     )
 
 
+def track_person(known_reports: KnownReports, reading: Reading, person_report: PersonReport) -> str:
+    """Track a person's report of the input, and return its id. One about a tracked culprit joins that report."""
+    mail, sha = reading.mail, person_report.culprit.value
+    same = (
+        report
+        for report in known_reports.reports.values()
+        if mail.message_id in report.message_ids
+        or (sha and (report.culprit.startswith(sha) or sha.startswith(report.culprit or "?")))
+    )
+    before = next(same, None)
+    if before and not (before.message_ids == (mail.message_id,) or before.reporters):  # a robot's
+        known_reports.add(replace(before, message_ids=(*before.message_ids, mail.message_id)))
+        return before.id
+    others = [address for address in mail.recipients if address.email != mail.author.email]
+    known_reports.add(
+        KnownReport(
+            id=before.id if before else sha or placeholder(mail.message_id),
+            culprit=sha or (before.culprit if before else ""),
+            title=person_report.culprit_title.value or (before.title if before and before.culprit else ""),
+            message_ids=(*(before.message_ids if before else ()), *(() if before else (mail.message_id,))),
+            authors=before.authors if before else None,
+            people=frozenset(person_keys(others)),
+            benchmark=person_report.suite.value,
+            unnamed=not sha,
+            reporters=frozenset(person_keys([mail.author])) | (before.reporters if before else frozenset()),
+        )
+    )
+    return before.id if before else sha or placeholder(mail.message_id)
+
+
 def _explain_one(
     reading: Reading,
     robot_report: RobotReport | None,
@@ -286,9 +380,12 @@ def _explain_one(
     settings: BotSettings,
     rows: bool,
     why: bool,
+    *,
+    opens: bool = False,
 ) -> dict[str, Any]:
+    """`opens`: whether it is the mail with which a person reported a regression."""
     mail = reading.mail
-    relations = known_reports.relations(reading) if not robot_report else {}
+    relations = {} if robot_report or opens else known_reports.relations(reading)
     effects: tuple[Effect, ...] = (NOTHING,)
     context = MailContext(Relation.THREAD)
     for report_id, relation in relations.items():
@@ -298,7 +395,7 @@ def _explain_one(
             effects, context = report_effects, report_context
         if input_report := input_reports.get(report_id):
             recorded = settled(report_effects)
-            for effect, event in events_of(recorded, mail, report_context.role, mail.date or _EPOCH):
+            for effect, event in events_of(recorded, mail, speaker_of(report_context), mail.date or _EPOCH):
                 if effect.mode is Mode.AUTO:
                     input_report.acted.append(event)
                 if effect.mode is not Mode.NONE:
@@ -341,8 +438,14 @@ def _as_json(
         "patches": [{"title": patch.title, "source": patch.source} for patch in reading.patches],
         "links": [link.url for link in reading.links],
         "report": report_json(robot_report, mail, rows=rows) if robot_report else None,
-        "trust": {"verdict": reading.trust.verdict.value, "by": reading.trust.by or None},
+        "trust": {
+            "verdict": reading.trust.verdict.value,
+            "by": reading.trust.by or None,
+            "for": "us" if reading.signed_for_us else None,
+            "about": context.about.value if report_ids and not robot_report else None,
+        },
         "role": context.role.value if context.role else None,
+        "roles": _roles(reading, context),
         "intents": [{"name": name, "evidence": text} for name, text in reversed(evidence.items())],
         "effect": _effect_json(effects[0]),
         "effects": [
@@ -352,6 +455,18 @@ def _as_json(
         ],
         "problems": [*reading.problems, *(robot_report.problems if robot_report else ())],
     }
+
+
+def _roles(reading: Reading, context: MailContext) -> list[str]:
+    """Return all that the writer is in this thread: the role, and what they do there."""
+    tested = any(trailer.key == "Tested-by" for trailer in reading.trailers)
+    others = {
+        "developer": bool(reading.patches) and reading.kind is SenderKind.PERSON,
+        "lab": reading.kind is SenderKind.BOT_OPERATOR,
+        "tester": tested and reading.kind is SenderKind.PERSON,
+    }
+    role = [context.role.value] if context.role else []
+    return [*role, *(name for name, holds in others.items() if holds and name not in role)]
 
 
 def _effect_json(effect: Effect) -> dict[str, str | None]:

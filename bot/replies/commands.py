@@ -37,6 +37,9 @@ class Word(StrEnum):
     ASSIGN = "assign"
     RESOLVE = "resolve"
     REMIND_OFF = "remind off"
+    REPORT = "report"
+    INTRODUCED = "introduced"
+    BACKBURNER = "backburner"
 
 
 # regzbot: docs/regzbot commands; syzbot: docs/syzbot.md. Other spellings of our commands.
@@ -45,19 +48,24 @@ _SPELLINGS = {
     **dict.fromkeys(("fixed-by", "fixedby"), Word.FIX),
     **dict.fromkeys(("summary", "subject"), Word.TITLE),
     **dict.fromkeys(("resolved", "inconclusive"), Word.RESOLVE),
+    "monitor": Word.REPORT,
+    "introduced-by": Word.INTRODUCED,
 }
 # Full-width forms, as Chinese and Japanese input methods produce them.
 _WIDE = {0xFF01 + number: 0x21 + number for number in range(94)} | {0x3000: 0x20}
-_NEEDS_ARGUMENT = frozenset({Word.FIX, Word.DUP, Word.NOTE, Word.TITLE, Word.ASSIGN})
+_NEEDS_ARGUMENT = frozenset({Word.FIX, Word.DUP, Word.NOTE, Word.TITLE, Word.ASSIGN, Word.INTRODUCED})
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command as written. `line` is its line number in the own text, from 1."""
+    """One command as written. `line`: its line number in the own text, from 1. `of_parent`: whether it speaks of the
+    mail that this one answers ("#regzbot ^introduced").
+    """
 
     word: Word
     argument: str
     line: int
+    of_parent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,7 @@ def _read(text: str, line: int, foreign: bool, written: str, following: str) -> 
         return Command(Word.REMIND_OFF, "", line)
     if not foreign and re.match(r"(?:un-?)?subscribe\b", text, re.I):
         return None  # about our mail, not about a report (reading.py)
-    match = re.match(r"([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!?。、]|\Z)\s*(.*)", text)
+    match = re.match(r"(?:\^\s?)?([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!?。、]|\Z)\s*(.*)", text)
     name = match[1].lower() if match else ""
     if not match or name not in {word.value for word in Word} | _SPELLINGS.keys():
         return None if foreign else BadCommand(text[:200], f"unknown command {(name or text[:30])!r}", line)
@@ -127,7 +135,7 @@ def _read(text: str, line: int, foreign: bool, written: str, following: str) -> 
     argument = written[match.start(2) :].strip() or (following if word in _NEEDS_ARGUMENT else "")
     if word in _NEEDS_ARGUMENT and not argument:
         return BadCommand(text, f"{word.value} needs an argument", line)
-    return Command(word, argument, line)
+    return Command(word, argument, line, text.startswith("^"))
 
 
 # --- The writer's own lines ---

@@ -16,13 +16,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from textwrap import shorten
 
 from bot.mail.message import ParsedMail
-from bot.mail.patches import bare_title, version_of
+from bot.mail.patches import bare_title, is_posting, version_of
 from bot.replies import gate
 from bot.replies.classifier import Model, ReplyFacts, decide, load, named_commit
 from bot.replies.commands import Command, Word
-from bot.replies.reading import Reading
+from bot.replies.person_report import culprit_named
+from bot.replies.reading import Reading, in_thread_of
 from bot.replies.rules import RULES
 from bot.replies.rules.notation import NOTHING, By, Effect, Intent, MailContext, Mode, Relation, Rule, name_of
 from bot.replies.sender_kind import SenderKind
@@ -47,6 +49,8 @@ COMMANDED: dict[Word, EventKind] = {
     Word.ASSIGN: EventKind.ASSIGNED,
     Word.RESOLVE: EventKind.DISAPPEARED,
     Word.REMIND_OFF: EventKind.REMINDERS_OFF,
+    Word.INTRODUCED: EventKind.BISECTED,
+    Word.BACKBURNER: EventKind.NOTED,
 }
 # How a command says which commit is the fix: its sha, perhaps with the title; or a link to it in a web view of git.
 _NAMED_SHA = re.compile(r"(?:commit\s+)?([0-9a-f]{7,40})\b[\s:,-]*(.*)", re.I)
@@ -72,6 +76,11 @@ def effect_of(command: Command) -> Effect:
         text, title = named[1].lower(), _unquoted(named[2].strip().removeprefix("(").removesuffix(")"))
     elif command.word in _IN_TITLE:
         text, title = "", _unquoted(text)
+    sha = ""
+    if command.word is Word.INTRODUCED and (named := _NAMED_SHA.match(text)):
+        sha, text = named[1].lower(), ""
+    elif command.word is Word.BACKBURNER:
+        text = f"on the back burner: {text}" if text else "on the back burner"
     return Effect(
         COMMANDED[command.word],
         Mode.SUGGEST if command.word is Word.RESOLVE else Mode.AUTO,  # it doesn't say how
@@ -79,6 +88,7 @@ def effect_of(command: Command) -> Effect:
         quote=f"{command.word} {command.argument}".strip(),
         title=title,
         remark=text,
+        commit=sha,
     )
 
 
@@ -179,7 +189,8 @@ def intents_of(reading: Reading, *, improvement: bool = False) -> tuple[FoundInt
 
 def _intents_by_rules(reading: Reading, who: By, improvement: bool) -> Iterator[FoundIntent]:
     for rule in RULES:
-        if rule.by not in (who, By.ANYONE) or rule.improvement not in (None, improvement):
+        helps = rule.by is By.HELPER and who is By.DEVELOPER and bool(reading.reporters)
+        if not (helps or rule.by in (who, By.ANYONE)) or rule.improvement not in (None, improvement):
             continue
         if rule.name in reading.rules_off:
             continue
@@ -241,13 +252,48 @@ def effects_of(
             agreed = agreed and any(_agree(effect, other) for other in undoubted)
         acts = gate.permitted(caused, replace(standing, same_words=agreed), policy)
         effects.append(effect if acts else replace(effect, mode=Mode.SUGGEST))
+    if context.reporters:
+        effects = [_told(effect, reading) for effect in effects]
     return tuple(effects) or (NOTHING,)
+
+
+def _told(effect: Effect, reading: Reading) -> Effect:
+    """Return an effect with what the sentence of a person's report says of it: the question, or who holds that view."""
+    if effect.kind is EventKind.ASKED and not effect.remark:
+        return replace(effect, remark=shorten(effect.quote, _QUESTION, placeholder=" …"))
+    if effect.kind in (EventKind.EXPECTED, EventKind.DISPUTED) and not effect.remark:
+        return replace(effect, remark=reading.mail.author.name or reading.mail.author.email)
+    return effect
+
+
+_QUESTION = 120  # characters
 
 
 def _all_effects(reading: Reading, context: MailContext) -> list[Effect]:
     """Return the effects of one way to read a mail: commands first, then what it says."""
-    commands = [effect_of(command) for command in reading.commands.good if reading.may_command]
+    if context.reporters:
+        reading = in_thread_of(reading, context.reporters)
+    obeyed = [command for command in reading.commands.good if reading.may_command and command.word in COMMANDED]
+    if not context.unnamed:  # the culprit of a report is its identity, once it is known
+        obeyed = [command for command in obeyed if command.word is not Word.INTRODUCED]
+    found = list(_bisect_effects(reading, context))
+    commands = [
+        effect for command in obeyed if (effect := effect_of(command)).commit or command.word is not Word.INTRODUCED
+    ]
+    if found and not any(effect.kind is EventKind.BISECTED for effect in commands):
+        commands += found
     return [*commands, *content_effects(reading, context)]
+
+
+def _bisect_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
+    """Yield that somebody found the culprit of a person's report; for certain if the reporter did."""
+    if not context.unnamed or reading.patches:
+        return
+    sha, title = culprit_named(reading)
+    if sha:
+        mode = Mode.AUTO if context.role is Role.REPORTER else Mode.SUGGEST
+        quote, name = sha.sentence, "names_culprit"
+        yield Effect(EventKind.BISECTED, mode, name, quote=quote, title=title.value, commit=sha.value)
 
 
 def settled(effects: Sequence[Effect]) -> tuple[Effect, ...]:
@@ -297,6 +343,11 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
             yield Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
         return
     by_lab = reading.kind is SenderKind.BOT_OPERATOR
+    if reading.reporters and context.role in _USERS:
+        yield from user_effects(reading, context)
+        return
+    if reading.reporters and context.role is None and reading.commands.good:
+        return  # who keeps a list of regressions commands, and says much in general
     if context.relation in CONTEXT and not concerns(reading, context):
         tested = any(trailer.key == "Tested-by" for trailer in reading.trailers)
         if not (by_lab and (tested or holds_table(reading.own_text))):
@@ -307,14 +358,16 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
         effects = list(effects_by_rules(reading, context))
         outsider = context.role not in _DEVELOPERS and not by_lab
         if (
-            any(_is_measured_so(effect, reading, context) for effect in effects)  # which needs no other opinion
+            # The classifier has learned from robots' threads, where nobody asks for a bisection
+            any(effect.mode is Mode.AUTO and effect.rule in _HELPERS for effect in effects[:1])
+            or any(_is_measured_so(effect, reading, context) for effect in effects)  # which needs no other opinion
             or not reading.sentences
             or not (outsider or _has_substance(reading))
         ):
             yield from effects
             return
         opinion = (model or load()).opinion(facts_of(reading, context, effects))
-        decided = decide(effects, opinion, may_act=not outsider)
+        decided = _asked(decide(effects, opinion, may_act=not outsider), reading)
         if by_lab:  # few people write these, and to find nothing in them loses a test or a question
             kinds = {effect.kind for effect in decided}
             told = (effect for effect in effects if effect.kind in _LAB_TELLS and effect.kind not in kinds)
@@ -346,6 +399,75 @@ def _patch_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
         if intent.rule and intent.intent is Intent.ASKS_TEST:
             yield Effect(EventKind.TEST_ASKED, Mode.AUTO, "asks_test_of_patch", quote=intent.evidence)
             break
+
+
+# --- What the reporter says, and other users, in a person's thread ---
+
+_USERS = (Role.REPORTER, Role.THIRD_PARTY)
+_HELPERS = frozenset(rule.name for rule in RULES if rule.by is By.HELPER)
+
+
+def user_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
+    """Yield the effects of a mail by the person who reported a regression, or by another user who has it.
+
+    The reporter's own mail is never a response. What it says of a candidate counts for them; what else it says answers
+    a question, unless it only asks, thanks or promises.
+    """
+    by_reporter = context.role is Role.REPORTER
+    above = reading.undoubted  # what may be an older mail, unmarked, is not read
+    if above and any(_tells(sentence) for sentence in above.sentences):
+        reading = in_thread_of(above, reading.reporters)
+    if reading.patches:
+        for effect in _patch_effects(reading, context):
+            yield replace(effect, mode=Mode.SUGGEST)
+        if is_posting(reading.mail.subject):
+            return
+    intents = list(_intents_by_rules(reading, By.USER, context.improvement))
+    effects = [_of_the_patch(effect) for effect in _rule_effects(intents)]
+    if not by_reporter:  # only the reporter can take it back, and what others do is no promise
+        effects = [effect for effect in effects if effect.kind in _OF_CANDIDATES]
+    author = reading.mail.author.email
+    tested = next((one for one in reading.trailers if one.key == "Tested-by" and author in one.value.lower()), None)
+    if tested and not effects:
+        quote = f"Tested-by: {tested.value}"
+        effects = [Effect(EventKind.FIX_CONFIRMED, Mode.AUTO, "user_tested_by", quote=quote, remark="the patch")]
+    yield from effects
+    if not by_reporter or effects:
+        return
+    found = {intent.intent for intent in intents}
+    answer = first_answer(reading.sentences)
+    about_mail = next(rule for rule in RULES if rule.name == "user_is_about_mail")
+    told = next((one for one in reading.sentences if _tells(one) and not about_mail.matches(one)), None)
+    if {Intent.ASKS_STATUS, Intent.BOT_WILL_TEST} & found and not (answer and _tells(answer)):
+        return
+    if answer or told or holds_table(reading.own_text):
+        quote = answer.text if answer else told.text if told else _evidence_text(reading)
+        yield Effect(EventKind.ANSWERED, Mode.AUTO, "user_answers", quote=quote)
+
+
+_PATCH = re.compile(r"\b(?:patch|patches|series|fix|diff|v\d+)\b", re.I)
+
+
+def _of_the_patch(effect: Effect) -> Effect:
+    """Return a confirmation with what it is of: "the patch", which may have been posted elsewhere."""
+    named = effect.title or effect.remark or effect.commit
+    if effect.kind is not EventKind.FIX_CONFIRMED or named or not _PATCH.search(effect.quote):
+        return effect
+    return replace(effect, remark="the patch")
+
+
+def _asked(effects: list[Effect], reading: Reading) -> list[Effect]:
+    """Return effects in which a request of a person is a suggestion if the mail has no question."""
+    if not reading.reporters or any(sentence.asks for sentence in reading.sentences):
+        return effects
+    return [replace(one, mode=Mode.SUGGEST) if one.kind is EventKind.ASKED else one for one in effects]
+
+
+_OF_CANDIDATES = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, EventKind.FIX_PROPOSED})
+
+
+def _tells(sentence: Sentence) -> bool:
+    return not sentence.asks and len(sentence.text) > 30 and not is_polite(sentence) and not is_greeting(sentence)
 
 
 def facts_of(reading: Reading, context: MailContext, effects: Sequence[Effect]) -> ReplyFacts:
@@ -501,6 +623,13 @@ def _names_in(reading: Reading) -> set[str]:
 
 
 # --- Events ---
+
+
+def speaker_of(context: MailContext) -> Role | None:
+    """Return the role that an event gets. Who answers in a person's thread, unknown by name, is mostly a developer of
+    the subsystem, and rarely the culprit's author.
+    """
+    return context.role or (Role.MAINTAINER if context.reporters else None)
 
 
 def events_of(

@@ -30,6 +30,7 @@ class Caused(StrEnum):
     MOVE = "plain words move an open report"
     SUGGEST = "a suggestion in the review queue"
     REPORT = "a robot's report counts as reported"
+    OPEN = "a command makes a person's mail a report"
     OPT_OUT = "an opt-out takes effect"
     OPT_OUT_LINK = "an opt-out is asked about by a link"
     OPT_IN = "an opt-in takes effect"
@@ -73,6 +74,7 @@ REASONS: Mapping[Need, str] = {
 }
 
 _ACT = Need.PROVEN | Need.OF_REPORT | Need.ABOUT | Need.SAME_WORDS | Need.RECENT
+_OPEN = Need.PROVEN | Need.SAME_WORDS | Need.RECENT | Need.PUBLIC
 _WISH = Need.PROVEN | Need.FOR_US | Need.SAME_WORDS | Need.RECENT
 POLICIES = ("open", "verified", "maintainers")
 # What each effect needs, by policy: open, verified, maintainers.
@@ -82,6 +84,7 @@ NEEDS: Mapping[Caused, tuple[Need, Need, Need]] = {
     Caused.MOVE: (Need.NOTHING, Need.HONEST | Need.SAME_WORDS, _ACT & ~Need.RECENT | Need.OWNER),
     Caused.SUGGEST: (Need.NOTHING, Need.NOTHING, Need.NOTHING),
     Caused.REPORT: (Need.NOTHING, Need.PROVEN | Need.SAME_WORDS, Need.PROVEN | Need.SAME_WORDS),
+    Caused.OPEN: (Need.NOTHING, _OPEN, _OPEN | Need.OWNER),
     Caused.OPT_OUT: (Need.HONEST, _WISH, _WISH),
     Caused.OPT_OUT_LINK: (Need.HONEST, Need.HONEST, Need.HONEST),
     Caused.OPT_IN: (Need.HONEST, _WISH, _WISH),

@@ -163,6 +163,7 @@ class Reading:
     others: tuple[Reading, ...] | None = ()
     # What it says above the first line at which an older mail may begin; None if there is no such line.
     undoubted: Reading | None = None
+    reporters: frozenset[str] = frozenset()  # in the thread of a person's report: who that is (`in_thread_of`)
 
     @property
     def closes(self) -> tuple[MailLink, ...]:
@@ -261,6 +262,18 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         rules_off=settings.rules_off,
         answered_culprit=answered_culprit(mail),
     )
+
+
+def in_thread_of(reading: Reading, reporters: frozenset[str]) -> Reading:
+    """Return the reading of a mail in the thread of a person's report: who is addressed is the reporter, not a lab.
+
+    `reporters`: the person's address and name, as `person_keys` returns them.
+    """
+    to = {key for address in reading.mail.to for key in (address.email, address.name.lower())}
+    names = {name for key in reporters if "@" not in key for name in key.split()}
+    others = reading.audience.others - names
+    audience = Audience(not to.isdisjoint(reporters), reading.audience.reporters | names, others)
+    return replace(reading, audience=audience, reporters=reporters)
 
 
 # --- Opt-out and opt-in ---

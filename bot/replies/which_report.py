@@ -23,6 +23,7 @@ from bot.mail.patches import MailLink, is_answer, is_posting, posted_title
 from bot.mail.settings import BotSettings
 from bot.replies.gate import About
 from bot.replies.reading import Reading, culprit_in
+from bot.replies.rules import RULES
 from bot.replies.rules.notation import MailContext, Relation
 from bot.replies.sender_kind import SenderKind
 from tracker.domain.events import Role, Verdict
@@ -55,6 +56,11 @@ class KnownReport:
     verdict: str = Verdict.REGRESSION
     verified: frozenset[str] | None = None  # those of them that nobody can have made up; None: all
     benchmark: str = ""
+    reporters: frozenset[str] = (
+        frozenset()
+    )  # who reported it, if a person did; they have no rights beyond their own words
+
+    unnamed: bool = False  # whether the mail that reported it names no culprit
 
     def role_of(self, reading: Reading, settings: BotSettings) -> Role | None:
         """Return the writer's role in this report: author, maintainer (a recipient, or by git a signer or maintainer of
@@ -67,9 +73,13 @@ class KnownReport:
             return Role.REPORTER
         if reading.kind is not SenderKind.PERSON:
             return Role.MACHINE
+        author_keys = {*person_keys([author]), *settings.aliases.of(author.email)}
+        if author_keys & self.reporters:
+            return Role.REPORTER
+        if self.reporters and not author_keys & self.people.union(self.authors or ()):
+            return Role.THIRD_PARTY if speaks_as_user(reading) else None  # who answers a user is mostly a developer
         if self.authors is None:
             return None
-        author_keys = {*person_keys([author]), *settings.aliases.of(author.email)}
         if author_keys & self.authors:
             return Role.AUTHOR
         return Role.MAINTAINER if author_keys & self.people else Role.THIRD_PARTY
@@ -77,7 +87,15 @@ class KnownReport:
     def knows(self, address: str, settings: BotSettings) -> bool:
         """Whether an address is that of somebody of the report. A name proves nothing: anyone can write under it."""
         people = (self.authors or frozenset()) | self.people if self.verified is None else self.verified
+        if self.verified is None:
+            people |= self.reporters
         return bool(settings.aliases.of(address) & people) or settings.speaks_for_lab(address)
+
+
+def speaks_as_user(reading: Reading) -> bool:
+    """Whether somebody says that they have the same trouble, or have tried a patch: another user, and no developer."""
+    rule = next(rule for rule in RULES if rule.name == "user_sees_it_too")
+    return not reading.patches and any(rule.matches(sentence) for sentence in reading.sentences[:_MOST_READ])
 
 
 def person_keys(addresses: Iterable[Address]) -> list[str]:
@@ -94,6 +112,7 @@ def person_keys(addresses: Iterable[Address]) -> list[str]:
     return keys
 
 
+_MOST_READ = 100  # sentences
 _RELATIONS = {
     Thread.REPORT: Relation.THREAD,
     Thread.FIX: Relation.FIX_THREAD,
@@ -202,6 +221,8 @@ class KnownReports:
             about=self._about(reading, report_id, relation),
             title=report.title,
             benchmark=report.benchmark,
+            reporters=report.reporters,
+            unnamed=report.unnamed,
         )
 
     def _about(self, reading: Reading, report_id: str, relation: Relation) -> About:

@@ -28,6 +28,7 @@ FIELDS = {
         "report",
         "trust",
         "role",
+        "roles",
         "intents",
         "effect",
         "effects",
@@ -50,7 +51,7 @@ def explained(*mails: str, settings: BotSettings = BOT, known: tuple[KnownReport
 
 def test_a_report_and_its_reply() -> None:
     report, reply = explained(INVENTED, REPLY)
-    assert report.keys() == FIELDS | {"state", "state_if_accepted"}
+    assert report.keys() == FIELDS | {"state", "state_if_accepted", "status"}
     assert reply.keys() == FIELDS
     assert (report["kind"], report["report"]["change_pct"], report["state"]) == ("robot", -12.4, "responded")
     assert reply["report_ids"] == report["report_ids"] == [report["report"]["culprit"]]

@@ -33,6 +33,13 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
+class ReportedBy(StrEnum):
+    """Who opened a report: what a robot reports is measured; what a person does is what their mail says."""
+
+    ROBOT = "robot"
+    PERSON = "person"
+
+
 class Grade(StrEnum):
     """What one measurement shows. Not a verdict on the culprit, which is decided by the headline."""
 
@@ -107,6 +114,7 @@ class EventKind(StrEnum):
     """
 
     REPORTED = "reported"
+    BISECTED = "bisected"  # the culprit of a person's report becomes known: `commit`
     # The culprit in git: in linux-next since a day, gone from it, in the mainline after a version, in a version.
     SAME_PATCH = "same_patch"
     IN_NEXT = "in_next"

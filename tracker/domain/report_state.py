@@ -71,6 +71,13 @@ class ReportState:
     assignee: str = ""
     reminders: bool = True
     blocks: str = ""  # the release that it blocks, as a person said
+    # Of a person's report only
+    reporter: str = ""  # who reported it; "" if a robot did
+    span: str = ""  # the versions between which it lies, "5.15 good, 5.16 bad", while nobody has bisected it
+    bisected: bool = True  # whether the culprit is known
+    by: Role = Role.MACHINE  # who is working on it, confirmed the fix or withdrew the report
+    said: str = ""  # the question that it waits for, or who holds that it is intended
+    no_help: str = ""  # the last candidate that did not help, and whom
 
 
 # --- The table of steps ---
@@ -143,13 +150,14 @@ def remember(state: ReportState, event: EventData) -> ReportState:
     """Apply what an event records besides the state."""
     if event.kind in _ANSWERS and event.role in (Role.AUTHOR, Role.MAINTAINER) and state.responded_at is None:
         state = replace(state, responded_at=event.occurred_at)
+    state = _remember_words(state, event)
     if event.kind in _OF_FIXES:
         return _remember_fix(state, event)
     if event.kind in _FORGETS_FIX:
         return replace(forget_fix(state), fix_reverted_in=event.tag if event.kind is EventKind.FIX_REVERTED else "")
     match event.kind:
-        case EventKind.REPORTED:
-            return replace(state, reported_at=state.reported_at or event.occurred_at)
+        case EventKind.REPORTED | EventKind.BISECTED:
+            return _remember_report(state, event)
         case EventKind.IN_NEXT:
             return replace(state, in_next=_since(state.in_next, event.tag), gone="")
         case EventKind.GONE:
@@ -170,6 +178,40 @@ def remember(state: ReportState, event: EventData) -> ReportState:
         case EventKind.DUPLICATE:
             return replace(state, duplicate_of=event.remark)
     return _remember_triage(state, event)
+
+
+def _remember_report(state: ReportState, event: EventData) -> ReportState:
+    """Apply the first report. A person's event has their name as its remark and, while nobody has bisected it, the
+    versions between which it lies as its title.
+    """
+    if event.kind is EventKind.BISECTED or state.reported_at is not None:
+        return replace(state, bisected=state.bisected or event.kind is EventKind.BISECTED)
+    span = "" if event.title == NOT_BISECTED else event.title
+    bisected = not (event.remark and event.title)
+    return replace(state, reported_at=event.occurred_at, reporter=event.remark, span=span, bisected=bisected)
+
+
+_SPEAKS = {
+    *(EventKind.WORKING, EventKind.FIX_CONFIRMED, EventKind.INVALID, EventKind.ASKED, EventKind.EXPECTED),
+    *(EventKind.DISPUTED, EventKind.FIX_FAILED),
+}
+
+
+def _remember_words(state: ReportState, event: EventData) -> ReportState:
+    """Apply what the sentence of a person's report needs: who spoke, what was asked, what did not help whom."""
+    if not state.reporter or event.kind not in _SPEAKS:
+        return state
+    state = replace(state, by=event.role, said=event.remark)
+    if event.kind is EventKind.FIX_FAILED and state.fix:
+        name = f'"{state.fix.title}"' if state.fix.title else "the proposed fix"
+        return replace(state, no_help=f"{name} did not help {_whom(state)}")
+    return replace(state, no_help="") if event.kind is EventKind.FIX_CONFIRMED else state
+
+
+def _whom(state: ReportState) -> str:
+    if state.by is Role.REPORTER:
+        return state.reporter
+    return "another user" if state.by is Role.THIRD_PARTY else "a developer"
 
 
 def _remember_triage(state: ReportState, event: EventData) -> ReportState:
@@ -391,6 +433,8 @@ def _move(report_state: ReportState, event: EventData) -> ReportState:
         return report_state
     target = step.to or _without_outcome(report_state)
     awaits = Awaited.NOBODY if target is State.NO_ACTION else Awaited.AUTHOR if by_lab else step.awaits
+    if event.kind is EventKind.WORKING and event.role is Role.REPORTER:
+        awaits = Awaited.REPORTER  # the person who reported it makes the fix
     return replace(report_state, state=target, awaited=awaits, decided_by=event.key)
 
 
@@ -423,6 +467,7 @@ def _without_outcome(report_state: ReportState) -> State:
 # A report that is newer than the last walk of the mainline by more than this: git says nothing of its culprit.
 STALE_WALK = timedelta(days=7)
 NOT_KNOWN = "not known whether it is merged: tree last walked"
+NOT_BISECTED = "not bisected"  # the title of the event that a person reported it, if no version is known, either
 
 
 def status_text(report_state: ReportState, *, mainline_followed: bool, as_of: datetime | None = None) -> str:
@@ -432,6 +477,8 @@ def status_text(report_state: ReportState, *, mainline_followed: bool, as_of: da
     improvement's status text never has. "currently not merged" is only said if a mainline tree is followed: without
     one nobody looked; and `as_of`, the last walk, is not older than the report.
     """
+    if report_state.reporter:
+        return _person_status(report_state)
     silent = report_state.state in (State.NO_RESPONSE, State.NO_ACTION) and report_state.remark
     not_merged = "currently not merged" if mainline_followed else ""
     if as_of and report_state.reported_at and report_state.reported_at - as_of > STALE_WALK:
@@ -439,6 +486,46 @@ def status_text(report_state: ReportState, *, mainline_followed: bool, as_of: da
     landing = _landing_text(report_state, not_merged)
     parts = [landing, "" if silent else _outcome_text(report_state), report_state.remark]
     return ", ".join(part for part in parts if part) or "reported"
+
+
+def _person_status(report_state: ReportState) -> str:
+    """Return the status text of a person's report: where it is, what became of it for whom, the remark."""
+    if report_state.bisected:
+        # Who reports from a machine of theirs runs a kernel with it: only git can say in which version it came.
+        where = _landing_text(report_state, "")
+    else:
+        where = ", ".join(part for part in (report_state.span, NOT_BISECTED) if part)
+    parts = [where, _person_outcome(report_state), report_state.remark]
+    return ", ".join(part for part in parts if part)
+
+
+def _person_outcome(report_state: ReportState) -> str:
+    name, fix = report_state.reporter, report_state.fix
+    by_reporter = report_state.by is Role.REPORTER
+    question = f': "{report_state.said}"' if report_state.said else ""
+    candidate = f'"{fix.title}"' if fix and fix.title else "the proposed fix"
+    in_version = f" in {report_state.closed_in}" if report_state.closed_in else ""
+    match report_state.state:
+        case State.NO_RESPONSE:
+            return f"reported by {name}, unanswered"
+        case State.RESPONDED:
+            return f"reported by {name}, " + (report_state.no_help or "answered")
+        case State.WORKING:
+            return f"{name if by_reporter else 'a developer'} is working on a fix"
+        case State.NEEDS_INFO:
+            return f"waiting for {name if report_state.awaited is Awaited.REPORTER else 'an answer'}{question}"
+        case State.DISPUTED:
+            return f"disputed by {report_state.said}" if report_state.said else "disputed"
+        case State.FIX_CONFIRMED:
+            return f"{candidate} works for {_whom(report_state)}"
+        case State.EXPECTED:
+            return f"intended, says {report_state.said}" if report_state.said else "intended"
+        case State.INVALID:
+            why = f": {report_state.said}" if report_state.said else ""
+            return f"withdrawn by {name}" if by_reporter else f"called invalid{why}"
+        case State.DISAPPEARED:
+            return f"gone{in_version}, cause unknown"
+    return _outcome_text(report_state)
 
 
 def _landing_text(report_state: ReportState, not_merged: str) -> str:

@@ -231,6 +231,19 @@ def tag_of(sha: str) -> str:
     return hashlib.sha256(b"perfwork report " + sha.encode()).hexdigest()[:16]
 
 
+# --- Addresses ---
+
+# Hosts of public mailing lists, which everybody can read.
+_OF_LISTS = re.compile(
+    r"@(?:(?:.+\.)?(?:vger\.kernel\.org|kvack\.org|googlegroups\.com|sourceforge\.net)\Z|.*\blists?\b)"
+)
+
+
+def is_a_list(address: str) -> bool:
+    """Return whether an address is on a host of public mailing lists."""
+    return bool(_OF_LISTS.search(address.lower()))
+
+
 # --- Scales ---
 
 

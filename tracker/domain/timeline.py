@@ -16,6 +16,7 @@ MAINLINE = "Mainline"
 # What each kind of event says after the name of who did it. {tag}, {title}, {remark} and {tree} are the event's.
 _VERBS: Mapping[EventKind, str] = {
     EventKind.REPORTED: "reported it",
+    EventKind.BISECTED: "found the culprit",
     EventKind.SAME_PATCH: "has the same patch as {title}",
     EventKind.IN_NEXT: "has the commit since {tag}",
     EventKind.GONE: "no longer has the commit",
@@ -120,9 +121,10 @@ def tone(state: str) -> str:
 _AWAITED = {"author": "the author", "reporter": "the lab", "maintainer": "a maintainer"}
 
 
-def awaited(role: str, author: str) -> str:
-    """Return whom a report waits for: its author by name if it is known; "" for nobody."""
-    return author if role == "author" and author else _AWAITED.get(role, "")
+def awaited(role: str, author: str, reporter: str = "") -> str:
+    """Return whom a report waits for: its author, or the person who reported it, by name if known; "" for nobody."""
+    name = {"author": author, "reporter": reporter}.get(role, "")
+    return name or _AWAITED.get(role, "")
 
 
 def change(value: float | None, verdict: str) -> str:

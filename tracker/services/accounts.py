@@ -35,6 +35,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from tracker.domain.events import InvalidInput, Role
+from tracker.domain.text import is_a_list
 from tracker.models import ApiKey, Correspondent, Mailing, Maintainer, Message, PasswordAttempt, Report, SignIn
 from tracker.models.mail import PEOPLE
 from tracker.services import database
@@ -46,10 +47,6 @@ from tracker.services.report_actions import Permit
 # ASCII only, so that databases and mail servers agree on which addresses are equal; nothing that a header could take
 # for an encoded word (RFC 2047).
 _ADDRESS = re.compile(r"[\w.+\-!#$%&'*/?^`{|}~]+@[\w-]+(\.[\w-]+)+", re.ASCII)
-# Hosts of public mailing lists, which everybody can read.
-_OF_LISTS = re.compile(
-    r"@(?:(?:.+\.)?(?:vger\.kernel\.org|kvack\.org|googlegroups\.com|sourceforge\.net)\Z|.*\blists?\b)"
-)
 
 
 def shown_messages(user: Any) -> Q:
@@ -57,14 +54,9 @@ def shown_messages(user: Any) -> Q:
     return Q() if user.has_perm(SEND) else Q(public=True)
 
 
-def is_a_list(address: str) -> bool:
-    """Return whether an address is on a host of public mailing lists."""
-    return bool(_OF_LISTS.search(address.lower()))
-
-
 def is_of_a_person(address: str) -> bool:
     """Return whether a lowercase address can be personal: well-formed, not a list, and not our own."""
-    if not _ADDRESS.fullmatch(address) or address != address.lower() or _OF_LISTS.search(address):
+    if not _ADDRESS.fullmatch(address) or address != address.lower() or is_a_list(address):
         return False
     ours = [settings.PERFWORK_BOT_ADDRESS, settings.PERFWORK_LIST_ADDRESS, settings.PERFWORK_LKML]
     ours += [*settings.PERFWORK_LISTS, *settings.PERFWORK_BULLETINS, *settings.PERFWORK_ROBOTS]

@@ -9,12 +9,14 @@ rule for one known mail.
 
 from __future__ import annotations
 
-from bot.replies.rules import asking, closing, fixing, operators
+from bot.replies.rules import asking, closing, fixing, operators, persons
 from bot.replies.rules.notation import Rule
 
 OPERATORS: tuple[Rule, ...] = operators.RULES
 RULES: tuple[Rule, ...] = (
     *OPERATORS,
+    *persons.USERS,
+    *persons.DEVELOPERS,
     *closing.DROPS,
     *fixing.FIXES,
     *closing.EXPECTED,

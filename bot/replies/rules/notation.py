@@ -270,6 +270,8 @@ class By(StrEnum):
     DEVELOPER = "developer"  # anyone outside the lab
     OPERATOR = "operator"  # the lab's own people
     ANYONE = "anyone"
+    USER = "user"  # in a person's thread: the reporter, and other users
+    HELPER = "helper"  # in a person's thread: developers
 
 
 class Mode(StrEnum):
@@ -404,6 +406,8 @@ class MailContext:
     about: About = About.HERE  # where what the writer signed leads
     title: str = ""  # of the culprit
     benchmark: str = ""  # the first word of the metric, "will-it-scale"; "" if it is unknown
+    reporters: frozenset[str] = frozenset()  # addresses and names of the person who reported it; empty: a robot did
+    unnamed: bool = False  # whether that person's mail names no culprit, so that a later one may
 
 
 @dataclass(frozen=True, slots=True)

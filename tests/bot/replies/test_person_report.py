@@ -1,0 +1,225 @@
+"""What a person's mail says of a regression: invented mails in the shapes of real ones, and junk."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from email.message import EmailMessage
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.accuracy.people import figures, read_threads
+from benchmarks.accuracy.replies import SHARED
+from bot.mail.settings import BotSettings
+from bot.replies.person_report import OFFERED, culprit_named, is_commanded, is_performance, read_report
+from bot.replies.reading import understand
+from tracker.domain.person_report import PersonReport, placeholder, read_stored
+
+SETTINGS = BotSettings(address="perfbot@bench.example", robots=frozenset({"robot@bench.example"}))
+SHA = "7d3e91c0a45b28f6" + "0" * 24
+
+
+def mail(subject: str, text: str, **headers: str) -> bytes:
+    message = EmailMessage()
+    message["From"] = "Pat Penguin <pat@users.example>"
+    message["To"] = "linux-mm@vger.kernel.org"
+    message["Subject"] = subject
+    message["Date"] = "Tue, 1 Sep 2026 10:00:00 +0000"
+    message["Message-ID"] = "<first@users.example>"
+    for name, value in headers.items():
+        del message[name]
+        message[name.replace("_", "-")] = value
+    message.set_content(text)
+    return message.as_bytes()
+
+
+def report_of(subject: str, text: str, **headers: str) -> PersonReport:
+    report = read_report(understand(mail(subject, text, **headers), SETTINGS))
+    assert report
+    return report
+
+
+# What one sentence says: the fact, the sentence, and the value.
+FACTS: tuple[tuple[str, str, str], ...] = (
+    # The culprit
+    ("culprit", f"I bisected it to commit {SHA[:12]}.", SHA[:12]),
+    ("culprit", f"{SHA} is the first bad commit", SHA),
+    ("culprit", f"# first bad commit: [{SHA}] mm: walk cold folios first", SHA),
+    ("culprit", f"The regression was introduced by {SHA[:10]} (mm: walk cold folios first).", SHA[:10]),
+    ("culprit", f'Since commit {SHA[:12]} ("mm: walk cold folios first") reads are slow.', SHA[:12]),
+    ("culprit", f"mm: walk cold folios first ({SHA}) slows it down.", SHA),
+    ("culprit", f"Reverting {SHA[:12]} cures it.", SHA[:12]),
+    ("culprit", f"The kernel is based on {SHA[:12]}.", ""),
+    ("culprit", f"{SHA[:12]} resolved the same problem upstream.", ""),
+    ("culprit", f"I run {SHA[:12]} (\"Merge tag 'mm-fixes'\").", ""),
+    (
+        "culprit_title",
+        f"The regression came with {SHA[:12]} (mm: walk cold folios first).",
+        "mm: walk cold folios first",
+    ),
+    (
+        "culprit_title",
+        f"It is due to\n\ncommit {SHA}\nAuthor: Dana <dana@dev.example>\nDate:   Mon Aug 31 2026\n\n    mm: be slow\n",
+        "mm: be slow",
+    ),
+    (
+        "culprit_author",
+        f"It is due to\n\ncommit {SHA}\nAuthor: Dana <dana@dev.example>\nDate:   Mon Aug 31 2026\n\n    mm: be slow\n",
+        "Dana <dana@dev.example>",
+    ),
+    # Versions
+    ("bad", "It dropped between kernels 6.11 and 6.12.", "6.12"),
+    ("good", "It dropped between kernels 6.11 and 6.12.", "6.11"),
+    ("bad", "After the upgrade from 6.11.4 to 6.12.1 it is slow.", "6.12.1"),
+    ("good", "Throughput is lower in 6.12 compared to 6.6.", "6.6"),
+    ("bad", "Since v6.12-rc2 everything is slower.", "v6.12-rc2"),
+    ("good", "Since v6.12-rc2 everything is slower.", "before 6.12-rc2"),
+    ("good", "The v6.11 kernel is totally fine, and v6.12 is slow.", "v6.11"),
+    ("bad", "The v6.11 kernel is totally fine, and v6.12 is slow.", "v6.12"),
+    ("bad", "When switching from CentOS 7.9 to 8.4 we saw a drop.", "CentOS 8.4"),
+    ("bad", "I use fio 3.36 and gcc 7.5.", ""),
+    ("bad", "It fell by 3.5 GB/s.", ""),
+    # How much
+    ("magnitude", "It went from 170MB/s to 11MB/s.", "170 MB/s -> 11 MB/s"),
+    ("magnitude", "We see a 30% drop.", "-30 %"),
+    ("magnitude", "The latency increased by 40%, which is worse.", "+40 %"),
+    ("magnitude", "We noticed a thirty percent drop in performance.", "-30 %"),
+    ("magnitude", "It is 3x slower.", "3x slower"),
+    ("magnitude", "The score is 2870 before the patch, while it is 1780 after it, a regression.", "2870 -> 1780"),
+    ("magnitude", "It usually takes 1m20s. Now it takes 20 minutes, much slower.", "1m20s -> 20 minutes"),
+    ("magnitude", "We are at 50% CPU.", ""),
+    # What, and where
+    ("suite", "Running hackbench shows the regression.", "hackbench"),
+    ("metric", "The read throughput dropped.", "read throughput"),
+    ("machine", "The box is an AMD EPYC 7601, where it is slower.", "AMD EPYC 7601"),
+)
+
+
+@pytest.mark.parametrize(("name", "text", "value"), FACTS)
+def test_a_fact_is_taken_where_its_sentence_says_what_it_is(name: str, text: str, value: str) -> None:
+    report = report_of("a question", text)
+    fact = getattr(report, name)
+    assert fact.value == value
+    assert not value or fact.sentence
+
+
+OFFERS: tuple[tuple[str, str, bool], ...] = (
+    ("fio reads: regression in 6.12", "Throughput dropped from 830 MB/s to 410 MB/s.", True),
+    ("[REGRESSION] 6.11 -> 6.12: slow boot", "The boot time went from 10s to 25s on my ThinkPad X1.", True),
+    ("performance drop on ARM64", f"hackbench is 20% slower since commit {SHA[:12]}.", True),
+    ("6.12 hangs at boot", "It hangs, with an oops and a panic. Regression from 6.11.", False),
+    ("[REGRESSION] readdir returns wrong entries", f"Bisected to {SHA[:12]}.", False),
+    ("deadlock in 6.12", "A deadlock, lockup and hung task. Performance is bad, too.", False),
+    ("Why is NFS slower than iSCSI?", "I see a higher latency.", False),
+    ("fio question", "How do I measure throughput?", False),
+)
+
+
+@pytest.mark.parametrize(("subject", "text", "offered"), OFFERS)
+def test_what_looks_like_a_report_is_offered(subject: str, text: str, offered: bool) -> None:
+    report = report_of(subject, text)
+    assert (report.score >= OFFERED) is offered, report.signs
+
+
+@pytest.mark.parametrize(
+    ("subject", "headers"),
+    [
+        ("Re: performance regression in 6.12", {}),
+        ("[PATCH] mm: fix a performance regression", {}),
+        ("performance regression in 6.12", {"In_Reply_To": "<other@users.example>"}),
+        ("[mm] 7d3e91c0a4: fio.bw -30.0% regression", {"From": "kernel test robot <robot@bench.example>"}),
+    ],
+)
+def test_answers_patches_and_robots_report_nothing(subject: str, headers: dict[str, str]) -> None:
+    raw = mail(subject, "Throughput dropped from 830 MB/s to 410 MB/s.", **headers)
+    assert read_report(understand(raw, SETTINGS)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "commanded"),
+    [
+        (f"Reads are slower, 830 MB/s -> 410 MB/s.\n\n#regzbot introduced: {SHA[:12]}\n", True),
+        ("Reads are slower.\n\n#regzbot introduced: v6.11..v6.12\n", True),
+        ("It crashes.\n\n#regzbot introduced: v6.11..v6.12\n", False),
+        ("Anything.\n\n#lkp report\n", True),
+        ("Reads are slower.\n\n#regzbot monitor\n", True),
+        ("Reads are slower.\n\n#regzbot ^introduced: v6.11..v6.12\n", False),
+        ("Reads are slower.\n\n> #regzbot introduced: v6.11..v6.12\n", False),
+    ],
+)
+def test_a_command_of_the_writer_makes_a_mail_about_speed_a_report(text: str, commanded: bool) -> None:
+    reading = understand(mail("about 6.12", text), SETTINGS)
+    report = read_report(reading)
+    assert report
+    assert is_commanded(reading, report) is commanded
+
+
+def test_a_command_says_between_which_versions_it_lies() -> None:
+    report = report_of("slow reads", "Reads are slower.\n\n#regzbot introduced: v6.11..v6.12-rc1\n")
+    assert (report.good.value, report.bad.value) == ("v6.11", "v6.12-rc1")
+    assert report.span == "v6.11 good, v6.12-rc1 bad"
+    assert report.cycle == "v6.12"
+
+
+@pytest.mark.parametrize(
+    ("text", "sha"),
+    [
+        (f"I finished the bisection: the first bad commit is {SHA}.", SHA),
+        (f"Bisected to {SHA[:12]}.", SHA[:12]),
+        (f"Does {SHA[:12]} help?", ""),
+        ("I bisected it, without a result.", ""),
+    ],
+)
+def test_a_later_mail_names_what_a_bisection_found(text: str, sha: str) -> None:
+    reading = understand(mail("Re: slow reads", text, In_Reply_To="<other@users.example>"), SETTINGS)
+    assert culprit_named(reading)[0].value == sha
+
+
+def test_facts_are_stored_and_read_back() -> None:
+    report = report_of(
+        "fio: regression in 6.12", f"830 MB/s -> 410 MB/s since commit {SHA[:12]} (mm: be slow), on 6.12."
+    )
+    stored = json.loads(json.dumps(report.stored()))
+    assert read_stored(stored) == report
+    assert read_stored({**stored, "of_a_later_version": 1}) == report
+
+
+def test_a_report_without_a_culprit_has_an_id_of_its_own() -> None:
+    assert len(placeholder("first@users.example")) == 40
+    assert placeholder("first@users.example") != placeholder("second@users.example")
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from([text for _, text, _ in FACTS]),
+            st.text(max_size=80),
+            st.sampled_from(["commit", SHA, "v6.12", "->", "from", "to", "%", "regression", "(", '"', "0.0", "9" * 30]),
+        ),
+        max_size=30,
+    ).map(" ".join)
+)
+def test_junk_gives_facts_with_sentences_or_none(text: str) -> None:
+    text = text.encode("utf-8", "replace").decode().replace("\r", " ")
+    reading = understand(mail("performance regression", text), SETTINGS)
+    report = read_report(reading)
+    assert report
+    stored: dict[str, Any] = report.stored()
+    assert read_stored(stored) == replace(report)
+    for name in ("culprit", "good", "bad", "magnitude", "metric", "suite", "machine"):
+        fact = getattr(report, name)
+        assert bool(fact.value) == bool(fact.sentence) or not fact.value
+    assert is_performance(report) in (True, False)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no labelled threads in {SHARED}")
+def test_the_labelled_threads_of_people_are_read_as_well_as_is_said() -> None:
+    found = figures(read_threads(known=True))
+    assert found.right / found.acted >= 0.93
+    assert found.done / found.wanted >= 0.70
+    assert found.states / found.threads >= 0.70
+    assert found.made_or_offered / found.reports >= 0.90
+    assert found.wrong_offers == 0
