@@ -44,7 +44,7 @@ from bot.mail.message import parse
 from bot.processes import has_died
 from bot.replies.which_report import person_keys
 from bot.results.grading import FORGOTTEN
-from tracker.domain.events import EventKind
+from tracker.domain.events import EventKind, ReportedBy
 from tracker.models import (
     Commit,
     Correspondent,
@@ -55,6 +55,7 @@ from tracker.models import (
     MailTransition,
     Maintainer,
     Message,
+    OfferedReport,
     OutgoingMail,
     OutgoingState,
     PasswordAttempt,
@@ -126,7 +127,12 @@ def prune(drop: Path, now: datetime, keep: Retention = Retention(), *, dry_run: 
 def _outdated(now: datetime, keep: Retention) -> Iterator[tuple[str, QuerySet[Model]]]:
     waits = PendingReference.objects.filter(source=OuterRef("pk"))
     filed = Message.objects.filter(source=OuterRef("pk"))
-    unfiled: QuerySet[Model] = RawMessage.objects.filter(~Exists(filed), error="", erased_at=None)
+    yield (
+        "offers of people's reports",
+        OfferedReport.objects.filter(source__message=None, source__received_at__lt=now - keep.pending),
+    )
+    unoffered = RawMessage.objects.filter(offered=None)
+    unfiled: QuerySet[Model] = unoffered.filter(~Exists(filed), error="", erased_at=None)
     yield "pending mails", unfiled.filter(Exists(waits), received_at__lt=now - keep.pending)
     yield "unrelated mails", unfiled.filter(~Exists(waits), received_at__lt=now - keep.unrelated)
     yield "sign-in links", SignIn.objects.filter(asked_at__lt=now - _LINKS)
@@ -150,6 +156,7 @@ def _delete(rows: QuerySet[Model]) -> int:
 
 NOBODY = "erased@erased.invalid"
 NOTE = "erased on request"
+SOMEBODY = "somebody"  # for the name of a person who reported a regression
 _EMPTY = zlib.compress(b"")
 # Where an account's name says who did something.
 _NAMED: Sequence[tuple[type[Model], str]] = (
@@ -184,6 +191,10 @@ def erase(address: str, now: datetime) -> Erased:
     RawMessage.objects.filter(pk__in=sources).update(compressed=_EMPTY, error="", erased_at=now)
     mails.update(author_name="", author_email=NOBODY, own_text="", subject="", signature="")
     Event.objects.filter(message_id__in=ids).update(quote="")
+    opened = Event.objects.filter(message_id__in=ids, kind=EventKind.REPORTED).exclude(remark="")
+    opened.update(remark=SOMEBODY)  # a person's report: their name is in its sentence
+    of_theirs = Report.objects.filter(pk__in=reports, reported_by=ReportedBy.PERSON, facts__mail__in=ids)
+    of_theirs.update(reporters=[], facts={}, title="")
     Suggestion.objects.filter(message_id__in=ids).update(quote="", why="")
     SecondOpinion.objects.filter(message_id__in=ids).delete()
     PendingReference.objects.filter(source__in=sources).delete()
@@ -237,6 +248,10 @@ def _forget_names(address: str, names: Collection[str]) -> set[int]:
     SignIn.objects.filter(address__iexact=address).delete()
     Maintainer.objects.filter(address__iexact=address).delete()
     FaultMail.objects.filter(address__iexact=address).delete()
+    OfferedReport.objects.filter(author_email__iexact=address).delete()
+    for offer in OfferedReport.objects.filter(recipients__icontains=address):
+        offer.recipients = [person for person in offer.recipients if str(person).lower() not in names]
+        offer.save(update_fields=["recipients"])
     RateCalendar.objects.filter(key=address).delete()
     DeliveryFailure.objects.filter(address__iexact=address).delete()
     # Whom a robot's mail was sent to counts as the author until git says who it is.

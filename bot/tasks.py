@@ -28,6 +28,7 @@ from django.utils import timezone
 
 import bot.celery  # noqa: F401  # the app that these tasks belong to
 from bot import webhooks
+from bot.archives import batch
 from bot.archives.public_inbox import CLONING, clone_following
 from bot.archives.reader import MirrorPatience, forget_others, read_mirror
 from bot.config import (
@@ -124,8 +125,15 @@ def open_lab_jobs() -> int:
 def read_archives() -> None:
     """Enqueue a task for every archive, so that a hanging server blocks no other archive."""
     forget_others(settings.PERFWORK_ARCHIVES)
+    file_accepted()  # a nudge may have been lost
     for index, _ in enumerate(settings.PERFWORK_ARCHIVES):
         _enqueue(read_archive, index)  # by number: a URL may hold a password, to be kept off the broker
+
+
+@shared_task(name="file_accepted")
+def file_accepted() -> int:
+    """File the mails of people's reports that somebody has accepted. Return how many were filed."""
+    return _alone("accepted reports", lambda: batch.file_accepted(bot_identity(), timezone.now()).reports)
 
 
 @shared_task(name="read_archive")

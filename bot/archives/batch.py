@@ -48,7 +48,7 @@ from tracker.models import (
     Report,
     Suggestion,
 )
-from tracker.services import database, event_log, report_summary
+from tracker.services import database, event_log, person_reports, report_summary
 from tracker.services.database import Lock, is_interruption
 
 # --- Counts ---
@@ -64,6 +64,7 @@ class ReadTally:
     reports: int = 0
     repeated: int = 0
     replies: int = 0
+    offers: int = 0  # in which a person seems to report a regression
     known: int = 0
     pending: int = 0
     quarantined: int = 0
@@ -182,10 +183,13 @@ def _file(
             filer.clear_cache()  # what it cached from this mail was rolled back
             filer.load_reports([reading for _, reading in readings[number + 1 :]])
             continue
-        relevant = candidate.why in (Passes.TRACKED, Passes.REPORT) and not filer.is_of_a_bulletin(reading)
+        relevant = candidate.why in (Passes.TRACKED, Passes.REPORT, Passes.PERSON) and not filer.is_of_a_bulletin(
+            reading
+        )
         if waits and relevant and not filed.message_id:
             unfiled.append(candidate)
         tally.reports += filed.is_report
+        tally.offers += filed.is_offer and not filed.was_known
         tally.repeated += filed.is_repeated
         tally.replies += filed.is_reply
         tally.known += filed.was_known and filed.message_id not in filer.filed_now
@@ -361,6 +365,20 @@ def _pending_for(keys: Sequence[str]) -> Iterator[list[Passed]]:
                 size, passed = 0, []
     if passed:
         yield passed
+
+
+def file_accepted(settings: BotSettings, now: datetime) -> ReadTally:
+    """File the mails of offers that somebody has accepted, and what waits for them."""
+    tally = ReadTally()
+    if not (names := person_reports.waiting_messages()):
+        return tally
+    rows = RawMessage.objects.filter(offered__message_id__in=names, erased_at=None).order_by("pk")
+    passed = [Passed(RawMail(row.raw, row.position), Passes.REPORT, row) for row in rows]
+    with transaction.atomic():
+        database.take(Lock.FILING)
+        filer, prefilter = MailFiler(settings, now), Prefilter(tracked_keys(), settings, awaited_keys())
+        tally += take(passed, None, filer, prefilter)
+    return tally
 
 
 # --- Replay ---

@@ -34,19 +34,34 @@ from bot.mail.settings import BotSettings
 from bot.notifications.command_answer import answer
 from bot.outbox import reconcile
 from bot.replies import gate
-from bot.replies.effects import COMMAND, effects_of, events_of, in_mainline_event, reported_event, settled
+from bot.replies.commands import Word
+from bot.replies.effects import COMMAND, effects_of, events_of, in_mainline_event, reported_event, settled, speaker_of
+from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_of
 from bot.replies.reading import Reading, understand, wish_of
 from bot.replies.rules.notation import Effect, MailContext, Mode, Relation
 from bot.replies.sender_kind import SenderKind
-from bot.replies.which_report import KnownReports, Thread
+from bot.replies.which_report import KnownReports, Thread, person_keys
 from bot.robot_reports.fields import read_subject
 from bot.robot_reports.report import RobotReport, find_report, is_proven
 from tracker.domain.events import ArchiveKind, EventData, EventKind, Role, Verdict
-from tracker.models import Decision, Event, Message, OutgoingMail, OutgoingState, RawMessage, Report, Suggestion
+from tracker.domain.person_report import PersonReport
+from tracker.domain.person_report import reported_event as person_report_event
+from tracker.domain.text import is_a_list
+from tracker.models import (
+    Decision,
+    Event,
+    Message,
+    OfferedReport,
+    OutgoingMail,
+    OutgoingState,
+    RawMessage,
+    Report,
+    Suggestion,
+)
 from tracker.models.git import TreeRole
 from tracker.models.mail import PEOPLE
-from tracker.services import catalog, event_log, report_summary
-from tracker.services.accounts import is_a_list
+from tracker.services import catalog, event_log, person_reports, report_summary
+from tracker.services.person_reports import PersonMail
 from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT
 
 log = logging.getLogger(__name__)
@@ -56,6 +71,8 @@ _SHOWN = frozenset(
 )
 _OF_A_REPORT = frozenset({Role.AUTHOR, Role.MAINTAINER, Role.REPORTER})
 MOST_REPORTS = 50  # of one culprit, that are compared
+MOST_A_DAY = 5  # reports that the commands of one address open; further ones are offered
+OPENING = frozenset({Word.REPORT, Word.INTRODUCED})
 OF_A_PATCH = ":patch:"  # in the key of what all versions of a patch suggest
 Made = tuple[int, str, bool]  # the report, the key, and whether it is an event or a suggestion
 
@@ -68,6 +85,7 @@ class Filed:
     is_report: bool = False
     is_repeated: bool = False  # a report whose culprit was reported before
     is_reply: bool = False
+    is_offer: bool = False  # a person seems to report a regression in it
     was_known: bool = False
     report: Report | None = None  # that it created or added to
 
@@ -82,6 +100,7 @@ class MailFiler:
         self._touched: set[int] = set()  # reports with new events, which are to be folded
         self._with_new_mail: set[int] = set()  # reports with new mail
         self._changed: set[int] = set()  # reports of which something changed that a reply's meaning depends on
+        self._has_offers = False  # new ones, which may be too many
         self._out_of_order: set[int] = set()  # reports whose headline is not the first mail that was read
         self.clear_cache()
 
@@ -98,6 +117,9 @@ class MailFiler:
 
     def refold(self) -> None:
         """Update the cached states; called once per batch."""
+        if self._has_offers:
+            person_reports.prune_offers()
+            self._has_offers = False
         event_log.refold(self._touched)  # reports that were rolled back do not exist, and are not folded
         report_summary.refresh(self._touched | self._with_new_mail)
         self._touched.clear()
@@ -164,10 +186,15 @@ class MailFiler:
                 return Filed()  # it names many reports and belongs to none, and so do replies to it
         if name in self._filed and not self._makes_way(reading, keep):
             return Filed(name, was_known=True)
+        person_report = read_report(reading)
         if robot_report := self._report_in(reading):
             filed = self._file_report(reading, robot_report, keep())
-        elif relations := self.known.relations(reading):
+        elif person_report and self._opens(reading, person_report, keep):
+            filed = self._file_person_report(reading, person_report, keep())
+        elif relations := (self.known.relations(reading) or self._open_parent(reading, keep)):
             filed = self._file_reply(reading, relations, keep())
+        elif person_report and person_report.score >= OFFERED and self._is_public(reading, keep()):
+            return self._offer(reading, person_report, keep())
         elif reading.kind is SenderKind.BOUNCE and reconcile.process_bounce(reading, self.settings, self.now):
             keep()  # of a bulletin, which belongs to no report
             filed = Filed(name)
@@ -183,6 +210,108 @@ class MailFiler:
 
     def _report_in(self, reading: Reading) -> RobotReport | None:
         return find_report(reading.mail) if reading.mail.author.email in self.settings.robots else None
+
+    # --- People's reports ---
+
+    def _opens(self, reading: Reading, report: PersonReport, keep: Callable[[], RawMessage]) -> bool:
+        """Whether a mail is a person's report: somebody has accepted it, or a command in it says so, and may.
+
+        What a command may not do is offered. One address opens MOST_A_DAY reports a day.
+        """
+        offers = OfferedReport.objects
+        if offers.filter(message_id=reading.mail.message_id, decision=Decision.ACCEPTED).exists():
+            return True
+        return is_commanded(reading, report) and self._may_open(reading, keep)
+
+    def _may_open(self, reading: Reading, keep: Callable[[], RawMessage]) -> bool:
+        source, mail = keep(), reading.mail
+        # Whatever way the body is read, the command must stand in it
+        same_words = reading.others is not None and all(
+            bool(OPENING & {command.word for command in other.commands.good}) for other in reading.others
+        )
+        if reading.undoubted is not None:
+            same_words = same_words and bool(OPENING & {one.word for one in reading.undoubted.commands.good})
+        public, recent = self._is_public(reading, source), _is_recent(reading, source)
+        standing = gate.Standing(reading.trust, public=public, recent=recent, same_words=same_words)
+        day = _sent_at(mail, source.received_at).replace(hour=0, minute=0, second=0, microsecond=0)
+        opened = OfferedReport.objects.filter(
+            decision=Decision.ACCEPTED, decided_by=mail.author.email, sent_at__range=(day, day + timedelta(days=1))
+        )
+        few = opened.exclude(message_id=mail.message_id).count() < MOST_A_DAY
+        return few and bool(gate.permitted(gate.Caused.OPEN, standing, self.settings.trust_policy))
+
+    def _open_parent(self, reading: Reading, keep: Callable[[], RawMessage]) -> dict[str, Relation]:
+        """File the offered mail that this one answers, if a command makes that a report; return what it is about."""
+        words = {command.word for command in reading.commands.good if reading.may_command}
+        if not words & OPENING or not reading.mail.parent:
+            return {}
+        offer = OfferedReport.objects.filter(message_id=reading.mail.parent).select_related("source").first()
+        if offer is None or offer.decision == Decision.REJECTED or not self._may_open(reading, keep):
+            return {}
+        if offer.decision == Decision.OPEN:
+            by = reading.mail.author.email
+            OfferedReport.objects.filter(pk=offer.pk).update(
+                decision=Decision.ACCEPTED, decided_by=by, decided_at=self.now
+            )
+        first = understand(offer.source.raw, self.settings)
+        person_report = read_report(first)
+        if person_report is None or Message.objects.filter(message_id=offer.message_id).exists():
+            return {}
+        self._file_person_report(first, person_report, offer.source)
+        self.filed_now.add(offer.message_id)
+        return self.known.relations(reading)
+
+    def _person_mail(self, reading: Reading, report: PersonReport, source: RawMessage) -> PersonMail:
+        mail = reading.mail
+        others = [address for address in mail.recipients if address.email != mail.author.email]
+        return PersonMail(
+            mail.message_id,
+            mail.subject,
+            _sent_at(mail, source.received_at),
+            tuple(person_keys([mail.author])),
+            tuple(person_keys(others)),
+            subsystem_of(report, mail),
+            reading.trust.proven,
+        )
+
+    def _offer(self, reading: Reading, report: PersonReport, source: RawMessage, opened_by: str = "") -> Filed:
+        """Keep a mail as an offer for the review queue, or as one that a command has made a report."""
+        mail = self._person_mail(reading, report, source)
+        author = reading.mail.author
+        values = {
+            "source": source,
+            "subject": mail.subject,
+            "author_name": author.name,
+            "author_email": author.email,
+            "sent_at": mail.sent_at,
+            "reporters": list(mail.writer),
+            "recipients": list(mail.recipients),
+            "subsystem": mail.subsystem,
+            "proven": mail.proven,
+            "score": report.score,
+            "facts": report.stored(),
+        }
+        if opened_by:
+            values |= {"decision": Decision.ACCEPTED, "decided_by": opened_by, "decided_at": self.now}
+        row, made = OfferedReport.objects.get_or_create(message_id=mail.message_id, defaults=values)
+        if not made and row.source_id == source.pk:
+            decided = row.decision != Decision.OPEN
+            kept = {name: value for name, value in values.items() if not (decided and name.startswith("deci"))}
+            OfferedReport.objects.filter(pk=row.pk).update(**kept)
+        self._has_offers = self._has_offers or made
+        return Filed(mail.message_id, is_offer=True, was_known=not made)
+
+    def _file_person_report(self, reading: Reading, person_report: PersonReport, source: RawMessage) -> Filed:
+        """File the mail in which a person reports a regression: with their report, or with one of the same culprit."""
+        self._offer(reading, person_report, source, opened_by=reading.mail.author.email)
+        mail = self._person_mail(reading, person_report, source)
+        report, own = person_reports.open_report(mail, person_report)
+        add_report(self.known, self._rows, report)
+        self._store(reading, report, source)
+        self.known.ours.add(mail.message_id)
+        event = person_report_event(person_report, mail.message_id, mail.sent_at)
+        self._touched |= event_log.append([event_log.event_row(report, event, self.now, mail.subject)])
+        return Filed(mail.message_id, is_report=True, is_repeated=not own, report=report)
 
     def _makes_way(self, reading: Reading, keep: Callable[[], RawMessage]) -> bool:
         """Forget an unproven mail, such as a damaged copy, for a proven one under its Message-ID; and a stranger's for
@@ -311,13 +440,13 @@ class MailFiler:
         self._with_new_mail.add(report.pk)
         return message
 
-    def _is_public(self, reading: Reading, source: RawMessage, report: Report) -> bool:
+    def _is_public(self, reading: Reading, source: RawMessage, report: Report | None = None) -> bool:
         """Whether everybody may see a mail: a public archive has it, or a list got it; never what a server returned."""
         mail = reading.mail
         archived = source.archive is not None and source.archive.kind == ArchiveKind.PUBLIC
         lists = {self.settings.list_address, *self.settings.lists}
         listed = any(address.email in lists or is_a_list(address.email) for address in mail.recipients)
-        if not (archived or listed):
+        if report and not (archived or listed):
             sent = report.outgoing.order_by("-pk").values_list("lists", flat=True)[:MOST_REPORTS]
             lists = {address.lower() for addresses in sent for address in addresses}
             listed = any(address.email in lists for address in mail.recipients)
@@ -391,7 +520,7 @@ class MailFiler:
         has_events = any(candidate.kind and candidate.mode is Mode.AUTO for candidate in effects)
         # What a person has rejected stays rejected, whatever is known since.
         rejected_keys = event_log.rejected_keys(report, mail.message_id) if has_events else set()
-        given = events_of(effects, mail, context.role, at)
+        given = events_of(effects, mail, speaker_of(context), at)
         given = [pair for pair in given if pair[0].mode is not Mode.AUTO or pair[1].key not in rejected_keys]
         kept = settled([effect for effect, _ in given])
         for effect, event in given[:most]:
@@ -411,6 +540,9 @@ class MailFiler:
             else:
                 self._touched |= event_log.append([event_log.event_row(report, event, self.now, effect.quote)])
                 event_log.correct(report, event, effect.quote)
+                if event.kind is EventKind.BISECTED:
+                    report = person_reports.name_culprit(report, event.commit, event.title, self.now)
+                    add_report(self.known, self._rows, report)
         return made
 
     def _is_copy(self, reading: Reading) -> bool:

@@ -37,7 +37,16 @@ from bot.replies.reading import Reading
 from bot.replies.which_report import KnownReport, KnownReports, Thread
 from bot.robot_reports.fields import benchmark_in
 from tracker.domain.events import Role
-from tracker.models import Archive, ArchiveNames, ArchivePositions, Message, OutgoingMail, PendingReference, Report
+from tracker.models import (
+    Archive,
+    ArchiveNames,
+    ArchivePositions,
+    Message,
+    OfferedReport,
+    OutgoingMail,
+    PendingReference,
+    Report,
+)
 
 # --- Loading reports ---
 
@@ -47,8 +56,8 @@ _LONGEST = 2000  # bytes of a name that an index can hold
 
 
 def tracked_keys() -> Iterator[bytes]:
-    """Yield all keys that stage one looks for: the mails of reports, their culprits and the culprits' titles."""
-    for rows in (Message.objects, OutgoingMail.objects):
+    """Yield all keys that stage one looks for: the mails of reports and offers, culprits and their titles."""
+    for rows in (Message.objects, OutgoingMail.objects, OfferedReport.objects):
         for message_id in rows.values_list("message_id", flat=True).iterator(chunk_size=10_000):
             yield key_of_message(message_id)
     for sha, title in Report.objects.values_list("culprit__sha", "culprit__title").iterator(chunk_size=10_000):
@@ -144,7 +153,7 @@ def add_report(known_reports: KnownReports, rows: dict[str, Report], report: Rep
     known_reports.add(
         KnownReport(
             id=report.tag,
-            culprit=report.culprit.sha,
+            culprit="" if report.culprit.placeholder else report.culprit.sha,
             title=report.culprit.title,
             message_ids=(),
             authors=frozenset(report.authors) | report.verified_authors,
@@ -152,6 +161,8 @@ def add_report(known_reports: KnownReports, rows: dict[str, Report], report: Rep
             verdict=report.verdict,
             benchmark=benchmark_in(report.title),
             verified=None if report.people_verified else report.verified_authors | report.verified_maintainers,
+            reporters=frozenset(report.reporters) if report.of_person else frozenset(),
+            unnamed=report.of_person and not report.person_report.culprit,
         )
     )
 

@@ -52,6 +52,7 @@ NOTICED = 16  # from the opening sentence of a report, quoted or not
 COMMAND = 17
 REVERTED_COMMIT = 18
 REVERTED_TITLE = 19
+SLOWER = 20  # "performance regression" and the like
 
 _FIELDS = {
     FROM: b"from:",
@@ -87,6 +88,7 @@ class Patterns:
             *((ROBOT, _quoted(robot), _EACH) for robot in sorted(settings.robots)),
             (REPORTED, rb"reported-by:", _ONCE),
             (NOTICED, rb"noticed a", _EACH),
+            (SLOWER, rb"performance (?:regress|degrad|drop)", _ONCE),
             *((COMMAND, rb"\n" + _quoted(word), _ONCE) for word in {settings.prefix, "#regzbot", "#syz"}),
         ]
         self._own = re.compile(
@@ -230,6 +232,13 @@ _ANSWER = re.compile(ANSWER.encode(), re.I)
 _MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|" + ANSWER.encode(), re.I)
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT.encode(), re.I)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT.encode(), re.M | re.I)
+_POSTING = re.compile(rb"\s*\[[^\]]{0,60}\b(?:PATCH|RFC|PULL)\b", re.I)
+_OPENING = re.compile(rb"^#\w[\w:]{0,20}\s{0,5}\^?(?:report|introduced|monitor)", re.I | re.M)
+_SLOWER = re.compile(
+    rb"regress|slow|degrad|\bperf|throughput|latenc|delay|\bdrops?\b|dropped|speed|bandwidth|\biops|\bstall|bisected"
+    rb"|\blag|decreas|worse|stutter|takes? (?:much )?longer|cpu usage|high load",
+    re.I,
+)
 _WRAPPED = (BASE64, QUOTED_PRINTABLE, DELSP)  # encodings that may hide words in a body
 _HOSTS = (b"lore.kernel.org/", b"lkml.kernel.org/", b"msgid.link/")
 _LONGEST_HOST = 20  # bytes
@@ -250,6 +259,7 @@ class Passes(Enum):
     NAMED = 2  # it names a culprit
     REPORT = 3  # it looks like a robot's report
     MAYBE = 4  # it may be about a report, perhaps one that we don't have yet
+    PERSON = 5  # a person may report a regression in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +275,7 @@ class Look:
     own: list[bytes]
     ours: bool
     may_be_report: bool
+    may_be_persons: bool = False
 
 
 class Prefilter:
@@ -282,13 +293,13 @@ class Prefilter:
     def passes(self, raw: bytes) -> Passes:
         """Return whether the mail must be parsed, and why. Replies to a mail that passed will pass, too, since it may
         be filed only after they are checked. A mail that may be relevant but names nothing besides itself is not waited
-        for, so that the same mails are stored wherever a reading is interrupted.
+        for unless it may be a person's report, so that the same mails are stored wherever a reading is interrupted.
         """
         raw, matches, end = self._scanned(raw)
         own = _ids(raw, matches, end, MESSAGE_ID)
         why = self._why(raw, matches, end, own)
         if why is not Passes.NOT and own:
-            if why is not Passes.MAYBE:
+            if why not in (Passes.MAYBE, Passes.PERSON):
                 self.tracked.add(own[0])
             elif self.names(raw):
                 self.awaited.add(own[0])
@@ -311,15 +322,16 @@ class Prefilter:
             names.append(key_of_title(subject))
         ours = OWN in matches or OWN in in_body or PAGE in in_body
         may_be_report = self._may_be_report(raw, matches, end)
-        return Look(names, _ids(raw, matches, end, MESSAGE_ID), ours=ours, may_be_report=may_be_report)
+        may_be_persons = _may_be_persons(subject, answered, in_body, body)
+        return Look(names, _ids(raw, matches, end, MESSAGE_ID), ours, may_be_report, may_be_persons)
 
     def decide(self, look: Look) -> Passes:
         """Return what `passes` does, by what is tracked now."""
         if look.ours or self.tracked.holds_any(look.names) or self.tracked.holds_any(look.own):
             why = Passes.TRACKED
         else:
-            why = Passes.REPORT if look.may_be_report else Passes.NOT
-        if why is not Passes.NOT and look.own:
+            why = Passes.REPORT if look.may_be_report else Passes.PERSON if look.may_be_persons else Passes.NOT
+        if why not in (Passes.NOT, Passes.PERSON) and look.own:
             self.tracked.add(look.own[0])
         return why
 
@@ -337,7 +349,7 @@ class Prefilter:
 
     def names(self, raw: bytes) -> dict[str, bool]:
         """Return the keys that a mail names, and whether each is its own id: the mails it answers and links to, the
-        commits it says it fixes, the title it reverts. {} if it names only itself.
+        commits it says it fixes, the title it reverts. {} if it names only itself, and is no person's report.
         """
         raw, matches, end = self._scanned(raw)
         own = _ids(raw, matches, end, MESSAGE_ID)
@@ -351,7 +363,8 @@ class Prefilter:
         keys += [key_of_title(subject)] if b'Revert "' in subject else []
         named = {key.decode("utf-8", "replace"): key in own[:1] for key in keys}
         named = {key: is_own for key, is_own in named.items() if len(key) <= _LONGEST and "\0" not in key}
-        return named if any(own[:1]) and len(named) > 1 else {}
+        alone = not _may_be_persons(subject, answered, self._signs.of(body), body)
+        return named if any(own[:1]) and len(named) > alone else {}
 
     def _why(self, raw: bytes, matches: Found, end: int, own: list[bytes]) -> Passes:
         answered = _ids(raw, matches, end, IN_REPLY_TO, REFERENCES)
@@ -378,7 +391,10 @@ class Prefilter:
         culprits = _answered_culprit(subject, answered, body)
         if self.tracked.holds_any(culprits):
             return Passes.NAMED
-        return self._of_body(body, in_body, suspicious or bool(culprits))
+        why = self._of_body(body, in_body, suspicious or bool(culprits))
+        if why in (Passes.NOT, Passes.MAYBE) and _may_be_persons(subject, answered, in_body, body):
+            return Passes.PERSON
+        return why
 
     def _decoded_body(self, raw: bytes, matches: Found, end: int) -> bytes:
         quoted, base64 = QUOTED_PRINTABLE in matches, BASE64 in matches
@@ -398,6 +414,14 @@ class Prefilter:
         if any(_PERCENT.match(body, end) for end in matches.get(NOTICED, ())):
             return Passes.MAYBE
         return Passes.MAYBE if COMMAND in matches else Passes.NOT
+
+
+def _may_be_persons(subject: bytes, answered: list[bytes], matches: Found, body: bytes) -> bool:
+    """Whether a person may report a regression in a mail: one that answers nothing, and is no patch."""
+    if answered or _POSTING.match(subject) or _ANSWER.match(subject):
+        return False
+    commanded = COMMAND in matches and _OPENING.search(body) is not None
+    return SLOWER in matches or commanded or _SLOWER.search(subject) is not None
 
 
 def _answered_culprit(subject: bytes, answered: list[bytes], body: bytes) -> list[bytes]:

@@ -10,6 +10,7 @@ from tracker.models.base import NamedLease, NaturalModel, values
 
 __all__ = ["Commit", "Landing", "Tree", "TreeRole"]
 
+UNKNOWN_SHA = "unknown"
 models.TextField.register_lookup(Length)
 models.TextField.register_lookup(Lower)
 
@@ -51,6 +52,10 @@ class Commit(NaturalModel):
         help_text="the culprit that is the same patch in another tree, and has the report",
     )
 
+    placeholder = models.BooleanField(
+        default=False, help_text="it stands for the culprit of a person's report while nobody has bisected it"
+    )
+
     class Meta:
         constraints = [
             models.CheckConstraint(
@@ -69,8 +74,8 @@ class Commit(NaturalModel):
 
     @property
     def sha10(self) -> str:
-        """The ten digits shown in subjects and tables."""
-        return self.sha[:10]
+        """The ten digits shown in subjects and tables; "unknown" while nobody has bisected it."""
+        return UNKNOWN_SHA if self.placeholder else self.sha[:10]
 
 
 class Tree(NaturalModel, NamedLease):

@@ -15,8 +15,9 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from tracker.domain.events import EventData, EventKind, Part, Role, State, Verdict
+from tracker.domain.events import EventData, EventKind, Part, ReportedBy, Role, State, Verdict
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, Request
+from tracker.domain.person_report import PersonReport, read_stored
 from tracker.models.base import Lease, NaturalModel, values
 from tracker.models.git import Commit, Tree
 
@@ -90,6 +91,15 @@ class Report(NaturalModel, ReportSummary):
     )
 
     held = models.TextField(blank=True, help_text="why it is held: an operator has to check it first")
+    reported_by = models.TextField(
+        choices=[(by.value, by.value) for by in ReportedBy], default=ReportedBy.ROBOT.value, help_text="who opened it"
+    )
+    reporters = models.JSONField(
+        default=list, blank=True, help_text="addresses and names of the person who reported it"
+    )
+    facts = models.JSONField(
+        default=dict, blank=True, help_text="what that person's mail says (tracker/domain/person_report.py)"
+    )
 
     given_title = models.TextField(blank=True, help_text="a title that a user gave it later")
     state = models.TextField(choices=[(s.value, s.value) for s in State])
@@ -111,6 +121,16 @@ class Report(NaturalModel, ReportSummary):
     def verified_authors(self) -> frozenset[str]:
         """The authors that nobody can have made up: git's, and those of a verified report."""
         return frozenset(self.authors if self.people_verified else ()) | ({self.author} - {""})
+
+    @property
+    def of_person(self) -> bool:
+        """Whether a person reported it, and no lab measured it since."""
+        return self.reported_by == ReportedBy.PERSON
+
+    @property
+    def person_report(self) -> PersonReport:
+        """What the person's mail says."""
+        return read_stored(self.facts)
 
     @property
     def verified_recipients(self) -> frozenset[str]:
@@ -283,6 +303,46 @@ class Suggestion(models.Model):
             remark=self.remark,
             in_reply_to=self.in_reply_to,
         )
+
+
+class OfferedReport(models.Model):
+    """A mail in which a person seems to report a performance regression. It waits in the review queue until somebody
+    accepts it, or until a command in a later mail makes it a report.
+    """
+
+    message_id = models.TextField(unique=True)
+    source = models.OneToOneField("RawMessage", on_delete=models.PROTECT, related_name="offered")
+    subject = models.TextField(blank=True)
+    author_name = models.TextField(blank=True)
+    author_email = models.TextField(blank=True)
+    sent_at = models.DateTimeField()
+    reporters = models.JSONField(default=list, help_text="addresses and names of its author")
+    recipients = models.JSONField(default=list, help_text="addresses and names of those whom it went to")
+    subsystem = models.TextField(blank=True)
+    proven = models.BooleanField(default=False, help_text="whether its author is verified")
+    score = models.PositiveSmallIntegerField(help_text="how much it looks like a report of a performance regression")
+    facts = models.JSONField(default=dict, help_text="what it says (tracker/domain/person_report.py)")
+    decision = models.TextField(choices=Decision.choices, default=Decision.OPEN)
+    decided_by = models.TextField(blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["-proven", "-score", "-sent_at"], condition=models.Q(decision="open"), name="open_offers"
+            ),
+        ]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(decision__in=Decision.values), name="offer_decision_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.subject
+
+    @property
+    def person_report(self) -> PersonReport:
+        """What its mail says."""
+        return read_stored(self.facts)
 
 
 class SecondOpinion(models.Model):

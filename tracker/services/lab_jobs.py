@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from tracker.domain.events import OPEN, Awaited, Verdict
+from tracker.domain.events import OPEN, Awaited, ReportedBy, Verdict
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, PendingRequest, requests_pending
 from tracker.models import Event, Finding, LabJob, Message, Report
 from tracker.services import event_log
@@ -36,10 +36,12 @@ class OwedReport:
 def owed_reports(most: int) -> list[OwedReport]:
     """Return the reports that wait for the lab, those that have waited longest, in two queries.
 
-    With them those that wait for somebody else since one of several jobs ended.
+    With them those that wait for somebody else since one of several jobs ended. What is asked of a person who reported
+    something is no job of the lab, until the lab has measured it, too.
     """
     has_jobs = Exists(LabJob.objects.filter(report=OuterRef("pk"), state__in=UNFINISHED))
-    waiting = Report.objects.filter(Q(awaited=Awaited.REPORTER) | has_jobs, state__in=sorted(OPEN))
+    of_lab = Q(reported_by=ReportedBy.ROBOT) | Q(results__isnull=False)
+    waiting = Report.objects.filter(Q(awaited=Awaited.REPORTER) | has_jobs, of_lab, state__in=sorted(OPEN)).distinct()
     reports = list(waiting.select_related("culprit").order_by("changed_at", "pk")[:most])
     events = event_log.events_of(report.pk for report in reports)
     values = {pk: [event.value() for event in own] for pk, own in events.items()}

@@ -241,7 +241,10 @@ def refresh(report_ids: Iterable[int]) -> None:
             lacking = StableSeries.objects.filter(report__in=part, fixed_in="").values_list("report", flat=True)
             lacking_fix = set(lacking)
             for report in reports:
-                _set_headline(report, heads.get(report.pk))
+                if report.of_person and report.pk not in heads:
+                    _set_facts(report)
+                else:
+                    _set_headline(report, heads.get(report.pk))
                 report.author = clipped(report.culprit.author_email.lower())
                 report.last_human_reply_at = last_replies.get(report.pk)
                 report.lacks_fix = report.pk in lacking_fix
@@ -288,6 +291,14 @@ def _set_headline(report: Report, head: Finding | None) -> None:
     report.effect = _finite(head.effect)
     # How much of the change is certain; what nobody knows of its noise is not assumed.
     report.weight = certain(head.change, head.low_pct, head.high_pct, spread if usual is None else usual)
+
+
+def _set_facts(report: Report) -> None:
+    """Set the columns of the headline from what a person's mail says; nothing of it is certain."""
+    _set_headline(report, None)
+    facts = report.person_report
+    report.suite, report.metric = clipped(facts.suite.value), clipped(facts.metric.value)
+    report.machine, report.change = clipped(facts.machine.value), _finite(facts.change_pct)
 
 
 def _finite(value: float | None) -> float | None:

@@ -8,7 +8,10 @@ sysexits.h, so that a mail server retries after a temporary failure.
 from __future__ import annotations
 
 import os
+import re
+import sys
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -20,16 +23,18 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connections
 from django.utils import timezone
 
-from bot.archives.batch import ReadTally
+from bot.archives.batch import ReadTally, file_accepted
 from bot.archives.known_reports import missing_parents
 from bot.archives.public_inbox import refresh
 from bot.archives.reader import has_names_to_search, read_source
 from bot.archives.sources import Source, open_sources, thread_source
 from bot.config import bot_identity
 from bot.errors import Busy, Unreadable
+from bot.mail.patches import find_links
 from bot.management import counting
 from tracker.domain.text import counted
-from tracker.models import Archive
+from tracker.models import Archive, Decision, Message, OfferedReport
+from tracker.services import person_reports
 
 
 class Command(BaseCommand):
@@ -47,6 +52,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--thread", action="append", default=[], metavar="MESSAGE-ID", help="read this thread from PERFWORK_LORE"
         )
+        parser.add_argument(
+            "--threads",
+            metavar="FILE",
+            help="make the mails that this list names, by a link or a Message-ID a line, reports by people; their"
+            " threads are read from the PATHs, else from PERFWORK_LORE",
+        )
         parser.add_argument("--missing", action="store_true", help="also read missing parents of tracked threads")
         parser.add_argument("--again", action="store_true", help="read from the start; known mail is kept")
         parser.add_argument("--fetch", action="store_true", help="git fetch mirrors before reading them")
@@ -56,12 +67,14 @@ class Command(BaseCommand):
         self.again: bool = options["again"]
         if options["jobs"] < 1:
             raise CommandError(f"--jobs: expected 1 or more, found {options['jobs']}", returncode=os.EX_USAGE)
-        threads = [*thread, *(missing_parents(timezone.now()) if options["missing"] else ())]
-        if not paths and not threads and not options["missing"]:
+        self.codes: list[int] = []
+        listed = self._try(partial(named_threads, options["threads"]), os.EX_NOINPUT) if options["threads"] else []
+        missing = missing_parents(timezone.now()) if options["missing"] else ()
+        threads = [*thread, *(listed or () if not paths else ()), *missing]
+        if not paths and not threads and not options["missing"] and not options["threads"]:
             paths = settings.PERFWORK_ARCHIVES
             if not paths:
                 raise CommandError("nothing to read: name a PATH, or set PERFWORK_ARCHIVES", returncode=os.EX_USAGE)
-        self.codes: list[int] = []
         sources: list[Source] = []
         for path in paths:
             if options["fetch"] and "://" not in path and path != "-":
@@ -74,7 +87,9 @@ class Command(BaseCommand):
             if source not in exclusive:
                 self._try(partial(self._read, source))
         self._in_parallel(exclusive, options["jobs"])
-        if len(sources) > 1:
+        if listed:
+            self.stdout.write(make_reports(listed))
+        if len(sources) > 1 or listed:
             self._search_again(sources)
         if self.codes:
             total = len(sources) + self.codes.count(os.EX_NOINPUT)
@@ -142,12 +157,41 @@ def _read_alone(source: Source, *, again: bool) -> ReadTally:
     return read_source(source, bot_identity(), timezone.now(), again=again)
 
 
+def named_threads(path: str) -> list[str]:
+    """Return the Message-IDs in a list, by link or as they are, a line each; - is standard input."""
+    text = sys.stdin.read() if path == "-" else Path(path).read_text(errors="replace")
+    names: list[str] = []
+    for line in text.splitlines():
+        linked = [link.message_id for link in find_links(line) if link.message_id]
+        bare = _BARE_ID.fullmatch(line.strip())
+        names += linked or ([bare[1]] if bare else [])
+    if not names:
+        raise Unreadable(f"{path}: expected a link to a mail, or a Message-ID, in a line; found none")
+    return list(dict.fromkeys(names))
+
+
+_BARE_ID = re.compile(r"<?([^\s<>@]{1,250}@[^\s<>@]{1,250})>?")
+
+
+def make_reports(names: Sequence[str]) -> str:
+    """Make the offered mails with these Message-IDs reports; return how many are reports now."""
+    now = timezone.now()
+    for offer in OfferedReport.objects.filter(message_id__in=names, decision=Decision.OPEN):
+        person_reports.decide(offer, Decision.ACCEPTED, "read --threads", now)
+    file_accepted(bot_identity(), now)
+    reports = set(Message.objects.filter(message_id__in=names).values_list("message_id", flat=True))
+    others = [name for name in names if name not in reports]
+    text = f"{counted(len(reports), 'thread')} of {len(names)} followed"
+    return text + (f"; no report of a slowdown was found in {', '.join(others[:5])}" if others else "")
+
+
 def summary(source: Source, tally: ReadTally) -> str:
     """Return a one-line summary of what was read."""
     parts = [
         f"{source.name}: {counted(tally.seen, 'mail')}; new: {counted(tally.reports, 'report')}",
         f"{tally.repeated} of them about a culprit reported before" if tally.repeated else "",
         "1 reply" if tally.replies == 1 else f"{tally.replies} replies",
+        f"{counted(tally.offers, 'mail')} offered as a person's report" if tally.offers else "",
         f"{tally.known} already known" if tally.known else "",
         f"{tally.pending} pending until their report is known" if tally.pending else "",
         f"{tally.quarantined} quarantined" if tally.quarantined else "",

@@ -368,6 +368,9 @@ def test_titles_in_subjects(subject: str, tracked: bool) -> None:
         ("\nRevert \"mm: stop rescanning\"\n", Passes.NAMED),
         ("\nRevert \"mm: stop rescanning pages\"\n", Passes.NOT),
         ("\n#lkp fix: something\n", Passes.MAYBE),
+        ("\n#lkp report\n", Passes.PERSON),
+        ("\n#regzbot ^introduced: v6.11..v6.12\n", Passes.PERSON),
+        ("\nThis is a performance regression.\n", Passes.PERSON),
         ("\nsee #lkp\n", Passes.NOT),
         ("\nReported-by: a robot <lkp@intel.com>\n", Passes.NOT),
         ("\nReported-by: a robot <lkp@intel.com>\nCloses: https://lore.kernel.org/oe-kbuild-all/1@x/\n", Passes.NOT),
@@ -381,6 +384,26 @@ def test_titles_in_subjects(subject: str, tracked: bool) -> None:
 def test_signs_in_bodies(body: str, why: Passes) -> None:
     prefilter = Prefilter([key_of_commit("3b1f0c9d2e440000"), key_of_title("mm: stop rescanning")], BOT)
     assert prefilter.passes(b"Message-ID: <1@x>\nSubject: a\n\n" + body.encode()) is why
+
+
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [
+        ("Subject: fio: regression in 6.12\n", Passes.PERSON),
+        ("Subject: =?utf-8?q?slow_reads?=\n", Passes.PERSON),
+        ("Subject: Re: slow reads\n", Passes.NOT),
+        ("Subject: [PATCH] mm: fix slow reads\n", Passes.NOT),
+        ("Subject: slow reads\nIn-Reply-To: <2@x>\n", Passes.NOT),
+        ("Subject: a question\n", Passes.NOT),
+    ],
+)
+def test_what_a_person_may_report_passes_and_so_do_answers_to_it(head: str, why: Passes) -> None:
+    prefilter = Prefilter([], BOT)
+    raw = f"Message-ID: <1@x>\n{head}\nHello.\n".encode()
+    assert prefilter.passes(raw) is why
+    assert prefilter.decide(prefilter.look(raw)) is why
+    answer = b"Message-ID: <3@x>\nIn-Reply-To: <1@x>\nSubject: Re: a\n\nWhy?\n"
+    assert (prefilter.passes(answer) is Passes.MAYBE) is (why is Passes.PERSON)
 
 
 @given(st.binary(max_size=600))
@@ -427,6 +450,7 @@ def test_nothing_waits_for_a_mail_that_is_not_kept(lkp: BotSettings, root: str, 
     """Else the answers would be kept or not by where a reading was broken off."""
     head = "From: Kim <kim@dev.example>\nMessage-ID: <a@x>\nSubject: foo: -12.4% regression\n"
     prefilter = Prefilter((), lkp)
+    head = head if root else head.replace("-12.4% regression", "-12.4% improvement")  # the other may be a person's
     assert prefilter.passes(f"{head}{root}\nIt is slow.\n".encode()) is Passes.MAYBE
     answer = b"From: Lee <lee@dev.example>\nMessage-ID: <b@x>\nIn-Reply-To: <a@x>\nSubject: Re: foo\n\nIs it?\n"
     assert prefilter.passes(answer) is passes

@@ -1,0 +1,165 @@
+"""Reports that people make: opened by a command or by a click, joined with a robot's, and given their culprit.
+
+A person's report has what its mail says and no findings. While nobody knows its culprit, a placeholder commit stands
+for it, made of the Message-ID, so that the report has an address that stays. Once somebody names the commit, the report
+takes it up with all its events; if that commit has a report already, the person's becomes a duplicate of it. A person's
+mail about a culprit that is reported already joins that report.
+
+Mails that look like such a report wait as offers in the review queue. Of those that are open MOST_OFFERS stay: those of
+proven writers first, the likeliest first, so that no flood of forged ones keeps the others out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.db import transaction
+
+from tracker.domain.events import EventData, EventKind, ReportedBy, Verdict
+from tracker.domain.person_report import PersonReport, placeholder, reported_event
+from tracker.domain.text import tag_of
+from tracker.models import Commit, Decision, Event, OfferedReport, Report
+from tracker.services import catalog, event_log, report_summary
+
+MOST_OFFERS = 300  # open ones
+_SHORTEST = 10  # digits of a sha that name a commit that is not known yet
+
+
+@dataclass(frozen=True, slots=True)
+class PersonMail:
+    """What a report takes from the mail besides its facts. `people`: keys of its writer, and of its recipients."""
+
+    message_id: str
+    subject: str
+    sent_at: datetime
+    writer: tuple[str, ...]
+    recipients: tuple[str, ...]
+    subsystem: str
+    proven: bool
+
+
+def open_report(mail: PersonMail, facts: PersonReport) -> tuple[Report, bool]:
+    """Return the report of a person's mail, and whether it is theirs; it joins one about the same culprit.
+
+    The caller records the event that it was reported (`person_report.reported_event`).
+    """
+    sha = placeholder(mail.message_id)
+    report = Report.objects.filter(tag=tag_of(sha)).select_related("culprit").first()  # read again
+    if report is None:
+        culprit = _culprit_of(facts)
+        if culprit is None:
+            culprit, _ = Commit.objects.get_or_create(sha=sha, defaults={"placeholder": True})
+        before = Report.objects.filter(culprit=culprit).select_related("culprit").first()
+        if before and before.facts.get("mail") != mail.message_id:
+            return before, False
+        report = before or catalog.report_for(culprit, Verdict.REGRESSION, title=mail.subject)
+        if culprit.placeholder:
+            report.tag = tag_of(sha)
+    report.reported_by, report.reporters = ReportedBy.PERSON, list(mail.writer)
+    report.facts = {**facts.stored(), "mail": mail.message_id}
+    report.title, report.subsystem = mail.subject, report.subsystem or report_summary.clipped(mail.subsystem)
+    report.recipients, report.people_verified = sorted(set(mail.recipients)), mail.proven
+    report.save()
+    return report, True
+
+
+def _culprit_of(facts: PersonReport) -> Commit | None:
+    sha = facts.culprit.value
+    if not sha:
+        return None
+    if len(sha) < _SHORTEST:  # too short to stand for a commit; it may be known
+        named = list(Commit.objects.filter(sha__startswith=sha, placeholder=False)[:2])
+        return named[0] if len(named) == 1 else None
+    return catalog.commit_for(sha, title=facts.culprit_title.value)
+
+
+@transaction.atomic
+def name_culprit(report: Report, sha: str, title: str, now: datetime) -> Report:
+    """Give a person's report the commit that somebody has found; return the report that it then is.
+
+    One that has a report already stays as it is, and this one becomes a duplicate of it.
+    """
+    report = Report.objects.select_for_update(of=("self",)).select_related("culprit").get(pk=report.pk)
+    if not report.culprit.placeholder or len(sha) < _SHORTEST:
+        return report
+    culprit = catalog.commit_for(sha, title=title)
+    if other := Report.objects.filter(culprit=culprit).first():
+        key = f"{EventKind.DUPLICATE}:{sha}"
+        same = EventData(key, EventKind.DUPLICATE, now, commit=culprit.sha, remark=culprit.sha10)
+        event_log.record([event_log.event_row(report, same, now)])
+        return other
+    before = report.culprit
+    report.culprit = culprit
+    report.save(update_fields=["culprit"])
+    before.delete()
+    event_log.refold([report.pk])
+    report_summary.refresh([report.pk])
+    return report
+
+
+# --- Offers ---
+
+
+def prune_offers() -> int:
+    """Delete the open offers beyond MOST_OFFERS; return how many."""
+    waiting = OfferedReport.objects.filter(decision=Decision.OPEN).order_by("-proven", "-score", "-sent_at", "pk")
+    surplus = list(waiting.values_list("pk", flat=True)[MOST_OFFERS:])
+    return OfferedReport.objects.filter(pk__in=surplus).delete()[0] if surplus else 0
+
+
+@transaction.atomic
+def decide(offer: OfferedReport, decision: Decision, person: str, now: datetime) -> Report | None:
+    """Accept or reject an offer, once; return the report that it became, None if there is none.
+
+    Its thread is filed by a worker (the task `file_accepted`).
+    """
+    waiting = OfferedReport.objects.filter(pk=offer.pk, decision=Decision.OPEN)
+    if not waiting.update(decision=decision, decided_by=person, decided_at=now) or decision != Decision.ACCEPTED:
+        return None
+    facts = offer.person_report
+    mail = PersonMail(
+        offer.message_id,
+        offer.subject,
+        offer.sent_at,
+        tuple(offer.reporters),
+        tuple(offer.recipients),
+        offer.subsystem,
+        offer.proven,
+    )
+    report, _ = open_report(mail, facts)
+    event = replace(reported_event(facts, mail.message_id, mail.sent_at), actor=person)
+    event_log.record([event_log.event_row(report, event, now, offer.subject)])
+    report_summary.refresh([report.pk])
+    return report
+
+
+@transaction.atomic
+def take_back(offer: OfferedReport, person: str, now: datetime) -> bool:
+    """Undo the decision on an offer: a report that it made is withdrawn, and it waits again."""
+    decided = OfferedReport.objects.filter(pk=offer.pk).exclude(decision=Decision.OPEN)
+    if not decided.update(decision=Decision.OPEN, decided_by="", decided_at=None):
+        return False
+    events = Event.objects.filter(key=f"{EventKind.REPORTED}:{offer.message_id}").exclude(actor="")
+    for event in events.select_related("report"):
+        report = event.report
+        only = report.of_person and not report.results.exists() and not report.findings.exists()
+        if only and not report.events.exclude(pk=event.pk).exists() and not report.messages.exists():
+            report.delete()
+            continue
+        key = f"{EventKind.REVERSED}:{event.key}"
+        event_log.record(
+            [
+                event_log.event_row(
+                    report, EventData(key, EventKind.REVERSED, now, actor=person, reverses=event.key), now
+                )
+            ]
+        )
+    return True
+
+
+def waiting_messages() -> Sequence[str]:
+    """Return the Message-IDs of accepted offers whose mail is not filed yet."""
+    accepted = OfferedReport.objects.filter(decision=Decision.ACCEPTED, source__message=None)
+    return list(accepted.values_list("message_id", flat=True)[:MOST_OFFERS])
