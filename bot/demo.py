@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
@@ -372,6 +372,49 @@ ANSWERS: list[DemoAnswer] = [
         ),
     ),
 ]
+
+
+PAT = Address("Pat Penguin", "pat@users.example")
+RUTH = Address("Ruth Rossi", "ruth@users.example")
+SLOW_BACKUP = """\
+Hello,
+
+since I upgraded from 9.0 to 9.1-rc2 my nightly backup takes much longer: the
+sequential read throughput of fio dropped from 830 MB/s to 410 MB/s. It is an
+AMD EPYC 7313 with two NVMe disks, and nothing else has changed.
+
+#regzbot introduced: v9.0..v9.1-rc2
+"""
+SLOW_BUILD = """\
+Hi all,
+
+kernbench shows a performance regression of 12% on my Intel Xeon 6338 with
+9.1-rc2. 9.1-rc1 is fine. Is this known?
+"""
+# What people report on the list: who writes, the subject, the text, and which of these mails it answers.
+FROM_PEOPLE: list[tuple[Address, str, str, int | None]] = [
+    (PAT, "[REGRESSION] 9.0 -> 9.1-rc2: sequential reads are half as fast", SLOW_BACKUP, None),
+    (OTTO, "", "Can you bisect it? Which file system is this?", 0),
+    (RUTH, "performance regression in 9.1-rc2: kernbench", SLOW_BUILD, None),
+]
+
+
+def from_people(at: datetime) -> Iterator[bytes]:
+    """Yield the mails of FROM_PEOPLE as the list receives them, a second apart."""
+    for number, (author, subject, text, answered) in enumerate(FROM_PEOPLE):
+        message = EmailMessage(policy=SMTP_POLICY.clone(max_line_length=998))
+        message["From"], message["To"] = str(author), LIST.email
+        message["Date"] = format_datetime(at + timedelta(seconds=number))
+        message["Message-ID"] = f"<from-people-{number}@users.example>"
+        if answered is None:
+            message["Subject"] = subject
+        else:
+            first_author, first_subject, *_ = FROM_PEOPLE[answered]
+            message.replace_header("To", str(first_author))
+            message["Cc"], message["Subject"] = LIST.email, f"Re: {first_subject}"
+            message["In-Reply-To"] = message["References"] = f"<from-people-{answered}@users.example>"
+        message.set_content(text, charset="utf-8", cte="8bit")
+        yield message.as_bytes(policy=SMTP_POLICY.clone(linesep="\n"))
 
 
 def answer(reply: DemoAnswer, report: ParsedMail, at: datetime, number: int) -> bytes:

@@ -152,6 +152,7 @@ urlpatterns = [
     path("review/decide/", review.decide_many, name="decide-many"),
     path("review/<int:pk>/undo/", review.undo, name="undo-decision"),
     path("review/undo/", review.undo_last, name="undo-decisions"),
+    path("review/offers/<int:pk>/", review.decide_offer, name="decide-offer"),
     # outgoing mail
     path("outbox/", outbox.outbox, name="outbox"),
     path("outbox/act/", outbox.act, name="act-on-mail"),

@@ -32,10 +32,12 @@ class Fix(Schema):
 
 class ReportShape(Schema):
     """A report as in a row of the triage table. `change`: the metric's own change in per cent; `change_pct`: the same
-    with plus for better, null if the direction is unknown.
+    with plus for better, null if the direction is unknown. `bisected`: whether `culprit` is a commit, and not the id
+    of a person's report that nobody has bisected; `facts`: what that person's mail says.
     """
 
     culprit: str
+    bisected: bool
     culprit_title: str
     title: str
     subsystem: str
@@ -62,6 +64,9 @@ class ReportShape(Schema):
     shift_left_release: str
     fix: Fix
     lacks_fix_in_stable: bool
+    reported_by: str
+    reporter: str
+    facts: dict[str, dict[str, str] | None] | None
     reported_at: datetime | None
     responded_at: datetime | None
     changed_at: datetime | None

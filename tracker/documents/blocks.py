@@ -385,14 +385,16 @@ class PrintedRow:
     status: str
     state: str
     verdict: str
+    magnitude: str = ""  # in a person's words
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedTable:
-    """The two sections of a release (DESIGN 4.3). A report may be in both."""
+    """The two sections of a release (DESIGN 4.3), in which a report may be twice; and what people reported."""
 
     merged: tuple[PrintedRow, ...]
     shift_left: tuple[PrintedRow, ...]
+    by_people: tuple[PrintedRow, ...] = ()
 
 
 # --- One test as blocks ---

@@ -85,6 +85,7 @@ class ReleaseFacts:
     as_of: datetime
     merged: Sequence[PrintedRow]
     shift_left: Sequence[PrintedRow]
+    by_people: Sequence[PrintedRow]
     details: Sequence[HighlightData]
     parameters: Sequence[ParameterData]
     suites: Mapping[str, str]
@@ -207,7 +208,23 @@ def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
     yield from _prose(facts, "shift-left")
     yield Heading(3, "Report list", "4.1")
     yield from _rows(facts.shift_left, "Regressions and improvements from other trees", with_base=False)
-    yield from _details([highlight for highlight in facts.details if not highlight.is_merged], facts, "4")
+    details = [highlight for highlight in facts.details if not highlight.is_merged]
+    yield from _details(details, facts, "4")
+    if facts.by_people:
+        yield Heading(3, "Reported by people", f"4.{len(details) + 2}")
+        yield Paragraph("What people reported on the lists, in their own figures; the lab did not measure it.")
+        columns = ("What they measured", "Report", "How much", "Test Machine", "Status")
+        cells = [
+            (
+                row.indicator or "not said",
+                DocumentLink(row.report, reverse("report", args=[row.sha[:12]])),
+                row.magnitude or "not said",
+                row.machine or "not said",
+                row.status,
+            )
+            for row in facts.by_people
+        ]
+        yield TableBlock("Regressions reported by people", columns, cells, as_records=True)
 
 
 def _numbers(rows: Sequence[PrintedRow]) -> str:

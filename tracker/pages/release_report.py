@@ -60,6 +60,7 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
         as_of=now,
         merged=printed_table.merged,
         shift_left=printed_table.shift_left,
+        by_people=printed_table.by_people,
         details=_highlights(release),
         parameters=[ParameterData(*fields) for fields in parameters],
         suites=dict(Suite.objects.values_list("name", "description")),

@@ -31,9 +31,10 @@ from tracker.charts import BisectionChart, chart, groups_of, measured_later, rea
 from tracker.domain import text as formats
 from tracker.domain import timeline
 from tracker.domain.comparison_tables import unpack
-from tracker.domain.events import CLOSED, State
+from tracker.domain.events import CLOSED, EventKind, State
+from tracker.domain.person_report import PersonReport
 from tracker.domain.report_state import effective_events
-from tracker.domain.text import commit_url, reply_url
+from tracker.domain.text import commit_url, reply_url, tag_of
 from tracker.domain.tool_output import TEXT
 from tracker.models import (
     PERSONAL,
@@ -145,6 +146,8 @@ class TimelineEntry:
     def who(self) -> str:
         event, message = self.event, self.message
         sender = (message.author_name or message.author_email) if message and message.kind != "self" else ""
+        if event.kind == EventKind.REPORTED and not sender:
+            sender = event.remark  # the person who reported it
         return timeline.who(event.actor or sender, event.commit, event.tree, event.tag, event.role)
 
     @property
@@ -194,10 +197,31 @@ def lead(report: Report, finding: Finding | None, now: datetime) -> Lead:
         runs=runs,
         label=timeline.LABELS[State(report.state)],
         tone=timeline.tone(report.state),
-        awaited="" if report.state in CLOSED else timeline.awaited(report.awaited, author),
+        awaited="" if report.state in CLOSED else timeline.awaited(report.awaited, author, _reporter(report)),
         since=report.awaited_since,
         waiting=formats.age(report.awaited_since, now),
     )
+
+
+_FACTS = (
+    ("metric", "Metric"),
+    ("suite", "Benchmark"),
+    ("magnitude", "How much"),
+    ("good", "Good"),
+    ("bad", "Bad"),
+    ("machine", "Machine"),
+    ("culprit", "Culprit"),
+)
+
+
+def _reporter(report: Report) -> str:
+    """Return the name of the person who reported it; "" for a robot's report."""
+    return report.person_report.reporter if report.of_person else ""
+
+
+def told(facts: PersonReport) -> list[tuple[str, str, str]]:
+    """Return what a person's mail says: a label, the value and its sentence; "" for what it doesn't say."""
+    return [(label, getattr(facts, name).value, getattr(facts, name).sentence) for name, label in _FACTS]
 
 
 def find_report(ref: str) -> Report:
@@ -209,9 +233,11 @@ def find_report(ref: str) -> Report:
     commits = Commit.objects.filter(sha__gte=ref, sha__lt=f"{ref}g").order_by()  # a range, which an index finds
     same_patch = commits.filter(same_patch_as__isnull=False).values("same_patch_as")
     # A union of three index lookups; with OR, PostgreSQL would scan every report.
-    conditions = (Q(culprit__in=commits.values("pk")), Q(culprit__in=same_patch), Q(tag=ref))
-    by_sha, by_other, by_tag = (Report.objects.filter(condition).values("pk") for condition in conditions)
-    reports = Report.objects.filter(pk__in=by_sha.union(by_other, by_tag))
+    # A person's report had another address before its culprit was known, of which its tag was made.
+    by_tag = Q(tag__in=(ref, tag_of(ref)))
+    conditions = (Q(culprit__in=commits.values("pk")), Q(culprit__in=same_patch), by_tag)
+    first, *others = (Report.objects.filter(condition).values("pk") for condition in conditions)
+    reports = Report.objects.filter(pk__in=first.union(*others))
     highlights = ReportHighlight.objects.filter(report=OuterRef("pk"))
     reports = reports.annotate(
         mainline_url=Subquery(Tree.objects.filter(role=TreeRole.MAINLINE).values("url")[:1]),
@@ -252,6 +278,8 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
     highlighted = {getattr(report, name): getattr(report, f"detailed_in_{name}") for name in CYCLES}
     return {
         "report": report,
+        "told": told(report.person_report) if report.of_person else (),
+        "reporter": _reporter(report),
         "headline": headline,
         "findings": findings,
         "regressions": [row for row in findings if not row.headline and row.verdict == "regression"],

@@ -68,15 +68,23 @@ _COLUMNS = (
         "metric",
     ),
     *("suite", "scenario", "machine", "base", "change", "noise_pct", "landing", "merged_release"),
-    *("shift_left_release", "reported_at", "responded_at", "changed_at", "closed_at"),
+    *("shift_left_release", "reported_at", "responded_at", "changed_at", "closed_at", "reported_by"),
 )
 
 
 # All that `report_json` depends on, beside the directions of metrics.
 REPORT_VERSION = (
     *("pk", "title", "given_title", "fix_sha", "fix_title", "fix_landing", "lacks_fix", "culprit__sha"),
-    *("culprit__title", "tree__name", *_COLUMNS),
+    *("culprit__title", "culprit__placeholder", "tree__name", "facts", *_COLUMNS),
 )
+
+
+def facts_json(report: Report) -> dict[str, Any]:
+    """Return what a person's mail says, each fact with its sentence; null for what it doesn't say."""
+    facts = report.person_report
+    names = ("metric", "suite", "magnitude", "good", "bad", "machine", "culprit", "culprit_title")
+    values = {name: getattr(facts, name) for name in names}
+    return {name: {"value": fact.value, "sentence": fact.sentence} if fact else None for name, fact in values.items()}
 
 
 def directions() -> Mapping[str, str]:
@@ -92,6 +100,7 @@ def report_json(report: Report, by_metric: Mapping[str, str], absolute: Callable
     sign = {"higher": 1, "lower": -1}.get(by_metric.get(report.metric, ""))
     return {
         "culprit": report.culprit.sha,
+        "bisected": not report.culprit.placeholder,
         "culprit_title": report.culprit.title,
         "title": str(report),
         "tree": report.tree.name if report.tree else None,
@@ -99,6 +108,8 @@ def report_json(report: Report, by_metric: Mapping[str, str], absolute: Callable
         "change_pct": None if sign is None or report.change is None else sign * report.change,
         "fix": {"sha": report.fix_sha, "title": report.fix_title, "landing": report.fix_landing},
         "lacks_fix_in_stable": report.lacks_fix,
+        "reporter": report.person_report.reporter if report.of_person else "",
+        "facts": facts_json(report) if report.of_person else None,
         "url": absolute(reverse("report", args=[report.culprit.sha])),
     }
 

@@ -16,10 +16,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -34,15 +36,19 @@ from tracker.models import (
     Event,
     Message,
     Mirror,
+    OfferedReport,
     PendingReference,
     RawMessage,
+    Report,
     RuleRecord,
     Suggestion,
     Tree,
 )
 from tracker.pages.http import cleaned, error_response, is_key, permission_required, username
-from tracker.services import report_actions
+from tracker.pages.report import told
+from tracker.services import person_reports, report_actions
 from tracker.services.accounts import DECIDE, SEND
+from tracker.services.enqueue import enqueue
 from tracker.services.faults import faults
 from tracker.services.report_actions import AT_ONCE
 from tracker.services.report_summary import mainline_followed
@@ -84,6 +90,7 @@ def excerpt(own_text: str, quote: str) -> Excerpt:
 PAGE = 100  # rows per section
 COUNTED = 100_000  # the newest mails in quarantine
 SUGGESTIONS = 50  # each with its report's events
+OFFERS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,30 @@ class SuggestionRow:
     changes_status: bool  # whether that differs from the current one
     rule: RuleRecord | None  # how people decided on its rule's suggestions
     same_report: bool = False  # as the row before
+
+
+@dataclass(frozen=True, slots=True)
+class OfferRow:
+    """A mail in which a person seems to report a regression: what it says, and the report that it would join."""
+
+    offer: OfferedReport
+    told: Sequence[tuple[str, str, str]]
+    joins: Report | None
+
+
+def _offers() -> tuple[list[OfferRow], int]:
+    """Return the offers that are likeliest, and how many wait: three queries."""
+    waiting = OfferedReport.objects.filter(decision=Decision.OPEN)
+    offers = list(waiting.order_by("-proven", "-score", "-sent_at", "pk")[:OFFERS])
+    digits = {offer.pk: offer.person_report.culprit.value[:12] for offer in offers}
+    named = [Q(culprit__sha__gte=sha, culprit__sha__lt=f"{sha}g") for sha in digits.values() if sha]
+    reports = list(Report.objects.filter(reduce(or_, named)).select_related("culprit")) if named else []
+    rows = []
+    for offer in offers:
+        sha = digits[offer.pk]
+        joins = next((report for report in reports if sha and report.culprit.sha.startswith(sha)), None)
+        rows.append(OfferRow(offer, [fact for fact in told(offer.person_report) if fact[1]], joins))
+    return rows, waiting.count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +282,12 @@ def review(request: HttpRequest) -> HttpResponse:
         keys[name] = int(text) if text else None
     chosen = SuggestionFilter(cleaned(request.GET, "kind", 60), cleaned(request.GET, "rule", 100))
     may_decide, now = request.user.has_perm(DECIDE), timezone.now()
+    offers, offered = _offers()
     last = Suggestion.objects.filter(pk__in=request.session.get("last_decided", ())) if may_decide else None
     context = {
         **_queue(now, keys["suggestions"], keys["quarantine"], chosen),
+        "offers": offers,
+        "offered": offered,
         "faults": faults(now) if request.user.has_perm(SEND) else [],
         "chosen": chosen,
         "others": report_actions.OTHERS,
@@ -321,6 +355,23 @@ def undo_last(request: HttpRequest) -> HttpResponse:
     for suggestion in decided:
         report_actions.take_back(suggestion, username(request), timezone.now())
     return _back(request, max((suggestion.pk for suggestion in decided), default=0) + 1)
+
+
+@require_POST
+@permission_required(DECIDE, "only triagers can decide on reports by people")
+def decide_offer(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make an offered mail a report (`accept`), put it away (`reject`), or take that back (`undo`)."""
+    offer, now = get_object_or_404(OfferedReport, pk=pk), timezone.now()
+    choice, person = request.POST.get("decision", ""), username(request)
+    if choice == "undo":
+        person_reports.take_back(offer, person, now)
+    elif choice in _DECISIONS:
+        if report := person_reports.decide(offer, _DECISIONS[choice], person, now):
+            enqueue("file_accepted")
+            return redirect("report", report.culprit.sha)
+    else:
+        return error_response(f"decision: expected accept, reject or undo; found {choice[:40]!r}")
+    return redirect(f"{reverse('review')}#offers")
 
 
 def _back(request: HttpRequest, pk: int) -> HttpResponse:

@@ -20,7 +20,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from tracker.domain import versions
-from tracker.domain.events import EventKind, State
+from tracker.domain.events import EventKind, ReportedBy, State
 from tracker.domain.text import safe_cell
 from tracker.domain.track_record import WITHIN, Course, by, group
 from tracker.models import Event, Report, RuleRecord
@@ -48,7 +48,8 @@ def load_statistics() -> dict[str, Any]:
 def _courses() -> Iterator[Course]:
     """Yield the newest mailed reports: one query for them, one for the fixes that were posted and that landed."""
     oldest = Report.objects.order_by("-pk").values_list("pk", flat=True)[NEWEST : NEWEST + 1]
-    rows = Report.objects.filter(pk__gt=next(iter(oldest), 0)).exclude(reported_at=None)
+    by_robots = Report.objects.filter(pk__gt=next(iter(oldest), 0), reported_by=ReportedBy.ROBOT)
+    rows = by_robots.exclude(reported_at=None)
     undone = Event.objects.filter(report=OuterRef("report"), reverses=OuterRef("key"))
     events = Event.objects.filter(kind__in=(EventKind.FIX_PROPOSED, EventKind.FIX_LANDED), report__in=rows)
     firsts = events.exclude(Exists(undone)).order_by().values_list("report", "kind").annotate(at=Min("occurred_at"))

@@ -102,6 +102,9 @@ class Demo:
         for number, reply in enumerate(story.ANSWERS, start=1):
             self.inbox.add(story.answer(reply, reports[reply.culprit], datetime.now(UTC), number))
             self.command.stdout.write(f"  {reply.author.name} replies about {reply.culprit}")
+        for raw in story.from_people(datetime.now(UTC)):
+            self.inbox.add(raw)
+        self.command.stdout.write("  Pat Penguin and Ruth Rossi report regressions themselves")
         self.manage("read", str(self.directory / "inbox"))
         self.say("5. Find where the culprits landed")
         self.manage("track")

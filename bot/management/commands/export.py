@@ -46,6 +46,9 @@ def reports() -> Iterator[Row]:
                 "verdict": report.verdict,
                 "landing": report.landing,
                 "reported_at": _time(report.reported_at),
+                "reported_by": report.reported_by,
+                "reporter": report.person_report.reporter if report.of_person else "",
+                "bisected": not report.culprit.placeholder,
             }
 
 
@@ -97,7 +100,8 @@ def kcidb(origin: str, settings: BotSettings) -> dict[str, Any]:
     if not ORIGIN.fullmatch(origin):
         raise CommandError(f"--origin: expected a name of a-z, 0-9 and _; found {origin[:40]!r}")
     related = Finding.objects.select_related("metric", "scenario", "machine").order_by("pk")
-    rows = Report.objects.select_related("culprit", "tree").prefetch_related(Prefetch("findings", queryset=related))
+    measured = Report.objects.filter(culprit__placeholder=False)
+    rows = measured.select_related("culprit", "tree").prefetch_related(Prefetch("findings", queryset=related))
     pairs = ((report, report.findings.all()) for report in rows.order_by("pk").iterator(chunk_size=500))
     return kcidb_json(pairs, origin, lambda path: f"{settings.base_url}{path}")
 

@@ -38,6 +38,8 @@ class Command(BaseCommand):
         console = Console(file=cast(IO[str], self.stdout), width=width, highlight=False)
         _print(console, f"{chosen.version}: merged in this release", table.merged)
         _print(console, f"{chosen.version}: before the release, from other trees", table.shift_left)
+        if table.by_people:
+            _print(console, f"{chosen.version}: reported by people", table.by_people)
 
     def _release(self, version: str | None) -> Release:
         if version:

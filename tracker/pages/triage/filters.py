@@ -23,7 +23,7 @@ from django import forms
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
-from tracker.domain.events import CLOSED, OPEN, Awaited, State, Verdict
+from tracker.domain.events import CLOSED, OPEN, Awaited, ReportedBy, State, Verdict
 from tracker.models import Release, Report
 from tracker.pages.http import CursorError, Key, Order
 from tracker.services.report_summary import clipped
@@ -205,6 +205,7 @@ _POSITIVE: dict[str, Any] = {
     "machine": AnyOf(field_name="machine"),
     "author": ByAuthor(field_name="author"),
     "assigned": Assigned(),
+    "reported_by": OneOf(field_name="reported_by", known=[by.value for by in ReportedBy]),
     "blocking": Flag(field_name="blocks", known=["yes"]),
     "stable": Flag(field_name="lacks_fix", known=["missing"]),
     "age": Since(field_name="reported_at"),
@@ -376,6 +377,7 @@ def presets(current: str, release: Release, user: str, address: str) -> list[Pre
         ("Fix proposed", "state=fix_proposed&state=fix_confirmed"),
         ("Fix queued", "state=fix_queued"),
         ("Blocking", "state=open&blocking=yes"),
+        ("By people", "reported_by=person"),
         ("Fix missing in stable", "stable=missing"),
     ]
     if user:

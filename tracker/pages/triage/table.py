@@ -20,15 +20,16 @@ from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Count as Number
-from django.db.models import Exists, F, OuterRef, Prefetch, QuerySet, Subquery, TextField, Value
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 
 from tracker.charts import described, paths
 from tracker.documents.blocks import LIMIT, PrintedRow, PrintedTable
 from tracker.domain import text as formats
-from tracker.domain.events import CLOSED, OPEN, Verdict
+from tracker.domain.events import CLOSED, OPEN, ReportedBy, Verdict
 from tracker.models import Finding, Release, Report
+from tracker.models.git import UNKNOWN_SHA
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, TriageQuery
 from tracker.services.report_summary import clipped
@@ -54,11 +55,11 @@ COLUMNS = (
     ),
     *("effect", "weight"),
     *("blocks", "lacks_fix", "urgency", "fix_title", "fix_sha", "fix_landing", "reported_at", "last_human_reply_at"),
-    *("culprit__sha", "culprit__title"),
+    *("culprit__sha", "culprit__title", "culprit__placeholder", "reported_by"),
 )
 _SHOWN_AS_STORED = (
     *("pk", "revision", "subsystem", "verdict", "metric", "scenario", "suite", "machine", "base", "author", "assignee"),
-    *("lacks_fix", "state", "status"),
+    *("lacks_fix", "state", "status", "reported_by"),
 )
 TITLE = 300  # characters of a title; the report's page shows all of it
 _MARKS: Mapping[str, str] = {Verdict.REGRESSION: "▼", Verdict.IMPROVEMENT: "▲", Verdict.UNKNOWN: "◆"}
@@ -100,6 +101,8 @@ class TriageRow:
     lacks_fix: bool
     state: str
     status: str
+    reported_by: str = ReportedBy.ROBOT
+    is_bisected: bool = True
     was: str = ""  # the status before the change that this row answers
     batch: str = ""  # with which that change can be undone
 
@@ -113,7 +116,7 @@ class TriageRow:
 
     @property
     def sha10(self) -> str:
-        return self.sha[:10]
+        return self.sha[:10] if self.is_bisected else UNKNOWN_SHA
 
     @property
     def state_label(self) -> str:
@@ -126,10 +129,13 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
     change, noise, effect = values["change"], values["noise_pct"], values["effect"]
     closed = values["state"] in CLOSED
     # The given title, the commit's, or the end of the mail's subject
-    title: str = values["given_title"] or values["culprit__title"] or values["title"].rpartition(": ")[2]
+    by_person = values["reported_by"] == ReportedBy.PERSON
+    subject: str = values["title"] if by_person else values["title"].rpartition(": ")[2]
+    title: str = values["given_title"] or values["culprit__title"] or subject
     return TriageRow(
         **{name: values[name] for name in _SHOWN_AS_STORED},
         sha=values["culprit__sha"],
+        is_bisected=not values["culprit__placeholder"],
         title=title[:TITLE].removeprefix(f"{values['subsystem']}: "),
         mark=_MARKS[values["verdict"]],
         blocks="" if closed else values["blocks"],
@@ -167,6 +173,7 @@ COUNTED: Mapping[str, str] = {
     "assigned": "assignee",
     "stable": "lacks_fix",
     "blocking": "blocks",
+    "reported_by": "reported_by",
 }
 
 
@@ -400,7 +407,7 @@ def _names(active_filters: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str
 
 
 def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> PrintedTable:
-    """Return both sections in full; only these states if given, or only reports whose fix is missing in stable."""
+    """Return the sections in full; only these states if given, or only reports whose fix is missing in stable."""
     headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
     related = Report.objects.select_related("culprit")
     reports = related.prefetch_related(Prefetch("findings", headlines, to_attr="headlines"))
@@ -409,38 +416,37 @@ def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bo
     if missing_in_stable:
         reports = reports.filter(lacks_fix=True)
     ordered = reports.order_by(F("reported_at").desc(nulls_last=True), "pk")
-    return PrintedTable(
-        *(
-            tuple(
-                sorted(
-                    map(_printed, ordered.filter(**{column: release.version})[:LIMIT]), key=lambda row: row.indicator
-                )
-            )
-            for column in SECTIONS.values()
-        )
+    by_robots = ordered.filter(reported_by=ReportedBy.ROBOT)
+    of_cycle = Q(merged_release=release.version) | Q(shift_left_release=release.version)
+    sections = [by_robots.filter(**{column: release.version}) for column in SECTIONS.values()]
+    sections.append(ordered.filter(of_cycle, reported_by=ReportedBy.PERSON))
+    merged, shift_left, by_people = (
+        tuple(sorted(map(_printed, rows[:LIMIT]), key=lambda row: row.indicator)) for rows in sections
     )
+    return PrintedTable(merged, shift_left, by_people)
 
 
 def _printed(report: Report) -> PrintedRow:
     headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
     return PrintedRow(
-        indicator=headline.metric.name if headline else "",
+        indicator=headline.metric.name if headline else report.metric,
         report=str(report),
         sha=report.culprit.sha,
         scenario=tuple(headline.scenario.params.items()) if headline else (),
-        machine=headline.machine.name if headline else "",
+        machine=headline.machine.name if headline else report.machine,
         base=headline.base if headline else "",
         status=report.status,
         state=report.state,
         verdict=report.verdict,
+        magnitude="" if headline else report.person_report.magnitude.value,
     )
 
 
 # --- The filter form ---
 
 # Pure.
-OFFERED = ("state", "kind", "awaiting", "subsystem", "suite", "metric", "machine", "author", "assigned")
-CHOICES = ("state", "kind", "awaiting")  # whose values are words of ours
+OFFERED = ("state", "kind", "reported_by", "awaiting", "subsystem", "suite", "metric", "machine", "author", "assigned")
+CHOICES = ("state", "kind", "reported_by", "awaiting")  # whose values are words of ours
 LONGEST = 40  # characters of a value in a list
 SPANS = ("3d", "1w", "2w", "1m", "3m", "1y")
 

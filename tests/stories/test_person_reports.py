@@ -1,0 +1,255 @@
+"""People report regressions: by a command, by a click, together with a robot; and what strangers can't do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from django.test import Client
+
+from bot.archives.batch import file_accepted, replay_all
+from bot.mail.addresses import Address
+from bot.mail.settings import BotSettings
+from tests.bot.mail.test_authentication import DKIM, RECORD, signed
+from tests.support.world import DANA, World, status_text
+from tracker.models import Decision, Event, LabJob, Message, OfferedReport, OutgoingMail, Report
+from tracker.services import person_reports
+
+PAT = Address("Pat Penguin", "pat@dev.example")
+MARIA = Address("Maria Maintainer", "maria@dev.example")
+TITLE = "mm/vmscan: walk cold folios first"
+SLOW = """Hello,
+
+since I upgraded from 9.0.3 to 9.1-rc2 my backup takes much longer: the read
+throughput of fio dropped from 830 MB/s to 410 MB/s on an AMD EPYC 7313.
+
+Pat
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path, bot_settings: BotSettings, db: None) -> World:
+    """A world in which everybody's domain signs with the same key."""
+    anchors = replace(DKIM, key=lambda name: RECORD, signs=lambda domain: False)
+    return World(tmp_path, replace(bot_settings, trust_policy="verified", trust_anchors=anchors))
+
+
+def post(world: World, author: Address, text: str, person: Address | None = None, **more: Any) -> str:
+    """Put a signed mail to the list, and to a person, into the archive, and read it; return its Message-ID."""
+    raw = world.mail(author, text, **{"Cc": "linux-mm@vger.kernel.org", **more})
+    if person:
+        raw = raw.replace(f"To: {world.settings.address}".encode(), f"To: {person}".encode())
+    world.inbox.add(signed(raw))
+    world.read()
+    return raw.partition(b"Message-ID: <")[2].partition(b">")[0].decode()
+
+
+@pytest.fixture
+def triager(client: Client, db: None) -> Client:
+    user = User.objects.create_user("tom")
+    user.groups.add(Group.objects.get(name="triager"))
+    client.force_login(user)
+    return client
+
+
+# --- By a command ---
+
+
+def test_from_a_command_to_the_landing_the_sentence_says_where_it_stands(world: World) -> None:
+    sha = world.commit(TITLE)
+    world.tag("v9.1-rc1")
+    first = post(
+        world, PAT, f"{SLOW}\n#regzbot introduced: {sha}\n", subject="[REGRESSION] reads are slower in 9.1-rc2"
+    )
+    report = Report.objects.get()
+    assert (report.reported_by, report.culprit.sha) == ("person", sha)
+    assert status_text(report) == "reported by Pat Penguin, unanswered"
+    world.track()
+    assert status_text(report) == "merged at v9.1-rc1, reported by Pat Penguin, unanswered"
+    asked = post(world, DANA, "Could you please share the output of fio?", PAT, to=first)
+    assert status_text(report).endswith('waiting for Pat Penguin: "Could you please share the output of fio?"')
+    told = post(
+        world, PAT, "> Could you please share the output of fio?\n\nIt is attached, from both kernels.", to=asked
+    )
+    assert status_text(report).endswith("reported by Pat Penguin, answered")
+    patch = "Please try this.\n\n--- a/mm/vmscan.c\n+++ b/mm/vmscan.c\n@@ -1,1 +1,1 @@\n-a\n+b\n"
+    fix = post(world, DANA, patch, to=told, subject="[PATCH] mm/vmscan: walk warm folios first")
+    assert status_text(report).endswith("a fix is proposed")
+    post(world, PAT, "Yes, the patch fixes it for me.\n\nTested-by: Pat Penguin <pat@dev.example>", to=fix)
+    assert status_text(report).endswith('"mm/vmscan: walk warm folios first" works for Pat Penguin')
+    world.commit("mm/vmscan: walk warm folios first", f'Fixes: {sha[:12]} ("{TITLE}")')
+    world.tag("v9.1-rc4")
+    world.track()
+    assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc4"
+    assert not OutgoingMail.objects.exists()
+    assert not LabJob.objects.exists()
+
+
+def test_who_keeps_a_list_makes_it_a_report_in_an_answer(world: World) -> None:
+    first = post(world, PAT, SLOW, subject="fio reads are slower in 9.1-rc2, performance regression")
+    assert not Report.objects.exists()
+    assert OfferedReport.objects.get().decision == Decision.OPEN
+    post(world, MARIA, "Thanks for the report.\n\n#regzbot ^introduced v9.0..v9.1-rc2\n", to=first)
+    report = Report.objects.get()
+    assert status_text(report) == "9.0.3 good, 9.1-rc2 bad, not bisected, reported by Pat Penguin, unanswered"
+    assert set(Message.objects.values_list("author_email", flat=True)) == {PAT.email, MARIA.email}
+
+
+def test_a_crash_that_a_command_names_is_not_ours(world: World) -> None:
+    post(world, PAT, "It panics at boot.\n\n#regzbot introduced: v9.0..v9.1\n", subject="[REGRESSION] panic at boot")
+    assert not Report.objects.exists()
+    assert not OfferedReport.objects.exists()
+
+
+def test_the_culprit_that_a_later_mail_names_is_taken_up(world: World) -> None:
+    first = post(world, PAT, f"{SLOW}\n#lkp report\n", subject="fio reads are slower in 9.1-rc2")
+    report = Report.objects.get()
+    address = f"/report/{report.culprit.sha}/"
+    sha = world.commit(TITLE)
+    post(world, PAT, f"I bisected it. {sha} is the first bad commit.", to=first)
+    report.refresh_from_db()
+    assert report.culprit.sha == sha
+    assert "not bisected" not in report.status
+    assert set(report.events.values_list("kind", flat=True)) == {"reported", "bisected", "answered"}
+    answer = Client().get(address, follow=True)
+    assert answer.status_code == 200
+    assert report.culprit.sha[:10] in answer.content.decode()
+
+
+def test_a_report_is_withdrawn_by_who_made_it_and_by_no_stranger(world: World) -> None:
+    first = post(world, PAT, f"{SLOW}\n#lkp report\n", subject="fio reads are slower in 9.1-rc2")
+    report = Report.objects.get()
+    stranger = Address("Mal", "mal@evil.example")
+    post(world, stranger, "Sorry for the noise, it was my own fault.", to=first)
+    assert "withdrawn" not in status_text(report)
+    post(world, PAT, "Sorry for the noise, it was a wrong setting in my BIOS.", to=first)
+    assert status_text(report).endswith("withdrawn by Pat Penguin")
+
+
+# --- By a click ---
+
+
+def test_one_click_in_the_review_queue_makes_a_report_with_its_thread(world: World, triager: Client) -> None:
+    first = post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
+    post(world, DANA, "Can you bisect it?", PAT, to=first)
+    page = triager.get("/review/").content.decode()
+    assert "830 MB/s -&gt; 410 MB/s" in page
+    assert "Pat Penguin" in page
+    offer = OfferedReport.objects.get()
+    triager.post(f"/review/offers/{offer.pk}/", {"decision": "accept"})
+    report = Report.objects.get()
+    assert report.status.endswith("reported by Pat Penguin, unanswered")
+    file_accepted(world.settings, world.later())
+    world.read()
+    assert status_text(report).endswith('waiting for Pat Penguin: "Can you bisect it?"')
+    triager.post(f"/review/offers/{offer.pk}/", {"decision": "accept"})  # twice
+    assert Report.objects.count() == 1
+
+
+def test_a_rejected_offer_stays_rejected(world: World, triager: Client) -> None:
+    first = post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
+    triager.post(f"/review/offers/{OfferedReport.objects.get().pk}/", {"decision": "reject"})
+    post(world, MARIA, "#regzbot ^introduced v9.0..v9.1-rc2", to=first)
+    replay_all(world.settings, world.later())
+    assert not Report.objects.exists()
+    assert OfferedReport.objects.get().decision == Decision.REJECTED
+
+
+def test_a_replay_reaches_the_same_states(world: World, triager: Client) -> None:
+    first = post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
+    triager.post(f"/review/offers/{OfferedReport.objects.get().pk}/", {"decision": "accept"})
+    file_accepted(world.settings, world.later())
+    sha = world.commit(TITLE)
+    post(world, PAT, f"Bisected: the first bad commit is {sha}.", to=first)
+    before = Report.objects.values("culprit__sha", "status", "tag").get()
+    events = set(Event.objects.values_list("kind", "message_id", "actor"))
+    replay_all(world.settings, world.later())
+    assert Report.objects.values("culprit__sha", "status", "tag").get() == before
+    assert set(Event.objects.values_list("kind", "message_id", "actor")) == events
+
+
+def test_a_list_of_open_reports_is_imported(world: World, settings: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    settings.PERFWORK_TRUST, settings.PERFWORK_BOT_ADDRESS = "open", world.settings.address
+    for number in (1, 2):
+        name = f"first-{number}@dev.example"
+        subject = f"performance regression {number} in 9.1-rc2: fio reads"
+        world.post(PAT, SLOW, subject=subject, message_id=name, Cc="linux-mm@vger.kernel.org")
+        world.post(DANA, "I'll have a look tomorrow.", to=name, Cc="linux-mm@vger.kernel.org")
+    listed = world.directory / "regressions.txt"
+    listed.write_text("Open:\n\n* https://lore.kernel.org/r/first-1@dev.example\n<other@dev.example>\n")
+    call_command("read", str(world.inbox.path), threads=str(listed))
+    assert "1 thread of 2 followed; no report of a slowdown was found in other@dev.example" in capsys.readouterr().out
+    report = Report.objects.get()
+    assert (report.title, report.status) == (
+        "performance regression 1 in 9.1-rc2: fio reads",
+        "9.0.3 good, 9.1-rc2 bad, not bisected, reported by Pat Penguin, answered",
+    )
+
+
+# --- Together with a robot, or a lab ---
+
+
+def test_a_mail_about_a_culprit_that_the_lab_reported_joins_that_report(world: World) -> None:
+    report = world.report(TITLE)
+    world.read()
+    sha = report.culprit.sha
+    post(world, PAT, f"{SLOW}\n#regzbot introduced: {sha}\n", subject="[REGRESSION] reads are slower in 9.1-rc2")
+    report.refresh_from_db()
+    assert Report.objects.count() == 1
+    assert report.reported_by == "robot"
+    assert report.events.filter(kind="reported", remark="Pat Penguin").exists()
+
+
+def test_a_lab_measures_later_what_a_person_reported(world: World) -> None:
+    sha = world.commit(TITLE)
+    post(world, PAT, f"{SLOW}\n#regzbot introduced: {sha[:12]}\n", subject="[REGRESSION] reads are slower in 9.1-rc2")
+    world.ingest(world.result(sha, TITLE))
+    report = Report.objects.get()
+    assert (report.culprit.sha, report.reported_by) == (sha, "person")
+    assert report.findings.count() == 1
+
+
+# --- Strangers ---
+
+
+def test_an_unproven_command_only_offers(world: World) -> None:
+    raw = world.mail(
+        PAT, f"{SLOW}\n#lkp report\n", subject="fio reads: performance regression", Cc="linux-mm@vger.kernel.org"
+    )
+    world.inbox.add(raw)
+    world.read()
+    assert not Report.objects.exists()
+    assert not OfferedReport.objects.get().proven
+
+
+def test_a_flood_fills_neither_the_queue_nor_the_table(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(person_reports, "MOST_OFFERS", 10)
+    for number in range(30):
+        raw = world.mail(
+            Address("Mal", f"mal{number}@evil.example"),
+            SLOW + "\n#lkp report\n#regzbot introduced: 7d3e91c0a45b28f6\n",
+            subject=f"performance regression {number}: fio reads",
+            Cc="linux-mm@vger.kernel.org",
+        )
+        world.inbox.add(raw)
+    for number in range(9):
+        raw = world.mail(PAT, SLOW + "\n#lkp report\n", subject=f"regression {number}", Cc="linux-mm@vger.kernel.org")
+        world.inbox.add(signed(raw))
+    world.read()
+    assert OfferedReport.objects.filter(decision=Decision.OPEN).count() == 10
+    assert OfferedReport.objects.filter(decision=Decision.OPEN, proven=True).count() == 4
+    assert Report.objects.count() == 5  # that one address may open in a day
+    assert not OutgoingMail.objects.exists()
+
+
+def test_a_private_mail_makes_nothing(world: World) -> None:
+    raw = world.mail(PAT, f"{SLOW}\n#lkp report\n", subject="fio reads: performance regression")
+    file = world.directory / "private.eml"
+    file.write_bytes(signed(raw))
+    world.read(file)
+    assert not Report.objects.exists()
+    assert not OfferedReport.objects.exists()
