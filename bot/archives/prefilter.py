@@ -275,7 +275,7 @@ class Look:
     own: list[bytes]
     ours: bool
     may_be_report: bool
-    may_be_persons: bool = False
+    may_be_persons: bool
 
 
 class Prefilter:

@@ -124,8 +124,8 @@ def _from_process(source: EpochSource, since: str, goal: str, prefilter: Prefilt
                 raise sent
             if sent is None:
                 return
-            for position, read_to, size, raw, names, own, ours, may_be_report in sent:
-                yield Prefiltered(position, read_to, size, raw, Look(names, own, ours, may_be_report))
+            for position, read_to, size, raw, *look in sent:
+                yield Prefiltered(position, read_to, size, raw, Look(*look))
     finally:
         kill(pid)
         while receiving.is_alive():
@@ -175,7 +175,8 @@ def _to_send(mails: Sequence[Prefiltered], passed: Sequence[bool]) -> _Sent:
     sent: _Sent = []
     for number, (mail, is_sent) in enumerate(zip(mails, passed, strict=True), 1):
         raw, look = mail.raw if is_sent or number == len(mails) else None, mail.look
-        sent.append((mail.position, mail.read_to, mail.size, raw, look.names, look.own, look.ours, look.may_be_report))
+        seen = (look.names, look.own, look.ours, look.may_be_report, look.may_be_persons)
+        sent.append((mail.position, mail.read_to, mail.size, raw, *seen))
     return sent
 
 

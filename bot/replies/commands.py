@@ -48,12 +48,12 @@ _SPELLINGS = {
     **dict.fromkeys(("fixed-by", "fixedby"), Word.FIX),
     **dict.fromkeys(("summary", "subject"), Word.TITLE),
     **dict.fromkeys(("resolved", "inconclusive"), Word.RESOLVE),
-    "monitor": Word.REPORT,
+    "monitor": Word.INTRODUCED,
     "introduced-by": Word.INTRODUCED,
 }
 # Full-width forms, as Chinese and Japanese input methods produce them.
 _WIDE = {0xFF01 + number: 0x21 + number for number in range(94)} | {0x3000: 0x20}
-_NEEDS_ARGUMENT = frozenset({Word.FIX, Word.DUP, Word.NOTE, Word.TITLE, Word.ASSIGN, Word.INTRODUCED})
+_NEEDS_ARGUMENT = frozenset({Word.FIX, Word.DUP, Word.NOTE, Word.TITLE, Word.ASSIGN})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test import Client
 
+from bot.archives import reader
 from bot.archives.batch import file_accepted, replay_all
 from bot.mail.addresses import Address
 from bot.mail.settings import BotSettings
@@ -128,6 +129,14 @@ def test_a_report_is_withdrawn_by_who_made_it_and_by_no_stranger(world: World) -
     assert "withdrawn" not in status_text(report)
     post(world, PAT, "Sorry for the noise, it was a wrong setting in my BIOS.", to=first)
     assert status_text(report).endswith("withdrawn by Pat Penguin")
+
+
+def test_an_offer_that_another_process_finds_in_an_archive(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "FEW", 1)  # mails that are read without one
+    world.post(DANA, "Hello.", subject="hello")
+    world.post(DANA, "Hello.", subject="hello again")
+    post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
+    assert OfferedReport.objects.count() == 1
 
 
 # --- By a click ---

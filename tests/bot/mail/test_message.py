@@ -157,7 +157,7 @@ def test_own_text_invents_nothing(body: str) -> None:
         ("#regzbot dup-of: https://lore.kernel.org/r/a@b", [("dup", "https://lore.kernel.org/r/a@b")]),
         ("#syz dup: INFO: something", [("dup", "INFO: something")]),
         ("#regzbot ^introduced 1234567890ab", [("introduced", "1234567890ab")]),
-        ("#regzbot monitor: https://x", [("report", "https://x")]),
+        ("#regzbot monitor: https://x", [("introduced", "https://x")]),
         ("#regzbot poke", []),
         ("see #lkp fix: nothing", []),
         (" #lkp invalid", []),

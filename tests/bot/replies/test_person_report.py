@@ -146,6 +146,7 @@ def test_answers_patches_and_robots_report_nothing(subject: str, headers: dict[s
         ("It crashes.\n\n#regzbot introduced: v6.11..v6.12\n", False),
         ("Anything.\n\n#lkp report\n", True),
         ("Reads are slower.\n\n#regzbot monitor\n", True),
+        ("It returns EIO.\n\n#regzbot monitor: https://lore.kernel.org/r/a@b/\n", False),
         ("Reads are slower.\n\n#regzbot ^introduced: v6.11..v6.12\n", False),
         ("Reads are slower.\n\n> #regzbot introduced: v6.11..v6.12\n", False),
     ],
