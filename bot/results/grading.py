@@ -198,11 +198,13 @@ def fetch_catalog(results: Sequence[Result], seen: Mapping[str, CommitInspection
         if result.tree
     )
     conclusive = [result for result in results if result.culprit]
-    culprits = [
-        _commit(result.culprit, seen.get(result.culprit.sha), result.patch_message_id)
-        for result in conclusive
-        if result.culprit
-    ]
+    owners = _owners(result.culprit.sha for result in conclusive if result.culprit)
+    culprits = []
+    for result in conclusive:
+        if result.culprit and owners.get(result.culprit.sha, result.producer) == result.producer:
+            culprits.append(_commit(result.culprit, seen.get(result.culprit.sha), result.patch_message_id))
+        elif result.culprit:  # another lab reported it: only git may add to what that said, such as recipients
+            culprits.append(_commit(CommitInfo(result.culprit.sha), seen.get(result.culprit.sha)))
     # Of a parent a lab says only the title, and only until somebody reports it as a culprit.
     parents = [
         _commit(CommitInfo(result.parent.sha, result.parent.title), seen.get(result.parent.sha))
@@ -211,6 +213,12 @@ def fetch_catalog(results: Sequence[Result], seen: Mapping[str, CommitInspection
     ]
     named = frozenset(commit.sha for commit in culprits)
     return replace(names, trees=trees, commits=catalog.commits([*culprits, *parents], named))
+
+
+def _owners(culprits: Iterable[str]) -> dict[str, str]:
+    """Return the producer whose result came first, by the culprit's sha, for culprits that have a report."""
+    rows = BisectResult.objects.filter(report__culprit__sha__in=set(culprits)).order_by("-pk")
+    return dict(rows.values_list("report__culprit__sha", "producer"))  # the last one given is the oldest
 
 
 def _commit(commit: CommitInfo, seen: CommitInspection | None, patch_message_id: str = "") -> Commit:

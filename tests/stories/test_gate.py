@@ -277,6 +277,18 @@ def test_a_private_patch_that_is_asked_for_in_public_stays_private(world: World,
         assert b"555-0100" not in body(client, url), url
 
 
+def test_the_review_queue_names_no_writer_of_private_mail(world: World, client: Client) -> None:
+    report = world.report()
+    lou = Address("Lou Loner", "lou@dev.example")
+    deliver(world, signed(world.mail(lou, "This is just noise, the report is bogus.", to=message_id(report))))
+    assert Suggestion.objects.exists()
+    assert b"Loner" not in body(client, "/review/")
+    olga = User.objects.create_user("olga")
+    olga.groups.add(Group.objects.get(name="operator"))
+    client.force_login(olga)
+    assert b"Loner" in body(client, "/review/")
+
+
 def test_an_answer_to_one_person_is_for_operators(world: World, client: Client) -> None:
     report = world.report()
     deliver(world, signed(world.mail(DANA, f"#lkp whatever {SECRET_WORDS}", to=message_id(report))))

@@ -230,3 +230,18 @@ def test_what_one_lab_says_of_a_parent_makes_no_author_of_anothers_culprit(world
     world.ingest(world.result("c" * 40, "mm: c"))
     culprit = Report.objects.get(culprit__sha="c" * 40).culprit
     assert (culprit.title, culprit.author_email) == ("mm: c", "dana@dev.example")
+
+
+def test_another_labs_result_adds_nobody_to_the_mail_about_a_culprit(world: World) -> None:
+    report = world.report("mm: b", sha="b" * 40)
+    first_bad = {
+        "sha": "b" * 40,
+        "subject": "EVIL",
+        "author": {"name": "Mal", "email": "mal@evil.example"},
+        "trailers": [{"tag": "Reviewed-by", "value": "Mal <mal@evil.example>"}],
+    }
+    other = {"id": "other-1", "producer": {"name": "other lab"}, "first_bad": first_bad}
+    world.ingest(world.result("b" * 40, "mm: b", **other))
+    world.ingest(world.result("b" * 40, "mm: b", **{**other, "id": "other-2"}))
+    culprit = Report.objects.get(pk=report.pk).culprit
+    assert (culprit.title, culprit.author_email, culprit.trailers) == ("mm: b", "dana@dev.example", [])

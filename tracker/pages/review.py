@@ -47,7 +47,7 @@ from tracker.models import (
 from tracker.pages.http import cleaned, error_response, is_key, permission_required, username
 from tracker.pages.report import told
 from tracker.services import person_reports, report_actions
-from tracker.services.accounts import DECIDE, SEND
+from tracker.services.accounts import DECIDE, SEND, shown_messages
 from tracker.services.enqueue import enqueue
 from tracker.services.faults import faults
 from tracker.services.report_actions import AT_ONCE
@@ -184,7 +184,7 @@ class ArchiveRow:
 
 
 def _queue(
-    now: datetime, suggestions_before: int | None, quarantine_before: int | None, chosen: SuggestionFilter
+    now: datetime, suggestions_before: int | None, quarantine_before: int | None, chosen: SuggestionFilter, shown: Q
 ) -> dict[str, Any]:
     """Return the newest rows of each section, or those before a key. `older_…`: the key of the next page, None on the
     last; `total` and `kinds`: how many suggestions wait, whatever the filter; `failing`: archives that can't be read.
@@ -209,7 +209,7 @@ def _queue(
     decided = list(RuleRecord.objects.all()[:PAGE])
     new = [RuleRecord(rule=name) for name in sorted(by_rule.keys() - {record.rule for record in decided})]
     return {
-        "suggestions": _rows(open_suggestions[:SUGGESTIONS], {record.rule: record for record in decided}),
+        "suggestions": _rows(open_suggestions[:SUGGESTIONS], {record.rule: record for record in decided}, shown),
         "total": by_kind.total(),
         "kinds": by_kind.most_common(),
         "older_suggestions": open_suggestions[SUGGESTIONS - 1].pk if len(open_suggestions) > SUGGESTIONS else None,
@@ -223,10 +223,14 @@ def _queue(
     }
 
 
-def _rows(suggestions: Sequence[Suggestion], rules: Mapping[str, RuleRecord]) -> list[SuggestionRow]:
-    """Return the rows, those of one report together, with their mails and their reports' events: two queries in all."""
+def _rows(suggestions: Sequence[Suggestion], rules: Mapping[str, RuleRecord], shown: Q) -> list[SuggestionRow]:
+    """Return the rows, those of one report together, with their mails and their reports' events: two queries in all.
+
+    `shown`: which mails the user may see; of others nobody learns who wrote them.
+    """
     ids = {suggestion.message_id for suggestion in suggestions}
-    messages = {message.message_id: message for message in Message.objects.filter(message_id__in=ids).defer("tables")}
+    mails = Message.objects.filter(shown, message_id__in=ids).defer("tables")
+    messages = {message.message_id: message for message in mails}
     events: dict[int, list[EventData]] = {suggestion.report_id: [] for suggestion in suggestions}
     for event in Event.objects.filter(report__in=events):
         events[event.report_id].append(event.value())
@@ -285,7 +289,7 @@ def review(request: HttpRequest) -> HttpResponse:
     offers, offered = _offers()
     last = Suggestion.objects.filter(pk__in=request.session.get("last_decided", ())) if may_decide else None
     context = {
-        **_queue(now, keys["suggestions"], keys["quarantine"], chosen),
+        **_queue(now, keys["suggestions"], keys["quarantine"], chosen, shown_messages(request.user)),
         "offers": offers,
         "offered": offered,
         "faults": faults(now) if request.user.has_perm(SEND) else [],
