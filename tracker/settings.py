@@ -140,6 +140,7 @@ PERFWORK_BOT_ADDRESS: str = address("PERFWORK_BOT_ADDRESS", "perfbot@localhost")
 PERFWORK_BOT_NAME: str = env.str("PERFWORK_BOT_NAME", default="Perfwork")
 PERFWORK_LIST_ADDRESS: str = env.str("PERFWORK_LIST_ADDRESS", default="")
 PERFWORK_LISTS: list[str] = env.list("PERFWORK_LISTS", default=[])
+PERFWORK_ANSWER_REPORTERS: list[str] = env.list("PERFWORK_ANSWER_REPORTERS", default=[])
 PERFWORK_COMMAND_PREFIX: str = env.str("PERFWORK_COMMAND_PREFIX", default="#lkp")
 PERFWORK_BASE_URL: str = env.str("PERFWORK_BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
 PERFWORK_BULLETINS: list[str] = [address.strip() for address in env.list("PERFWORK_BULLETINS", default=[])]

@@ -32,6 +32,7 @@ from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import bare_title, find_links
 from bot.mail.settings import BotSettings
 from bot.notifications.command_answer import answer
+from bot.notifications.reporter_answer import answer_reporter
 from bot.outbox import reconcile
 from bot.replies import gate
 from bot.replies.commands import Word
@@ -311,6 +312,7 @@ class MailFiler:
         self.known.ours.add(mail.message_id)
         event = person_report_event(person_report, mail.message_id, mail.sent_at)
         self._touched |= event_log.append([event_log.event_row(report, event, self.now, mail.subject)])
+        answer_reporter(reading, report, self.settings, self.now)
         return Filed(mail.message_id, is_report=True, is_repeated=not own, report=report)
 
     def _makes_way(self, reading: Reading, keep: Callable[[], RawMessage]) -> bool:

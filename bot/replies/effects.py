@@ -280,9 +280,9 @@ def _all_effects(reading: Reading, context: MailContext) -> list[Effect]:
     commands = [
         effect for command in obeyed if (effect := effect_of(command)).commit or command.word is not Word.INTRODUCED
     ]
-    if found and not any(effect.kind is EventKind.BISECTED for effect in commands):
-        commands += found
-    return [*commands, *content_effects(reading, context)]
+    if any(effect.kind is EventKind.BISECTED for effect in commands):
+        found = []
+    return [*commands, *content_effects(reading, context), *found]
 
 
 def _bisect_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
@@ -346,8 +346,8 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
     if reading.reporters and context.role in _USERS:
         yield from user_effects(reading, context)
         return
-    if reading.reporters and context.role is None and reading.commands.good:
-        return  # who keeps a list of regressions commands, and says much in general
+    if reading.reporters and context.role is None and _keeps_a_list(reading):
+        return
     if context.relation in CONTEXT and not concerns(reading, context):
         tested = any(trailer.key == "Tested-by" for trailer in reading.trailers)
         if not (by_lab and (tested or holds_table(reading.own_text))):
@@ -419,7 +419,8 @@ def user_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
         reading = in_thread_of(above, reading.reporters)
     if reading.patches:
         for effect in _patch_effects(reading, context):
-            yield replace(effect, mode=Mode.SUGGEST)
+            # A diff in an answer may be somebody else's, which they tried
+            yield effect if is_posting(reading.mail.subject) else replace(effect, mode=Mode.SUGGEST)
         if is_posting(reading.mail.subject):
             return
     intents = list(_intents_by_rules(reading, By.USER, context.improvement))
@@ -435,10 +436,10 @@ def user_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     if not by_reporter or effects:
         return
     found = {intent.intent for intent in intents}
-    answer = first_answer(reading.sentences)
-    about_mail = next(rule for rule in RULES if rule.name == "user_is_about_mail")
-    told = next((one for one in reading.sentences if _tells(one) and not about_mail.matches(one)), None)
-    if {Intent.ASKS_STATUS, Intent.BOT_WILL_TEST} & found and not (answer and _tells(answer)):
+    idle = [rule for rule in RULES if rule.name in _TELL_NOTHING]
+    telling = [one for one in reading.sentences if _tells(one) and not any(rule.matches(one) for rule in idle)]
+    answer, told = first_answer(telling), next(iter(telling), None)
+    if {Intent.ASKS_STATUS, Intent.BOT_WILL_TEST} & found and not answer:
         return
     if answer or told or holds_table(reading.own_text):
         quote = answer.text if answer else told.text if told else _evidence_text(reading)
@@ -456,6 +457,14 @@ def _of_the_patch(effect: Effect) -> Effect:
     return replace(effect, remark="the patch")
 
 
+_TRACKER = re.compile(r"\bregressions? track(?:er|ing)\b", re.I)
+
+
+def _keeps_a_list(reading: Reading) -> bool:
+    """Whether somebody keeps a list of regressions, as the kernel's tracker does, who speaks in general."""
+    return bool(reading.commands.good) or _TRACKER.search(reading.own_text[:5000]) is not None
+
+
 def _asked(effects: list[Effect], reading: Reading) -> list[Effect]:
     """Return effects in which a request of a person is a suggestion if the mail has no question."""
     if not reading.reporters or any(sentence.asks for sentence in reading.sentences):
@@ -463,6 +472,7 @@ def _asked(effects: list[Effect], reading: Reading) -> list[Effect]:
     return [replace(one, mode=Mode.SUGGEST) if one.kind is EventKind.ASKED else one for one in effects]
 
 
+_TELL_NOTHING = frozenset({"user_is_about_mail", "user_will_test", "user_asks_status"})
 _OF_CANDIDATES = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, EventKind.FIX_PROPOSED})
 
 

@@ -12,6 +12,7 @@ stays unknown. The words were found in the first mails of 14 threads of 2019-202
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,8 @@ from bot.replies.commands import Word
 from bot.replies.reading import Reading
 from bot.replies.sender_kind import SenderKind
 from tracker.domain.person_report import MAX_SENTENCE, MAX_VALUE, UNKNOWN, Fact, PersonReport
+from tracker.domain.versions import Version
+from tracker.domain.versions import parse as parse_version
 
 OFFERED = 7  # the score from which a mail is offered; `is_performance` of one that a command names
 _LONGEST, _MOST, _WIDEST = 40_000, 300, 700  # characters of a mail, sentences, characters of a sentence
@@ -30,7 +33,9 @@ _LONGEST, _MOST, _WIDEST = 40_000, 300, 700  # characters of a mail, sentences, 
 
 _LOSS = re.compile(
     r"\b(?:perf(?:ormance)?[ -])?(?:regress\w*|degrad\w*|slow(?:er|s|ed|ing)?(?:[- ]?downs?)?\b|drop(?:s|ped|ping)?\b"
-    r"|decreas\w*|delay\w*|worse|reduc(?:ed|tion)\b|declin\w+|lag(?:s|ging|gy)?\b|stutter\w*|fell\b|loss\b)",
+    r"|decreas\w*|delay\w*|worse|reduc(?:ed|tion)\b|declin\w+|lag(?:s|ging|gy)?\b|stutter\w*|fell\b|loss\b|longer\b"
+    r"|sluggish\w*|halved|half (?:as|of|the)|down (?:by )?~?\d|up by\b"
+    r"|lose[sd]?\b|lower\b)|(?<![\w.])-\d{1,2}(?:\.\d)?\s?%",
     re.I,
 )
 _STRONG = re.compile(
@@ -50,14 +55,15 @@ _BROKEN = re.compile(
     r"|segfault\w*|rcu\w* (?:detected )?stall\w*|hung task\w*|hangs?\b(?! off)|unbootable|fails? to (?:boot|build"
     r"|compile|mount)"
     r"|does(?: not|n't) (?:boot|build|compile|work)|(?:build|compile) (?:fail\w*|error\w*)|warning: cpu|kasan|syzbot"
-    r"|returns? -?E[A-Z]{2,}|-E[A-Z]{3,}|infinite loop|leak\w*)\b",
+    r"|returns? -?e(?:inval|io|exist|nolck|busy|perm)|infinite loop|memory leak\w*|leaks?)\b",
     re.I,
 )
 _MARKED = re.compile(r"\[[^\]]{0,30}\b(?:regression|perf(?:ormance)?)\b[^\]]{0,60}\]", re.I)
 _OF_SPEED = re.compile(r"performance|slow|speed", re.I)
 _MANY = 3  # words of what is broken
 _SUITES = re.compile(
-    r"\b(fio|unixbench|hackbench|iperf3?|netperf|sockperf|uperf|pgbench|sysbench|stress-ng|dbench|tbench|iozone"
+    r"(?<![\w.@/-])(fio|unixbench|hackbench|iperf3?|netperf|sockperf|uperf|pgbench|sysbench|stress-ng|dbench"
+    r"|tbench|iozone"
     r"|bonnie\+\+"
     r"|kernbench|phoronix|will-it-scale|specjbb\w*|spec ?cpu\w*|speccpu|memtier\w*|redis-benchmark|aim7|aim9"
     r"|vm-scalability"
@@ -100,22 +106,28 @@ class _Mail:
         return (self.subject, *self.sentences)
 
 
+_PULL = re.compile(r"\s*\[(?:git )?pull\b", re.I)
+
+
 def read_report(reading: Reading) -> PersonReport | None:
     """Return what a mail reports, or None if it is no first mail of a person: an answer, a patch, a robot's mail."""
     mail = reading.mail
     if reading.kind is not SenderKind.PERSON or not mail.message_id or not mail.author.email:
         return None
-    if is_answer(mail.subject) or mail.ancestors or is_posting(mail.subject):
+    if is_answer(mail.subject) or mail.ancestors or is_posting(mail.subject) or _PULL.match(mail.subject):
         return None
     text = reading.own_text[:_LONGEST]
     own = _Mail(" ".join(mail.subject.split())[:_WIDEST], text, tuple(_sentences(text)))
     culprit, title, author, others = _culprit(own, reading)
+    runs = _two_versions(own.text)
     good, bad = _versions(own, reading)
+    if runs and (good.sentence != own.subject.translate(_QUOTES) or runs.good.value.startswith(good.value)):
+        good, bad = runs.good, runs.bad  # unless the subject compares others
     if culprit and not good:
         good = Fact("before the commit", culprit.sentence)
-    magnitude, change = _magnitude(own)
+    magnitude, change = _magnitude(own, runs)
     metric, suite = _metric(own, magnitude)
-    machine = next((Fact(match[0].strip(), text) for text in own.all if (match := _MACHINE.search(text))), UNKNOWN)
+    machine = _machine(own)
     report = PersonReport(
         reporter=mail.author.name or mail.author.email,
         culprit=_short(culprit),
@@ -137,6 +149,21 @@ def read_report(reading: Reading) -> PersonReport | None:
 def is_performance(report: PersonReport) -> bool:
     """Whether it tells of speed, so that a command may make it a report: `#regzbot` is used for crashes, too."""
     return "speed" in report.signs and "something is broken" not in report.signs
+
+
+_LABELLED = re.compile(
+    r"(?:the )?(?:test )?(?:machine|server|system|pc|box|hardware|host)\b(?: is an?\b)?\s*[:=]?\s+"
+    r"(?=\S*\s*\S*\d)(.{5,90}?)\.?\Z",
+    re.I,
+)
+
+
+def _machine(mail: _Mail) -> Fact:
+    """Return the machine: what a line that begins with that word says, else a model that is known."""
+    for text in mail.sentences:
+        if labelled := _LABELLED.match(text):
+            return Fact(labelled[1].strip(), text)
+    return next((Fact(match[0].strip(), text) for text in mail.all if (match := _MACHINE.search(text))), UNKNOWN)
 
 
 def culprit_named(reading: Reading) -> tuple[Fact, Fact]:
@@ -175,9 +202,9 @@ def _signs(mail: _Mail, report: PersonReport, reading: Reading) -> Iterator[tupl
     if not speed or not any(_LOSS.search(text) for text in mail.all):
         return
     yield "speed", 1
-    if any(_STRONG.search(text) for text in speed):
+    if any(_LOSS.search(text) and (_SPEED.search(text) or _SUITES.search(text)) for text in mail.all):
         yield "a loss of speed", 2
-    if _STRONG.search(mail.subject):
+    if _STRONG.search(mail.subject) or (_LOSS.search(mail.subject) and (_SPEED.search(mail.subject) or report.suite)):
         yield "a regression in the subject", 2
     elif _LOSS.search(mail.subject) or _SPEED.search(mail.subject):
         yield "speed in the subject", 1
@@ -328,8 +355,8 @@ _VERSION = re.compile(
 )
 _PAIRS = (
     rf"(?:from|on) (?P<good>{_DISTRO}) (?:to|and) (?P<bad>(?:{_DISTRO}|\d{{1,2}}\.\d{{1,2}}))",
-    rf"(?P<good>{_KERNEL})\)?\s*(?:->|to|\.\.|=>|-->)\s*(?:(?:kernel|linux) )?(?P<bad>{_KERNEL})",
-    rf"between (?:[\w ]{{1,25}} )?(?P<good>{_KERNEL}) and (?:(?:kernel|linux) )?(?P<bad>{_KERNEL})",
+    rf"(?P<good>{_KERNEL})(?:-[\w.+-]*\w)?\)?\s*(?:->|to|\.\.|=>|-->)\s*(?:(?:kernel|linux) )?(?P<bad>{_KERNEL})",
+    rf"between (?:[\w ]{{1,25}} )?(?P<good>{_KERNEL})(?:-[\w.+-]*\w)? and (?:(?:kernel|linux) )?(?P<bad>{_KERNEL})",
     rf"(?P<bad>{_KERNEL})[\w ,]{{0,30}} (?:compared (?:to|with)|vs\.?|versus|than|over"
     rf"|against) (?:[\w ]{{1,20}} )?(?P<good>{_KERNEL})",
 )
@@ -397,6 +424,84 @@ def _precise(mail: _Mail, fact: Fact) -> Fact:
     return Fact(*next(iter(named.items()))) if len(named) == 1 else fact
 
 
+# --- What was measured on two versions ---
+
+_LINE = re.compile(rf"^[\s>*-]{{0,8}}(?:kernel |linux )?({_KERNEL})(-[\w.+-]*)?\s*(?:[:|=]|\s)\s*(\S.*)$", re.I)
+_FIGURE = re.compile(
+    r"(?<![\w.,-])(\d[\d,]*(?:\.\d+)?k?|(?:\d+h)?\d+m\d+(?:\.\d+)?s)(?:\s?([kmgt]i?b(?:it|yte)?s?/s(?:ec)?"
+    r"|[kmgt]?bps|fps|iops"
+    r"|ms|us|ns|s(?:ec)?|min|tps|ops/s(?:ec)?))?(?![\w.])",
+    re.I,
+)
+_HEADER = re.compile(rf"^[^\d\n]{{0,40}}?({_KERNEL})(?:-[\w.+-]*)?[\s|]+({_KERNEL})(?:-[\w.+-]*)?(?![\w.])", re.I)
+_Measured = tuple[str, str]  # a figure and its unit
+_MOVED = 0.02  # of a figure: less is no loss
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Figures of two versions: in lines that begin with them, or in the columns below them."""
+
+    good: Fact
+    bad: Fact
+    magnitude: Fact
+    change: float | None
+
+
+def _two_versions(text: str) -> _Runs | None:
+    """Return what lines or columns say of two versions, the older of them first; None if there are none."""
+    lines = text.translate(_QUOTES).split("\n")[:_MOST]
+    labelled = [(match[1], _figure(match[3]), line) for line in lines if (match := _LINE.match(line[:_WIDEST]))]
+    for (old, before, first), (new, after, second) in itertools.pairwise(labelled):
+        if before and after and before[1] == after[1]:
+            runs = _runs(old, new, before, after, f"{first.strip()} / {second.strip()}")
+            if runs:
+                return runs
+    for number, line in enumerate(lines):
+        header = _HEADER.match(line[:_WIDEST])
+        for row in lines[number + 1 : number + 8] if header else ():
+            figures = [_figure_of(match) for match in _FIGURE.finditer(row)]
+            if header and len(figures) > 1:  # the row's name may hold some, too
+                before, after = figures[-2:]
+                if runs := _runs(header[1], header[2], before, after, row.strip()):
+                    return runs
+    return None
+
+
+def _runs(old: str, new: str, before: _Measured, after: _Measured, sentence: str) -> _Runs | None:
+    first, last = _plain(before[0]), _plain(after[0])
+    if old.lower() == new.lower() or not first or abs(last - first) < _MOVED * first:
+        return None
+    older, newer = _version(old), _version(new)
+    if older and newer and older > newer:
+        old, new, before, after, first, last = new, old, after, before, last, first
+    unit = f" {before[1]}" if before[1] else ""
+    told = Fact(f"{before[0]}{unit} -> {after[0]}{unit}", sentence)
+    return _Runs(Fact(old, sentence), Fact(new, sentence), told, 100 * (last - first) / first)
+
+
+def _version(name: str) -> Version | None:
+    """Return a kernel version as people write it: "6.12", "v6.12-rc2", "5.10.0"."""
+    return parse_version("v" + name.lower().lstrip("v").rstrip("+").removesuffix(".y").removesuffix(".0"))
+
+
+def _figure(text: str) -> _Measured | None:
+    """Return the figure that a line gives: the last with a unit, else the last."""
+    figures = [_figure_of(match) for match in _FIGURE.finditer(text)]
+    return next((figure for figure in reversed(figures) if figure[1]), figures[-1] if figures else None)
+
+
+def _figure_of(match: re.Match[str]) -> _Measured:
+    return match[1], match[2] or ""
+
+
+def _plain(figure: str) -> float:
+    """Return a figure as a number; a time like 3m51s in seconds."""
+    if time := re.fullmatch(r"(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s", figure, re.I):
+        return 3600 * int(time[1] or 0) + 60 * int(time[2]) + float(time[3])
+    return _value(figure)
+
+
 # --- How much ---
 
 _NUMBER = r"\d{1,9}(?:[.,]\d{1,6})?k?"
@@ -444,16 +549,25 @@ _RUNS_SHOWN = 6
 _IOPS = re.compile(r"\biops[=: ]+(\d+(?:\.\d+)?k?)", re.I)
 
 
-def _magnitude(mail: _Mail) -> tuple[Fact, float | None]:
+def _magnitude(mail: _Mail, runs: _Runs | None) -> tuple[Fact, float | None]:
     """Return how much was lost, as the mail says it, and the metric's own change in per cent."""
     subject = mail.subject.translate(_QUOTES)
     lossy = [text for text in mail.sentences if _LOSS.search(text)]
-    for text in (subject, *lossy, *mail.sentences):
+    if pair := _pair(subject):
+        return pair
+    if runs and runs.magnitude:
+        return runs.magnitude, runs.change
+    for text in (*lossy, *mail.sentences):
         if pair := _pair(text):
             return pair
-    for text in lossy:
+    for text in (subject, *lossy):
         if stated := _stated(text):
             return stated
+    return _in_other_words(mail)
+
+
+def _in_other_words(mail: _Mail) -> tuple[Fact, float | None]:
+    """Return a loss that no two figures and no percentage give: "3x slower", "usually 1m20s, now 20 minutes"."""
     for text in mail.sentences:
         if times := _TIMES.search(text):
             return Fact(times[0], text), None
@@ -461,7 +575,7 @@ def _magnitude(mail: _Mail) -> tuple[Fact, float | None]:
     for text in mail.sentences if usual else ():
         if usual and (now := _NOW.search(text)) and now["new"] != usual[0]:
             return Fact(f"{usual[0]} -> {now['new']}", f"{usual[1]} {text}"), None
-    for text in (subject, *mail.sentences):
+    for text in (mail.subject.translate(_QUOTES), *mail.sentences):
         if extra := _EXTRA.search(text):
             return Fact(f"+{extra['more'].strip()}", text), None
     return _two_runs(mail)
@@ -501,7 +615,7 @@ def _pair(text: str) -> tuple[Fact, float | None] | None:
         groups = match.groupdict()
         old, new = groups.get("old") or groups.get("old2"), groups.get("new") or groups.get("new2")
         unit = next((groups[name] for name in ("unit2", "unit", "unit4", "unit3") if groups.get(name)), "")
-        if not old or not new or old == new:
+        if not old or not new or old == new or unit == "%":
             continue
         if re.match(r"\d\.\d{1,2}(?:\.|\Z)", old) and not unit:
             continue  # versions

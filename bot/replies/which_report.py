@@ -303,7 +303,8 @@ def cures(reading: Reading) -> bool:
 
 def is_backport(subject: str) -> bool:
     """Whether a subject says that the patch goes to a stable tree, or to a distribution's."""
-    return any(_BACKPORT.search(bracket) for bracket in _BRACKETS.findall(subject[:300]))
+    brackets = _BRACKETS.findall(subject[:300])
+    return any(_BACKPORT.search(bracket) for bracket in brackets if "regress" not in bracket.lower())
 
 
 def is_in_series(subject: str) -> bool:

@@ -14,10 +14,11 @@ from django.test import Client
 from bot.archives import reader
 from bot.archives.batch import file_accepted, replay_all
 from bot.mail.addresses import Address
+from bot.mail.message import parse
 from bot.mail.settings import BotSettings
 from tests.bot.mail.test_authentication import DKIM, RECORD, signed
 from tests.support.world import DANA, World, status_text
-from tracker.models import Decision, Event, LabJob, Message, OfferedReport, OutgoingMail, Report
+from tracker.models import Correspondent, Decision, Event, LabJob, Mailing, Message, OfferedReport, OutgoingMail, Report
 from tracker.services import person_reports
 
 PAT = Address("Pat Penguin", "pat@dev.example")
@@ -220,6 +221,32 @@ def test_a_lab_measures_later_what_a_person_reported(world: World) -> None:
     report = Report.objects.get()
     assert (report.culprit.sha, report.reported_by) == (sha, "person")
     assert report.findings.count() == 1
+
+
+# --- An answer ---
+
+
+def test_the_reporter_gets_one_mail_where_the_operator_wants_it(world: World) -> None:
+    world.settings = replace(world.settings, answer_on=frozenset({"linux-mm@vger.kernel.org"}))
+    subject = "[REGRESSION] fio reads are slower in 9.1-rc2"
+    first = post(world, PAT, f"{SLOW}\n#lkp report\n", subject=subject)
+    (mail,) = OutgoingMail.objects.all()
+    composed = parse(bytes(mail.raw))
+    assert (mail.recipients, mail.lists, composed.parent) == ([PAT.email], [], first)
+    assert f"/report/{Report.objects.get().culprit.sha}/" in composed.text
+    assert max(map(len, composed.text.splitlines())) <= 78
+    assert "#lkp fix: <the commit or patch that fixed it>" in composed.text
+    replay_all(world.settings, world.later())
+    post(world, PAT, f"{SLOW}\n#lkp report\n", subject=subject, Cc="linux-nfs@vger.kernel.org")
+    assert OutgoingMail.objects.count() == 1
+
+
+def test_who_has_opted_out_gets_none(world: World) -> None:
+    world.settings = replace(world.settings, answer_on=frozenset({"linux-mm@vger.kernel.org"}))
+    Correspondent.objects.create(address=PAT.email, mailing=Mailing.OPTED_OUT, note="", since=world.now)
+    post(world, PAT, f"{SLOW}\n#lkp report\n", subject="[REGRESSION] fio reads are slower in 9.1-rc2")
+    assert Report.objects.exists()
+    assert not OutgoingMail.objects.exists()
 
 
 # --- Strangers ---

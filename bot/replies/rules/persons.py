@@ -57,7 +57,12 @@ USERS = (
             "I am still seeing that regression with kernels that include the patch.",
             "All tests got slower after applying it.",
         ),
-        no=("If it is still slow, I will bisect.", "It is still slow.", "Do you still see it with the patch?"),
+        no=(
+            "If it is still slow, I will bisect.",
+            "It is still slow.",
+            "Do you still see it with the patch?",
+            "No, I use the defaults.",
+        ),
         cue=words(
             "<regression>|it|this is still there|present|visible|reproducible",
             "still see|seeing|have|having|get|getting …… <regression>|it|that …… with|including|include",
@@ -66,6 +71,10 @@ USERS = (
             "<patch>|it|this|that … doesn't|does_not|didn't|did_not|don't|couldn't <help>|make_any_difference"
             "|change_much",
             "no|any change|improvement|difference …… with|after … <patch>",
+            r"^ /(?:unfortunately|sadly|sorry|alas),? (?:not|no)\b/",
+            "no luck|change|difference|improvement|effect",
+            "^ nope|no still|the_same",
+            "the? same as without|before",
             "<not> see any change|improvement|difference … in|with",
             "benchmark*|test*|result*|performance|number* … regressed|dropped|slower|worse|degraded … after",
             "same result*|number*|performance … with|as … <patch>|before",
@@ -98,6 +107,8 @@ USERS = (
             "confirm|confirmed|verified …… works|fixes|fixed|solves|resolves|helps|gone",
             "yes|indeed it|that|this? works|helps|fixes",
             "<regression>|it is|was|has now? <gone> …… with|after",
+            "it's|it_is|problem|issue fixed|solved|gone … here|for_me|for_us|now|with",
+            "for_me|for_us|here it's|it_is|this_is|the_problem_is|the_issue_is fixed|solved|gone|fine",
             "with …… <patch> …… <gone>|fast_again|back_to",
             "<performance> … is|are|was back to|at normal|before|the_old",
         ),
@@ -128,7 +139,7 @@ USERS = (
         no=("I will try the patch.", "If you like, I can send a patch."),
         cue=words(
             "<i will> … try_to? fix|mend|address|solve it|this|that|the",
-            "<i will> … prepare|send|post|submit|write|make …… <patch>|backport*|them",
+            "<i will> … prepare|send|post|submit|write|make …… <patch>|backport*|them|one",
             "<i am> … working_on|preparing|writing … fix|patch|backport*",
         ),
         unless=(CONDITIONAL, REPORTED, Unless("is what they got", words("your|you sent|posted|prepared"))),
@@ -167,6 +178,7 @@ USERS = (
         yes=("I will try a newer kernel and report back.", "Let me retry with the default config."),
         no=("I tried a newer kernel.",),
         cue=words(
+            "<i will> … do that|it|so|this|make_the_tests|make_tests",
             "<i will>|let_me …… <run>|retry|upgrade|update|share|post|provide|report|let_you_know|get_back|come_back"
             "|answer|figure",
         ),
@@ -206,6 +218,75 @@ USERS = (
 
 # What developers say in such a thread, beside what they say in any.
 DEVELOPERS = (
+    Rule(
+        name="helper_applied",
+        intent=Intent.FIX_ELSEWHERE,
+        says="""The fix is in a maintainer's tree, or on its way to the mainline: "queued, thanks", "it's now applied to
+        block-6.6".""",
+        yes=(
+            "Queued, thanks.",
+            "I added the tags, and it's now applied to block-6.6.",
+            "The patch has been added to the -mm mm-hotfixes-unstable branch.",
+            "The pull request with this fix was sent to Linus yesterday.",
+        ),
+        no=(
+            "I'll queue it once it is tested.",
+            "Has it been applied?",
+            "The request is queued to the device.",
+            "I applied your patch to 6.1 and ran it.",
+            "I'll send it to Linus once it is tested.",
+        ),
+        cue=words(
+            r"^ /(?:applied|queued|merged|picked up)(?=[,.! ]*(?:thanks?|thx|thank you|up\b|for\b|to\b|in\b|\Z))/",
+            r"/(?:is|are|it's|was|been|being|now) (?:now )?(?:applied|queued(?: up)?|merged|pushed|taken) (?:to"
+            r"|in|into|for)"
+            r" (?:the |my |our )?[\w\/.-]*(?:[-\/.]\w|tree|branch|queue|next|mainline|upstream|linus)/",
+            "has|have been added to the",
+            "pull|pull_request|fix|patch|it|this …… sent|gone|went|headed … to|off_to linus|mainline|upstream",
+        ),
+        unless=(
+            CONDITIONAL,
+            REPORTED,
+            Unless("is to come, or not so", words("<not>", "<i will>", "will|once|when")),
+        ),
+        by=By.HELPER,
+        question=False,
+        does=EventKind.FIX_QUEUED,
+        mode=Mode.AUTO,
+    ),
+    Rule(
+        name="helper_posts",
+        intent=Intent.FIX_ELSEWHERE,
+        says="""A fix is posted, or shown below: "patch is here", "I've just sent a patchset".""",
+        yes=(
+            "Patch is here: https://lore.kernel.org/r/a@b.example",
+            "I've just sent a patchset with 2 patches.",
+            "New attempt below, it replaces the earlier one.",
+            "I posted a fix for this to the list.",
+        ),
+        no=(
+            "I haven't posted a fix yet.",
+            "The patch is here to stay.",
+            "I will post a patch tomorrow.",
+            "Did you send a patch?",
+            "You sent a patch for this in June.",
+        ),
+        cue=words(
+            r"/(?:patch(?:es|set)?|fix|series)(?: is|'s)? (?:here|below|attached|at)(?=[:.,]|\Z| https?:)/",
+            "new attempt|try|version|patch below|attached|here",
+            "<i have>|i|we just|already|now? posted|sent|sent_out|submitted … <patch>|patchset",
+            "see|try the? <patch> below|attached|at",
+        ),
+        unless=(
+            CONDITIONAL,
+            REPORTED,
+            Unless("has a negation, or is to come", words("<not>", "<i will>", "will|once")),
+        ),
+        by=By.HELPER,
+        question=False,
+        does=EventKind.FIX_PROPOSED,
+        mode=Mode.AUTO,
+    ),
     Rule(
         name="asks_bisect",
         intent=Intent.ASKS_TEST,
@@ -247,7 +328,8 @@ DEVELOPERS = (
         ),
         no=("I can share the numbers.", "Do you agree?", "Does that make sense?"),
         cue=words(
-            "<can you>|please …… share|send|provide|post|attach|show|paste|tell|collect|get|pass|describe|explain|run",
+            "<can you>|please …… share|send|provide|post|attach|show|paste|tell|collect|get|pass|describe"
+            "|explain|run|boot",
         ),
         unless=(
             REPORTED,
@@ -306,21 +388,6 @@ DEVELOPERS = (
         mode=Mode.AUTO,
     ),
     Rule(
-        name="sent_to_linus",
-        intent=Intent.FIX_ELSEWHERE,
-        says="""The fix is on its way to the mainline: "the pull request with the fix was sent to Linus".""",
-        yes=("The pull request with this fix was sent to Linus yesterday.",),
-        no=("I'll send it to Linus once it is tested.", "Has it been sent to Linus?"),
-        cue=words(
-            "pull|pull_request|fix|patch|it|this …… sent|gone|went|going|headed … to|off_to linus|mainline|upstream"
-        ),
-        unless=(CONDITIONAL, REPORTED, Unless("is to come, or not so", words("<not>", "<i will>", "will|once|when"))),
-        by=By.HELPER,
-        question=False,
-        does=EventKind.FIX_QUEUED,
-        mode=Mode.AUTO,
-    ),
-    Rule(
         name="helper_promises",
         intent=Intent.WORKING_ON_FIX,
         says="""A developer has the fix, or will take it up: "I'll plan to queue them up".""",
@@ -329,6 +396,7 @@ DEVELOPERS = (
         cue=words(
             "<i will> …… queue|backport|pick|take them|these|it|this|that up|in|to|for?",
             "<i have> …… found|got|made … the|a fix|solution|patch",
+            "let_me cook|write|prepare|whip|hack|put|come|send|post …… up|together|something|<patch>",
         ),
         unless=(CONDITIONAL, REPORTED),
         by=By.HELPER,
