@@ -48,6 +48,7 @@ from tracker.domain.events import EventKind, ReportedBy
 from tracker.models import (
     Commit,
     Correspondent,
+    Decision,
     DeliveryFailure,
     Event,
     FaultMail,
@@ -77,6 +78,7 @@ from tracker.models import (
 from tracker.models.accounts import DeliveryState
 from tracker.services import database as locks
 from tracker.services import mail_transitions
+from tracker.services.accounts import ERASED
 from tracker.services.database import Lock
 from tracker.services.event_log import fold
 from tracker.services.report_summary import refresh
@@ -129,7 +131,9 @@ def _outdated(now: datetime, keep: Retention) -> Iterator[tuple[str, QuerySet[Mo
     filed = Message.objects.filter(source=OuterRef("pk"))
     yield (
         "offers of people's reports",
-        OfferedReport.objects.filter(source__message=None, source__received_at__lt=now - keep.pending),
+        OfferedReport.objects.filter(
+            source__message=None, source__received_at__lt=now - keep.pending, decision=Decision.OPEN
+        ),
     )
     unoffered = RawMessage.objects.filter(offered=None)
     unfiled: QuerySet[Model] = unoffered.filter(~Exists(filed), error="", erased_at=None)
@@ -155,7 +159,8 @@ def _delete(rows: QuerySet[Model]) -> int:
 # --- Erasing ---
 
 NOBODY = "erased@erased.invalid"
-NOTE = "erased on request"
+NOTE = ERASED
+_SAID = (EventKind.ASKED, EventKind.DISPUTED, EventKind.EXPECTED)
 SOMEBODY = "somebody"  # for the name of a person who reported a regression
 _EMPTY = zlib.compress(b"")
 # Where an account's name says who did something.
@@ -191,6 +196,8 @@ def erase(address: str, now: datetime) -> Erased:
     RawMessage.objects.filter(pk__in=sources).update(compressed=_EMPTY, error="", erased_at=now)
     mails.update(author_name="", author_email=NOBODY, own_text="", subject="", signature="")
     Event.objects.filter(message_id__in=ids).update(quote="")
+    Event.objects.filter(message_id__in=ids, kind__in=_SAID).update(remark="")  # a question, or who holds a view
+    OfferedReport.objects.filter(decided_by__iexact=address).update(decided_by=SOMEBODY)
     opened = Event.objects.filter(message_id__in=ids, kind=EventKind.REPORTED).exclude(remark="")
     opened.update(remark=SOMEBODY)  # a person's report: their name is in its sentence
     of_theirs = Report.objects.filter(pk__in=reports, reported_by=ReportedBy.PERSON, facts__mail__in=ids)

@@ -198,6 +198,10 @@ def _file(
         tally.kept += not candidate.source
         prefilter.tracked.add(key_of_message(filed.message_id))
         yield filed.message_id
+        opened, filer.opened_now = filer.opened_now, []
+        for message_id in opened:
+            prefilter.tracked.add(key_of_message(message_id))
+            yield message_id
         if filed.report:
             for key in keys_of_culprit(filed.report.culprit.sha, filed.report.culprit.title):
                 prefilter.tracked.add(key)

@@ -36,7 +36,7 @@ from bot.mail.authentication import AuthVerdict
 from bot.replies.reading import Reading
 from bot.replies.which_report import KnownReport, KnownReports, Thread
 from bot.robot_reports.fields import benchmark_in
-from tracker.domain.events import Role
+from tracker.domain.events import EventKind, Role
 from tracker.models import (
     Archive,
     ArchiveNames,
@@ -163,8 +163,14 @@ def add_report(known_reports: KnownReports, rows: dict[str, Report], report: Rep
             verified=None if report.people_verified else report.verified_authors | report.verified_maintainers,
             reporters=frozenset(report.reporters) if report.of_person else frozenset(),
             unnamed=report.of_person and not report.person_report.culprit,
+            joined=report.of_person and _is_joined(report),
         )
     )
+
+
+def _is_joined(report: Report) -> bool:
+    """Whether a lab measured what a person reported, or others report it, too."""
+    return report.findings.exists() or report.events.filter(kind=EventKind.REPORTED).count() > 1
 
 
 def _is_searchable(name: str) -> bool:

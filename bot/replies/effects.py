@@ -245,7 +245,8 @@ def effects_of(
         agreed = reading.others is not None and all(
             any(_agree(effect, other) for other in effects) for effects in others
         )
-        caused = gate.Caused.CLOSE if closes(effect) else gate.Caused.MOVE
+        is_final = closes(effect) or effect.kind is EventKind.BISECTED  # which says what a report is about
+        caused = gate.Caused.CLOSE if is_final else gate.Caused.MOVE
         caused = gate.Caused.COMMAND if effect.rule.startswith(COMMAND) else caused
         # Below what may be an older mail, nobody knows whose words these are.
         if caused is not gate.Caused.MOVE:
@@ -253,8 +254,20 @@ def effects_of(
         acts = gate.permitted(caused, replace(standing, same_words=agreed), policy)
         effects.append(effect if acts else replace(effect, mode=Mode.SUGGEST))
     if context.reporters:
-        effects = [_told(effect, reading) for effect in effects]
+        unknown = context.role in (None, Role.THIRD_PARTY) and not reading.trust.proven and policy != "open"
+        effects = [_told(_of_stranger(effect) if unknown else effect, reading) for effect in effects]
     return tuple(effects) or (NOTHING,)
+
+
+_OF_STRANGERS = frozenset({EventKind.RESPONDED, EventKind.ASKED, EventKind.FIX_PROPOSED})
+
+
+def _of_stranger(effect: Effect) -> Effect:
+    """Return an effect of a mail that nobody proves, by somebody whom nobody knows: that they answer, ask or post a
+    patch may be taken as it is; what else they hold is for a click.
+    """
+    acts = effect.kind in _OF_STRANGERS or effect.mode is not Mode.AUTO
+    return effect if acts else replace(effect, mode=Mode.SUGGEST)
 
 
 def _told(effect: Effect, reading: Reading) -> Effect:
@@ -267,6 +280,7 @@ def _told(effect: Effect, reading: Reading) -> Effect:
 
 
 _QUESTION = 120  # characters
+_SHORTEST_SHA = 10  # digits that stand for a commit nobody has seen yet
 
 
 def _all_effects(reading: Reading, context: MailContext) -> list[Effect]:
@@ -291,7 +305,8 @@ def _bisect_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
         return
     sha, title = culprit_named(reading)
     if sha:
-        mode = Mode.AUTO if context.role is Role.REPORTER else Mode.SUGGEST
+        certain = context.role is Role.REPORTER and len(sha.value) >= _SHORTEST_SHA
+        mode = Mode.AUTO if certain else Mode.SUGGEST
         quote, name = sha.sentence, "names_culprit"
         yield Effect(EventKind.BISECTED, mode, name, quote=quote, title=title.value, commit=sha.value)
 

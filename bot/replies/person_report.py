@@ -60,6 +60,7 @@ _BROKEN = re.compile(
 )
 _MARKED = re.compile(r"\[[^\]]{0,30}\b(?:regression|perf(?:ormance)?)\b[^\]]{0,60}\]", re.I)
 _OF_SPEED = re.compile(r"performance|slow|speed", re.I)
+_MOST_CHANGE = 1_000_000.0  # per cent
 _MANY = 3  # words of what is broken
 _SUITES = re.compile(
     r"(?<![\w.@/-])(fio|unixbench|hackbench|iperf3?|netperf|sockperf|uperf|pgbench|sysbench|stress-ng|dbench"
@@ -116,8 +117,8 @@ def read_report(reading: Reading) -> PersonReport | None:
         return None
     if is_answer(mail.subject) or mail.ancestors or is_posting(mail.subject) or _PULL.match(mail.subject):
         return None
-    text = reading.own_text[:_LONGEST]
-    own = _Mail(" ".join(mail.subject.split())[:_WIDEST], text, tuple(_sentences(text)))
+    text = _plain_text(reading.own_text[:_LONGEST])
+    own = _Mail(" ".join(_plain_text(mail.subject).split())[:_WIDEST], text, tuple(_sentences(text)))
     culprit, title, author, others = _culprit(own, reading)
     runs = _two_versions(own.text)
     good, bad = _versions(own, reading)
@@ -136,7 +137,7 @@ def read_report(reading: Reading) -> PersonReport | None:
         suite=_short(suite),
         metric=_short(metric),
         magnitude=_short(magnitude),
-        change_pct=change,
+        change_pct=_bounded(change),
         good=_short(good),
         bad=_short(bad),
         machine=_short(machine),
@@ -168,8 +169,8 @@ def _machine(mail: _Mail) -> Fact:
 
 def culprit_named(reading: Reading) -> tuple[Fact, Fact]:
     """Return sha and title of the commit that a later mail says a bisection found; unknown if it names none."""
-    text = reading.own_text[:_LONGEST]
-    own = _Mail(" ".join(reading.mail.subject.split())[:_WIDEST], text, tuple(_sentences(text)))
+    text = _plain_text(reading.own_text[:_LONGEST])
+    own = _Mail(" ".join(_plain_text(reading.mail.subject).split())[:_WIDEST], text, tuple(_sentences(text)))
     sha, title, _, _ = _culprit(own, reading)
     if not (_BISECTED.search(sha.sentence) or _BISECT_SAYS.search(text)):
         return UNKNOWN, UNKNOWN
@@ -224,6 +225,20 @@ def _signs(mail: _Mail, report: PersonReport, reading: Reading) -> Iterator[tupl
     in_subject = _BROKEN.search(mail.subject) and not _OF_SPEED.search(mail.subject)
     if in_subject or (broken >= _MANY and broken > len(speed)):
         yield "something is broken", -5
+
+
+# Control characters, and what reorders text; digits of other scripts count as letters.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+
+
+def _plain_text(text: str) -> str:
+    return _OTHER_DIGIT.sub("?", _CONTROLS.sub(" ", text))
+
+
+def _bounded(change: float | None) -> float | None:
+    """Return a change that is possible; None for one that no database holds."""
+    return change if change is not None and abs(change) < _MOST_CHANGE else None
 
 
 def _short(fact: Fact) -> Fact:
@@ -391,6 +406,7 @@ def _versions(mail: _Mail, reading: Reading) -> tuple[Fact, Fact]:
     return _single_versions(texts)
 
 
+_CLAUSES = 20  # of a sentence, and versions of a clause
 _WITHOUT = re.compile(r"\b(?:without|no|not) (?:any |a |the )?\w+", re.I)
 _RUNS = re.compile(r"latest|tested|linux version|kernels?\b|includes|same result|also|still", re.I)
 
@@ -402,14 +418,17 @@ def _single_versions(texts: Sequence[str]) -> tuple[Fact, Fact]:
         if since := _SINCE.search(text):
             bad = bad or Fact(since["bad"], text)
             before = before or Fact(f"before {since['bad'].lstrip('v')}", text)
-        for clause in re.split(r"[,;]| (?:but|while|whereas) ", text):
-            for match in _VERSION.finditer(clause):
-                if _NOT_KERNEL.search(clause[max(0, match.start() - 12) : match.start()]):
-                    continue
-                if _IS_GOOD.search(clause) and not _LOSS.search(_WITHOUT.sub("", clause.replace(match[0], ""))):
-                    good = good or Fact(match[1], text)
-                elif _LOSS.search(text) or _RUNS.search(text):
-                    bad = bad or Fact(match[1], text)
+        tells = _LOSS.search(text) or _RUNS.search(text)
+        for clause in re.split(r"[,;]| (?:but|while|whereas) ", text)[:_CLAUSES]:
+            named = [
+                match[1]
+                for match in itertools.islice(_VERSION.finditer(clause), _CLAUSES)
+                if not _NOT_KERNEL.search(clause[max(0, match.start() - 12) : match.start()])
+            ]
+            if named and _IS_GOOD.search(clause) and not _LOSS.search(_WITHOUT.sub("", clause)):
+                good = good or Fact(named[0], text)
+            elif named and tells:
+                bad = bad or Fact(named[0], text)
     if good.value.lower() == bad.value.lower():
         good = UNKNOWN
     return good or before, bad

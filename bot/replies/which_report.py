@@ -56,11 +56,10 @@ class KnownReport:
     verdict: str = Verdict.REGRESSION
     verified: frozenset[str] | None = None  # those of them that nobody can have made up; None: all
     benchmark: str = ""
-    reporters: frozenset[str] = (
-        frozenset()
-    )  # who reported it, if a person did; they have no rights beyond their own words
-
+    # Who reported it, if a person did; they have no rights beyond their own words
+    reporters: frozenset[str] = frozenset()
     unnamed: bool = False  # whether the mail that reported it names no culprit
+    joined: bool = False  # whether a lab, or others, report it, too: then no reporter takes it back alone
 
     def role_of(self, reading: Reading, settings: BotSettings) -> Role | None:
         """Return the writer's role in this report: author, maintainer (a recipient, or by git a signer or maintainer of
@@ -74,8 +73,10 @@ class KnownReport:
         if reading.kind is not SenderKind.PERSON:
             return Role.MACHINE
         author_keys = {*person_keys([author]), *settings.aliases.of(author.email)}
-        if author_keys & self.reporters:
+        if self.reporters and settings.aliases.of(author.email) & self.reporters:
             return Role.REPORTER
+        if author_keys & self.reporters:
+            return Role.THIRD_PARTY  # by name alone, which anybody can write under
         if self.reporters and not author_keys & self.people.union(self.authors or ()):
             return Role.THIRD_PARTY if speaks_as_user(reading) else None  # who answers a user is mostly a developer
         if self.authors is None:
@@ -87,7 +88,7 @@ class KnownReport:
     def knows(self, address: str, settings: BotSettings) -> bool:
         """Whether an address is that of somebody of the report. A name proves nothing: anyone can write under it."""
         people = (self.authors or frozenset()) | self.people if self.verified is None else self.verified
-        if self.verified is None:
+        if self.verified is None and not self.joined:
             people |= self.reporters
         return bool(settings.aliases.of(address) & people) or settings.speaks_for_lab(address)
 

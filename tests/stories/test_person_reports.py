@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +16,35 @@ from django.test import Client
 
 from bot.archives import reader
 from bot.archives.batch import file_accepted, replay_all
+from bot.demo import DemoInbox
 from bot.mail.addresses import Address
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
+from bot.operations import erase, prune
 from tests.bot.mail.test_authentication import DKIM, RECORD, signed
 from tests.support.world import DANA, World, status_text
-from tracker.models import Correspondent, Decision, Event, LabJob, Mailing, Message, OfferedReport, OutgoingMail, Report
+from tracker.domain.events import OPEN
+from tracker.domain.person_report import placeholder
+from tracker.models import (
+    Commit,
+    Correspondent,
+    Decision,
+    Event,
+    LabJob,
+    Mailing,
+    Message,
+    OfferedReport,
+    OutgoingMail,
+    RawMessage,
+    Report,
+    Suggestion,
+)
 from tracker.services import person_reports
 
 PAT = Address("Pat Penguin", "pat@dev.example")
 MARIA = Address("Maria Maintainer", "maria@dev.example")
+MAL = Address("Mal", "mal@evil.example")
+NAMED_LIKE_PAT = Address("Pat Penguin", "pp@evil.example")
 TITLE = "mm/vmscan: walk cold folios first"
 SLOW = """Hello,
 
@@ -40,14 +62,34 @@ def world(tmp_path: Path, bot_settings: BotSettings, db: None) -> World:
     return World(tmp_path, replace(bot_settings, trust_policy="verified", trust_anchors=anchors))
 
 
-def post(world: World, author: Address, text: str, person: Address | None = None, **more: Any) -> str:
+def post(
+    world: World, author: Address, text: str, person: Address | None = None, proven: bool = True, **more: Any
+) -> str:
     """Put a signed mail to the list, and to a person, into the archive, and read it; return its Message-ID."""
     raw = world.mail(author, text, **{"Cc": "linux-mm@vger.kernel.org", **more})
     if person:
         raw = raw.replace(f"To: {world.settings.address}".encode(), f"To: {person}".encode())
-    world.inbox.add(signed(raw))
+    world.inbox.add(signed(raw, domain=author.email.partition("@")[2].encode()) if proven else raw)
     world.read()
     return raw.partition(b"Message-ID: <")[2].partition(b">")[0].decode()
+
+
+def open_report(world: World, author: Address = PAT, culprit: str = "", **more: Any) -> tuple[str, Report]:
+    """Report a regression by a command; return the mail's Message-ID, and the report."""
+    command = f"#regzbot introduced: {culprit}" if culprit else "#lkp report"
+    first = post(world, author, f"{SLOW}\n{command}\n", subject="fio reads are slower in 9.1-rc2", **more)
+    return first, Report.objects.get(events__message_id=first)
+
+
+def elsewhere(world: World, raw: bytes) -> None:
+    """Read a mail in the archive of another list, which may know another one under its Message-ID."""
+    inbox = DemoInbox(world.directory / "other")
+    inbox.add(raw)
+    world.read(inbox.path)
+
+
+def events_of(report: Report) -> set[str]:
+    return set(report.events.values_list("kind", flat=True))
 
 
 @pytest.fixture
@@ -125,8 +167,7 @@ def test_the_culprit_that_a_later_mail_names_is_taken_up(world: World) -> None:
 def test_a_report_is_withdrawn_by_who_made_it_and_by_no_stranger(world: World) -> None:
     first = post(world, PAT, f"{SLOW}\n#lkp report\n", subject="fio reads are slower in 9.1-rc2")
     report = Report.objects.get()
-    stranger = Address("Mal", "mal@evil.example")
-    post(world, stranger, "Sorry for the noise, it was my own fault.", to=first)
+    post(world, MAL, "Sorry for the noise, it was my own fault.", to=first)
     assert "withdrawn" not in status_text(report)
     post(world, PAT, "Sorry for the noise, it was a wrong setting in my BIOS.", to=first)
     assert status_text(report).endswith("withdrawn by Pat Penguin")
@@ -289,3 +330,171 @@ def test_a_private_mail_makes_nothing(world: World) -> None:
     world.read(file)
     assert not Report.objects.exists()
     assert not OfferedReport.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["#lkp invalid", "#lkp title: mine", "Sorry for the noise, it was my mistake.", "#lkp fix: mm: innocent"]
+)
+def test_what_a_mail_says_beside_a_bisection_is_for_its_own_report_alone(world: World, text: str) -> None:
+    lab = world.report("mm: what the lab bisected")
+    world.read()
+    first, _ = open_report(world, MAL)
+    post(world, MAL, f"#regzbot introduced: {lab.culprit.sha}\n{text}\n", to=first)
+    lab.refresh_from_db()
+    assert (events_of(lab), lab.state, lab.given_title) == ({"reported"}, "no_response", "")
+
+
+@pytest.mark.parametrize(("author", "proven"), [(MAL, True), (MAL, False), (NAMED_LIKE_PAT, True), (PAT, False)])
+@pytest.mark.parametrize("text", ["I bisected it. {} is the first bad commit.", "#regzbot introduced: {}"])
+def test_no_stranger_says_what_the_culprit_is(world: World, author: Address, proven: bool, text: str) -> None:
+    innocent = world.commit("mm: innocent")
+    first, report = open_report(world)
+    post(world, author, text.format(innocent), to=first, proven=proven)
+    report.refresh_from_db()
+    assert report.culprit.placeholder
+    assert Suggestion.objects.get(kind="bisected").commit == innocent
+
+
+@pytest.mark.parametrize("author", [MAL, NAMED_LIKE_PAT])
+@pytest.mark.parametrize("proven", [True, False])
+@pytest.mark.parametrize(
+    "text", ["Sorry for the noise, it was my own fault.", "#lkp invalid", "This is expected, works as intended."]
+)
+def test_a_stranger_closes_no_report(world: World, author: Address, proven: bool, text: str) -> None:
+    first, report = open_report(world)
+    post(world, author, text, to=first, proven=proven)
+    report.refresh_from_db()
+    assert report.state in OPEN
+
+
+def test_a_suggested_culprit_is_taken_up_when_it_is_accepted(world: World, triager: Client) -> None:
+    sha = world.commit(TITLE)
+    first, report = open_report(world)
+    post(world, MAL, f"I bisected it. {sha} is the first bad commit.", to=first)
+    suggestion = Suggestion.objects.get(kind="bisected")
+    triager.post(f"/review/{suggestion.pk}/decide/", {"decision": "accept"})
+    report.refresh_from_db()
+    assert report.culprit.sha == sha
+
+
+def test_who_reports_first_cannot_take_back_what_others_see_too(world: World) -> None:
+    sha = world.commit(TITLE)
+    first, report = open_report(world, MAL, sha)
+    open_report(world, PAT, sha)
+    post(world, MAL, "Sorry for the noise, it was my own fault.", to=first)
+    report.refresh_from_db()
+    assert (report.state in OPEN, Suggestion.objects.get(kind="invalid").decision) == (True, Decision.OPEN)
+    before = (report.status, events_of(report))
+    replay_all(world.settings, world.later())
+    report.refresh_from_db()
+    assert (report.status, events_of(report)) == before
+
+
+def test_a_recipient_that_nobody_signed_has_no_rights(world: World) -> None:
+    raw = world.mail(PAT, f"{SLOW}\n#lkp report\n", subject="a regression", Cc="linux-mm@vger.kernel.org")
+    added = b"Cc: linux-mm@vger.kernel.org, mal@evil.example"
+    raw = signed(raw, include_headers=[b"from", b"to", b"subject", b"date", b"message-id"])
+    world.inbox.add(raw.replace(b"Cc: linux-mm@vger.kernel.org", added))
+    world.read()
+    report = Report.objects.get()
+    assert MAL.email not in report.recipients
+    post(world, MAL, "#lkp invalid\n", to=report.facts["mail"])
+    report.refresh_from_db()
+    assert report.state in OPEN
+
+
+def test_what_was_accepted_is_one_mail_and_no_other_of_its_name(world: World, triager: Client) -> None:
+    first = post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
+    triager.post(f"/review/offers/{OfferedReport.objects.get().pk}/", {"decision": "accept"})
+    forged = f"{SLOW}\n#regzbot introduced: {world.commit('mm: innocent')}\n"
+    elsewhere(world, world.mail(MAL, forged, subject="performance regression, forged", message_id=first))
+    file_accepted(world.settings, world.later())
+    report = Report.objects.get()
+    assert (report.title, report.reporters[0]) == ("performance regression in 9.1-rc2: fio reads", PAT.email)
+    assert report.culprit.placeholder
+
+
+def test_a_proven_mail_takes_the_place_of_an_unproven_offer_under_its_name(world: World) -> None:
+    name = "known@dev.example"
+    post(world, MAL, SLOW, subject="performance regression, forged", message_id=name, proven=False)
+    elsewhere(world, signed(world.mail(PAT, SLOW, subject="performance regression", message_id=name)))
+    offer = OfferedReport.objects.get()
+    assert (offer.author_email, offer.subject, offer.proven) == (PAT.email, "performance regression", True)
+
+
+def test_what_is_known_of_a_commit_stays_as_it_is(world: World) -> None:
+    open_report(world, PAT, "deadbeef1234")
+    text = f'commit deadbeef1234{"0" * 28} ("mm: another title") caused it'
+    post(world, MAL, f"{SLOW}\n{text}\n#lkp report\n", subject="performance regression, too")
+    assert list(Commit.objects.values_list("sha", "title")) == [("deadbeef1234", "")]
+
+
+def test_no_date_gives_an_address_more_reports_a_day(world: World) -> None:
+    for days in range(1, 9):
+        raw = world.mail(MAL, SLOW + "\n#lkp report\n", subject=f"regression {days}", Cc="linux-mm@vger.kernel.org")
+        date = format_datetime(world.now - timedelta(days=days)).encode()
+        world.inbox.add(signed(re.sub(rb"Date: [^\n]*", b"Date: " + date, raw), domain=b"evil.example"))
+    world.read()
+    assert (Report.objects.count(), OfferedReport.objects.filter(decision=Decision.OPEN).count()) == (5, 3)
+
+
+def test_copies_of_a_mail_open_nothing(world: World) -> None:
+    raw = world.mail(PAT, SLOW + "\n#lkp report\n", subject="regression", Cc="linux-mm@vger.kernel.org")
+    raw = signed(raw, include_headers=[b"from", b"to", b"cc", b"date", b"subject"])
+    for number in range(4):
+        world.inbox.add(re.sub(rb"Message-ID: <[^>]*>", f"Message-ID: <copy{number}@evil.example>".encode(), raw))
+    world.read()
+    assert Report.objects.count() == 1
+
+
+def test_what_stands_for_an_unknown_culprit_is_no_commit_that_a_mail_can_name(world: World) -> None:
+    _, report = open_report(world)
+    _, other = open_report(world, MAL, report.culprit.sha)
+    assert other.pk != report.pk
+    squatted = placeholder("known@dev.example")
+    open_report(world, MAL, squatted)
+    _, late = open_report(world, PAT, message_id="known@dev.example")
+    assert (late.culprit.placeholder, late.reporters[0]) == (True, PAT.email)
+    assert not RawMessage.objects.exclude(error="").exists()
+    world.read()
+    replay_all(world.settings, world.later())
+    assert Report.objects.count() == 4
+
+
+def test_a_private_mail_names_no_culprit(world: World) -> None:
+    first, report = open_report(world)
+    sha = world.commit(TITLE)
+    file = world.directory / "private.eml"
+    file.write_bytes(signed(world.mail(PAT, f"I bisected it. {sha} is the first bad commit.", to=first)))
+    world.read(file)
+    report.refresh_from_db()
+    assert report.culprit.placeholder
+    assert sha not in str(list(Event.objects.values()))
+
+
+def test_figures_and_names_that_no_database_holds(world: World) -> None:
+    text = "throughput of fi\0o dropped from 0.000001 MB/s to 999999999.999999k MB/s in 9.1-rc2\u202e on A\x1b[31mMD"
+    post(world, PAT, f"{text}\n#lkp report\n", subject="performance regression, slower fio")
+    report = Report.objects.get()
+    assert report.change is None
+    assert not re.search(r"[\x00-\x08\x1b\u202e]", str(report.facts))
+
+
+def test_nothing_is_left_of_somebody_who_is_erased(world: World) -> None:
+    first, _ = open_report(world)
+    post(world, DANA, "Could you please share the output of danas-secret?", PAT, to=first)
+    offered = post(world, PAT, SLOW, subject="performance regression, offered")
+    for address in (PAT.email, DANA.email):
+        erase(address, world.later())
+    kept = str([list(model.objects.values()) for model in (Event, Report, OfferedReport, Message)]).lower()
+    assert not [word for word in ("pat penguin", "pat@dev", "danas-secret", "dana@dev") if word in kept]
+    copy = signed(world.mail(PAT, SLOW, subject="performance regression, offered", message_id=offered))
+    elsewhere(world, b"List-Id: <linux-mm.vger.kernel.org>\n" + copy)
+    assert not OfferedReport.objects.filter(author_email=PAT.email).exists()
+
+
+def test_a_rejected_offer_outlives_the_pruning(world: World, triager: Client) -> None:
+    post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
+    triager.post(f"/review/offers/{OfferedReport.objects.get().pk}/", {"decision": "reject"})
+    prune(world.directory, world.now + timedelta(days=4000))
+    assert OfferedReport.objects.get().decision == Decision.REJECTED

@@ -49,6 +49,10 @@ from tracker.services.report_actions import Permit
 _ADDRESS = re.compile(r"[\w.+\-!#$%&'*/?^`{|}~]+@[\w-]+(\.[\w-]+)+", re.ASCII)
 
 
+# The note of a correspondent whose data was erased: what an archive still has of them does not come back.
+ERASED = "erased on request"
+
+
 def shown_messages(user: Any) -> Q:
     """Return which rows of Message a user may see: operators see all mail, others what is public."""
     return Q() if user.has_perm(SEND) else Q(public=True)

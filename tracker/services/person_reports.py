@@ -11,6 +11,8 @@ proven writers first, the likeliest first, so that no flood of forged ones keeps
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,6 +26,7 @@ from tracker.models import Commit, Decision, Event, OfferedReport, Report
 from tracker.services import catalog, event_log, report_summary
 
 MOST_OFFERS = 300  # open ones
+MOST_BY_ONE = 5  # those of one address
 _SHORTEST = 10  # digits of a sha that name a commit that is not known yet
 
 
@@ -43,69 +46,100 @@ class PersonMail:
 def open_report(mail: PersonMail, facts: PersonReport) -> tuple[Report, bool]:
     """Return the report of a person's mail, and whether it is theirs; it joins one about the same culprit.
 
+    Of several people who report a commit, the first by the date of the mail is the reporter, whichever was read first.
     The caller records the event that it was reported (`person_report.reported_event`).
     """
-    sha = placeholder(mail.message_id)
-    report = Report.objects.filter(tag=tag_of(sha)).select_related("culprit").first()  # read again
-    if report is None:
-        culprit = _culprit_of(facts)
+    report, stand_in = _stand_in(mail.message_id)
+    if report is None:  # else it is read again
+        culprit = commit_named(facts.culprit.value, facts.culprit_title.value)
         if culprit is None:
-            culprit, _ = Commit.objects.get_or_create(sha=sha, defaults={"placeholder": True})
+            culprit, _ = Commit.objects.get_or_create(sha=stand_in, defaults={"placeholder": True})
         before = Report.objects.filter(culprit=culprit).select_related("culprit").first()
-        if before and before.facts.get("mail") != mail.message_id:
+        if before and not (before.of_person and _is_earlier(mail, before)):
             return before, False
         report = before or catalog.report_for(culprit, Verdict.REGRESSION, title=mail.subject)
         if culprit.placeholder:
-            report.tag = tag_of(sha)
+            report.tag = tag_of(stand_in)
     report.reported_by, report.reporters = ReportedBy.PERSON, list(mail.writer)
-    report.facts = {**facts.stored(), "mail": mail.message_id}
-    report.title, report.subsystem = mail.subject, report.subsystem or report_summary.clipped(mail.subsystem)
+    report.facts = {**facts.stored(), "mail": mail.message_id, "sent": mail.sent_at.isoformat()}
+    report.title, report.subsystem = mail.subject, report_summary.clipped(mail.subsystem)
     report.recipients, report.people_verified = sorted(set(mail.recipients)), mail.proven
     report.save()
     return report, True
 
 
-def _culprit_of(facts: PersonReport) -> Commit | None:
-    sha = facts.culprit.value
-    if not sha:
+def _is_earlier(mail: PersonMail, report: Report) -> bool:
+    """Whether a mail is the one that made this report, or was sent before that one."""
+    made_by = (str(report.facts.get("sent", "")), str(report.facts.get("mail", "")))
+    return (mail.sent_at.isoformat(), mail.message_id) <= made_by
+
+
+def _stand_in(message_id: str) -> tuple[Report | None, str]:
+    """Return a mail's own report, if it has one, and the sha that stands for its culprit while nobody knows that.
+
+    Somebody may have named such a sha as a commit: then it is the next one.
+    """
+    for number in itertools.count():
+        sha = placeholder(f"{message_id}#{number}" if number else message_id)
+        report = Report.objects.filter(tag=tag_of(sha)).select_related("culprit").first()
+        is_own = report is not None and report.facts.get("mail") == message_id
+        is_free = report is None and not Commit.objects.filter(sha=sha, placeholder=False).exists()
+        if is_own or is_free:
+            return report, sha
+    raise AssertionError("no number is the last one")
+
+
+def commit_named(sha: str, title: str) -> Commit | None:
+    """Return the commit that a mail names; None if that is too short to stand for one, or none. What is known of a
+    commit stays as it is: anybody may name one.
+    """
+    sha = sha.lower()
+    if not sha or Commit.objects.filter(sha__startswith=sha[:_SHORTEST], placeholder=True).exists():
         return None
-    if len(sha) < _SHORTEST:  # too short to stand for a commit; it may be known
-        named = list(Commit.objects.filter(sha__startswith=sha, placeholder=False)[:2])
-        return named[0] if len(named) == 1 else None
-    return catalog.commit_for(sha, title=facts.culprit_title.value)
+    if len(sha) >= _SHORTEST:
+        return catalog.known_commit(sha) or catalog.commit_for(sha, title=title)
+    named = list(Commit.objects.filter(sha__startswith=sha)[:2])
+    return named[0] if len(named) == 1 else None
 
 
 @transaction.atomic
-def name_culprit(report: Report, sha: str, title: str, now: datetime) -> Report:
-    """Give a person's report the commit that somebody has found; return the report that it then is.
+def name_culprit(report: Report, found: EventData) -> None:
+    """Give a person's report the commit that somebody has found, by the event that says so.
 
-    One that has a report already stays as it is, and this one becomes a duplicate of it.
+    If that commit has a report already, this one becomes a duplicate of it.
     """
     report = Report.objects.select_for_update(of=("self",)).select_related("culprit").get(pk=report.pk)
-    if not report.culprit.placeholder or len(sha) < _SHORTEST:
-        return report
-    culprit = catalog.commit_for(sha, title=title)
-    if other := Report.objects.filter(culprit=culprit).first():
-        key = f"{EventKind.DUPLICATE}:{sha}"
-        same = EventData(key, EventKind.DUPLICATE, now, commit=culprit.sha, remark=culprit.sha10)
-        event_log.record([event_log.event_row(report, same, now)])
-        return other
+    culprit = commit_named(found.commit, found.title) if report.culprit.placeholder else None
+    if culprit is None:
+        return
+    if Report.objects.filter(culprit=culprit).exists():
+        key = f"{EventKind.DUPLICATE}:{found.key}"
+        same = replace(found, key=key, kind=EventKind.DUPLICATE, title="", remark=culprit.sha10)
+        event_log.record([event_log.event_row(report, same, found.occurred_at)])
+        return
     before = report.culprit
     report.culprit = culprit
     report.save(update_fields=["culprit"])
     before.delete()
     event_log.refold([report.pk])
     report_summary.refresh([report.pk])
-    return report
 
 
 # --- Offers ---
 
 
 def prune_offers() -> int:
-    """Delete the open offers beyond MOST_OFFERS; return how many."""
+    """Delete the open offers beyond MOST_OFFERS, and beyond MOST_BY_ONE of one address; return how many."""
     waiting = OfferedReport.objects.filter(decision=Decision.OPEN).order_by("-proven", "-score", "-sent_at", "pk")
-    surplus = list(waiting.values_list("pk", flat=True)[MOST_OFFERS:])
+    kept = 0
+    surplus: list[int] = []
+    by_address: Counter[str] = Counter()
+    for pk, address in waiting.values_list("pk", "author_email"):
+        by_address[address] += 1
+        if kept < MOST_OFFERS and by_address[address] <= MOST_BY_ONE:
+            kept += 1
+        else:
+            surplus.append(pk)
     return OfferedReport.objects.filter(pk__in=surplus).delete()[0] if surplus else 0
 
 

@@ -37,7 +37,7 @@ from tracker.models import (
     Tree,
 )
 from tracker.models.reports import ENOUGH_DECISIONS, PRECISE
-from tracker.services import event_log
+from tracker.services import event_log, person_reports
 
 # --- Actions and undoing them ---
 
@@ -312,6 +312,8 @@ def decide(
     event_log.record([event_log.event_row(suggestion.report, value, now, suggestion.quote)])
     if decision == Decision.ACCEPTED:
         _vouch(suggestion, True)
+        if value.kind is EventKind.BISECTED:
+            person_reports.name_culprit(suggestion.report, value)
     _count(suggestion.rule, decision, 1)
     return True
 
