@@ -34,8 +34,9 @@ _LONGEST, _MOST, _WIDEST = 40_000, 300, 700  # characters of a mail, sentences, 
 _LOSS = re.compile(
     r"\b(?:perf(?:ormance)?[ -])?(?:regress\w*|degrad\w*|slow(?:er|s|ed|ing)?(?:[- ]?downs?)?\b|drop(?:s|ped|ping)?\b"
     r"|decreas\w*|delay\w*|worse|reduc(?:ed|tion)\b|declin\w+|lag(?:s|ging|gy)?\b|stutter\w*|fell\b|loss\b|longer\b"
-    r"|sluggish\w*|halved|half (?:as|of|the)|down (?:by )?~?\d|up by\b"
-    r"|lose[sd]?\b|lower\b)|(?<![\w.])-\d{1,2}(?:\.\d)?\s?%",
+    r"|sluggish\w*|halved|half (?:as|of|the)|down (?:by )?~?\d|up by\b|collaps\w*|tank(?:s|ed|ing)\b|plummet\w*"
+    r"|lose[sd]?\b|lost (?:about |around |up to )?~?\d|lower\b|(?:\dx|times) as long|as long\b.{0,30}\bas before)"
+    r"|(?<![\w.])-(?:\d{1,2}(?:\.\d)?\s?%|\d/\d\b)|\d (?:hours?|minutes?|days?) instead of \d",
     re.I,
 )
 _STRONG = re.compile(
@@ -46,7 +47,8 @@ _SPEED = re.compile(
     r"|\bslow(?:er|ly|ness|down)?\b|\bspeeds?\b|\bdelays?\b|\b(?:ops|operations|requests|transactions|frames|packets)"
     r"(?:/s| per second)|\bbenchmark\w*|\bscores?\b|\b(?:boot|start-?up|run|execution|wall|elapsed|compile|build"
     r"|completion"
-    r")[ -]?times?\b|\btakes? (?:much |a lot |far )?longer\b|\bfps\b|\bstutter\w*|\bcpu (?:usage|time|load)\b",
+    r")[ -]?times?\b|\btakes? (?:[\w.]+ ){0,2}(?:longer|as long)\b|\b(?:fps|[tq]ps|[kmg]pps)\b|\d (?:hours?"
+    r"|minutes?) instead of \d|\bstutter\w*|\bcpu (?:usage|time|load)\b",
     re.I,
 )
 # What is wrong if it isn't speed. Such a mail needs figures of speed as well.
@@ -54,7 +56,8 @@ _BROKEN = re.compile(
     r"\b(?:crash\w*|panic\w*|oops(?:es)?|use-after-free|null pointer|deadlock\w*|lock-?ups?|corrupt\w*|data loss|oom"
     r"|segfault\w*|rcu\w* (?:detected )?stall\w*|hung task\w*|hangs?\b(?! off)|unbootable|fails? to (?:boot|build"
     r"|compile|mount)"
-    r"|does(?: not|n't) (?:boot|build|compile|work)|(?:build|compile) (?:fail\w*|error\w*)|warning: cpu|kasan|syzbot"
+    r"|does(?: not|n't) (?:boot|build|compile|work)|can(?: ?not|'t) (?:boot|build|compile|mount|connect|load)"
+    r"|(?:build|compile) (?:fail\w*|error\w*)|warning: cpu|kasan|syzbot"
     r"|returns? -?e(?:inval|io|exist|nolck|busy|perm)|infinite loop|memory leak\w*|leaks?)\b",
     re.I,
 )
@@ -150,13 +153,6 @@ def read_report(reading: Reading) -> PersonReport | None:
 def is_performance(report: PersonReport) -> bool:
     """Whether it tells of speed, so that a command may make it a report: `#regzbot` is used for crashes, too."""
     return "speed" in report.signs and "something is broken" not in report.signs
-
-
-_LABELLED = re.compile(
-    r"(?:the )?(?:test )?(?:machine|server|system|pc|box|hardware|host)\b(?: is an?\b)?\s*[:=]?\s+"
-    r"(?=\S*\s*\S*\d)(.{5,90}?)\.?\Z",
-    re.I,
-)
 
 
 def _machine(mail: _Mail) -> Fact:
@@ -295,14 +291,19 @@ _CLEARS = re.compile(
     re.I,
 )
 _BLOCK = re.compile(
-    rf"^[ >]{{0,4}}commit ({_SHA})[^\n]{{0,80}}\n(?:Merge:[^\n]*\n)?Author:\s*([^\n]{{3,120}})\n(?:[A-Z]\w+Date"
-    rf"|Date):[^\n]*\n"
+    rf"^[ >]{{0,4}}commit ({_SHA})[^\n]{{0,80}}\n(?:[ >]*Merge:[^\n]*\n)?[ >]{{0,8}}Author:\s*([^\n]{{3,120}})"
+    rf"\n[ >]{{0,8}}(?:[A-Z]\w+Date|Date):[^\n]*\n"
     r"(?:\s*\n)?\s*(\S[^\n]{5,160})",
     re.M,
 )
 _BISECT_SAYS = re.compile(
     rf"({_SHA}) is the first bad commit|first bad commit:? (?:is )?(?:commit )?\[?({_SHA})\]?\s*([^\n]{{0,160}})", re.I
 )
+_ONELINE = re.compile(rf"^[ >]{{0,8}}({_SHA}) ([\w./+-]{{2,30}}(?:, ?[\w./+-]+)*: [^\n]{{8,140}})$", re.M)
+_TITLE_ALONE = re.compile(
+    r"(?:commit|change|patch)[: ]+\"([\w./+-]{2,30}(?:, ?[\w./+-]+)*: [^\"]{8,140})\"", re.I
+)  # without its sha
+_ALONE = 25  # characters beside a commit that stands in a paragraph of its own
 _TITLE_BEFORE = re.compile(
     rf"^\s{{0,8}}\"?([\w./+-]{{2,30}}(?:, ?[\w./+-]+)*: [^\n(\"]{{8,140}}?)\"?\s+[(\[](?:commit )?({_SHA})[)\]]", re.M
 )
@@ -324,10 +325,16 @@ def _culprit(mail: _Mail, reading: Reading) -> tuple[Fact, Fact, Fact, tuple[str
     for before in _TITLE_BEFORE.finditer(mail.text):
         points = 4 if not re.match(r"fixes|link|closes|cc", before[1], re.I) else 2
         candidates.append((points, -before.start(), before[2], before[1].strip(), " ".join(before[0].split())))
+    for line in _ONELINE.finditer(mail.text):
+        above = " ".join(mail.text[max(0, line.start() - 80) : line.start()].split())
+        points = 2 + 2 * bool(_BLAMES.search(above))
+        candidates.append((points, -line.start(), line[1], line[2].strip(), f"{above} {' '.join(line[0].split())}"))
     for place, sentence in enumerate(mail.all):
         for match in _NAMED.finditer(sentence):
             title = (match[2] or match[3] or match[4] or "").strip(" \"'")
             window = sentence[max(0, match.start() - 160) : match.end() + 120]
+            if len(sentence) - len(match[0]) < _ALONE:
+                window = " ".join(mail.all[max(0, place - 1) : place + 2])
             tail = sentence[match.end() : match.end() + 60]
             head = sentence[max(0, match.start() - 40) : match.start()]
             points = 3 * bool(_BLAMES.search(window)) + ("commit" in match[0].lower()[:7]) + (": " in title)
@@ -341,7 +348,9 @@ def _culprit(mail: _Mail, reading: Reading) -> tuple[Fact, Fact, Fact, tuple[str
         candidates.append((20, 0, named[1], "", f"introduced: {command.argument}"))
     likely = sorted((one for one in candidates if one[0] >= 2), key=lambda one: (-one[0], -one[1]))
     if not likely:
-        return UNKNOWN, UNKNOWN, UNKNOWN, ()
+        named = ((text, match) for text in mail.all if _BLAMES.search(text) for match in [_TITLE_ALONE.search(text)])
+        alone = next((Fact(match[1], text) for text, match in named if match), UNKNOWN)
+        return UNKNOWN, alone, UNKNOWN, ()
     sha = likely[0][2].lower()
     same = [
         one[2].lower() for one in candidates if one[2].lower().startswith(sha[:8]) or sha.startswith(one[2].lower())
@@ -366,7 +375,8 @@ _NOT_KERNEL = re.compile(
     re.I,
 )
 _VERSION = re.compile(
-    rf"(?<![\w./])({_KERNEL})(?:-[\w.]*\d[\w.]*)?(?![\w%]|\.\d| ?(?:[kmgt]i?b|%|x\b|ms|us|sec|times|ghz))", re.I
+    rf"(?<![\w./])({_KERNEL})(?:-[\w.]*\d[\w.]*)?(?![\w%]|\.\d| ?(?:[kmgt]i?b|%|x\b|ms|us|sec|times|ghz|\+-|\+/-|±))",
+    re.I,
 )
 _PAIRS = (
     rf"(?:from|on) (?P<good>{_DISTRO}) (?:to|and) (?P<bad>(?:{_DISTRO}|\d{{1,2}}\.\d{{1,2}}))",
@@ -384,6 +394,13 @@ _IS_GOOD = re.compile(
 _SINCE = re.compile(
     rf"\b(?:since|starting (?:with|from)|introduced in|as of|appeared in|begin\w* (?:with|in)|first (?:seen"
     rf"|appear\w*) in|until) (?:\w+ ){{0,2}}(?P<bad>{_KERNEL})",
+    re.I,
+)
+
+
+_LABELLED = re.compile(
+    r"(?:the )?(?:test )?(?:machine|server|system|pc|box|hardware|host)\b(?: is an?\b)?\s*[:=]?\s+"
+    rf"(?!{_KERNEL})(?=\S*\s*\S*\d)(.{{5,90}}?)\.?\Z",
     re.I,
 )
 
@@ -445,14 +462,22 @@ def _precise(mail: _Mail, fact: Fact) -> Fact:
 
 # --- What was measured on two versions ---
 
-_LINE = re.compile(rf"^[\s>*-]{{0,8}}(?:kernel |linux )?({_KERNEL})(-[\w.+-]*)?\s*(?:[:|=]|\s)\s*(\S.*)$", re.I)
+_LINE = re.compile(rf"^[\s>*-]{{0,8}}(?:[a-z]+ )?({_KERNEL})(-[\w.+-]*)?\s*(?:[:|=]|\s)\s*(\S.*)$", re.I)
 _FIGURE = re.compile(
-    r"(?<![\w.,-])(\d[\d,]*(?:\.\d+)?k?|(?:\d+h)?\d+m\d+(?:\.\d+)?s)(?:\s?([kmgt]i?b(?:it|yte)?s?/s(?:ec)?"
-    r"|[kmgt]?bps|fps|iops"
+    r"(?<![\w.,-])((?:\d+h)?\d+m\d+(?:\.\d+)?s|(?:\d+ ?h(?:ours?)? )?\d+ ?min(?:utes?)? \d+ ?s(?:ec(?:onds?)?)?"
+    r"|\d(?:[\d,]*\d)?(?:\.\d+)?k?)(?:\s?([kmgt]i?b(?:it|yte)?s?/s(?:ec)?"
+    r"|[kmgt]?bps|[kmg]?pps|fps|iops"
     r"|ms|us|ns|s(?:ec)?|min|tps|ops/s(?:ec)?))?(?![\w.])",
     re.I,
 )
 _HEADER = re.compile(rf"^[^\d\n]{{0,40}}?({_KERNEL})(?:-[\w.+-]*)?[\s|]+({_KERNEL})(?:-[\w.+-]*)?(?![\w.])", re.I)
+_EACH_WITH = re.compile(
+    r"(?P<old>\d[\d.,]*k?) ?(?P<unit>[a-z/%]{1,12})? (?:with|on|in|under) "
+    rf"(?:(?:kernel|linux) )?(?P<good>{_KERNEL})[;, ]{{1,3}}(?:(?:and|but) )?(?:only )?"
+    r"(?P<new>\d[\d.,]*k?)(?: ?(?P=unit))? (?:with|on|in|under) "
+    rf"(?:(?:kernel|linux) )?(?P<bad>{_KERNEL})",
+    re.I,
+)
 _Measured = tuple[str, str]  # a figure and its unit
 _MOVED = 0.02  # of a figure: less is no loss
 
@@ -470,18 +495,24 @@ class _Runs:
 def _two_versions(text: str) -> _Runs | None:
     """Return what lines or columns say of two versions, the older of them first; None if there are none."""
     lines = text.translate(_QUOTES).split("\n")[:_MOST]
-    labelled = [(match[1], _figure(match[3]), line) for line in lines if (match := _LINE.match(line[:_WIDEST]))]
-    for (old, before, first), (new, after, second) in itertools.pairwise(labelled):
-        if before and after and before[1] == after[1]:
-            runs = _runs(old, new, before, after, f"{first.strip()} / {second.strip()}")
-            if runs:
-                return runs
+    labelled = [(match[1], _figures(match[3]), line) for line in lines if (match := _LINE.match(line[:_WIDEST]))]
+    for (old, earlier, first), (new, later, second) in itertools.pairwise(labelled):
+        for before, after in zip(earlier, later, strict=False):
+            if before[1] == after[1]:
+                runs = _runs(old, new, before, after, f"{first.strip()} / {second.strip()}")
+                if runs:
+                    return runs
+    if told := _EACH_WITH.search(" ".join(text.translate(_QUOTES).split())[:_LONGEST]):
+        unit = told["unit"] or ""
+        if runs := _runs(told["good"], told["bad"], (told["old"], unit), (told["new"], unit), told[0]):
+            return runs
     for number, line in enumerate(lines):
         header = _HEADER.match(line[:_WIDEST])
+        columns = len(re.findall(rf"(?<![\w.])({_KERNEL})", line, re.I)) if header else 0
         for row in lines[number + 1 : number + 8] if header else ():
             figures = [_figure_of(match) for match in _FIGURE.finditer(row)]
-            if header and len(figures) > 1:  # the row's name may hold some, too
-                before, after = figures[-2:]
+            if header and len(figures) >= columns:  # the row's name may hold some, too
+                before, after = figures[-columns:][:2]
                 if runs := _runs(header[1], header[2], before, after, row.strip()):
                     return runs
     return None
@@ -504,10 +535,11 @@ def _version(name: str) -> Version | None:
     return parse_version("v" + name.lower().lstrip("v").rstrip("+").removesuffix(".y").removesuffix(".0"))
 
 
-def _figure(text: str) -> _Measured | None:
-    """Return the figure that a line gives: the last with a unit, else the last."""
+def _figures(text: str) -> list[_Measured]:
+    """Return the figures that a line gives: the last with a unit, or a time in words, else all of them in order."""
     figures = [_figure_of(match) for match in _FIGURE.finditer(text)]
-    return next((figure for figure in reversed(figures) if figure[1]), figures[-1] if figures else None)
+    timed = [figure for figure in figures if figure[1] or figure[0].endswith("s")]
+    return [timed[-1]] if timed else figures
 
 
 def _figure_of(match: re.Match[str]) -> _Measured:
@@ -515,8 +547,8 @@ def _figure_of(match: re.Match[str]) -> _Measured:
 
 
 def _plain(figure: str) -> float:
-    """Return a figure as a number; a time like 3m51s in seconds."""
-    if time := re.fullmatch(r"(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s", figure, re.I):
+    """Return a figure as a number; a time like 3m51s, or 6 min 10 s, in seconds."""
+    if time := re.fullmatch(r"(?:(\d+) ?h[a-z]* ?)?(\d+) ?m(?:in[a-z]*)? ?(\d+(?:\.\d+)?) ?s[a-z]*", figure, re.I):
         return 3600 * int(time[1] or 0) + 60 * int(time[2]) + float(time[3])
     return _value(figure)
 
@@ -531,6 +563,16 @@ _UNIT = (
 _FROM_TO = re.compile(
     rf"(?:from|was|at)?\s*~?(?P<old>{_NUMBER})\s?(?P<unit>{_UNIT})?\s*(?:->|to|down to"
     rf"|=>)\s*~?(?P<new>{_NUMBER})\s?(?P<unit2>{_UNIT})?(?!\w|\.\d)",
+    re.I,
+)
+_INSTEAD = re.compile(
+    rf"(?P<new>{_NUMBER})\s?(?P<unit>{_UNIT})? (?:instead of|rather than|where it was|\(was) ~?(?P<old>{_NUMBER})\s?"
+    rf"(?P<unit2>{_UNIT})?(?!\w|\.\d)",
+    re.I,
+)
+_SAME_UNIT = re.compile(
+    rf"from ~?(?P<old>{_NUMBER}) ?(?P<unit>[a-z][a-z/]{{1,11}}) (?:down )?to ~?(?P<new>{_NUMBER}) ?(?P<unit2>(?P=u"
+    rf"nit))\b",
     re.I,
 )
 _STATED = re.compile(
@@ -630,7 +672,8 @@ def _two_runs(mail: _Mail) -> tuple[Fact, float | None]:
 
 def _pair(text: str) -> tuple[Fact, float | None] | None:
     """Return the two figures of a sentence that says what became of one."""
-    for match in (*_FROM_TO.finditer(text), *_BEFORE_AFTER.finditer(text)):
+    matches = (pattern.finditer(text) for pattern in (_SAME_UNIT, _FROM_TO, _BEFORE_AFTER, _INSTEAD))
+    for match in itertools.chain.from_iterable(matches):
         groups = match.groupdict()
         old, new = groups.get("old") or groups.get("old2"), groups.get("new") or groups.get("new2")
         unit = next((groups[name] for name in ("unit2", "unit", "unit4", "unit3") if groups.get(name)), "")
