@@ -34,8 +34,10 @@ _LONGEST, _MOST, _WIDEST = 40_000, 300, 700  # characters of a mail, sentences, 
 _LOSS = re.compile(
     r"\b(?:perf(?:ormance)?[ -])?(?:regress\w*|degrad\w*|slow(?:er|s|ed|ing)?(?:[- ]?downs?)?\b|drop(?:s|ped|ping)?\b"
     r"|decreas\w*|delay\w*|worse|reduc(?:ed|tion)\b|declin\w+|lag(?:s|ging|gy)?\b|stutter\w*|fell\b|loss\b|longer\b"
-    r"|sluggish\w*|halved|half (?:as|of|the)|down (?:by )?~?\d|up by\b|collaps\w*|tank(?:s|ed|ing)\b|plummet\w*"
-    r"|lose[sd]?\b|lost (?:about |around |up to )?~?\d|lower\b|(?:\dx|times) as long|as long\b.{0,30}\bas before)"
+    r"|sluggish\w*|halved|half (?:as|of|the)|down (?:by )?~?\d|up by\b|up from \d|collaps\w*|tank(?:s|ed|ing)\b"
+    r"|plummet\w*"
+    r"|lose[sd]?\b|lost (?:about |around |up to )?~?\d|lower\b|(?:\dx|times|twice|double) as (?:long|slow"
+    r"|expensive)|fewer \w+/s|as long\b.{0,30}\bas before)"
     r"|(?<![\w.])-(?:\d{1,2}(?:\.\d)?\s?%|\d/\d\b)|\d (?:hours?|minutes?|days?) instead of \d",
     re.I,
 )
@@ -47,8 +49,10 @@ _SPEED = re.compile(
     r"|\bslow(?:er|ly|ness|down)?\b|\bspeeds?\b|\bdelays?\b|\b(?:ops|operations|requests|transactions|frames|packets)"
     r"(?:/s| per second)|\bbenchmark\w*|\bscores?\b|\b(?:boot|start-?up|run|execution|wall|elapsed|compile|build"
     r"|completion"
-    r")[ -]?times?\b|\btakes? (?:[\w.]+ ){0,2}(?:longer|as long)\b|\b(?:fps|[tq]ps|[kmg]pps)\b|\d (?:hours?"
-    r"|minutes?) instead of \d|\bstutter\w*|\bcpu (?:usage|time|load)\b",
+    r")[ -]?times?\b|\b(?:takes?|took|taking|needs?) (?:[\w.]+ ){0,2}(?:longer|as long)\b|\b(?:fps|[tq]ps"
+    r"|[kmg]pps)\b|\d (?:hours?"
+    r"|minutes?) instead of \d|\bstutter\w*|\bpower (?:draw|consumption|usage)\b|\bbattery life\b|\bcpu (?:usage"
+    r"|time|load)\b",
     re.I,
 )
 # What is wrong if it isn't speed. Such a mail needs figures of speed as well.
@@ -111,6 +115,7 @@ class _Mail:
 
 
 _PULL = re.compile(r"\s*\[(?:git )?pull\b", re.I)
+_FORWARDED = re.compile(r"\s*fwd?:\s*", re.I)  # by who keeps a distribution's bugs, say
 
 
 def read_report(reading: Reading) -> PersonReport | None:
@@ -118,7 +123,8 @@ def read_report(reading: Reading) -> PersonReport | None:
     mail = reading.mail
     if reading.kind is not SenderKind.PERSON or not mail.message_id or not mail.author.email:
         return None
-    if is_answer(mail.subject) or mail.ancestors or is_posting(mail.subject) or _PULL.match(mail.subject):
+    subject = _FORWARDED.sub("", mail.subject, count=1)
+    if is_answer(subject) or mail.ancestors or is_posting(subject) or _PULL.match(subject):
         return None
     text = _plain_text(reading.own_text[:_LONGEST])
     own = _Mail(" ".join(_plain_text(mail.subject).split())[:_WIDEST], text, tuple(_sentences(text)))
@@ -292,14 +298,16 @@ _CLEARS = re.compile(
 )
 _BLOCK = re.compile(
     rf"^[ >]{{0,4}}commit ({_SHA})[^\n]{{0,80}}\n(?:[ >]*Merge:[^\n]*\n)?[ >]{{0,8}}Author:\s*([^\n]{{3,120}})"
-    rf"\n[ >]{{0,8}}(?:[A-Z]\w+Date|Date):[^\n]*\n"
+    rf"\n(?:[ >]{{0,8}}(?:[A-Z]\w+Date|Date):[^\n]*\n)?"
     r"(?:\s*\n)?\s*(\S[^\n]{5,160})",
     re.M,
 )
 _BISECT_SAYS = re.compile(
     rf"({_SHA}) is the first bad commit|first bad commit:? (?:is )?(?:commit )?\[?({_SHA})\]?\s*([^\n]{{0,160}})", re.I
 )
-_ONELINE = re.compile(rf"^[ >]{{0,8}}({_SHA}) ([\w./+-]{{2,30}}(?:, ?[\w./+-]+)*: [^\n]{{8,140}})$", re.M)
+_ONELINE = re.compile(
+    rf"^[ >]{{0,8}}({_SHA})(?: |\n[ >]{{0,8}})([\w./+-]{{2,30}}(?:, ?[\w./+-]+)*: [^\n]{{8,140}})$", re.M
+)
 _TITLE_ALONE = re.compile(
     r"(?:commit|change|patch)[: ]+\"([\w./+-]{2,30}(?:, ?[\w./+-]+)*: [^\"]{8,140})\"", re.I
 )  # without its sha
@@ -348,8 +356,8 @@ def _culprit(mail: _Mail, reading: Reading) -> tuple[Fact, Fact, Fact, tuple[str
         candidates.append((20, 0, named[1], "", f"introduced: {command.argument}"))
     likely = sorted((one for one in candidates if one[0] >= 2), key=lambda one: (-one[0], -one[1]))
     if not likely:
-        named = ((text, match) for text in mail.all if _BLAMES.search(text) for match in [_TITLE_ALONE.search(text)])
-        alone = next((Fact(match[1], text) for text, match in named if match), UNKNOWN)
+        blamed = ((text, _TITLE_ALONE.search(text)) for text in mail.all if _BLAMES.search(text))
+        alone = next((Fact(match[1], text) for text, match in blamed if match), UNKNOWN)
         return UNKNOWN, alone, UNKNOWN, ()
     sha = likely[0][2].lower()
     same = [
@@ -375,7 +383,8 @@ _NOT_KERNEL = re.compile(
     re.I,
 )
 _VERSION = re.compile(
-    rf"(?<![\w./])({_KERNEL})(?:-[\w.]*\d[\w.]*)?(?![\w%]|\.\d| ?(?:[kmgt]i?b|%|x\b|ms|us|sec|times|ghz|\+-|\+/-|±))",
+    rf"(?<![\w./])({_KERNEL})(?:-[\w.]*\d[\w.]*)?(?![\w%]|\.\d| ?(?:[kmgt]i?b|%|x\b|ms|us|sec|min\b|h(?:ours?)?\b"
+    rf"|times|[mg]?hz|w(?:atts?)?\b|\+-|\+/-|±))",
     re.I,
 )
 _PAIRS = (
@@ -462,7 +471,7 @@ def _precise(mail: _Mail, fact: Fact) -> Fact:
 
 # --- What was measured on two versions ---
 
-_LINE = re.compile(rf"^[\s>*-]{{0,8}}(?:[a-z]+ )?({_KERNEL})(-[\w.+-]*)?\s*(?:[:|=]|\s)\s*(\S.*)$", re.I)
+_LINE = re.compile(rf"^[\s>*-]{{0,8}}(?:[a-z]\w* )?({_KERNEL})(-[\w.+-]*)?\s*(?:[:|=]|\s)\s*(\S.*)$", re.I)
 _FIGURE = re.compile(
     r"(?<![\w.,-])((?:\d+h)?\d+m\d+(?:\.\d+)?s|(?:\d+ ?h(?:ours?)? )?\d+ ?min(?:utes?)? \d+ ?s(?:ec(?:onds?)?)?"
     r"|\d(?:[\d,]*\d)?(?:\.\d+)?k?)(?:\s?([kmgt]i?b(?:it|yte)?s?/s(?:ec)?"

@@ -30,6 +30,7 @@ USERS = (
         yes=(
             "Sorry for the noise, it was a wrong setting in my BIOS.",
             "It turned out to be a faulty disk, so it's not a kernel regression.",
+            "I had a debug kernel, there is no problem with 5.4 here.",
         ),
         no=("It may be a kernel config that I changed.", "Is it not a kernel bug?", "Sorry for the late reply."),
         cue=words(
@@ -38,6 +39,8 @@ USERS = (
             "false alarm",
             "ignore|disregard this|my|the report|regression|mail|thread",
             "withdraw|retract this|my|the report",
+            "there's|there_is|there_was no problem|issue|regression|bug …… here|after_all",
+            "forget i_asked|about_it|about_this|my_report|my_mail|the_report",
             "turned|turns out to_be …… config|configuration|hardware|firmware|bios|disk|cable|mistake|error|userspace",
             "was|is my own? fault|mistake|error",
         ),
@@ -54,6 +57,7 @@ USERS = (
         yes=(
             "I applied v2, and the regression is still present.",
             "Unfortunately the patch doesn't help.",
+            "I booted it on all nodes, but the numbers are unchanged.",
             "I am still seeing that regression with kernels that include the patch.",
             "All tests got slower after applying it.",
         ),
@@ -71,6 +75,7 @@ USERS = (
             "<patch>|it|this|that … doesn't|does_not|didn't|did_not|don't|couldn't <help>|make_any_difference"
             "|change_much",
             "no|any change|improvement|difference …… with|after … <patch>",
+            "outcome|result*|number*|performance|picture is|are|remains|stays unchanged|no_different",
             r"^ /(?:unfortunately|sadly|sorry|alas),? (?:not|no)\b/",
             "no luck|change|difference|improvement|effect",
             "^ nope|no still|the_same",
@@ -93,6 +98,7 @@ USERS = (
             "Yes, the patch fixes my test case.",
             "I have applied the series here and confirmed that it works.",
             "The patch seems to fix the issue.",
+            "Great, that does the trick.",
             "With v2 the throughput is back to normal.",
         ),
         no=(
@@ -106,6 +112,8 @@ USERS = (
             "<patch>|it|this works|helps|helped for_me|for_us|here|fine|well|great",
             "confirm|confirmed|verified …… works|fixes|fixed|solves|resolves|helps|gone",
             "yes|indeed it|that|this? works|helps|fixes",
+            "<patch>|it|this|that sorts|sorted|settles|settled it|that|this|things",
+            "<patch>|it|this|that did|does the_trick",
             "<regression>|it is|was|has now? <gone> …… with|after",
             "it's|it_is|problem|issue fixed|solved|gone … here|for_me|for_us|now|with",
             "for_me|for_us|here it's|it_is|this_is|the_problem_is|the_issue_is fixed|solved|gone|fine",
@@ -135,14 +143,23 @@ USERS = (
         name="user_mends_it",
         intent=Intent.WORKING_ON_FIX,
         says="""The reporter makes the fix: "I will try to fix this and send the patch".""",
-        yes=("I will try to fix this and send the patch.", "I'll prepare these backports and send them to the list."),
+        yes=(
+            "I will try to fix this and send the patch.",
+            "I'd like to have a go at it myself.",
+            "I'll prepare these backports and send them to the list.",
+        ),
         no=("I will try the patch.", "If you like, I can send a patch."),
         cue=words(
             "<i will> … try_to? fix|mend|address|solve it|this|that|the",
             "<i will> … prepare|send|post|submit|write|make …… <patch>|backport*|them|one",
             "<i am> … working_on|preparing|writing … fix|patch|backport*",
+            "i'd_like|i_would_like|i_want …… have_a_go|take_a_stab at",
         ),
-        unless=(CONDITIONAL, REPORTED, Unless("is what they got", words("your|you sent|posted|prepared"))),
+        unless=(
+            REPORTED,
+            Unless("depends on others", words("if you like|want|wish")),
+            Unless("is what they got", words("your|you sent|posted|prepared")),
+        ),
         by=By.USER,
         question=False,
         does=EventKind.WORKING,
@@ -161,6 +178,7 @@ USERS = (
         cue=words(
             "<i am> also|too seeing|hitting|experiencing|affected|having",
             "<i> also|too see|hit|experience|have|noticed|observe … it|this|the|a|same|similar",
+            r"^ /\+1\b/",
             "^ same here|issue_here|problem_here|for_me",
             "me too",
             "<i>|<i have> just? see|have|hit|met|encountered|noticed|observed the same|similar",
@@ -227,27 +245,38 @@ DEVELOPERS = (
             "Queued, thanks.",
             "I added the tags, and it's now applied to block-6.6.",
             "The patch has been added to the -mm mm-hotfixes-unstable branch.",
+            "Added to for-next with the reviewed-by, thanks.",
+            "Thanks everybody, picked that up for net.",
+            "Now in the 6.1 queue, thanks.",
+            "That one's sitting in my block-6.6 branch now.",
             "The pull request with this fix was sent to Linus yesterday.",
         ),
         no=(
             "I'll queue it once it is tested.",
             "Has it been applied?",
+            "This has been added to the list of tracked regressions.",
+            "The regression is in the block-6.6 branch, too, not in mine.",
             "The request is queued to the device.",
             "I applied your patch to 6.1 and ran it.",
             "I'll send it to Linus once it is tested.",
         ),
         cue=words(
             r"^ /(?:applied|queued|merged|picked up)(?=[,.! ]*(?:thanks?|thx|thank you|up\b|for\b|to\b|in\b|\Z))/",
+            r"^ /(?:applied|added|pushed|pulled|taken|queued|merged)(?: it| this| them)? (?:to|into|in|for)"
+            r" (?:the |my |our )?[\w\/.-]*(?:[-\/.]\w|tree|branch|queue|next)/",
+            r"/(?:^now|sits|sitting|is|are|it's) (?:now )?in (?:my|our|the) [\w\/.-]+ (?:branch|tree|queue)/",
             r"/(?:is|are|it's|was|been|being|now) (?:now )?(?:applied|queued(?: up)?|merged|pushed|taken) (?:to"
             r"|in|into|for)"
             r" (?:the |my |our )?[\w\/.-]*(?:[-\/.]\w|tree|branch|queue|next|mainline|upstream|linus)/",
-            "has|have been added to the",
+            "has|have been added to the … tree|branch|queue",
+            "picked|took|pulled|queued it|this|that|them|these|both up|in|for",
             "pull|pull_request|fix|patch|it|this …… sent|gone|went|headed … to|off_to linus|mainline|upstream",
         ),
         unless=(
             CONDITIONAL,
             REPORTED,
-            Unless("is to come, or not so", words("<not>", "<i will>", "will|once|when")),
+            Unless("is not so, or not yet", words("<not>", "once|when")),
+            Unless("is to come", words("<i will>", "will"), near=True),
         ),
         by=By.HELPER,
         question=False,
@@ -273,7 +302,9 @@ DEVELOPERS = (
         ),
         cue=words(
             r"/(?:patch(?:es|set)?|fix|series)(?: is|'s)? (?:here|below|attached|at)(?=[:.,]|\Z| https?:)/",
+            r"/(?:it|what i(?:'ve| have)(?: got)?)(?: is|'s) here: ?https?:/",
             "new attempt|try|version|patch below|attached|here",
+            r"/i(?:'ve| have)? (?:just |now )?(?:posted|sent|submitted) https?:/",
             "<i have>|i|we just|already|now? posted|sent|sent_out|submitted … <patch>|patchset",
             "see|try the? <patch> below|attached|at",
         ),
@@ -324,18 +355,22 @@ DEVELOPERS = (
         yes=(
             "Could you please share",
             "So can you provide the full backports?",
+            "Would you mind sharing both configs?",
+            "I'd be curious what segment count you get.",
             "Please pass on the patch that you applied.",
         ),
         no=("I can share the numbers.", "Do you agree?", "Does that make sense?"),
         cue=words(
             "<can you>|please …… share|send|provide|post|attach|show|paste|tell|collect|get|pass|describe"
-            "|explain|run|boot",
+            "|explain|run|boot|capture|repeat|sharing|sending|posting|providing|attaching|trying|running",
+            "i'd_be|i_would_be|i'm|i_am|would_be curious|interested|interesting what|which|how|whether|if|to_see"
+            "|to_know",
         ),
         unless=(
             REPORTED,
             Unless(
                 "asks for an opinion",
-                words("you mean|think|agree|want|prefer|mind", "make|makes sense", "should|shall i|we"),
+                words("you mean|think|agree|want|prefer", "mind if", "make|makes sense", "should|shall i|we"),
             ),
         ),
         by=By.HELPER,
@@ -347,10 +382,20 @@ DEVELOPERS = (
         name="asks_about_it",
         intent=Intent.ASKS_INFO,
         says="""A question about the machine, the test or what was tried: "do you have any LSMs enabled?\"""",
-        yes=("Do you have any LSMs enabled?", "How many CPUs does this have?"),
+        yes=(
+            "Do you have any LSMs enabled?",
+            "How many CPUs does this have?",
+            "Is RPS enabled on these boxes?",
+            "Any news from that experiment?",
+        ),
         no=("Do you agree?", "Does that make sense?", "I can only describe what our script does."),
         cue=words(
-            "do|did|have|are|were you …… have|use|using|run|running|enable*|tried|looked|set|see|drop|seeing",
+            "do|did|have|are|were you …… have|use|using|run|running|enable*|tried|looked|set|see|drop|seeing"
+            "|touch|change*|update*|upgrade*|check*",
+            "is|are|was|were …… enabled|disabled|loaded|active|mounted|attached|plugged",
+            "is|are|was|were|does|do|did your",
+            "is|are there any|anything|something",
+            "any news|results|luck from|with|on",
             "what|which|how_many|how_much …… is|are|does|do|did|was|were|have",
         ),
         unless=(
@@ -375,6 +420,7 @@ DEVELOPERS = (
         cue=words(
             "<not> think|believe …… is|was|be|that's|it's a|an regression|bug",
             "isn't|not a regression|bug",
+            "<not> call|qualify|count …… regression|bug",
         ),
         unless=(
             CONDITIONAL,
@@ -391,11 +437,16 @@ DEVELOPERS = (
         name="helper_promises",
         intent=Intent.WORKING_ON_FIX,
         says="""A developer has the fix, or will take it up: "I'll plan to queue them up".""",
-        yes=("I'll plan to queue them up after this round.", "I think I have found the fix for it."),
+        yes=(
+            "I'll plan to queue them up after this round.",
+            "There will be a patch from me.",
+            "I think I have found the fix for it.",
+        ),
         no=("I have found the cause.", "If nobody objects, I'll queue them up."),
         cue=words(
             "<i will> …… queue|backport|pick|take them|these|it|this|that up|in|to|for?",
             "<i have> …… found|got|made … the|a fix|solution|patch",
+            "there_will be a? patch|fix|series from_me|from_us|soon|shortly",
             "let_me cook|write|prepare|whip|hack|put|come|send|post …… up|together|something|<patch>",
         ),
         unless=(CONDITIONAL, REPORTED),

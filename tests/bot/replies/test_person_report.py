@@ -70,6 +70,17 @@ FACTS: tuple[tuple[str, str, str], ...] = (
         f"It is due to\n\ncommit {SHA}\nAuthor: Dana <dana@dev.example>\nDate:   Mon Aug 31 2026\n\n    mm: be slow\n",
         "Dana <dana@dev.example>",
     ),
+    (
+        "culprit_title",
+        f"The bisection ended at\n\n  commit {SHA}\n  Author: Dana <dana@dev.example>\n  Date:   Mon Aug 31 2026\n\n"
+        "      mm: be slow\n",
+        "mm: be slow",
+    ),
+    ("culprit", f"Bisected. First bad is\n\n  {SHA[:12]} mm: walk cold folios first\n\nI can test.", SHA[:12]),
+    ("culprit", f"I could trace this to commit\n\n  {SHA}\n  mm: walk cold folios first\n", SHA),
+    ("culprit", f'Where\n\n{SHA[:12]} ("mm: walk cold folios first")\n\nis what the bisect gave me.', SHA[:12]),
+    ("culprit_title", 'The bisect points to commit "mm: walk cold folios first".', "mm: walk cold folios first"),
+    ("culprit_title", 'I read the commit "mm: walk cold folios first".', ""),
     # Versions
     ("bad", "It dropped between kernels 6.11 and 6.12.", "6.12"),
     ("good", "It dropped between kernels 6.11 and 6.12.", "6.11"),
@@ -82,6 +93,8 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("bad", "When switching from CentOS 7.9 to 8.4 we saw a drop.", "CentOS 8.4"),
     ("bad", "I use fio 3.36 and gcc 7.5.", ""),
     ("bad", "It fell by 3.5 GB/s.", ""),
+    ("bad", "The regression:\n\n   4.22  +-3%   31.70  +-5%  perf-profile.free_pages\n", ""),
+    ("good", "pgbench: 11.8k tps with 6.11, 7.6k with 6.12-rc4.", "6.11"),
     # How much
     ("magnitude", "It went from 170MB/s to 11MB/s.", "170 MB/s -> 11 MB/s"),
     ("magnitude", "We see a 30% drop.", "-30 %"),
@@ -91,6 +104,17 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("magnitude", "The score is 2870 before the patch, while it is 1780 after it, a regression.", "2870 -> 1780"),
     ("magnitude", "It usually takes 1m20s. Now it takes 20 minutes, much slower.", "1m20s -> 20 minutes"),
     ("magnitude", "We are at 50% CPU.", ""),
+    ("magnitude", "pgbench: 11.8k tps with 6.11, 7.6k with 6.12-rc4.", "11.8k tps -> 7.6k tps"),
+    ("magnitude", "The check takes 40 hours instead of 14 hours.", "14 hours -> 40 hours"),
+    ("magnitude", "Forwarding dropped from 9.8 Mpps to 8.6 Mpps.", "9.8 Mpps -> 8.6 Mpps"),
+    ("magnitude", "6.11.1: 6 min 10 s (6:08 - 6:13)\n6.12.3: 7 min 45 s (7:41 - 7:52)\n", "6 min 10 s -> 7 min 45 s"),
+    (
+        "magnitude",
+        "kIOPS:\n\n  scheduler   v6.11   v6.12-rc1   v6.12-rc1 + revert\n  none    1655   1651    1654\n"
+        "  mq-deadline   1420   1164    1418\n",
+        "1420 -> 1164",
+    ),
+    ("magnitude", "   kernel   write   read\n   6.11   8874   9502\n   6.12   5322   9491\n", "8874 -> 5322"),
     # What, and where
     ("suite", "Running hackbench shows the regression.", "hackbench"),
     ("metric", "The read throughput dropped.", "read throughput"),
@@ -112,6 +136,10 @@ OFFERS: tuple[tuple[str, str, bool], ...] = (
     ("performance drop on ARM64", f"hackbench is 20% slower since commit {SHA[:12]}.", True),
     ("6.12 hangs at boot", "It hangs, with an oops and a panic. Regression from 6.11.", False),
     ("[REGRESSION] readdir returns wrong entries", f"Bisected to {SHA[:12]}.", False),
+    ("raid6 check: 40 hours instead of 14 since 6.12", "It was the same for years, now it is 27 MB/s.", True),
+    ("upload collapses to 35 Mbit/s in 6.12-rc (was 310)", f"Bisected to {SHA[:12]}, 6.11 is fine.", True),
+    ("Fwd: [Bug 4] backup takes twice as long with 6.12.3", "It takes 5 hours instead of 2 hours.", True),
+    ("[REGRESSION] cannot mount the share since 6.12", f"Since {SHA[:12]}. Speed was never good, 6.11 is fine.", False),
     ("deadlock in 6.12", "A deadlock, lockup and hung task. Performance is bad, too.", False),
     ("Why is NFS slower than iSCSI?", "I see a higher latency.", False),
     ("fio question", "How do I measure throughput?", False),
@@ -128,6 +156,7 @@ def test_what_looks_like_a_report_is_offered(subject: str, text: str, offered: b
     ("subject", "headers"),
     [
         ("Re: performance regression in 6.12", {}),
+        ("Fwd: Re: performance regression in 6.12", {}),
         ("[PATCH] mm: fix a performance regression", {}),
         ("performance regression in 6.12", {"In_Reply_To": "<other@users.example>"}),
         ("[mm] 7d3e91c0a4: fio.bw -30.0% regression", {"From": "kernel test robot <robot@bench.example>"}),
