@@ -90,7 +90,7 @@ _ON_A_DAY = re.compile(rf"(?:{any_of(ON)}|Quoting)\s(?=.{{0,80}}\d)")
 _TRAILER = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)*-by:|(?:Fixes|Closes|Link|Cc):")
 _ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.{2,4}|…|snip(?:ped)?)\]?|<snip>)\s*\Z", re.I)
 _OLDER_MAIL = re.compile(
-    rf"[\s*]{{0,4}}(?:-{{2,}}\s?{any_of(OLDER_MAIL)}(?: from .{{0,200}}?)?\s?-{{2,}}|Begin forwarded message:)"
+    rf"[\s*]{{0,4}}(?:-{{2,}}+\s?{any_of(OLDER_MAIL)}(?: from .{{0,200}}?)?\s?-{{2,}}|Begin forwarded message:)"
     r"|_{32,}\Z",
     re.I,
 )
