@@ -29,6 +29,7 @@ from bot.mail.limits import MAX_SHORT, bounded
 from bot.mail.patches import MAX_SUBJECT, find_links
 from bot.mail.quoting import ANSWER, clean
 from bot.mail.settings import BotSettings
+from bot.replies.person_report import FORWARDED, SUBJECT_WORDS
 from bot.replies.reading import QUOTED_COMMIT, REPORT_SUBJECT
 from bot.robot_reports.report import Recogniser
 
@@ -234,11 +235,7 @@ _REPORT_SUBJECT = re.compile(REPORT_SUBJECT.encode(), re.I)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT.encode(), re.M | re.I)
 _POSTING = re.compile(rb"\s*\[[^\]]{0,60}\b(?:PATCH|RFC|PULL)\b", re.I)
 _OPENING = re.compile(rb"^#\w[\w:]{0,20}\s{0,5}\^?(?:report|introduced|monitor)", re.I | re.M)
-_SLOWER = re.compile(
-    rb"regress|slow|degrad|\bperf|throughput|latenc|delay|\bdrops?\b|dropped|speed|bandwidth|\biops|\bstall|bisected"
-    rb"|\blag|decreas|worse|stutter|takes? (?:much )?longer|cpu usage|high load",
-    re.I,
-)
+_SLOWER = re.compile(SUBJECT_WORDS.encode(), re.I)
 _WRAPPED = (BASE64, QUOTED_PRINTABLE, DELSP)  # encodings that may hide words in a body
 _HOSTS = (b"lore.kernel.org/", b"lkml.kernel.org/", b"msgid.link/")
 _LONGEST_HOST = 20  # bytes
@@ -418,6 +415,7 @@ class Prefilter:
 
 def _may_be_persons(subject: bytes, answered: list[bytes], matches: Found, body: bytes) -> bool:
     """Whether a person may report a regression in a mail: one that answers nothing, and is no patch."""
+    subject = FORWARDED.sub("", subject.decode(errors="replace"), count=1).encode()
     if answered or _POSTING.match(subject) or _ANSWER.match(subject):
         return False
     commanded = COMMAND in matches and _OPENING.search(body) is not None

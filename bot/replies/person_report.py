@@ -81,6 +81,10 @@ _SUITES = re.compile(
     r"|glmark2|glxgears|vdbench|xfstests?|db_bench|rocksdb|cassandra|kafka|dd|fstime|hdparm|ebizzy|hyperfine|7-?zip)\b",
     re.I,
 )
+# What the subject of a report has: the prefilter of archives passes no other, so that it knows no words of its own.
+SUBJECT_WORDS = "|".join(
+    (_LOSS.pattern, _SPEED.pattern, _SUITES.pattern, r"\bperf\b|bisected|\bstall|high load|\d\S* ?-> ?\d")
+)
 _QUANTITY = re.compile(
     r"\b((?:(?!(?:a|an|the|of|in|on|our|my|we|i|and|or|with|to|for|is|are|that|this|its?|see|seen|seeing|some|any"
     r"|by|from|when|consistent"
@@ -115,7 +119,7 @@ class _Mail:
 
 
 _PULL = re.compile(r"\s*\[(?:git )?pull\b", re.I)
-_FORWARDED = re.compile(r"\s*fwd?:\s*", re.I)  # by who keeps a distribution's bugs, say
+FORWARDED = re.compile(r"\s*fwd?:\s*", re.I)  # by who keeps a distribution's bugs, say
 
 
 def read_report(reading: Reading) -> PersonReport | None:
@@ -123,7 +127,7 @@ def read_report(reading: Reading) -> PersonReport | None:
     mail = reading.mail
     if reading.kind is not SenderKind.PERSON or not mail.message_id or not mail.author.email:
         return None
-    subject = _FORWARDED.sub("", mail.subject, count=1)
+    subject = FORWARDED.sub("", mail.subject, count=1)
     if is_answer(subject) or mail.ancestors or is_posting(subject) or _PULL.match(subject):
         return None
     text = _plain_text(reading.own_text[:_LONGEST])

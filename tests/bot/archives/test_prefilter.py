@@ -29,6 +29,8 @@ from bot.mail.settings import BotSettings
 from bot.replies.reading import read
 from bot.replies.which_report import KnownReport, KnownReports
 from bot.robot_reports.report import find_report
+from tests.bot.replies.test_person_report import OFFERS
+from tests.bot.replies.test_person_report import mail as person_mail
 from tests.bot.robot_reports.test_report import INVENTED
 from tracker.domain.events import Verdict
 from tracker.models import Event, Message, PendingReference, Report, Suggestion
@@ -406,6 +408,11 @@ def test_what_a_person_may_report_passes_and_so_do_answers_to_it(head: str, why:
     assert (prefilter.passes(answer) is Passes.MAYBE) is (why is Passes.PERSON)
 
 
+@pytest.mark.parametrize(("subject", "text", "offered"), OFFERS)
+def test_what_would_be_offered_passes(subject: str, text: str, offered: bool) -> None:
+    assert not offered or Prefilter([], BOT).passes(person_mail(subject, text)) is Passes.PERSON
+
+
 @given(st.binary(max_size=600))
 def test_stage_one_takes_any_bytes(raw: bytes) -> None:
     assert Prefilter([b"known@x"], BOT).passes(raw) in Passes
@@ -450,7 +457,7 @@ def test_nothing_waits_for_a_mail_that_is_not_kept(lkp: BotSettings, root: str, 
     """Else the answers would be kept or not by where a reading was broken off."""
     head = "From: Kim <kim@dev.example>\nMessage-ID: <a@x>\nSubject: foo: -12.4% regression\n"
     prefilter = Prefilter((), lkp)
-    head = head if root else head.replace("-12.4% regression", "-12.4% improvement")  # the other may be a person's
+    head = head if root else head.replace("-12.4% regression", "+12.4% improvement")  # the other may be a person's
     assert prefilter.passes(f"{head}{root}\nIt is slow.\n".encode()) is Passes.MAYBE
     answer = b"From: Lee <lee@dev.example>\nMessage-ID: <b@x>\nIn-Reply-To: <a@x>\nSubject: Re: foo\n\nIs it?\n"
     assert prefilter.passes(answer) is passes
