@@ -191,7 +191,7 @@ class MailFiler:
                 return Filed()  # it names many reports and belongs to none, and so do replies to it
         if name in self._filed and not self._makes_way(reading, keep):
             return Filed(name, was_known=True)
-        person_report = read_report(reading)
+        person_report = self._person_report_in(reading)
         if robot_report := self._report_in(reading):
             filed = self._file_report(reading, robot_report, keep())
         elif person_report and self._opens(reading, person_report, keep):
@@ -218,10 +218,16 @@ class MailFiler:
 
     # --- People's reports ---
 
+    def _person_report_in(self, reading: Reading) -> PersonReport | None:
+        report = read_report(reading)
+        if report and Correspondent.objects.filter(address=reading.mail.author.email, note=ERASED).exists():
+            return None
+        return report
+
     def _opens(self, reading: Reading, report: PersonReport, keep: Callable[[], RawMessage]) -> bool:
         """Whether a mail is a person's report: somebody has accepted it, or a command in it says so, and may.
 
-        What a command may not do is offered. One address opens MOST_A_DAY reports a day.
+        What a command may not do is offered.
         """
         accepted = OfferedReport.objects.filter(message_id=reading.mail.message_id, decision=Decision.ACCEPTED)
         if (source := accepted.values_list("source", flat=True).first()) is not None:
@@ -229,6 +235,7 @@ class MailFiler:
         return is_commanded(reading, report) and self._may_open(reading, keep)
 
     def _may_open(self, reading: Reading, keep: Callable[[], RawMessage]) -> bool:
+        """Whether the writer's command may make a mail a report: by the policy, and MOST_A_DAY times a day."""
         source, mail = keep(), reading.mail
         # Whatever way the body is read, the command must stand in it
         same_words = reading.others is not None and all(
@@ -304,8 +311,6 @@ class MailFiler:
         }
         if opened_by:
             values |= {"decision": Decision.ACCEPTED, "decided_by": opened_by, "decided_at": self.now}
-        if Correspondent.objects.filter(address=author.email, note=ERASED).exists():
-            return Filed()
         row, made = OfferedReport.objects.get_or_create(message_id=mail.message_id, defaults=values)
         # A Message-ID can be known, and used, before its mail arrives.
         makes_way = row.decision == Decision.OPEN and not row.proven and mail.proven
@@ -540,7 +545,7 @@ class MailFiler:
         rejected_keys = event_log.rejected_keys(report, mail.message_id) if has_events else set()
         given = events_of(effects, mail, speaker_of(context), at)
         given = [pair for pair in given if pair[0].mode is not Mode.AUTO or pair[1].key not in rejected_keys]
-        found: EventData | None = None  # the culprit of a person's report
+        bisected: EventData | None = None  # the culprit of a person's report
         kept = settled([effect for effect, _ in given])
         for effect, event in given[:most]:
             if effect not in kept:
@@ -560,9 +565,9 @@ class MailFiler:
                 self._touched |= event_log.append([event_log.event_row(report, event, self.now, effect.quote)])
                 event_log.correct(report, event, effect.quote)
                 if event.kind is EventKind.BISECTED:
-                    found = event
-        if found:  # at last: what else the mail says is for this report alone
-            person_reports.name_culprit(report, found)
+                    bisected = event
+        if bisected:  # at last: what else the mail says is for this report alone
+            person_reports.name_culprit(report, bisected)
             report = Report.objects.select_related("culprit").get(pk=report.pk)
             add_report(self.known, self._rows, report)
         return made

@@ -493,6 +493,16 @@ def test_nothing_is_left_of_somebody_who_is_erased(world: World) -> None:
     assert not OfferedReport.objects.filter(author_email=PAT.email).exists()
 
 
+def test_the_command_of_somebody_who_is_erased_makes_no_report(world: World) -> None:
+    text = f"{SLOW}\n#lkp report\n"
+    first = post(world, PAT, text, subject="performance regression, offered", proven=False)
+    erase(PAT.email, world.later())
+    raw = world.mail(PAT, text, subject="performance regression, offered", message_id=first)
+    elsewhere(world, signed(raw.replace(f"To: {world.settings.address}".encode(), b"To: linux-mm@vger.kernel.org")))
+    assert not Report.objects.exists()
+    assert not OfferedReport.objects.exists()
+
+
 def test_a_rejected_offer_outlives_the_pruning(world: World, triager: Client) -> None:
     post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
     triager.post(f"/review/offers/{OfferedReport.objects.get().pk}/", {"decision": "reject"})

@@ -32,7 +32,7 @@ _SHORTEST = 10  # digits of a sha that name a commit that is not known yet
 
 @dataclass(frozen=True, slots=True)
 class PersonMail:
-    """What a report takes from the mail besides its facts. `people`: keys of its writer, and of its recipients."""
+    """What a report takes from the mail besides its facts. `writer`, `recipients`: their addresses and names."""
 
     message_id: str
     subject: str
@@ -103,19 +103,19 @@ def commit_named(sha: str, title: str) -> Commit | None:
 
 
 @transaction.atomic
-def name_culprit(report: Report, found: EventData) -> None:
+def name_culprit(report: Report, bisected: EventData) -> None:
     """Give a person's report the commit that somebody has found, by the event that says so.
 
     If that commit has a report already, this one becomes a duplicate of it.
     """
     report = Report.objects.select_for_update(of=("self",)).select_related("culprit").get(pk=report.pk)
-    culprit = commit_named(found.commit, found.title) if report.culprit.placeholder else None
+    culprit = commit_named(bisected.commit, bisected.title) if report.culprit.placeholder else None
     if culprit is None:
         return
     if Report.objects.filter(culprit=culprit).exists():
-        key = f"{EventKind.DUPLICATE}:{found.key}"
-        same = replace(found, key=key, kind=EventKind.DUPLICATE, title="", remark=culprit.sha10)
-        event_log.record([event_log.event_row(report, same, found.occurred_at)])
+        key = f"{EventKind.DUPLICATE}:{bisected.key}"
+        same = replace(bisected, key=key, kind=EventKind.DUPLICATE, title="", remark=culprit.sha10)
+        event_log.record([event_log.event_row(report, same, bisected.occurred_at)])
         return
     before = report.culprit
     report.culprit = culprit
