@@ -124,7 +124,7 @@ class Report(NaturalModel, ReportSummary):
 
     @property
     def of_person(self) -> bool:
-        """Whether a person reported it, and no lab measured it since."""
+        """Whether a person's mail opened it; a lab may have measured it since."""
         return self.reported_by == ReportedBy.PERSON
 
     @property
