@@ -119,7 +119,7 @@ class _Mail:
 
 
 _PULL = re.compile(r"\s*\[(?:git )?pull\b", re.I)
-FORWARDED = re.compile(r"\s*fwd?:\s*", re.I)  # by who keeps a distribution's bugs, say
+FORWARDED = re.compile(r"\A\s*fwd?:\s*", re.I)  # by who keeps a distribution's bugs, say
 
 
 def read_report(reading: Reading) -> PersonReport | None:
@@ -130,8 +130,7 @@ def read_report(reading: Reading) -> PersonReport | None:
     subject = FORWARDED.sub("", mail.subject, count=1)
     if is_answer(subject) or mail.ancestors or is_posting(subject) or _PULL.match(subject):
         return None
-    text = _plain_text(reading.own_text[:_LONGEST])
-    own = _Mail(" ".join(_plain_text(mail.subject).split())[:_WIDEST], text, tuple(_sentences(text)))
+    own = _mail(reading)
     culprit, title, author, others = _culprit(own, reading)
     runs = _two_versions(own.text)
     good, bad = _versions(own, reading)
@@ -175,10 +174,9 @@ def _machine(mail: _Mail) -> Fact:
 
 def culprit_named(reading: Reading) -> tuple[Fact, Fact]:
     """Return sha and title of the commit that a later mail says a bisection found; unknown if it names none."""
-    text = _plain_text(reading.own_text[:_LONGEST])
-    own = _Mail(" ".join(_plain_text(reading.mail.subject).split())[:_WIDEST], text, tuple(_sentences(text)))
+    own = _mail(reading)
     sha, title, _, _ = _culprit(own, reading)
-    if not (_BISECTED.search(sha.sentence) or _BISECT_SAYS.search(text)):
+    if not (_BISECTED.search(sha.sentence) or _BISECT_SAYS.search(own.text)):
         return UNKNOWN, UNKNOWN
     return _short(sha), _short(title)
 
@@ -236,6 +234,11 @@ def _signs(mail: _Mail, report: PersonReport, reading: Reading) -> Iterator[tupl
 # Control characters, and what reorders text; digits of other scripts count as letters.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+
+
+def _mail(reading: Reading) -> _Mail:
+    text = _plain_text(reading.own_text[:_LONGEST])
+    return _Mail(" ".join(_plain_text(reading.mail.subject).split())[:_WIDEST], text, tuple(_sentences(text)))
 
 
 def _plain_text(text: str) -> str:
