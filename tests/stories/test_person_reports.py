@@ -210,6 +210,19 @@ def test_a_rejected_offer_stays_rejected(world: World, triager: Client) -> None:
     assert OfferedReport.objects.get().decision == Decision.REJECTED
 
 
+@pytest.mark.parametrize(("decision", "says"), [("accept", "Made a report"), ("reject", "No regression")])
+def test_a_decision_on_an_offer_is_taken_back(world: World, triager: Client, decision: str, says: str) -> None:
+    post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
+    address = f"/review/offers/{OfferedReport.objects.get().pk}/"
+    triager.post(address, {"decision": decision})
+    assert f"{says}: <q>performance regression" in triager.get("/review/").content.decode()
+    triager.post(address, {"decision": "undo"})
+    assert not Report.objects.exists()
+    assert OfferedReport.objects.get().decision == Decision.OPEN
+    page = triager.get("/review/").content.decode()
+    assert (says + ": <q>" in page, "Make it a report" in page) == (False, True)
+
+
 def test_a_replay_reaches_the_same_states(world: World, triager: Client) -> None:
     first = post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
     triager.post(f"/review/offers/{OfferedReport.objects.get().pk}/", {"decision": "accept"})

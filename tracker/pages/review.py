@@ -287,11 +287,15 @@ def review(request: HttpRequest) -> HttpResponse:
     chosen = SuggestionFilter(cleaned(request.GET, "kind", 60), cleaned(request.GET, "rule", 100))
     may_decide, now = request.user.has_perm(DECIDE), timezone.now()
     offers, offered = _offers()
+    last_offer = request.session.get("last_offer") if may_decide else None
     last = Suggestion.objects.filter(pk__in=request.session.get("last_decided", ())) if may_decide else None
     context = {
         **_queue(now, keys["suggestions"], keys["quarantine"], chosen, shown_messages(request.user)),
         "offers": offers,
         "offered": offered,
+        "last_offer": OfferedReport.objects.exclude(decision=Decision.OPEN).filter(pk=last_offer).first()
+        if last_offer
+        else None,
         "faults": faults(now) if request.user.has_perm(SEND) else [],
         "chosen": chosen,
         "others": report_actions.OTHERS,
@@ -370,6 +374,7 @@ def decide_offer(request: HttpRequest, pk: int) -> HttpResponse:
     if choice == "undo":
         person_reports.take_back(offer, person, now)
     elif choice in _DECISIONS:
+        request.session["last_offer"] = offer.pk
         if report := person_reports.decide(offer, _DECISIONS[choice], person, now):
             enqueue("file_accepted")
             return redirect("report", report.culprit.sha)
