@@ -128,14 +128,19 @@ def answer(reading: Reading, about: gate.About, report: Report, settings: BotSet
     lately = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, composed_at__gt=now - timedelta(days=1))
     if lately.filter(report=report).count() >= MOST_A_DAY or lately.count() >= MOST_A_DAY_IN_ALL:
         return False
-    careful = why_careful(now)
     mail = answer_to(reading, report.tag, report.culprit.sha, settings, now)
+    return queue_answer(mail, report, purpose + reading.mail.message_id, settings, now)
+
+
+def queue_answer(mail: ComposedMail, report: Report, purpose: str, settings: BotSettings, now: datetime) -> bool:
+    """Put an answer to one person into the outbox; return False if its purpose was served already."""
+    careful = why_careful(now)
     try:
         with transaction.atomic():
             row = OutgoingMail.objects.create(
                 message_id=mail.message_id,
                 report=report,
-                purpose=purpose + reading.mail.message_id,
+                purpose=purpose,
                 raw=to_bytes(mail),
                 sender=settings.return_path(report.tag, mail.message_id),
                 recipients=list(mail.envelope),

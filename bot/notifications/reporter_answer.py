@@ -9,20 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from django.db import IntegrityError, transaction
 from django.template.loader import render_to_string
 
 from bot.compose.conventions import message_id, reply_position
-from bot.compose.mail import ComposedMail, mail_of, to_bytes
+from bot.compose.mail import ComposedMail, mail_of
 from bot.compose.recipients import Recipient, Recipients
 from bot.mail.message import is_address, is_message_id, one_line
 from bot.mail.settings import BotSettings
-from bot.notifications.command_answer import FRESH
+from bot.notifications.command_answer import FRESH, queue_answer
 from bot.outbox.drafts import excluded_addresses
 from bot.replies.reading import Reading
-from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
-from tracker.services import mail_transitions
-from tracker.services.mail_transitions import why_careful
+from tracker.models import OutgoingMail, Purpose, Report
 
 MOST_A_DAY = 20
 _TRACKED = "tracked "  # in the purpose, after the address
@@ -42,26 +39,8 @@ def answer_reporter(reading: Reading, report: Report, settings: BotSettings, now
     lately = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, composed_at__gt=now - timedelta(days=1))
     if lately.filter(purpose__contains=f" {_TRACKED}").count() >= MOST_A_DAY:
         return False
-    careful, composed = why_careful(now), compose_answer(reading, report.tag, report.culprit.sha, settings, now)
-    try:
-        with transaction.atomic():
-            row = OutgoingMail.objects.create(
-                message_id=composed.message_id,
-                report=report,
-                purpose=purpose,
-                raw=to_bytes(composed),
-                sender=settings.return_path(report.tag, composed.message_id),
-                recipients=list(composed.envelope),
-                lists=[],
-                subject=composed.subject,
-                composed_at=now,
-                state=OutgoingState.HELD if careful else OutgoingState.COMPOSED,
-                reason=careful,
-            )
-            mail_transitions.record_created(row, "answering")
-    except IntegrityError:
-        return False  # already answered
-    return True
+    composed = compose_answer(reading, report.tag, report.culprit.sha, settings, now)
+    return queue_answer(composed, report, purpose, settings, now)
 
 
 def compose_answer(reading: Reading, tag: str, sha: str, settings: BotSettings, now: datetime) -> ComposedMail:
