@@ -351,25 +351,24 @@ def track_person(known_reports: KnownReports, reading: Reading, person_report: P
         if mail.message_id in report.message_ids
         or (sha and (report.culprit.startswith(sha) or sha.startswith(report.culprit or "?")))
     )
-    before = next(same, None)
-    if before and not (before.message_ids == (mail.message_id,) or before.reporters):  # a robot's
+    new = KnownReport(sha or placeholder(mail.message_id), sha, "", (mail.message_id,))
+    before = next(same, new)
+    if not (before.message_ids == (mail.message_id,) or before.reporters):  # a robot's
         known_reports.add(replace(before, message_ids=(*before.message_ids, mail.message_id)))
         return before.id
     others = [address for address in mail.recipients if address.email != mail.author.email]
     known_reports.add(
-        KnownReport(
-            id=before.id if before else sha or placeholder(mail.message_id),
-            culprit=sha or (before.culprit if before else ""),
-            title=person_report.culprit_title.value or (before.title if before and before.culprit else ""),
-            message_ids=(*(before.message_ids if before else ()), *(() if before else (mail.message_id,))),
-            authors=before.authors if before else None,
+        replace(
+            before,
+            culprit=sha or before.culprit,
+            title=person_report.culprit_title.value or (before.title if before.culprit else ""),
             people=frozenset(person_keys(others)),
             benchmark=person_report.suite.value,
             unnamed=not sha,
-            reporters=frozenset(person_keys([mail.author])) | (before.reporters if before else frozenset()),
+            reporters=before.reporters.union(person_keys([mail.author])),
         )
     )
-    return before.id if before else sha or placeholder(mail.message_id)
+    return before.id
 
 
 def _explain_one(
