@@ -290,13 +290,13 @@ def _all_effects(reading: Reading, context: MailContext) -> list[Effect]:
     obeyed = [command for command in reading.commands.good if reading.may_command and command.word in COMMANDED]
     if not context.unnamed:  # the culprit of a report is its identity, once it is known
         obeyed = [command for command in obeyed if command.word is not Word.INTRODUCED]
-    found = list(_bisect_effects(reading, context))
+    bisections = list(_bisect_effects(reading, context))
     commands = [
         effect for command in obeyed if (effect := effect_of(command)).commit or command.word is not Word.INTRODUCED
     ]
     if any(effect.kind is EventKind.BISECTED for effect in commands):
-        found = []
-    return [*commands, *content_effects(reading, context), *found]
+        bisections = []
+    return [*commands, *content_effects(reading, context), *bisections]
 
 
 def _bisect_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
@@ -450,11 +450,11 @@ def user_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     yield from effects
     if not by_reporter or effects:
         return
-    found = {intent.intent for intent in intents}
+    kinds = {intent.intent for intent in intents}
     idle = [rule for rule in RULES if rule.name in _TELL_NOTHING]
     telling = [one for one in reading.sentences if _tells(one) and not any(rule.matches(one) for rule in idle)]
     answer, told = first_answer(telling), next(iter(telling), None)
-    if {Intent.ASKS_STATUS, Intent.BOT_WILL_TEST} & found and not answer:
+    if {Intent.ASKS_STATUS, Intent.BOT_WILL_TEST} & kinds and not answer:
         return
     if answer or told or holds_table(reading.own_text):
         quote = answer.text if answer else told.text if told else _evidence_text(reading)
