@@ -35,7 +35,7 @@ from bot.replies import gate
 from bot.replies.reading import understand
 from bot.results.formats.checks import Schema
 from bot.results.values import RejectedInput
-from tracker.domain.events import Awaited, EventData, EventKind, Grade, Role, Verdict
+from tracker.domain.events import EventData, EventKind, Grade, Role
 from tracker.domain.lab_jobs import (
     SENTENCES,
     UNFINISHED,
@@ -46,11 +46,10 @@ from tracker.domain.lab_jobs import (
     measured_metrics,
     metrics_of,
 )
-from tracker.domain.report_state import effective_events, fold
+from tracker.domain.report_state import effective_events
 from tracker.domain.statistics import grade
 from tracker.models import Finding, LabJob, Message, Report
-from tracker.models.reports import NEWS
-from tracker.services import event_log, lab_jobs
+from tracker.services import lab_jobs
 
 # --- Results ---
 
@@ -249,31 +248,14 @@ def _headline(job: LabJob) -> Finding | None:
 
 
 def _record(job: LabJob, kind: EventKind, base: str, now: datetime) -> None:
-    """Add the event, or, if the report would still await the lab after it, one that the lab answered."""
-    report, remark = job.report, ""
-    if sentence := SENTENCES.get(JobOutcome(job.outcome)):
-        remark = sentence.format(base=base or job.base[:12] or "the culprit")
-    events = [entry.value() for entry in report.events.all()]
-    is_private = lab_jobs.is_private(job)
-    for as_kind in (kind, EventKind.ANSWERED):
-        key = f"{as_kind}:{job.name}"
-        event = EventData(
-            # A job that was opened again has an event of that key already, which somebody undid.
-            key=f"{key}:{now:%Y%m%dT%H%M%S%f}" if any(other.key == key for other in events) else key,
-            kind=as_kind,
-            occurred_at=now,
-            result=job.name,
-            title="" if is_private else job.title,
-            remark=remark,
-            in_reply_to=job.patch_mail,
-        )
-        if fold(Verdict(report.verdict), [*events, event]).awaited is not Awaited.REPORTER:
-            break
+    """Add the event of a job's end, with its numbers or what went wrong."""
+    sentence = SENTENCES.get(JobOutcome(job.outcome), "")
+    remark = sentence.format(base=base or job.base[:12] or "the culprit")
     named = head.metric.name if (head := _headline(job)) else ""
     numbers = next((str(metric) for metric in measured_metrics(job.payload) if metric.name == named), "")
-    row = event_log.event_row(report, event, now, numbers or ("" if is_private else job.detail))
-    row.notify_thread = event.kind not in NEWS  # those are mailed anyway
-    event_log.record([row])
+    lab_jobs.record_end(
+        job, kind, now, remark=remark, quote=numbers or ("" if lab_jobs.is_private(job) else job.detail)
+    )
 
 
 # --- Opening ---
@@ -297,9 +279,11 @@ def open_jobs(settings: BotSettings, trees: Sequence[Path], now: datetime) -> in
     lab_jobs.withdraw_all_but(owed.keys(), UNFINISHED if len(owed_reports) < MOST else ())
     rows = LabJob.objects.filter(report__in=[owed_report.report for owed_report in owed_reports])
     known_keys = set(rows.values_list("report", "event_key"))
+    joined = rows.filter(state__in=UNFINISHED).values_list("report", "joined")
+    joined_keys = {(report, key) for report, keys in joined for key in keys}
     opened = 0
     for key, (owed_report, pending) in owed.items():
-        if key not in known_keys:
+        if key not in known_keys | joined_keys:
             events = [event.value() for event in owed_report.events]
             opened += _try_open(owed_report.report, pending, events, settings, trees, now)
     lab_jobs.reopen(known_keys & owed.keys())
@@ -318,15 +302,19 @@ def _try_open(
     try:
         candidate = _candidate(events, pending.event)
         patch = requested_patch(pending.event.message_id, candidate) if pending.request in _WITH_PATCH else NONE
-        if _has_job(report, patch):
-            return False  # somebody else asked for the same: it is tested once, and answered in the thread
+        proven = _may_be_run(report, pending.event, patch, events, settings)
+        if job := _job_for_the_same(report, patch):
+            with transaction.atomic():
+                _answer_if_it_does_not_apply(lab_jobs.join(job, pending.event.key, proven=proven), now)
+            return False  # somebody else asked for it, too: it is tested once, and both are answered
         check = inspection.ApplyCheck()
         if patch.text and not patch.in_series:  # the other patches of a series come first
             # At the commit that it names, at the culprit, or at the head of the tree
             check = inspection.check(trees, [base for base in (patch.base, report.culprit.sha) if base], patch.text)
         # A runner that has the commit may test what applies nowhere here.
         elsewhere = patch.base in check.missing and not check.base
-        proven = _may_be_run(report, pending.event, patch, events, settings)
+        applies = bool(check.base) if check.known and not elsewhere else None
+        refused = check.error if applies is False else ""
         with transaction.atomic():
             job = lab_jobs.open_job(
                 report,
@@ -339,24 +327,29 @@ def _try_open(
                 in_series=patch.in_series,
                 branch=patch.branch,
                 base=check.base or patch.base,
-                applies=bool(check.base) if check.known and not elsewhere else None,
-                detail=f"its base {patch.base[:12]} is in none of the followed trees" if elsewhere else "",
+                applies=applies,
+                detail=f"its base {patch.base[:12]} is in none of the followed trees" if elsewhere else refused,
             )
-            # A stranger's patch is not answered, and a report gets such an answer once a day.
-            if job and job.applies is False and proven and not lab_jobs.answered_lately(report, now):
-                record_outcome(job, JobOutcome.NOT_APPLIED, check.error, now)
+            if job:
+                _answer_if_it_does_not_apply(job, now)
             return job is not None
     except Exception:  # bad mail, or a broken tree
         log.exception("%s: the job for %s could not be opened", report.culprit.sha10, pending.event.key)
         return False
 
 
-def _has_job(report: Report, patch: RequestedPatch) -> bool:
-    """Whether an unfinished job of a report tests the same patch or branch."""
+def _answer_if_it_does_not_apply(job: LabJob, now: datetime) -> None:
+    """A stranger's patch is not answered, and a report gets such an answer once a day."""
+    if job.applies is False and job.proven and not lab_jobs.answered_lately(job.report, now):
+        record_outcome(job, JobOutcome.NOT_APPLIED, job.detail, now)
+
+
+def _job_for_the_same(report: Report, patch: RequestedPatch) -> LabJob | None:
+    """Return the unfinished job of a report that tests the same patch or branch, if there is one."""
     if not (patch.message_id or patch.branch):
-        return False
+        return None
     same = lab_jobs.unfinished().filter(report=report, patch_mail=patch.message_id, branch=patch.branch)
-    return same.filter(base__in=("", patch.base)).exists() if patch.branch else same.exists()
+    return (same.filter(base__in=("", patch.base)) if patch.branch else same).first()
 
 
 def _may_be_run(

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from django.db.models import Case, When
+from django.db.models import Case, Q, When
 
 from bot.archives import report_import
 from bot.archives.known_reports import FiledMail, add_report, keys_of_culprit, load, names_in
@@ -52,6 +52,7 @@ from tracker.models import (
     Correspondent,
     Decision,
     Event,
+    LabJob,
     Message,
     OfferedReport,
     OutgoingMail,
@@ -353,6 +354,8 @@ class MailFiler:
             return False  # what was erased on request does not come back
         if Event.objects.filter(message_id=name).exclude(actor="").exists():
             return False  # somebody has decided on this one, and on no other
+        if LabJob.objects.filter(Q(asked_in=name) | Q(patch_mail=name)).exclude(allowed_by="").exists():
+            return False  # somebody has looked at this patch, and at no other
         filed_before = Message.objects.filter(message_id=name).select_related("report", "source")
         before = filed_before.first()
         if before is None or (same and not hidden and _is_plain(parse(before.source.raw))):

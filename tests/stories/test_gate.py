@@ -36,7 +36,7 @@ from tracker.models import (
     Purpose,
     Suggestion,
 )
-from tracker.services import event_log
+from tracker.services import event_log, lab_jobs
 from tracker.services.report_actions import decide_many
 
 MALLORY = Address("Mal", "mal@evil.example")
@@ -387,6 +387,17 @@ def test_the_patch_that_somebody_vouched_for_is_the_one_that_runs(world: World) 
         world, signed(world.mail(MALLORY, f"#lkp test\n\n{PATCH.format(name='wicked')}", **asking), b"evil.example")
     )
     open_jobs(world.settings, [], world.now)
+    assert "benign" in stored_patch(LabJob.objects.get().patch_mail).text
+
+
+def test_the_patch_that_an_operator_lets_run_is_the_one_that_runs(world: World) -> None:
+    report = world.report()
+    asking = {"to": message_id(report), "message_id": "m@evil.example"}
+    text = "Could you please test this patch?\n\n"
+    deliver(world, world.mail(MALLORY, text + PATCH.format(name="benign"), **asking))
+    open_jobs(world.settings, [], world.now)
+    assert lab_jobs.allow(LabJob.objects.get().pk, "olga")
+    deliver(world, signed(world.mail(MALLORY, text + PATCH.format(name="wicked"), **asking), b"evil.example"))
     assert "benign" in stored_patch(LabJob.objects.get().patch_mail).text
 
 

@@ -17,7 +17,7 @@ from http import HTTPStatus
 from types import GenericAlias
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from django.utils import timezone
@@ -60,6 +60,7 @@ from tracker.models import (
 )
 from tracker.pages.report_json import FINDING_VERSION, REPORT_VERSION, directions, finding_json, report_json
 from tracker.pages.triage.filters import InvalidQuery, TriageQuery
+from tracker.services import lab_jobs
 from tracker.services.accounts import SEND, Scope
 
 # --- Outgoing mail ---
@@ -242,9 +243,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     """The lab's jobs: requests of people to test a patch or to answer something; all, or those with `state=waiting`
     (claimed, done, withdrawn) or `report=SHA`. Of what was asked or posted in a private mail, the words are left out.
     """
-    mails = Q(message_id=OuterRef("asked_in")) | Q(message_id=OuterRef("patch_mail"))
-    private = Exists(Message.objects.filter(mails, public=False))
-    rows = _of_report(request, LabJob.objects.select_related("report__culprit").annotate(private=private))
+    rows = _of_report(request, lab_jobs.with_privacy(LabJob.objects.select_related("report__culprit")))
     if state := request.GET.get("state", ""):
         if state not in list(JobState):
             raise InvalidInput(f"state: expected one of {', '.join(JobState)}; found {state[:40]!r}")

@@ -46,6 +46,7 @@ class JobOutcome(StrEnum):
     NOT_BUILT = "does-not-build"
     NOT_BOOTED = "does-not-boot"
     NOT_RUN = "test-fails"
+    CANCELLED = "cancelled"  # by a person here
 
 
 SENTENCES = {

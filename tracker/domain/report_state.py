@@ -66,6 +66,7 @@ class ReportState:
     duplicate_of: str = ""
     awaited: Awaited = Awaited.NOBODY
     awaited_since: datetime | None = None  # the event that last put it into somebody's hands
+    owes_test: bool = False  # somebody asked the lab for a test, and talk does not answer that
     remark: str = ""
     title: str = ""
     assignee: str = ""
@@ -329,6 +330,8 @@ def fold(verdict: Verdict, events: Iterable[EventData]) -> ReportState:
 
 def _waiting(before: ReportState, report_state: ReportState, event: EventData) -> ReportState:
     """Set since when somebody is awaited: when the report was mailed, and anew with each step or change of hands."""
+    if report_state.owes_test and report_state.awaited is not Awaited.REPORTER:
+        report_state = replace(report_state, owes_test=False)
     if report_state.awaited is Awaited.NOBODY:
         return replace(report_state, awaited_since=None) if report_state.awaited_since else report_state
     moved = (report_state.state, report_state.awaited) != (before.state, before.awaited)
@@ -414,7 +417,8 @@ def _move(report_state: ReportState, event: EventData) -> ReportState:
     asks = event.kind is EventKind.TEST_ASKED or (event.kind is EventKind.ASKED and report_state.state in CANDIDATE)
     by_lab = event.kind is EventKind.ASKED and event.role is Role.REPORTER  # who asks the developers
     if asks and report_state.state in BEFORE_FIX | CANDIDATE:
-        return replace(report_state, awaited=Awaited.AUTHOR if by_lab else Awaited.REPORTER)
+        owes_test = report_state.owes_test or event.kind is EventKind.TEST_ASKED
+        return replace(report_state, awaited=Awaited.AUTHOR if by_lab else Awaited.REPORTER, owes_test=owes_test)
     if _answers_the_lab(report_state, event):
         return replace(report_state, state=State.RESPONDED, decided_by=event.key)
     # A dropped culprit is back if it was merged after all, or if the revert in its tree is gone.
@@ -450,7 +454,7 @@ def _hands_back(report_state: ReportState, event: EventData) -> bool:
     """
     if event.kind is EventKind.RESPONDED:
         waits = (BEFORE_FIX | CANDIDATE) - {State.NEEDS_INFO}
-        return report_state.state in waits and event.role is not Role.THIRD_PARTY
+        return report_state.state in waits and event.role is not Role.THIRD_PARTY and not report_state.owes_test
     answers = event.kind in (EventKind.ANSWERED, EventKind.FIX_FAILED)
     return answers and report_state.state in BEFORE_FIX | CANDIDATE
 

@@ -450,11 +450,13 @@ class StableSeries(NaturalModel):
 class LabJob(Lease):
     """A request of one event, with the patch to test and the commit to test it on. A runner holds it by a lease.
 
-    The patch itself is in the mail: `patch_mail` names it. `payload`: the runner's result as received.
+    The patch itself is in the mail: `patch_mail` names it. `payload`: the runner's result as received. Requests
+    of others for the same test have no job of their own: they are `joined`.
     """
 
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="jobs")
     event_key = models.TextField(help_text="the event that asks for it")
+    joined = models.JSONField(default=list, blank=True, help_text="the events that ask for the same")
     request = models.TextField(choices=[(member.value, member.value) for member in Request])
     state = models.TextField(
         choices=[(member.value, member.value) for member in JobState], default=JobState.WAITING.value
@@ -463,6 +465,7 @@ class LabJob(Lease):
     due_at = models.DateTimeField()
     asked_in = models.TextField(blank=True, help_text="Message-ID of the mail that asks")
     proven = models.BooleanField(default=False, help_text="whether it is proven who asks")
+    allowed_by = models.TextField(blank=True, help_text="who here lets any runner take it, proven or not")
     title = models.TextField(blank=True, help_text="of the patch")
     patch_mail = models.TextField(blank=True, help_text="Message-ID of the mail with the patch")
     in_series = models.BooleanField(default=False, help_text="the patch is one of several: b4 fetches all")
@@ -472,7 +475,9 @@ class LabJob(Lease):
     runner = models.TextField(blank=True)
     lease_token = models.TextField(blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
-    outcome = models.TextField(blank=True, choices=[(member.value, member.value) for member in JobOutcome])
+    outcome = models.TextField(
+        blank=True, choices=[(member.value, member.value.replace("-", " ")) for member in JobOutcome]
+    )
     detail = models.TextField(blank=True, help_text="what went wrong, in the words of git, make or the test")
     payload = models.TextField(blank=True)
 

@@ -175,7 +175,7 @@ def _write(reports: Sequence[Report], events: Mapping[int, list[Event]]) -> None
 
 # To be raised with every column of the report summary that is added, and with every change of what one means; the
 # migration that comes with it sets the row of a database without reports to it, as 0006 does.
-VERSION = 4
+VERSION = 5
 _AT_ONCE = 500  # reports
 _known_complete: set[int] = set()  # the versions that this process has seen complete: they stay so
 

@@ -1,4 +1,8 @@
-"""The lab's jobs: the only writer. A runner claims one by a lease, extends it, and hands in one result."""
+"""The lab's jobs: the only writer. A runner claims one by a lease, extends it, and hands in one result.
+
+A job ends once: with a result, because its patch does not apply, or because somebody here cancels it. Its end is an
+event of its report, which answers everybody who asked for the same. Who undoes that event opens the job again.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,31 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from tracker.domain.events import OPEN, Awaited, ReportedBy, Verdict
+from tracker.domain.events import OPEN, Awaited, EventData, EventKind, ReportedBy, Verdict
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, PendingRequest, requests_pending
+from tracker.domain.report_state import effective_events, fold
 from tracker.models import Event, Finding, LabJob, Message, Report
+from tracker.models.reports import NEWS
 from tracker.services import event_log
 
 MOST_ATTEMPTS = 3  # a job whose runners died so often waits for a person
+NOT_TAKEN_FOR = timedelta(hours=24)  # after which operators are told
 _FREE = {"state": JobState.WAITING, "runner": "", "lease_token": "", "lease_until": None}
+_AGAIN = _FREE | {"attempts": 0, "outcome": "", "detail": "", "payload": "", "finished_at": None}
 
 
 def is_private(job: LabJob) -> bool:
     """Whether only operators may see the words of a job: it was asked for, or its patch posted, in a private mail."""
     return Message.objects.filter(message_id__in=(job.asked_in, job.patch_mail), public=False).exists()
+
+
+def with_privacy(rows: QuerySet[LabJob]) -> QuerySet[LabJob]:
+    """Return jobs with `private`, which says the same of each."""
+    mails = Q(message_id=OuterRef("asked_in")) | Q(message_id=OuterRef("patch_mail"))
+    return rows.annotate(private=Exists(Message.objects.filter(mails, public=False)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +76,19 @@ def open_job(report: Report, pending: PendingRequest, now: datetime, **columns: 
     return job if created else None
 
 
+def join(job: LabJob, event_key: str, *, proven: bool) -> LabJob:
+    """Let a job answer another request, too, and return it. `proven`: whether that alone lets any runner take it."""
+    row = LabJob.objects.select_for_update(of=("self",)).get(pk=job.pk)
+    row.joined = sorted({*row.joined, event_key})
+    row.proven |= proven
+    row.save(update_fields=["joined", "proven"])
+    return row
+
+
 def withdraw_all_but(owed: Collection[tuple[int, str]], states: Sequence[JobState]) -> int:
-    """Withdraw the jobs in these states whose request is not in `owed` (report and event key); return how many."""
-    rows = LabJob.objects.filter(state__in=states).values_list("pk", "report", "event_key")
-    gone = [pk for pk, report, key in rows if (report, key) not in owed]
+    """Withdraw the jobs in these states of whose requests none is in `owed` (report and event key); return how many."""
+    rows = LabJob.objects.filter(state__in=states).values_list("pk", "report", "event_key", "joined")
+    gone = [pk for pk, report, key, joined in rows if not any((report, own) in owed for own in (key, *joined))]
     return LabJob.objects.filter(pk__in=gone, state__in=states).update(state=JobState.WITHDRAWN)
 
 
@@ -73,13 +97,60 @@ def reopen(owed: Collection[tuple[int, str]]) -> int:
     ended = LabJob.objects.filter(state__in=(JobState.WITHDRAWN, JobState.DONE))
     rows = ended.filter(report__in={report for report, _ in owed}).values_list("pk", "report", "event_key")
     back = [pk for pk, report, key in rows if (report, key) in owed]
-    again = {"attempts": 0, "outcome": "", "detail": "", "payload": "", "finished_at": None}
-    return ended.filter(pk__in=back).update(**_FREE, **again)
+    return ended.filter(pk__in=back).update(**_AGAIN)
 
 
-def retry(pk: int) -> bool:
-    """Offer an unfinished job to runners again, however many did not come back; False if there is none."""
-    return bool(unfinished().filter(pk=pk).update(**_FREE, attempts=0))
+# --- What people here do to a job ---
+
+
+@transaction.atomic
+def retry(pk: int, person: str, now: datetime) -> bool:
+    """Offer a job to runners again: an unfinished one, however many did not come back, or one that ended without a
+    measurement, whose event is undone. False if it is neither.
+    """
+    if unfinished().filter(pk=pk).update(**_FREE, attempts=0):
+        return True
+    ended = LabJob.objects.filter(pk=pk, state=JobState.DONE).exclude(outcome=JobOutcome.MEASURED)
+    job = ended.select_related("report").first()
+    if job is None or not ended.update(**_AGAIN):
+        return False
+    told = [event for event in _effective_events(job.report) if event.result == job.name]
+    undone = [
+        EventData(f"{EventKind.REVERSED}:{event.key}", EventKind.REVERSED, now, actor=person, reverses=event.key)
+        for event in told
+    ]
+    event_log.record([event_log.event_row(job.report, event, now) for event in undone])
+    return True
+
+
+def allow(pk: int, person: str) -> bool:
+    """Let any runner take a job although nothing proves who asks: somebody here has looked at its patch, which must be
+    stored. False if there is nothing to allow.
+    """
+    stored = Exists(Message.objects.filter(message_id=OuterRef("patch_mail")))
+    rows = unfinished().filter(Q(stored) | Q(patch_mail="") & ~Q(branch=""), pk=pk, proven=False)
+    return bool(rows.update(proven=True, allowed_by=person))
+
+
+@transaction.atomic
+def cancel(pk: int, person: str, reason: str, now: datetime, *, notify_thread: bool) -> bool:
+    """End an unfinished job without a result; a runner that has it is told by its next request. Returns False if it has
+    ended already.
+    """
+    columns = {"outcome": JobOutcome.CANCELLED, "detail": reason[:1000], "finished_at": now, "lease_until": None}
+    if not unfinished().filter(pk=pk).update(state=JobState.DONE, **columns):
+        return False
+    job = LabJob.objects.select_related("report").get(pk=pk)
+    record_end(job, EventKind.ANSWERED, now, quote=reason, person=person, notify_thread=notify_thread)
+    return True
+
+
+def not_taken(now: datetime) -> QuerySet[LabJob]:
+    """Return the jobs that any runner may take, and that none has taken for a day."""
+    return claimable(now).filter(opened_at__lt=now - NOT_TAKEN_FOR, attempts=0)
+
+
+# --- Runners ---
 
 
 def answered_lately(report: Report, now: datetime) -> bool:
@@ -132,6 +203,48 @@ def finish(job: LabJob, outcome: JobOutcome, detail: str, now: datetime, payload
         return False
     job.refresh_from_db()
     return True
+
+
+def record_end(
+    job: LabJob,
+    kind: EventKind,
+    now: datetime,
+    *,
+    remark: str = "",
+    quote: str = "",
+    person: str = "",
+    notify_thread: bool = True,
+) -> None:
+    """Add the event of a job's end, or, if the report would still await the lab after it, one that the lab answered;
+    and one for each request that the job answers besides its own. `quote`: numbers, or what went wrong.
+    """
+    report, events = job.report, [entry.value() for entry in job.report.events.all()]
+    keys = {event.key for event in events}
+
+    def end(kind: EventKind, in_reply_to: str, key: str) -> EventData:
+        # A job that was opened again has an event of that key already, which somebody undid.
+        key = f"{key}:{now:%Y%m%dT%H%M%S%f}" if key in keys else key
+        title = "" if is_private(job) else job.title
+        return EventData(
+            key, kind, now, actor=person, result=job.name, title=title, remark=remark, in_reply_to=in_reply_to
+        )
+
+    for as_kind in (kind, EventKind.ANSWERED):
+        event = end(as_kind, job.patch_mail or job.asked_in, f"{as_kind}:{job.name}")
+        if fold(Verdict(report.verdict), [*events, event]).awaited is not Awaited.REPORTER:
+            break
+    row = event_log.event_row(report, event, now, quote)
+    row.notify_thread = notify_thread and event.kind not in NEWS  # those are mailed anyway
+    asked = [other for other in effective_events(events) if other.key in job.joined]
+    also = [
+        end(EventKind.ANSWERED, other.message_id, f"{EventKind.ANSWERED}:{job.name}:{number}")
+        for number, other in enumerate(asked, start=1)
+    ]
+    event_log.record([row, *(event_log.event_row(report, answer, now, quote) for answer in also)])
+
+
+def _effective_events(report: Report) -> Sequence[EventData]:
+    return effective_events([event.value() for event in report.events.all()])
 
 
 def _held(pk: int, token: str) -> QuerySet[LabJob]:
