@@ -132,6 +132,7 @@ urlpatterns = [
     # the lab's work list and its jobs
     path("lab/", lab.lab, name="lab"),
     path("lab/job/<int:pk>/", lab.job, name="lab-job"),
+    path("lab/job/<int:pk>/act/", lab.act, name="act-on-job"),
     # subscriptions by mail
     path("subscriptions/", subscriptions.mine, name="subscriptions"),
     path("subscriptions/add/", subscriptions.subscribe, name="subscribe"),

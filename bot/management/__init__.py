@@ -1,7 +1,9 @@
-"""Show the progress of long work: a live line on a terminal, nothing in a pipe or log."""
+"""What the commands share: the progress of long work, folded reports, bulletins, and who runs them."""
 
 from __future__ import annotations
 
+import getpass
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,3 +53,14 @@ def require_folded() -> None:
     """Raise CommandError while reports are being folded."""
     if at := progress():
         raise CommandError(f"{at}; wait for a worker, or run manage.py refold")
+
+
+# --- Who runs it ---
+
+
+def user_at_terminal() -> str:
+    """Return the system user who runs the command, for the record."""
+    try:
+        return f"{getpass.getuser()} (command line)"
+    except (OSError, KeyError):  # a user without a name, as in containers
+        return f"user {os.getuid()} (command line)"

@@ -1,6 +1,7 @@
 """Mail to operators about what does not work: at most one a day for each, and none if all is well.
 
-It does not go through the outbox, which may be what stalls.
+It does not go through the outbox, which may be what stalls. What stays broken is said again each day; that no runner
+takes a job of the lab, only on the first.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tracker.domain.text import counted
 from tracker.models import FaultMail
 from tracker.services import mail_transitions
 from tracker.services.accounts import SEND
-from tracker.services.faults import Fault, faults
+from tracker.services.faults import Fault, FaultKind, faults
 
 MOST = 50  # operators, and problems in a mail
 KEPT = timedelta(days=90)
@@ -39,7 +40,7 @@ def mail_operators(transport: Transport, settings: BotSettings, now: datetime, s
     if mail_transitions.stopped():
         return 0
     FaultMail.objects.filter(at__lt=now - KEPT).delete()
-    problems = faults(now)
+    problems = [fault for fault in faults(now) if not _is_old_news(fault, now)]
     if not problems:
         return 0
     name, text = for_header(settings.name, 60), _text(problems, settings)
@@ -66,6 +67,10 @@ def mail_operators(transport: Transport, settings: BotSettings, now: datetime, s
         if outcome.status in (SendStatus.NO_SERVER, SendStatus.NOT_NOW):
             break
     return accepted
+
+
+def _is_old_news(fault: Fault, now: datetime) -> bool:
+    return fault.kind is FaultKind.JOB and fault.since is not None and fault.since < now - timedelta(days=1)
 
 
 def _text(faults: list[Fault], settings: BotSettings) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
@@ -31,6 +32,7 @@ from tracker.models import Event, Finding, LabJob, Message, OutgoingMail, Report
 from tracker.pages.lab import work_list
 from tracker.services import accounts, event_log, lab_jobs
 from tracker.services.accounts import Scope
+from tracker.services.faults import faults
 from tracker.templatetags.words import b4_mbox
 
 # --- The lab's work list: what people asked in threads, by whom, until when, with the patch to apply ---
@@ -103,7 +105,7 @@ def test_many_cost_the_same(lab_world: World, client: Client, django_assert_num_
         lab_world.post(DANA, "Which kernel config did you use for this?", to=message_id(report))
     lab_world.read()
     assert len(work_list(lab_world.now)[0]) == 3
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         client.get("/lab/")
 
 
@@ -349,7 +351,7 @@ def test_a_lease_runs_out_and_another_runner_takes_over(lab_jobs_world: World, r
     assert runner("claim", {"runner": "e"}) == (204, None)
     call_command("lab", "--retry", str(job.pk))
     assert runner("claim", {"runner": "e"})[0] == 200
-    with pytest.raises(CommandError, match="no unfinished job 999"):
+    with pytest.raises(CommandError, match="no job 999 that waits"):
         call_command("lab", "--retry", "999")
 
 
@@ -770,3 +772,179 @@ def test_a_report_without_findings_burns_no_attempt(lab_jobs_world: World, repor
 @pytest.mark.parametrize("path", ["claim", "1/extend", "1/result"])
 def test_nul_is_refused(db: None, runner: Any, path: str) -> None:
     assert runner(path, {"runner": "a\0b", "lease": "\0"})[0] == 400
+
+
+# --- Several askers, and what people here do to a job ---
+
+
+def two_askers(world: World, report: Report, *authors: Address) -> LabJob:
+    """Return the job of a patch for which everybody asks, one after the other."""
+    name = posting(world, to=message_id(report))
+    for author in authors:
+        world.post(author, "#lkp test", to=name)
+        world.read()
+        round_of(world)
+    return LabJob.objects.get()
+
+
+def round_of(world: World) -> int:
+    return open_jobs(world.settings, [world.directory / "linux.git"], world.later())
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    user = User.objects.create_user("olga")
+    user.groups.add(Group.objects.get(name="operator"))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.mark.parametrize("outcome", ["measured", "does-not-build"])
+def test_all_who_ask_for_the_same_are_answered_by_one_test(
+    lab_jobs_world: World, report: Report, runner: Any, client: Client, outcome: str
+) -> None:
+    job = two_askers(lab_jobs_world, report, DANA, LEE, DANA)
+    assert len(job.joined) == 2
+    assert "2 more requests for the same" in client.get(f"/lab/job/{job.pk}/").content.decode()
+    claimed = runner("claim", {})[1]
+    result = measured(claimed, 700, 1000)
+    if outcome != "measured":
+        result = {name: result[name] for name in ("schema", "lease")} | {"outcome": outcome, "detail": "error: x"}
+    assert runner(f"{job.pk}/result", result)[0] == 200
+    assert work_list(lab_jobs_world.later())[0] == []
+    assert round_of(lab_jobs_world) == 0
+    asking = set(Message.objects.filter(own_text__contains="#lkp test").values_list("message_id", flat=True))
+    answered = set(Event.objects.filter(result=job.name).values_list("in_reply_to", flat=True))
+    assert len(asking & answered) == 2
+    assert job.patch_mail in answered
+
+
+def test_a_request_that_is_proven_makes_the_job_of_a_stranger_proven(lab_jobs_world: World, report: Report) -> None:
+    job = two_askers(lab_jobs_world, report, LEE)
+    LabJob.objects.update(proven=False)
+    assert not lab_jobs.join(job, "of another stranger", proven=False).proven
+    assert lab_jobs.join(job, "of the author", proven=True).proven
+    assert lab_jobs.join(job, "of a third stranger", proven=False).proven
+
+
+def test_talk_withdraws_no_request(lab_jobs_world: World, report: Report) -> None:
+    job = two_askers(lab_jobs_world, report, LEE)
+    lab_jobs_world.post(DANA, "Thanks, I had not seen that one.", to=job.patch_mail)
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    job.refresh_from_db()
+    report.refresh_from_db()
+    assert (job.state, report.awaited) == ("waiting", "reporter")
+
+
+def test_a_job_stays_while_one_of_its_askers_waits(lab_jobs_world: World, report: Report) -> None:
+    job = two_askers(lab_jobs_world, report, DANA, LEE)
+    for number, key in enumerate((job.event_key, *job.joined)):
+        undone = EventData(f"u{number}", EventKind.REVERSED, lab_jobs_world.later(), actor="toni", reverses=key)
+        event_log.record([event_log.event_row(report, undone, lab_jobs_world.now)])
+        job.refresh_from_db()
+        round_of(lab_jobs_world)
+        states = list(LabJob.objects.exclude(state="withdrawn").values_list("state", flat=True))
+        assert states == (["waiting"] if number == 0 else [])
+
+
+def test_an_operator_cancels_a_job_and_the_thread_is_told(
+    lab_jobs_world: World, report: Report, runner: Any, operator: Client
+) -> None:
+    job = two_askers(lab_jobs_world, report, DANA, LEE)
+    claimed = runner("claim", {})[1]
+    act = f"/lab/job/{job.pk}/act/"
+    refused = operator.post(act, {"do": "cancel"})
+    assert (refused.status_code, b"say why" in refused.content) == (400, True)
+    operator.post(act, {"do": "cancel", "reason": "its machine is gone", "notify_thread": "1"})
+    job.refresh_from_db()
+    assert (job.state, job.outcome, job.detail) == ("done", "cancelled", "its machine is gone")
+    status, answer = runner(f"{job.pk}/extend", {"lease": claimed["lease"]})
+    assert (status, "nobody waits" in answer["error"]) == (409, True)
+    assert round_of(lab_jobs_world) == 0
+    [mail] = answers(lab_jobs_world)
+    text = " ".join(parse(bytes(mail.raw)).text.split())
+    assert "its machine is gone" in text
+    page = operator.get("/lab/").content.decode()
+    assert "Ended lately" in page
+    assert "its machine is gone" in page
+    assert "cancelled" in operator.get(f"/report/{report.culprit.sha}/").content.decode()
+
+
+@pytest.mark.parametrize("how", ["again", "undo"])
+def test_a_cancelled_job_can_be_tested_after_all(
+    lab_jobs_world: World, report: Report, runner: Any, operator: Client, how: str
+) -> None:
+    job = two_askers(lab_jobs_world, report, DANA, LEE)
+    for _ in range(2):
+        operator.post(f"/lab/job/{job.pk}/act/", {"do": "cancel", "reason": "by mistake"})
+        events = Event.objects.filter(result=job.name, reverses="")
+        if how == "again":
+            operator.post(f"/lab/job/{job.pk}/act/", {"do": "retry"})
+        else:
+            for event in events:
+                operator.post(f"/report/{report.culprit.sha}/take-back/", {"key": event.key})
+            round_of(lab_jobs_world)
+        job.refresh_from_db()
+        assert (job.state, job.outcome) == ("waiting", "")
+    claimed = runner("claim", {})[1]
+    assert runner(f"{job.pk}/result", measured(claimed, 700, 1000))[0] == 200
+    assert work_list(lab_jobs_world.later())[0] == []
+    report.refresh_from_db()
+    assert report.state == "fix_confirmed"
+    stale = operator.post(f"/lab/job/{job.pk}/act/", {"do": "retry"}, follow=True)
+    assert "Nothing was changed" in stale.content.decode()
+
+
+def test_an_operator_lets_any_runner_take_what_they_have_looked_at(
+    lab_jobs_world: World, report: Report, runner: Any, operator: Client, client: Client
+) -> None:
+    lab_jobs_world.settings = BotSettings(address=lab_jobs_world.settings.address)  # the default policy
+    lab_jobs_world.post(LEE, f"Can you test this patch?\n\n{DIFF}", to=message_id(report))
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    job = LabJob.objects.get()
+    assert "Let any runner take it" in operator.get(f"/lab/job/{job.pk}/").content.decode()
+    assert "Let any runner" not in client.get(f"/lab/job/{job.pk}/").content.decode()
+    assert client.post(f"/lab/job/{job.pk}/act/", {"do": "allow"}).status_code == 302  # to the page to sign in
+    assert runner("claim", {})[0] == 204
+    operator.post(f"/lab/job/{job.pk}/act/", {"do": "allow"})
+    assert "Allowed by" in client.get(f"/lab/job/{job.pk}/").content.decode()
+    assert runner("claim", {})[0] == 200
+
+
+def test_a_patch_that_is_not_here_can_be_looked_at_by_nobody(lab_jobs_world: World, report: Report) -> None:
+    job = LabJob.objects.create(
+        report=report,
+        event_key="e",
+        request="test a patch",
+        opened_at=lab_jobs_world.now,
+        due_at=lab_jobs_world.now,
+        patch_mail="elsewhere@x.example",
+    )
+    assert not lab_jobs.allow(job.pk, "olga")
+
+
+def test_a_job_that_no_runner_takes_is_said(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    opened(lab_jobs_world)
+    now = lab_jobs_world.now
+    assert not [fault for fault in faults(now + timedelta(hours=23)) if fault.name == "lab"]
+    [fault] = [fault for fault in faults(now + timedelta(hours=25)) if fault.name == "lab"]
+    assert (fault.since, "1 job waited a day" in fault.error) == (now + timedelta(days=1), True)
+    runner("claim", {})
+    assert not [fault for fault in faults(now + timedelta(hours=25)) if fault.name == "lab"]
+
+
+def test_the_command_cancels_with_a_reason(lab_jobs_world: World, report: Report, capsys: Any) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    with pytest.raises(CommandError, match="needs --reason"):
+        call_command("lab", cancel=job.pk)
+    call_command("lab", cancel=job.pk, reason="no machine")
+    with pytest.raises(CommandError, match=f"no unfinished job {job.pk}"):
+        call_command("lab", cancel=job.pk, reason="no machine")
+    job.refresh_from_db()
+    assert job.outcome == "cancelled"
+    assert "(command line)" in Event.objects.get(result=job.name).actor

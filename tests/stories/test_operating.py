@@ -392,6 +392,13 @@ CAUSES = {
         "RawMessage.objects.create(digest='q', compressed=b'', received_at=now, error='ValueError: no date')",
         "RawMessage.objects.update(error='')",
     ),
+    "PerfworkJob": (
+        "from django.core.management import call_command;"
+        "call_command('ingest', 'fixtures/results/01-mm-vmscan.json', verbosity=0);"
+        "LabJob.objects.create(report=Report.objects.get(), event_key='e', request='test a patch', proven=True,"
+        " patch_mail='g@h', opened_at=now - timedelta(days=2), due_at=now)",
+        "LabJob.objects.update(state='withdrawn')",
+    ),
     "PerfworkArchive": (
         "Archive.objects.create(path='/srv/lore/x/git/0.git', error='not a git repository; clone it again')",
         "Archive.objects.update(error='')",
@@ -420,7 +427,7 @@ class Installation:
         self.prometheus: subprocess.Popen[bytes] | None = None
 
     def shell(self, code: str) -> None:
-        models = "MailTransition, OutgoingMail, RawMessage, ServiceLease, TaskRun, Archive, Tree"
+        models = "MailTransition, OutgoingMail, RawMessage, ServiceLease, TaskRun, Archive, Tree, LabJob, Report"
         imports = (
             f"from datetime import timedelta\nfrom django.utils import timezone\nfrom tracker.models import {models}\n"
         )

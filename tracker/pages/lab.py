@@ -1,6 +1,7 @@
-"""`/lab/`: what people asked the lab for and have not got yet, and a page for each job.
+"""`/lab/`: what people asked the lab for and have not got yet, the jobs that ended lately, and a page for each job.
 
-The overdue requests come first. The list takes a constant number of queries.
+The overdue requests come first. The list takes a constant number of queries. Operators cancel a job, let any runner
+take it, or have it tested again.
 """
 
 from __future__ import annotations
@@ -9,18 +10,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from tracker.domain.lab_jobs import PendingRequest, measured_metrics
+from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, PendingRequest, measured_metrics
 from tracker.models import LabJob, Message, Report
-from tracker.services.accounts import shown_messages
+from tracker.pages.http import cleaned, error_response, permission_required, username
+from tracker.services import lab_jobs
+from tracker.services.accounts import SEND, shown_messages
 from tracker.services.lab_jobs import owed_reports
 
 MOST = 200  # reports, those that have waited longest
+ENDED = 20  # jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,12 @@ def work_list(now: datetime) -> tuple[list[LabRow], bool]:
     return sorted(rows, key=lambda row: (not row.is_overdue, row.pending.due_at, row.report.pk)), cut
 
 
+def ended_lately() -> list[LabJob]:
+    """Return the jobs that ended last."""
+    rows = lab_jobs.with_privacy(LabJob.objects.filter(state=JobState.DONE))
+    return list(rows.select_related("report__culprit").defer("payload").order_by("-finished_at", "-pk")[:ENDED])
+
+
 def _mails(message_ids: Iterable[str], shown: Q) -> dict[str, Message]:
     rows = Message.objects.filter(shown, message_id__in=set(filter(None, message_ids)))
     return {row.message_id: row for row in rows.defer("tables", "own_text", "source")}
@@ -66,9 +77,9 @@ def _mails(message_ids: Iterable[str], shown: Q) -> dict[str, Message]:
 
 @require_safe
 def lab(request: HttpRequest) -> HttpResponse:
-    """Show the requests that wait for the lab, the overdue ones first."""
+    """Show the requests that wait for the lab, the overdue ones first, and the jobs that ended lately."""
     rows, cut = work_list(timezone.now())
-    return render(request, "lab.html", {"rows": rows, "cut": cut})
+    return render(request, "lab.html", {"rows": rows, "cut": cut, "ended": ended_lately()})
 
 
 @require_safe
@@ -81,5 +92,39 @@ def job(request: HttpRequest, pk: int) -> HttpResponse:
     shown, named = shown_messages(request.user), (job.asked_in, job.patch_mail)
     mails = _mails(named, shown)
     private = Message.objects.filter(message_id__in=named).exclude(pk__in=[mail.pk for mail in mails.values()])
-    context = {"asking": mails.get(job.asked_in), "patch": mails.get(job.patch_mail), "private": private.exists()}
-    return render(request, "lab_job.html", {**context, "job": job, "measured": measured_metrics(job.payload)})
+    unfinished = job.state in UNFINISHED
+    context = {
+        "job": job,
+        "asking": mails.get(job.asked_in),
+        "patch": mails.get(job.patch_mail),
+        "private": private.exists(),
+        "measured": measured_metrics(job.payload),
+        "may_act": request.user.has_perm(SEND),
+        "may_cancel": unfinished,
+        "may_allow": unfinished and not job.proven and bool(job.patch_mail in mails or job.branch),
+        "may_retry": unfinished or (job.state == JobState.DONE and job.outcome != JobOutcome.MEASURED),
+    }
+    return render(request, "lab_job.html", context)
+
+
+@require_POST
+@permission_required(SEND, "only operators can act on the lab's jobs")
+def act(request: HttpRequest, pk: int) -> HttpResponse:
+    """Act on a job: `do` cancel (with a `reason`, told to the thread if `notify_thread`), allow or retry."""
+    command, person, now = request.POST.get("do", ""), username(request), timezone.now()
+    reason = " ".join(cleaned(request.POST, "reason").split())
+    match command:
+        case "cancel" if not reason:
+            return error_response("reason: say why, for those who asked; nothing was changed")
+        case "cancel":
+            notify_thread = "notify_thread" in request.POST
+            done = lab_jobs.cancel(pk, person, reason, now, notify_thread=notify_thread)
+        case "allow":
+            done = lab_jobs.allow(pk, person)
+        case "retry":
+            done = lab_jobs.retry(pk, person, now)
+        case _:
+            return error_response(f"do: expected cancel, allow or retry; found {command[:40]!r}")
+    said = {"cancel": "Cancelled.", "allow": "Any runner may take it now.", "retry": "Offered to runners again."}
+    messages.info(request, said[command] if done else "Nothing was changed: the job is in another state by now.")
+    return redirect("lab-job", pk)

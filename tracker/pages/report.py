@@ -43,6 +43,7 @@ from tracker.models import (
     Decision,
     Event,
     Finding,
+    LabJob,
     Landing,
     Message,
     OutgoingMail,
@@ -57,7 +58,7 @@ from tracker.models.git import TreeRole
 from tracker.models.results import CommitSide
 from tracker.pages.http import cleaned, error_response, is_key, permission_required, username
 from tracker.pages.report_json import finding_json
-from tracker.services import report_actions
+from tracker.services import lab_jobs, report_actions
 from tracker.services.accounts import CHANGE_REPORTS, permit_of, shown_messages
 from tracker.services.curve_changes import past_of
 from tracker.services.report_actions import ACTION_KEYS
@@ -113,6 +114,7 @@ FINDINGS = 500  # per report, the headline first
 TABLES = 20  # mails with tables
 RELATED = 100  # commits
 RESULTS = 100  # per culprit; the results page has the rest
+JOBS = 20
 EVENTS = 1000  # the newest; `export events` has all
 PAYLOAD = 1 << 20  # characters; the bisect steps of a larger result are not drawn
 MBOX = 5000  # mails in an mbox export
@@ -241,6 +243,7 @@ def find_report(ref: str) -> Report:
     highlights = ReportHighlight.objects.filter(report=OuterRef("pk"))
     reports = reports.annotate(
         mainline_url=Subquery(Tree.objects.filter(role=TreeRole.MAINLINE).values("url")[:1]),
+        with_jobs=Exists(LabJob.objects.filter(report=OuterRef("pk"))),
         with_tool_output=Exists(ToolOutput.objects.filter(report=OuterRef("pk"))),
         **{f"detailed_in_{name}": Exists(highlights.filter(release__version=OuterRef(name))) for name in CYCLES},
     )
@@ -296,6 +299,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "related": related,
         "stable": list(report.stable.all()),
         "outgoing": outgoing,
+        "jobs": _jobs(report),
         "our_mail": our_mail,
         "suggestions": suggestions,
         "results": results,
@@ -398,6 +402,12 @@ def _tool_outputs(report: Report) -> list[ToolOutput]:
     """Return a report's files; no query for the many reports that have none."""
     has_files: bool = report.with_tool_output  # type: ignore[attr-defined]
     return list(report.tool_outputs.select_related("machine").defer("text").order_by("side", "pk")) if has_files else []
+
+
+def _jobs(report: Report) -> list[LabJob]:
+    """Return what the lab was asked to test, newest first; no query for the many reports without a request."""
+    has_jobs: bool = report.with_jobs  # type: ignore[attr-defined]
+    return list(lab_jobs.with_privacy(report.jobs.defer("payload")).order_by("-pk")[:JOBS]) if has_jobs else []
 
 
 def _thread_mail(

@@ -33,6 +33,7 @@ from tracker.models import (
     TaskRun,
     Tree,
 )
+from tracker.services.lab_jobs import NOT_TAKEN_FOR, not_taken
 
 # --- Faults of a snapshot ---
 
@@ -53,6 +54,7 @@ class FaultKind(StrEnum):
     CLOCK = "clock"
     QUARANTINE = "quarantine"
     REJECTED = "rejected"
+    JOB = "job"
     ARCHIVE = "archive"
     TREE = "tree"
 
@@ -116,6 +118,7 @@ class Snapshot:
     failed: int = 0
     quarantined: int = 0
     rejected: int = 0  # files in the folder of rejected input
+    jobs_opened: Sequence[datetime] = ()  # of the lab's jobs that no runner took in time
     archives: Sequence[Followed] = ()
     trees: Sequence[Followed] = ()
     interval: timedelta = timedelta(0)  # between two fetches of an archive or a tree
@@ -168,6 +171,9 @@ def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
     if snapshot.rejected:
         number = counted(snapshot.rejected, "file")
         yield Fault(FaultKind.REJECTED, "results", f"{number} rejected: see refused/ in the drop directory")
+    if opened := snapshot.jobs_opened:
+        waiting = f"{counted(len(opened), 'job')} waited a day for a runner that takes it"
+        yield Fault(FaultKind.JOB, "lab", f"{waiting}: start one, or cancel it at /lab/", max(opened) + NOT_TAKEN_FOR)
 
 
 def _followed(kind: FaultKind, rows: Sequence[Followed], now: datetime, limit: timedelta) -> Iterator[Fault]:
@@ -216,6 +222,7 @@ def snapshot(now: datetime) -> Snapshot:
         failed=OutgoingMail.objects.filter(state=OutgoingState.FAILED)[: MOST * 10].count(),
         quarantined=RawMessage.objects.exclude(error="")[: MOST * 10].count(),
         rejected=_files(settings.PERFWORK_DROP / "refused"),
+        jobs_opened=list(not_taken(now).order_by().values_list("opened_at", flat=True)[:MOST]),
         archives=[
             *(Followed(mirror.path, mirror.tried_at, mirror.error, mirror.failing_since) for mirror in mirrors),
             *(Followed(epoch.path, None, epoch.error) for epoch in epochs),

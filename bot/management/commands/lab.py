@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from bot.config import bot_identity, tree_paths
 from bot.lab import open_jobs
+from bot.management import user_at_terminal
 from tracker.domain.lab_jobs import UNFINISHED
 from tracker.models import LabJob
 from tracker.services import lab_jobs
@@ -22,13 +23,20 @@ class Command(BaseCommand):
     requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--retry", type=int, metavar="ID", help="offer a job again whose runners did not come back")
+        parser.add_argument("--retry", type=int, metavar="ID", help="offer a job to runners again")
+        parser.add_argument("--cancel", type=int, metavar="ID", help="end a job without a result; with --reason")
+        parser.add_argument("--reason", default="", help="why, for those who asked")
         parser.add_argument("--all", action="store_true", help="list finished jobs, too")
 
-    def handle(self, *, all: bool, retry: int | None, **options: Any) -> None:
-        if retry is not None and not lab_jobs.retry(retry):
-            raise CommandError(f"there is no unfinished job {retry}")
-        open_jobs(bot_identity(), tree_paths(), timezone.now())
+    def handle(self, *, all: bool, retry: int | None, cancel: int | None, reason: str, **options: Any) -> None:
+        person, now = user_at_terminal(), timezone.now()
+        if cancel is not None and not reason.strip():
+            raise CommandError("--cancel needs --reason: why, for those who asked")
+        if cancel is not None and not lab_jobs.cancel(cancel, person, reason.strip(), now, notify_thread=True):
+            raise CommandError(f"there is no unfinished job {cancel}")
+        if retry is not None and not lab_jobs.retry(retry, person, now):
+            raise CommandError(f"there is no job {retry} that waits, or that ended without a measurement")
+        open_jobs(bot_identity(), tree_paths(), now)
         rows = LabJob.objects.select_related("report__culprit").order_by("due_at", "pk")
         for job in rows if all else rows.filter(state__in=UNFINISHED):
             what = job.title or job.branch or f"about {job.report.culprit.title}"

@@ -8,8 +8,6 @@ approved.
 
 from __future__ import annotations
 
-import getpass
-import os
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from datetime import datetime
@@ -23,6 +21,7 @@ from django.utils import timezone
 
 from bot.config import bot_identity, compose_config, configured_transport, send_config
 from bot.mail.addresses import Address
+from bot.management import user_at_terminal
 from bot.notifications import report
 from bot.notifications.follow_ups import compose_follow_ups
 from bot.outbox.sender import send_due
@@ -110,13 +109,13 @@ class Command(BaseCommand):
     def _hold(self, options: dict[str, Any]) -> None:
         if options["ids"]:
             self._apply("hold", options)
-        elif mail_transitions.stop_sending(_person(), timezone.now(), options["reason"]):
+        elif mail_transitions.stop_sending(user_at_terminal(), timezone.now(), options["reason"]):
             self.stdout.write("all sending is stopped; `outbox go` resumes it")
         else:
             self.stdout.write(f"all sending was already {mail_transitions.stopped()}")
 
     def _go(self, options: dict[str, Any]) -> None:
-        if not mail_transitions.resume_sending(_person(), timezone.now()):
+        if not mail_transitions.resume_sending(user_at_terminal(), timezone.now()):
             stop = mail_transitions.stopped()
             raise CommandError(f"sending stays stopped: {stop.reason}" if stop else "sending is not stopped")
         self.stdout.write("sending resumed")
@@ -158,7 +157,7 @@ class Command(BaseCommand):
         seen, stuck, new = seen or {}, [], []
         for number in ids:
             pk, reason = self._one(number).pk, options["reason"]
-            if not mail_transitions.apply_action(pk, action, _person(), timezone.now(), reason, seen.get(pk)):
+            if not mail_transitions.apply_action(pk, action, user_at_terminal(), timezone.now(), reason, seen.get(pk)):
                 stuck.append(number)
         self.stdout.write(f"{action}: {counted(len(ids) - len(stuck), 'mail')}")
         for number in stuck:
@@ -175,11 +174,3 @@ class Command(BaseCommand):
         if row is None:
             raise CommandError(f"{pk}: no such mail; see `outbox list`")
         return row
-
-
-def _person() -> str:
-    """Return the system user who runs the command, for the record."""
-    try:
-        return f"{getpass.getuser()} (command line)"
-    except (OSError, KeyError):  # a user without a name, as in containers
-        return f"user {os.getuid()} (command line)"
