@@ -288,10 +288,11 @@ def first_screen(report: ReportData, settings: BotSettings, template: str, room:
     if report.verdict is Verdict.REGRESSION:
         for number, line in enumerate(in_lines(reproduce(report, template)) or ("see the command below",)):
             end.append(f"{'' if number else 'reproduce:':<{_NAME}}{line}")
-        how = f'just reply to all in plain words; "{settings.prefix} fix: <title>" also works'
+        how = "is this expected? If not, please fix or revert it. Reply to all in plain words, or with "
+        how += f'"{settings.prefix} fix: <title>"'
     else:
         how = "not needed; replies are read"
-    end += _fact("answer:", how, 1)
+    end += _fact("answer:", how)
     left = room - len(end)
     facts = list(_facts(report, warning))
     for index in reversed(range(len(facts))):  # where there are too many lines, the last facts are cut to their first
@@ -328,11 +329,13 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
     machine = headline.machine_text
     short = machine.partition(" with ")[0] if len(machine) > 90 else machine  # without its memory, which is below
     yield _fact("where:", headline.where + (f": {short}" if machine else ""))
+    if report.author.name:
+        yield _fact("author:", one_line(report.author.name, 60), 1)
     if report.parent_sha:
         title = textwrap.shorten(one_line(report.parent_title), 70, placeholder="...")
         is_in_title = report.base.removeprefix("v") in report.parent_title
         base = f", on top of {report.base}" if report.base and not is_in_title else ""
-        yield _fact("baseline:", f"its parent {report.parent_sha[:10]}" + (f' ("{title}")' if title else "") + base)
+        yield _fact("baseline:", f"the parent {report.parent_sha[:10]}" + (f' ("{title}")' if title else "") + base)
     elif report.base:
         yield _fact("baseline:", report.base, 1)
     parts = report_data.evidence(headline)
@@ -381,14 +384,21 @@ def _other_changes(report: ReportData, room: int) -> list[str]:
     named = ", ".join(filter(None, counts))
     if not named:
         return _fact("also:", "no other significant change", 1)
+    if len(others) == 1 and named in ("1 regression", "1 improvement"):
+        [only] = others
+        change = report_data.listed(only, _on_its_machine(only, report), WIDTH - _NAME - len(", a regression"))
+        return _fact("also:", f"{change.strip()}, {article(only.verdict)} {only.verdict}")
     head = _fact("also:", f"{named}; the {'worst' if worse else 'largest'}:", max(1, min(2, room)))
     # Only of the verdict that is named: signs differ by metric
     alike = [finding for finding in worst(others) if not worse or finding.verdict is Grade.REGRESSION]
     rows = []
     for finding in alike[: min(_WORST, room - len(head))]:  # "  -31.0%  fsmark.files_per_sec on lab7-m2"
-        where = "" if finding.machine == report.headline.machine else f" on {finding.machine}"
-        rows.append(" " * _NAME + report_data.listed(finding, finding.metric + where, WIDTH - _NAME))
+        rows.append(" " * _NAME + report_data.listed(finding, _on_its_machine(finding, report), WIDTH - _NAME))
     return [*head, *rows] if rows else _fact("also:", f"{named}, in the tables below", 1)
+
+
+def _on_its_machine(finding: FindingData, report: ReportData) -> str:
+    return finding.metric + ("" if finding.machine == report.headline.machine else f" on {finding.machine}")
 
 
 def height(lines: Sequence[str]) -> int:
