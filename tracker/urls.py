@@ -26,6 +26,7 @@ from tracker.pages import (
     lab,
     measurements,
     mine,
+    operating,
     outbox,
     release_report,
     report,
@@ -129,6 +130,9 @@ urlpatterns = [
     # the statistics
     path("statistics/", statistics.statistics, name="statistics"),
     path("statistics.csv", statistics.statistics_csv, name="statistics-csv"),
+    # how the installation stands
+    path("operating/", operating.operating, name="operating"),
+    path("operating/try/", operating.try_now, name="try-now"),
     # the lab's work list and its jobs
     path("lab/", lab.lab, name="lab"),
     path("lab/job/<int:pk>/", lab.job, name="lab-job"),

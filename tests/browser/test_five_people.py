@@ -132,7 +132,7 @@ def test_a_maintainer_looks_over_all_releases(person: Callable[..., Hand]) -> No
 def test_a_lab_operators_morning(person: Callable[..., Hand]) -> None:
     """What waits is in the header: a suggestion is accepted, two mails are approved, both by keys."""
     kim = person("lab operator", "/", "kim")
-    kim.click("Review queue")
+    kim.click("To review")
     suggestions = kim.page.locator(".suggestions > li")
     before = suggestions.count()
     kim.press("j", "a")
@@ -142,14 +142,15 @@ def test_a_lab_operators_morning(person: Callable[..., Hand]) -> None:
     expect(kim.page.locator("#last")).to_contain_text("2 suggestions rejected.")
     kim.press("u")
     expect(suggestions).to_have_count(before - 1)
-    kim.click("Outbox")
+    kim.click("Operating")
+    kim.click("to approve")
     waiting = kim.page.get_by_role("table").first
     expect(waiting).to_be_visible()
     kim.press("j", "x", "j", "x", "a")
     kim.page.get_by_role("button", name="Approve").click()
     kim.clicks += 1
     expect(kim.page.locator(".feedback")).to_contain_text("approved")
-    kim.done(keys=12, clicks=3)
+    kim.done(keys=12, clicks=4)
 
 
 def test_a_newcomer_asks_for_the_xfs_one_from_march(person: Callable[..., Hand]) -> None:

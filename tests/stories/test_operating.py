@@ -790,6 +790,57 @@ def test_status_says_what_is_wrong_and_what_waits(db: None, capsys: pytest.Captu
     assert "1 mail refused by a server: see /outbox/?state=failed" in out
 
 
+@pytest.fixture
+def operators_client(db: None) -> Client:
+    user = User.objects.create_user("olga")
+    user.groups.add(Group.objects.get(name="operator"))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_one_page_says_what_is_wrong_and_what_waits(operators_client: Client, django_assert_num_queries: Any) -> None:
+    now = timezone.now()
+    ServiceLease.objects.update_or_create(name="scheduler", defaults={"lease_until": now + timedelta(minutes=1)})
+    page = operators_client.get("/operating/").content.decode()
+    assert "nothing is wrong, nothing waits" in page
+    assert "Send mail" in page
+    TaskRun.objects.create(task="send_mail", at=now, seconds=1, error="OSError: no route to host")
+    for number in range(3):
+        mail = {"message_id": f"{number}@b", "purpose": f"p{number}", "state": "composed", "composed_at": now}
+        OutgoingMail.objects.create(raw=b"", sender="", recipients=[], **mail)
+    operators_client.get("/operating/")
+    with django_assert_num_queries(21):
+        page = operators_client.get("/operating/").content.decode()
+    assert "Operating: 1 problem<" in page
+    assert "failed: OSError: no route to host" in page
+    assert '<a href="/outbox/">3 mails to approve</a>' in page
+    assert "/help/operating/#task" in page
+
+
+def test_only_operators_see_how_the_installation_stands(client: Client, operators_client: Client) -> None:
+    assert "/sign-in/" in client.get("/operating/")["Location"]
+    client.force_login(User.objects.create_user("terry"))
+    assert client.get("/operating/").status_code == 403
+    assert "Operating" not in client.get("/").content.decode()
+    assert "Operating" in operators_client.get("/").content.decode()
+
+
+def test_what_failed_is_tried_again_at_once(operators_client: Client) -> None:
+    now = timezone.now()
+    Mirror.objects.create(path="/srv/lore/x", tried_at=now, error="not a git repository", failures=5)
+    Tree.objects.create(name="linus", path="/srv/x.git", role="mainline", fetched_at=now, error="no such directory")
+    assert operators_client.get("/operating/").content.decode().count("Try now") == 1  # that tree is followed no more
+    for kind, name in (("archive", "/srv/lore/x"), ("tree", "linus")):
+        answer = operators_client.post("/operating/try/", {"kind": kind, "name": name}, follow=True)
+        assert "A worker tries it now" in answer.content.decode()
+    assert Mirror.objects.get().tried_at is None
+    assert Tree.objects.get(name="linus").fetched_at is None
+    gone = operators_client.post("/operating/try/", {"kind": "archive", "name": "/srv/other"}, follow=True)
+    assert "Nothing was changed" in gone.content.decode()
+    assert operators_client.post("/operating/try/", {"kind": "disk", "name": "x"}).status_code == 400
+
+
 def test_what_last_ran_in_the_future_is_due_at_once(tmp_path: Path) -> None:
     from bot.celery import LeasedScheduler, app
 

@@ -1,6 +1,6 @@
 """The links in the header of every page: the current one is marked, and badges say how much waits.
 
-Only those who may act on what waits see the badges.
+Only those who may act on what waits see its page there, and its badge; the pages of the lab are open to all.
 """
 
 from __future__ import annotations
@@ -43,6 +43,15 @@ _MENUS: Sequence[tuple[str, Sequence[tuple[str, str, tuple[str, ...]]]]] = (
             ("Studies", "studies", ()),
         ],
     ),
+    (
+        "The lab",
+        [
+            ("Results", "results", ()),
+            ("Work list", "lab", ()),
+            ("Review queue", "review", ()),
+            ("Outbox", "outbox", ()),
+        ],
+    ),
     ("", [("Help", "help-index", ())]),
 )
 # Questions over all releases, at the end of the menu "Reports".
@@ -52,7 +61,6 @@ _QUESTIONS = (
     ("Fix missing in stable", "stable:missing"),
     ("Blocking a release", "blocking:yes state:open"),
 )
-_OPERATIONS = (("Results", "results"), ("Work list", "lab"), ("Review queue", "review"), ("Outbox", "outbox"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,33 +96,36 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
 
 
 def _navigation(request: HttpRequest) -> dict[str, Any]:
-    """Return the menus for everybody, and the pages of those who run the lab."""
-    path, badges = request.path, _badges(request)
+    """Return the menus for everybody, and the pages on which this person may act."""
+    path = request.path
     menus = []
     for label, pages in _MENUS:
         addresses = [(text, reverse(name, args=args)) for text, name, args in pages]
-        links = [NavLink(text, url, path == url) for text, url in addresses]
+        links = [
+            NavLink(text, url, path.startswith(url) if label == "The lab" else path == url) for text, url in addresses
+        ]
         for text, query in _QUESTIONS if label == "Reports" else ():
             url = f"{reverse('search')}?{urlencode({'q': query})}"
             links.append(NavLink(text, url, request.get_full_path() == url))
         menus.append(NavMenu(label, links))
-    operations = [
-        NavLink(text, url := reverse(name), path.startswith(url), badges.get(name, "")) for text, name in _OPERATIONS
-    ]
-    return {"menus": menus, "operations": operations}
+    return {"menus": menus, "operations": _own_pages(request)}
 
 
-def _badges(request: HttpRequest) -> dict[str, str]:
-    """Return what waits on the pages where this person may act."""
+def _own_pages(request: HttpRequest) -> list[NavLink]:
+    """Return the pages on which this person may act, with how much waits there."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
-        return {}
-    waiting: dict[str, QuerySet[Any]] = {}
+        return []
+    pages: list[tuple[str, str, QuerySet[Any]]] = []
     if user.has_perm(DECIDE):
-        waiting["review"] = Suggestion.objects.filter(decision=Decision.OPEN)
+        pages.append(("To review", "review", Suggestion.objects.filter(decision=Decision.OPEN)))
     if user.has_perm(SEND):
-        waiting["outbox"] = OutgoingMail.objects.filter(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD))
-    return {name: badge for name, rows in waiting.items() if (badge := _badge(name, rows))}
+        waiting = OutgoingMail.objects.filter(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD))
+        pages.append(("Operating", "operating", waiting))
+    return [
+        NavLink(label, url := reverse(name), request.path.startswith(url), _badge(name, rows))
+        for label, name, rows in pages
+    ]
 
 
 def _badge(name: str, rows: QuerySet[Any]) -> str:

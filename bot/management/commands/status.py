@@ -7,10 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from bot.celery import app  # which also tells `faults` what is due
+import bot.celery  # noqa: F401  # which tells what is due
 from tracker.domain.text import age, counted
-from tracker.models import BisectResult, Decision, OutgoingMail, OutgoingState, Suggestion, TaskRun
-from tracker.services.faults import faults
+from tracker.services.installation import standing
 
 
 class Command(BaseCommand):
@@ -19,31 +18,20 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         now = timezone.now()
-        problems = faults(now)
-        self.stdout.write(f"{counted(len(problems), 'problem')}{':' if problems else ''}")
-        for fault in problems:
+        installation = standing(now)
+        problems = counted(len(installation.problems), "problem")
+        self.stdout.write(f"{problems}{':' if installation.problems else ''}")
+        for fault in installation.problems:
             since = f" since {fault.since:%Y-%m-%d %H:%M} UTC" if fault.since else ""
             self.stdout.write(f"  {fault.name}{since}: {fault.error}")
-        waiting = (
-            (OutgoingMail.objects.filter(state=OutgoingState.COMPOSED).count(), "mail", "to approve: /outbox/"),
-            (Suggestion.objects.filter(decision=Decision.OPEN).count(), "suggestion", "to decide: /review/"),
-            (
-                BisectResult.objects.exclude(held="").filter(report__reported_at=None, report__isnull=False).count(),
-                "held result",
-                "to look at: /results/?held=1",
-            ),
-        )
         self.stdout.write("Waiting for a person:")
-        for number, noun, where in waiting:
-            if number:
-                self.stdout.write(f"  {counted(number, noun)} {where}")
-        if not any(number for number, _, _ in waiting):
+        for waiting in installation.waiting:
+            self.stdout.write(f"  {waiting}: {waiting.url}")
+        if not installation.waiting:
             self.stdout.write("  nothing")
         self.stdout.write("Duties, and when each was last done:")
-        runs = {run.task: run for run in TaskRun.objects.all()}
-        for task in sorted({entry["task"] for entry in app.conf.beat_schedule.values()}):
-            run = runs.get(task)
-            done = f"{age(run.at, now)} ago{f', failed: {run.error}' if run.error else ''}" if run else "never"
-            self.stdout.write(f"  {task:24} {done}")
-        if problems:
-            raise CommandError(counted(len(problems), "problem"))
+        for duty in sorted(installation.duties, key=lambda duty: duty.task):
+            failed = f", failed: {duty.error}" if duty.error else ""
+            self.stdout.write(f"  {duty.task:24} {f'{age(duty.at, now)} ago{failed}' if duty.at else 'never'}")
+        if installation.problems:
+            raise CommandError(problems)

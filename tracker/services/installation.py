@@ -1,0 +1,146 @@
+"""How the installation stands, for `status` and `/operating/`: what is wrong, what waits for a person, and each duty.
+
+A duty is a task that runs by itself: that it is fine is told by its last success, not by the broker's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from urllib.parse import urlencode
+
+from celery import current_app
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from tracker.domain.lab_jobs import JobState
+from tracker.domain.text import counted
+from tracker.models import (
+    BisectResult,
+    Decision,
+    LabJob,
+    Mirror,
+    OfferedReport,
+    OutgoingMail,
+    OutgoingState,
+    Suggestion,
+    TaskRun,
+    Tree,
+)
+from tracker.services.enqueue import enqueue
+from tracker.services.faults import Fault, FaultKind, faults
+
+MOST = 999  # nothing is counted further
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Something that only a person can decide: "3 mails to approve", and the page for it."""
+
+    number: int
+    noun: str
+    what: str
+    url: str
+
+    def __str__(self) -> str:
+        return f"{counted(self.number, self.noun)} {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """A task that runs by itself. `at`: when it last ended, None if never; `error`: why it failed then, or ""."""
+
+    task: str
+    does: str
+    at: datetime | None
+    error: str
+    every: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the installation stands at one moment."""
+
+    problems: Sequence[Fault]
+    waiting: Sequence[Waiting]
+    duties: Sequence[Duty]
+
+
+def standing(now: datetime) -> Standing:
+    """Return all of it, in a constant number of queries."""
+    return Standing(faults(now), _waiting(), _duties())
+
+
+def _waiting() -> list[Waiting]:
+    """Return what waits for a person, without what does not."""
+    held = BisectResult.objects.exclude(held="").filter(report__reported_at=None, report__isnull=False)
+    unproven = LabJob.objects.filter(state=JobState.WAITING, proven=False).exclude(patch_mail="", branch="")
+    kinds: Sequence[tuple[QuerySet, str, str, str, dict[str, str]]] = (  # type: ignore[type-arg]
+        (OutgoingMail.objects.filter(state=OutgoingState.COMPOSED), "mail", "to approve", "outbox", {}),
+        (OutgoingMail.objects.filter(state=OutgoingState.HELD), "mail", "on hold", "outbox", {"state": "held"}),
+        (held, "result", "held", "results", {"held": "1"}),
+        (Suggestion.objects.filter(decision=Decision.OPEN), "suggestion", "to decide", "review", {}),
+        (OfferedReport.objects.filter(decision=Decision.OPEN), "report", "by people to decide", "review", {}),
+        (unproven, "test", "asked for by somebody who is not verified", "lab", {}),
+    )
+    rows = []
+    for query, noun, what, page, parameters in kinds:
+        if number := query.order_by().values("pk")[:MOST].count():
+            url = reverse(page) + (f"?{urlencode(parameters)}" if parameters else "")
+            rows.append(Waiting(number, noun, what, url))
+    return rows
+
+
+# What each does, as operators say it.
+_DOES = {
+    "send_mail": "send mail",
+    "take_results": "take results from the drop directory",
+    "read_archives": "read the archives",
+    "track_trees": "walk the git trees",
+    "open_lab_jobs": "open jobs for requests to the lab",
+    "call_webhooks": "tell other programs of events",
+    "fold_reports": "fold reports after an upgrade",
+    "ask_second_opinions": "ask for second opinions",
+    "compose_reminders": "compose reminders and digests",
+    "suggest_closings": "suggest what may be closed",
+    "mail_faults": "mail operators about problems",
+}
+
+
+def _duties() -> list[Duty]:
+    runs = {run.task: run for run in TaskRun.objects.all()}
+    return [
+        Duty(
+            entry["task"],
+            _DOES.get(entry["task"], entry["task"].replace("_", " ")),
+            run.at if (run := runs.get(entry["task"])) else None,
+            run.error if run else "",
+            timedelta(seconds=float(entry["schedule"])),
+        )
+        for entry in current_app.conf.beat_schedule.values()
+    ]
+
+
+class Tried(StrEnum):
+    """What can be tried again at once, and the task that does."""
+
+    ARCHIVE = "archive"
+    TREE = "tree"
+
+
+def try_now(kind: Tried, name: str) -> bool:
+    """Make an archive or a tree due again that failed, and wake a worker; False if there is none of that name."""
+    if kind is Tried.ARCHIVE:
+        known = Mirror.objects.filter(path=name).update(tried_at=None)
+        enqueue("read_archives")
+    else:
+        known = Tree.objects.filter(name=name).update(fetched_at=None)
+        enqueue("track_trees")
+    return bool(known)
+
+
+def may_be_tried(fault: Fault) -> bool:
+    """Whether `try_now` does something about a problem."""
+    return fault.kind in (FaultKind.ARCHIVE, FaultKind.TREE)
