@@ -3,9 +3,6 @@
 A job is opened for each request the lab must answer, with its patch and base; those that nobody waits for are
 withdrawn. A patch that applies to none of its possible bases in a followed tree ends its job at once.
 
-The patch is in the mail that asks, linked or named there, in its parent mail, or the candidate fix. Only stored mail
-is read; what is not stored is named, so that a runner can fetch it with b4.
-
 A runner hands in a result (perf-job-result/1). It is stored as received, with the event from which the report's state
 follows.
 """
@@ -14,8 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -26,13 +22,12 @@ from django.db.models import Q
 
 from bot.git import inspection
 from bot.mail.authentication import AuthVerdict, Trust
-from bot.mail.message import ParsedMail, is_message_id
-from bot.mail.message import parse as message_parse
-from bot.mail.patches import find_diffs, find_links, find_patches, is_answer, posted_title
-from bot.mail.quoting import above_older_mail, own_text, unquoted_lines
+from bot.mail.branches import branch_in, commit_in
+from bot.mail.quoting import own_text
 from bot.mail.settings import BotSettings
 from bot.replies import gate
 from bot.replies.reading import understand
+from bot.requested_patches import NONE, RequestedPatch, first_that_fails, patch_of, requested_patch
 from bot.results.formats.checks import Schema
 from bot.results.values import RejectedInput
 from tracker.domain.events import EventData, EventKind, Grade, Role
@@ -50,6 +45,7 @@ from tracker.domain.report_state import effective_events
 from tracker.domain.statistics import grade
 from tracker.models import Finding, LabJob, Message, Report
 from tracker.services import lab_jobs
+from tracker.services.lab_jobs import OwedReport
 
 # --- Results ---
 
@@ -86,118 +82,6 @@ def parse(payload: Any) -> JobResult:
 def stored(payload: str) -> JobResult:
     """Return the result that a job keeps."""
     return parse(json.loads(payload))
-
-
-# --- Requested patches ---
-
-MOST_PARTS = 200  # of a series
-_BASE = re.compile(r"^base-commit: ([0-9a-f]{40})\s*$", re.M)
-_SERIES = re.compile(r"\[[^\]]{0,80}?\b0*(\d{1,3})/0*(\d{1,3})\]")
-_BRANCH = re.compile(r"(?:^|\s)((?:git|https)://[\w.:/~+-]{4,200}?(?:\.git|/linux))/?[ \t]+([\w][\w./-]{0,120})", re.M)
-
-
-@dataclass(frozen=True, slots=True)
-class RequestedPatch:
-    """A patch: its text, "" if it is not stored here; the mail that has it, its title, the commit that it names as its
-    base, and whether it is one of a series. Or else a branch: "https://git.example.org/linux.git topic".
-    """
-
-    text: str = ""
-    message_id: str = ""
-    title: str = ""
-    base: str = ""
-    in_series: bool = False
-    branch: str = ""
-
-
-NONE = RequestedPatch()
-
-
-def requested_patch(message_id: str, candidate: str = "") -> RequestedPatch:
-    """Return the patch that a mail asks to test. `candidate`: the mail with the newest candidate fix of the report."""
-    asking = _stored(message_id)
-    patch = next(_candidates(asking, message_id), NONE) if asking else NONE
-    if patch is NONE and candidate and candidate != message_id:
-        posting = _stored(candidate)
-        patch = patch_of(posting) if posting else RequestedPatch(message_id=candidate)
-    return patch
-
-
-def patch_of(mail: ParsedMail) -> RequestedPatch:
-    """Return the patch in a mail, verbatim; NONE without one. Of alternatives in one mail, the first.
-
-    What stands below "Original Message" is somebody else's.
-    """
-    texts = [above_older_mail(mail.text), *(attachment.text for attachment in mail.attachments)]
-    diffs = [diff for text in texts for diff in find_diffs(text)]
-    series = _SERIES.search(mail.subject)
-    if not diffs:
-        is_cover = bool(series and int(series[1]) == 0 and not is_answer(mail.subject))
-        return RequestedPatch("", mail.message_id, posted_title(mail.subject), in_series=True) if is_cover else NONE
-    files: set[str] = set()
-    together = ""
-    for diff in diffs:
-        changed = set(re.findall(r"^(?:\+\+\+|---) (?:[ab]/)?(\S+)", diff, re.M)) - {"/dev/null"}
-        if changed & files:  # a second diff for the same file is another proposal
-            break
-        files |= changed
-        together += diff
-    base = next((match[1] for text in texts if (match := _BASE.search(text))), "")
-    named = find_patches(unquoted_lines(mail.text), mail.subject, mail.attachments)
-    title = posted_title(mail.subject) or next((patch.title for patch in named if patch.title), "")
-    return RequestedPatch(together, mail.message_id, title, base, bool(series and int(series[2]) > 1))
-
-
-def series_text(mail: ParsedMail) -> str:
-    """Return the whole series that a mail is a part or the cover letter of, in order; "" if a part is not stored."""
-    series = _SERIES.search(mail.subject)
-    if not series or is_answer(mail.subject):
-        return ""
-    total, cover = int(series[2]), mail.message_id if int(series[1]) == 0 else mail.parent
-    rows = Message.objects.filter(Q(in_reply_to=cover) | Q(message_id=cover)).exclude(in_reply_to="", message_id="")
-    texts: dict[int, str] = {}
-    for row in rows.select_related("source").defer("tables", "own_text").order_by("sent_at", "pk")[:MOST_PARTS]:
-        part = message_parse(row.source.raw)
-        number = _SERIES.search(part.subject)
-        if number and int(number[2]) == total and int(number[1]) and not is_answer(part.subject):
-            texts.setdefault(int(number[1]), patch_of(part).text)
-    return "".join(texts[n] for n in sorted(texts)) if len(texts) == total and all(texts.values()) else ""
-
-
-def stored_patch(message_id: str) -> RequestedPatch:
-    """Return the patch in a mail that is stored here; NONE without one."""
-    mail = _stored(message_id) if message_id else None
-    return patch_of(mail) if mail else NONE
-
-
-def _candidates(mail: ParsedMail, message_id: str) -> Iterator[RequestedPatch]:
-    """Yield what a mail may mean by "this patch", the likeliest first."""
-    if (own := patch_of(mail)) is not NONE:
-        yield own
-    text = own_text(mail.text)
-    links = [link.message_id for link in find_links(text) if link.message_id and is_message_id(link.message_id)]
-    for message_id in links:
-        if (patch := stored_patch(message_id)) is not NONE:
-            yield patch
-    if branch := _branch_in(mail):
-        yield RequestedPatch(branch=branch)
-    for parent in mail.in_reply_to[:1]:
-        if (patch := stored_patch(parent)) is not NONE:
-            yield patch
-    for message_id in links:
-        if not Message.objects.filter(message_id=message_id).exists():
-            yield RequestedPatch(message_id=message_id)
-
-
-def _branch_in(mail: ParsedMail) -> str:
-    """Return the tree and the branch that a mail names, or ""."""
-    branch = _BRANCH.search(own_text(mail.text))
-    return f"{branch[1]} {branch[2].rstrip('.')}" if branch else ""
-
-
-def _stored(message_id: str) -> ParsedMail | None:
-    row = Message.objects.filter(message_id=message_id).select_related("source").defer("tables", "own_text").first()
-    return message_parse(row.source.raw) if row else None
 
 
 # --- Recording ---
@@ -277,70 +161,111 @@ def open_jobs(settings: BotSettings, trees: Sequence[Path], now: datetime) -> in
         for pending in owed_report.pending_requests
     }
     lab_jobs.withdraw_all_but(owed.keys(), UNFINISHED if len(owed_reports) < MOST else ())
-    rows = LabJob.objects.filter(report__in=[owed_report.report for owed_report in owed_reports])
-    known_keys = set(rows.values_list("report", "event_key"))
-    joined = rows.filter(state__in=UNFINISHED).values_list("report", "joined")
-    joined_keys = {(report, key) for report, keys in joined for key in keys}
+    lab_jobs.reopen(owed.keys())
     opened = 0
+    known_keys = lab_jobs.requests_with_jobs(owed_report.report for owed_report in owed_reports)
     for key, (owed_report, pending) in owed.items():
-        if key not in known_keys | joined_keys:
-            events = [event.value() for event in owed_report.events]
-            opened += _try_open(owed_report.report, pending, events, settings, trees, now)
-    lab_jobs.reopen(known_keys & owed.keys())
+        if key not in known_keys:
+            opened += _try_open(owed_report, pending, settings, trees, now)
+    for job in lab_jobs.unchecked():
+        if (job.report_id, job.event_key) in owed:
+            _try_check(job, *owed[job.report_id, job.event_key], settings, trees, now)
+    for job in lab_jobs.refused():
+        _answer_if_it_does_not_apply(job, now)
     return opened
 
 
 def _try_open(
-    report: Report,
-    pending: PendingRequest,
-    events: Sequence[EventData],
-    settings: BotSettings,
-    trees: Sequence[Path],
-    now: datetime,
+    owed: OwedReport, pending: PendingRequest, settings: BotSettings, trees: Sequence[Path], now: datetime
 ) -> bool:
     """Open one job; a mail or a tree that can't be read keeps no other from being opened."""
+    report = owed.report
     try:
-        candidate = _candidate(events, pending.event)
-        patch = requested_patch(pending.event.message_id, candidate) if pending.request in _WITH_PATCH else NONE
-        proven = _may_be_run(report, pending.event, patch, events, settings)
+        events = [event.value() for event in owed.events]
+        patch = _patch_for(report, pending, events)
         if job := _job_for_the_same(report, patch):
+            proven = _may_be_run(report, pending.event, patch, events, settings)
             with transaction.atomic():
                 _answer_if_it_does_not_apply(lab_jobs.join(job, pending.event.key, proven=proven), now)
             return False  # somebody else asked for it, too: it is tested once, and both are answered
-        check = inspection.ApplyCheck()
-        if patch.text and not patch.in_series:  # the other patches of a series come first
-            # At the commit that it names, at the culprit, or at the head of the tree
-            check = inspection.check(trees, [base for base in (patch.base, report.culprit.sha) if base], patch.text)
-        # A runner that has the commit may test what applies nowhere here.
-        elsewhere = patch.base in check.missing and not check.base
-        applies = bool(check.base) if check.known and not elsewhere else None
-        refused = check.error if applies is False else ""
+        columns = _checked(report, pending.event, patch, events, settings, trees)
         with transaction.atomic():
-            job = lab_jobs.open_job(
-                report,
-                pending,
-                now,
-                asked_in=pending.event.message_id,
-                proven=proven,
-                title=patch.title[:500],
-                patch_mail=patch.message_id,
-                in_series=patch.in_series,
-                branch=patch.branch,
-                base=check.base or patch.base,
-                applies=applies,
-                detail=f"its base {patch.base[:12]} is in none of the followed trees" if elsewhere else refused,
-            )
-            if job:
-                _answer_if_it_does_not_apply(job, now)
-            return job is not None
+            opened = lab_jobs.open_job(report, pending, now, asked_in=pending.event.message_id, **columns)
+            if opened:
+                _answer_if_it_does_not_apply(opened, now)
+            return opened is not None
     except Exception:  # bad mail, or a broken tree
         log.exception("%s: the job for %s could not be opened", report.culprit.sha10, pending.event.key)
         return False
 
 
+def _try_check(
+    job: LabJob,
+    owed: OwedReport,
+    pending: PendingRequest,
+    settings: BotSettings,
+    trees: Sequence[Path],
+    now: datetime,
+) -> None:
+    """Look again for the patch of a waiting job: a part of its series has come, or it is to be tested again."""
+    try:
+        events = [event.value() for event in owed.events]
+        patch = _patch_for(owed.report, pending, events)
+        if patch.text:
+            columns = _checked(owed.report, pending.event, patch, events, settings, trees)
+            columns["proven"] = columns["proven"] or bool(job.allowed_by)
+            with transaction.atomic():
+                _answer_if_it_does_not_apply(lab_jobs.correct(job, columns), now)
+    except Exception:  # bad mail, or a broken tree
+        log.exception("%s: %s could not be checked again", owed.report.culprit.sha10, job.name)
+
+
+def _patch_for(report: Report, pending: PendingRequest, events: Sequence[EventData]) -> RequestedPatch:
+    if pending.request not in _WITH_PATCH:
+        return NONE
+    argument = pending.event.remark if pending.request is Request.TEST else ""
+    return requested_patch(
+        pending.event.message_id, _candidate(events, pending.event), argument, culprit=report.culprit.sha
+    )
+
+
+def _checked(
+    report: Report,
+    event: EventData,
+    patch: RequestedPatch,
+    events: Sequence[EventData],
+    settings: BotSettings,
+    trees: Sequence[Path],
+) -> dict[str, Any]:
+    """Return the columns of a job for a patch: what it is, who may run it, and whether it applies."""
+    check, where = inspection.ApplyCheck(), ""
+    if patch.text:
+        # At the commit that it names, at the culprit, or at the head of the tree
+        bases = [base for base in (patch.base, report.culprit.sha) if base]
+        check = inspection.check(trees, bases, patch.text)
+        if check.known and not check.base and patch.parts:
+            failing = (part for part, text in first_that_fails(patch) if not inspection.check(trees, bases, text).base)
+            where = f"{next(failing, '')}: "
+    # A runner that has the commit may test what applies nowhere here.
+    elsewhere = patch.base in check.missing and not check.base
+    applies = bool(check.base) if check.known and not elsewhere else None
+    detail = f"its base {patch.base[:12]} is in none of the followed trees" if elsewhere else patch.missing
+    return {
+        "proven": _may_be_run(report, event, patch, events, settings),
+        "title": patch.title[:500],
+        "patch_mail": patch.message_id,
+        "patch_digest": patch.digest,
+        "in_series": patch.in_series,
+        "branch": patch.branch,
+        "base": check.base or patch.base,
+        "applies": applies,
+        "detail": f"{where}{check.error}" if applies is False else detail,
+    }
+
+
 def _answer_if_it_does_not_apply(job: LabJob, now: datetime) -> None:
-    """A stranger's patch is not answered, and a report gets such an answer once a day."""
-    if job.applies is False and job.proven and not lab_jobs.answered_lately(job.report, now):
+    """A stranger's patch is not answered, and what is beyond a day's answers of a report waits for the next day."""
+    if job.applies is False and job.proven and not lab_jobs.answered_enough(job.report, now):
         record_outcome(job, JobOutcome.NOT_APPLIED, job.detail, now)
 
 
@@ -348,29 +273,38 @@ def _job_for_the_same(report: Report, patch: RequestedPatch) -> LabJob | None:
     """Return the unfinished job of a report that tests the same patch or branch, if there is one."""
     if not (patch.message_id or patch.branch):
         return None
-    same = lab_jobs.unfinished().filter(report=report, patch_mail=patch.message_id, branch=patch.branch)
-    return (same.filter(base__in=("", patch.base)) if patch.branch else same).first()
+    rows = lab_jobs.unfinished().filter(report=report)
+    if patch.branch:
+        return rows.filter(branch=patch.branch).first()
+    same = Q(patch_mail=patch.message_id)
+    return rows.filter(same | Q(patch_digest=patch.digest) if patch.digest else same).first()
 
 
 def _may_be_run(
     report: Report, event: EventData, patch: RequestedPatch, events: Sequence[EventData], settings: BotSettings
 ) -> bool:
     """Whether the gate lets any runner of the lab test a patch: if people of the report signed the mail that asks and
-    the one that has the patch, or a person here vouches for exactly these mails.
+    each one that has a part of the patch, or a person here vouches for exactly these mails.
+
+    Under the policy `open` nothing need be signed, but the patch is by people of the report all the same.
     """
-    named = {message_id for message_id in (event.message_id, patch.message_id) if message_id}
-    signed = Message.objects.filter(message_id__in=named, trust=AuthVerdict.PASS)
+    named = patch.mails | ({event.message_id} if event.message_id else set())
     people = report.verified_authors | report.verified_maintainers
+    rows = Message.objects.filter(message_id__in=named).select_related("source").defer("own_text", "tables")
+    known = {
+        row.message_id: row
+        for row in rows
+        if settings.aliases.of(row.author_email) & people or settings.speaks_for_lab(row.author_email)
+    }
     proven = {
-        row.message_id
-        for row in signed.select_related("source").defer("own_text", "tables")
-        if (settings.aliases.of(row.author_email) & people or settings.speaks_for_lab(row.author_email))
-        and _is_surely_asked(row, patch, settings)
+        name for name, row in known.items() if row.trust == AuthVerdict.PASS and _is_surely_asked(row, patch, settings)
     }
     vouched = {entry.message_id for entry in effective_events(list(events)) if entry.actor}
-    standing = gate.Standing(role=event.role)
     if named <= proven | vouched and (named or event.actor):
         standing = gate.Standing(Trust(AuthVerdict.PASS), Role.REPORTER)
+    else:
+        is_theirs = patch.mails <= known.keys() | vouched
+        standing = gate.Standing(role=event.role if is_theirs else Role.THIRD_PARTY)
     return bool(gate.permitted(gate.Caused.JOB, standing, settings.trust_policy))
 
 
@@ -382,9 +316,10 @@ def _is_surely_asked(row: Message, patch: RequestedPatch, settings: BotSettings)
     if reading.others is None:
         return False
     variants = [reading, *reading.others, *([reading.undoubted] if reading.undoubted else [])]
-    if row.message_id == patch.message_id:
+    if row.message_id in patch.mails:
         return len({patch_of(variant.mail).text for variant in variants}) == 1
-    return not patch.branch or all(_branch_in(variant.mail) == patch.branch for variant in variants)
+    named = {branch_in(text) or commit_in(text) for text in (own_text(variant.mail.text) for variant in variants)}
+    return not patch.branch or len(named) == 1
 
 
 def _candidate(events: Sequence[EventData], request: EventData) -> str:

@@ -12,6 +12,7 @@ import textwrap
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
+from django.db.models import Max
 from django.template.loader import render_to_string
 from django.urls import reverse
 
@@ -40,13 +41,18 @@ def mail_operators(transport: Transport, settings: BotSettings, now: datetime, s
     if mail_transitions.stopped():
         return 0
     FaultMail.objects.filter(at__lt=now - KEPT).delete()
-    problems = [fault for fault in faults(now) if not _is_old_news(fault, now)]
-    if not problems:
+    everything = faults(now)
+    if not everything:
         return 0
-    name, text = for_header(settings.name, 60), _text(problems, settings)
+    name = for_header(settings.name, 60)
+    told = FaultMail.objects.filter(day__lt=now.date()).values_list("address")
+    last_told = dict(told.annotate(last=Max("at")))
     users = User.objects.with_perm(SEND, backend="django.contrib.auth.backends.ModelBackend").exclude(email="")
     accepted = 0
     for address in sorted({user.email for user in users})[:MOST]:
+        problems = [fault for fault in everything if not _is_old_news(fault, last_told.get(address))]
+        if not problems:
+            continue
         note, is_new = FaultMail.objects.get_or_create(address=address, day=now.date(), defaults={"at": now})
         if not is_new:
             continue
@@ -54,6 +60,7 @@ def mail_operators(transport: Transport, settings: BotSettings, now: datetime, s
         own_id = f"problems-{now:%Y%m%d}-{hashlib.sha256(address.encode()).hexdigest()[:16]}"
         subject = f"{name}: {counted(len(problems), 'problem')}"
         try:
+            text = _text(problems, settings)
             envelope = unstored_mail(own_id, address, subject, text, settings, now, signing)
         except ValueError as error:  # an address that is invalid in a header
             log.error("no mail to operator %r: %s", address, error)
@@ -69,8 +76,10 @@ def mail_operators(transport: Transport, settings: BotSettings, now: datetime, s
     return accepted
 
 
-def _is_old_news(fault: Fault, now: datetime) -> bool:
-    return fault.kind is FaultKind.JOB and fault.since is not None and fault.since < now - timedelta(days=1)
+def _is_old_news(fault: Fault, last_told: datetime | None) -> bool:
+    """Whether a problem that is said once was there when somebody got their last mail."""
+    said_once = fault.kind is FaultKind.JOB and fault.since is not None
+    return bool(said_once and last_told and fault.since and fault.since <= last_told)
 
 
 def _text(faults: list[Fault], settings: BotSettings) -> str:

@@ -134,6 +134,7 @@ def compose_tested(
     if job is None:
         return None
     asking = Message.objects.filter(message_id=job.asked_in).defer("tables", "own_text", "source").first()
+    others = Message.objects.filter(message_id__in=_joined_mails(context, job)).defer("tables", "own_text", "source")
     is_private = lab_jobs.is_private(job)  # the answer goes to our list, too
     result = stored(job.payload) if job.payload else None
     head = headline(job)
@@ -141,17 +142,20 @@ def compose_tested(
     measured = remeasured_finding(compared, head) if compared else None  # None: it could not be tested
     base = (result.base if result else "") or job.base[:12]
     thread, asked_by = context.thread, None
+    verified = context.report.verified_authors | context.report.verified_recipients
+    also = [Recipient(_address(mail), "asked for the test") for mail in others if _is_known(mail, verified)]
     if asking:
-        verified = context.report.verified_authors | context.report.verified_recipients
-        if asking.trust == AuthVerdict.PASS or asking.author_email in verified:
-            asked_by = Address(asking.author_name, asking.author_email)
+        if _is_known(asking, verified):
+            asked_by = _address(asking)
         subject = thread.subject if is_private else asking.subject.removeprefix("Re: ")
         thread = replace(thread, message_id=asking.message_id, references=ancestors(asking.message_id), subject=subject)
     title, detail = ("", "") if is_private else (job.title, job.detail)
     values: dict[str, object] = {
         "patch": one_line(title, 200),
         "base": one_line(base, 66),
-        "why": one_line(SENTENCES.get(JobOutcome(job.outcome), "").format(base=base or "the culprit"), 200),
+        "why": one_line(SENTENCES[JobOutcome(job.outcome)].format(base=base or "the culprit"), 200)
+        if job.outcome in SENTENCES
+        else "",
         "detail": one_line(detail, 200),
         "advice": _ADVICE if job.outcome == JobOutcome.NOT_APPLIED else "",
         "tested": "",
@@ -161,7 +165,22 @@ def compose_tested(
         fix = FixData("", title, asked_by or Address("", ""), measured)
         values |= _measured(fix, reported, settings, thread.tag)
     first = Recipient(asked_by, "asked for the test") if asked_by else None
-    return in_thread(thread, purpose, "tested", values, settings, now, excluded, first, str(values["tested"]))
+    tested = str(values["tested"])
+    return in_thread(thread, purpose, "tested", values, settings, now, excluded, first, tested, also)
+
+
+def _joined_mails(context: ReportContext, job: LabJob) -> list[str]:
+    """Return the mails in which others asked for the same."""
+    return [event.message_id for event in context.events if event.key in job.joined and event.message_id]
+
+
+def _is_known(mail: Message, verified: frozenset[str]) -> bool:
+    """Whether the writer of a mail is proven, or somebody whom we wrote to: others are not addressed."""
+    return mail.trust == AuthVerdict.PASS or mail.author_email in verified
+
+
+def _address(mail: Message) -> Address:
+    return Address(mail.author_name, mail.author_email)
 
 
 def _measured(fix: FixData, reported: FindingData, settings: BotSettings, tag: str) -> dict[str, object]:

@@ -8,7 +8,7 @@ it: its thread, its state, the events in force and its headline. Each kind of ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -57,11 +57,12 @@ def in_thread(
     excluded: Mapping[str, str],
     first: Recipient | None = None,
     trailer: str = "",
+    also: Sequence[Recipient] = (),
 ) -> ComposedMail:
     """Return a mail in the report's thread.
 
     `purpose` identifies its content and determines its Message-ID; `first`: whom to put in To, where possible;
-    `trailer`: a trailer line for tools to collect.
+    `trailer`: a trailer line for tools to collect; `also`: who gets it besides the report's recipients.
     """
     commit = commit_line(thread.sha, thread.title)
     common = {
@@ -78,7 +79,7 @@ def in_thread(
     return mail_of(
         message_id(now, thread.tag, settings, purpose),
         thread.tag,
-        _recipients(thread, settings, excluded, first),
+        _recipients(thread, settings, excluded, first, also),
         f"Re: {thread.subject}",
         body,
         settings,
@@ -88,9 +89,13 @@ def in_thread(
 
 
 def _recipients(
-    thread: ThreadData, settings: BotSettings, excluded: Mapping[str, str], first: Recipient | None
+    thread: ThreadData,
+    settings: BotSettings,
+    excluded: Mapping[str, str],
+    first: Recipient | None,
+    also: Sequence[Recipient],
 ) -> Recipients:
-    """Return the report's recipients and `first`, without those who opted out or can't be reached.
+    """Return the report's recipients, `first` and `also`, without those who opted out or can't be reached.
 
     A person with several addresses gets one mail; if `first` is one too many, the last person of Cc is left out.
     """
@@ -98,7 +103,7 @@ def _recipients(
     kept: dict[str, Recipient] = {}
     left_out: dict[str, Recipient] = {}
     persons: set[str] = set()
-    for recipient in (*([first] if first else ()), *got_it):
+    for recipient in (*([first] if first else ()), *also, *got_it):
         aliases = settings.aliases.of(recipient.email)
         if aliases & persons:
             continue

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from textwrap import shorten
 
+from bot.mail.branches import branch_in, commit_in
 from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title, is_posting, version_of
 from bot.replies import gate
@@ -296,7 +297,23 @@ def _all_effects(reading: Reading, context: MailContext) -> list[Effect]:
     ]
     if any(effect.kind is EventKind.BISECTED for effect in commands):
         bisections = []
-    return [*commands, *content_effects(reading, context), *bisections]
+    content = list(content_effects(reading, context))
+    return [*commands, *content, *_named_tests(reading, context, content), *bisections]
+
+
+def _named_tests(reading: Reading, context: MailContext, effects: Sequence[Effect]) -> list[Effect]:
+    """Return a request for a test where a developer asks for one in plain English and names what to test: a linked
+    mail, a branch or a commit, or the patch that the mail answers. A runner can take it, as if a command had asked.
+    """
+    if reading.kind is not SenderKind.PERSON or any(effect.kind is EventKind.TEST_ASKED for effect in effects):
+        return []
+    asked = next((effect for effect in effects if effect.kind is EventKind.ASKED), None)
+    own = reading.own_text
+    names = any(link.message_id for link in reading.links) or branch_in(own) or commit_in(own, context.culprit)
+    if asked is None or not (names or context.relation in (Relation.FIX_THREAD, Relation.PATCH_THREAD)):
+        return []
+    quote = next((intent.evidence for intent in intents_of(reading) if intent.intent is Intent.ASKS_TEST), "")
+    return [Effect(EventKind.TEST_ASKED, asked.mode, "asks_test_by_name", quote=quote)] if quote else []
 
 
 def _bisect_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:

@@ -23,8 +23,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from bot import lab
-from bot.lab import headline, patch_of, record_result, series_text, stored_patch
+from bot.lab import headline, record_result
 from bot.mail.message import parse
+from bot.requested_patches import patch_of, series_of, stored_patch
 from bot.results.values import RejectedInput
 from tracker.api.requests import authenticate, error_response, json_object
 from tracker.api.shapes import job_json
@@ -61,8 +62,13 @@ def claim(request: HttpRequest) -> HttpResponse:
         return lease
     if not isinstance(runner, str) or not 0 < len(runner) <= 100:
         return error_response(400, "runner: expected a name of 1 to 100 characters")
-    job = lab_jobs.claim(lab_jobs.claimable(now, machines[:MOST_MACHINES], unproven=unproven), runner, now, lease)
-    return JsonResponse(_with_patch(job, request)) if job else HttpResponse(status=204)
+    rows = lab_jobs.claimable(now, machines[:MOST_MACHINES], unproven=unproven)
+    while job := lab_jobs.claim(rows, runner, now, lease):
+        patch = stored_patch(job.patch_mail)
+        if patch.digest == job.patch_digest or not job.proven:
+            return JsonResponse(_with_patch(job, patch.text, request))
+        lab_jobs.distrust(job)  # somebody looked at another one
+    return HttpResponse(status=204)
 
 
 @csrf_exempt
@@ -137,13 +143,13 @@ def _lost(pk: int) -> str:
     return f"the job is {job.state}: nobody waits for it any more"
 
 
-def _with_patch(job: LabJob, request: HttpRequest) -> dict[str, Any]:
+def _with_patch(job: LabJob, patch: str, request: HttpRequest) -> dict[str, Any]:
     """Return a claimed job with all that a runner needs: patch, base, test, machine and the token."""
     head = headline(job)
     return {
         **job_json(job, request.build_absolute_uri),
         "lease": job.lease_token,
-        "patch": stored_patch(job.patch_mail).text,
+        "patch": patch,
         "test": {"suite": head.scenario.suite, "parameters": head.scenario.params},
         "metric": {"name": head.metric.name, "unit": head.metric.unit, "direction": head.metric.direction},
         "runs": max(head.old_runs or 0, head.new_runs or 0, 3),
@@ -167,7 +173,8 @@ def requested_patch(request: HttpRequest, pk: int) -> HttpResponse:
         if not isinstance(key, ApiKey):
             return key
     mail = parse(message.source.raw)
-    patch = series_text(mail) or patch_of(mail).text
+    series = series_of(mail)
+    patch = series.text if series and series.text else patch_of(mail).text
     text = patch or "there is no patch in this mail: it may link to one, or name a branch\n"
     response = HttpResponse(text, content_type="text/plain; charset=utf-8", status=200 if patch else 404)
     response["X-Content-Type-Options"] = "nosniff"

@@ -18,11 +18,12 @@ from django.utils import timezone
 from bot.demo import DemoTree
 from bot.errors import Unreadable
 from bot.git import inspection
-from bot.lab import open_jobs, requested_patch
+from bot.lab import open_jobs
 from bot.mail.addresses import Address
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
 from bot.notifications.follow_ups import compose_follow_ups
+from bot.requested_patches import requested_patch
 from bot.results import recognise
 from tests.support.world import DANA, LEE, World, message_id
 from tracker.domain.events import Awaited, EventData, EventKind, Role, Verdict
@@ -695,12 +696,18 @@ def test_a_strangers_patch_that_does_not_apply_gets_no_mail(lab_jobs_world: Worl
     assert answers(lab_jobs_world) == []
 
 
-def test_a_report_gets_one_such_answer_a_day(lab_jobs_world: World, report: Report) -> None:
+def test_a_report_gets_few_such_answers_a_day(lab_jobs_world: World, report: Report) -> None:
     ask(lab_jobs_world, report, f"Can you test this patch?\n\n{STALE}")
     opened(lab_jobs_world)
-    ask(lab_jobs_world, report, f"And this patch, can you test it?\n\n{STALE}")
-    open_jobs(lab_jobs_world.settings, [lab_jobs_world.directory / "linux.git"], lab_jobs_world.now)
-    assert Event.objects.filter(result__startswith="job/").count() == 1
+    for number in range(6):
+        stale = STALE.replace("SCAN_COST 40", f"SCAN_COST {number}")
+        ask(lab_jobs_world, report, f"And this patch, can you test it?\n\n{stale}")
+    trees = [lab_jobs_world.directory / "linux.git"]
+    for _ in range(3):
+        open_jobs(lab_jobs_world.settings, trees, lab_jobs_world.now)
+    assert Event.objects.filter(result__startswith="job/").count() == 5
+    open_jobs(lab_jobs_world.settings, trees, lab_jobs_world.now + timedelta(days=2))
+    assert Event.objects.filter(result__startswith="job/").count() == 7  # none is forgotten
 
 
 def test_undo_brings_a_withdrawn_job_back(lab_jobs_world: World, report: Report, runner: Any) -> None:
@@ -779,7 +786,9 @@ def test_nul_is_refused(db: None, runner: Any, path: str) -> None:
 
 def two_askers(world: World, report: Report, *authors: Address) -> LabJob:
     """Return the job of a patch for which everybody asks, one after the other."""
-    name = posting(world, to=message_id(report))
+    name = "posting@dev.example"
+    named = {"subject": "[PATCH] mm/vmscan: scan less", "message_id": name}
+    world.post(DANA, f"Scan less.\n\n---\n{DIFF}", to=message_id(report), **named)
     for author in authors:
         world.post(author, "#lkp test", to=name)
         world.read()
@@ -882,6 +891,7 @@ def test_a_cancelled_job_can_be_tested_after_all(
         events = Event.objects.filter(result=job.name, reverses="")
         if how == "again":
             operator.post(f"/lab/job/{job.pk}/act/", {"do": "retry"})
+            round_of(lab_jobs_world)
         else:
             for event in events:
                 operator.post(f"/report/{report.culprit.sha}/take-back/", {"key": event.key})
@@ -933,8 +943,11 @@ def test_a_job_that_no_runner_takes_is_said(lab_jobs_world: World, report: Repor
     assert not [fault for fault in faults(now + timedelta(hours=23)) if fault.name == "lab"]
     [fault] = [fault for fault in faults(now + timedelta(hours=25)) if fault.name == "lab"]
     assert (fault.since, "1 job waited a day" in fault.error) == (now + timedelta(days=1), True)
-    runner("claim", {})
-    assert not [fault for fault in faults(now + timedelta(hours=25)) if fault.name == "lab"]
+    claimed = runner("claim", {"seconds": 7 * 86400})[1]
+    assert not [fault for fault in faults(timezone.now() + timedelta(hours=25)) if fault.name == "lab"]
+    runner(f"{claimed['id']}/release", {"lease": claimed["lease"]})
+    LabJob.objects.update(proven=False)  # it waits for a click, then
+    assert [fault for fault in faults(now + timedelta(hours=25)) if fault.name == "lab"]
 
 
 def test_the_command_cancels_with_a_reason(lab_jobs_world: World, report: Report, capsys: Any) -> None:
@@ -948,3 +961,236 @@ def test_the_command_cancels_with_a_reason(lab_jobs_world: World, report: Report
     job.refresh_from_db()
     assert job.outcome == "cancelled"
     assert "(command line)" in Event.objects.get(result=job.name).actor
+
+
+# --- Series ---
+
+
+def place_of(number: int, total: int, version: int = 1) -> str:
+    return f"[PATCH{f' v{version}' if version > 1 else ''} {number}/{total}]"
+
+
+def part(world: World, author: Address, number: int, diff: str, to: str, **more: Any) -> str:
+    """Post a part of a series, and return its Message-ID."""
+    total, version = more.pop("total", 2), more.pop("version", 1)
+    name = more.pop("message_id", f"v{version}-part-{number}@dev.example")
+    subject = f"{place_of(number, total, version)} mm: part {number}"
+    text = f"Part {number}.\n\n---\n{diff}" if diff else "Two patches that help."
+    world.post(author, more.pop("text", text), to=to, subject=subject, message_id=name, **more)
+    return name
+
+
+def claimed_patch(runner: Any) -> str:
+    status, job = runner("claim", {})
+    assert status == 200
+    return str(job["patch"])
+
+
+@pytest.mark.parametrize("asked", ["cover", "first", "last", "below"])
+def test_a_runner_gets_the_whole_series(lab_jobs_world: World, report: Report, runner: Any, asked: str) -> None:
+    world = lab_jobs_world
+    cover = part(world, DANA, 0, "", message_id(report), message_id="cover@dev.example")
+    names = {"cover": cover, "first": part(world, DANA, 1, DIFF, cover), "last": part(world, DANA, 2, SECOND, cover)}
+    world.post(DANA, "#lkp test", to=names.get(asked, names["last"]), message_id="asking@dev.example")
+    world.read()
+    round_of(world)
+    job = LabJob.objects.get()
+    assert (job.patch_mail, job.title, job.applies) == (cover, "mm: part 0", True)
+    assert claimed_patch(runner) == DIFF + SECOND
+
+
+SECOND = (
+    DIFF.replace("56", "40")
+    .replace("SCAN_COST 40\n+", "SCAN_COST 40\n+", 1)
+    .replace("+#define SCAN_COST 40", "+#define SCAN_COST 30")
+)
+
+
+def test_a_series_without_a_cover_letter_and_deeply_threaded(
+    lab_jobs_world: World, report: Report, runner: Any
+) -> None:
+    first = part(lab_jobs_world, DANA, 1, DIFF, message_id(report))
+    second = part(lab_jobs_world, DANA, 2, SECOND, first)
+    lab_jobs_world.post(DANA, "#lkp test", to=second)
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    assert LabJob.objects.get().patch_mail == first
+    assert claimed_patch(runner) == DIFF + SECOND
+
+
+def test_all_who_ask_for_parts_of_a_series_get_one_job(lab_jobs_world: World, report: Report) -> None:
+    cover = part(lab_jobs_world, DANA, 0, "", message_id(report), message_id="cover@dev.example")
+    names = [cover, part(lab_jobs_world, DANA, 1, DIFF, cover), part(lab_jobs_world, DANA, 2, SECOND, cover)]
+    for name in names:
+        lab_jobs_world.post(DANA, "#lkp test", to=name)
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    assert len(LabJob.objects.get().joined) == 2
+
+
+def test_the_second_version_of_a_series_is_its_own(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    """It is posted in reply to the first one's cover letter, as some do."""
+    world = lab_jobs_world
+    cover = part(world, DANA, 0, "", message_id(report), message_id="cover@dev.example")
+    part(world, DANA, 1, ANOTHER, cover)
+    part(world, DANA, 2, ANOTHER, cover)
+    part(world, DANA, 1, DIFF, cover, version=2)
+    last = part(world, DANA, 2, SECOND, cover, version=2)
+    world.post(DANA, "#lkp test", to=last)
+    world.read()
+    round_of(world)
+    assert claimed_patch(runner) == DIFF + SECOND
+
+
+def test_a_strangers_part_is_not_of_her_series(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    cover = part(lab_jobs_world, DANA, 0, "", message_id(report), message_id="cover@dev.example")
+    part(lab_jobs_world, EVE, 1, ANOTHER, cover, message_id="evil@x.example")
+    part(lab_jobs_world, DANA, 1, DIFF, cover)
+    part(lab_jobs_world, DANA, 2, SECOND, cover)
+    lab_jobs_world.post(DANA, "#lkp test", to=cover)
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    assert claimed_patch(runner) == DIFF + SECOND
+
+
+def test_a_series_waits_for_its_parts(lab_jobs_world: World, report: Report, runner: Any, client: Client) -> None:
+    cover = part(lab_jobs_world, DANA, 0, "", message_id(report), message_id="cover@dev.example")
+    part(lab_jobs_world, DANA, 1, DIFF, cover)
+    lab_jobs_world.post(DANA, "#lkp test", to=cover)
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    Message.objects.update(public=True)
+    assert "part 2 of 2 is not here" in client.get(f"/lab/job/{LabJob.objects.get().pk}/").content.decode()
+    assert runner("claim", {})[0] == 204
+    part(lab_jobs_world, DANA, 2, SECOND, cover)
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    assert claimed_patch(runner) == DIFF + SECOND
+
+
+def test_the_part_that_does_not_apply_is_named(lab_jobs_world: World, report: Report) -> None:
+    cover = part(lab_jobs_world, DANA, 0, "", message_id(report), message_id="cover@dev.example")
+    part(lab_jobs_world, DANA, 1, DIFF, cover)
+    part(lab_jobs_world, DANA, 2, STALE, cover)
+    lab_jobs_world.post(DANA, "#lkp test", to=cover)
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    job = LabJob.objects.get()
+    assert (job.state, job.outcome) == ("done", "does-not-apply")
+    assert job.detail.startswith("part 2 of 2: error: patch failed: mm/vmscan.c:1")
+    [mail] = answers(lab_jobs_world)
+    assert "part 2 of 2: error: patch failed" in parse(bytes(mail.raw)).text
+
+
+# --- Several requests ---
+
+
+@pytest.mark.parametrize("order", [(True, False), (False, True)])
+def test_of_alternatives_the_one_that_helps_counts_in_any_order(
+    lab_jobs_world: World, report: Report, runner: Any, order: tuple[bool, bool]
+) -> None:
+    for number, cost in enumerate((55, 54), start=1):
+        patch = DIFF.replace("SCAN_COST 40", f"SCAN_COST {cost}")
+        named = {"subject": f"[PATCH] mm: try {number}", "message_id": f"try-{number}@dev.example"}
+        lab_jobs_world.post(DANA, f"#lkp test\n\n---\n{patch}", to=message_id(report), **named)
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    helping = ""
+    for helps in order:
+        claimed = runner("claim", {})[1]
+        helping = claimed["title"] if helps else helping
+        assert runner(f"{claimed['id']}/result", measured(claimed, 700, 1000 if helps else 700))[0] == 200
+    report.refresh_from_db()
+    assert (report.state, report.fix_title) == ("fix_confirmed", helping)
+
+
+def test_two_links_in_one_mail_are_two_jobs(lab_jobs_world: World, report: Report) -> None:
+    for number in (1, 2):
+        patch = DIFF.replace("SCAN_COST 40", f"SCAN_COST {number}")
+        named = {"subject": f"[PATCH] mm: try {number}", "message_id": f"try-{number}@dev.example"}
+        lab_jobs_world.post(DANA, f"---\n{patch}", to=message_id(report), **named)
+    lines = [f"#lkp test https://lore.kernel.org/r/try-{number}@dev.example" for number in (1, 2)]
+    lab_jobs_world.post(DANA, "\n".join(lines), to=message_id(report))
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    tested = LabJob.objects.filter(request="test a patch").values_list("patch_mail", flat=True)
+    assert sorted(tested) == ["try-1@dev.example", "try-2@dev.example"]
+
+
+def test_the_same_diff_in_two_mails_is_one_job(lab_jobs_world: World, report: Report) -> None:
+    for name in ("a@dev.example", "b@dev.example"):
+        lab_jobs_world.post(DANA, f"#lkp test\n\n---\n{DIFF}", to=message_id(report), message_id=name)
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    assert len(LabJob.objects.get(request="test a patch").joined) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Could you please test https://lore.kernel.org/r/posting@dev.example ?",
+        "Could you please give git://git.example.org/mm.git scan-less a try?",
+        "Can you test the scan-less branch of git://git.example.org/mm.git please?",
+    ],
+)
+def test_plain_english_orders_a_test_of_what_it_names(
+    lab_jobs_world: World, report: Report, runner: Any, words: str
+) -> None:
+    named = {"subject": "[PATCH] mm/vmscan: scan less", "message_id": "posting@dev.example"}
+    lab_jobs_world.post(DANA, f"Scan less.\n\n---\n{DIFF}", to=message_id(report), **named)
+    lab_jobs_world.post(DANA, words, to=message_id(report))
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    jobs = LabJob.objects.all()
+    [job] = [job for job in jobs if any(key.startswith("test_asked:") for key in (job.event_key, *job.joined))]
+    branch = "" if "lore" in words else "git://git.example.org/mm.git scan-less"
+    assert (job.branch, bool(job.patch_mail)) == (branch, not branch)
+    assert runner("claim", {})[0] == 200
+
+
+def test_undo_of_one_of_two_answers_opens_their_job_again(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    job = two_askers(lab_jobs_world, report, DANA, LEE)
+    claimed = runner("claim", {})[1]
+    assert runner(f"{job.pk}/result", measured(claimed, 700, 1000))[0] == 200
+    for number, event in enumerate(Event.objects.filter(result=job.name).order_by("pk")):
+        undone = EventData(f"u{number}", EventKind.REVERSED, timezone.now(), actor="toni", reverses=event.key)
+        event_log.record([event_log.event_row(report, undone, timezone.now())])
+        assert open_jobs(lab_jobs_world.settings, [], timezone.now()) == 0
+    job.refresh_from_db()
+    assert (job.state, LabJob.objects.count()) == ("waiting", 1)
+
+
+def test_everybody_who_asked_and_is_known_gets_the_answer(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    job = two_askers(lab_jobs_world, report, DANA, LEE)
+    Message.objects.filter(author_email=LEE.email).update(trust="pass")
+    claimed = runner("claim", {})[1]
+    assert runner(f"{job.pk}/result", measured(claimed, 700, 1000))[0] == 200
+    [mail] = answers(lab_jobs_world)
+    assert {DANA.email, LEE.email} <= set(mail.recipients)
+
+
+def test_a_patch_that_did_not_apply_is_checked_again(
+    lab_jobs_world: World, report: Report, runner: Any, operator: Client
+) -> None:
+    ask(lab_jobs_world, report, f"Can you test this patch?\n\n{STALE}")
+    job = opened(lab_jobs_world)
+    assert job.outcome == "does-not-apply"
+    tree = DemoTree(lab_jobs_world.directory / "linux.git")
+    tree.commit("mm: prepare", DANA, lab_jobs_world.now, files={"mm/vmscan.c": OLD.replace("56", "57")})
+    operator.post(f"/lab/job/{job.pk}/act/", {"do": "retry"})
+    round_of(lab_jobs_world)
+    job.refresh_from_db()
+    assert (job.state, job.applies) == ("waiting", True)
+    assert claimed_patch(runner) == STALE
+
+
+def test_a_patch_that_changed_since_it_was_looked_at_is_not_run(
+    lab_jobs_world: World, report: Report, runner: Any
+) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    LabJob.objects.update(patch_digest="0" * 64)
+    assert runner("claim", {})[0] == 204
+    job.refresh_from_db()
+    assert (job.proven, job.state) == (False, "waiting")
+    assert "not the one any more" in job.detail

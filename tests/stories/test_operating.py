@@ -52,7 +52,7 @@ from tests.support.world import DANA, Kernel, World, message_id
 from tracker.logs import AddContext, bound, json_formatter
 from tracker.models import FaultMail, Folding, Mirror, OutgoingMail, OutgoingState, Report, ServiceLease, TaskRun, Tree
 from tracker.services import event_log, mail_transitions
-from tracker.services.faults import faults, snapshot
+from tracker.services.faults import Fault, FaultKind, faults, snapshot
 from tracker.unavailable import OncePerMinute, reason_of
 
 # --- What does not work shows: on pages and by mail to operators, to probes, to Prometheus and in the log ---
@@ -102,6 +102,17 @@ def test_operators_get_one_mail_a_day(
     assert "\x1b" not in text
     assert max(len(line) for line in text.splitlines() if "https://" not in line) <= 78
     assert FaultMail.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_that_no_runner_takes_a_job_is_mailed_once(
+    operator: User, moody: tuple[Moody, Server], bot_settings: BotSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Fault(FaultKind.JOB, "lab", "1 job waited a day for a runner", NOW)
+    monkeypatch.setattr("bot.notifications.faults.faults", lambda now: [late] if now >= NOW else [])
+    transport = SmtpTransport(moody[1])
+    sent = [mail_operators(transport, bot_settings, NOW + timedelta(hours=hour)) for hour in range(-30, 80, 5)]
+    assert sum(sent) == 1
 
 
 @pytest.mark.django_db

@@ -177,6 +177,9 @@ class Part(StrEnum):
 _RANK = {event_kind: rank for rank, event_kind in enumerate(EventKind)}
 
 
+JOB = "job/"  # begins the result of an event that the end of a lab's job made
+
+
 @dataclass(frozen=True, slots=True)
 class EventData:
     """A fact about a report. `key` identifies it within the report; `reverses` is such a key."""

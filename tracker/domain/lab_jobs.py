@@ -19,7 +19,7 @@ from typing import Any
 
 from tracker.domain import text
 from tracker.domain.deadlines import after_working_days
-from tracker.domain.events import Awaited, EventData, EventKind, Verdict
+from tracker.domain.events import JOB, Awaited, EventData, EventKind, Verdict
 from tracker.domain.report_state import effective_events, fold
 from tracker.domain.statistics import SampleSummary, change_pct, summarise
 
@@ -54,6 +54,7 @@ SENTENCES = {
     JobOutcome.NOT_BUILT: "{base} does not build with it",
     JobOutcome.NOT_BOOTED: "{base} does not boot with it",
     JobOutcome.NOT_RUN: "the test fails on {base} with it",
+    JobOutcome.CANCELLED: "somebody at the lab cancelled the test",
 }
 
 
@@ -94,9 +95,6 @@ def metrics_of(result: Mapping[str, Any]) -> tuple[MeasuredMetric, ...]:
 def measured_metrics(payload: str) -> tuple[MeasuredMetric, ...]:
     """Return what a stored result says."""
     return metrics_of(json.loads(payload)) if payload else ()
-
-
-JOB = "job/"  # begins the evidence of an event that a job's end made
 
 
 # --- Requests that wait ---
@@ -151,7 +149,7 @@ def requests_pending(verdict: Verdict, events: Iterable[EventData]) -> list[Pend
         del newest[Request.MEASURE]
     tested = [*tests, *([fix] if fix else [])]
     for kind in (Request.QUESTION, Request.DOUBT):
-        if (question := newest.get(kind)) and any(question.order() < other.order() for other in tested):
+        if (question := newest.get(kind)) and any(_is_answered_by(question, other) for other in tested):
             del newest[kind]
     requests = [*newest.items(), *((Request.TEST, test) for test in _unanswered(tests, ordered))]
     pending_requests = [
@@ -172,6 +170,12 @@ def _since(verdict: Verdict, ordered: Sequence[EventData]) -> Sequence[EventData
 def _is_about(test: EventData, fix: EventData) -> bool:
     """Whether a test is asked of a candidate fix, in its mail, in an answer to it, or in its cover letter."""
     return test.message_id in (fix.message_id, fix.in_reply_to) or test.in_reply_to == fix.message_id
+
+
+def _is_answered_by(question: EventData, test: EventData) -> bool:
+    """Whether a test answers a question: it was asked for later, or in the same mail."""
+    same = bool(question.message_id) and question.message_id == test.message_id
+    return same or question.order() < test.order()
 
 
 def _is_of_job(event: EventData) -> bool:

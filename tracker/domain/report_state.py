@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from tracker.domain import versions
-from tracker.domain.events import CLOSED, OPEN, Awaited, EventData, EventKind, Role, State, Verdict
+from tracker.domain.events import CLOSED, JOB, OPEN, Awaited, EventData, EventKind, Role, State, Verdict
 
 # --- The state ---
 
@@ -275,6 +275,10 @@ def _remember_fix(state: ReportState, event: EventData) -> ReportState:
     fix = Fix(event.title or last.title, last.message_id, event.commit or last.commit)
     better = replace(state, fix=fix, fix_gone="", fix_reverted_in="")
     match event.kind:
+        case EventKind.FIX_CONFIRMED if event.result.startswith(JOB) and event.in_reply_to:
+            fix = Fix(event.title or last.title, event.in_reply_to, event.commit or last.commit)
+            older = _older_fixes(state) - {event.in_reply_to}
+            return replace(better, fix=fix, older_fixes=older, fix_measured=True)
         case EventKind.FIX_CONFIRMED:
             return replace(better, fix_measured=bool(event.result))
         case EventKind.FIX_LANDED:
@@ -368,6 +372,12 @@ def _counts(report_state: ReportState, event: EventData) -> bool:
     fix = report_state.fix
     if event.kind is EventKind.FIX_WITHOUT_EFFECT and fix and fix.commit not in ("", event.commit):
         return False  # another fix was measured than the current one
+    if event.result.startswith(JOB) and event.in_reply_to:
+        if event.kind is EventKind.FIX_CONFIRMED and report_state.state in STEPS[event.kind].within:
+            return True  # of several candidates, the one that the lab measured to help
+        other = fix is not None and fix.message_id not in ("", event.in_reply_to)
+        if event.kind in _ABOUT_A_CANDIDATE and other and report_state.fix_measured:
+            return False  # another candidate does help
     if event.kind is EventKind.FIX_REVERTED and report_state.cures:
         return False  # another fix or revert is still in place
     if event.kind is EventKind.FIX_CONFIRMED and not (

@@ -31,6 +31,11 @@ class Migration(migrations.Migration):
             name="joined",
             field=models.JSONField(blank=True, default=list, help_text="the events that ask for the same"),
         ),
+        migrations.AddField(
+            model_name="labjob",
+            name="patch_digest",
+            field=models.TextField(blank=True, help_text="SHA-256 of the patch that was looked at"),
+        ),
         migrations.AlterField(
             model_name="labjob",
             name="outcome",

@@ -468,6 +468,7 @@ class LabJob(Lease):
     allowed_by = models.TextField(blank=True, help_text="who here lets any runner take it, proven or not")
     title = models.TextField(blank=True, help_text="of the patch")
     patch_mail = models.TextField(blank=True, help_text="Message-ID of the mail with the patch")
+    patch_digest = models.TextField(blank=True, help_text="SHA-256 of the patch that was looked at")
     in_series = models.BooleanField(default=False, help_text="the patch is one of several: b4 fetches all")
     branch = models.TextField(blank=True, help_text="a repository and branch to test instead of a patch")
     base = models.TextField(blank=True, help_text="sha of the commit to apply it to")

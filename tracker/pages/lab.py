@@ -49,7 +49,7 @@ def work_list(now: datetime) -> tuple[list[LabRow], bool]:
     asked_in = (pending.event.message_id for entry in owed for pending in entry.pending_requests)
     mails = _mails(asked_in, Q(public=True))
     stored = LabJob.objects.filter(report__in=[entry.report for entry in owed]).defer("payload")
-    jobs = {(job.report_id, job.event_key): job for job in stored}
+    jobs = {(job.report_id, key): job for job in stored for key in (*job.joined, job.event_key)}
     rows = []
     for entry in owed:
         for pending in entry.pending_requests:

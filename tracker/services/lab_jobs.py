@@ -7,7 +7,7 @@ event of its report, which answers everybody who asked for the same. Who undoes 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,9 +23,11 @@ from tracker.models.reports import NEWS
 from tracker.services import event_log
 
 MOST_ATTEMPTS = 3  # a job whose runners died so often waits for a person
+MOST_ANSWERS = 5  # a day that the patches for a report do not apply
 NOT_TAKEN_FOR = timedelta(hours=24)  # after which operators are told
 _FREE = {"state": JobState.WAITING, "runner": "", "lease_token": "", "lease_until": None}
 _AGAIN = _FREE | {"attempts": 0, "outcome": "", "detail": "", "payload": "", "finished_at": None}
+_AGAIN |= {"applies": None, "patch_digest": ""}  # it is checked again, too
 
 
 def is_private(job: LabJob) -> bool:
@@ -93,11 +95,37 @@ def withdraw_all_but(owed: Collection[tuple[int, str]], states: Sequence[JobStat
 
 
 def reopen(owed: Collection[tuple[int, str]]) -> int:
-    """Open ended jobs again whose request is owed after all, as after an undo; return how many."""
+    """Open ended jobs again of whose requests one is owed after all, as after an undo; return how many."""
     ended = LabJob.objects.filter(state__in=(JobState.WITHDRAWN, JobState.DONE))
-    rows = ended.filter(report__in={report for report, _ in owed}).values_list("pk", "report", "event_key")
-    back = [pk for pk, report, key in rows if (report, key) in owed]
+    rows = ended.filter(report__in={report for report, _ in owed}).values_list("pk", "report", "event_key", "joined")
+    back = [pk for pk, report, key, joined in rows if any((report, own) in owed for own in (key, *joined))]
     return ended.filter(pk__in=back).update(**_AGAIN)
+
+
+def requests_with_jobs(reports: Iterable[Report]) -> set[tuple[int, str]]:
+    """Return the requests of some reports that have a job or joined one: report and event key of each."""
+    rows = LabJob.objects.filter(report__in=list(reports)).values_list("report", "event_key", "joined", "state")
+    joined = {(report, key) for report, _, keys, state in rows if state in UNFINISHED for key in keys}
+    return {(report, key) for report, key, _, _ in rows} | joined
+
+
+def unchecked() -> QuerySet[LabJob]:
+    """Return the waiting jobs whose patch has not been seen whole, or is to be checked again."""
+    rows = LabJob.objects.filter(state=JobState.WAITING, patch_digest="").exclude(patch_mail="")
+    return rows.filter(Exists(Message.objects.filter(message_id=OuterRef("patch_mail")))).select_related("report")
+
+
+def refused() -> QuerySet[LabJob]:
+    """Return the waiting jobs whose patch does not apply, and which nobody was told yet."""
+    rows = LabJob.objects.filter(state=JobState.WAITING, applies=False, proven=True)
+    return rows.select_related("report__culprit").order_by("opened_at", "pk")
+
+
+def correct(job: LabJob, columns: dict[str, Any]) -> LabJob:
+    """Set what is known of a waiting job's patch, and return the job as it is then."""
+    LabJob.objects.filter(pk=job.pk, state=JobState.WAITING).update(**columns)
+    job.refresh_from_db()
+    return job
 
 
 # --- What people here do to a job ---
@@ -146,17 +174,22 @@ def cancel(pk: int, person: str, reason: str, now: datetime, *, notify_thread: b
 
 
 def not_taken(now: datetime) -> QuerySet[LabJob]:
-    """Return the jobs that any runner may take, and that none has taken for a day."""
-    return claimable(now).filter(opened_at__lt=now - NOT_TAKEN_FOR, attempts=0)
+    """Return the jobs that have waited for a runner, or for a click, for more than a day, whether or not one came by.
+
+    Without those whose patch does not apply, and the questions, which are for people.
+    """
+    running = Q(state=JobState.CLAIMED, lease_until__gte=now)
+    rows = unfinished().filter(opened_at__lt=now - NOT_TAKEN_FOR).exclude(running).exclude(applies=False)
+    return rows.exclude(patch_mail="", branch="")
 
 
 # --- Runners ---
 
 
-def answered_lately(report: Report, now: datetime) -> bool:
-    """Whether a patch for a report was answered within a day without any runner."""
+def answered_enough(report: Report, now: datetime) -> bool:
+    """Whether as many patches for a report were answered within a day, without any runner, as one gets answers."""
     done = LabJob.objects.filter(report=report, outcome=JobOutcome.NOT_APPLIED, finished_at__gt=now - timedelta(days=1))
-    return done.exists()
+    return done.count() >= MOST_ANSWERS
 
 
 def claimable(now: datetime, machines: Sequence[str] = (), *, unproven: bool = False) -> QuerySet[LabJob]:
@@ -166,6 +199,9 @@ def claimable(now: datetime, machines: Sequence[str] = (), *, unproven: bool = F
     """
     free = Q(state=JobState.WAITING) | Q(state=JobState.CLAIMED, lease_until__lt=now)
     rows = LabJob.objects.filter(free, attempts__lt=MOST_ATTEMPTS).exclude(applies=False)
+    # A series waits for its parts, unless somebody here lets a runner fetch them; and what was not looked at waits
+    is_here = Exists(Message.objects.filter(message_id=OuterRef("patch_mail")))
+    rows = rows.exclude(is_here, patch_digest="", allowed_by="")
     rows = rows.exclude(patch_mail="", branch="").filter(Exists(Finding.objects.filter(report=OuterRef("report"))))
     if machines:
         rows = rows.filter(report__machine__in=machines)
@@ -180,6 +216,14 @@ def claim(rows: QuerySet[LabJob], runner: str, now: datetime, lease: timedelta) 
         if job.update(state=JobState.CLAIMED, attempts=F("attempts") + 1, **hold):
             return LabJob.objects.select_related("report__culprit").get(pk=pk)
     return None
+
+
+def distrust(job: LabJob) -> None:
+    """Give a claimed job back whose patch is not the one any more that was looked at or proven."""
+    detail = "its patch is not the one any more that was looked at"
+    LabJob.objects.filter(pk=job.pk).update(
+        **_FREE, attempts=F("attempts") - 1, proven=False, allowed_by="", patch_digest="", detail=detail
+    )
 
 
 def extend(pk: int, token: str, now: datetime, lease: timedelta) -> bool:

@@ -30,11 +30,16 @@ REQUESTS = (
         name="asks_rerun",
         intent=Intent.ASKS_TEST,
         says="""The reporter is asked to run something: "can you rerun this test", "any chance you could try that".""",
-        yes=("Could you please run the test again with this commit reverted?", "can you rerun this test"),
+        yes=(
+            "Could you please run the test again with this commit reverted?",
+            "can you rerun this test",
+            "could you give this series a spin?",
+        ),
         no=("We ran it again with this commit reverted.",),
         cue=words(
             "<can you> … <run>",
             "please … test|retest|re-test|rerun|re-run|try|verify|repeat|bisect|run",
+            "<can you>|please … give …… try|spin|go|whirl",
             "worth a? retest|re-test|rerun|re-run|retry|try",
             "let me|us know if|whether|how it|this|that|the … <help>|makes|changes",
             "is there a? way|chance to|that|you … <run>|put",
