@@ -221,10 +221,12 @@ site.register(models.Scenario, list_display=("suite", "key"), search_fields=("ke
 
 @admin.register(models.Metric)
 class MetricAdmin(admin.ModelAdmin):
-    """Sets directions: an operator overrides labs, and labs override the built-in table."""
+    """Sets directions: an operator overrides labs, and labs override the built-in table; and which metrics a suite is
+    run for, where the built-in table is not what this lab wants.
+    """
 
-    list_display = ("name", "unit", "direction", "direction_by")
-    list_filter = ("direction", "direction_by")
+    list_display = ("name", "unit", "direction", "direction_by", "key")
+    list_filter = ("direction", "direction_by", "key")
     search_fields = ("name",)
     readonly_fields = ("direction_by",)
 

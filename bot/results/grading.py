@@ -11,6 +11,7 @@ a commit comes from a git tree; its signers come only from there, since a lab co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -28,7 +29,7 @@ from bot.results.values import CommitInfo, Measured, MeasurementData, Result, Te
 from tracker.domain import statistics, versions
 from tracker.domain.curves import CurveNoise
 from tracker.domain.events import EventData, EventKind, Grade
-from tracker.domain.metrics import is_key
+from tracker.domain.metrics import has_own_keys, is_key, is_monitor
 from tracker.domain.statistics import (
     CONTRADICTION,
     MAIL_ALPHA,
@@ -92,6 +93,10 @@ def _event(
 # --- Why a result is held ---
 
 MERGE = "the culprit is a merge commit"
+# What git and the kernel's maintainers call merges, where no tree is followed that tells.
+_MERGE_TITLE = re.compile(
+    r"Merge (?:(?:tags?|branch|branches|remote-tracking branch|commit|patch series|series) ['\"]|pull request #)"
+)
 NO_CODE = "the culprit changes comments or documentation only"
 UNDATED = timedelta(days=30)
 FORGOTTEN = "made before the database was restored from an older backup: check in the archives that no mail was sent"
@@ -110,7 +115,7 @@ def why_held(
     graded, data, direction = headline.graded, headline.data, headline.metric.direction
     culprit = result.culprit
     assert culprit
-    if culprit.is_merge or (seen and len(seen.parents) > 1):
+    if culprit.is_merge or _MERGE_TITLE.match(culprit.title) or (seen and len(seen.parents) > 1):
         yield MERGE
     if seen and seen.no_op:
         yield NO_CODE
@@ -348,13 +353,15 @@ def _beyond_chance(measured: Sequence[GradedMeasurement], suite: str) -> list[Gr
 
     Of a hundred metrics, five move by chance. The few that the suite is run for are tested by themselves (Holm), all
     others of the benchmark together (Benjamini-Hochberg), and so are the monitors, which make no headline. The
-    headline stays the one that the input names if it moved beyond chance; else it is the key metric that did, else
-    another one that did.
+    headline stays the one that the input names if it moved beyond chance, unless it is known what the suite is run for,
+    and that moved, too; else it is the key metric that did, else another one that did.
     """
     families: dict[str, list[int]] = {"key": [], "other": [], "monitor": []}
     for number, entry in enumerate(measured):
-        own = "key" if is_key(entry.data.metric, suite) else "other"
-        families["monitor" if entry.data.role == "monitor" else own].append(number)
+        name = entry.data.metric
+        stated = entry.metric.key
+        own = "key" if (is_key(name, suite) if stated is None else stated) else "other"
+        families["monitor" if entry.data.role == "monitor" or is_monitor(name) else own].append(number)
     graded = list(measured)
     for name, numbers in families.items():
         correct = family_wise if name == "key" else false_discovery
@@ -364,13 +371,17 @@ def _beyond_chance(measured: Sequence[GradedMeasurement], suite: str) -> list[Gr
             old, new = entry.data.old.mean, entry.data.new.mean
             verdict = grade_of(old, new, p, entry.metric.direction)
             graded[number] = replace(entry, graded=replace(entry.graded, p_value=p, verdict=verdict))
-    stated = next(number for number, entry in enumerate(graded) if entry.data.role == "headline")
-    candidates = [stated, *families["key"], *families["other"]]
-    moved = [number for number in candidates if _is_beyond_chance(graded[number])]
-    keys = set(families["key"])
-    if moved and stated not in moved:
+    named = next(number for number, entry in enumerate(graded) if entry.data.role == "headline")
+    keys, watches = set(families["key"]), named in families["monitor"]
+    moved = [number for number in (*families["key"], *families["other"]) if _is_beyond_chance(graded[number])]
+    beside_the_key = named not in keys and has_own_keys(suite) and not keys.isdisjoint(moved)
+    best = named
+    if moved and (named not in moved or beside_the_key):
         best = min(moved, key=lambda number: (number not in keys, graded[number].graded.p_value))
-        for number, role in ((stated, "kpi"), (best, "headline")):
+    elif watches:  # nothing of the benchmark moved
+        best = next(iter((*families["key"], *families["other"])), named)
+    if best != named:
+        for number, role in ((named, "monitor" if watches else "kpi"), (best, "headline")):
             graded[number] = replace(graded[number], data=replace(graded[number].data, role=role))
     return graded
 

@@ -134,6 +134,7 @@ def _take(
                 payload=result.payload,
                 outcome=result.outcome,
                 bad_sha=result.bad.sha,
+                note=result.note,
                 created_at=result.created_at or now,
                 received_at=now,
             )

@@ -157,7 +157,8 @@ class Result:
     `created_at` is None if no date is given; then the time of import counts. `uncertainty`: what the adapter had
     to guess, for an operator to check. `may_be_reversed`: it guessed which side is the parent, so a git tree may swap
     them. `parent_is_stated`: the input says that `parent` is the culprit's parent; otherwise that is only likely.
-    `doubt`: what an operator must check whatever a tree says, as different tools on the two sides.
+    `doubt`: what an operator must check whatever a tree says, as different tools on the two sides. `note`: what of the
+    input could not be used, a sentence for each.
     """
 
     producer: str
@@ -180,6 +181,7 @@ class Result:
     may_be_reversed: bool = False
     parent_is_stated: bool = True
     doubt: str = ""
+    note: str = ""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -45,7 +45,7 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("unknown", r"^time\.(?!elapsed)", "counters of time(1), not of the benchmark: they grow with the work done"),
     DirectionRule("unknown", r"^latency_[<>]?=?\d+\w*%$", "fio's histogram: the share of one bucket, not a latency", "fio"),
     # How much the runs differ, whatever it is that they measure.
-    DirectionRule("lower", r"(?:^|[._-])(?:stddev|std_dev|stdev|variance|variation|deviation)%?(?:[._-]|$)", "a spread: steadier is better"),
+    DirectionRule("lower", r"(?:^|[._-])(?:std-?dev|std_dev|stdev|variance|variation|deviation)%?(?:[._-]|$)", "a spread: steadier is better"),
     # By suite, where the name alone is misleading or says nothing.
     DirectionRule("higher", r"latency_[\d.]+(?:us|ms)%$", "the share of requests that were answered within that time", "redis.*|memtier.*"),
     DirectionRule("higher", r"faults", "pft counts the page faults that it manages to take", "pft"),
@@ -57,6 +57,11 @@ RULES: tuple[DirectionRule, ...] = (
     # Work per time, whatever the work is: faults, misses and stalls are what such a stressor makes.
     DirectionRule("higher", r"(?:^|[._-])ops(?:[._-]per[._-]sec)?$", "operations, as stress-ng.fault.ops_per_sec"),
     DirectionRule("higher", r"through?put", "throughput, as vm-scalability.throughput_fault"),
+    DirectionRule("higher", r"page_faults_per_sec$", "stress-ng counts the faults that it manages to take", "stress-ng"),
+    DirectionRule("higher", r"jops$", "SPECjbb's operations", r"specjbb\d*"),
+    DirectionRule("higher", r"(?:flops|gbs)$", "HPCC's rates", "hpcc"),
+    DirectionRule("higher", r"^(?:transactions|op_rate|.*cryption)$", "work done in a fixed time", "postmark|cassandra|tcrypt"),
+    DirectionRule("lower", r"^rtt$|average$|\.avg$|average_[num]sec", "times, by the suite", "thrulay|rt-app|netpipe|pts.*"),
     # Smaller is better: time, cost, waste.
     DirectionRule("lower", r"latenc(?:y|ies)|(?:^|[._-])[cs]?lat(?:[._-]|$)", "latency is time spent waiting"),
     DirectionRule("lower", r"overhead", "overhead is time that is not work; fsmark.app_overhead in 2019-2022 reports"),
@@ -111,15 +116,38 @@ def direction_of(metric: str, suite: str = "") -> str:
 # patterns for the suite and for the rest of the name. The suites that nobody listed have a usual name for it.
 KEY_METRICS: tuple[tuple[str, str], ...] = (
     (r"will-it-scale", r"per_(?:process|thread)_ops"),
-    (r"vm-scalability", r"throughput"),
-    (r"fs_?mark", r"files_per_sec"),
+    (r"vm-scalability", r"throughput|median"),
+    (r"aim9", r".*ops_per_sec"),
+    (r"apachebench", r"requests_per_second"),
+    (r"blogbench", r"(?:read|write)_score"),
+    (r"cassandra", r"op_rate"),
+    (r"coremark", r"iterations_per_sec"),
+    (r"fxmark", r".*works/sec"),
+    (r"glbenchmark", r"fps"),
+    (r"hpcc", r".*(?:flops|gbs)"),
+    (r"kernbench", r"elapsed_time"),
+    (r"linpack", r"gflops"),
+    (r"linkbench|ycsb", r".*(?:requests|ops)/s"),
+    (r"nuttcp|nepim", r".*(?:mbps|kbps_in)"),
+    (r"openssl-speed", r".*_per_sec"),
+    (r"pgbench", r"tps|latency_ms"),
+    (r"pmbench", r"throughput\..*"),
+    (r"postmark", r"transactions"),
+    (r"qperf", r".*[._]bw"),
+    (r"rt-app", r".*\.average"),
+    (r"sockperf", r"throughput\..*|under-load\.avg-lat"),
+    (r"specjbb\d*", r"(?:critical|max)-jops"),
+    (r"stream", r"(?:copy|scale|add|triad)_bandwidth_mbps"),
+    (r"thrulay", r"throughput|rtt"),
+    (r"uperf", r".*bps"),
+    (r"fs_?mark", r"files_per_sec|app_overhead"),
     (r"(?:re)?aim\d?", r"jobs[-_]per[-_]min"),
     (r"unixbench", r"(?:throughput|score)"),
     (r"hackbench|hyperfine|criterion|pytest-benchmark", r"time|throughput"),
     (r"google-benchmark", r"real_time"),
     (r"command", r"task-clock|duration_time"),
     (r"bencher", r"latency|throughput"),
-    (r"dbench\d?|tbench\d?|ebizzy|pigz|pbzip2|pxz|swapin|vm-scan", r"throughput|ops_per_sec"),
+    (r"dbench\d?|tbench\d?|ebizzy|pigz|pbzip2|pxz|swapin|vm-scan", r"throughput(?:[-_]mb/s(?:ec)?)?|ops_per_sec"),
     (r"netperf", r"throughput(?:_total)?_(?:mbps|tps)"),
     (r"fio.*", r"(?:read|write)_(?:bw_mbps|iops)"),
     (r"filebench", r"sum_operations/s"),
@@ -127,18 +155,36 @@ KEY_METRICS: tuple[tuple[str, str], ...] = (
     (r"lmbench\d?", r".*(?:bandwidth|latency).*"),
     (r"pft", r"faults_per_sec_per_cpu"),
     (r"iozone", r"average_kbps"),
-    (r"kbuild", r"(?:buildtime|real_time)_per_iteration"),
-    (r"schbench", r".*99(?:\.0)?th.*"),
+    (r"kbuild", r"\w+_per_iteration"),
+    (r"schbench", r".*99(?:\.0)?th.*|(?:wakeup|request)_latency_max(?:_us)?"),
     (r"cyclictest", r"(?:latency_)?max(?:_us)?"),
-    (r"redis", r"[gs]et_total_throughput_rps"),
+    (r"redis", r"[gs]et_(?:total|avg)_throughput_rps"),
     (r"memtier", r"(?:totals|sets|gets)_ops/s"),
     (r"iperf\d?", r"(?:tcp|udp)\..*bps"),
-    (r"sysbench|oltp.*", r"(?:events|transactions|operations)_per_sec|transactions/s|transferred_MiB_per_sec"),
+    (
+        r"sysbench|oltp.*",
+        r"(?:events|transactions|operations)_per_sec|\w*(?:events|transactions|operations)/s|transferred_MiB_per_sec",
+    ),
     (r"phoronix-test-suite|pts.*", r".*\.[^.]+"),
     (r"(?:perf-bench|perf-sched)\S*", r"ops.*|[GM]B_per_sec"),
     (r"boot-time", r"boot"),
     (r".*", r"(?:ops_per_sec|throughput|transactions_per_sec|iops|score)"),
 )
+
+
+def has_own_keys(suite: str) -> bool:
+    """Whether it is known what a suite is run for; of others, only what such metrics are usually called."""
+    return any(re.fullmatch(suites, suite[:100], re.IGNORECASE) for suites, _ in KEY_METRICS[:-1])
+
+
+@lru_cache(maxsize=20_000)
+def is_monitor(metric: str) -> bool:
+    """Whether a metric is by one of the monitors, which watch the machine while the benchmark runs.
+
+    >>> is_monitor("perf-profile.calltrace.cycles-pp.do_sys_open"), is_monitor("vm-scan.ops_per_sec")
+    (True, False)
+    """
+    return re.fullmatch(_MONITORS, metric.partition(".")[0][:100], re.IGNORECASE) is not None
 
 
 @lru_cache(maxsize=20_000)

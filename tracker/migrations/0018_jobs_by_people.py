@@ -1,4 +1,6 @@
-"""Jobs of the lab: who else asks, who let it run; and reports folded again, since who is awaited is told otherwise."""
+"""Jobs of the lab: who else asks, who let it run; which metrics a suite is run for; and reports folded again, since who
+is awaited is told otherwise.
+"""
 
 from typing import Any
 
@@ -40,6 +42,20 @@ class Migration(migrations.Migration):
             model_name="labjob",
             name="outcome",
             field=models.TextField(blank=True, choices=[(value, value.replace("-", " ")) for value in OUTCOMES]),
+        ),
+        migrations.AddField(
+            model_name="metric",
+            name="key",
+            field=models.BooleanField(
+                blank=True, help_text="whether its suite is run for it; if unknown, the usual ones are", null=True
+            ),
+        ),
+        migrations.AlterField(
+            model_name="bisectresult",
+            name="note",
+            field=models.TextField(
+                blank=True, help_text="what of it could not be used, and what it became if not a finding"
+            ),
         ),
         migrations.RunPython(fold_again, migrations.RunPython.noop),
     ]

@@ -73,6 +73,9 @@ class Metric(NaturalModel):
     unit = models.TextField(blank=True)
     direction = models.TextField(choices=Direction.choices, default=Direction.UNKNOWN)
     direction_by = models.TextField(choices=DirectionBy.choices, default=DirectionBy.NOBODY)
+    key = models.BooleanField(
+        null=True, blank=True, help_text="whether its suite is run for it; if unknown, the usual ones are"
+    )
 
     class Meta:
         constraints = [

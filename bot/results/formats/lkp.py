@@ -71,7 +71,17 @@ def parse(data: Any, where: str, *, in_order: bool = False) -> Result:
         format=FORMAT,
         uncertainty="" if in_order else UNKNOWN_ORDER,
         may_be_reversed=not in_order,
+        note=_left_out([*parent.left_out, *culprit.left_out]),
     )
+
+
+def _left_out(reasons: Sequence[str]) -> str:
+    """Return in a few lines' length which columns could not be used."""
+    more = f"; and {len(reasons) - _MOST_LEFT_OUT} more columns" if len(reasons) > _MOST_LEFT_OUT else ""
+    return f"left out: {'; '.join(reasons[:_MOST_LEFT_OUT])}{more}" if reasons else ""
+
+
+_MOST_LEFT_OUT = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,7 @@ class _Root:
     machine: MachineInfo
     runs: int
     samples: Mapping[str, Sequence[Any]]
+    left_out: Sequence[str] = ()  # columns that could not be used, and why
 
     @classmethod
     def of(cls, data: Any, where: str) -> _Root:
@@ -100,7 +111,7 @@ class _Root:
         suite = job.get("testcase") or job.get("suite") or path.partition("/")[0]
         if not suite:
             raise RejectedInput(where, "expected a testcase in job.yaml, found none")
-        samples, runs = _samples(data, where)
+        samples, runs, left_out = _samples(data, where)
         return cls(
             commit=commit,
             path=path,
@@ -110,6 +121,7 @@ class _Root:
             machine=_machine(job, path, where),
             runs=runs,
             samples=samples,
+            left_out=left_out,
         )
 
 
@@ -123,8 +135,10 @@ def _path(job: Mapping[str, str], commit: str, path: str) -> str:
     return "/".join([testcase, "", *(job.get(name, "") for name in ("tbox_group", "rootfs", "kconfig", "compiler"))])
 
 
-def _samples(data: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], int]:
-    """Return the samples of each metric over the complete runs, and the number of those runs."""
+def _samples(data: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], int, list[str]]:
+    """Return the samples of each metric over the complete runs, the number of those runs, and which columns could not
+    be used, with the reason.
+    """
     matrix, is_padded = data.get("matrix"), data.get("matrix") is not None
     if matrix is None:
         matrix = _matrix_of(data.get("runs"), where)
@@ -148,8 +162,8 @@ def _samples(data: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]],
         if values:
             samples[name] = values
     if not samples:
-        raise RejectedInput(where, left_out or "expected a measured value, found none")
-    return samples, len(complete)
+        raise RejectedInput(where, next(iter(left_out), "expected a measured value, found none"))
+    return samples, len(complete), left_out
 
 
 def _matrix_of(runs: Any, where: str) -> dict[str, list[Any]]:
@@ -165,10 +179,10 @@ def _is_texts(column: Any) -> bool:
     return isinstance(column, list) and bool(column) and all(isinstance(cell, str) or cell == -1 for cell in column)
 
 
-def _usable(columns: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], str]:
-    """Return the columns of numbers, and why the first of the others is none. Raises RejectedInput if none is left."""
+def _usable(columns: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return the columns of numbers, and why each of the others is none. Raises RejectedInput if none is left."""
     usable: dict[str, list[Any]] = {}
-    left_out = ""
+    left_out: list[str] = []
     for name, column in columns.items():
         try:
             if not isinstance(column, list):
@@ -177,9 +191,9 @@ def _usable(columns: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]
             if column:
                 usable[name] = column
         except RejectedInput as error:
-            left_out = left_out or str(error)
+            left_out.append(str(error))
     if not usable.keys() - {_INCOMPLETE}:
-        raise RejectedInput(where, left_out or "expected columns of numbers, found none")
+        raise RejectedInput(where, next(iter(left_out), "expected columns of numbers, found none"))
     return usable, left_out
 
 
@@ -193,8 +207,10 @@ def _values(
     if runs is not None:
         if len(column) == length:  # padded: each run's value is in its place
             pairs = [(run, column[run]) for run in runs if 0 <= run < length]
-        else:
-            pairs = list(zip(runs, column, strict=False))
+        elif len(column) == len(runs):
+            pairs = list(zip(runs, column, strict=True))
+        else:  # whose they are isn't known
+            return [value for value in column if value != -1]
         return [value for run, value in pairs if run in complete and value != -1]
     if len(column) != length:  # whose they are isn't known
         return [value for value in column if value != -1]
@@ -301,21 +317,37 @@ def _gather(root: Path, top: Path) -> dict[str, Any]:
 
 
 def _present(matrix: Any, stats: Sequence[Path], top: Path) -> dict[str, list[int]]:
-    """Return in which runs the metrics are whose column is short or has zeros; {} if the stats of a run are gone."""
-    if not isinstance(matrix, dict) or not stats or not all(path.exists() for path in stats):
+    """Return in which runs the metrics are whose column is short or has zeros; {} if it is not known whose they are.
+
+    A run without stats, which may have crashed, is one of the columns or none. If it is one, it has what isn't zero.
+    """
+    if not isinstance(matrix, dict):
         return {}
-    source = matrix.get("stats_source")
-    if isinstance(source, list) and len(source) != len(stats):
+    source, kept = matrix.get("stats_source"), [path for path in stats if path.exists()]
+    length = len(source) if isinstance(source, list) else len(stats)
+    if not kept or length not in (len(stats), len(kept)):
         return {}
+    paths = stats if length == len(stats) else kept
     doubtful = {
-        name
+        name: column
         for name, column in matrix.items()
-        if isinstance(column, list) and column and (len(column) != len(stats) or 0 in column) and name != _INCOMPLETE
+        if isinstance(column, list) and column and (len(column) != length or 0 in column) and name != _INCOMPLETE
     }
-    if not doubtful:
-        return {}
-    own = [content if isinstance(content := read_json(path, top), dict) else {} for path in stats]
-    return {name: [run for run, content in enumerate(own) if name in content] for name in sorted(doubtful)}
+    if not doubtful or (len(kept) < length and any(len(column) != length for column in doubtful.values())):
+        doubtful = {name: column for name, column in doubtful.items() if len(column) == length}
+    own = [_stats_of(path, top) for path in paths] if doubtful else []
+    return {
+        name: [run for run, names in enumerate(own) if (column[run] != 0 if names is None else name in names)]
+        for name, column in sorted(doubtful.items())
+    }
+
+
+def _stats_of(path: Path, top: Path) -> dict[str, Any] | None:
+    """Return the stats of a run; None if there are none."""
+    if not path.exists():
+        return None
+    content = read_json(path, top)
+    return content if isinstance(content, dict) else {}
 
 
 class _Plain(yaml.BaseLoader):

@@ -32,6 +32,7 @@ def measured(old: list[float], new: list[float], **more: Any) -> dict[str, Any]:
 CLEAR = ([1000.0, 1010.0, 990.0], [700.0, 705.0, 695.0])
 CASES = [
     ({"first_bad": {"is_merge": True}}, "the culprit is a merge commit"),
+    ({"first_bad": {"subject": "Merge tag 'mm-9.1' of git://git.example.org/mm"}}, "the culprit is a merge commit"),
     (measured([1000.0], [700.0]), "the change can't be tested: one run per side, or no standard deviation"),
     (
         measured([1, 2], [1, 2], good={"mean": 9.0, "n": 3}),
@@ -60,6 +61,46 @@ def test_a_doubtful_result_is_held_with_the_reason(world: World, changes: dict[s
     assert BisectResult.objects.get().held == reason
     assert report.held == reason
     assert compose_due(world.settings, world.now) == 0
+
+
+def beside(role: str, metric: str, old: list[float], new: list[float]) -> dict[str, Any]:
+    [entry] = measured(old, new, metric=metric, role=role)["measurements"]
+    return entry  # type: ignore[no-any-return]
+
+
+QUIET = ([1000.0, 1010.0, 990.0], [1001.0, 1009.0, 992.0])
+
+
+@pytest.mark.parametrize(
+    ("suite", "stated", "other", "headline"),
+    [
+        ("vm-scan", "perf-profile.calltrace.foo", ("vm-scan.ops_per_sec", CLEAR), "vm-scan.ops_per_sec"),
+        ("vm-scan", "vmstat.system.cs", ("vm-scan.ops_per_sec", QUIET), "vm-scan.ops_per_sec"),
+        ("will-it-scale", "will-it-scale.scalability", ("will-it-scale.per_process_ops", CLEAR), "per_process_ops"),
+        ("will-it-scale", "will-it-scale.scalability", ("will-it-scale.per_process_ops", QUIET), "scalability"),
+        ("of-the-lab", "of-the-lab.p99_ms", ("of-the-lab.throughput", CLEAR), "of-the-lab.p99_ms"),
+    ],
+)
+def test_the_headline_is_what_the_suite_is_run_for(
+    world: World, suite: str, stated: str, other: tuple[str, Any], headline: str
+) -> None:
+    name, samples = other
+    result = world.result(SHA, "mm: a")
+    measurements = [beside("headline", stated, *CLEAR), beside("kpi", name, *samples)]
+    world.ingest({**result, "test": {"suite": suite, "params": {}}, "measurements": measurements})
+    assert Finding.objects.get(headline=True).metric.name.endswith(headline)
+
+
+def test_a_lab_says_what_its_suite_is_run_for(world: World) -> None:
+    Metric.objects.create(name="will-it-scale.scalability", direction="higher", key=True)
+    Metric.objects.create(name="will-it-scale.per_process_ops", direction="higher", key=False)
+    result = world.result(SHA, "mm: a")
+    measurements = [
+        beside("headline", "will-it-scale.scalability", *CLEAR),
+        beside("kpi", "will-it-scale.per_process_ops", *CLEAR),
+    ]
+    world.ingest({**result, "test": {"suite": "will-it-scale", "params": {}}, "measurements": measurements})
+    assert Finding.objects.get(headline=True).metric.name == "will-it-scale.scalability"
 
 
 def test_a_culprit_without_an_author_is_held(world: World, client: Client) -> None:

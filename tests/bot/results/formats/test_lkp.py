@@ -122,6 +122,37 @@ def test_incomplete_runs_are_dropped_by_their_own_stats_too(tmp_path: Path) -> N
     assert samples(tmp_path, "demo.widgets") == ((10, 12), (7, 8))
 
 
+@pytest.mark.parametrize(
+    ("column", "crashed", "in_matrix", "expected"),
+    [
+        ([0, 0, 0, 4, 5], 0, True, (0, 0, 4, 5)),  # the crashed run is a column: its zero is padding
+        ([0, 0, 4, 5], 0, False, (0, 0, 4, 5)),  # it is none
+        ([3, 0, 0, 4, 5], 0, True, (3, 0, 0, 4, 5)),  # it has what isn't zero
+        ([1, 2, 3], 4, True, (1, 2, 3)),  # nobody knows whose these are
+    ],
+)
+def test_a_run_that_left_no_stats_spoils_no_other(
+    tmp_path: Path, column: list[float], crashed: int, in_matrix: bool, expected: tuple[float]
+) -> None:
+    runs = [{"demo.widgets": 1} for _ in range(5)]
+    sources = [f"/lkp/{n}/stats.json" for n in range(5) if in_matrix or n != crashed]
+    root = write_root(tmp_path, PARENT, {"demo.widgets": column, "stats_source": sources}, runs=runs)
+    (root / str(crashed) / "stats.json").unlink()
+    write_root(tmp_path, CULPRIT, {"demo.widgets": [7, 8]})
+    assert samples(tmp_path, "demo.widgets")[0] == expected
+
+
+def test_columns_that_are_none_are_left_out_and_said(tmp_path: Path) -> None:
+    write_root(tmp_path, PARENT, {**OLD, "demo.x": [1, None, 3], "demo.y": {"a": 1}})
+    write_root(tmp_path, CULPRIT, NEW)
+    result = read(tmp_path).result
+    assert result
+    assert result.headline.metric == "demo.widgets_per_sec"
+    assert result.note.startswith("left out: ")
+    assert "/demo.x" in result.note
+    assert "/demo.y: expected a list with one value per run" in result.note
+
+
 def test_the_runs_that_were_counted_bound_the_columns(tmp_path: Path) -> None:
     sources = ["/lkp/0/stats.json", "/lkp/1/stats.json"]
     write_root(tmp_path, PARENT, {"demo.widgets": [0, 0, 0, 0], "stats_source": sources})
