@@ -36,7 +36,7 @@ PROFILE = "perf-profile."
 class FindingData:
     """One metric that changed. `change_pct`: the metric's own change, None from zero; `low_pct` to `high_pct`: its
     95% confidence interval. `noise_pct`: its usual noise here, known from `noise_runs`. `overlap`: the samples of the
-    sides overlap.
+    sides overlap. `by_summary`: the interval is from means and spreads, since there are no samples.
     """
 
     metric: str
@@ -60,6 +60,7 @@ class FindingData:
     noise_pct: float | None = None
     noise_runs: int | None = None
     overlap: bool = False
+    by_summary: bool = False
 
     @property
     def table_key(self) -> tuple[str, str, str]:

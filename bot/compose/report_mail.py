@@ -343,6 +343,8 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
         times = abs(headline.change_pct) / headline.noise_pct
         basis = f", from {headline.noise_runs} runs" if headline.noise_runs else ""
         parts.append(f"{times:.1f}x the usual noise here ({percent(headline.noise_pct)}%{basis})")
+    if headline.by_summary:
+        parts.append("interval from means and spreads (Welch)")
     tested = [entry for entry in report.findings if entry.p_value is not None and not entry.is_monitor]
     if len(tested) > 1:  # how many were looked at tells how much chance can have found
         moved = sum(entry.is_graded for entry in tested)

@@ -9,6 +9,7 @@ to the mail that asked. A person whose mail proves nothing, and to whom we never
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -28,7 +29,7 @@ from bot.notifications.thread import ReportContext, ThreadData, in_thread
 from tracker.domain.events import EventData, Grade
 from tracker.domain.lab_jobs import SENTENCES, JobOutcome
 from tracker.domain.statistics import change_pct
-from tracker.domain.text import signed_pct
+from tracker.domain.text import counted, signed_pct
 from tracker.models import Commit, LabJob, Message
 from tracker.services import lab_jobs
 
@@ -36,6 +37,7 @@ from tracker.services import lab_jobs
 
 TESTED_BY_SHARE = 0.9  # share of the loss that a fix must recover to get a Tested-by
 _LEAST_SHARE = 0.005
+_MUCH = 0.5  # share of the loss: what may recover so much was not shown to do nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,22 @@ class FixData:
         reached = (self.measured.new_mean - headline.new_mean) / lost
         return min(gained, reached)
 
+    def interval(self, headline: FindingData) -> tuple[float, float] | None:
+        """Return the 95% interval of the share that the fix recovers, as it follows from that of its own change; None
+        where that has none.
+        """
+        lost, measured, share = headline.old_mean - headline.new_mean, self.measured, self.recovers(headline)
+        if share is None or None in (measured.low_pct, measured.high_pct, measured.change_pct):
+            return None
+        assert measured.low_pct is not None
+        assert measured.high_pct is not None
+        assert measured.change_pct is not None
+        ends = [
+            share + (end - measured.change_pct) / 100 * abs(measured.old_mean) / lost
+            for end in (measured.low_pct, measured.high_pct)
+        ]
+        return min(ends), max(ends)
+
     def passes(self, headline: FindingData) -> bool:
         """Return whether the fix earns a Tested-by: a significant improvement of at least TESTED_BY_SHARE."""
         share = self.recovers(headline)
@@ -78,7 +96,7 @@ def compose_fix(
     context = {
         "fix_sha": fix.sha,
         "fix_title": one_line(fix.title, 200),
-        "outcome": outcome_text(fix, headline),
+        "opening": textwrap.wrap(f"We tested this fix. It {outcome_text(fix, headline)}:", 78),
         "metric": one_line(headline.metric, 120),
         "where": one_line(headline.where, 120),
         "reported": report_data.sides(headline),
@@ -99,17 +117,20 @@ def fix_of(event: EventData, measured: FindingData) -> FixData:
 
 def outcome_text(fix: FixData, headline: FindingData) -> str:
     """Return what a fix does, as the end of "It …"."""
-    share = fix.recovers(headline)
+    share, ends = fix.recovers(headline), fix.interval(headline)
+    of_it = f" (95% CI {100 * ends[0]:.0f} to {100 * ends[1]:.0f}%)" if ends else ""
     if fix.measured.verdict is Grade.REGRESSION:
         return "makes things worse"
     if fix.measured.verdict is Grade.NOT_TESTABLE:
         return "could not be judged: too few runs"
     if fix.measured.verdict is not Grade.IMPROVEMENT:
-        return "makes no measurable difference"
+        if ends and ends[1] >= _MUCH:
+            return f"may recover much of the regression or nothing{of_it}: these runs do not decide it"
+        return f"makes no measurable difference{of_it.replace('%)', '% of the regression)')}"
     if share is None or share < _LEAST_SHARE:
         return "helps, but does not recover the regression"
     more = " (and more)" if share > 1.05 else ""
-    return f"recovers {min(100, round(100 * share))}%{more} of the regression"
+    return f"recovers {min(100, round(100 * share))}%{more} of the regression{of_it}"
 
 
 # --- A tested patch ---
@@ -185,19 +206,27 @@ def _address(mail: Message) -> Address:
 
 def _measured(fix: FixData, reported: FindingData, settings: BotSettings, tag: str) -> dict[str, object]:
     measured = fix.measured
-    before, after = (
-        "unknown" if (change := change_pct(reported.old_mean, mean)) is None else signed_pct(change)
-        for mean in (measured.old_mean, measured.new_mean)
+    kernels = (
+        ("parent", reported.old_mean, reported.old_runs),
+        ("culprit", reported.new_mean, reported.new_runs),
+        ("without the patch", measured.old_mean, measured.old_runs),
+        ("with the patch", measured.new_mean, measured.new_runs),
     )
     return {
-        "outcome": outcome_text(fix, reported),
-        "compared": f"{before} -> {after}, {measured.old_runs} + {measured.new_runs} runs",
+        "opening": textwrap.wrap(f"We tested this patch. It {outcome_text(fix, reported)}:", 78),
+        "kernels": [_kernel_line(name, mean, runs, reported) for name, mean, runs in kernels],
         "metric": one_line(reported.metric, 66),
         "where": one_line(reported.where, 66),
-        "remeasured": report_data.sides(measured),
         "evidence": "; ".join(report_data.evidence(measured)),
         "tested": _tested_by(fix, reported, settings, tag),
     }
+
+
+def _kernel_line(name: str, mean: float, runs: int | None, reported: FindingData) -> str:
+    """Return a row of the table: "with the patch        99.81    -0.2%  5 runs"."""
+    change = change_pct(reported.old_mean, mean) if name != "parent" else None
+    moved = "" if change is None else signed_pct(change)
+    return f"{name:<18}{report_data.value(mean):>12} {moved:>8}  {counted(runs, 'run') if runs else ''}".rstrip()
 
 
 def _tested_by(fix: FixData, reported: FindingData, settings: BotSettings, tag: str) -> str:

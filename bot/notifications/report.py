@@ -228,6 +228,7 @@ def finding_value(finding: Finding) -> FindingData:
         noise_pct=finding.usual_noise_pct,
         noise_runs=finding.noise_runs,
         overlap=bool(both) and overlap(finding.old_samples, finding.new_samples),
+        by_summary=not both and finding.low_pct is not None,
     )
 
 

@@ -260,8 +260,9 @@ def test_the_whole_circle(lab_jobs_world: World, report: Report, runner: Any, cl
     assert read.in_reply_to == (asking.message_id,)
     assert [each.email for each in read.to] == [DANA.email]
     text = " ".join(read.text.split())
-    assert "We tested this patch. It recovers 100% of the regression:" in text
-    assert "compared with the kernel before the culprit: -30.0% -> +0.0%, 3 + 3 runs" in text
+    assert "We tested this patch. It recovers 100% of the regression (95% CI 96 to 104%):" in text
+    assert "parent 1000 3 runs culprit 700.00 -30.0% 3 runs" in text
+    assert "without the patch 700.00 -30.0% 3 runs with the patch 1000 +0.0% 3 runs" in text
     assert f"Tested-by: {lab_jobs_world.settings.name} <{lab_jobs_world.settings.tagged(report.tag)}>" in text
     assert max(len(line) for line in read.text.splitlines() if not line.startswith("culprit:")) <= 78
     assert answers(lab_jobs_world) == [mail]  # once
@@ -331,6 +332,21 @@ def test_what_does_not_cure_gets_no_tag(
     assert "Tested-by" not in mail.body
     report.refresh_from_db()
     assert report.awaited == "author"
+
+
+def test_what_few_runs_do_not_decide_is_said_so(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    Finding.objects.filter(report=report, headline=True).update(old_mean=1000.0, new_mean=700.0)
+    ask(lab_jobs_world, report)
+    opened(lab_jobs_world)
+    claimed = runner("claim", {})[1]
+    result = measured(claimed, 700, 700)
+    result["measurements"][0] |= {"without": [690, 710], "with": [860, 1130]}
+    assert runner(f"{claimed['id']}/result", result)[0] == 200
+    [mail] = answers(lab_jobs_world)
+    text = " ".join(mail.body.split())
+    assert "may recover much of the regression or nothing (95% CI" in text
+    assert "these runs do not decide it" in text
+    assert max(map(len, mail.body.splitlines())) <= 90
 
 
 def test_a_lease_runs_out_and_another_runner_takes_over(lab_jobs_world: World, report: Report, runner: Any) -> None:

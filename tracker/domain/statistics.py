@@ -190,7 +190,8 @@ class Compared(Protocol):
 @dataclass(frozen=True, slots=True)
 class Graded:
     """`change_pct` is the metric's own change in per cent of the parent's mean, None from zero; `better_pct` the
-    same with plus for better. `low_pct` to `high_pct`: the 95% bootstrap interval of `change_pct`.
+    same with plus for better. `low_pct` to `high_pct`: the 95% interval of `change_pct`, by the bootstrap,
+    or by Welch's t where there are no samples.
     """
 
     verdict: Grade
@@ -219,7 +220,7 @@ def grade_all(measurements: Sequence[Compared], directions: Sequence[str]) -> li
     for index, (measurement, direction, p) in enumerate(zip(measurements, directions, tested, strict=True)):
         old, new = measurement.old.mean, measurement.new.mean
         raw = change_pct(old, new)
-        low, high = intervals.get(index, (None, None))
+        low, high = intervals.get(index) or _interval_by_summary(measurement.old, measurement.new) or (None, None)
         graded.append(Graded(grade_of(old, new, p, direction), raw, better_pct(raw, direction), p, low, high))
     return graded
 
@@ -288,6 +289,20 @@ def _interval_of(measurements: Sequence[Compared]) -> list[tuple[float, float]]:
         changes.sort(axis=1)
         ends = 100 * np.sort(np.sign(means) * changes[:, ENDS].astype(float), axis=1)
     return list(map(tuple, ends.tolist()))
+
+
+def _interval_by_summary(old: SampleSummary, new: SampleSummary) -> tuple[float, float] | None:
+    """Return the interval of a change by Welch's t, for sides of which only mean, spread and number are given."""
+    change, a, b = change_pct(old.mean, new.mean), old.error, new.error
+    if change is None or a is None or b is None or not (a or b):
+        return None
+    from scipy.special import stdtrit
+
+    scale = max(a, b)
+    x, y = (a / scale) ** 2, (b / scale) ** 2
+    freedom = (x + y) ** 2 / (x * x / (old.n - 1) + y * y / (new.n - 1))
+    half = 100 * float(stdtrit(freedom, 0.975)) * scale * math.sqrt(x + y) / abs(old.mean)
+    return (change - half, change + half) if math.isfinite(half) else None
 
 
 def _table(rows: Sequence[Sequence[float]]) -> Array:

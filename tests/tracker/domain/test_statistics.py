@@ -173,3 +173,14 @@ def test_a_side_is_what_numpy_says(values: list[float]) -> None:
     side = summarise(values)
     assert side.mean == pytest.approx(float(np.mean(values)), abs=1e-6)
     assert side.stddev == pytest.approx(float(np.std(values)), abs=1e-6)
+
+
+def test_without_samples_the_interval_is_welchs() -> None:
+    from scipy.stats import ttest_ind
+
+    old, new = (1001.0, 980.0, 1030.0, 1010.0, 979.0), (890.0, 845.0, 901.0, 884.0)
+    sides = summarise(old), summarise(new)
+    graded = grade(MeasurementData("m", "", "higher", "headline", *sides, (), ()), "higher")
+    between = ttest_ind(new, old, equal_var=False).confidence_interval(0.95)
+    ends = [100 * end / sides[0].mean for end in (between.low, between.high)]
+    assert [graded.low_pct, graded.high_pct] == pytest.approx(ends)
