@@ -126,7 +126,8 @@ class ReportData:
     """A report as the mail presents it. `findings`: the headline first; `raw`: the URL of the raw data.
 
     `responsible`: whom MAINTAINERS lists for the changed files. `patch`: the threading of a reply to the patch.
-    `history`: how long the headline was stable before, and the URL of its curve.
+    `history`: how long the headline was stable before, and the URL of its curve. `files`: the lab's own that
+    say how it was run, by name.
     """
 
     tag: str
@@ -156,6 +157,7 @@ class ReportData:
     artifacts: tuple[tuple[str, str], ...] = ()
     raw: str = ""
     history: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def headline(self) -> FindingData:
@@ -292,7 +294,15 @@ def reproduce(report: ReportData, template: str = "") -> str:
     for pattern, run in ((_SCRIPT, "sh"), (_JOB, "lkp run")):
         if url := next((url for name, url in links if pattern.match(name)), ""):
             return f"curl -sO {shlex.quote(url)} && {run} {shlex.quote(url.rpartition('/')[2])}"
+    for name in SCRIPTS:
+        if name in report.files:
+            return f"sh {name} (attached)"
+    if "job.yaml" in report.files:
+        return "lkp install job.yaml && lkp run job.yaml (attached)"
     return f"no script was provided{'; see the parameters below' if report.headline.params else ''}"
+
+
+SCRIPTS = ("reproduce.sh", "reproduce")
 
 
 def in_lines(command: str) -> tuple[str, ...]:
@@ -323,8 +333,9 @@ class Attachment:
 
 def attachments(report: ReportData, conventions: Conventions) -> tuple[Attachment, ...]:
     """Return the attachments that the conventions ask for; those above MAX_BYTES are left out, the page has them."""
-    files = []
-    if Attached.JOB in conventions.attach:
+    names = ("job.yaml", *SCRIPTS)
+    files = [Attachment(name, report.files[name]) for name in names if name in report.files]
+    if Attached.JOB in conventions.attach and "job.yaml" not in report.files:
         headline = report.headline
         job = {
             "suite": headline.suite,
@@ -339,6 +350,6 @@ def attachments(report: ReportData, conventions: Conventions) -> tuple[Attachmen
         }
         fields = {name: value for name, value in job.items() if value}
         files.append(Attachment("job.yaml", yaml.safe_dump(fields, sort_keys=False, allow_unicode=False)))
-    if Attached.SCRIPT in conventions.attach and conventions.reproduce:
+    if Attached.SCRIPT in conventions.attach and conventions.reproduce and "reproduce.sh" not in report.files:
         files.append(Attachment("reproduce.sh", f"#!/bin/sh\n{reproduce(report, conventions.reproduce)}\n"))
     return tuple(file for file in files if len(file.text.encode()) <= MAX_BYTES)

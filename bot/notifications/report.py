@@ -158,6 +158,7 @@ def report_data(report: Report, settings: BotSettings, config: ComposeConfig, pa
         test_text=result.test_text,
         test_url=result.test_url,
         artifacts=result.artifacts,
+        files=head.result.files if head.result else {},
         raw=settings.base_url + reverse("api-result", args=[head.result_id]) if head.result_id else "",
         history=_history(head, culprit.sha, settings),
     )

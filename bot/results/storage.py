@@ -121,7 +121,7 @@ def _take(
     stored = BisectResult.objects.filter(
         producer__in={result.producer for result in results}, external_id__in={result.id for result in results}
     )
-    rows = stored.select_related("report__culprit").defer("payload", "report__authors", "report__recipients")
+    rows = stored.select_related("report__culprit").defer("payload", "files", "report__authors", "report__recipients")
     by_key = {(row.producer, row.external_id): row for row in rows}
     fresh: dict[tuple[str, str], tuple[Result, BisectResult]] = {}
     for result, digest in zip(results, digests, strict=True):
@@ -135,6 +135,7 @@ def _take(
                 outcome=result.outcome,
                 bad_sha=result.bad.sha,
                 note=result.note,
+                files=dict(result.files),
                 created_at=result.created_at or now,
                 received_at=now,
             )

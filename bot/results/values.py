@@ -9,7 +9,7 @@ this input, and none after it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -158,7 +158,8 @@ class Result:
     to guess, for an operator to check. `may_be_reversed`: it guessed which side is the parent, so a git tree may swap
     them. `parent_is_stated`: the input says that `parent` is the culprit's parent; otherwise that is only likely.
     `doubt`: what an operator must check whatever a tree says, as different tools on the two sides. `note`: what of the
-    input could not be used, a sentence for each.
+    input could not be used, a sentence for each. `files`: what says how it was run, as job.yaml, by name, and
+    `parent_files` of the parent.
     """
 
     producer: str
@@ -182,6 +183,8 @@ class Result:
     parent_is_stated: bool = True
     doubt: str = ""
     note: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    parent_files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -198,7 +201,8 @@ class Result:
             replace(run, measurements=tuple(measurement.reversed() for measurement in run.measurements))
             for run in self.runs
         )
-        return replace(self, good=self.bad, bad=self.good, culprit=self.parent, parent=self.culprit, runs=runs)
+        turned = replace(self, good=self.bad, bad=self.good, culprit=self.parent, parent=self.culprit, runs=runs)
+        return replace(turned, files=self.parent_files, parent_files=self.files)
 
 
 # --- Kernel results ---

@@ -50,6 +50,13 @@ class Migration(migrations.Migration):
                 blank=True, help_text="whether its suite is run for it; if unknown, the usual ones are", null=True
             ),
         ),
+        migrations.AddField(
+            model_name="bisectresult",
+            name="files",
+            field=models.JSONField(
+                blank=True, default=dict, help_text="what says how it was run, as job.yaml, by name"
+            ),
+        ),
         migrations.AlterField(
             model_name="bisectresult",
             name="note",

@@ -46,6 +46,7 @@ class BisectResult(NaturalModel):
     created_at = models.DateTimeField(help_text="by the lab's clock; the time of receipt if the lab gives none")
     received_at = models.DateTimeField()
     held = models.TextField(blank=True, help_text="why an operator has to check it; empty: not held")
+    files = models.JSONField(default=dict, blank=True, help_text="what says how it was run, as job.yaml, by name")
     note = models.TextField(blank=True, help_text="what of it could not be used, and what it became if not a finding")
     report = models.ForeignKey(Report, null=True, blank=True, on_delete=models.PROTECT, related_name="results")
     on_curves = models.BooleanField(default=False, help_text="whether its samples are on curves")

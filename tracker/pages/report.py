@@ -382,7 +382,7 @@ def _results(report: Report, headline: Finding | None) -> list[BisectResult]:
     rows = report.results.annotate(size=Length("payload")).annotate(
         steps=Case(own, default=Value(""), output_field=TextField())
     )
-    return list(rows.defer("payload").order_by("pk")[:RESULTS])
+    return list(rows.defer("payload", "files").order_by("pk")[:RESULTS])
 
 
 def _chart(headline: Finding | None, culprit: str, results: Sequence[BisectResult]) -> BisectionChart | None:

@@ -47,7 +47,7 @@ def results(request: HttpRequest) -> HttpResponse:
         return error_response(f"outcome: expected {', '.join(Outcome.values)}; found {outcome[:40]!r}")
     if before and not is_key(before):
         return error_response(f"before: expected a number; found {before[:40]!r}")
-    rows = BisectResult.objects.select_related("report__culprit").defer("payload", "measured").order_by("-pk")
+    rows = BisectResult.objects.select_related("report__culprit").defer("payload", "measured", "files").order_by("-pk")
     if outcome:
         rows = rows.filter(outcome=outcome)
     if held:

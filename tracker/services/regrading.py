@@ -69,7 +69,7 @@ def set_verdict(report: Report, headline: Finding) -> None:
     if metric.direction == "unknown":
         report.held = "\n".join(reason for reason in (report.held, no_direction) if reason)
     else:
-        for row in report.results.exclude(held="").defer("payload"):
+        for row in report.results.exclude(held="").defer("payload", "files"):
             BisectResult.objects.filter(pk=row.pk).update(held=_without(row.held, settled))
     Report.objects.filter(pk=report.pk).update(verdict=report.verdict, held=report.held)
 
@@ -119,7 +119,7 @@ def release(report: Report) -> bool:
     Returns False if nothing was held, or if an unknown direction still holds the report.
     """
     no_direction = NO_DIRECTION.partition("{")[0]
-    held = list(report.results.exclude(held="").defer("payload"))
+    held = list(report.results.exclude(held="").defer("payload", "files"))
     for row in held:
         was = f"was held: {row.held.replace(chr(10), '; ')}"
         note = "; ".join(part for part in (row.note, was) if part)

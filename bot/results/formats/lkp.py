@@ -18,7 +18,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -295,7 +296,33 @@ def read_pair(roots: Sequence[Path], top: Path, *, in_order: bool) -> Result:
             str(roots[0].parent), f"expected the result roots of a parent and a culprit, found {len(roots)}: {names}"
         )
     sides = {name: _gather(root, top) for name, root in zip(("parent", "culprit"), roots, strict=True)}
-    return parse(sides, str(roots[0].parent), in_order=in_order)
+    result = parse(sides, str(roots[0].parent), in_order=in_order)
+    return replace(result, files=_files_of(roots[1], top), parent_files=_files_of(roots[0], top))
+
+
+# What a run leaves that says how it was run, and what the kernel said meanwhile, of which the end is kept.
+_SAYS_HOW = ("job.yaml", "reproduce.sh", "reproduce", "config", "kconfig")
+_LOGS = ("dmesg", "kmsg")
+_MOST_OF_A_FILE = 64 * 1024  # bytes
+
+
+def _files_of(root: Path, top: Path) -> dict[str, str]:
+    """Return the small files of a root's first run, by name; what is too large or unreadable is left out."""
+    files: dict[str, str] = {}
+    for folder in (*_runs(root)[:1], root):
+        for name in (*_SAYS_HOW, *_LOGS):
+            path = folder / name
+            with suppress(RejectedInput, OSError):
+                if name in files or not path.is_file():
+                    continue
+                check_inside(path, top)
+                size = path.stat().st_size
+                if name in _LOGS or size <= _MOST_OF_A_FILE:
+                    with path.open("rb") as stream:
+                        stream.seek(max(0, size - _MOST_OF_A_FILE))
+                        raw = stream.read(_MOST_OF_A_FILE)
+                    files[name] = raw.decode("utf-8", "replace").replace("\0", "\ufffd")
+    return files
 
 
 def _gather(root: Path, top: Path) -> dict[str, Any]:

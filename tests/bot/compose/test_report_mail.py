@@ -749,3 +749,17 @@ def test_a_reader_finds_the_subject_where_it_expects_it(form: SubjectForm) -> No
     subject = read_subject(compose(REPORT, BOT, NOW, "", Conventions(subject=form)).subject)
     assert (subject.sha, subject.verdict, subject.subsystem) == (REPORT.sha[:10], "regression", "mm/vmscan")
     assert subject.percent.lstrip("-") == "12.4"
+
+
+@pytest.mark.parametrize(
+    ("files", "how", "names"),
+    [
+        ({"job.yaml": "suite: x\n"}, "lkp install job.yaml && lkp run job.yaml (attached)", ["job.yaml"]),
+        ({"job.yaml": "a\n", "reproduce.sh": "b\n", "dmesg": "c\n"}, "sh reproduce.sh (attached)", ["job.yaml", "reproduce.sh"]),
+        ({"dmesg": "c\n"}, "no script was provided", []),
+    ],
+)  # fmt: skip
+def test_the_labs_own_job_and_script_are_attached(files: dict[str, str], how: str, names: list[str]) -> None:
+    mail, _ = sent(files=files)
+    assert f"reproduce: {how}" in screen(mail)
+    assert [attachment.name for attachment in mail.attachments] == names

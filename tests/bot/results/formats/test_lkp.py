@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,22 @@ def test_a_run_that_left_no_stats_spoils_no_other(
     (root / str(crashed) / "stats.json").unlink()
     write_root(tmp_path, CULPRIT, {"demo.widgets": [7, 8]})
     assert samples(tmp_path, "demo.widgets")[0] == expected
+
+
+def test_the_files_that_say_how_it_was_run_are_kept(tmp_path: Path) -> None:
+    for commit, matrix in ((PARENT, OLD), (CULPRIT, NEW)):
+        root = write_root(tmp_path, commit, matrix)
+        (root / "0" / "reproduce.sh").write_text(f"run {commit}\n")
+        (root / "0" / "dmesg").write_text("x" * 100_000 + "\noom-killer\n")
+        (root / "0" / "huge").write_text("x" * 100_000)
+    (root / "0" / "config").symlink_to("/etc/passwd")
+    result = read(tmp_path).result
+    assert result
+    assert result.culprit
+    assert set(result.files) == {"job.yaml", "reproduce.sh", "dmesg"}
+    assert result.files["reproduce.sh"] == f"run {CULPRIT}\n"
+    assert result.files["dmesg"].endswith("\noom-killer\n")
+    assert len(result.files["dmesg"]) == 64 * 1024
 
 
 def test_columns_that_are_none_are_left_out_and_said(tmp_path: Path) -> None:
@@ -319,7 +336,8 @@ def test_a_stored_payload_is_read_again(tmp_path: Path) -> None:
     write_root(tmp_path, CULPRIT, NEW)
     result = read(tmp_path).result
     assert result
-    assert reread(result.format, result.payload, result.bad.sha, "stored") == result
+    stored = replace(result, files={}, parent_files={})  # the payload has what was measured
+    assert reread(result.format, result.payload, result.bad.sha, "stored") == stored
     again = lkp.parse(json.loads(result.payload), "stored", in_order=True)
     assert (again.id, again.payload, again.uncertainty) == (result.id, result.payload, "")
 
