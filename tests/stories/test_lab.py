@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import io
 import json
+import random
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,6 +25,7 @@ from bot.mail.addresses import Address
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
 from bot.notifications.follow_ups import compose_follow_ups
+from bot.notifications.report import compose_due
 from bot.requested_patches import requested_patch
 from bot.results import recognise
 from tests.support.world import DANA, LEE, World, message_id
@@ -1210,3 +1213,53 @@ def test_a_patch_that_changed_since_it_was_looked_at_is_not_run(
     job.refresh_from_db()
     assert (job.proven, job.state) == (False, "waiting")
     assert "not the one any more" in job.detail
+
+
+# --- A day of a lab ---
+
+
+def measured_by_a_lab(number: int, true_change: float) -> dict[str, Any]:
+    """The measurements of one result: the suite's key metric and 72 others, all with noise of 1 to 4 %."""
+    dice = random.Random(number)
+    rows = []
+    for index in range(73):
+        mean, noise = dice.uniform(1e3, 1e5), dice.uniform(0.01, 0.04)
+        new_mean = mean * (1 + true_change) if index == 0 else mean
+        samples = [[round(dice.gauss(at, mean * noise), 3) for _ in range(6)] for at in (mean, new_mean)]
+        name = "vm-scan.ops_per_sec" if index == 0 else f"vm-scan.part{index}_per_sec"
+        role = "headline" if index == 0 else "kpi"
+        sides = {"good": {"samples": samples[0]}, "bad": {"samples": samples[1]}}
+        rows.append({"metric": name, "unit": "1/s", "direction": "higher", "role": role, **sides})
+    return {"measurements": rows}
+
+
+def test_a_day_of_a_lab(lab_jobs_world: World, report: Report, runner: Any, operator: Client) -> None:
+    """Forty results of noise, three of true regressions, a broken root, and a stranger's request: from upload to what
+    an operator finds in the morning.
+    """
+    world = lab_jobs_world
+    culprits = [world.commit(f"mm: change {number}") for number in range(43)]
+    results = [
+        world.result(sha, f"mm: change {number}", **measured_by_a_lab(number, -0.3 if number < 3 else 0.0))
+        for number, sha in enumerate(culprits)
+    ]
+    (world.directory / "day.jsonl").write_text("".join(json.dumps(result) + "\n" for result in results))
+    broken = world.directory / "broken" / "matrix.json"
+    broken.parent.mkdir()
+    broken.write_text('{"demo.widgets": [1, 2')
+    world.ingest(*results)
+    with pytest.raises(CommandError):
+        call_command("ingest", str(broken.parent), stdout=io.StringIO(), stderr=io.StringIO())
+    world.post(EVE, f"Could you please test this patch?\n\n{DIFF}", to=message_id(report))
+    world.read()
+    round_of(world)
+    compose_due(world.settings, world.later(), approve_first=True)
+    mailed = OutgoingMail.objects.filter(state="composed", purpose="report").exclude(report=report)
+    about = {mail.report.culprit.sha for mail in mailed.select_related("report__culprit") if mail.report}
+    assert about >= set(culprits[:3])
+    assert len(about - set(culprits[:3])) <= 1  # 2.5 % of forty
+    assert runner("claim", {})[0] == 204
+    page = html.unescape(operator.get("/operating/").content.decode())
+    assert f"{len(about)} mails to approve" in page
+    assert "1 test asked for by somebody who is not verified" in page
+    assert "results held" in page or "result held" in page

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -115,6 +115,8 @@ TABLES = 20  # mails with tables
 RELATED = 100  # commits
 RESULTS = 100  # per culprit; the results page has the rest
 JOBS = 20
+UNFOLDED = 6  # mails, up to which none is folded
+DEEPEST = 4  # levels of a thread that are indented
 EVENTS = 1000  # the newest; `export events` has all
 PAYLOAD = 1 << 20  # characters; the bisect steps of a larger result are not drawn
 MBOX = 5000  # mails in an mbox export
@@ -128,12 +130,16 @@ CYCLES = ("merged_release", "shift_left_release")  # the columns that name the r
 
 @dataclass(frozen=True, slots=True)
 class ThreadMail:
-    """A mail of the thread: its text in passages, and its readings."""
+    """A mail of the thread: its text in passages, and its readings. `depth`: how many mails up its thread begins, on
+    this page; `is_folded`: it says nothing of the report, and there are many.
+    """
 
     message: Message
     passages: Sequence[Passage]
     readings: Sequence[MessageReading]
     cut: bool
+    depth: int = 0
+    is_folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +297,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "timeline": [
             TimelineEntry(event, event.key in effective_keys, by_id.get(event.message_id)) for event in events
         ],
-        "mails": [_thread_mail(message, events, effective_keys, suggestions) for message in messages],
+        "mails": _as_tree([_thread_mail(message, events, effective_keys, suggestions) for message in messages]),
         "older": older,
         "thread": next((event.message_id for event in events if event.kind == "reported"), ""),
         "has_tables": bool(messages) and messages[0].with_tables,  # type: ignore[attr-defined]
@@ -346,6 +352,24 @@ def _thread(report: Report, shown: Q, before: int | None) -> tuple[list[Message]
     )
     mails: list[Message] = list(annotated.order_by("-sent_at", "-pk"))
     return mails[:MESSAGES][::-1], mails[MESSAGES - 1].pk if len(mails) > MESSAGES else None
+
+
+def _as_tree(mails: Sequence[ThreadMail]) -> list[ThreadMail]:
+    """Return mails as a tree: each one's answers below it, all in the order in which they were sent."""
+    names = {mail.message.message_id for mail in mails}
+    below: dict[str, list[ThreadMail]] = {}
+    for mail in mails:
+        parent = mail.message.in_reply_to
+        below.setdefault(parent if parent in names and parent != mail.message.message_id else "", []).append(mail)
+    tree: list[ThreadMail] = []
+    waiting = [(mail, 0) for mail in reversed(below.get("", ()))]
+    while waiting:
+        mail, depth = waiting.pop()
+        folded = len(mails) > UNFOLDED and not mail.readings and depth > 0
+        tree.append(replace(mail, depth=min(depth, DEEPEST), is_folded=folded))
+        waiting += [(answer, depth + 1) for answer in reversed(below.get(mail.message.message_id, ()))]
+    in_tree = {mail.message.pk for mail in tree}
+    return [*tree, *(mail for mail in mails if mail.message.pk not in in_tree)]  # those that answer each other
 
 
 def _pairs(files: Sequence[ToolOutput]) -> list[tuple[ToolOutput, ToolOutput]]:

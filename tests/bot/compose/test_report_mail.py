@@ -755,10 +755,14 @@ def test_a_reader_finds_the_subject_where_it_expects_it(form: SubjectForm) -> No
     ("files", "how", "names"),
     [
         ({"job.yaml": "suite: x\n"}, "lkp install job.yaml && lkp run job.yaml (attached)", ["job.yaml"]),
-        ({"job.yaml": "a\n", "reproduce.sh": "b\n", "dmesg": "c\n"}, "sh reproduce.sh (attached)", ["job.yaml", "reproduce.sh"]),
+        (
+            {"job.yaml": "a\n", "reproduce.sh": "b\n", "dmesg": "c\n"},
+            "sh reproduce.sh (attached)",
+            ["job.yaml", "reproduce.sh"],
+        ),
         ({"dmesg": "c\n"}, "no script was provided", []),
     ],
-)  # fmt: skip
+)
 def test_the_labs_own_job_and_script_are_attached(files: dict[str, str], how: str, names: list[str]) -> None:
     mail, _ = sent(files=files)
     assert f"reproduce: {how}" in screen(mail)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from tracker.charts import chart, groups_of, measured_later, paths, read_payload
 from tracker.domain.text import round_values
 from tracker.domain.track_record import Past, record
 from tracker.models import Commit, Message, Report
-from tracker.pages.report import mboxrd, packed, passages
+from tracker.pages.report import ThreadMail, _as_tree, mboxrd, packed, passages
 from tracker.pages.report_json import kcidb_json
 from tracker.services.report_summary import HEIGHT, spark, urgency
 from tracker.templatetags.words import as_markdown
@@ -157,6 +158,27 @@ def test_the_words_that_were_relied_on_are_marked(text: str, quotes: list[str], 
     found = passages(text, quotes)
     assert [each.text for each in found if each.marked] == marked
     assert "".join(each.text for each in found) == text
+
+
+def letters(parents: Sequence[int]) -> list[ThreadMail]:
+    """Mails of a thread, each with the number of the mail that it answers; itself or later ones are allowed, too."""
+    return [
+        ThreadMail(Message(pk=number, message_id=f"{number}@x", in_reply_to=f"{parent}@x"), (), (), cut=False)
+        for number, parent in enumerate(parents)
+    ]
+
+
+def test_answers_stand_below_what_they_answer() -> None:
+    tree = _as_tree(letters([99, 0, 0, 1, 98, 3]))
+    assert [(mail.message.pk, mail.depth) for mail in tree] == [(0, 0), (1, 1), (3, 2), (5, 3), (2, 1), (4, 0)]
+    assert not any(mail.is_folded for mail in tree)
+    assert [mail.is_folded for mail in _as_tree(letters([99, *[0] * 8]))] == [False, *[True] * 8]
+
+
+@given(st.lists(st.integers(0, 12), max_size=12))
+def test_of_any_thread_each_mail_is_shown_once(parents: list[int]) -> None:
+    tree = _as_tree(letters(parents))
+    assert sorted(mail.message.pk for mail in tree) == list(range(len(parents)))
 
 
 @given(st.text(), st.lists(st.text(max_size=5), max_size=4))
