@@ -287,6 +287,7 @@ class TriageSection:
     group: str
     after: str
     before: str
+    shared: str = ""  # the parameters that all rows have, "cpufreq_governor=performance", which no row repeats
     open: int | None = None
     closed: int | None = None
 
@@ -343,14 +344,37 @@ def section(
         rows.reverse()
     has_next = "before" in query.position if query.backwards else more
     has_previous = more if query.backwards else "after" in query.position
+    shown = [row_of(row, now) for row in rows]
+    shared = shared_parameters(row.scenario for row in shown)
     return TriageSection(
         name,
         heading,
-        [row_of(row, now) for row in rows],
+        [replace(row, scenario=_without(row.scenario, shared)) for row in shown] if shared else shown,
         query.group,
         query.keys.cursor(rows[-1]) if rows and has_next else "",
         query.keys.cursor(rows[0]) if rows and has_previous else "",
+        " ".join(shared),
     )
+
+
+LEAST_ROWS = 3  # that share a parameter before it stands above them
+
+
+def shared_parameters(scenarios: Iterable[str]) -> list[str]:
+    """Return the parameters that all of some scenarios have, in the order of the first.
+
+    >>> shared_parameters(["test=io governor=performance", "governor=performance", "x=1 governor=performance"])
+    ['governor=performance']
+    """
+    parameters = [scenario.split() for scenario in scenarios]
+    if len(parameters) < LEAST_ROWS:
+        return []
+    common = set(parameters[0]).intersection(*parameters[1:])
+    return [parameter for parameter in parameters[0] if parameter in common and "=" in parameter]
+
+
+def _without(scenario: str, shared: Sequence[str]) -> str:
+    return " ".join(parameter for parameter in scenario.split() if parameter not in shared)
 
 
 def exported(version: str, query: TriageQuery, absolute: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
