@@ -71,7 +71,7 @@ def requested_patch(message_id: str, candidate: str = "", argument: str = "", cu
         patch = NONE
     else:
         named = _named_in(argument, culprit) if argument else ()
-        patch = next((found for found in (*named, *_candidates(asking, culprit)) if found != NONE), NONE)
+        patch = next((meant for meant in (*named, *_candidates(asking, culprit)) if meant != NONE), NONE)
     if patch == NONE and candidate and candidate != message_id:
         return stored_patch(candidate, RequestedPatch(message_id=candidate))
     return patch
@@ -162,18 +162,18 @@ def _members(mail: ParsedMail, place: tuple[int, int, int]) -> dict[int, Message
     version, _, total = place
     own = Message.objects.filter(author_email__iexact=mail.author.email).select_related("source")
     around = {mail.message_id, *mail.in_reply_to[:1]}
-    found: dict[str, Message] = {}
+    members: dict[str, Message] = {}
     for _ in range(_MOST_STEPS):
         near = own.filter(Q(message_id__in=around) | Q(in_reply_to__in=around)).defer("tables", "own_text")
-        new = [row for row in near[: 2 * MOST_PARTS] if row.message_id not in found]
+        new = [row for row in near[: 2 * MOST_PARTS] if row.message_id not in members]
         new = [row for row in new if (other := _place(row.subject)) and (other[0], other[2]) == (version, total)]
         if not new:
             break
-        found |= {row.message_id: row for row in new}
+        members |= {row.message_id: row for row in new}
         around = {name for row in new for name in (row.message_id, row.in_reply_to) if name}
     sent = mail.date or _LONG_AGO
     numbered: dict[int, Message] = {}
-    for row in sorted(found.values(), key=lambda row: (abs((row.sent_at or _LONG_AGO) - sent), row.pk)):
+    for row in sorted(members.values(), key=lambda row: (abs((row.sent_at or _LONG_AGO) - sent), row.pk)):
         other = _place(row.subject)
         assert other
         numbered.setdefault(other[1], row)

@@ -17,9 +17,10 @@ from typing import Any
 from django.urls import reverse
 from ninja import Schema
 
+from tracker.domain.lab_jobs import measured_metrics
 from tracker.models import Event, LabJob, Message
 
-_OF_THE_REPORT = ("report", "url", "culprit", "machine")
+_OF_THE_REPORT = ("report", "url", "culprit", "machine", "measured")  # made from other columns
 
 
 class Fix(Schema):
@@ -217,9 +218,20 @@ class OutgoingShape(Schema):
     sent_at: datetime | None
 
 
+class JobMetricShape(Schema):
+    """One metric of a job's result: the means without the patch (old) and with it (new), and its own change."""
+
+    metric: str
+    old: float
+    new: float
+    change_pct: float | None
+
+
 class JobShape(Schema):
     """A job of the lab. `base`: the commit to apply the patch to, "" if it is not known; `patch_mail` and `asked_in`:
-    Message-IDs; `in_series`: the patch is one of several, which b4 fetches; `branch`: what to test instead of a patch.
+    Message-IDs; `joined`: the keys of the events that ask for the same; `allowed_by`: who lets any runner take it
+    though nothing proves who asks; `in_series`: the patch is a series; `branch`: what to test instead of a patch;
+    `measured`: the result.
     """
 
     id: int
@@ -228,7 +240,9 @@ class JobShape(Schema):
     report: str
     url: str
     asked_in: str
+    joined: list[str]
     proven: bool
+    allowed_by: str
     title: str
     patch_mail: str
     in_series: bool
@@ -245,6 +259,7 @@ class JobShape(Schema):
     finished_at: datetime | None
     outcome: str
     detail: str
+    measured: list[JobMetricShape]
 
 
 # All that `event_json` depends on.
@@ -273,7 +288,12 @@ def job_json(job: LabJob, absolute: Callable[[str], str]) -> dict[str, Any]:
     own = {name: getattr(job, name) for name in JobShape.model_fields if name not in _OF_THE_REPORT}
     sha = job.report.culprit.sha
     url = absolute(reverse("report", args=[sha]))
-    return {**own, "report": sha, "url": url, "culprit": sha, "machine": job.report.machine}
+    measured = [
+        {"metric": metric.name, "old": metric.old.mean, "new": metric.new.mean, "change_pct": metric.change}
+        for metric in measured_metrics(job.payload)
+    ]
+    of_report = {"report": sha, "url": url, "culprit": sha, "machine": job.report.machine}
+    return {**own, **of_report, "measured": measured}
 
 
 class Problem(Schema):

@@ -82,11 +82,16 @@ MAIL_ALPHA = 0.01
 
 
 def change_pct(old: float, new: float) -> float | None:
-    """Return the change in per cent of the old value, 100·(new - old)/|old|; None from zero, where it is undefined."""
+    """Return the change in per cent of the old value, 100·(new - old)/|old|; None from zero, where it is undefined, and
+    from next to zero, where it says nothing.
+    """
     if old == 0 or not math.isfinite(old) or not math.isfinite(new):
         return None
     change = 100 * (new - old) / abs(old)
-    return change if math.isfinite(change) else None
+    return change if abs(change) < MOST_PCT else None
+
+
+MOST_PCT = 1e8  # a millionfold; "20499999999900.0%" was a counter's rounding error before, and 41 after
 
 
 def better_pct(raw: float | None, direction: str) -> float | None:

@@ -124,6 +124,7 @@ def test_a_spread_that_was_not_told_can_not_be_tested() -> None:
 def test_changes_are_measured_from_the_size_of_the_parent() -> None:
     assert change_pct(-10, -5) == 50  # it rose, though the quotient fell
     assert change_pct(0, 3) is None
+    assert change_pct(2e-10, 41) is None
     assert better_pct(-12.0, "lower") == 12.0
     assert verdict_of(10, 20, "lower") is Verdict.REGRESSION
     assert verdict_of(10, 10, "lower") is Verdict.UNKNOWN
