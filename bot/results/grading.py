@@ -361,7 +361,8 @@ def _beyond_chance(measured: Sequence[GradedMeasurement], suite: str) -> list[Gr
         name = entry.data.metric
         stated = entry.metric.key
         own = "key" if (is_key(name, suite) if stated is None else stated) else "other"
-        families["monitor" if entry.data.role == "monitor" or is_monitor(name) else own].append(number)
+        is_watching = is_monitor(name) and not name.startswith(f"{suite}.")
+        families["monitor" if entry.data.role == "monitor" or is_watching else own].append(number)
     graded = list(measured)
     for name, numbers in families.items():
         correct = family_wise if name == "key" else false_discovery

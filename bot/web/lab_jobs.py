@@ -29,7 +29,7 @@ from bot.requested_patches import patch_of, series_of, stored_patch
 from bot.results.values import RejectedInput
 from tracker.api.requests import authenticate, error_response, json_object
 from tracker.api.shapes import job_json
-from tracker.domain.lab_jobs import JobState
+from tracker.domain.lab_jobs import UNFINISHED, JobState
 from tracker.models import ApiKey, LabJob, Message
 from tracker.services import lab_jobs
 from tracker.services.accounts import SEND, Scope
@@ -138,8 +138,8 @@ def _lost(pk: int) -> str:
     job = LabJob.objects.filter(pk=pk).first()
     if job is None:
         return f"there is no job {pk}"
-    if job.state == JobState.CLAIMED:
-        return "the lease is lost: it has run out, or another runner has the job"
+    if job.state in UNFINISHED:
+        return "the lease is lost: it has run out, or the job was offered to another runner"
     return f"the job is {job.state}: nobody waits for it any more"
 
 

@@ -363,7 +363,7 @@ def test_a_lease_runs_out_and_another_runner_takes_over(lab_jobs_world: World, r
     status, second = runner("claim", {"runner": "b"})
     assert (status, second["runner"]) == (200, "b")
     status, answer = runner(f"{job.pk}/result", measured(first, 70, 100))
-    assert (status, "another runner has the job" in answer["error"]) == (409, True)
+    assert (status, "offered to another runner" in answer["error"]) == (409, True)
     assert runner(f"{job.pk}/release", {"lease": second["lease"]})[0] == 200
     for name in ("c", "d"):  # what is given back does not count; the third who does not come back is the last
         assert runner("claim", {"runner": name})[0] == 200

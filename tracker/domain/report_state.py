@@ -276,7 +276,8 @@ def _remember_fix(state: ReportState, event: EventData) -> ReportState:
     better = replace(state, fix=fix, fix_gone="", fix_reverted_in="")
     match event.kind:
         case EventKind.FIX_CONFIRMED if event.result.startswith(JOB) and event.in_reply_to:
-            fix = Fix(event.title or last.title, event.in_reply_to, event.commit or last.commit)
+            same = last if last.message_id in ("", event.in_reply_to) else Fix()
+            fix = Fix(event.title or same.title, event.in_reply_to, event.commit or same.commit)
             older = _older_fixes(state) - {event.in_reply_to}
             return replace(better, fix=fix, older_fixes=older, fix_measured=True)
         case EventKind.FIX_CONFIRMED:

@@ -110,8 +110,8 @@ def requests_with_jobs(reports: Iterable[Report]) -> set[tuple[int, str]]:
 
 
 def unchecked() -> QuerySet[LabJob]:
-    """Return the waiting jobs whose patch has not been seen whole, or is to be checked again."""
-    rows = LabJob.objects.filter(state=JobState.WAITING, patch_digest="").exclude(patch_mail="")
+    """Return the unfinished jobs whose patch has not been seen whole, or is to be checked again."""
+    rows = unfinished().filter(patch_digest="").exclude(patch_mail="")
     return rows.filter(Exists(Message.objects.filter(message_id=OuterRef("patch_mail")))).select_related("report")
 
 
@@ -122,8 +122,8 @@ def refused() -> QuerySet[LabJob]:
 
 
 def correct(job: LabJob, columns: dict[str, Any]) -> LabJob:
-    """Set what is known of a waiting job's patch, and return the job as it is then."""
-    LabJob.objects.filter(pk=job.pk, state=JobState.WAITING).update(**columns)
+    """Set what is known of an unfinished job's patch, and return the job as it is then."""
+    unfinished().filter(pk=job.pk).update(**columns)
     job.refresh_from_db()
     return job
 
