@@ -81,7 +81,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u
 # Lines that must not be wrapped, whatever their length: commits, metrics, links, tags, the box, and the fields of a
 # report, each recognised by how it begins.
 _UNWRAPPED = re.compile(
-    r"commit: |.{1,60} noticed an? |\| |\+--|\t|#regzbot |(?:\S* )?(?:https?|git|ssh)://|artifact: "
+    r"commit: |.{1,160} noticed an? |\| |\+--|\t|#regzbot |(?:\S* )?(?:https?|git|ssh)://|artifact: "
     r"|(?:in tree|testcase:|config:|config-url:|compiler:|test machine:|command line:|rootfs:|to reproduce:) "
     r"|(?:test-description|test-url|raw data|full report|how to answer|reported|now|Tested-by|fix with): "
     r"|(?:fix|culprit|metric|where|the culprit|with the fix): {1,10}"

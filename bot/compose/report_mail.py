@@ -481,7 +481,9 @@ def tags(tag: str, own_id: str, settings: BotSettings) -> tuple[str, ...]:
 def _body(report: ReportData, own_id: str, settings: BotSettings, conventions: Conventions) -> str:
     headline = report.headline
     regression = report.verdict is Verdict.REGRESSION
-    sentence = f"{one_line(settings.name, 60)} noticed {noticed(report.verdict, headline)} on:"
+    machine = one_line(headline.machine, 40)
+    place = f"On {machine}" if not headline.is_monitor else f"In {one_line(headline.suite, 40)} on {machine}"
+    sentence = f"{place}, {one_line(settings.name, 60)} noticed {noticed(report.verdict, headline)} on:"
     first, *notes = warnings_of(report) or ("",)
     commit = commit_line(report.sha, report.title)
     # The repository and the branch, in one line

@@ -161,7 +161,7 @@ def test_however_much_there_is_to_tell_the_way_to_answer_is_on_the_first_screen(
 )
 def test_the_first_sentence_is_english(change: float | None, words: str) -> None:
     mail, _ = sent(findings=(replace(FINDING, change_pct=change),))
-    assert f"Perfwork noticed {words}" in mail.body
+    assert f"On lab7-m1, Perfwork noticed {words}" in mail.body
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,15 @@ def test_it_is_text_of_78_columns_but_for_what_must_not_be_broken() -> None:
     )
     mail, _ = sent(parent_title="a title " * 30, findings=(long_one,))
     prose, _, tables = mail.body.partition("Details are as below")
-    allowed = ("commit: ", "http", "| Closes:", "| Reported-by:", "\ttest: ", "Perfwork noticed ", "test machine: ")
+    allowed = (
+        "commit: ",
+        "http",
+        "| Closes:",
+        "| Reported-by:",
+        "\ttest: ",
+        "On lab7-m1, Perfwork noticed ",
+        "test machine: ",
+    )
     assert [line for line in prose.splitlines() if len(line) > 78 and not line.startswith(allowed)] == []
     assert long_one.metric in tables
 
