@@ -227,6 +227,8 @@ def moved(finding: FindingData) -> str:
 def row(finding: FindingData, name: str) -> str:
     """Return one row of the comparison table: 10 + 6 + 12 + 10 + 6 + 2 columns, then the name."""
     old, new = value(finding.old_mean), value(finding.new_mean)
+    if finding.moved is None and len(new) >= 10:
+        new = f" {new}"  # "new" has no per cent sign that would part it from a value as wide as its column
     return (
         f"{old:>10}{spread(finding.old_stddev_pct):6}{moved(finding):>12}"
         f"{new:>10}{spread(finding.new_stddev_pct):6}  {name}"

@@ -28,6 +28,7 @@ from bot.mail.patches import subsystem_of
 from bot.notifications.announcement import compose_withdrawal
 from bot.notifications.thread import ThreadData
 from bot.robot_reports.fields import read_subject
+from bot.robot_reports.tables import parse_row
 from tests.conftest import NOW
 from tests.support.composed import AT, DIRECTORY, REPORTS, composed
 from tests.support.outbox import BOT, FINDING, REPORT, SLOWER
@@ -775,3 +776,10 @@ def test_the_labs_own_job_and_script_are_attached(files: dict[str, str], how: st
     mail, _ = sent(files=files)
     assert f"reproduce: {how}" in screen(mail)
     assert [attachment.name for attachment in mail.attachments] == names
+
+
+def test_a_wide_value_after_new_is_read_back() -> None:
+    wide = replace(FINDING, old_mean=1.0, new_mean=-1e8, change_pct=None)
+    row = parse_row(report_data.row(wide, wide.metric))
+    assert row is not None
+    assert (row.new.mean, row.name) == (-1e8, wide.metric)
