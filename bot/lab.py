@@ -184,7 +184,9 @@ def _try_open(
         events = [event.value() for event in owed.events]
         patch = _patch_for(report, pending, events)
         if job := _job_for_the_same(report, patch):
-            proven = _may_be_run(report, pending.event, patch, events, settings)
+            # What is proven is this text on this base, and no other.
+            same = job.patch_digest == patch.digest and (job.applies is True or job.base == patch.base)
+            proven = same and _may_be_run(report, pending.event, patch, events, settings)
             with transaction.atomic():
                 _answer_if_it_does_not_apply(lab_jobs.join(job, pending.event.key, proven=proven), now)
             return False  # somebody else asked for it, too: it is tested once, and both are answered
@@ -213,7 +215,7 @@ def _try_check(
         patch = _patch_for(owed.report, pending, events)
         if patch.text:
             columns = _checked(owed.report, pending.event, patch, events, settings, trees)
-            columns["proven"] = columns["proven"] or bool(job.allowed_by)
+            columns["allowed_by"] = ""  # who allowed it has not seen this text
             with transaction.atomic():
                 _answer_if_it_does_not_apply(lab_jobs.correct(job, columns), now)
     except Exception:  # bad mail, or a broken tree

@@ -123,7 +123,7 @@ def series_of(mail: ParsedMail) -> RequestedPatch | None:
     patches = {number: patch_of(mails[number]) for number in range(1, total + 1) if number in mails}
     gaps = [number for number in range(1, total + 1) if number not in patches or not patches[number].text]
     first = mails[min(mails)]
-    base = next((base for number in sorted(mails) if (base := _base_in(_texts(mails[number])))), "")
+    base = next((base for number in sorted(patches) if (base := _base_in(_texts(mails[number])))), "")
     whole = RequestedPatch(
         message_id=first.message_id,
         title=posted_title(first.subject),

@@ -199,9 +199,9 @@ def claimable(now: datetime, machines: Sequence[str] = (), *, unproven: bool = F
     """
     free = Q(state=JobState.WAITING) | Q(state=JobState.CLAIMED, lease_until__lt=now)
     rows = LabJob.objects.filter(free, attempts__lt=MOST_ATTEMPTS).exclude(applies=False)
-    # A series waits for its parts, unless somebody here lets a runner fetch them; and what was not looked at waits
+    # A series waits for its parts, and what was not looked at waits
     is_here = Exists(Message.objects.filter(message_id=OuterRef("patch_mail")))
-    rows = rows.exclude(is_here, patch_digest="", allowed_by="")
+    rows = rows.exclude(is_here, patch_digest="")
     rows = rows.exclude(patch_mail="", branch="").filter(Exists(Finding.objects.filter(report=OuterRef("report"))))
     if machines:
         rows = rows.filter(report__machine__in=machines)
@@ -221,7 +221,7 @@ def claim(rows: QuerySet[LabJob], runner: str, now: datetime, lease: timedelta) 
 def distrust(job: LabJob) -> None:
     """Give a claimed job back whose patch is not the one any more that was looked at or proven."""
     detail = "its patch is not the one any more that was looked at"
-    LabJob.objects.filter(pk=job.pk).update(
+    _held(job.pk, job.lease_token).update(
         **_FREE, attempts=F("attempts") - 1, proven=False, allowed_by="", patch_digest="", detail=detail
     )
 
