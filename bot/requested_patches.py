@@ -200,7 +200,10 @@ def _named_in(text: str, culprit: str, *, stored_only: bool = False) -> Iterator
     """Yield the patches that are linked, and the branch or commit that is named."""
     links = [link.message_id for link in find_links(text) if link.message_id and is_message_id(link.message_id)]
     yield from map(stored_patch, links)
-    if branch := branch_in(text) or commit_in(text, culprit):
+    branch = branch_in(text)
+    if branch and culprit.startswith(branch.rpartition(" ")[2]):
+        branch = ""  # a link to the culprit, which everybody gives
+    if branch := branch or commit_in(text, culprit):
         yield RequestedPatch(branch=branch)
     if not stored_only:
         known = set(Message.objects.filter(message_id__in=links).values_list("message_id", flat=True))
