@@ -22,12 +22,11 @@ from django.db.models import Q
 
 from bot.git import inspection
 from bot.mail.authentication import AuthVerdict, Trust
-from bot.mail.branches import branch_in, commit_in
 from bot.mail.quoting import own_text
 from bot.mail.settings import BotSettings
 from bot.replies import gate
 from bot.replies.reading import understand
-from bot.requested_patches import NONE, RequestedPatch, first_that_fails, patch_of, requested_patch
+from bot.requested_patches import NONE, RequestedPatch, branch_named, patch_of, prefixes, requested_patch
 from bot.results.formats.checks import Schema
 from bot.results.values import RejectedInput
 from tracker.domain.events import EventData, EventKind, Grade, Role
@@ -163,13 +162,14 @@ def open_jobs(settings: BotSettings, trees: Sequence[Path], now: datetime) -> in
     lab_jobs.withdraw_all_but(owed.keys(), UNFINISHED if len(owed_reports) < MOST else ())
     lab_jobs.reopen(owed.keys())
     opened = 0
-    known_keys = lab_jobs.requests_with_jobs(owed_report.report for owed_report in owed_reports)
+    with_jobs = lab_jobs.requests_with_jobs(owed_report.report for owed_report in owed_reports)
     for key, (owed_report, pending) in owed.items():
-        if key not in known_keys:
+        if key not in with_jobs:
             opened += _try_open(owed_report, pending, settings, trees, now)
     for job in lab_jobs.unchecked():
-        if (job.report_id, job.event_key) in owed:
-            _try_check(job, *owed[job.report_id, job.event_key], settings, trees, now)
+        requests = [owed[job.report_id, key] for key in job.requests if (job.report_id, key) in owed]
+        if requests:
+            _try_check(job, requests, settings, trees, now)
     for job in lab_jobs.refused():
         _answer_if_it_does_not_apply(job, now)
     return opened
@@ -184,12 +184,11 @@ def _try_open(
         events = [event.value() for event in owed.events]
         patch = _patch_for(report, pending, events)
         if job := _job_for_the_same(report, patch):
-            # What is proven is this text on this base, and no other.
-            same = job.patch_digest == patch.digest and (job.applies is True or job.base == patch.base)
-            proven = same and _may_be_run(report, pending.event, patch, events, settings)
+            proven = _may_be_run(report, pending.event, patch, events, settings)
             with transaction.atomic():
-                _answer_if_it_does_not_apply(lab_jobs.join(job, pending.event.key, proven=proven), now)
-            return False  # somebody else asked for it, too: it is tested once, and both are answered
+                if joined := lab_jobs.join(job, pending.event.key, proven=proven):
+                    _answer_if_it_does_not_apply(joined, now)
+                    return False  # somebody else asked for it, too: it is tested once, and both are answered
         columns = _checked(report, pending.event, patch, events, settings, trees)
         with transaction.atomic():
             opened = lab_jobs.open_job(report, pending, now, asked_in=pending.event.message_id, **columns)
@@ -203,23 +202,29 @@ def _try_open(
 
 def _try_check(
     job: LabJob,
-    owed: OwedReport,
-    pending: PendingRequest,
+    requests: Sequence[tuple[OwedReport, PendingRequest]],
     settings: BotSettings,
     trees: Sequence[Path],
     now: datetime,
 ) -> None:
-    """Look again for the patch of a waiting job: a part of its series has come, or it is to be tested again."""
+    """Look again for the patch of a job: a part of its series has come, or it is to be tested again.
+
+    `requests`: those that it answers and that are still owed; each of them may be what proves it.
+    """
+    owed, first = requests[0]
+    report = owed.report
     try:
         events = [event.value() for event in owed.events]
-        patch = _patch_for(owed.report, pending, events)
+        patch = _patch_for(report, first, events)
         if patch.text:
-            columns = _checked(owed.report, pending.event, patch, events, settings, trees)
+            columns = _checked(report, first.event, patch, events, settings, trees)
+            events_asking = (pending.event for _, pending in requests)
+            columns["proven"] = any(_may_be_run(report, event, patch, events, settings) for event in events_asking)
             columns["allowed_by"] = ""  # who allowed it has not seen this text
             with transaction.atomic():
                 _answer_if_it_does_not_apply(lab_jobs.correct(job, columns), now)
     except Exception:  # bad mail, or a broken tree
-        log.exception("%s: %s could not be checked again", owed.report.culprit.sha10, job.name)
+        log.exception("%s: %s could not be checked again", report.culprit.sha10, job.name)
 
 
 def _patch_for(report: Report, pending: PendingRequest, events: Sequence[EventData]) -> RequestedPatch:
@@ -245,8 +250,8 @@ def _checked(
         # At the commit that it names, at the culprit, or at the head of the tree
         bases = [base for base in (patch.base, report.culprit.sha) if base]
         check = inspection.check(trees, bases, patch.text)
-        if check.known and not check.base and patch.parts:
-            failing = (part for part, text in first_that_fails(patch) if not inspection.check(trees, bases, text).base)
+        if check.known and not check.base and patch.in_series:
+            failing = (part for part, text in prefixes(patch) if not inspection.check(trees, bases, text).base)
             where = f"{next(failing, '')}: "
     # A runner that has the commit may test what applies nowhere here.
     elsewhere = patch.base in check.missing and not check.base
@@ -256,6 +261,7 @@ def _checked(
         "proven": _may_be_run(report, event, patch, events, settings),
         "title": patch.title[:500],
         "patch_mail": patch.message_id,
+        "patch_parts": list(patch.parts),
         "patch_digest": patch.digest,
         "in_series": patch.in_series,
         "branch": patch.branch,
@@ -272,14 +278,12 @@ def _answer_if_it_does_not_apply(job: LabJob, now: datetime) -> None:
 
 
 def _job_for_the_same(report: Report, patch: RequestedPatch) -> LabJob | None:
-    """Return the unfinished job of a report that tests the same patch or branch, if there is one."""
+    """Return the unfinished job of a report that tests the same text, or branch or mail, on the same base."""
     if not (patch.message_id or patch.branch):
         return None
-    rows = lab_jobs.unfinished().filter(report=report)
-    if patch.branch:
-        return rows.filter(branch=patch.branch).first()
-    same = Q(patch_mail=patch.message_id)
-    return rows.filter(same | Q(patch_digest=patch.digest) if patch.digest else same).first()
+    rows = lab_jobs.unfinished().filter(report=report, branch=patch.branch, patch_digest=patch.digest)
+    rows = rows if patch.text else rows.filter(patch_mail=patch.message_id)
+    return rows.filter(Q(applies=True) | Q(base=patch.base)).first()
 
 
 def _may_be_run(
@@ -292,20 +296,24 @@ def _may_be_run(
     """
     named = patch.mails | ({event.message_id} if event.message_id else set())
     people = report.verified_authors | report.verified_maintainers
-    rows = Message.objects.filter(message_id__in=named).select_related("source").defer("own_text", "tables")
-    known = {
+    rows = (
+        Message.objects.filter(message_id__in=named)
+        .select_related("source", "report__culprit")
+        .defer("own_text", "tables")
+    )
+    theirs = {
         row.message_id: row
-        for row in rows
+        for row in rows.defer("own_text", "tables")
         if settings.aliases.of(row.author_email) & people or settings.speaks_for_lab(row.author_email)
     }
     proven = {
-        name for name, row in known.items() if row.trust == AuthVerdict.PASS and _is_surely_asked(row, patch, settings)
+        name for name, row in theirs.items() if row.trust == AuthVerdict.PASS and _is_surely_asked(row, patch, settings)
     }
     vouched = {entry.message_id for entry in effective_events(list(events)) if entry.actor}
     if named <= proven | vouched and (named or event.actor):
         standing = gate.Standing(Trust(AuthVerdict.PASS), Role.REPORTER)
     else:
-        is_theirs = patch.mails <= known.keys() | vouched
+        is_theirs = patch.mails <= theirs.keys() | vouched
         standing = gate.Standing(role=event.role if is_theirs else Role.THIRD_PARTY)
     return bool(gate.permitted(gate.Caused.JOB, standing, settings.trust_policy))
 
@@ -320,8 +328,9 @@ def _is_surely_asked(row: Message, patch: RequestedPatch, settings: BotSettings)
     variants = [reading, *reading.others, *([reading.undoubted] if reading.undoubted else [])]
     if row.message_id in patch.mails:
         return len({patch_of(variant.mail).text for variant in variants}) == 1
-    named = {branch_in(text) or commit_in(text) for text in (own_text(variant.mail.text) for variant in variants)}
-    return not patch.branch or len(named) == 1
+    culprit = row.report.culprit.sha
+    named = {branch_named(own_text(variant.mail.text), culprit) for variant in variants}
+    return not patch.branch or named == {patch.branch}
 
 
 def _candidate(events: Sequence[EventData], request: EventData) -> str:

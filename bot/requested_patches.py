@@ -13,10 +13,11 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django.db.models import Q
 
+from bot.mail.authentication import AuthVerdict
 from bot.mail.branches import branch_in, commit_in
 from bot.mail.message import ParsedMail, is_message_id, parse
 from bot.mail.patches import find_diffs, find_links, find_patches, is_answer, posted_title, version_of
@@ -33,7 +34,8 @@ class RequestedPatch:
     first part; its title, and the commit that it names as its base. Or else a branch: "https://git.example.org/linux.git
     topic", or a commit alone.
 
-    `parts`: of a series, the mails of its parts; `missing`: which of them is not here, in words.
+    `parts`: the mails that the text is from, in order; `in_series`: whether they are a series, and `missing`, which of
+    its parts is not here, in words.
     """
 
     text: str = ""
@@ -42,24 +44,31 @@ class RequestedPatch:
     base: str = ""
     branch: str = ""
     parts: tuple[str, ...] = ()
+    in_series: bool = False
     missing: str = ""
-
-    @property
-    def in_series(self) -> bool:
-        return bool(self.parts or self.missing)
 
     @property
     def digest(self) -> str:
         """Identifies the text, so that what was looked at is what runs; "" without one."""
-        return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest() if self.text else ""
+        return digest_of(self.text)
 
     @property
     def mails(self) -> frozenset[str]:
-        """The mails that the text is from."""
+        """The mails whose writers answer for the patch: those that its text is from, or the one that is named."""
         return frozenset(self.parts) or frozenset({self.message_id} if self.message_id else ())
 
 
 NONE = RequestedPatch()
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text else ""
+
+
+def text_of(parts: Iterable[str]) -> str:
+    """Return the text of a patch from the mails that it is from; "" if one of them is not here, or has none by now."""
+    texts = [patch_of(mail).text if (mail := _stored(part)) else "" for part in parts]
+    return "".join(texts) if all(texts) else ""
 
 
 def requested_patch(message_id: str, candidate: str = "", argument: str = "", culprit: str = "") -> RequestedPatch:
@@ -102,7 +111,7 @@ def patch_of(mail: ParsedMail) -> RequestedPatch:
         together += diff
     named = find_patches(unquoted_lines(mail.text), mail.subject, mail.attachments)
     title = posted_title(mail.subject) or next((patch.title for patch in named if patch.title), "")
-    return RequestedPatch(together, mail.message_id, title, _base_in(texts))
+    return RequestedPatch(together, mail.message_id, title, _base_in(texts), parts=(mail.message_id,))
 
 
 # --- Series ---
@@ -123,27 +132,24 @@ def series_of(mail: ParsedMail) -> RequestedPatch | None:
     patches = {number: patch_of(mails[number]) for number in range(1, total + 1) if number in mails}
     gaps = [number for number in range(1, total + 1) if number not in patches or not patches[number].text]
     first = mails[min(mails)]
+    # Not the cover letter's: only who wrote the parts answers for what runs.
     base = next((base for number in sorted(patches) if (base := _base_in(_texts(mails[number])))), "")
     whole = RequestedPatch(
         message_id=first.message_id,
         title=posted_title(first.subject),
         base=base,
-        parts=tuple(patches[number].message_id or mails[number].message_id for number in sorted(patches)),
+        parts=tuple(mails[number].message_id for number in sorted(patches)),
+        in_series=True,
     )
     if gaps:
         return replace(whole, missing=f"part {gaps[0]} of {total} is not here")
     return replace(whole, text="".join(patches[number].text for number in sorted(patches)))
 
 
-def first_that_fails(patch: RequestedPatch) -> Iterator[tuple[str, str]]:
-    """Yield the name of each part of a series, "part 2 of 3", and the text up to its end, to find the first that does
-    not apply.
-    """
-    text = ""
-    for number, name in enumerate(patch.parts, start=1):
-        mail = _stored(name)
-        text += patch_of(mail).text if mail else ""
-        yield f"part {number} of {len(patch.parts)}", text
+def prefixes(patch: RequestedPatch) -> Iterator[tuple[str, str]]:
+    """Yield the name of each part of a series, "part 2 of 3", and the text up to its end."""
+    for number in range(1, len(patch.parts) + 1):
+        yield f"part {number} of {len(patch.parts)}", text_of(patch.parts[:number])
 
 
 def _place(subject: str) -> tuple[int, int, int] | None:
@@ -157,27 +163,32 @@ def _place(subject: str) -> tuple[int, int, int] | None:
 def _members(mail: ParsedMail, place: tuple[int, int, int]) -> dict[int, Message]:
     """Return the stored mails of a series by number: of the same writer, version and total, in the same thread.
 
-    Where a writer sent a number twice, the mail that was sent nearest to the given one.
+    Where there are two of a number, one that is signed, else the one that was sent nearest to the given mail.
     """
     version, _, total = place
-    own = Message.objects.filter(author_email__iexact=mail.author.email).select_related("source")
-    around = {mail.message_id, *mail.in_reply_to[:1]}
-    members: dict[str, Message] = {}
+    own = Message.objects.filter(author_email__iexact=mail.author.email).order_by("pk")
+    own = own.only("message_id", "in_reply_to", "subject", "sent_at", "trust")
+    thread = {mail.message_id, *mail.in_reply_to[:1]}
+    members: dict[str, tuple[int, Message]] = {}
     for _ in range(_MOST_STEPS):
-        near = own.filter(Q(message_id__in=around) | Q(in_reply_to__in=around)).defer("tables", "own_text")
-        new = [row for row in near[: 2 * MOST_PARTS] if row.message_id not in members]
-        new = [row for row in new if (other := _place(row.subject)) and (other[0], other[2]) == (version, total)]
-        if not new:
+        answers = own.filter(Q(message_id__in=thread) | Q(in_reply_to__in=thread))[: 2 * MOST_PARTS]
+        places = [(_place(row.subject), row) for row in answers if row.message_id not in members]
+        parts = [(at[1], row) for at, row in places if at and (at[0], at[2]) == (version, total)]
+        if not parts:
             break
-        members |= {row.message_id: row for row in new}
-        around = {name for row in new for name in (row.message_id, row.in_reply_to) if name}
+        members |= {row.message_id: (number, row) for number, row in parts}
+        thread = {name for _, row in parts for name in (row.message_id, row.in_reply_to) if name}
     sent = mail.date or _LONG_AGO
-    numbered: dict[int, Message] = {}
-    for row in sorted(members.values(), key=lambda row: (abs((row.sent_at or _LONG_AGO) - sent), row.pk)):
-        other = _place(row.subject)
-        assert other
-        numbered.setdefault(other[1], row)
-    return numbered
+
+    def likeliest(member: tuple[int, Message]) -> tuple[bool, timedelta, int]:
+        row = member[1]
+        return row.trust != AuthVerdict.PASS, abs((row.sent_at or _LONG_AGO) - sent), row.pk
+
+    numbered: dict[int, int] = {}
+    for number, row in sorted(members.values(), key=likeliest):
+        numbered.setdefault(number, row.pk)
+    rows = Message.objects.select_related("source").defer("tables", "own_text").in_bulk(numbered.values())
+    return {number: rows[pk] for number, pk in numbered.items()}
 
 
 # --- What "this patch" may be ---
@@ -200,14 +211,19 @@ def _named_in(text: str, culprit: str, *, stored_only: bool = False) -> Iterator
     """Yield the patches that are linked, and the branch or commit that is named."""
     links = [link.message_id for link in find_links(text) if link.message_id and is_message_id(link.message_id)]
     yield from map(stored_patch, links)
-    branch = branch_in(text)
-    if branch and culprit.startswith(branch.rpartition(" ")[2]):
-        branch = ""  # a link to the culprit, which everybody gives
-    if branch := branch or commit_in(text, culprit):
+    if branch := branch_named(text, culprit):
         yield RequestedPatch(branch=branch)
     if not stored_only:
-        known = set(Message.objects.filter(message_id__in=links).values_list("message_id", flat=True))
-        yield from (RequestedPatch(message_id=name) for name in links if name not in known)
+        stored = set(Message.objects.filter(message_id__in=links).values_list("message_id", flat=True))
+        yield from (RequestedPatch(message_id=name) for name in links if name not in stored)
+
+
+def branch_named(text: str, culprit: str) -> str:
+    """Return the branch or commit that a text names, "" for none. The report's culprit, to which many link, is none."""
+    branch = branch_in(text)
+    if branch and not culprit.startswith(branch.rpartition(" ")[2]):
+        return branch
+    return commit_in(text, culprit)
 
 
 def _texts(mail: ParsedMail) -> list[str]:

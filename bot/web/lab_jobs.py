@@ -25,7 +25,7 @@ from django.views.decorators.http import require_POST, require_safe
 from bot import lab
 from bot.lab import headline, record_result
 from bot.mail.message import parse
-from bot.requested_patches import patch_of, series_of, stored_patch
+from bot.requested_patches import digest_of, patch_of, series_of, text_of
 from bot.results.values import RejectedInput
 from tracker.api.requests import authenticate, error_response, json_object
 from tracker.api.shapes import job_json
@@ -64,9 +64,9 @@ def claim(request: HttpRequest) -> HttpResponse:
         return error_response(400, "runner: expected a name of 1 to 100 characters")
     rows = lab_jobs.claimable(now, machines[:MOST_MACHINES], unproven=unproven)
     while job := lab_jobs.claim(rows, runner, now, lease):
-        patch = stored_patch(job.patch_mail)
-        if patch.digest == job.patch_digest or not job.proven:
-            return JsonResponse(_with_patch(job, patch.text, request))
+        text = text_of(job.patch_parts)
+        if digest_of(text) == job.patch_digest or not job.proven:
+            return JsonResponse(_with_patch(job, text, request))
         lab_jobs.distrust(job)  # somebody looked at another one
     return HttpResponse(status=204)
 
@@ -162,8 +162,8 @@ def _with_patch(job: LabJob, patch: str, request: HttpRequest) -> dict[str, Any]
 
 @require_safe
 def requested_patch(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the patch of a mail exactly as it was posted, or the series that it is a part of, which is also what a
-    runner gets; 404 if it has none.
+    """Return the patch of a mail exactly as it was posted, or the whole series that it is a part of, as a runner gets
+    it; the part alone while others are not here. 404 if it has none.
 
     That of a mail that only we got is for operators, and for runners with their key.
     """

@@ -1263,3 +1263,172 @@ def test_a_day_of_a_lab(lab_jobs_world: World, report: Report, runner: Any, oper
     assert f"{len(about)} mails to approve" in page
     assert "1 test asked for by somebody who is not verified" in page
     assert "results held" in page or "result held" in page
+
+
+# --- What is proven or allowed is one text on one base ---
+
+
+def forged(world: World, number: int, diff: str, to: str, **more: Any) -> str:
+    """A part that nobody signed, in Dana's name; hers are signed."""
+    name = part(world, DANA, number, diff, to, message_id=f"forged-{number}@x.example", **more)
+    world.read()
+    return name
+
+
+def signed_by_dana(*names: str) -> None:
+    Message.objects.filter(message_id__in=names).update(trust="pass")
+
+
+def with_default_policy(world: World, report: Report) -> str:
+    """Dana's signed series of two under the default policy; its cover letter."""
+    world.settings = BotSettings(address=world.settings.address)
+    cover = part(world, DANA, 0, "", message_id(report), message_id="cover@dev.example")
+    parts = [part(world, DANA, 1, DIFF, cover), part(world, DANA, 2, SECOND, cover)]
+    world.read()
+    signed_by_dana(cover, *parts)
+    return cover
+
+
+def asks(world: World, report: Report, author: Address, to: str, *, proven: bool) -> str:
+    """Let somebody ask for a test of what a mail has; return the mail that asks."""
+    name = f"asking-{Message.objects.count()}@x.example"
+    world.post(author, "Could you test this, please?", to=to, message_id=name)
+    world.read()
+    Message.objects.filter(message_id=name).update(trust="pass" if proven else "none")
+    role = Role.AUTHOR if author is DANA else Role.THIRD_PARTY
+    at = Message.objects.get(message_id=name).sent_at or world.now
+    value = EventData(f"t:{name}", EventKind.TEST_ASKED, at, role=role, message_id=name, in_reply_to=to)
+    event_log.record([event_log.event_row(report, value, world.now)])
+    round_of(world)
+    return name
+
+
+def test_a_forged_part_is_neither_taken_nor_proven_by_who_joins(
+    lab_jobs_world: World, report: Report, runner: Any
+) -> None:
+    cover = with_default_policy(lab_jobs_world, report)
+    forged(lab_jobs_world, 2, ANOTHER, cover)
+    asks(lab_jobs_world, report, EVE, cover, proven=False)
+    asks(lab_jobs_world, report, DANA, "v1-part-2@dev.example", proven=True)
+    status, claimed = runner("claim", {})
+    assert (status, claimed["patch"]) == (200, DIFF + SECOND)
+
+
+def test_a_base_that_a_stranger_names_is_not_proven_by_who_joins(
+    lab_jobs_world: World, report: Report, runner: Any
+) -> None:
+    world = lab_jobs_world
+    world.settings = BotSettings(address=world.settings.address)
+    world.post(EVE, f"---\n{STALE}\nbase-commit: {'6' * 40}\n", to=message_id(report), message_id="eve@x.example")
+    world.post(DANA, f"---\n{STALE}", to=message_id(report), message_id="dana@dev.example")
+    world.read()
+    signed_by_dana("dana@dev.example")
+    asks(world, report, EVE, "eve@x.example", proven=False)
+    asks(world, report, DANA, "dana@dev.example", proven=True)
+    assert not LabJob.objects.filter(proven=True, base="6" * 40).exists()
+    assert runner("claim", {})[0] == 204
+
+
+def test_a_cover_letter_names_no_base(lab_jobs_world: World, report: Report) -> None:
+    cover = part(lab_jobs_world, DANA, 0, "", message_id(report), text=f"Two.\n\nbase-commit: {'6' * 40}\n")
+    part(lab_jobs_world, DANA, 1, DIFF, cover)
+    part(lab_jobs_world, DANA, 2, SECOND, cover)
+    lab_jobs_world.read()
+    assert requested_patch(cover).base == ""
+
+
+def test_nobody_allows_a_series_of_which_a_part_is_not_here(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    lab_jobs_world.settings = BotSettings(address=lab_jobs_world.settings.address)
+    cover = part(lab_jobs_world, EVE, 0, "", message_id(report), message_id="cover@x.example")
+    part(lab_jobs_world, EVE, 1, DIFF, cover)
+    lab_jobs_world.read()
+    asks(lab_jobs_world, report, EVE, cover, proven=False)
+    job = LabJob.objects.get(request="test a patch")
+    assert not lab_jobs.allow(job.pk, "olga")
+    part(lab_jobs_world, EVE, 2, ANOTHER, cover)
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    assert runner("claim", {})[0] == 204
+
+
+def test_a_part_that_was_sent_twice_keeps_no_series_from_running(
+    lab_jobs_world: World, report: Report, runner: Any
+) -> None:
+    cover = part(lab_jobs_world, DANA, 0, "", message_id(report), message_id="cover@dev.example")
+    part(lab_jobs_world, DANA, 1, DIFF, cover)
+    part(lab_jobs_world, DANA, 2, STALE, cover)
+    again = part(lab_jobs_world, DANA, 2, SECOND, cover, message_id="again@dev.example")
+    lab_jobs_world.post(DANA, "#lkp test", to=again)
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    assert claimed_patch(runner) == DIFF + SECOND
+
+
+def test_a_private_part_is_shown_to_nobody_else(lab_jobs_world: World, report: Report, client: Client) -> None:
+    cover = series(lab_jobs_world, report)
+    Message.objects.update(public=True)
+    Message.objects.filter(message_id="part-2@dev.example").update(public=False)
+    for name in (cover, "part-1@dev.example"):
+        shown = client.get(f"/lab/patch/{Message.objects.get(message_id=name).pk}").content.decode()
+        assert "OTHER_COST" not in shown
+
+
+@pytest.mark.parametrize("first", [EVE, DANA])
+def test_any_asker_may_prove_a_series_that_comes_later(
+    lab_jobs_world: World, report: Report, runner: Any, first: Address
+) -> None:
+    world = lab_jobs_world
+    world.settings = BotSettings(address=world.settings.address)
+    cover = part(world, DANA, 0, "", message_id(report), message_id="cover@dev.example")
+    one = part(world, DANA, 1, DIFF, cover)
+    world.read()
+    signed_by_dana(cover, one)
+    for author in (first, DANA if first is EVE else EVE):
+        asks(world, report, author, cover, proven=author is DANA)
+    two = part(world, DANA, 2, SECOND, cover)
+    world.read()
+    signed_by_dana(two)
+    round_of(world)
+    assert runner("claim", {})[0] == 200
+
+
+def test_a_series_is_looked_at_for_whoever_still_asks(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    cover = part(lab_jobs_world, DANA, 0, "", message_id(report), message_id="cover@dev.example")
+    part(lab_jobs_world, DANA, 1, DIFF, cover)
+    for _ in range(2):
+        lab_jobs_world.post(DANA, "#lkp test", to=cover)
+        lab_jobs_world.read()
+        round_of(lab_jobs_world)
+    job = LabJob.objects.get(request="test a patch")
+    undone = EventData("u", EventKind.REVERSED, lab_jobs_world.later(), actor="toni", reverses=job.event_key)
+    event_log.record([event_log.event_row(report, undone, lab_jobs_world.now)])
+    part(lab_jobs_world, DANA, 2, SECOND, cover)
+    lab_jobs_world.read()
+    round_of(lab_jobs_world)
+    assert claimed_patch(runner) == DIFF + SECOND
+
+
+def test_a_cancelled_job_stays_so_whatever_a_claim_finds(lab_jobs_world: World, report: Report, runner: Any) -> None:
+    ask(lab_jobs_world, report)
+    opened(lab_jobs_world)
+    claimed = runner("claim", {})[1]
+    job = LabJob.objects.get(pk=claimed["id"])
+    assert lab_jobs.cancel(job.pk, "olga", "no machine", timezone.now(), notify_thread=False)
+    lab_jobs.distrust(job)
+    job.refresh_from_db()
+    assert (job.state, job.outcome) == ("done", "cancelled")
+
+
+def test_what_was_undone_and_redone_can_be_tested_again(
+    lab_jobs_world: World, report: Report, operator: Client
+) -> None:
+    ask(lab_jobs_world, report)
+    job = opened(lab_jobs_world)
+    operator.post(f"/lab/job/{job.pk}/act/", {"do": "cancel", "reason": "by mistake"})
+    key = Event.objects.get(result=job.name).key
+    for taken_back in (key, f"reversed:{key}"):
+        operator.post(f"/report/{report.culprit.sha}/take-back/", {"key": taken_back})
+    operator.post(f"/lab/job/{job.pk}/act/", {"do": "retry"})
+    round_of(lab_jobs_world)
+    job.refresh_from_db()
+    assert job.state == "waiting"

@@ -35,8 +35,20 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="labjob",
+            name="patch_parts",
+            field=models.JSONField(
+                blank=True, default=list, help_text="Message-IDs of the mails that its text is from"
+            ),
+        ),
+        migrations.AddField(
+            model_name="labjob",
             name="patch_digest",
-            field=models.TextField(blank=True, help_text="SHA-256 of the patch that was looked at"),
+            field=models.TextField(blank=True, help_text="SHA-256 of that text"),
+        ),
+        migrations.AlterField(
+            model_name="labjob",
+            name="in_series",
+            field=models.BooleanField(default=False, help_text="the patch is a series"),
         ),
         migrations.AlterField(
             model_name="labjob",

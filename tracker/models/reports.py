@@ -468,8 +468,9 @@ class LabJob(Lease):
     allowed_by = models.TextField(blank=True, help_text="who here lets any runner take it, proven or not")
     title = models.TextField(blank=True, help_text="of the patch")
     patch_mail = models.TextField(blank=True, help_text="Message-ID of the mail with the patch")
-    patch_digest = models.TextField(blank=True, help_text="SHA-256 of the patch that was looked at")
-    in_series = models.BooleanField(default=False, help_text="the patch is one of several: b4 fetches all")
+    patch_parts = models.JSONField(default=list, blank=True, help_text="Message-IDs of the mails that its text is from")
+    patch_digest = models.TextField(blank=True, help_text="SHA-256 of that text")
+    in_series = models.BooleanField(default=False, help_text="the patch is a series")
     branch = models.TextField(blank=True, help_text="a repository and branch to test instead of a patch")
     base = models.TextField(blank=True, help_text="sha of the commit to apply it to")
     applies = models.BooleanField(null=True, blank=True, help_text="to its base; unknown without a tree that has it")
@@ -495,6 +496,11 @@ class LabJob(Lease):
 
     def __str__(self) -> str:
         return f"{self.request}: {self.title or self.branch or self.asked_in}"
+
+    @property
+    def requests(self) -> tuple[str, ...]:
+        """The events that it answers, its own first."""
+        return (self.event_key, *self.joined)
 
     @property
     def name(self) -> str:

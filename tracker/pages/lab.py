@@ -89,7 +89,7 @@ def job(request: HttpRequest, pk: int) -> HttpResponse:
     What was asked in a private mail is for operators.
     """
     job = get_object_or_404(LabJob.objects.select_related("report__culprit"), pk=pk)
-    shown, named = shown_messages(request.user), (job.asked_in, job.patch_mail)
+    shown, named = shown_messages(request.user), (job.asked_in, job.patch_mail, *job.patch_parts)
     mails = _mails(named, shown)
     private = Message.objects.filter(message_id__in=named).exclude(pk__in=[mail.pk for mail in mails.values()])
     unfinished = job.state in UNFINISHED
@@ -101,7 +101,7 @@ def job(request: HttpRequest, pk: int) -> HttpResponse:
         "measured": measured_metrics(job.payload),
         "may_act": request.user.has_perm(SEND),
         "may_cancel": unfinished,
-        "may_allow": unfinished and not job.proven and bool(job.patch_mail in mails or job.branch),
+        "may_allow": unfinished and not job.proven and bool(job.patch_digest or (job.branch and not job.patch_mail)),
         "may_retry": unfinished or (job.state == JobState.DONE and job.outcome != JobOutcome.MEASURED),
     }
     return render(request, "lab_job.html", context)

@@ -15,12 +15,12 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from tracker.domain.events import OPEN, Awaited, EventData, EventKind, ReportedBy, Verdict
+from tracker.domain.events import OPEN, Awaited, EventData, EventKind, ReportedBy, Role, Verdict
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, PendingRequest, requests_pending
 from tracker.domain.report_state import effective_events, fold
 from tracker.models import Event, Finding, LabJob, Message, Report
 from tracker.models.reports import NEWS
-from tracker.services import event_log
+from tracker.services import event_log, report_actions
 
 MOST_ATTEMPTS = 3  # a job whose runners died so often waits for a person
 MOST_ANSWERS = 5  # a day that the patches for a report do not apply
@@ -32,7 +32,8 @@ _AGAIN |= {"applies": None, "patch_digest": ""}  # it is checked again, too
 
 def is_private(job: LabJob) -> bool:
     """Whether only operators may see the words of a job: it was asked for, or its patch posted, in a private mail."""
-    return Message.objects.filter(message_id__in=(job.asked_in, job.patch_mail), public=False).exists()
+    mails = (job.asked_in, job.patch_mail, *job.patch_parts)
+    return Message.objects.filter(message_id__in=mails, public=False).exists()
 
 
 def with_privacy(rows: QuerySet[LabJob]) -> QuerySet[LabJob]:
@@ -78,27 +79,37 @@ def open_job(report: Report, pending: PendingRequest, now: datetime, **columns: 
     return job if created else None
 
 
-def join(job: LabJob, event_key: str, *, proven: bool) -> LabJob:
-    """Let a job answer another request, too, and return it. `proven`: whether that alone lets any runner take it."""
-    row = LabJob.objects.select_for_update(of=("self",)).get(pk=job.pk)
+def join(job: LabJob, event_key: str, *, proven: bool) -> LabJob | None:
+    """Let an unfinished job answer another request, too, and return it; None if it has ended meanwhile, or has another
+    patch. `proven`: whether that request alone lets any runner take it.
+    """
+    rows = unfinished().filter(pk=job.pk, patch_digest=job.patch_digest, base=job.base)
+    row = rows.select_for_update(of=("self",)).first()
+    if row is None:
+        return None
     row.joined = sorted({*row.joined, event_key})
     row.proven |= proven
     row.save(update_fields=["joined", "proven"])
     return row
 
 
+def _is_owed(owed: Collection[tuple[int, str]], job: LabJob) -> bool:
+    """Whether one of the requests that a job answers is among those that are owed (report and event key)."""
+    return any((job.report_id, key) in owed for key in job.requests)
+
+
 def withdraw_all_but(owed: Collection[tuple[int, str]], states: Sequence[JobState]) -> int:
     """Withdraw the jobs in these states of whose requests none is in `owed` (report and event key); return how many."""
-    rows = LabJob.objects.filter(state__in=states).values_list("pk", "report", "event_key", "joined")
-    gone = [pk for pk, report, key, joined in rows if not any((report, own) in owed for own in (key, *joined))]
+    rows = LabJob.objects.filter(state__in=states).only("report", "event_key", "joined")
+    gone = [job.pk for job in rows if not _is_owed(owed, job)]
     return LabJob.objects.filter(pk__in=gone, state__in=states).update(state=JobState.WITHDRAWN)
 
 
 def reopen(owed: Collection[tuple[int, str]]) -> int:
     """Open ended jobs again of whose requests one is owed after all, as after an undo; return how many."""
     ended = LabJob.objects.filter(state__in=(JobState.WITHDRAWN, JobState.DONE))
-    rows = ended.filter(report__in={report for report, _ in owed}).values_list("pk", "report", "event_key", "joined")
-    back = [pk for pk, report, key, joined in rows if any((report, own) in owed for own in (key, *joined))]
+    rows = ended.filter(report__in={report for report, _ in owed}).only("report", "event_key", "joined")
+    back = [job.pk for job in rows if _is_owed(owed, job)]
     return ended.filter(pk__in=back).update(**_AGAIN)
 
 
@@ -116,7 +127,7 @@ def unchecked() -> QuerySet[LabJob]:
 
 
 def refused() -> QuerySet[LabJob]:
-    """Return the waiting jobs whose patch does not apply, and which nobody was told yet."""
+    """Return the waiting jobs whose patch does not apply, and of which nobody has been told yet."""
     rows = LabJob.objects.filter(state=JobState.WAITING, applies=False, proven=True)
     return rows.select_related("report__culprit").order_by("opened_at", "pk")
 
@@ -142,22 +153,18 @@ def retry(pk: int, person: str, now: datetime) -> bool:
     job = ended.select_related("report").first()
     if job is None or not ended.update(**_AGAIN):
         return False
-    told = [event for event in _effective_events(job.report) if event.result == job.name]
-    undone = [
-        EventData(f"{EventKind.REVERSED}:{event.key}", EventKind.REVERSED, now, actor=person, reverses=event.key)
-        for event in told
-    ]
-    event_log.record([event_log.event_row(job.report, event, now) for event in undone])
+    for key in list(job.report.events.filter(result=job.name).values_list("key", flat=True)):
+        permit = lambda report: Role.REPORTER  # noqa: E731
+        report_actions.reports_take_back([job.report_id], key, person, now, permit, of_others=True)
     return True
 
 
 def allow(pk: int, person: str) -> bool:
     """Let any runner take a job although nothing proves who asks: somebody here has looked at its patch, which must be
-    stored. False if there is nothing to allow.
+    here whole, or at the name of its branch. False if there is nothing to allow.
     """
-    stored = Exists(Message.objects.filter(message_id=OuterRef("patch_mail")))
-    rows = unfinished().filter(Q(stored) | Q(patch_mail="") & ~Q(branch=""), pk=pk, proven=False)
-    return bool(rows.update(proven=True, allowed_by=person))
+    to_see = ~Q(patch_digest="") | (Q(patch_mail="") & ~Q(branch=""))
+    return bool(unfinished().filter(to_see, pk=pk, proven=False).update(proven=True, allowed_by=person))
 
 
 @transaction.atomic
@@ -263,12 +270,11 @@ def record_end(
     and one for each request that the job answers besides its own. `quote`: numbers, or what went wrong.
     """
     report, events = job.report, [entry.value() for entry in job.report.events.all()]
-    keys = {event.key for event in events}
+    keys, title = {event.key for event in events}, "" if is_private(job) else job.title
 
     def end(kind: EventKind, in_reply_to: str, key: str) -> EventData:
         # A job that was opened again has an event of that key already, which somebody undid.
         key = f"{key}:{now:%Y%m%dT%H%M%S%f}" if key in keys else key
-        title = "" if is_private(job) else job.title
         return EventData(
             key, kind, now, actor=person, result=job.name, title=title, remark=remark, in_reply_to=in_reply_to
         )
@@ -285,10 +291,6 @@ def record_end(
         for number, other in enumerate(asked, start=1)
     ]
     event_log.record([row, *(event_log.event_row(report, answer, now, quote) for answer in also)])
-
-
-def _effective_events(report: Report) -> Sequence[EventData]:
-    return effective_events([event.value() for event in report.events.all()])
 
 
 def _held(pk: int, token: str) -> QuerySet[LabJob]:
