@@ -866,6 +866,22 @@ def test_talk_withdraws_no_request(lab_jobs_world: World, report: Report) -> Non
     assert (job.state, report.awaited) == ("waiting", "reporter")
 
 
+@pytest.mark.parametrize("first", [EventKind.REPORTED, EventKind.RESPONDED])
+def test_talk_answers_no_request_whatever_was_said_before(first: EventKind) -> None:
+    kinds = [EventKind.REPORTED, first, EventKind.TEST_ASKED, EventKind.RESPONDED]
+    events = [EventData(f"e{n}", kind, FRIDAY + timedelta(hours=n), Role.AUTHOR) for n, kind in enumerate(kinds)]
+    assert fold(Verdict.REGRESSION, events).awaited is Awaited.REPORTER
+    assert [pending.request for pending in requests_pending(Verdict.REGRESSION, events)] == [Request.TEST]
+
+
+def test_a_branch_that_helps_is_no_candidate_of_its_own() -> None:
+    patch = EventData("p", EventKind.FIX_PROPOSED, FRIDAY, Role.AUTHOR, title="mm: fix", message_id="p1@x")
+    helps = EventData("j", EventKind.FIX_CONFIRMED, FRIDAY + timedelta(days=1), result="job/1", in_reply_to="asking@x")
+    state = fold(Verdict.REGRESSION, [patch, helps])
+    assert state.fix
+    assert (state.fix.message_id, state.older_fixes) == ("p1@x", frozenset())
+
+
 def test_a_job_stays_while_one_of_its_askers_waits(lab_jobs_world: World, report: Report) -> None:
     job = two_askers(lab_jobs_world, report, DANA, LEE)
     for number, key in enumerate((job.event_key, *job.joined)):

@@ -275,7 +275,7 @@ def _remember_fix(state: ReportState, event: EventData) -> ReportState:
     fix = Fix(event.title or last.title, last.message_id, event.commit or last.commit)
     better = replace(state, fix=fix, fix_gone="", fix_reverted_in="")
     match event.kind:
-        case EventKind.FIX_CONFIRMED if event.result.startswith(JOB) and event.in_reply_to:
+        case EventKind.FIX_CONFIRMED if _names_its_patch(event):
             same = last if last.message_id in ("", event.in_reply_to) else Fix()
             fix = Fix(event.title or same.title, event.in_reply_to, event.commit or same.commit)
             older = _older_fixes(state) - {event.in_reply_to}
@@ -289,6 +289,11 @@ def _remember_fix(state: ReportState, event: EventData) -> ReportState:
     # Queued in a tree
     day = next((since for tree, since in state.fix_trees if tree == event.tree), "")
     return replace(better, fix_trees=(*other_trees(state, event), (event.tree, _since(day, event.tag))))
+
+
+def _names_its_patch(event: EventData) -> bool:
+    """Whether a job says of which candidate it is; of a branch it has no title, and of a private patch none is told."""
+    return event.result.startswith(JOB) and bool(event.title and event.in_reply_to)
 
 
 def _earlier(landing: str, tag: str) -> str:
@@ -373,7 +378,7 @@ def _counts(report_state: ReportState, event: EventData) -> bool:
     fix = report_state.fix
     if event.kind is EventKind.FIX_WITHOUT_EFFECT and fix and fix.commit not in ("", event.commit):
         return False  # another fix was measured than the current one
-    if event.result.startswith(JOB) and event.in_reply_to:
+    if _names_its_patch(event):
         if event.kind is EventKind.FIX_CONFIRMED and report_state.state in STEPS[event.kind].within:
             return True  # of several candidates, the one that the lab measured to help
         other = fix is not None and fix.message_id not in ("", event.in_reply_to)
@@ -450,6 +455,8 @@ def _move(report_state: ReportState, event: EventData) -> ReportState:
     awaits = Awaited.NOBODY if target is State.NO_ACTION else Awaited.AUTHOR if by_lab else step.awaits
     if event.kind is EventKind.WORKING and event.role is Role.REPORTER:
         awaits = Awaited.REPORTER  # the person who reported it makes the fix
+    if event.kind is EventKind.RESPONDED and report_state.owes_test:
+        awaits = Awaited.REPORTER
     return replace(report_state, state=target, awaited=awaits, decided_by=event.key)
 
 
