@@ -37,21 +37,17 @@ _AFTER = re.compile(
     rf"(?<![\w/])<?({_URL})>?({_BLANKS}[,:(]?{_BLANKS}\n?{_BLANKS})((?:branch|tag|commit){_GAP})?{_QUOTED}", re.I
 )
 _SHA = re.compile(r"\b[0-9a-f]{12,40}\b")
-_ENDS = re.compile(
-    r"[\"'`)>]*(?:[.,;:?!)]|\s{0,8}\n|\s{0,8}\Z|\s{1,8}(?:please|branch|tag|and|for|which|that|with|\()\b)", re.I
-)
-# No ref is called so after an address in a sentence.
+# No ref, and no tree, is called so: "the branch in the tree".
 _WORD = re.compile(
     r"(?:an?|and|are|as|at|below|branch|but|by|can|commit|could|does|for|from|has|have|here|if|in|instead|is|it|its|me|my"
     r"|of|on|only|or|our|please|series|so|tag|that|the|then|there|this|to|tree|was|we|when|where|which|with|you|your)\Z",
     re.I,
 )
-_KNOWN = frozenset({"master", "main", "next", "devel", "fixes", "testing", "linus", "wip", "stable", "dev", "test"})
 _NO_REPOSITORY = re.compile(
     r"//(?:lore\.kernel\.org|lkml\.|patchwork\.|bugzilla\.|www\.|docs\.|elixir\.|download\.)", re.I
 )
 _IS_REPOSITORY = re.compile(
-    r"\.git\Z|^(?:git|ssh)://|^git@|//git\.|/git/|/linux|[-/]block\Z|\Ahttps?://(?:github|gitlab|codeberg)", re.I
+    r"\.git\Z|^(?:git|ssh)://|^git@|//git\.|/git/|/linux|\Ahttps?://(?:github|gitlab|codeberg)", re.I
 )
 
 
@@ -82,23 +78,23 @@ def _named(text: str) -> Iterator[tuple[int, str, str]]:
         if not _WORD.match(ref) and (match[3] or not _WORD.match(tree)):
             yield match.start(), _trimmed(tree), _trimmed(ref)
     for match in _AFTER.finditer(text):
-        url, between, says, ref = match[1], match[2], match[3], match[4]
-        url = _trimmed(url)
-        if _NO_REPOSITORY.search(url) or not _IS_REPOSITORY.search(url) or _WORD.match(ref) or not between:
+        url, between, says, ref = _trimmed(match[1]), match[2], match[3], match[4]
+        if not between or _NO_REPOSITORY.search(url) or not _IS_REPOSITORY.search(url):
             continue
-        is_ref = (
-            bool(says)
-            or _looks_like_ref(ref)
-            or bool(_ENDS.match(text, match.end()) or _SHA.match(text, match.end() + 1))
-        )
-        if "\n" in between and not (says or (text[match.end() :].split("\n", 1)[0].strip(" .,)") == "" and is_ref)):
+        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        line_end = text.find("\n", match.end())
+        after = text[match.end() : line_end if line_end >= 0 else None]
+        ends = not after.strip(" \t.,)\"'`")
+        is_alone = not after.strip() and not before.strip() and "\n" not in between  # as the arguments of git fetch
+        if "\n" in between and not (says or ends):
             continue
-        if is_ref:
+        if says or is_alone or _looks_like_ref(ref) or _SHA.match(text, match.end() + 1):
             yield match.start(), url, _with_commit(_trimmed(ref), text, match.end())
 
 
 def _looks_like_ref(word: str) -> bool:
-    return word.lower() in _KNOWN or bool(re.search(r"[/_\d-]", word))
+    """Whether a word is hardly one of a sentence: "for-next", "topic/x", "v2"."""
+    return word in ("master", "main") or re.search(r"[/_\d-]", word) is not None
 
 
 def _with_commit(ref: str, text: str, at: int) -> str:
