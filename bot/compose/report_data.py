@@ -296,15 +296,16 @@ def reproduce(report: ReportData, template: str = "") -> str:
     for pattern, run in ((_SCRIPT, "sh"), (_JOB, "lkp run")):
         if url := next((url for name, url in links if pattern.match(name)), ""):
             return f"curl -sO {shlex.quote(url)} && {run} {shlex.quote(url.rpartition('/')[2])}"
+    attached = {attachment.name for attachment in _own_files(report)}
     for name in SCRIPTS:
-        if name in report.files:
-            return f"sh {name} (attached)"
-    if "job.yaml" in report.files:
-        return "lkp install job.yaml && lkp run job.yaml (attached)"
+        if name in attached:
+            return f"sh {name}  # attached"
+    if JOB in attached:
+        return f"lkp install {JOB} && lkp run {JOB}  # attached"
     return f"no script was provided{'; see the parameters below' if report.headline.params else ''}"
 
 
-SCRIPTS = ("reproduce.sh", "reproduce")
+JOB, SCRIPTS = "job.yaml", ("reproduce.sh", "reproduce")
 
 
 def in_lines(command: str) -> tuple[str, ...]:
@@ -335,9 +336,9 @@ class Attachment:
 
 def attachments(report: ReportData, conventions: Conventions) -> tuple[Attachment, ...]:
     """Return the attachments that the conventions ask for; those above MAX_BYTES are left out, the page has them."""
-    names = ("job.yaml", *SCRIPTS)
-    files = [Attachment(name, report.files[name]) for name in names if name in report.files]
-    if Attached.JOB in conventions.attach and "job.yaml" not in report.files:
+    files = _own_files(report)
+    own = {file.name for file in files}
+    if Attached.JOB in conventions.attach and JOB not in own:
         headline = report.headline
         job = {
             "suite": headline.suite,
@@ -351,7 +352,13 @@ def attachments(report: ReportData, conventions: Conventions) -> tuple[Attachmen
             "cmdline": report.build.cmdline,
         }
         fields = {name: value for name, value in job.items() if value}
-        files.append(Attachment("job.yaml", yaml.safe_dump(fields, sort_keys=False, allow_unicode=False)))
-    if Attached.SCRIPT in conventions.attach and conventions.reproduce and "reproduce.sh" not in report.files:
+        files.append(Attachment(JOB, yaml.safe_dump(fields, sort_keys=False, allow_unicode=False)))
+    if Attached.SCRIPT in conventions.attach and conventions.reproduce and SCRIPTS[0] not in own:
         files.append(Attachment("reproduce.sh", f"#!/bin/sh\n{reproduce(report, conventions.reproduce)}\n"))
     return tuple(file for file in files if len(file.text.encode()) <= MAX_BYTES)
+
+
+def _own_files(report: ReportData) -> list[Attachment]:
+    """Return the lab's own job and script that are small enough for a mail; the result's page has all."""
+    files = [Attachment(name, report.files[name]) for name in (JOB, *SCRIPTS) if name in report.files]
+    return [file for file in files if len(file.text.encode()) <= MAX_BYTES]

@@ -763,10 +763,11 @@ def test_a_reader_finds_the_subject_where_it_expects_it(form: SubjectForm) -> No
 @pytest.mark.parametrize(
     ("files", "how", "names"),
     [
-        ({"job.yaml": "suite: x\n"}, "lkp install job.yaml && lkp run job.yaml (attached)", ["job.yaml"]),
+        ({"job.yaml": "suite: x\n"}, "lkp install job.yaml && lkp run job.yaml  # attached", ["job.yaml"]),
+        ({"job.yaml": "x" * 30_000}, "no script was provided", []),
         (
             {"job.yaml": "a\n", "reproduce.sh": "b\n", "dmesg": "c\n"},
-            "sh reproduce.sh (attached)",
+            "sh reproduce.sh  # attached",
             ["job.yaml", "reproduce.sh"],
         ),
         ({"dmesg": "c\n"}, "no script was provided", []),
