@@ -64,7 +64,7 @@ class FixData:
 
     def interval(self, headline: FindingData) -> tuple[float, float] | None:
         """Return the 95% interval of the share that the fix recovers, as it follows from that of its own change; None
-        where that has none.
+        where that has none. What was lost counts as exact: it was measured, and reported, before.
         """
         lost, measured, share = headline.old_mean - headline.new_mean, self.measured, self.recovers(headline)
         if share is None or None in (measured.low_pct, measured.high_pct, measured.change_pct):
@@ -118,19 +118,22 @@ def fix_of(event: EventData, measured: FindingData) -> FixData:
 def outcome_text(fix: FixData, headline: FindingData) -> str:
     """Return what a fix does, as the end of "It …"."""
     share, ends = fix.recovers(headline), fix.interval(headline)
-    of_it = f" (95% CI {100 * ends[0]:.0f} to {100 * ends[1]:.0f}%)" if ends else ""
+    between = f"95% CI {100 * ends[0]:.0f} to {100 * ends[1]:.0f}%" if ends else ""
+    of_it = f" ({between})" if between else ""
     if fix.measured.verdict is Grade.REGRESSION:
         return "makes things worse"
     if fix.measured.verdict is Grade.NOT_TESTABLE:
         return "could not be judged: too few runs"
     if fix.measured.verdict is not Grade.IMPROVEMENT:
         if ends and ends[1] >= _MUCH:
-            return f"may recover much of the regression or nothing{of_it}: these runs do not decide it"
-        return f"makes no measurable difference{of_it.replace('%)', '% of the regression)')}"
+            return f"may recover much of the regression, or nothing{of_it}; more runs are needed"
+        return f"makes no measurable difference{f' ({between} of the regression)' if between else ''}"
     if share is None or share < _LEAST_SHARE:
         return "helps, but does not recover the regression"
+    if ends:
+        return f"recovers {100 * share:.0f}% of the regression{of_it}"
     more = " (and more)" if share > 1.05 else ""
-    return f"recovers {min(100, round(100 * share))}%{more} of the regression{of_it}"
+    return f"recovers {min(100, round(100 * share))}%{more} of the regression"
 
 
 # --- A tested patch ---

@@ -297,13 +297,19 @@ def _interval_of(measurements: Sequence[Compared]) -> list[tuple[float, float]]:
 
 
 def _interval_by_summary(old: SampleSummary, new: SampleSummary) -> tuple[float, float] | None:
-    """Return the interval of a change by Welch's t, for sides of which only mean, spread and number are given."""
+    """Return the interval of a change by Welch's t, for sides of which only mean, spread and number are given.
+
+    The parent's mean is uncertain, too: its error counts by the ratio of the means (the delta method).
+    """
     change, a, b = change_pct(old.mean, new.mean), old.error, new.error
-    if change is None or a is None or b is None or not (a or b):
+    if change is None or a is None or b is None:
         return None
     from scipy.special import stdtrit
 
+    a *= abs(new.mean / old.mean)
     scale = max(a, b)
+    if not scale or not math.isfinite(scale):
+        return None
     x, y = (a / scale) ** 2, (b / scale) ** 2
     freedom = (x + y) ** 2 / (x * x / (old.n - 1) + y * y / (new.n - 1))
     half = 100 * float(stdtrit(freedom, 0.975)) * scale * math.sqrt(x + y) / abs(old.mean)
