@@ -41,8 +41,8 @@ def mail_operators(transport: Transport, settings: BotSettings, now: datetime, s
     if mail_transitions.stopped():
         return 0
     FaultMail.objects.filter(at__lt=now - KEPT).delete()
-    everything = faults(now)
-    if not everything:
+    problems = faults(now)
+    if not problems:
         return 0
     name = for_header(settings.name, 60)
     told = FaultMail.objects.filter(day__lt=now.date()).values_list("address")
@@ -50,17 +50,17 @@ def mail_operators(transport: Transport, settings: BotSettings, now: datetime, s
     users = User.objects.with_perm(SEND, backend="django.contrib.auth.backends.ModelBackend").exclude(email="")
     accepted = 0
     for address in sorted({user.email for user in users})[:MOST]:
-        problems = [fault for fault in everything if not _is_old_news(fault, last_told.get(address))]
-        if not problems:
+        untold = [fault for fault in problems if not _is_old_news(fault, last_told.get(address))]
+        if not untold:
             continue
         note, is_new = FaultMail.objects.get_or_create(address=address, day=now.date(), defaults={"at": now})
         if not is_new:
             continue
         # Today's mail has the same Message-ID if it is composed again.
         own_id = f"problems-{now:%Y%m%d}-{hashlib.sha256(address.encode()).hexdigest()[:16]}"
-        subject = f"{name}: {counted(len(problems), 'problem')}"
+        subject = f"{name}: {counted(len(untold), 'problem')}"
         try:
-            text = _text(problems, settings)
+            text = _text(untold, settings)
             envelope = unstored_mail(own_id, address, subject, text, settings, now, signing)
         except ValueError as error:  # an address that is invalid in a header
             log.error("no mail to operator %r: %s", address, error)

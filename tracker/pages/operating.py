@@ -24,9 +24,10 @@ def operating(request: HttpRequest) -> HttpResponse:
     """Show problems first, then what waits, then the duties."""
     now = timezone.now()
     standing = installation.standing(now)
+    triable = installation.triable(standing.problems)
     context = {
         "standing": standing,
-        "problems": [(fault, installation.may_be_tried(fault)) for fault in standing.problems],
+        "problems": [(fault, fault in triable) for fault in standing.problems],
         "stop": stopped(),
         "now": now,
     }
@@ -41,6 +42,8 @@ def try_now(request: HttpRequest) -> HttpResponse:
     if kind not in list(Tried):
         return error_response(f"kind: expected one of {', '.join(Tried)}; found {kind[:40]!r}")
     done = installation.try_now(Tried(kind), name)
-    said = "A worker tries it now; look again in a minute." if done else "Nothing was changed: it is followed no more."
+    said = (
+        "A worker tries it now; look again in a minute." if done else "Nothing was changed: it is no longer followed."
+    )
     messages.info(request, said)
     return redirect("operating")

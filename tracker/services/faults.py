@@ -172,8 +172,8 @@ def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
         number = counted(snapshot.rejected, "file")
         yield Fault(FaultKind.REJECTED, "results", f"{number} rejected: see refused/ in the drop directory")
     if opened := snapshot.jobs_opened:
-        waiting = f"{counted(len(opened), 'job')} waited a day for a runner that takes it"
-        yield Fault(FaultKind.JOB, "lab", f"{waiting}: start one, or cancel it at /lab/", max(opened) + NOT_TAKEN_FOR)
+        jobs = f"{counted(len(opened), 'job')} waited for more than a day"
+        yield Fault(FaultKind.JOB, "lab", f"{jobs}: start a runner, or decide at /lab/", max(opened) + NOT_TAKEN_FOR)
 
 
 def _followed(kind: FaultKind, rows: Sequence[Followed], now: datetime, limit: timedelta) -> Iterator[Fault]:
@@ -222,7 +222,7 @@ def snapshot(now: datetime) -> Snapshot:
         failed=OutgoingMail.objects.filter(state=OutgoingState.FAILED)[: MOST * 10].count(),
         quarantined=RawMessage.objects.exclude(error="")[: MOST * 10].count(),
         rejected=_files(settings.PERFWORK_DROP / "refused"),
-        jobs_opened=list(not_taken(now).order_by().values_list("opened_at", flat=True)[:MOST]),
+        jobs_opened=list(not_taken(now).order_by("-opened_at").values_list("opened_at", flat=True)[:MOST]),
         archives=[
             *(Followed(mirror.path, mirror.tried_at, mirror.error, mirror.failing_since) for mirror in mirrors),
             *(Followed(epoch.path, None, epoch.error) for epoch in epochs),

@@ -133,14 +133,16 @@ class Tried(StrEnum):
 def try_now(kind: Tried, name: str) -> bool:
     """Make an archive or a tree due again that failed, and wake a worker; False if there is none of that name."""
     if kind is Tried.ARCHIVE:
-        known = Mirror.objects.filter(path=name).update(tried_at=None)
+        followed = Mirror.objects.filter(path=name).update(tried_at=None)
         enqueue("read_archives")
     else:
-        known = Tree.objects.filter(name=name).update(fetched_at=None)
+        followed = Tree.objects.filter(name=name).update(fetched_at=None)
         enqueue("track_trees")
-    return bool(known)
+    return bool(followed)
 
 
-def may_be_tried(fault: Fault) -> bool:
-    """Whether `try_now` does something about a problem."""
-    return fault.kind in (FaultKind.ARCHIVE, FaultKind.TREE)
+def triable(problems: Sequence[Fault]) -> set[Fault]:
+    """Return the problems that `try_now` does something about: not those of an archive that was read by hand."""
+    names = [fault.name for fault in problems if fault.kind is FaultKind.ARCHIVE]
+    followed = set(Mirror.objects.filter(path__in=names).values_list("path", flat=True)) if names else set()
+    return {fault for fault in problems if fault.kind is FaultKind.TREE or fault.name in followed}

@@ -70,7 +70,7 @@ def test_a_healthy_installation_has_none() -> None:
         (replace(WELL, in_doubt=1), FaultKind.IN_DOUBT, "1 mail in doubt"),
         (replace(WELL, quarantined=2), FaultKind.QUARANTINE, "2 mails could not be read"),
         (replace(WELL, rejected=3), FaultKind.REJECTED, "3 files rejected"),
-        (replace(WELL, jobs_opened=[NOW - 30 * HOUR]), FaultKind.JOB, "1 job waited a day for a runner"),
+        (replace(WELL, jobs_opened=[NOW - 30 * HOUR]), FaultKind.JOB, "1 job waited for more than a day"),
         (replace(WELL, archives=[Followed("a", NOW, "no such path")]), FaultKind.ARCHIVE, "no such path"),
         (replace(WELL, archives=[Followed("a", NOW - 7 * HOUR, "")]), FaultKind.ARCHIVE, "was not read lately"),
         (replace(WELL, trees=[Followed("t", None, "not a git repository")]), FaultKind.TREE, "not a git repository"),
