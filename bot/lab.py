@@ -22,11 +22,12 @@ from django.db.models import Q
 
 from bot.git import inspection
 from bot.mail.authentication import AuthVerdict, Trust
+from bot.mail.branches import ref_in
 from bot.mail.quoting import own_text
 from bot.mail.settings import BotSettings
 from bot.replies import gate
 from bot.replies.reading import understand
-from bot.requested_patches import NONE, RequestedPatch, branch_named, patch_of, prefixes, requested_patch
+from bot.requested_patches import NONE, RequestedPatch, patch_of, prefixes, requested_patch
 from bot.results.formats.checks import Schema
 from bot.results.values import RejectedInput
 from tracker.domain.events import EventData, EventKind, Grade, Role
@@ -329,7 +330,7 @@ def _is_surely_asked(row: Message, patch: RequestedPatch, settings: BotSettings)
     if row.message_id in patch.mails:
         return len({patch_of(variant.mail).text for variant in variants}) == 1
     culprit = row.report.culprit.sha
-    named = {branch_named(own_text(variant.mail.text), culprit) for variant in variants}
+    named = {ref_in(own_text(variant.mail.text), culprit) for variant in variants}
     return not patch.branch or named == {patch.branch}
 
 

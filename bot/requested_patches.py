@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import Q
 
 from bot.mail.authentication import AuthVerdict
-from bot.mail.branches import branch_in, commit_in
+from bot.mail.branches import ref_in
 from bot.mail.message import ParsedMail, is_message_id, parse
 from bot.mail.patches import find_diffs, find_links, find_patches, is_answer, posted_title, version_of
 from bot.mail.quoting import above_older_mail, own_text, unquoted_lines
@@ -211,19 +211,11 @@ def _named_in(text: str, culprit: str, *, stored_only: bool = False) -> Iterator
     """Yield the patches that are linked, and the branch or commit that is named."""
     links = [link.message_id for link in find_links(text) if link.message_id and is_message_id(link.message_id)]
     yield from map(stored_patch, links)
-    if branch := branch_named(text, culprit):
+    if branch := ref_in(text, culprit):
         yield RequestedPatch(branch=branch)
     if not stored_only:
         stored = set(Message.objects.filter(message_id__in=links).values_list("message_id", flat=True))
         yield from (RequestedPatch(message_id=name) for name in links if name not in stored)
-
-
-def branch_named(text: str, culprit: str) -> str:
-    """Return the branch or commit that a text names, "" for none. The report's culprit, to which many link, is none."""
-    branch = branch_in(text)
-    if branch and not culprit.startswith(branch.rpartition(" ")[2]):
-        return branch
-    return commit_in(text, culprit)
 
 
 def _texts(mail: ParsedMail) -> list[str]:

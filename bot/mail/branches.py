@@ -51,7 +51,15 @@ _IS_REPOSITORY = re.compile(
 )
 
 
-def branch_in(text: str) -> str:
+def ref_in(text: str, culprit: str = "") -> str:
+    """Return what a text names to test: a repository with a branch, else a commit; "" for neither.
+
+    `culprit`: the sha of the report's, to which everybody links, and which nobody means.
+    """
+    return branch_in(text, culprit) or commit_in(text, culprit)
+
+
+def branch_in(text: str, culprit: str = "") -> str:
     """Return the repository and ref that a text names first, "https://git.example.org/linux.git topic"; "" for none.
 
     >>> branch_in("Could you test https://github.com/ada/linux/tree/scan-less, please?")
@@ -60,7 +68,7 @@ def branch_in(text: str) -> str:
     'git://git.example.org/mm.git scan-less'
     """
     named = sorted(_named(text[:200_000]), key=lambda place: place[0])
-    return next((f"{tree} {ref}" for _, tree, ref in named), "")
+    return next((f"{tree} {ref}" for _, tree, ref in named if not culprit.startswith(ref)), "")
 
 
 def _named(text: str) -> Iterator[tuple[int, str, str]]:
@@ -114,13 +122,10 @@ def _trimmed(name: str) -> str:
     return name.rstrip(".,;:!?)>'\"`/")
 
 
-def commit_in(text: str, besides: str = "") -> str:
-    """Return the commit that a text asks to test, "" for none: "can you test commit 57e95a5c4117".
-
-    `besides`: the sha of the report's culprit, which everybody names.
-    """
+def commit_in(text: str, culprit: str = "") -> str:
+    """Return the commit that a text asks to test, "" for none: "can you test commit 57e95a5c4117"."""
     for match in _ASKED_COMMIT.finditer(text[:200_000]):
-        if not besides.startswith(match[1]):
+        if not culprit.startswith(match[1]):
             return match[1]
     return ""
 

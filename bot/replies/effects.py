@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from textwrap import shorten
 
-from bot.mail.branches import branch_in, commit_in
+from bot.mail.branches import ref_in
 from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title, is_posting, version_of
 from bot.replies import gate
@@ -308,8 +308,7 @@ def _named_tests(reading: Reading, context: MailContext, effects: Sequence[Effec
     if reading.kind is not SenderKind.PERSON or any(effect.kind is EventKind.TEST_ASKED for effect in effects):
         return []
     asked = next((effect for effect in effects if effect.kind is EventKind.ASKED), None)
-    own = reading.own_text
-    names = any(link.message_id for link in reading.links) or branch_in(own) or commit_in(own, context.culprit)
+    names = any(link.message_id for link in reading.links) or ref_in(reading.own_text, context.culprit)
     if asked is None or not (names or context.relation in (Relation.FIX_THREAD, Relation.PATCH_THREAD)):
         return []
     quote = next((intent.evidence for intent in intents_of(reading) if intent.intent is Intent.ASKS_TEST), "")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.mail.branches import branch_in, commit_in
+from bot.mail.branches import branch_in, commit_in, ref_in
 
 MM = "git://git.example.org/mm.git"
 KERNEL = "https://git.kernel.org/pub/scm/linux/kernel/git/ada/linux.git"
@@ -67,8 +67,10 @@ def test_what_people_write(text: str, named: str) -> None:
 
 def test_a_commit_that_is_to_be_tested_is_not_the_culprit() -> None:
     assert commit_in(f"Could you test commit {SHA}, please?") == SHA
-    assert commit_in(f"Could you test commit {SHA}, please?", besides=SHA + "0" * 24) == ""
+    assert commit_in(f"Could you test commit {SHA}, please?", culprit=SHA + "0" * 24) == ""
     assert commit_in(f"It was merged as {SHA}.") == ""
+    linked = f"This is for {KERNEL}/commit/?id={SHA} and is at {MM} scan-less"
+    assert ref_in(linked, culprit=SHA + "0" * 24) == f"{MM} scan-less"
 
 
 @given(st.text(alphabet=" \n./:#?=&@-<>\"'`abghitreus0129", max_size=300))
