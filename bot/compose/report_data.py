@@ -256,6 +256,26 @@ def sides(finding: FindingData) -> str:
     return f"{text}{unit} ({moved(finding)})"
 
 
+_STRONG_P = 0.001
+_STRONG_TIMES = 3.0  # the usual noise between builds
+_WEAK_TIMES = 1.5
+
+
+def strength(finding: FindingData) -> str:
+    """Return how strong the evidence for a change is: "strong", "moderate" or "weak"; "" if it was not tested.
+
+    Strong: p < 0.001, no value of one side lies within the other's, and at least 3 times the usual noise where that is
+    known. Weak: not significant, the sides overlap, or less than 1.5 times the usual noise.
+    """
+    if finding.p_value is None or finding.verdict is Grade.NOT_TESTABLE:
+        return ""
+    change, noise = finding.change_pct, finding.noise_pct
+    times = abs(change) / noise if change is not None and noise else None
+    if finding.overlap or finding.verdict is Grade.NOT_SIGNIFICANT or (times is not None and times < _WEAK_TIMES):
+        return "weak"
+    return "strong" if finding.p_value < _STRONG_P and (times is None or times >= _STRONG_TIMES) else "moderate"
+
+
 def evidence(finding: FindingData) -> list[str]:
     """Return the evidence for a change as phrases: runs, spread, p-value."""
     parts = []

@@ -242,7 +242,7 @@ def _config(report: ReportData) -> Iterator[str]:
 
 def _noise(headline: FindingData) -> Iterator[str]:
     if headline.noise_pct is not None and headline.noise_pct >= NOISY_PCT:
-        yield f"this metric is known to be noisy on this machine: {percent(headline.noise_pct)}% between builds"
+        yield f"this metric varies by {percent(headline.noise_pct)}% between builds here: judge a fix by several runs"
     elif max(headline.spreads, default=0.0) >= NOISY_PCT:
         yield f"the runs vary a lot ({percent(max(headline.spreads))}%)"
     if headline.overlap:
@@ -318,7 +318,8 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
     headline = report.headline
     sides = report_data.means(headline)
     sides += f" {headline.unit}" if headline.unit else ""
-    sides += f" ({report_data.NEW})" if headline.change_pct is None else ""
+    if headline.change_pct is None:
+        sides += f" ({report_data.NEW})" + ("" if headline.old_mean else ": from zero there is no percentage")
     if headline.change_pct is not None:
         sides += f", {report_data.moved(headline)} points" if headline.in_points else ""
         sides += f", {signed_pct(headline.change_pct)}"
@@ -349,7 +350,9 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
     if len(tested) > 1:  # how many were looked at tells how much chance can have found
         moved = sum(entry.is_graded for entry in tested)
         parts.append(f"{moved} of {len(tested)} metrics moved at FDR 5%")
-    yield _fact("evidence:", "; ".join(parts) or "number of runs and spread unknown")
+    strength = report_data.strength(headline)
+    found = "; ".join(parts) or "number of runs and spread unknown"
+    yield _fact("evidence:", f"{strength}: {found}" if strength else found)
     if report.history:
         yield _fact("history:", report.history)
     if warning:

@@ -333,5 +333,8 @@ def meaning(metric: str, suite: str = "") -> str:
 def in_words(metric: str, unit: str, direction: str, suite: str = "") -> str:
     """Return a metric explained: "files that fs_mark … per second; in files/s, higher is better"."""
     better = _BETTER.get(direction, "direction unknown")
-    description = meaning(metric, suite) or f"reported by {suite or 'the test'}, no description available"
-    return f"{description}; " + (f"in {unit}, {better}" if unit else better)
+    description = meaning(metric, suite)
+    if description:
+        return f"{description}; " + (f"in {unit}, {better}" if unit else better)
+    name = metric.removeprefix(f"{suite}.")[:100]
+    return f"{name}, as {suite or 'the test'} reports it ({f'in {unit}' if unit else 'unit unknown'}); {better}"

@@ -109,8 +109,8 @@ def test_the_first_screen_answers_what_readers_ask() -> None:
         "work completed per second; in 1/s, higher is better",
         "vm-scan on lab7-m1: 64 CPUs",
         'the parent aaaaaaaaaa ("mm: prepare"), on top of v9.1-rc1',
-        "6 + 5 runs; spread 3.2% and 0.4%; p < 0.0001; 11.3x the usual noise",
-        "here (1.1%)",
+        "strong: 6 + 5 runs; spread 3.2% and 0.4%; p < 0.0001; 11.3x the",
+        "usual noise here (1.1%)",
         "v9.1-rc1 (good) to v9.1-rc2 (bad) in 7 steps; good with it",
         "still bad on v9.1-rc4",
         "also:      +22.0% vm-scan.p99_ms, a regression",
@@ -185,7 +185,7 @@ def test_what_a_metric_is(metric: str, suite: str, says: str) -> None:
 
 def test_every_metric_gets_some_words() -> None:
     assert in_words("demo.widgets", "", "unknown", "demo") == (
-        "reported by demo, no description available; direction unknown"
+        "widgets, as demo reports it (unit unknown); direction unknown"
     )
     assert in_words("x.elapsed_time", "s", "lower") == "real time that the test took; in s, lower is better"
     assert all(entry.description and not entry.description.endswith(".") for entry in ENTRIES)
@@ -212,7 +212,10 @@ PROFILE = replace(
         ({"build": DEBUG}, "the config enables a sanitizer (kasan)"),
         ({"build": BuildInfo(cmdline="ro slub_debug=FZ quiet")}, "the kernel's command line enables memory debugging"),
         ({"build": BuildInfo(kconfig="x86_64-debug")}, "the config enables debug options (debug)"),
-        ({"findings": (replace(FINDING, noise_pct=9.2),)}, "known to be noisy on this machine: 9.2% between builds"),
+        (
+            {"findings": (replace(FINDING, noise_pct=9.2),)},
+            "varies by 9.2% between builds here: judge a fix by several",
+        ),
         ({"findings": (replace(FINDING, noise_pct=None, old_stddev_pct=8.0),)}, "vary a lot (8.0%)"),
         ({"findings": (replace(FINDING, overlap=True),)}, "the ranges of the two sides overlap"),
         (
@@ -250,11 +253,31 @@ def test_no_doubt_is_made_up(changes: dict[str, Any]) -> None:
     assert "but: " not in sent(**changes)[0].body
 
 
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"p_value": 0.00001, "noise_pct": None}, "strong"),
+        ({"p_value": 0.00001, "change_pct": -12.0, "noise_pct": 4.0}, "strong"),
+        ({"p_value": 0.00001, "change_pct": -12.0, "noise_pct": 4.1}, "moderate"),
+        ({"p_value": 0.001, "noise_pct": None}, "moderate"),
+        ({"p_value": 0.00001, "change_pct": -5.9, "noise_pct": 4.0}, "weak"),
+        ({"p_value": 0.00001, "overlap": True}, "weak"),
+        ({"p_value": 0.2, "verdict": Grade.NOT_SIGNIFICANT}, "weak"),
+        ({"p_value": 0.00001, "change_pct": None, "noise_pct": 4.0}, "strong"),
+        ({"p_value": None}, ""),
+    ],
+)
+def test_one_word_says_how_strong_the_evidence_is(changes: dict[str, Any], word: str) -> None:
+    finding = replace(FINDING, **changes)
+    assert report_data.strength(finding) == word
+    assert f"evidence:  {word}: 6 + 5 runs" in screen(sent(findings=(finding,))[0]) or not word
+
+
 def test_every_doubt_is_said_once() -> None:
     noisy = replace(FINDING, noise_pct=9.2, overlap=True)
     mail, _ = sent(build=DEBUG, findings=(noisy,))
     assert "caveat:    the config enables a sanitizer (kasan); results may differ" in screen(mail)
-    assert "\nPlease note: this metric is known to be noisy on this machine: 9.2% between\nbuilds.\n" in mail.body
+    assert "\nPlease note: this metric varies by 9.2% between builds here: judge a fix by\nseveral runs.\n" in mail.body
     assert "\nPlease note: the ranges of the two sides overlap.\n" in mail.body
     assert mail.body.count("Please note") == 2
 
