@@ -27,7 +27,7 @@ from bot.git.maintainers import Responsible
 from bot.mail.addresses import Address
 from bot.mail.message import one_line
 from tracker.domain.events import Grade, Verdict
-from tracker.domain.text import p_value
+from tracker.domain.text import counted, p_value
 
 PROFILE = "perf-profile."
 
@@ -277,12 +277,12 @@ def strength(finding: FindingData) -> str:
 
 
 def evidence(finding: FindingData) -> list[str]:
-    """Return the evidence for a change as phrases: runs, spread, p-value."""
+    """Return the evidence for a change as phrases: runs, standard deviations, p-value."""
     parts = []
     if finding.old_runs and finding.new_runs:
-        parts.append(f"{finding.old_runs} + {finding.new_runs} runs")
+        parts.append(f"{counted(finding.old_runs, 'run')} before, {finding.new_runs} after")
     if len(finding.spreads) == 2:
-        parts.append("spread " + " and ".join(f"{percent(stddev)}%" for stddev in finding.spreads))
+        parts.append("stddev " + " and ".join(f"{percent(stddev)}%" for stddev in finding.spreads))
     if finding.p_value is not None:
         parts.append(p_value(finding.p_value))
     return parts
@@ -322,7 +322,7 @@ def reproduce(report: ReportData, template: str = "") -> str:
             return f"sh {name}  # attached"
     if JOB in attached:
         return f"lkp install {JOB} && lkp run {JOB}  # attached"
-    return f"no script was provided{'; see the parameters below' if report.headline.params else ''}"
+    return f"no script was provided{'; the parameters are below' if report.headline.params else ''}"
 
 
 JOB, SCRIPTS = "job.yaml", ("reproduce.sh", "reproduce")

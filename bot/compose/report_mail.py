@@ -242,7 +242,8 @@ def _config(report: ReportData) -> Iterator[str]:
 
 def _noise(headline: FindingData) -> Iterator[str]:
     if headline.noise_pct is not None and headline.noise_pct >= NOISY_PCT:
-        yield f"this metric varies by {percent(headline.noise_pct)}% between builds here: judge a fix by several runs"
+        noise = percent(headline.noise_pct)
+        yield f"rebuilding alone moves this metric by some {noise}% here, so compare several builds when testing a fix"
     elif max(headline.spreads, default=0.0) >= NOISY_PCT:
         yield f"the runs vary a lot ({percent(max(headline.spreads))}%)"
     if headline.overlap:
@@ -269,7 +270,8 @@ def _mixed(report: ReportData) -> Iterator[str]:
     worse = sum(finding.verdict is Grade.REGRESSION for finding in graded)
     better = len(graded) - worse
     if worse and better and min(worse, better) * 2 >= max(worse, better):
-        yield f"the results are mixed: {counted(worse, 'regression')}, {counted(better, 'improvement')}"
+        counts = f"{counted(worse, 'regression')} and {counted(better, 'improvement')}"
+        yield f"the results are mixed: {counts}, with this one"
 
 
 # --- First screen ---
@@ -288,11 +290,11 @@ def first_screen(report: ReportData, settings: BotSettings, template: str, room:
     if report.verdict is Verdict.REGRESSION:
         for number, line in enumerate(in_lines(reproduce(report, template)) or ("see the command below",)):
             end.append(f"{'' if number else 'reproduce:':<{_NAME}}{line}")
-        how = "is this expected? If not, please fix or revert it. Reply to all in plain words, or with "
-        how += f'"{settings.prefix} fix: <title>"'
+        how = "say if this is expected; if not, fix or revert it. Reply to all in plain words, or with "
+        how += f'"{settings.prefix} expected" or "{settings.prefix} fix: <title>"'
+        end += _fact("please:", how)
     else:
-        how = "not needed; replies are read"
-    end += _fact("answer:", how)
+        end += _fact("reply:", "not needed; replies are read")
     left = room - len(end)
     facts = list(_facts(report, warning))
     for index in reversed(range(len(facts))):  # where there are too many lines, the last facts are cut to their first
@@ -319,7 +321,7 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
     sides = report_data.means(headline)
     sides += f" {headline.unit}" if headline.unit else ""
     if headline.change_pct is None:
-        sides += f" ({report_data.NEW})" + ("" if headline.old_mean else ": from zero there is no percentage")
+        sides += f" ({report_data.NEW})" + ("" if headline.old_mean else ": zero before, so no percentage")
     if headline.change_pct is not None:
         sides += f", {report_data.moved(headline)} points" if headline.in_points else ""
         sides += f", {signed_pct(headline.change_pct)}"
@@ -361,17 +363,20 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
 
 
 def _bisected(report: ReportData) -> Iterator[list[str]]:
-    """Yield the bisection: good, bad, number of steps, and the rechecks."""
-    parts = []
+    """Yield the bisection: good, bad, number of steps; and what later kernels showed, a revert first."""
     if report.good and report.bad:
         steps = f" in {counted(report.bisect_steps, 'step')}" if report.bisect_steps else ""
         good, bad = ("good", "bad") if report.verdict is Verdict.REGRESSION else ("before", "after")
-        parts.append(f"{report.good} ({good}) to {report.bad} ({bad}){steps}")
-    phrases = {"still-bad": "still bad on", "good": "good again on", "good-after-revert": "good with it reverted on"}
-    shown = sorted(report.rechecks, key=lambda recheck: recheck.state != "good-after-revert")
-    parts.extend(f"{phrases[recheck.state]} {recheck.ref}" for recheck in shown[:4] if recheck.state in phrases)
+        yield _fact("bisected:", f"{report.good} ({good}) to {report.bad} ({bad}){steps}")
+    shown = sorted(report.rechecks, key=lambda recheck: recheck.state != "good-after-revert")[:4]
+    phrases = {
+        "still-bad": "{} is still bad",
+        "good": "{} is good again",
+        "good-after-revert": "reverting it on {} cures it",
+    }
+    parts = [phrases[recheck.state].format(recheck.ref) for recheck in shown if recheck.state in phrases]
     if parts:
-        yield _fact("bisected:", "; ".join(parts))
+        yield _fact("rechecked:", "; ".join(parts))
 
 
 def _other_changes(report: ReportData, room: int) -> list[str]:
@@ -390,20 +395,29 @@ def _other_changes(report: ReportData, room: int) -> list[str]:
     if not named:
         return _fact("also:", "no other significant change", 1)
     if len(others) == 1 and named in ("1 regression", "1 improvement"):
-        [only] = others
-        change = report_data.listed(only, _on_its_machine(only, report), WIDTH - _NAME - len(", a regression"))
-        return _fact("also:", f"{change.strip()}, {article(only.verdict)} {only.verdict}")
-    head = _fact("also:", f"{named}; the {'worst' if worse else 'largest'}:", max(1, min(2, room)))
-    # Only of the verdict that is named: signs differ by metric
-    alike = [finding for finding in worst(others) if not worse or finding.verdict is Grade.REGRESSION]
-    rows = []
-    for finding in alike[: min(_WORST, room - len(head))]:  # "  -31.0%  fsmark.files_per_sec on lab7-m2"
-        rows.append(" " * _NAME + report_data.listed(finding, _on_its_machine(finding, report), WIDTH - _NAME))
-    return [*head, *rows] if rows else _fact("also:", f"{named}, in the tables below", 1)
+        return _fact("also:", _listed(others[0], report).strip())
+    head = _fact("also:", f"{named}; the largest:", max(1, min(2, room)))
+    ordered = worst(others)
+    slower = [finding for finding in ordered if finding.verdict is Grade.REGRESSION]
+    faster = [finding for finding in ordered if finding.verdict is Grade.IMPROVEMENT]
+    shown = min(_WORST, room - len(head))
+    if faster and slower and shown > 1:  # a judgement needs the best, too
+        rows = [*slower[: shown - 1], faster[0]]
+    else:
+        rows = (slower or faster)[: max(0, shown)]
+    if not rows:
+        return _fact("also:", f"{named}, in the tables below", 1)
+    return [*head, *(" " * _NAME + _listed(finding, report, bool(faster and slower)) for finding in rows)]
 
 
-def _on_its_machine(finding: FindingData, report: ReportData) -> str:
-    return finding.metric + ("" if finding.machine == report.headline.machine else f" on {finding.machine}")
+def _listed(finding: FindingData, report: ReportData, is_mixed: bool = True) -> str:
+    """Return "  -31.0%  fsmark.files_per_sec on lab7-m2", with "(worse)" or "(better)" where both are listed, since
+    signs differ by metric.
+    """
+    name = finding.metric + ("" if finding.machine == report.headline.machine else f" on {finding.machine}")
+    word = ("(worse)" if finding.verdict is Grade.REGRESSION else "(better)") if is_mixed else ""
+    word = f" {word}" if word else ""
+    return report_data.listed(finding, name, WIDTH - _NAME - len(word)) + word
 
 
 def height(lines: Sequence[str]) -> int:

@@ -541,6 +541,24 @@ def test_one_that_does_not_apply_is_answered_and_the_other_is_tested(lab_jobs_wo
     assert "does not apply" in " ".join(parse(bytes(mail.raw)).text.split())
 
 
+@pytest.mark.parametrize(("also", "answered"), [("", True), ("#lkp reopen\n", False)])
+def test_who_asks_for_a_test_of_a_closed_report_is_told_how_to_get_it(
+    lab_jobs_world: World, report: Report, also: str, answered: bool
+) -> None:
+    lab_jobs_world.post(DANA, "#lkp invalid: a broken disk", to=message_id(report))
+    lab_jobs_world.read()
+    report.refresh_from_db()
+    assert report.state == "invalid"
+    lab_jobs_world.post(DANA, f"{also}#lkp test\n\n{DIFF}", to=message_id(report))
+    lab_jobs_world.read()
+    told = [
+        " ".join(parse(bytes(mail.raw)).text.split())
+        for mail in OutgoingMail.objects.filter(purpose__startswith="answer ")
+    ]
+    assert len(told) == answered
+    assert all('the report is closed, so nothing is tested for it; "#lkp reopen" opens it' in body for body in told)
+
+
 def test_two_who_ask_for_the_same_patch_get_one_job(lab_jobs_world: World, report: Report) -> None:
     name = posting(lab_jobs_world, to=message_id(report))
     for author in (DANA, LEE):

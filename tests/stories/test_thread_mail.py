@@ -334,7 +334,7 @@ def test_what_the_report_itself_told_is_not_told_again(world: World) -> None:
     rechecks = [{"ref": "v9.1-rc3", "sha": "c" * 40, "state": "still-bad"}]
     report = world.report(bisect={"rechecks": rechecks})
     assert further(world) == 0
-    assert "still bad on v9.1-rc3" in OutgoingMail.objects.get(report=report).body
+    assert "v9.1-rc3 is still bad" in OutgoingMail.objects.get(report=report).body
 
 
 # --- all of them ---
