@@ -482,4 +482,4 @@ def _why_json(effect: Effect) -> dict[str, Any]:
         }
         for neighbour in nearest(effect.quote)
     ]
-    return {"why": effect.why, "nearest": near}
+    return {"certainty": effect.certainty, "why": effect.why, "nearest": near}

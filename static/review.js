@@ -6,6 +6,8 @@
   const focusRow = (index) => {
     const row = rows[Math.max(0, Math.min(rows.length - 1, index))];
     if (row) {
+      const fold = row.closest("details");
+      if (fold) fold.open = true;
       row.focus({ preventScroll: true });
       row.scrollIntoView({ block: "center" });
     }

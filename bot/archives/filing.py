@@ -587,6 +587,7 @@ class MailFiler:
         names = ("kind", "occurred_at", "role", "message_id", "commit", "title", "tree", "in_reply_to", "remark")
         values = {name: getattr(event, name) for name in names}
         values |= {"quote": effect.quote[:2000], "rule": effect.rule, "why": effect.why}
+        values["certainty"] = effect.certainty
         row, made = Suggestion.objects.get_or_create(report=report, key=event.key, defaults=values)
         earlier = (event.occurred_at, event.message_id) < (row.occurred_at, row.message_id)
         changed = any(getattr(row, name) != value for name, value in values.items())
@@ -641,4 +642,4 @@ def _without_words(effect: Effect) -> Effect:
     shown = effect.rule.startswith(COMMAND) and effect.kind in _SHOWN
     title = effect.title if shown else ""
     remark = effect.remark if shown or re.fullmatch(r"[0-9a-f]{7,40}|v\d+", effect.remark) else ""
-    return replace(effect, quote="", why="", title=title, remark=remark, tree="")
+    return replace(effect, quote="", why="", certainty=None, title=title, remark=remark, tree="")

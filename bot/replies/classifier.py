@@ -143,11 +143,14 @@ class Opinion:
     sentences: Mapping[str, str]  # the sentence that speaks most for an effect, "" if none does
     words: Mapping[str, tuple[str, ...]]  # the words that weigh most in that sentence
 
+    def certainty(self, effect: str) -> int:
+        """Return how probable an effect is, in per cent, 99 at most."""
+        return min(99, round(100 * self.probabilities.get(effect, 0.0)))
+
     def why(self, effect: str) -> str:
-        """Return how probable an effect is, and the words that speak most for it: '62 % likely: "still see"'."""
+        """Return the words that speak most for an effect: '"still see", "worse"'."""
         words = [f'"{shown}"' for gram in self.words.get(effect, ()) if (shown := readable(gram))]
-        likely = f"{min(99, round(100 * self.probabilities.get(effect, 0.0)))} % likely"
-        return f"{likely}: {', '.join(dict.fromkeys(words))}" if words else likely
+        return ", ".join(dict.fromkeys(words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,9 +306,15 @@ def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:
 def _effect(name: str, rule: Effect | None, opinion: Opinion, mode: Mode) -> Effect:
     """Return the effect of this name as the rule found it, else with the sentence that decides."""
     if rule:
-        return replace(rule, mode=mode, why=opinion.why(name))
+        return replace(rule, mode=mode, why=opinion.why(name), certainty=opinion.certainty(name))
     quote = opinion.sentences.get(name, "")
     kind = kind_of(name)
     title, sha = named_commit(quote) if kind in _FIXES else ("", "")
     rule_name = name if name == "improvement_ack" else RULE
-    return Effect(kind, mode, rule_name, quote=quote, title=bare_title(title), remark=sha, why=opinion.why(name))
+    return Effect(
+        *(kind, mode, rule_name, quote),
+        title=bare_title(title),
+        remark=sha,
+        why=opinion.why(name),
+        certainty=opinion.certainty(name),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -141,11 +142,47 @@ def test_suggestions_are_paged_and_the_page_costs_the_same(
     with django_assert_num_queries(16):
         page = client.get("/review/").content.decode()
     assert ("words 129" in page, "words 79" in page) == (True, False)
-    older = Suggestion.objects.order_by("-pk")[49].pk
-    assert f'href="?suggestions={older}"' in page
-    assert "words 79" in client.get(f"/review/?suggestions={older}").content.decode()
+    later = f"0.{Suggestion.objects.order_by('-pk')[49].pk}"
+    assert f'href="?suggestions={later}"' in page
+    assert "words 79" in client.get(f"/review/?suggestions={later}").content.decode()
+    response = client.get("/review/?suggestions=79")
+    assert (response.status_code, response.content) == (
+        400,
+        b"suggestions: expected a position like 62.1234; found '79'",
+    )
     response = client.get("/review/?quarantine=x")
     assert (response.status_code, response.content) == (400, b"quarantine: expected a number; found 'x'")
+
+
+def test_the_likeliest_come_first_and_what_would_change_nothing_is_folded_away(
+    world: World, admin_client: Client
+) -> None:
+    """So that the surest are decided by one key each, in order, over the pages of the queue."""
+    rows = {"occurred_at": world.now, "role": "author", "message_id": "x", "rule": "command_invalid"}
+    report, other = world.report(), world.report("b" * 40)
+    world.post(DANA, "It is the lock.", to=message_id(other))
+    world.read()
+    likely = [
+        (report, "invalid", 55),
+        (report, "invalid", None),
+        (other, "invalid", 91),
+        (other, "responded", 97),
+        (report, "noted", 62),
+    ]
+    for number, (of, kind, certainty) in enumerate(likely):
+        remark = "on a slow disk" if kind == "noted" else ""
+        key = {"report": of, "key": f"k{number}", "kind": kind, "quote": f"words {number}", "remark": remark}
+        Suggestion.objects.create(**key, certainty=certainty, **rows)
+    page = admin_client.get("/review/").content.decode()
+    assert re.findall("<mark>words (.)</mark>", page) == ["2", "4", "0", "1", "3"]
+    assert "91% likely</small>" in page
+    assert "None" not in page
+    assert "1 that would change nothing</summary>" in page
+    assert page.index("would change nothing</summary>") < page.index("<mark>words 3</mark>")
+    second = Suggestion.objects.get(certainty=62)
+    first = Suggestion.objects.get(certainty=91)
+    answer = admin_client.post(f"/review/{first.pk}/decide/", {"decision": "reject"})
+    assert answer["Location"] == f"/review/#s{second.pk}"
 
 
 def test_each_archive_says_how_reading_goes(world: World, client: Client, now: datetime) -> None:

@@ -152,7 +152,9 @@ class CurveShape(Schema):
 
 
 class SuggestionShape(Schema):
-    """What a reading, a commit or a curve suggests. `decision`: open, accepted, rejected or changed."""
+    """What a reading, a commit or a curve suggests. `certainty`: how likely it is right, in per cent, if that is known;
+    `decision`: open, accepted, rejected or changed.
+    """
 
     id: int
     report: str
@@ -162,6 +164,7 @@ class SuggestionShape(Schema):
     message_id: str
     quote: str
     rule: str
+    certainty: int | None
     why: str
     decision: str
 

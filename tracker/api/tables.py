@@ -265,7 +265,8 @@ def suggestions(request: HttpRequest) -> HttpResponse:
     rows = _of_report(request, Suggestion.objects.select_related("report__culprit")).filter(decision=decision)
 
     def shape(suggestion: Suggestion) -> dict[str, Any]:
-        own = {name: getattr(suggestion, name) for name in ("kind", "message_id", "quote", "rule", "why", "decision")}
+        names = ("kind", "message_id", "quote", "rule", "certainty", "why", "decision")
+        own = {name: getattr(suggestion, name) for name in names}
         return {
             "id": suggestion.pk,
             "report": suggestion.report.culprit.sha,

@@ -1,7 +1,8 @@
 """`/review/`: the review queue, where people decide on suggestions and see how far reading has got.
 
-A suggestion is shown with its evidence in context, the status that the report would have if it is accepted,
-and how people decided on other suggestions of its rule. It is accepted, rejected or changed; many are decided at once
+The likeliest come first, those of one report together; what would change nothing is folded away. A suggestion is shown
+with its evidence in context, the status that the report would have if it is accepted, and how people decided on other
+suggestions of its rule. It is accepted, rejected or changed; many are decided at once
 if they are chosen, or if their rule was right often enough, but none that came in after the page was loaded. What a
 session decided last can be undone, and each decision leads to the next suggestion, as filtered.
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
@@ -22,6 +23,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import Count, Max, Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -29,7 +31,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.domain.events import EventData, EventKind, InvalidInput, Verdict
-from tracker.domain.report_state import fold, status_text
+from tracker.domain.report_state import ReportState, fold, status_text
 from tracker.models import (
     Archive,
     Decision,
@@ -102,6 +104,7 @@ class SuggestionRow:
     message: Message | None
     status_if_accepted: str  # the status text if it is accepted
     changes_status: bool  # whether that differs from the current one
+    changes: bool  # whether anything about the report does
     rule: RuleRecord | None  # how people decided on its rule's suggestions
     same_report: bool = False  # as the row before
 
@@ -146,8 +149,14 @@ class SuggestionFilter:
         """The query string, to which more can be added."""
         return "?" + urlencode(self.active)
 
-    def of(self, suggestions: QuerySet[Suggestion]) -> QuerySet[Suggestion]:
-        return suggestions.filter(**self.active)
+    def waiting(self, after: tuple[int, int] | None = None) -> QuerySet[Suggestion]:
+        """Return the open ones, the likeliest first; only those after a position (`rank` and key) if it is given."""
+        ranked = Suggestion.objects.filter(decision=Decision.OPEN, **self.active)
+        ranked = ranked.annotate(rank=Coalesce("certainty", 0)).order_by("-rank", "-pk")
+        if after is None:
+            return ranked
+        rank, pk = after
+        return ranked.filter(Q(rank__lt=rank) | Q(rank=rank, pk__lt=pk))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +192,21 @@ class ArchiveRow:
         return self.archive.path.rstrip("/").rpartition("/")[2].partition("@")[0]
 
 
+def _position(suggestion: Suggestion) -> str:
+    """Return where a suggestion stands in the queue, as a page of it is addressed: "62.1234"."""
+    return f"{suggestion.certainty or 0}.{suggestion.pk}"
+
+
 def _queue(
-    now: datetime, suggestions_before: int | None, quarantine_before: int | None, chosen: SuggestionFilter, shown: Q
+    now: datetime,
+    after: tuple[int, int] | None,
+    quarantine_before: int | None,
+    chosen: SuggestionFilter,
+    shown: Q,
 ) -> dict[str, Any]:
-    """Return the newest rows of each section, or those before a key. `older_…`: the key of the next page, None on the
-    last; `total` and `kinds`: how many suggestions wait, whatever the filter; `failing`: archives that can't be read.
+    """Return the first rows of each section, or those after a position and before a key. `more_suggestions` and
+    `older_quarantine`: where the next page begins, "" and None on the last; `total` and `kinds`: how many suggestions
+    wait, whatever the filter; `failing`: archives that can't be read.
     """
     undecided = Suggestion.objects.filter(decision=Decision.OPEN)
     numbers = undecided.order_by().values_list("kind", "rule").annotate(number=Count("pk"), newest=Max("pk"))
@@ -198,21 +217,20 @@ def _queue(
         by_kind[kind] += number
         by_rule[rule] += number
         newest = max(newest, last)
-    suggestions = chosen.of(undecided).order_by("-pk")
-    suggestions = suggestions.prefetch_related("report__culprit").select_related("curve")
+    suggestions = chosen.waiting(after).prefetch_related("report__culprit").select_related("curve")
     quarantine = RawMessage.objects.exclude(error="").select_related("archive").defer("compressed").order_by("-pk")
-    if suggestions_before is not None:
-        suggestions = suggestions.filter(pk__lt=suggestions_before)
     if quarantine_before is not None:
         quarantine = quarantine.filter(pk__lt=quarantine_before)
     open_suggestions, quarantined = list(suggestions[: SUGGESTIONS + 1]), list(quarantine[: PAGE + 1])
     decided = list(RuleRecord.objects.all()[:PAGE])
     new = [RuleRecord(rule=name) for name in sorted(by_rule.keys() - {record.rule for record in decided})]
+    rows = _rows(open_suggestions[:SUGGESTIONS], {record.rule: record for record in decided}, shown)
     return {
-        "suggestions": _rows(open_suggestions[:SUGGESTIONS], {record.rule: record for record in decided}, shown),
+        "suggestions": [row for row in rows if row.changes],
+        "idle": [row for row in rows if not row.changes],
         "total": by_kind.total(),
         "kinds": by_kind.most_common(),
-        "older_suggestions": open_suggestions[SUGGESTIONS - 1].pk if len(open_suggestions) > SUGGESTIONS else None,
+        "more_suggestions": _position(open_suggestions[SUGGESTIONS - 1]) if len(open_suggestions) > SUGGESTIONS else "",
         "quarantine": quarantined[:PAGE],
         "older_quarantine": quarantined[PAGE - 1].pk if len(quarantined) > PAGE else None,
         "archives": _archives(now),
@@ -239,8 +257,10 @@ def _rows(suggestions: Sequence[Suggestion], rules: Mapping[str, RuleRecord], sh
     for report in events:
         for suggestion in suggestions:
             if suggestion.report_id == report:
-                folded = fold(Verdict(suggestion.report.verdict), [*events[report], suggestion.value()])
-                status = status_text(folded, mainline_followed=followed is not None, as_of=followed)
+                verdict = Verdict(suggestion.report.verdict)
+                before = fold(verdict, events[report])
+                after = fold(verdict, [*events[report], suggestion.value()])
+                status = status_text(after, mainline_followed=followed is not None, as_of=followed)
                 message = messages.get(suggestion.message_id)
                 row = SuggestionRow(
                     suggestion,
@@ -248,11 +268,17 @@ def _rows(suggestions: Sequence[Suggestion], rules: Mapping[str, RuleRecord], sh
                     message,
                     status,
                     status != suggestion.report.status,
+                    _without_when(before) != _without_when(after),
                     rules.get(suggestion.rule),
                     same_report=bool(rows) and rows[-1].suggestion.report_id == report,
                 )
                 rows.append(row)
     return rows
+
+
+def _without_when(state: ReportState) -> ReportState:
+    """Return a state without when it came about and by which event: what is left is what people read."""
+    return replace(state, decided_by="", awaited_since=None, responded_at=None, closed_at=None)
 
 
 def _archives(now: datetime) -> list[ArchiveRow]:
@@ -275,22 +301,25 @@ _DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
 
 
 def review(request: HttpRequest) -> HttpResponse:
-    """Show the newest of each section, suggestions of one `kind` or `rule` if asked; `?suggestions=KEY` and
-    `?quarantine=KEY` page to older rows.
+    """Show the first of each section, suggestions of one `kind` or `rule` if asked; `?suggestions=POSITION` and
+    `?quarantine=KEY` page to further rows.
     """
-    keys: dict[str, int | None] = {}
-    for name in ("suggestions", "quarantine"):
-        text = request.GET.get(name, "")
-        if text and not is_key(text):
-            return error_response(f"{name}: expected a number; found {text[:40]!r}")
-        keys[name] = int(text) if text else None
+    text = request.GET.get("quarantine", "")
+    if text and not is_key(text):
+        return error_response(f"quarantine: expected a number; found {text[:40]!r}")
+    quarantine_before = int(text) if text else None
+    text = request.GET.get("suggestions", "")
+    rank, _, pk = text.partition(".")
+    if text and not (is_key(rank) and is_key(pk)):
+        return error_response(f"suggestions: expected a position like 62.1234; found {text[:40]!r}")
+    after = (int(rank), int(pk)) if text else None
     chosen = SuggestionFilter(cleaned(request.GET, "kind", 60), cleaned(request.GET, "rule", 100))
     may_decide, now = request.user.has_perm(DECIDE), timezone.now()
     offers, offered = _offers()
     last_offer = request.session.get("last_offer") if may_decide else None
     last = Suggestion.objects.filter(pk__in=request.session.get("last_decided", ())) if may_decide else None
     context = {
-        **_queue(now, keys["suggestions"], keys["quarantine"], chosen, shown_messages(request.user)),
+        **_queue(now, after, quarantine_before, chosen, shown_messages(request.user)),
         "offers": offers,
         "offered": offered,
         "last_offer": OfferedReport.objects.exclude(decision=Decision.OPEN).filter(pk=last_offer).first()
@@ -320,7 +349,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         decision = Decision.ACCEPTED
     if report_actions.decide(suggestion, decision, username(request), timezone.now(), instead):
         request.session["last_decided"] = [pk]
-    return _back(request, pk)
+    return _back(request, (suggestion.certainty or 0, suggestion.pk))
 
 
 @require_POST
@@ -342,7 +371,8 @@ def decide_many(request: HttpRequest) -> HttpResponse:
             return error_response(str(error))
     if decided := report_actions.decide_many(wanted, decision, username(request), timezone.now()):
         request.session["last_decided"] = decided  # nothing was open: the last one can still be undone
-    return _back(request, min(wanted, default=0))
+    places = Suggestion.objects.filter(pk__in=wanted).values_list(Coalesce("certainty", 0), "pk")
+    return _back(request, min(places, default=(0, 0)))
 
 
 @require_POST
@@ -351,7 +381,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Undo a decision: its event is reversed, and the suggestion is open again."""
     suggestion = get_object_or_404(Suggestion.objects.select_related("report"), pk=pk)
     report_actions.take_back(suggestion, username(request), timezone.now())
-    return _back(request, pk + 1)
+    return _back(request, (suggestion.certainty or 0, pk + 1))
 
 
 @require_POST
@@ -362,7 +392,8 @@ def undo_last(request: HttpRequest) -> HttpResponse:
     decided = list(own.filter(pk__in=request.session.pop("last_decided", ())))
     for suggestion in decided:
         report_actions.take_back(suggestion, username(request), timezone.now())
-    return _back(request, max((suggestion.pk for suggestion in decided), default=0) + 1)
+    rank, pk = max(((suggestion.certainty or 0, suggestion.pk) for suggestion in decided), default=(0, 0))
+    return _back(request, (rank, pk + 1))
 
 
 @require_POST
@@ -383,12 +414,15 @@ def decide_offer(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(f"{reverse('review')}#offers")
 
 
-def _back(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return to the queue as it was filtered, at the suggestion after this one."""
+def _back(request: HttpRequest, after: tuple[int, int]) -> HttpResponse:
+    """Return to the queue as it was filtered, at the suggestion after a position."""
     chosen = SuggestionFilter(cleaned(request.GET, "kind", 60), cleaned(request.GET, "rule", 100))
-    waiting = chosen.of(Suggestion.objects.filter(decision=Decision.OPEN)).values_list("pk", flat=True)
-    following = waiting.filter(pk__lt=pk).order_by("-pk").first() or waiting.order_by("pk").first() or 0
+    waiting = chosen.waiting()
+    following = chosen.waiting(after).first() or waiting.reverse().first()
     query = QueryDict(chosen.url.removeprefix("?"), mutable=True)
-    if waiting.filter(pk__gt=following)[:SUGGESTIONS].count() == SUGGESTIONS:  # not on the first page
-        query["suggestions"] = str(following + 1)
-    return redirect(f"{reverse('review')}{'?' if query else ''}{query.urlencode()}#s{following}")
+    if following is None:
+        return redirect("review")
+    rank, pk = following.certainty or 0, following.pk
+    if waiting.filter(Q(rank__gt=rank) | Q(rank=rank, pk__gt=pk))[:SUGGESTIONS].count() == SUGGESTIONS:  # a later page
+        query["suggestions"] = f"{rank}.{pk + 1}"
+    return redirect(f"{reverse('review')}{'?' if query else ''}{query.urlencode()}#s{pk}")

@@ -414,7 +414,8 @@ class MailContext:
 class Effect:
     """What a mail does to one report. `kind` None: no event. `quote` is the evidence.
 
-    `why`: how probable the classifier finds it, and the words that weigh most; "" if a rule alone decides.
+    `certainty`: how probable the classifier finds it, in per cent, and `why`: the words that weigh most; None and ""
+    if a rule alone decides.
     """
 
     kind: EventKind | None
@@ -426,6 +427,7 @@ class Effect:
     tree: str = ""
     remark: str = ""
     why: str = ""
+    certainty: int | None = None
 
 
 NOTHING = Effect(None, Mode.NONE, "")

@@ -179,8 +179,9 @@ def test_a_malformed_example_is_named(tmp_path: Path, changed: dict[str, object]
 
 def test_why_is_said_in_words() -> None:
     text = "We applied the patch and the regression is completely gone."
-    why = load().opinion(facts(text, role=Role.REPORTER)).why("fix_confirmed")
-    assert re.fullmatch(r'\d{2} % likely: "[^"]+"(, "[^"]+")*', why)
+    opinion = load().opinion(facts(text, role=Role.REPORTER))
+    assert re.fullmatch(r'"[^"]+"(, "[^"]+")*', opinion.why("fix_confirmed"))
+    assert 40 < opinion.certainty("fix_confirmed") <= 99
     assert readable("^ see _sha_ $") == "see SHA"
     assert readable("^") == ""
 
@@ -205,5 +206,5 @@ def test_explain_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     call_command("explain", str(mail), known=str(known), why=True)
     (effect,) = json.loads(capsys.readouterr().out)["effects"]
     assert (effect["state"], len(effect["nearest"])) == ("working", 3)
-    assert effect["why"].startswith("9")
+    assert effect["certainty"] >= 90
     assert set(effect["nearest"][0]) == {"example", "sentence", "state", "nearness"}

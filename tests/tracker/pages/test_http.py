@@ -187,7 +187,7 @@ def test_a_decision_returns_to_its_page_of_the_queue(admin_client: Client) -> No
         for number in range(120)
     ]
     answer = admin_client.post(f"/review/{made[20].pk}/decide/", {"decision": "reject"})
-    assert answer["Location"] == f"/review/?suggestions={made[19].pk + 1}#s{made[19].pk}"
+    assert answer["Location"] == f"/review/?suggestions=0.{made[19].pk + 1}#s{made[19].pk}"
     assert f'id="s{made[19].pk}"' in admin_client.get(answer["Location"].partition("#")[0]).content.decode()
     first = admin_client.post(f"/review/{made[119].pk}/decide/", {"decision": "reject"})
     assert first["Location"] == f"/review/#s{made[118].pk}"
