@@ -23,6 +23,7 @@ from bot.mail.settings import BotSettings
 from bot.operations import erase, prune
 from tests.bot.mail.test_authentication import DKIM, RECORD, signed
 from tests.support.world import DANA, World, status_text
+from tracker.documents import linus_mail
 from tracker.domain.events import OPEN
 from tracker.domain.person_report import placeholder
 from tracker.models import (
@@ -36,9 +37,11 @@ from tracker.models import (
     OfferedReport,
     OutgoingMail,
     RawMessage,
+    Release,
     Report,
     Suggestion,
 )
+from tracker.pages import release_report
 from tracker.services import person_reports
 
 PAT = Address("Pat Penguin", "pat@dev.example")
@@ -131,6 +134,28 @@ def test_from_a_command_to_the_landing_the_sentence_says_where_it_stands(world: 
     assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc4"
     assert not OutgoingMail.objects.exists()
     assert not LabJob.objects.exists()
+
+
+def test_a_report_that_nobody_has_bisected_has_a_name_wherever_it_is_listed(world: World, client: Client) -> None:
+    """The digits that stand for its culprit are no name, and the person who is asked is not the lab."""
+    world.commit("Linux 9.1-rc1")
+    world.tag("v9.1-rc1")
+    world.track()
+    first, report = open_report(world)
+    post(world, MARIA, "Pat, can you bisect it?", In_Reply_To=f"<{first}>")
+    report.refresh_from_db()
+    version = report.merged_release or report.shift_left_release
+    page = client.get("/").content.decode()
+    mail = linus_mail.compose(
+        version, release_report.mail_lines(Release.objects.get(version=version)), "https://x.example/", world.now
+    )[1]
+    for text in (page, mail):
+        assert report.culprit.sha[:10] not in text.replace(f"/report/{report.culprit.sha}/", "")
+        assert "fio reads are slower in 9.1-rc2" in text
+        assert "not bisected" in text
+    assert "<bdi>Pat Penguin</bdi><small>for" in page
+    assert "reported by <bdi>Pat Penguin</bdi>" in page
+    assert "waiting for Pat Penguin" in mail
 
 
 def test_who_keeps_a_list_makes_it_a_report_in_an_answer(world: World) -> None:

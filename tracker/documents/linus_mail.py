@@ -38,6 +38,8 @@ class MailLine:
     reported_at: datetime | None
     thread: str
     fix_landing: str = ""
+    reporter: str = ""  # the person who reported it, "" for a lab's report
+    bisected: bool = True
 
 
 def compose(version: str, rows: Sequence[MailLine], page: str, now: datetime) -> tuple[str, str]:
@@ -87,8 +89,8 @@ def summary(version: str, rows: Sequence[MailLine], now: datetime) -> str:
 def _entry(row: MailLine, now: datetime) -> Iterator[str]:
     yield _cut(f"{_change(row)}  {name(row)}")
     by = f" by {row.author}" if row.author else ""
-    yield _cut(f"          {row.sha[:12]}{by}, {row.metric}")
-    who = f"; waiting for {person}" if (person := awaited(row.awaited, row.author)) else ""
+    yield _cut(f"          {row.sha[:12] if row.bisected else 'not bisected'}{by}, {row.metric}")
+    who = f"; waiting for {person}" if (person := awaited(row.awaited, row.author, row.reporter)) else ""
     since = f", reported {age(row.reported_at, now)} ago" if row.reported_at else ""
     yield _cut(f"          {LABELS[State(row.state)].lower()}{since}{who}")
     if row.thread:

@@ -123,6 +123,11 @@ class Report(NaturalModel, ReportSummary):
         return frozenset(self.authors if self.people_verified else ()) | ({self.author} - {""})
 
     @property
+    def reporter(self) -> str:
+        """The name of the person who reported it; "" for a robot's report."""
+        return self.person_report.reporter if self.of_person else ""
+
+    @property
     def of_person(self) -> bool:
         """Whether a person's mail opened it; a lab may have measured it since."""
         return self.reported_by == ReportedBy.PERSON

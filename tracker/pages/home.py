@@ -164,10 +164,12 @@ class WorstRow:
     """One of the worst open regressions. `waiting`, `open_for`: durations, "" where they are not known."""
 
     sha: str
+    sha10: str
     subsystem: str
     title: str
     metric: str
     author: str
+    reporter: str  # the person who reported it, "" for a lab's report
     change: str
     interval: str
     bar: int  # the change as the width of its bar
@@ -196,17 +198,19 @@ def _worst_row(report: Report, interval: tuple[float | None, float | None], larg
     author = report.culprit.author_name or report.culprit.author_email
     return WorstRow(
         sha=report.culprit.sha,
+        sha10=report.culprit.sha10,
         subsystem=report.subsystem,
         title=title.removeprefix(f"{report.subsystem}: "),
         metric=report.metric,
         author=author,
+        reporter=report.reporter,
         change=timeline.change(report.change, report.verdict),
         interval=timeline.bounds(*interval),
         bar=round(60 * abs(report.change or 0) / largest),
         label=timeline.LABELS[State(report.state)],
         tone=timeline.tone(report.state),
         status=report.status,
-        awaited=timeline.awaited(report.awaited, author),
+        awaited=timeline.awaited(report.awaited, author, report.reporter),
         waiting=age(report.awaited_since, now),
         since=report.awaited_since,
         open_for=age(report.reported_at, now),
@@ -264,7 +268,8 @@ def week(now: datetime) -> list[NewsLine]:
                 tree=event.tree,
             ),
             event.report.culprit.sha,
-            event.report.subsystem or event.report.culprit.sha10,
+            event.report.subsystem
+            or str(event.report if event.report.culprit.placeholder else event.report.culprit.sha10),
             timeline.change(event.report.change, event.report.verdict),
         )
         for event in events

@@ -91,7 +91,7 @@ def mail_lines(release: Release) -> list[MailLine]:
     return [
         MailLine(
             report.culprit.sha,
-            report.given_title or report.culprit.title or f"{report.subsystem or report.culprit.sha10}: {report.suite}",
+            report.given_title or report.culprit.title or _untitled(report),
             report.subsystem,
             report.metric,
             report.change,
@@ -102,9 +102,16 @@ def mail_lines(release: Release) -> list[MailLine]:
             report.reported_at,
             f"https://lore.kernel.org/r/{quote(threads[report.pk], safe='@+')}" if report.pk in threads else "",
             report.fix_landing,
+            report.reporter,
+            bisected=not report.culprit.placeholder,
         )
         for report in reports
     ]
+
+
+def _untitled(report: Report) -> str:
+    """Return what to call a report whose culprit is not known, or has no title here."""
+    return str(report) if report.of_person else f"{report.subsystem or report.culprit.sha10}: {report.suite}"
 
 
 def document_key(version: str) -> str:

@@ -205,7 +205,7 @@ def lead(report: Report, finding: Finding | None, now: datetime) -> Lead:
         runs=runs,
         label=timeline.LABELS[State(report.state)],
         tone=timeline.tone(report.state),
-        awaited="" if report.state in CLOSED else timeline.awaited(report.awaited, author, _reporter(report)),
+        awaited="" if report.state in CLOSED else timeline.awaited(report.awaited, author, report.reporter),
         since=report.awaited_since,
         waiting=formats.age(report.awaited_since, now),
     )
@@ -220,11 +220,6 @@ _FACTS = (
     ("machine", "Machine"),
     ("culprit", "Culprit"),
 )
-
-
-def _reporter(report: Report) -> str:
-    """Return the name of the person who reported it; "" for a robot's report."""
-    return report.person_report.reporter if report.of_person else ""
 
 
 def told(facts: PersonReport) -> list[tuple[str, str, str]]:
@@ -288,7 +283,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
     return {
         "report": report,
         "told": told(report.person_report) if report.of_person else (),
-        "reporter": _reporter(report),
+        "reporter": report.reporter,
         "headline": headline,
         "findings": findings,
         "regressions": [row for row in findings if not row.headline and row.verdict == "regression"],
