@@ -75,11 +75,14 @@
       }).then(() => stay && !focusedRow() && focusRow(rowByKey(stay)));
     });
   };
+  // The rows that an argument is being typed for.
+  const mark = (rows) => allRows().forEach((row) => row.classList.toggle("acting", rows.includes(row)));
   const runAction = (button) => {
     const field = form.elements.argument;
     if (button.dataset.needs && !field.value.trim()) {
       pendingButton = button;
       lastRow = focusedRow() || lastRow;
+      mark(targetRows());
       field.placeholder = button.dataset.needs;
       field.focus();
       return;
@@ -87,6 +90,8 @@
     send(button, field.value);
     field.value = "";
     pendingButton = null;
+    mark([]);
+    button.closest("details")?.removeAttribute("open");
   };
   const undo = () => {
     const undoForm = document.querySelector("#feedback form");
@@ -117,6 +122,7 @@
     if (!event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")) return false;
     if (event.key === "Escape") {
       pendingButton = null;
+      mark([]);
       focusRow(lastRow || allRows()[0]);
     } else if (event.key === "Enter" && event.target.name === "argument") {
       event.preventDefault(); // by default, a browser presses the first button

@@ -176,6 +176,7 @@ def test_the_same_without_a_line_of_script(visit: Open) -> None:
     page = visit(OPEN, "toni", java_script_enabled=False)
     page.locator("input[name=row]").nth(0).check()
     page.locator("input[name=row]").nth(1).check()
+    page.click("details.more summary")
     page.click("button[value=disputed]")
     expect(page.locator("#feedback")).to_contain_text("2 reports changed.")
     page.click("#feedback button")

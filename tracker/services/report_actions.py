@@ -382,7 +382,9 @@ def _count(rule: str, decision: str, by: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ActionKey:
-    """A report action. `needs` describes its required argument, `offers` an optional one; "" for none."""
+    """A report action. `needs` describes its required argument, `offers` an optional one; "" for none. `often`: used so
+    often that it stands in the bar; the others are behind "More".
+    """
 
     name: str
     key: str
@@ -390,20 +392,21 @@ class ActionKey:
     kind: EventKind
     needs: str = ""
     offers: str = ""
+    often: bool = False
 
 
 # To add an action: a free key here, what is given with it in `ReportAction.event`, a line in docs/triage.md.
 ACTION_KEYS = (
     ActionKey("responded", "r", "Responded", EventKind.RESPONDED),
-    ActionKey("working", "w", "Working on it", EventKind.WORKING),
+    ActionKey("working", "w", "Working on it", EventKind.WORKING, often=True),
     ActionKey("needs-info", "i", "Needs info", EventKind.ASKED),
     ActionKey("disputed", "d", "Disputed", EventKind.DISPUTED),
-    ActionKey("proposed", "p", "Fix proposed", EventKind.FIX_PROPOSED, offers="the title of the fix"),
+    ActionKey("proposed", "p", "Fix proposed", EventKind.FIX_PROPOSED, offers="the title of the fix", often=True),
     ActionKey("confirmed", "c", "Fix confirmed", EventKind.FIX_CONFIRMED, offers="the title of the fix"),
-    ActionKey("queued", "q", "Fix queued", EventKind.FIX_QUEUED, offers="the tree"),
-    ActionKey("fixed", "f", "Fixed", EventKind.FIX_LANDED, offers="the version: v6.12-rc4"),
+    ActionKey("queued", "q", "Fix queued", EventKind.FIX_QUEUED, offers="the tree", often=True),
+    ActionKey("fixed", "f", "Fixed", EventKind.FIX_LANDED, offers="the version: v6.12-rc4", often=True),
     ActionKey("dropped", "l", "Dropped", EventKind.DROPPED),
-    ActionKey("expected", "e", "Expected", EventKind.EXPECTED),
+    ActionKey("expected", "e", "Expected", EventKind.EXPECTED, often=True),
     ActionKey("invalid", "v", "Invalid", EventKind.INVALID),
     ActionKey("duplicate", "m", "Duplicate", EventKind.DUPLICATE, needs="the sha of the other report's culprit"),
     ActionKey("gone", "g", "Disappeared", EventKind.DISAPPEARED, offers="the version: v6.12-rc4"),
