@@ -243,9 +243,10 @@ AGREES_MILDLY = {"info_provided": 0.25}  # the same where little is at stake: th
 AGREES_TO_CLOSE = 0.5  # and that closes the report; its writer must be proven, too
 ENGAGED = 0.70  # the probability, of all effects that are also a response, above which it is recorded as a response
 ENGAGED_FIRST = 0.60  # the same where a mere response is the likeliest of all
-SUGGESTED = 0.10  # below this nothing is suggested
+SUGGESTED = 0.40  # below this nothing is suggested: a third of what a reader is asked, and two in three are right
 MEANINGLESS = 0.5  # the probability of "none" from which nothing is suggested
-MOST_SUGGESTIONS = 2
+MOST_SUGGESTIONS = 1
+SAYS_SOMETHING = 0.10  # the probability of an effect from which a reply is one, even if it is not told which
 # The classifier alone closes nothing (DESIGN rule 4), and that a fix was applied is for git to say.
 CLOSING = frozenset({"dropped", "wontfix", "invalid", "duplicate", "improvement_ack"})
 # How often careful readers would also accept "responded", by the effect that they name first (labelled threads).
@@ -264,7 +265,7 @@ _FIXES = (EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_CONFIRMED)
 
 
 def decide(effects: Sequence[Effect], opinion: Opinion, *, may_act: bool = True) -> list[Effect]:
-    """Return the effects of a reply, the one that acts first: at most one of them, and at most two suggestions.
+    """Return the effects of a reply, the one that acts first: at most one of them, and at most one suggestion.
 
     `effects`: the effects by rules. What they find that names no state, such as a request for a test, is kept as it is.
     """
@@ -284,6 +285,14 @@ def decide(effects: Sequence[Effect], opinion: Opinion, *, may_act: bool = True)
         *(_effect(name, by_rule.get(name), opinion, Mode.SUGGEST) for name in suggested),
         *beside,
     ]
+
+
+def says_something(opinion: Opinion) -> bool:
+    """Whether a reply is about the matter, so that its author has responded, whatever it says."""
+    first, second, *_ = opinion.probabilities
+    if first == "none" and opinion.probabilities[first] >= MEANINGLESS:
+        return False
+    return any(name != "none" and opinion.probabilities[name] >= SAYS_SOMETHING for name in (first, second))
 
 
 def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:

@@ -22,7 +22,7 @@ from bot.mail.branches import ref_in
 from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title, is_posting, version_of
 from bot.replies import gate
-from bot.replies.classifier import Model, ReplyFacts, decide, load, named_commit
+from bot.replies.classifier import Model, ReplyFacts, decide, load, named_commit, says_something
 from bot.replies.commands import Command, Word
 from bot.replies.person_report import culprit_named
 from bot.replies.reading import Reading, in_thread_of
@@ -403,7 +403,7 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
             kinds = {effect.kind for effect in decided}
             told = (effect for effect in effects if effect.kind in _LAB_TELLS and effect.kind not in kinds)
             decided += [replace(effect, mode=Mode.SUGGEST) for effect in told]
-        if decided and not outsider and not by_lab:
+        if (decided or says_something(opinion)) and not outsider and not by_lab:
             decided.append(Effect(RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=_evidence_text(reading)))
         yield from (effect for effect in decided if not outsider or effect.kind is not RESPONDED)
 
