@@ -263,6 +263,7 @@ def _checked(
         "title": patch.title[:500],
         "patch_mail": patch.message_id,
         "patch_parts": list(patch.parts),
+        "parts_private": Message.objects.filter(message_id__in=patch.parts, public=False).exists(),
         "patch_digest": patch.digest,
         "in_series": patch.in_series,
         "branch": patch.branch,
@@ -324,9 +325,9 @@ def _is_surely_asked(row: Message, patch: RequestedPatch, settings: BotSettings)
     older mail (reading.py).
     """
     reading = understand(row.source.raw, settings)
-    if reading.others is None:
+    if reading.others is None or reading.certain is None:
         return False
-    variants = [reading, *reading.others, *([reading.undoubted] if reading.undoubted else [])]
+    variants = (reading, *reading.others, *reading.certain)
     if row.message_id in patch.mails:
         return len({patch_of(variant.mail).text for variant in variants}) == 1
     culprit = row.report.culprit.sha

@@ -78,7 +78,7 @@ class ReadTally:
 
 # --- Filing a batch ---
 
-MOST_KEYS = 60  # per pending mail
+MOST_KEYS = 40  # per pending mail: with what it says, it makes at most 50 rows
 ROUNDS = 1000  # a pending mail may wait for another one, as deep as threads go
 AT_ONCE = 500
 THREAD = 2000  # mails per thread

@@ -27,7 +27,7 @@ from bot.archives import report_import
 from bot.archives.known_reports import FiledMail, add_report, keys_of_culprit, load, names_in
 from bot.archives.prefilter import key_of_commit, key_of_title
 from bot.mail.authentication import AuthVerdict
-from bot.mail.limits import MAX_EFFECTS
+from bot.mail.limits import MAX_EFFECTS, MAX_REPORTS
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import bare_title, find_links
 from bot.mail.settings import BotSettings
@@ -239,11 +239,9 @@ class MailFiler:
         """Whether the writer's command may make a mail a report: by the policy, and MOST_A_DAY times a day."""
         source, mail = keep(), reading.mail
         # Whatever way the body is read, the command must stand in it
-        same_words = reading.others is not None and all(
-            bool(OPENING & {command.word for command in other.commands.good}) for other in reading.others
+        same_words = reading.certain is not None and all(
+            bool(OPENING & {command.word for command in one.commands.good}) for one in reading.certain
         )
-        if reading.undoubted is not None:
-            same_words = same_words and bool(OPENING & {one.word for one in reading.undoubted.commands.good})
         public, recent = self._is_public(reading, source), _is_recent(reading, source)
         standing = gate.Standing(reading.trust, public=public, recent=recent, same_words=same_words)
         if not gate.permitted(gate.Caused.OPEN, standing, self.settings.trust_policy):
@@ -454,7 +452,7 @@ class MailFiler:
             thread=thread,
             trust=trust.verdict,
             trust_by=trust.by[:300],
-            signature="" if trust.covers("message-id") else trust.signature,
+            signature="" if trust.covers("message-id") else trust.digest,
             # All text of our own mail is ours, including the tag block that looks like a quote.
             own_text=(mail.text if reading.kind is SenderKind.SELF else reading.own_text)[:100_000],
             public=self._is_public(reading, source, report),
@@ -513,9 +511,9 @@ class MailFiler:
         self._withdraw_others(name, self._apply_to_all(reading, relations))
 
     def _apply_to_all(self, reading: Reading, relations: Mapping[str, Relation]) -> set[Made]:
-        """Apply a mail's effects to its reports, up to MAX_EFFECTS of them."""
+        """Apply a mail's effects to its reports, up to MAX_EFFECTS of them, and to at most MAX_REPORTS."""
         made: set[Made] = set()
-        for tag, relation in relations.items():
+        for tag, relation in list(relations.items())[:MAX_REPORTS]:
             made |= self._apply(reading, tag, relation, MAX_EFFECTS - len(made))
             if len(made) >= MAX_EFFECTS:
                 log.warning("<%s>: at most %d effects of a mail are kept", reading.mail.message_id[:200], MAX_EFFECTS)
@@ -577,9 +575,11 @@ class MailFiler:
 
     def _is_copy(self, reading: Reading) -> bool:
         """Whether the same signed mail was filed before under another Message-ID, which is not signed."""
-        if not reading.trust.signature or reading.trust.covers("message-id"):
+        trust = reading.trust
+        if not trust.digest or trust.covers("message-id"):
             return False
-        same = Message.objects.filter(signature=reading.trust.signature).order_by("pk")
+        # Mails that were filed before 2.0 have the signature itself
+        same = Message.objects.filter(signature__in={trust.digest, trust.signature} - {""}).order_by("pk")
         return same.values_list("message_id", flat=True).first() not in (None, reading.mail.message_id)
 
     def _suggest(self, report: Report, event: EventData, effect: Effect) -> None:

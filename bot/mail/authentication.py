@@ -16,6 +16,7 @@ that nobody signed, so such a body is read in the other ways, too.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import time
@@ -33,7 +34,7 @@ import patatt
 from bot.mail.addresses import parse_addresses
 from bot.mail.headers import to_text
 from bot.mail.limits import MAX_BLANKS, MAX_SHORT, MAX_VALUE
-from bot.mail.message import MAX_BYTES, ParsedMail, parse, without_frame
+from bot.mail.message import MAX_BYTES, ParsedMail, one_line, parse, without_frame
 from bot.mail.settings import TrustAnchors
 
 # --- Trust ---
@@ -54,14 +55,15 @@ class AuthVerdict(StrEnum):
 class Trust:
     """The verdict, and its basis: "dkim gmail.com".
 
-    `signed`: the names of the headers that the proof covers, in lower case; None: all of them. `signature` identifies
-    the signature: two mails that have the same one are copies of one mail.
+    `signed`: the names of the headers that the proof covers, in lower case; None: all of them. Two mails with the same
+    `digest`, of date and body, or with the same `signature` are copies of one mail.
     """
 
     verdict: AuthVerdict = AuthVerdict.NONE
     by: str = ""
     signed: frozenset[str] | None = None
     signature: str = ""
+    digest: str = ""
 
     @property
     def proven(self) -> bool:
@@ -106,12 +108,15 @@ class _Clock:
         return self.at.get() or time.time()
 
 
+_LONGEST_KEY = 1_000  # characters of a key's record: RSA of 4,096 bits; with 26,000, one signature takes 35 s
 CLOCK = _Clock()
 dkim.time = CLOCK
 
 
 def verify(raw: bytes, number: int, record: str, at: float) -> bool:
     """Return whether the signature of this number was valid with this key at this time (seconds since 1970)."""
+    if len(record) > _LONGEST_KEY:
+        return False
     token = CLOCK.at.set(at)
     try:
         key = record.encode("ascii", "replace")
@@ -173,25 +178,34 @@ _SIGNED = re.compile(r"(?:\A|;)\s*h\s*=\s*([^;]{1,2000})")
 _ALGORITHM = re.compile(r"(?:\A|;)\s*a\s*=\s*([^;\s]*)")
 _IDENTITY = re.compile(r"(?:\A|;)\s*i\s*=\s*([^;\s]*)")
 _SELECTOR = re.compile(r"(?:\A|;)\s*s\s*=\s*([^;\s]*)")
-# git mailinfo, by which patatt reads a mail, takes these at the start of the body for the header's: what is signed is
-# not the header that we read then.
-_IN_BODY = re.compile(rb"\s*>?(?:from|subject|date)\s*:", re.I)
+_ANSWERED = re.compile(r"\A(?:re:\s*)+", re.I)  # what git drops before a subject, and is of no account to us
+_ENCODED = frozenset({"from", "subject"})  # git mailinfo decodes these, and the outcome is what is signed
+_MOST_ENCODED, _MOST_PLAIN = 4_000, 40_000  # characters of a header
 
 
-def signed_by_developer(raw: bytes, headers: Headers, address: str, anchors: TrustAnchors) -> Trust:
-    """Whether the writer's own key signed the mail. FAIL: their key is known, and the signature is invalid."""
+def signed_by_developer(raw: bytes, mail: ParsedMail, headers: Headers, anchors: TrustAnchors) -> Trust:
+    """Whether the writer's own key signed the mail. FAIL: their key is known, and the signature is invalid.
+
+    What is signed is what git mailinfo makes of the mail, which drops some lines and what stands in brackets in the
+    subject: it proves only what we read, too.
+    """
+    address = mail.author.email
     signatures = [value for name, value in headers if name == "x-developer-signature"]
     if not anchors.keyring or len(signatures) != 1:
         return UNPROVEN
+    if any(len(value) > (_MOST_ENCODED if "=?" in value else _MOST_PLAIN) for _, value in headers):
+        return UNPROVEN  # patatt and git take quadratic time for such headers
     algorithms = _ALGORITHM.findall(signatures[0])
-    if len(algorithms) != 1 or _IN_BODY.match(_body(raw)):
+    if len(algorithms) != 1:
         return UNPROVEN
     is_checked = algorithms[0].startswith("ed25519") or _is_for_gpg(algorithms[0], signatures[0], address, anchors)
     if not is_checked:
         return UNPROVEN
     found_names = _SIGNED.search(signatures[0])
     signed = frozenset(name.strip().lower() for name in (found_names[1] if found_names else "").split(":"))
-    if not signed >= _MUST_SIGN:
+    if not signed >= _MUST_SIGN or any(
+        name in signed and name not in _ENCODED and not _is_as_written(value) for name, value in headers
+    ):
         return UNPROVEN
     try:
         results = patatt.validate_message(raw, [anchors.keyring])
@@ -201,7 +215,7 @@ def signed_by_developer(raw: bytes, headers: Headers, address: str, anchors: Tru
         if (identity or "").lower() != address.lower():
             continue
         if result == patatt.RES_VALID:
-            return Trust(AuthVerdict.PASS, f"patatt {algorithm} {address}", signed)
+            return _as_read_by_git(raw, mail, Trust(AuthVerdict.PASS, f"patatt {algorithm} {address}", signed))
         if result == patatt.RES_BADSIG:
             return Trust(AuthVerdict.FAIL, f"patatt {algorithm} {address}")
     return UNPROVEN
@@ -226,11 +240,32 @@ def _is_for_gpg(algorithm: str, signature: str, address: str, anchors: TrustAnch
     return True
 
 
-def _body(raw: bytes) -> bytes:
-    """Return the text that git mailinfo begins to read: that of the first part that has one."""
-    parts = (part for part in message_from_bytes(raw).walk() if part.get_content_maintype() == "text")
-    payload = next((part.get_payload(decode=True) for part in parts), b"")
-    return payload if isinstance(payload, bytes) else b""
+def _is_as_written(value: str) -> bool:
+    """Whether patatt signs a header as it stands: it takes encoded words apart, and drops what is not ASCII in them."""
+    return value.isascii() and "=?" not in value
+
+
+def _as_read_by_git(raw: bytes, mail: ParsedMail, trust: Trust) -> Trust:
+    """Return the proof as far as git mailinfo reads the mail as we do: none if it has other lines; and without the
+    subject if that is another one.
+    """
+    message = patatt.PatattMessage(raw)
+    try:
+        message.git_canonicalize()
+    except Exception:  # patatt may raise anything, as above
+        return UNPROVEN
+    lines = (message.canon_body or b"").decode("utf-8", "replace").split("\r\n")
+    if b"\r" in raw.replace(b"\r\n", b"\n") or _words(lines) != _words(mail.text.split("\n")):
+        return UNPROVEN
+    subjects = [value[8:].strip() for value in message.canon_headers or () if value[:8].lower() == b"subject:"]
+    read = [one_line(subject.decode("utf-8", "replace"), MAX_SHORT) for subject in subjects]
+    is_same = read == [_ANSWERED.sub("", one_line(mail.subject, MAX_SHORT))]
+    return trust if is_same else replace(trust, signed=(trust.signed or frozenset()) - {"subject"})
+
+
+def _words(lines: Iterable[str]) -> list[str]:
+    """Return lines as they are compared: git drops empty ones at the beginning, and blanks at the ends."""
+    return [words for line in lines if (words := line.strip())]
 
 
 # --- Authentication-Results ---
@@ -359,8 +394,9 @@ def _is_trusted(host: str, anchors: TrustAnchors) -> bool:
 # is read as plain: it has no more lines than that.
 _BODY_HEADER = re.compile(rb"(?:content-[!-9;-~]*|mime-version)[ \t]*:", re.I)
 _HTML = re.compile(rb"\s*<[!a-z]", re.I)  # as every program begins it
-# Charsets in which ASCII is ASCII; of any other (UTF-7, UTF-16) a line of the writer could be made.
-_LIKE_ASCII = re.compile(r"us-ascii|utf-?8|iso-8859-\d+|windows-125\d|koi8-[ru]", re.I)
+UNKNOWN_CHARSET = "unknown_charset"
+# What begins letters in charsets that are written in ASCII: ISO-2022 and HZ.
+_SHIFTS = re.compile(rb"\x1b[$(]|~\{")
 # As every program writes it: in groups of four letters. A word such as "unsubscribe" is none.
 _BASE64 = re.compile(
     rb"\s*(?:(?:[A-Za-z0-9+/]{4}){1,19}\n)*(?:[A-Za-z0-9+/]{4}){0,18}"
@@ -380,11 +416,16 @@ _A_PART = re.compile(
 _A_TAG = re.compile(rb"<(?:html|body|div|p|br|span|blockquote|table)\b[^<>]{0,200}>", re.I)
 _CODINGS = (b"", b"Content-Transfer-Encoding: quoted-printable\n", b"Content-Transfer-Encoding: base64\n")
 _LONGEST = 78  # characters of an encoded line, a line break included
-_MOST = 1_000_000  # bytes of a mail that is read several times; commands and answers are shorter
+_MOST = 500_000  # bytes of a mail that is read several times; commands and answers are shorter
 
 
 def other_readings(raw: bytes, mail: ParsedMail) -> tuple[ParsedMail, ...] | None:
-    """Return the mail as others may read it, without readings of the same text; None if it is too long to try."""
+    """Return the mail as others may read it, without readings of the same text; None if nobody can tell what was meant,
+    or if it is too long to try.
+
+    Text is read as ASCII or UTF-8. In another charset the same bytes are other letters, and only the header said which:
+    then it is read as Latin 1, with UNKNOWN_CHARSET among the problems.
+    """
     raw = without_frame(raw).replace(b"\r\n", b"\n")
     if len(raw) > _MOST:
         return None
@@ -397,15 +438,37 @@ def other_readings(raw: bytes, mail: ParsedMail) -> tuple[ParsedMail, ...] | Non
             kept.append(line)
     if not _DELIMITER.match(body) and (_A_PART.search(body) or (_A_TAG.search(body) and not _HTML.match(body))):
         return None  # parts, or markup, that only another reading would find: nobody knows which was meant
-    charset = mail.charset if _LIKE_ASCII.fullmatch(mail.charset) else "utf-8"
-    plausible = _plausible_headers(body, charset.encode())
-    read = (parse(b"\n".join([*kept, headers, body])) for headers in plausible)
-    return tuple({reading.text: reading for reading in read if reading.text != mail.text}.values())
+    declared = message_from_bytes(head + b"\n\n")
+    delimiter = _DELIMITER.match(body)
+    if declared.get_content_maintype() == "multipart":
+        boundary = declared.get_boundary("").encode("ascii", "replace")
+        if not delimiter or delimiter[1] != boundary:
+            return None  # a line of the writer may have been made a boundary: the words above it are lost
+    readings: dict[str, ParsedMail] = {}
+    for headers in _plausible_headers(body):
+        text = b"" if delimiter else message_from_bytes(headers + b"\n" + body).get_payload(decode=True)
+        if not isinstance(text, bytes) or _SHIFTS.search(text):
+            return None
+        reading = parse(b"\n".join([*kept, headers, body]))
+        if not _is_utf8(text):
+            reading = parse(b"\n".join([*kept, headers.replace(b"utf-8", b"iso-8859-1"), body]))
+            readings[reading.text] = replace(reading, problems=(*reading.problems, UNKNOWN_CHARSET))
+        elif reading.text != mail.text:
+            readings.setdefault(reading.text, reading)
+    return tuple(readings.values())
 
 
-def _plausible_headers(body: bytes, charset: bytes) -> Iterator[bytes]:
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _plausible_headers(body: bytes) -> Iterator[bytes]:
     """Yield the Content- headers under which the bytes of this body make sense."""
-    text = b"Content-Type: text/%s; charset=" + charset
+    text = b"Content-Type: text/%s; charset=utf-8"
     if (match := _DELIMITER.match(body)) and b"\n--" + match[1] + b"--" in body:
         for kind in (b"mixed", b"alternative"):
             yield b'Content-Type: multipart/%s; boundary="%s"\n' % (kind, match[1])
@@ -464,12 +527,12 @@ def authenticate(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
     if {candidate.lower() for candidate in _ADDRESS.findall(bare)} != {address}:
         return UNPROVEN
     proofs = (
-        signed_by_developer(raw, headers, address, anchors),
+        signed_by_developer(raw, mail, headers, anchors),
         verified_by_dkim(raw, headers, address, (mail.date or _EPOCH).timestamp(), anchors),
         verified_by_server(headers, address, anchors),
     )
     if (proven := joined(proofs)).proven:
-        return proven
+        return replace(proven, digest=_digest(raw, headers))
     if failed := next((proof for proof in proofs if proof.verdict is AuthVerdict.FAIL), None):
         return failed
     domain = address.rpartition("@")[2]
@@ -477,6 +540,13 @@ def authenticate(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
     if anchors.signs(domain) and not any(anchors.aligned(address, tags.get("d", "")) for tags in signatures(headers)):
         return Trust(AuthVerdict.FAIL, f"unsigned, though {domain} signs its mail")
     return UNPROVEN
+
+
+def _digest(raw: bytes, headers: Headers) -> str:
+    """Identify a signed mail by its date and its body, of which a signature need not cover the blanks."""
+    date = next((value for name, value in headers if name == "date"), "")
+    body = b"".join(raw.replace(b"\r\n", b"\n").partition(b"\n\n")[2].split())
+    return hashlib.sha256(date.encode("utf-8", "replace") + b"\0" + body).hexdigest()
 
 
 def _headers(raw: bytes) -> list[tuple[str, str]]:

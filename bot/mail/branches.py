@@ -51,11 +51,15 @@ _IS_REPOSITORY = re.compile(
 )
 
 
+MOST = 20_000  # characters that are looked at: what somebody asks for stands at the beginning
+
+
 def ref_in(text: str, culprit: str = "") -> str:
     """Return what a text names to test: a repository with a branch, else a commit; "" for neither.
 
     `culprit`: the sha of the report's, to which everybody links, and which nobody means.
     """
+    text = text[:MOST]
     return branch_in(text, culprit) or commit_in(text, culprit)
 
 
@@ -67,7 +71,7 @@ def branch_in(text: str, culprit: str = "") -> str:
     >>> branch_in("please try the scan-less branch of git://git.example.org/mm.git")
     'git://git.example.org/mm.git scan-less'
     """
-    named = sorted(_named(text[:200_000]), key=lambda place: place[0])
+    named = sorted(_named(text[:MOST]), key=lambda place: place[0])
     return next((f"{tree} {ref}" for _, tree, ref in named if not culprit.startswith(ref)), "")
 
 

@@ -118,7 +118,13 @@ _SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP SIGNATURE-----")
 _PGP_HEAD = "-----BEGIN PGP SIGNED MESSAGE-----"
 _BEGINNINGS = frozenset("-_=*Bb \t\u2014\u2500")  # of a separator above an older mail; its header lines have a colon
 MAX_LINE = 20_000
-_TELLING = 300  # characters of a line that are looked at for doubt: no attribution is longer
+_TELLING = 300  # characters at each end of a line that are looked at for doubt
+# What no reader sees: format characters, fillers of Hangul, variation selectors, tags (Default_Ignorable_Code_Point).
+_IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_BLANKS = re.compile(r"(?<=\S)\s+|(?<=\s{4})\s+")
 
 
 # What may begin an older mail, whatever its language: marks that few programs use, a rule with words, two lines as
@@ -231,7 +237,7 @@ def without_doubt(text: str) -> str:
     quoted line, its rest stands below without a mark, and is left out.
     """
     whole = [line[:MAX_LINE] for line in clean(text).split("\n")]
-    lines = [line[:_TELLING] for line in whole]
+    lines = [_as_seen(line) for line in whole]
     rest_of_quote = has_rest = False
     last_patch = _last_patch(lines)
     for number, line in enumerate(lines):
@@ -245,6 +251,14 @@ def without_doubt(text: str) -> str:
         elif _older_mail_may_begin(lines, number, last_patch):
             return "\n".join(whole[:number])
     return "\n".join(whole) if has_rest else text
+
+
+def _as_seen(line: str) -> str:
+    """Return a line as a reader sees it, however many blanks, which no signature need cover, and invisible letters are
+    in it; of a long one both ends.
+    """
+    seen = _BLANKS.sub(" ", line if line.isascii() else _IGNORABLE.sub("", line))
+    return seen if len(seen) <= 2 * _TELLING else f"{seen[:_TELLING]} {seen[-_TELLING:]}"
 
 
 def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) -> bool:
@@ -265,7 +279,7 @@ def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) ->
     if ends_in_colon:  # an attribution, of up to four lines
         above = " ".join(_paragraph_above(lines, number))[-_TELLING:]
         tells = _has_mailbox(above) or bool(_CLOCK.search(above)) or _has_moment(above)
-        if tells or (len(line) < _SHORT and (_FORWARDED.search(line) or _NAMES_OTHERS.search(line))):
+        if tells or _NAMES_OTHERS.search(line) or (len(line) < _SHORT and _FORWARDED.search(line)):
             return True
     if (_FIRST_OF_BLOCK.match(line) and last_patch < number) or _ONLY_MAILBOX.fullmatch(line.strip()):
         return True
@@ -288,7 +302,7 @@ def _has_mailbox(text: str) -> bool:
 
 
 def _has_moment(text: str) -> bool:
-    text = text[:_TELLING]
+    text = text[: 2 * _TELLING + 1]
     return bool(_DATED.search(text) and (_MOMENT.search(text) or _DAY.search(text)))
 
 

@@ -128,10 +128,9 @@ def process_wish(reading: Reading, settings: BotSettings, now: datetime, *, rece
     unproven opt-out is confirmed by a link that is mailed to the address, if it is fresh. `recent`: see gate.py.
     """
     author, at = reading.mail.author.email.lower(), min(reading.mail.date or now, now)
-    wish, others = wish_of(reading, settings), reading.others
+    wish, certain = wish_of(reading, settings), reading.certain
     # Nobody may have made this wish of a signed mail by changing how its body is read.
-    variants = (*(others or ()), *((reading.undoubted,) if reading.undoubted else ()))
-    same = others is not None and all(wish_of(other, settings) is wish for other in variants)
+    same = certain is not None and all(wish_of(one, settings) is wish for one in certain)
     standing = gate.Standing(reading.trust, for_us=reading.signed_for_us, recent=recent, same_words=same)
 
     def may(effect: gate.Caused) -> bool:

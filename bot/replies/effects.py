@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from textwrap import shorten
 
 from bot.mail.branches import ref_in
@@ -25,7 +26,7 @@ from bot.replies import gate
 from bot.replies.classifier import Model, ReplyFacts, decide, load, named_commit, says_something
 from bot.replies.commands import Command, Word
 from bot.replies.person_report import culprit_named
-from bot.replies.reading import Reading, in_thread_of
+from bot.replies.reading import Audience, Reading, in_thread_of
 from bot.replies.rules import RULES
 from bot.replies.rules.notation import NOTHING, By, Effect, Intent, MailContext, Mode, Relation, Rule, name_of
 from bot.replies.sender_kind import SenderKind
@@ -188,17 +189,32 @@ def intents_of(reading: Reading, *, improvement: bool = False) -> tuple[FoundInt
     return tuple(intents)
 
 
-def _intents_by_rules(reading: Reading, who: By, improvement: bool) -> Iterator[FoundIntent]:
+def _intents_by_rules(reading: Reading, who: By, improvement: bool) -> tuple[FoundIntent, ...]:
+    helped = who is By.DEVELOPER and bool(reading.reporters)
+    return _of_sentences(reading.sentences, reading.audience, who, improvement, helped, reading.rules_off)
+
+
+@lru_cache(maxsize=8)  # a mail may be about 20 reports, and its sentences are asked for several times
+def _of_sentences(
+    sentences: tuple[Sentence, ...],
+    audience: Audience,
+    who: By,
+    improvement: bool,
+    helped: bool,
+    rules_off: frozenset[str],
+) -> tuple[FoundIntent, ...]:
+    intents = []
     for rule in RULES:
-        helps = rule.by is By.HELPER and who is By.DEVELOPER and bool(reading.reporters)
+        helps = rule.by is By.HELPER and helped
         if not (helps or rule.by in (who, By.ANYONE)) or rule.improvement not in (None, improvement):
             continue
-        if rule.name in reading.rules_off:
+        if rule.name in rules_off:
             continue
-        for sentence in reading.sentences:
-            if rule.matches(sentence) and (not rule.to_reporter or reading.audience.is_reporter(sentence)):
-                yield FoundIntent(rule.intent, sentence.text, rule)
+        for sentence in sentences:
+            if rule.matches(sentence) and (not rule.to_reporter or audience.is_reporter(sentence)):
+                intents.append(FoundIntent(rule.intent, sentence.text, rule))
                 break
+    return tuple(intents)
 
 
 # --- Effects ---
@@ -239,7 +255,7 @@ def effects_of(
         return tuple(replace(effect, mode=Mode.SUGGEST) for effect in _patch_effects(reading, context)) or (NOTHING,)
     # As if the writer were proven, in each way of reading the body
     as_written, *others = [_all_effects(variant, context) for variant in (reading, *(reading.others or ()))]
-    undoubted = _all_effects(reading.undoubted, context) if reading.undoubted else as_written
+    certain = [_all_effects(variant, context) for variant in reading.certain or () if variant is not reading]
     standing = replace(standing_of(reading, context), recent=recent)
     effects: list[Effect] = []
     for effect in as_written[:MOST_EFFECTS]:
@@ -251,7 +267,7 @@ def effects_of(
         caused = gate.Caused.COMMAND if effect.rule.startswith(COMMAND) else caused
         # Below what may be an older mail, nobody knows whose words these are.
         if caused is not gate.Caused.MOVE:
-            agreed = agreed and any(_agree(effect, other) for other in undoubted)
+            agreed = agreed and all(any(_agree(effect, other) for other in effects) for effects in certain)
         acts = gate.permitted(caused, replace(standing, same_words=agreed), policy)
         effects.append(effect if acts else replace(effect, mode=Mode.SUGGEST))
     if context.reporters:

@@ -15,9 +15,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import takewhile
 
 from bot.mail import quoting
-from bot.mail.authentication import UNPROVEN, Trust, authenticate, other_readings
+from bot.mail.authentication import UNKNOWN_CHARSET, UNPROVEN, Trust, authenticate, other_readings
 from bot.mail.bounces import Bounce, read_bounce
 from bot.mail.limits import MAX_REPORTS, OVER, OverLimit
 from bot.mail.message import ParsedMail, parse
@@ -166,6 +167,13 @@ class Reading:
     reporters: frozenset[str] = frozenset()  # in the thread of a person's report: who that is (`in_thread_of`)
 
     @property
+    def certain(self) -> tuple[Reading, ...] | None:
+        """Every reading of what is surely the writer's: in each of them must stand what nobody else may say, such as
+        a command. None if nobody can tell.
+        """
+        return None if self.others is None else tuple(one.undoubted or one for one in (self, *self.others))
+
+    @property
     def closes(self) -> tuple[MailLink, ...]:
         """The links in its Closes: and Link: trailers."""
         values = [trailer.value for trailer in self.trailers if trailer.key in ("Closes", "Link")]
@@ -207,15 +215,23 @@ def understand(raw: bytes, settings: BotSettings) -> Reading:
     if trust.covers("date") and mail.dated:  # anybody can put a Received header above it
         mail = replace(mail, date=mail.dated)
     reading = read(mail, settings, trust)
-    if reading.trust.proven and not reading.trust.covers_body:
-        others = other_readings(raw, mail)
-        reading = replace(reading, others=None if others is None else tuple(read(other, settings) for other in others))
-    if reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
-        # In HTML anything may look like the writer's, and a second part may be a log or a mail that is passed on.
-        text = "" if "html_only" in mail.problems else quoting.without_doubt(mail.text[: mail.first_part])
-        if text != mail.text:
-            reading = replace(reading, undoubted=read(replace(mail, text=text), settings))
+    reading = _with_undoubted(reading, settings)
+    if reading.trust.proven and not reading.trust.covers_body and (others := other_readings(raw, mail)) != ():
+        readings = None if others is None else tuple(_with_undoubted(read(one, settings), settings) for one in others)
+        reading = replace(reading, others=readings)
     return replace(reading, bounce=read_bounce(raw)) if reading.kind is SenderKind.BOUNCE else reading
+
+
+def _with_undoubted(reading: Reading, settings: BotSettings) -> Reading:
+    """Return the reading of a person's mail with what is surely theirs, if that is less."""
+    if reading.kind not in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
+        return reading
+    mail = reading.mail
+    # In HTML anything may look like the writer's, and a second part may be a log or a mail that is passed on.
+    text = "" if "html_only" in mail.problems else quoting.without_doubt(mail.text[: mail.first_part])
+    if UNKNOWN_CHARSET in mail.problems:  # any line that is not ASCII may say that an older mail follows
+        text = "\n".join(takewhile(str.isascii, text.split("\n")))
+    return reading if text == mail.text else replace(reading, undoubted=read(replace(mail, text=text), settings))
 
 
 def check_limits(reading: Reading) -> None:

@@ -196,6 +196,53 @@ def test_what_she_quotes_without_marks_is_not_her_command(world: World, older: s
     assert Suggestion.objects.filter(kind="invalid").exists()
 
 
+@pytest.mark.parametrize(
+    ("above", "charset"),
+    [
+        ("Mal 写道：\n\n", "gb2312"),
+        ("Malさんのメール：\n\n", "iso-2022-jp"),
+        ("Мал пишет:\n\n", "koi8-r"),
+        ("Mal 写道：\n\n", "utf-8"),
+    ],
+)
+@pytest.mark.parametrize("claimed", ["windows-1252", "us-ascii", "cp437", "gb18030"])
+def test_in_another_charset_her_quote_does_not_become_her_command(
+    world: World, above: str, charset: str, claimed: str
+) -> None:
+    """Nobody signed the Content-Type, by which alone the line above what she quotes can be read."""
+    report = world.report()
+    text = f"No, I will not write this.\n\n{above}You should write:\n\n{THEIRS}\n"
+    hers = world.mail(DANA, text, to=message_id(report)).decode().encode(charset)
+    hers = signed(hers.replace(b'charset="utf-8"', f'charset="{charset}"'.encode()))
+    deliver(world, hers.replace(f'charset="{charset}"'.encode(), f'charset="{claimed}"'.encode()))
+    assert Message.objects.get(author_email=DANA.email).trust == "pass"
+    assert state(report) != "invalid"
+
+
+def test_no_line_of_hers_is_made_the_boundary_above_what_she_quotes(world: World) -> None:
+    report = world.report()
+    line = "---- On Wed, 11 Mar 2026 Mal wrote ----"
+    raw = signed(world.mail(DANA, f"No, I won't.\n\n{line}\n\n{THEIRS}\n", to=message_id(report)))
+    other = f'Content-Type: multipart/mixed; boundary="{line[2:]}"'.encode()
+    deliver(world, re.sub(rb"Content-Type: [^\r\n]*", other, raw, count=1))
+    assert Message.objects.get(author_email=DANA.email).trust == "pass"
+    assert state(report) != "invalid"
+
+
+def test_of_two_signatures_either_says_that_it_is_the_same_mail(world: World) -> None:
+    """Her server signs twice, and no signature covers the Message-ID."""
+    report = world.report()
+    names = [b"from", b"to", b"date", b"subject", b"in-reply-to", b"references"]
+    raw = world.mail(
+        DANA, f"#lkp test\n\n{PATCH.format(name='x')}", to=message_id(report), message_id="one@dev.example"
+    )
+    second, first = signed(raw, include_headers=names), signed(raw, include_headers=[*names, b"reply-to"])
+    deliver(world, first[: -len(raw)] + second)
+    for number, one in enumerate((first, second, first)):
+        deliver(world, one.replace(b"one@dev.example", f"copy{number}@dev.example".encode()))
+    assert Event.objects.filter(kind="test_asked").count() == 1
+
+
 # --- What was never public ---
 
 
@@ -274,6 +321,32 @@ def test_a_private_patch_that_is_asked_for_in_public_stays_private(world: World,
     deliver(world, signed(world.mail(DANA, "#lkp test", to=message_id(report), Cc="linux-mm@kvack.org")))
     open_jobs(world.settings, [], world.now)
     assert LabJob.objects.get().patch_mail == "p@dev.example"
+    for url in pages(report.culprit.sha):
+        assert b"555-0100" not in body(client, url), url
+
+
+def test_a_private_part_of_a_series_keeps_what_failed_private(world: World, client: Client) -> None:
+    report = world.report()
+    asked = {"References": f"<{message_id(report)}> <p1@dev.example>", "Cc": "linux-mm@kvack.org"}
+    posted = [
+        (
+            "[PATCH 1/2] mm: one",
+            PATCH.format(name="x"),
+            {"message_id": "p1@dev.example", "to": message_id(report), **asked},
+        ),
+        (
+            "[PATCH 2/2] mm: two",
+            PATCH.format(name="555-0100"),
+            {"message_id": "p2@dev.example", "to": "p1@dev.example"},
+        ),
+        ("Re: mm", "#lkp test", {"to": "p1@dev.example", **asked}),
+    ]
+    for subject, text, more in posted:
+        deliver(world, signed(world.mail(DANA, text, subject=subject, **more)))
+    open_jobs(world.settings, [], world.now)
+    job = LabJob.objects.get()
+    assert "p2@dev.example" in job.patch_parts
+    record_outcome(job, JobOutcome.NOT_APPLIED, "part 2 of 2: error: patch failed: mm/555-0100.c:1", world.now)
     for url in pages(report.culprit.sha):
         assert b"555-0100" not in body(client, url), url
 

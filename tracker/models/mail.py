@@ -130,7 +130,7 @@ class Message(models.Model):
     signature = models.TextField(
         blank=True,
         db_index=True,
-        help_text="identifies the signature if it does not cover the Message-ID: copies have the same one",
+        help_text="identifies what is signed, if the Message-ID is not: copies have the same one",
     )
     tables = models.BinaryField(
         default=b"", help_text="the tables of a robot's report (tracker/domain/comparison_tables.py)"

@@ -57,7 +57,7 @@ class Direction(models.TextChoices):
 
 
 class DirectionBy(models.TextChoices):
-    """Who set the direction. An operator overrides everyone, a lab overrides our table."""
+    """Who set the direction. An operator overrides everyone; a lab says it of what our table does not know."""
 
     OPERATOR = "operator"
     LAB = "lab"

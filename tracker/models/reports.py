@@ -475,6 +475,7 @@ class LabJob(Lease):
     title = models.TextField(blank=True, help_text="of the patch")
     patch_mail = models.TextField(blank=True, help_text="Message-ID of the mail with the patch")
     patch_parts = models.JSONField(default=list, blank=True, help_text="Message-IDs of the mails that its text is from")
+    parts_private = models.BooleanField(default=False, help_text="whether one of these mails is for operators only")
     patch_digest = models.TextField(blank=True, help_text="SHA-256 of that text")
     in_series = models.BooleanField(default=False, help_text="the patch is a series")
     branch = models.TextField(blank=True, help_text="a repository and branch to test instead of a patch")

@@ -88,12 +88,13 @@ def machine_for(name: str, description: str = "", **parts: object) -> Machine:
 
 
 def new_metric(name: str, unit: str = "", direction: str = Direction.UNKNOWN, suite: str = "") -> Metric:
-    """Return an unsaved metric; a missing unit or direction is taken from our tables."""
-    by = DirectionBy.LAB
-    if direction == Direction.UNKNOWN:
-        direction = direction_of(name, suite)
-        by = DirectionBy.NOBODY if direction == Direction.UNKNOWN else DirectionBy.TABLE
-    return Metric(name=name, unit=unit or unit_of(name), direction=direction, direction_by=by)
+    """Return an unsaved metric; what our tables know of its direction counts, else what the lab says: another lab
+    measures it, too, and what contradicts the table is held for an operator.
+    """
+    known, by = direction_of(name, suite), DirectionBy.TABLE
+    if known == Direction.UNKNOWN:
+        known, by = direction, DirectionBy.NOBODY if direction == Direction.UNKNOWN else DirectionBy.LAB
+    return Metric(name=name, unit=unit or unit_of(name), direction=known, direction_by=by)
 
 
 def metric_for(name: str) -> Metric:
@@ -210,7 +211,7 @@ def trees(given: Iterable[Tree]) -> dict[str, Tree]:
 def metrics(given: Iterable[Metric]) -> tuple[dict[str, Metric], list[Metric]]:
     """Find or create metrics, by name. Also returns those whose direction has been set or changed.
 
-    A lab's direction overrides that of the table, and an operator's overrides both.
+    An operator's direction overrides every other; of the others the first stays.
     """
     by_name: dict[str, Metric] = {}
     for metric in given:
@@ -231,11 +232,12 @@ def metrics(given: Iterable[Metric]) -> tuple[dict[str, Metric], list[Metric]]:
     return rows, turned
 
 
-_RANK = {who: rank for rank, who in enumerate(reversed(DirectionBy.values))}
+_RANK = {DirectionBy.OPERATOR: 2, DirectionBy.LAB: 1, DirectionBy.TABLE: 1, DirectionBy.NOBODY: 0}
 
 
 def _outranks(given: Metric, current: Metric) -> bool:
-    return given.direction != Direction.UNKNOWN and _RANK[given.direction_by] > _RANK[current.direction_by]
+    given_rank, current_rank = (_RANK[DirectionBy(metric.direction_by)] for metric in (given, current))
+    return given.direction != Direction.UNKNOWN and given_rank > current_rank
 
 
 _COMMIT_FIELDS = (

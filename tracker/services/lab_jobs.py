@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 
 from tracker.domain.events import OPEN, Awaited, EventData, EventKind, ReportedBy, Role, Verdict
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, PendingRequest, requests_pending
@@ -37,9 +37,12 @@ def is_private(job: LabJob) -> bool:
 
 
 def with_privacy(rows: QuerySet[LabJob]) -> QuerySet[LabJob]:
-    """Return jobs with `private`, which says the same of each."""
+    """Return jobs with `private`, which says the same of each; of the parts of a series as they were when it was looked
+    at.
+    """
     mails = Q(message_id=OuterRef("asked_in")) | Q(message_id=OuterRef("patch_mail"))
-    return rows.annotate(private=Exists(Message.objects.filter(mails, public=False)))
+    is_private = Q(Exists(Message.objects.filter(mails, public=False))) | Q(parts_private=True)
+    return rows.annotate(private=ExpressionWrapper(is_private, output_field=BooleanField()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import subprocess
+import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -66,6 +68,14 @@ def verdict(raw: bytes, anchors: TrustAnchors = DKIM) -> AuthVerdict:
 @pytest.mark.parametrize("frame", [b"", b"\n\n", b"\xef\xbb\xbf", b"From dana Wed Mar 11 10:15:00 2026\n"])
 def test_what_a_mailbox_puts_above_the_head_takes_no_proof_away(frame: bytes) -> None:
     assert verdict(frame + signed()) is AuthVerdict.PASS
+
+
+def test_no_key_is_so_large_that_it_takes_seconds() -> None:
+    """RSA takes cubic time: with a key of 26,000 bits, which anybody may publish, half a minute."""
+    huge = "v=DKIM1; k=rsa; p=" + base64.b64encode(b"0" * 3250).decode()
+    started = time.process_time()
+    assert verdict(signed(), replace(DKIM, key=lambda name: huge)) is AuthVerdict.FAIL
+    assert time.process_time() - started < 0.5
 
 
 def test_a_signature_of_the_writers_domain_proves_him() -> None:
@@ -387,8 +397,18 @@ def test_a_developers_key(tmp_path: Path) -> None:
     assert verdict(raw.replace(b"; a=ed25519", b"; a=openpgp-sha256; a=ed25519"), hers) is AuthVerdict.NONE
     # git mailinfo takes a subject in the body for the header's: what she signed is not what we would read.
     other = raw.replace(b"Subject: Re: the report", b"Subject: unsubscribe")
-    moved = other.replace(b"\n\nIt is", b"\n\nSubject: Re: the report\n\nIt is")
-    assert verdict(moved, hers) is AuthVerdict.NONE
+    moved = other.replace(b"\n\nIt is", b"\n\nSubject: the report\n\nIt is")
+    assert verdict(moved, hers) is not AuthVerdict.PASS
+    # Nor are lines that it drops, brackets in the subject, and bytes that patatt drops.
+    for mark in (b">From " + b"0" * 40 + b" Mon Sep 17 00:00:00 2001\n", b"[PATCH] x\n"):
+        for end in (b"\r\r#lkp invalid\r\r\n", b"\n"):
+            put = raw.replace(b"\n\nIt is", b"\n\n" + mark + b"Date: x" + end + b"\nIt is")
+            assert verdict(put, hers) is not AuthVerdict.PASS
+    led = raw.replace(b"Subject: Re: the report", b"Subject: Re: [3b1f0c9d2e: -8.8% regression] the report")
+    assert verdict(led, hers) is AuthVerdict.PASS
+    assert not authenticate(led, parse(led), hers).covers("subject")
+    again = raw.replace(b"@dev.example>\nSubject", b"\xc3\xa9@dev.example> =?us-ascii?q??=\nSubject")
+    assert again == raw or verdict(again, hers) is AuthVerdict.NONE
 
 
 def test_an_openpgp_key_in_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -574,11 +594,37 @@ def test_none_of_the_headers_of_a_body_is_kept_and_every_other_is(headers: bytes
 
 
 @pytest.mark.parametrize(
-    ("charset", "text"), [("iso-8859-1", "<b>é</b>"), ("koi8-r", "<b>И</b>"), ("utf-16", "<b>é</b>")]
+    ("body", "known"),
+    [
+        ("Écoute.\n".encode(), True),
+        ("<b>é</b>\n".encode("iso-8859-1"), False),
+        ("Мал пишет:\n".encode("koi8-r"), False),
+        ("Mal 写道：\n".encode("gb2312"), False),
+        (b"=EA =\n=3D\n", False),  # the same, encoded
+        ("Malさんのメール：\n".encode("iso-2022-jp"), None),  # in ASCII alone
+        ("Mal 写道：\n".encode("hz"), None),
+    ],
 )
-def test_a_charset_in_which_ascii_is_ascii_is_kept(charset: str, text: str) -> None:
-    """Of another one a line of the writer could be made: it is read as UTF-8, as far as that goes."""
-    assert text in read(f"Content-Type: text/html; charset={charset}\n".encode(), b"<b>\xe9</b>\n")
+@pytest.mark.parametrize("charset", ["us-ascii", "windows-1252", "iso-8859-1", "utf-16", "cp437"])
+def test_of_another_charset_only_the_header_said_which(charset: str, body: bytes, known: bool | None) -> None:
+    """Nobody signed it: the mail is read as ASCII or UTF-8, and if it is neither, that is said."""
+    raw = HEAD + f"Content-Type: text/plain; charset={charset}\n".encode() + b"\n" + body
+    found = other_readings(raw, parse(raw))
+    if known is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert any(authentication.UNKNOWN_CHARSET in one.problems for one in found) is not known
+
+
+@pytest.mark.parametrize(
+    ("boundary", "others"),
+    [("b", set()), ("-- On Wed, 11 Mar 2026 Mal wrote ----", None), ("c", None)],
+)
+def test_no_line_of_the_writer_is_made_a_boundary(boundary: str, others: set[str] | None) -> None:
+    """Above the first boundary nothing is read: what she wrote there would be lost."""
+    parts = PARTS if boundary != "-- On Wed, 11 Mar 2026 Mal wrote ----" else f"No.\n\n--{boundary}\n\n#x\n".encode()
+    assert read(f'Content-Type: multipart/mixed; boundary="{boundary}"\n'.encode(), parts) == others
 
 
 def test_a_mail_that_is_too_long_is_not_tried() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,10 +64,43 @@ def test_below_an_older_mail_no_command_is_the_writers(older: str) -> None:
     assert "dropped" not in undoubted
 
 
+HIDDEN = {
+    "blanks, which a relaxed signature does not cover": lambda line: line.replace(" ", " " * 600),
+    "fillers of Hangul": lambda line: line.replace("Lee", "Lee" + "\u3164" * 320),
+    "tags": lambda line: line.replace("Lee", "Lee" + "\U000e0020" * 320),
+    "a long name": lambda line: line.replace("Lee", "Lee " + "Lory " * 70),
+    "tabs": lambda line: line.replace(" ", "\t" * 320),
+}
+
+
+@pytest.mark.parametrize("hide", HIDDEN.values(), ids=HIDDEN)
+@pytest.mark.parametrize(
+    "above",
+    [
+        "On Tue, Sep 1, 2026 at 10:00 AM Lee Park <lee@dev.example> wrote:",
+        "Lee Park <lee@dev.example> schrieb am Di., 1. Sept. 2026, 10:00:",
+        "Lee Park <lee@dev.example> 于2026年9月1日周二 10:00写道：",
+        "Lee Park wrote:",
+        "-----Lee Park wrote: -----",
+    ],
+)
+def test_however_an_attribution_is_stretched_a_command_below_it_waits(hide: Callable[[str], str], above: str) -> None:
+    """Lee chose his name, and whoever sends the mail on may have put blanks into its lines."""
+    undoubted = quoting.own_text(quoting.without_doubt(f"No, I won't.\n\n{hide(above)}\n\nWrite:\n\n#lkp invalid\n"))
+    assert not find_commands(undoubted).good
+
+
+@given(st.text(max_size=2000))
+def test_what_is_surely_the_writers_is_a_part_of_the_text(text: str) -> None:
+    kept = quoting.without_doubt(text).split("\n")
+    assert len(kept) <= len(text.split("\n"))
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "#lkp invalid\n",
+        f"{'A long paragraph on one line, as some programs write it. ' * 20}\n\n#lkp invalid\n",
         "Hi Oliver,\n\nOn Mon, 2 Mar 2026 15:00, Lee Park <lee@dev.example> wrote:\n> short\n\n#lkp invalid\n",
         "On Mon, Mar 2, 2026 at 3:00 PM Lee Park <lee@dev.example> wrote:\n\n> short\n\n#lkp invalid\n",
         "> short\n#lkp invalid\n",

@@ -1,4 +1,6 @@
-"""How likely a suggestion is right becomes a column, out of the text that gives the reasons."""
+"""How likely a suggestion is right becomes a column, out of the text that gives the reasons; and what of a job is
+private, and which mails are copies, is kept with more care.
+"""
 
 import re
 from typing import Any
@@ -36,6 +38,20 @@ class Migration(migrations.Migration):
             model_name="suggestion",
             name="why",
             field=models.TextField(blank=True, help_text="the words that weigh most; or who said so"),
+        ),
+        migrations.AddField(
+            model_name="labjob",
+            name="parts_private",
+            field=models.BooleanField(default=False, help_text="whether one of these mails is for operators only"),
+        ),
+        migrations.AlterField(
+            model_name="message",
+            name="signature",
+            field=models.TextField(
+                blank=True,
+                db_index=True,
+                help_text="identifies what is signed, if the Message-ID is not: copies have the same one",
+            ),
         ),
         migrations.RunPython(take_out, migrations.RunPython.noop),
     ]
