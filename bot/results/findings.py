@@ -42,8 +42,8 @@ from bot.results.grading import (
     why_held,
 )
 from bot.results.values import CommitInfo, Result
-from tracker.domain.events import EventData, EventKind, Grade, Verdict
-from tracker.domain.report_state import fold, status_text
+from tracker.domain.events import CLOSED, EventData, EventKind, Grade, Verdict
+from tracker.domain.report_state import STEPS, fold, status_text
 from tracker.domain.statistics import verdict_of
 from tracker.domain.text import tag_of
 from tracker.models import BisectResult, Commit, Event, Finding, Report, Restoration, Suggestion
@@ -81,6 +81,11 @@ class KnownResults:
         headline = self.headlines.get(report.pk)
         result = headline.result if isinstance(headline, Finding) else headline.row if headline else None
         return result is not None and result.producer != row.producer
+
+    def is_from_mail(self, report: Report) -> bool:
+        """Whether a robot's or a person's mail opened a report: it belongs to no producer."""
+        headline = self.headlines.get(report.pk)
+        return report.of_person or (isinstance(headline, Finding) and headline.result is None)
 
     def fixed_by(self, result: Result, measured: Iterable[GradedMeasurement]) -> list[Report]:
         """Return the reports that the result's commit fixes and that were measured in one of the same places."""
@@ -363,10 +368,14 @@ class _Batch:
             self._changed[report.pk] = report
 
     def _add_event(self, report: Report, event: EventData | None, row: BisectResult) -> None:
-        """Add an event to a report, and a note of it to the result; to that of another producer, a suggestion."""
+        """Add an event to a report, and a note of it to the result; to that of another producer, a suggestion, as of
+        what would close a report that mail has opened.
+        """
         if event is None:
             return
-        if self.known.is_of_another(report, row):
+        step = STEPS.get(event.kind)
+        closes = step is not None and step.to in CLOSED
+        if self.known.is_of_another(report, row) or (closes and self.known.is_from_mail(report)):
             names = ("key", "kind", "occurred_at", "role", "commit", "title", "tag", "tree", "remark")
             values = {name: getattr(event, name) for name in names}
             quote = f"measured by {row.producer}: {event.kind.replace('_', ' ')} {event.tag}".strip()

@@ -143,7 +143,7 @@ def test_a_direction_that_nobody_told_says_neither_word(world: World, client: Cl
 def test_an_operator_tells_a_direction_in_the_admin(world: World, admin_client: Client) -> None:
     world.ingest(world.result(SHA, "mm: a"))
     metric = Metric.objects.get()
-    assert (metric.direction, metric.direction_by) == ("higher", "lab")
+    assert (metric.direction, metric.direction_by) == ("higher", "table")
     admin_client.post(f"/admin/tracker/metric/{metric.pk}/change/", {"name": metric.name, "direction": "lower"})
     metric.refresh_from_db()
     assert (metric.direction, metric.direction_by) == ("lower", "operator")

@@ -18,7 +18,7 @@ from tests.support.world import World
 from tracker.models import BisectResult, Commit, Event, Finding, Metric, OutgoingMail, Report, Suggestion
 from tracker.services import regrading
 
-C, F = "c" * 40, "f" * 40
+C, D, F = "c" * 40, "d" * 40, "f" * 40
 FIXES = {"tag": "Fixes", "value": f'{C[:12]} ("mm: a")'}
 
 
@@ -181,6 +181,31 @@ def test_another_producer_adds_a_finding_and_no_more(world: World) -> None:
     world.ingest(result_data(world, C, "c", 1000, 800, **one, **rechecks))
     report.refresh_from_db()
     assert report.state == "disappeared", "its own producer may say so"
+
+
+@pytest.mark.parametrize("first", ["lab-a", "lab-b"])
+def test_no_lab_says_what_is_better_of_a_metric_that_the_table_knows(world: World, first: str) -> None:
+    """Another lab measures it, too: its report keeps its verdict, and what contradicts the table is held."""
+    plain = result_data(world, C, "a", 1000, 900, producer={"name": "lab-a"})
+    turned = result_data(world, D, "b", 1000, 900, producer={"name": "lab-b"})
+    turned["measurements"][0]["direction"] = "lower"
+    for made in (plain, turned) if first == "lab-a" else (turned, plain):
+        world.ingest(made)
+    own, other = (Report.objects.get(culprit__sha=sha) for sha in (C, D))
+    assert (own.verdict, own.held) == ("regression", "")
+    assert "lower" in other.held
+
+
+def test_no_lab_closes_what_mail_has_opened(world: World) -> None:
+    """Nobody's report is any producer's to close: it is suggested."""
+    world.ingest(result_data(world, C, "a", 1000, 900))
+    report = Report.objects.get()
+    Finding.objects.filter(report=report).update(result=None)  # as of a robot's mail
+    rechecks = {"bisect": {"rechecks": [{"ref": "v9.2-rc1", "sha": "9" * 40, "state": "good"}]}}
+    world.ingest(result_data(world, C, "b", 1000, 800, producer={"name": "lab-b"}, **rechecks))
+    report.refresh_from_db()
+    assert report.state != "disappeared"
+    assert Suggestion.objects.get().kind == "disappeared"
 
 
 def test_a_direction_frees_what_never_moved_far_enough(world: World) -> None:
