@@ -367,7 +367,7 @@ def test_a_machine_tells_how_it_went(world: World, client: Client) -> None:
     for words in ("64", "a developer replied to 1 of 1 regressions", "no closed reports yet", "By release"):
         assert words in page
     assert report.culprit.sha10 in page
-    assert "higher is better (source: lab)" in text(client, "/metric/vm-scan.ops_per_sec/")
+    assert "higher is better (source: table)" in text(client, "/metric/vm-scan.ops_per_sec/")
     assert report.culprit.sha10 in text(client, "/author/dana@dev.example/")
     assert report.culprit.sha10 in text(client, "/subsystem/mm/vmscan/")
     assert "vm-scan.ops_per_sec (1)" in page  # a filter, with how many reports it would leave
