@@ -376,7 +376,7 @@ def closes(effect: Effect) -> bool:
     return bool(step and step.to in CLOSED)
 
 
-_LAB_TELLS = frozenset({EventKind.ASKED, EventKind.FIX_CONFIRMED})
+_LAB_TELLS = frozenset({EventKind.ASKED, EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
 
 
 def content_effects(reading: Reading, context: MailContext, model: Model | None = None) -> Iterator[Effect]:

@@ -275,6 +275,15 @@ def test_what_the_lab_states_and_its_table_shows_needs_no_other_opinion() -> Non
     assert effects("the regression is gone.", "-25.0")[0] == "fix_queued suggest"
 
 
+def test_what_a_rule_finds_in_a_mail_of_the_lab_is_suggested_however_unlikely() -> None:
+    """Few people write these; what the classifier thinks of "Still slow with 6.1.4." is no reason to lose it."""
+    unsure = cast(Model, SimpleNamespace(opinion=lambda facts: Opinion({"responded": 0.3, "none": 0.3}, {}, {})))
+    effects = content_effects(
+        reading("Still slow with 6.1.4.", OPERATOR), MailContext(Relation.THREAD, Role.REPORTER), unsure
+    )
+    assert [f"{name_of(each)} {each.mode}" for each in effects] == ["fix_failed suggest"]
+
+
 @pytest.mark.parametrize(
     "piece", ["\n", " ", "1 +1.2.3% 1 ", "1 +1% 1 +1% 1 a.\n", "1 +1% ", "±", "1" * 20 + " ", "\n "]
 )
