@@ -236,8 +236,8 @@ def without_doubt(text: str) -> str:
     command. Quotes with marks and the attributions above them raise no doubt; but where a program wrapped a long
     quoted line, its rest stands below without a mark, and is left out.
     """
-    whole = [line[:MAX_LINE] for line in clean(text).split("\n")]
-    lines = [_as_seen(line) for line in whole]
+    uncut = clean(text).split("\n")
+    whole, lines = [line[:MAX_LINE] for line in uncut], [_as_seen(line) for line in uncut]
     rest_of_quote = has_rest = False
     last_patch = _last_patch(lines)
     for number, line in enumerate(lines):

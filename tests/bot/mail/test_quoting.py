@@ -69,6 +69,7 @@ HIDDEN = {
     "fillers of Hangul": lambda line: line.replace("Lee", "Lee" + "\u3164" * 320),
     "tags": lambda line: line.replace("Lee", "Lee" + "\U000e0020" * 320),
     "a long name": lambda line: line.replace("Lee", "Lee " + "Lory " * 70),
+    "both": lambda line: line.replace("Lee", "Lee " + "Lory " * 100).replace(" ", " " * 420),
     "tabs": lambda line: line.replace(" ", "\t" * 320),
 }
 
