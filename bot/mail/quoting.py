@@ -118,6 +118,7 @@ _SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP SIGNATURE-----")
 _PGP_HEAD = "-----BEGIN PGP SIGNED MESSAGE-----"
 _BEGINNINGS = frozenset("-_=*Bb \t\u2014\u2500")  # of a separator above an older mail; its header lines have a colon
 MAX_LINE = 20_000
+_JUDGED = 300_000  # characters of a text: nobody's command stands below that
 _TELLING = 300  # characters at each end of a line that are looked at for doubt
 # What no reader sees: format characters, fillers of Hangul, variation selectors, tags (Default_Ignorable_Code_Point).
 _IGNORABLE = re.compile(
@@ -236,9 +237,10 @@ def without_doubt(text: str) -> str:
     command. Quotes with marks and the attributions above them raise no doubt; but where a program wrapped a long
     quoted line, its rest stands below without a mark, and is left out.
     """
-    uncut = clean(text).split("\n")
+    has_rest = len(text) > _JUDGED
+    uncut = clean(text[:_JUDGED]).split("\n")
     whole, lines = [line[:MAX_LINE] for line in uncut], [_as_seen(line) for line in uncut]
-    rest_of_quote = has_rest = False
+    rest_of_quote = False
     last_patch = _last_patch(lines)
     for number, line in enumerate(lines):
         above = lines[number - 1] if number else ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from bot.mail.quoting import TextLine
 
@@ -59,7 +60,8 @@ def own_sentences(lines: Sequence[TextLine]) -> tuple[Sentence, ...]:
     for paragraph in _paragraphs(lines):
         below = next((line.below for line in paragraph if line.below), "")
         text = " ".join(" ".join(line.text for line in paragraph).translate(_QUOTES).split())
-        sentences.extend(Sentence(sentence[:MAX_LENGTH], below) for sentence in _split(text))
+        more = islice(_split(text), MAX_SENTENCES - len(sentences))
+        sentences.extend(Sentence(sentence[:MAX_LENGTH], below) for sentence in more)
         if len(sentences) >= MAX_SENTENCES:
             break
     return tuple(sentences[:MAX_SENTENCES])
