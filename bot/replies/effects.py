@@ -254,8 +254,9 @@ def effects_of(
     if context.relation in (Relation.LINK, Relation.CULPRIT):
         return tuple(replace(effect, mode=Mode.SUGGEST) for effect in _patch_effects(reading, context)) or (NOTHING,)
     # As if the writer were proven, in each way of reading the body
-    as_written, *others = [_all_effects(variant, context) for variant in (reading, *(reading.others or ()))]
-    certain = [_all_effects(variant, context) for variant in reading.certain or () if variant is not reading]
+    variants = (reading, *(reading.others or ()))
+    as_written, *others = [_all_effects(variant, context) for variant in variants]
+    undoubted = [_all_effects(variant.undoubted, context) for variant in variants if variant.undoubted]
     standing = replace(standing_of(reading, context), recent=recent)
     effects: list[Effect] = []
     for effect in as_written[:MOST_EFFECTS]:
@@ -267,7 +268,7 @@ def effects_of(
         caused = gate.Caused.COMMAND if effect.rule.startswith(COMMAND) else caused
         # Below what may be an older mail, nobody knows whose words these are.
         if caused is not gate.Caused.MOVE:
-            agreed = agreed and all(any(_agree(effect, other) for other in effects) for effects in certain)
+            agreed = agreed and all(any(_agree(effect, other) for other in effects) for effects in undoubted)
         acts = gate.permitted(caused, replace(standing, same_words=agreed), policy)
         effects.append(effect if acts else replace(effect, mode=Mode.SUGGEST))
     if context.reporters:
