@@ -2,9 +2,9 @@
 
 The likeliest come first, those of one report together; what would change nothing is folded away. A suggestion is shown
 with its evidence in context, the status that the report would have if it is accepted, and how people decided on other
-suggestions of its rule. It is accepted, rejected or changed; many are decided at once
-if they are chosen, or if their rule was right often enough, but none that came in after the page was loaded. What a
-session decided last can be undone, and each decision leads to the next suggestion, as filtered.
+suggestions of its rule. It is accepted, rejected or changed; many are decided at once if they are chosen, or if their
+rule was right often enough, but none that came in after the page was loaded. What a session decided last can be undone,
+and each decision leads to the next suggestion, as filtered.
 
 Below are the mails in quarantine, the archives and trees with how far they were read, and the rules. All this takes a
 constant number of queries.
@@ -192,9 +192,14 @@ class ArchiveRow:
         return self.archive.path.rstrip("/").rpartition("/")[2].partition("@")[0]
 
 
-def _position(suggestion: Suggestion) -> str:
-    """Return where a suggestion stands in the queue, as a page of it is addressed: "62.1234"."""
-    return f"{suggestion.certainty or 0}.{suggestion.pk}"
+def _position(suggestion: Suggestion) -> tuple[int, int]:
+    """Return where a suggestion stands in the queue: its certainty, 0 if nobody knows, and its key."""
+    return suggestion.certainty or 0, suggestion.pk
+
+
+def _address(position: tuple[int, int]) -> str:
+    """Return how the page of the queue that follows a position is addressed: "62.1234"."""
+    return f"{position[0]}.{position[1]}"
 
 
 def _queue(
@@ -222,6 +227,7 @@ def _queue(
     if quarantine_before is not None:
         quarantine = quarantine.filter(pk__lt=quarantine_before)
     open_suggestions, quarantined = list(suggestions[: SUGGESTIONS + 1]), list(quarantine[: PAGE + 1])
+    more = len(open_suggestions) > SUGGESTIONS
     decided = list(RuleRecord.objects.all()[:PAGE])
     new = [RuleRecord(rule=name) for name in sorted(by_rule.keys() - {record.rule for record in decided})]
     rows = _rows(open_suggestions[:SUGGESTIONS], {record.rule: record for record in decided}, shown)
@@ -230,7 +236,7 @@ def _queue(
         "idle": [row for row in rows if not row.changes],
         "total": by_kind.total(),
         "kinds": by_kind.most_common(),
-        "more_suggestions": _position(open_suggestions[SUGGESTIONS - 1]) if len(open_suggestions) > SUGGESTIONS else "",
+        "more_suggestions": _address(_position(open_suggestions[SUGGESTIONS - 1])) if more else "",
         "quarantine": quarantined[:PAGE],
         "older_quarantine": quarantined[PAGE - 1].pk if len(quarantined) > PAGE else None,
         "archives": _archives(now),
@@ -254,25 +260,25 @@ def _rows(suggestions: Sequence[Suggestion], rules: Mapping[str, RuleRecord], sh
         events[event.report_id].append(event.value())
     followed = mainline_followed()
     rows: list[SuggestionRow] = []
-    for report in events:
-        for suggestion in suggestions:
-            if suggestion.report_id == report:
-                verdict = Verdict(suggestion.report.verdict)
-                before = fold(verdict, events[report])
-                after = fold(verdict, [*events[report], suggestion.value()])
-                status = status_text(after, mainline_followed=followed is not None, as_of=followed)
-                message = messages.get(suggestion.message_id)
-                row = SuggestionRow(
-                    suggestion,
-                    excerpt(message.own_text if message else "", suggestion.quote),
-                    message,
-                    status,
-                    status != suggestion.report.status,
-                    _without_when(before) != _without_when(after),
-                    rules.get(suggestion.rule),
-                    same_report=bool(rows) and rows[-1].suggestion.report_id == report,
-                )
-                rows.append(row)
+    for report, own in events.items():
+        of_report = [suggestion for suggestion in suggestions if suggestion.report_id == report]
+        verdict = Verdict(of_report[0].report.verdict)
+        before = _without_when(fold(verdict, own))
+        for number, suggestion in enumerate(of_report):
+            after = fold(verdict, [*own, suggestion.value()])
+            status = status_text(after, mainline_followed=followed is not None, as_of=followed)
+            message = messages.get(suggestion.message_id)
+            row = SuggestionRow(
+                suggestion,
+                excerpt(message.own_text if message else "", suggestion.quote),
+                message,
+                status,
+                status != suggestion.report.status,
+                before != _without_when(after),
+                rules.get(suggestion.rule),
+                same_report=number > 0,
+            )
+            rows.append(row)
     return rows
 
 
@@ -349,7 +355,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         decision = Decision.ACCEPTED
     if report_actions.decide(suggestion, decision, username(request), timezone.now(), instead):
         request.session["last_decided"] = [pk]
-    return _back(request, (suggestion.certainty or 0, suggestion.pk))
+    return _back(request, _position(suggestion))
 
 
 @require_POST
@@ -371,8 +377,8 @@ def decide_many(request: HttpRequest) -> HttpResponse:
             return error_response(str(error))
     if decided := report_actions.decide_many(wanted, decision, username(request), timezone.now()):
         request.session["last_decided"] = decided  # nothing was open: the last one can still be undone
-    places = Suggestion.objects.filter(pk__in=wanted).values_list(Coalesce("certainty", 0), "pk")
-    return _back(request, min(places, default=(0, 0)))
+    positions = map(_position, Suggestion.objects.filter(pk__in=wanted).only("certainty"))
+    return _back(request, min(positions, default=(0, 0)))
 
 
 @require_POST
@@ -381,7 +387,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Undo a decision: its event is reversed, and the suggestion is open again."""
     suggestion = get_object_or_404(Suggestion.objects.select_related("report"), pk=pk)
     report_actions.take_back(suggestion, username(request), timezone.now())
-    return _back(request, (suggestion.certainty or 0, pk + 1))
+    return _back(request, _just_before(_position(suggestion)))
 
 
 @require_POST
@@ -392,8 +398,7 @@ def undo_last(request: HttpRequest) -> HttpResponse:
     decided = list(own.filter(pk__in=request.session.pop("last_decided", ())))
     for suggestion in decided:
         report_actions.take_back(suggestion, username(request), timezone.now())
-    rank, pk = max(((suggestion.certainty or 0, suggestion.pk) for suggestion in decided), default=(0, 0))
-    return _back(request, (rank, pk + 1))
+    return _back(request, _just_before(max(map(_position, decided), default=(0, 0))))
 
 
 @require_POST
@@ -414,6 +419,11 @@ def decide_offer(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(f"{reverse('review')}#offers")
 
 
+def _just_before(position: tuple[int, int]) -> tuple[int, int]:
+    """Return a position that the one at this position follows."""
+    return position[0], position[1] + 1
+
+
 def _back(request: HttpRequest, after: tuple[int, int]) -> HttpResponse:
     """Return to the queue as it was filtered, at the suggestion after a position."""
     chosen = SuggestionFilter(cleaned(request.GET, "kind", 60), cleaned(request.GET, "rule", 100))
@@ -422,7 +432,7 @@ def _back(request: HttpRequest, after: tuple[int, int]) -> HttpResponse:
     query = QueryDict(chosen.url.removeprefix("?"), mutable=True)
     if following is None:
         return redirect("review")
-    rank, pk = following.certainty or 0, following.pk
+    rank, pk = position = _position(following)
     if waiting.filter(Q(rank__gt=rank) | Q(rank=rank, pk__gt=pk))[:SUGGESTIONS].count() == SUGGESTIONS:  # a later page
-        query["suggestions"] = f"{rank}.{pk + 1}"
+        query["suggestions"] = _address(_just_before(position))
     return redirect(f"{reverse('review')}{'?' if query else ''}{query.urlencode()}#s{pk}")
