@@ -78,6 +78,11 @@ class FindingData:
         return tuple(stddev for stddev in (self.old_stddev_pct, self.new_stddev_pct) if stddev is not None)
 
     @property
+    def times_noise(self) -> float | None:
+        """The change in multiples of the usual noise; None where one of them is not known."""
+        return abs(self.change_pct) / self.noise_pct if self.change_pct is not None and self.noise_pct else None
+
+    @property
     def is_profile(self) -> bool:
         return self.metric.startswith(PROFILE)
 
@@ -269,8 +274,7 @@ def strength(finding: FindingData) -> str:
     """
     if finding.p_value is None or finding.verdict is Grade.NOT_TESTABLE:
         return ""
-    change, noise = finding.change_pct, finding.noise_pct
-    times = abs(change) / noise if change is not None and noise else None
+    times = finding.times_noise
     if finding.overlap or finding.verdict is Grade.NOT_SIGNIFICANT or (times is not None and times < _WEAK_TIMES):
         return "weak"
     return "strong" if finding.p_value < _STRONG_P and (times is None or times >= _STRONG_TIMES) else "moderate"

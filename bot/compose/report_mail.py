@@ -271,7 +271,7 @@ def _mixed(report: ReportData) -> Iterator[str]:
     better = len(graded) - worse
     if worse and better and min(worse, better) * 2 >= max(worse, better):
         counts = f"{counted(worse, 'regression')} and {counted(better, 'improvement')}"
-        yield f"the results are mixed: {counts}, with this one"
+        yield f"the results are mixed: {counts}, this one included"
 
 
 # --- First screen ---
@@ -322,7 +322,7 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
     sides += f" {headline.unit}" if headline.unit else ""
     if headline.change_pct is None:
         sides += f" ({report_data.NEW})" + ("" if headline.old_mean else ": zero before, so no percentage")
-    if headline.change_pct is not None:
+    else:
         sides += f", {report_data.moved(headline)} points" if headline.in_points else ""
         sides += f", {signed_pct(headline.change_pct)}"
         if headline.low_pct is not None and headline.high_pct is not None:
@@ -342,8 +342,7 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
     elif report.base:
         yield _fact("baseline:", report.base, 1)
     parts = report_data.evidence(headline)
-    if headline.noise_pct and headline.change_pct is not None:
-        times = abs(headline.change_pct) / headline.noise_pct
+    if headline.noise_pct and (times := headline.times_noise) is not None:
         basis = f", from {headline.noise_runs} runs" if headline.noise_runs else ""
         parts.append(f"{times:.1f}x the usual noise here ({percent(headline.noise_pct)}%{basis})")
     if headline.by_summary:
@@ -353,8 +352,8 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
         moved = sum(entry.is_graded for entry in tested)
         parts.append(f"{moved} of {len(tested)} metrics moved at FDR 5%")
     strength = report_data.strength(headline)
-    found = "; ".join(parts) or "number of runs and spread unknown"
-    yield _fact("evidence:", f"{strength}: {found}" if strength else found)
+    phrases = "; ".join(parts) or "number of runs and spread unknown"
+    yield _fact("evidence:", f"{strength}: {phrases}" if strength else phrases)
     if report.history:
         yield _fact("history:", report.history)
     if warning:
@@ -415,8 +414,7 @@ def _listed(finding: FindingData, report: ReportData, is_mixed: bool = True) -> 
     signs differ by metric.
     """
     name = finding.metric + ("" if finding.machine == report.headline.machine else f" on {finding.machine}")
-    word = ("(worse)" if finding.verdict is Grade.REGRESSION else "(better)") if is_mixed else ""
-    word = f" {word}" if word else ""
+    word = "" if not is_mixed else " (worse)" if finding.verdict is Grade.REGRESSION else " (better)"
     return report_data.listed(finding, name, WIDTH - _NAME - len(word)) + word
 
 

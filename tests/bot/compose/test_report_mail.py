@@ -224,7 +224,7 @@ PROFILE = replace(
         ),
         (
             {"findings": (FINDING, replace(SLOWER, verdict=Grade.IMPROVEMENT))},
-            "the results are mixed: 1 regression and 1 improvement, with this one",
+            "the results are mixed: 1 regression and 1 improvement, this one included",
         ),
         (
             {"findings": (replace(FINDING, change_pct=-4.0), replace(PROFILE, new_mean=12.3))},
