@@ -25,7 +25,7 @@ from bot.compose.recipients import Recipient, Recipients
 from bot.mail.message import is_address, is_message_id, one_line
 from bot.mail.settings import BotSettings
 from bot.replies import gate
-from bot.replies.commands import MAX_COMMANDS, BadCommand, Commands, Word
+from bot.replies.commands import MAX_COMMANDS, Commands, Word, refused
 from bot.replies.reading import Reading
 from tracker.domain.events import OPEN
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
@@ -119,7 +119,7 @@ def answer(reading: Reading, about: gate.About, report: Report, settings: BotSet
 
     `about`: where what its writer signed leads.
     """
-    reading = replace(reading, commands=_refused(reading.commands, report, settings))
+    reading = replace(reading, commands=_taken_by(report, reading.commands, settings))
     if not _deserved(reading, about, report, settings, now):
         return False
     author = reading.mail.author.email
@@ -161,14 +161,12 @@ def queue_answer(mail: ComposedMail, report: Report, purpose: str, settings: Bot
 _OPENS = frozenset({Word.REOPEN, Word.UNFIX, Word.UNDUP})
 
 
-def _refused(commands: Commands, report: Report, settings: BotSettings) -> Commands:
-    """Return the commands, those that a closed report does not take among the bad ones: the lab tests for open ones."""
-    tests = [command for command in commands.good if command.word is Word.TEST]
-    if not tests or report.state in OPEN or any(command.word in _OPENS for command in commands.good):
+def _taken_by(report: Report, commands: Commands, settings: BotSettings) -> Commands:
+    """Return the commands with those refused that a report does not take: the lab tests for open ones only."""
+    if report.state in OPEN or any(command.word in _OPENS for command in commands.good):
         return commands
     why = f'the report is closed, so nothing is tested for it; "{settings.prefix} reopen" opens it'
-    refused = (BadCommand(str(command.word), why, command.line) for command in tests)
-    return replace(commands, bad=(*commands.bad, *refused))
+    return refused(commands, why, (Word.TEST,))
 
 
 def _deserved(reading: Reading, about: gate.About, report: Report, settings: BotSettings, now: datetime) -> bool:

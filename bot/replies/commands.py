@@ -9,7 +9,7 @@ patch to this file, or a mail that is passed on, may hold any line. What a comma
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -112,12 +112,15 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
     return Commands(tuple(good), tuple(bad))
 
 
-def refused(commands: Commands, why: str) -> Commands:
-    """Return the commands with none of them valid, each with the same error message for the writer."""
+def refused(commands: Commands, why: str, words: Collection[Word] = tuple(Word)) -> Commands:
+    """Return the commands with none of these words valid, each with the same error message for the writer."""
+    good = tuple(command for command in commands.good if command.word not in words)
     bad = tuple(
-        BadCommand(f"{command.word.value} {command.argument}".strip(), why, command.line) for command in commands.good
+        BadCommand(f"{command.word.value} {command.argument}".strip(), why, command.line)
+        for command in commands.good
+        if command.word in words
     )
-    return Commands((), (*bad, *commands.bad), commands.too_many)
+    return Commands(good, (*bad, *commands.bad), commands.too_many)
 
 
 def _read(text: str, line: int, foreign: bool, written: str, following: str) -> Command | BadCommand | None:
