@@ -298,11 +298,7 @@ def _may_be_run(
     """
     named = patch.mails | ({event.message_id} if event.message_id else set())
     people = report.verified_authors | report.verified_maintainers
-    rows = (
-        Message.objects.filter(message_id__in=named)
-        .select_related("source", "report__culprit")
-        .defer("own_text", "tables")
-    )
+    rows = Message.objects.filter(message_id__in=named).select_related("source", "report__culprit")
     theirs = {
         row.message_id: row
         for row in rows.defer("own_text", "tables")
@@ -325,9 +321,9 @@ def _is_surely_asked(row: Message, patch: RequestedPatch, settings: BotSettings)
     older mail (reading.py).
     """
     reading = understand(row.source.raw, settings)
-    if reading.others is None or reading.certain is None:
+    if reading.others is None:
         return False
-    variants = (reading, *reading.others, *reading.certain)
+    variants = (reading, *reading.others, *(reading.certain or ()))
     if row.message_id in patch.mails:
         return len({patch_of(variant.mail).text for variant in variants}) == 1
     culprit = row.report.culprit.sha
