@@ -436,10 +436,10 @@ def other_readings(raw: bytes, mail: ParsedMail) -> tuple[ParsedMail, ...] | Non
         inside = bool(_BODY_HEADER.match(line)) or (inside and line[:1] in (b" ", b"\t"))
         if not inside:
             kept.append(line)
-    if not _DELIMITER.match(body) and (_A_PART.search(body) or (_A_TAG.search(body) and not _HTML.match(body))):
+    delimiter = _DELIMITER.match(body)
+    if not delimiter and (_A_PART.search(body) or (_A_TAG.search(body) and not _HTML.match(body))):
         return None  # parts, or markup, that only another reading would find: nobody knows which was meant
     declared = message_from_bytes(head + b"\n\n")
-    delimiter = _DELIMITER.match(body)
     if declared.get_content_maintype() == "multipart":
         boundary = declared.get_boundary("").encode("ascii", "replace")
         if not delimiter or delimiter[1] != boundary:
@@ -449,9 +449,10 @@ def other_readings(raw: bytes, mail: ParsedMail) -> tuple[ParsedMail, ...] | Non
         text = b"" if delimiter else message_from_bytes(headers + b"\n" + body).get_payload(decode=True)
         if not isinstance(text, bytes) or _SHIFTS.search(text):
             return None
+        is_utf8 = _is_utf8(text)
+        headers = headers if is_utf8 else headers.replace(b"utf-8", b"iso-8859-1")
         reading = parse(b"\n".join([*kept, headers, body]))
-        if not _is_utf8(text):
-            reading = parse(b"\n".join([*kept, headers.replace(b"utf-8", b"iso-8859-1"), body]))
+        if not is_utf8:
             readings[reading.text] = replace(reading, problems=(*reading.problems, UNKNOWN_CHARSET))
         elif reading.text != mail.text:
             readings.setdefault(reading.text, reading)
