@@ -243,10 +243,10 @@ AGREES_MILDLY = {"info_provided": 0.25}  # the same where little is at stake: th
 AGREES_TO_CLOSE = 0.5  # and that closes the report; its writer must be proven, too
 ENGAGED = 0.70  # the probability, of all effects that are also a response, above which it is recorded as a response
 ENGAGED_FIRST = 0.60  # the same where a mere response is the likeliest of all
-SUGGESTED = 0.40  # below this nothing is suggested: a third of what a reader is asked, and two in three are right
+SUGGESTED = 0.40  # below this nothing is suggested; three in five that are left are right (it was one in two)
 MEANINGLESS = 0.5  # the probability of "none" from which nothing is suggested
 MOST_SUGGESTIONS = 1
-SAYS_SOMETHING = 0.10  # the probability of an effect from which a reply is one, even if it is not told which
+SAYS_SOMETHING = 0.10  # the probability of an effect from which its author has responded, whatever it means
 # The classifier alone closes nothing (DESIGN rule 4), and that a fix was applied is for git to say.
 CLOSING = frozenset({"dropped", "wontfix", "invalid", "duplicate", "improvement_ack"})
 # How often careful readers would also accept "responded", by the effect that they name first (labelled threads).
