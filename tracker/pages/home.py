@@ -164,7 +164,7 @@ class WorstRow:
     """One of the worst open regressions. `waiting`, `open_for`: durations, "" where they are not known."""
 
     sha: str
-    sha10: str
+    bisected: bool
     subsystem: str
     title: str
     metric: str
@@ -198,7 +198,7 @@ def _worst_row(report: Report, interval: tuple[float | None, float | None], larg
     author = report.culprit.author_name or report.culprit.author_email
     return WorstRow(
         sha=report.culprit.sha,
-        sha10=report.culprit.sha10,
+        bisected=not report.culprit.placeholder,
         subsystem=report.subsystem,
         title=title.removeprefix(f"{report.subsystem}: "),
         metric=report.metric,
@@ -243,6 +243,11 @@ class NewsLine:
     change: str
 
 
+def _short_name(report: Report) -> str:
+    """Return the subsystem, else the culprit, else what the report is called while nobody has bisected it."""
+    return report.subsystem or (str(report) if report.culprit.placeholder else report.culprit.sha10)
+
+
 def week(now: datetime) -> list[NewsLine]:
     """Return what happened in the last seven days, newest first. What somebody undid is left out."""
     rows = Event.objects.filter(occurred_at__range=(now - WEEK, now), kind__in=_TELLING)
@@ -268,8 +273,7 @@ def week(now: datetime) -> list[NewsLine]:
                 tree=event.tree,
             ),
             event.report.culprit.sha,
-            event.report.subsystem
-            or str(event.report if event.report.culprit.placeholder else event.report.culprit.sha10),
+            _short_name(event.report),
             timeline.change(event.report.change, event.report.verdict),
         )
         for event in events
