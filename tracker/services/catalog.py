@@ -91,10 +91,10 @@ def new_metric(name: str, unit: str = "", direction: str = Direction.UNKNOWN, su
     """Return an unsaved metric; what our tables know of its direction counts, else what the lab says: another lab
     measures it, too, and what contradicts the table is held for an operator.
     """
-    known, by = direction_of(name, suite), DirectionBy.TABLE
-    if known == Direction.UNKNOWN:
-        known, by = direction, DirectionBy.NOBODY if direction == Direction.UNKNOWN else DirectionBy.LAB
-    return Metric(name=name, unit=unit or unit_of(name), direction=known, direction_by=by)
+    by = DirectionBy.NOBODY if direction == Direction.UNKNOWN else DirectionBy.LAB
+    if (in_table := direction_of(name, suite)) != Direction.UNKNOWN:
+        direction, by = in_table, DirectionBy.TABLE
+    return Metric(name=name, unit=unit or unit_of(name), direction=direction, direction_by=by)
 
 
 def metric_for(name: str) -> Metric:
