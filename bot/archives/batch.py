@@ -31,7 +31,7 @@ from bot.archives.files import RawMail
 from bot.archives.filing import Filed, MailFiler
 from bot.archives.known_reports import awaited_keys, keys_in_database, keys_of_culprit, tracked_keys
 from bot.archives.prefilter import Passes, Prefilter, key_of_message
-from bot.archives.sandbox import Unparsable, understand_all
+from bot.archives.sandbox import Sandbox, Unparsable
 from bot.mail.limits import OverLimit
 from bot.mail.settings import BotSettings
 from bot.replies.reading import Reading, check_limits, understand
@@ -102,13 +102,13 @@ class Passed:
 Search = Callable[[Sequence[str]], Iterable[list[Passed]]]
 
 
-def parsed(passed: Sequence[Passed], settings: BotSettings) -> list[Passed]:
+def parsed(passed: Sequence[Passed], sandbox: Sandbox) -> list[Passed]:
     """Parse the mails that will be filed, before the lock that workers file under: it takes most of the time.
 
     What can't be parsed carries its error, for which `take` quarantines it.
     """
     unread = [candidate.mail.raw for candidate in passed if _is_unread(candidate)]
-    readings = iter(understand_all(unread, settings))
+    readings = iter(sandbox.understand_all(unread))
     return [replace(one, reading=next(readings)) if _is_unread(one) else one for one in passed]
 
 
@@ -220,7 +220,7 @@ def _understood(
     rows = RawMessage.objects.filter(digest__in=digests, erased_at__isnull=False)
     erased = {digests[digest] for digest in rows.values_list("digest", flat=True)}
     passed = [candidate for candidate in passed if candidate.mail.raw not in erased]
-    unread = understand_all([one.mail.raw for one in passed if one.reading is None], filer.settings)
+    unread = filer.sandbox.understand_all([one.mail.raw for one in passed if one.reading is None])
     read = iter(unread)
     readings: list[tuple[Passed, Reading]] = []
     for candidate in passed:

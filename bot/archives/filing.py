@@ -26,6 +26,7 @@ from django.db.models import Case, Q, When
 from bot.archives import report_import
 from bot.archives.known_reports import FiledMail, add_report, keys_of_culprit, load, names_in
 from bot.archives.prefilter import key_of_commit, key_of_title
+from bot.archives.sandbox import Sandbox
 from bot.mail.authentication import AuthVerdict
 from bot.mail.limits import MAX_EFFECTS, MAX_REPORTS
 from bot.mail.message import ParsedMail, parse
@@ -100,6 +101,7 @@ class MailFiler:
 
     def __init__(self, settings: BotSettings, now: datetime) -> None:
         self.settings = settings
+        self.sandbox = Sandbox(settings)
         self.now = now
         self.filed_now: set[str] = set()  # Message-IDs that were not known before
         self.opened_now: list[str] = []  # offers that commands made reports, whose threads are to be looked for

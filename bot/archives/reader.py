@@ -309,8 +309,9 @@ class _Reading:
         if self.unsent:
             assert isinstance(self.source, EpochSource)
             self.passed += [Passed(mail, Passes.TRACKED) for mail in self.source.at(self.unsent)]
-        self.filer.settings.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now)
-        self.passed = parsed(self.passed, self.filer.settings)
+        if self.filer.settings.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now):
+            self.filer.sandbox.close()  # its child does not know these keys
+        self.passed = parsed(self.passed, self.filer.sandbox)
         archive, seen = self.archive, self.tally.seen - self.saved
         with transaction.atomic():
             tally = self._take()

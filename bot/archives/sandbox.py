@@ -1,22 +1,23 @@
 """Parse mails in a child process that may take only so much CPU and memory, so that no mail stops an archive.
 
 The limits of bot/mail/limits.py refuse what is known to be expensive; this is for what nobody has thought of yet. A
-fork parses a batch and sends back each reading as it comes. If it dies, the mail after the last reading is the one that
-killed it: that one is returned as an error, which quarantines it, and another fork reads on behind it.
-
-A fork of a reader that has everything loaded takes some milliseconds.
+fork of the reader, which has everything loaded, parses mail by mail and sends each reading back. A mail that kills a
+fresh child is returned as an error, which quarantines it; whatever else ends a child costs another fork.
 """
 
 from __future__ import annotations
 
+import gc
 import os
-import pickle
 import resource
 import signal
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from bot.mail.limits import OverLimit
@@ -31,52 +32,76 @@ class Unparsable(ValueError):  # noqa: N818
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a child may take for one mail: seconds of CPU, and bytes beyond what the reader has."""
+    """What a child may take: seconds of CPU for one mail, and bytes beyond what the reader has; and its mails."""
 
     cpu: int = 3
     memory: int = 1 << 30
+    mails: int = 2000  # then a fresh one: what it caches would count against the memory of the next mail
 
 
 LIMITS = Limits()
-_BLOCK = 1 << 20
 
 
-def understand_all(raws: Sequence[bytes], settings: BotSettings, limits: Limits = LIMITS) -> list[Reading | Exception]:
-    """Return the reading of each mail, or why it could not be read: Unparsable or OverLimit."""
-    readings: list[Reading | Exception] = []
-    while len(readings) < len(raws):
-        readings += _by_child(raws[len(readings) :], settings, limits)
-        if len(readings) < len(raws):
-            most = f"{limits.cpu} seconds of CPU or {limits.memory >> 20:,} MB of memory"
-            readings.append(OverLimit(f"reading it took more than {most}"))
-    return readings
+class Sandbox:
+    """Parses mails in a child, which is forked when needed, and ends with this object."""
+
+    def __init__(self, settings: BotSettings, limits: Limits = LIMITS) -> None:
+        self.settings, self.limits = settings, limits
+        self._pipe: Connection | None = None
+        self._read = 0  # mails that the child has parsed
+        self._kill: Callable[[], object] = lambda: None
+
+    def understand_all(self, raws: Sequence[bytes]) -> list[Reading | Exception]:
+        """Return the reading of each mail, or why it could not be read: Unparsable or OverLimit."""
+        return [self._understand(raw) for raw in raws]
+
+    def close(self) -> None:
+        """End the child. The next mail is parsed by a fresh one, which knows the keys that were fetched meanwhile."""
+        self._kill()
+        if self._pipe:
+            self._pipe.close()
+            self._pipe = None
+
+    def _understand(self, raw: bytes) -> Reading | Exception:
+        if self._read >= self.limits.mails:
+            self.close()
+        while True:
+            pipe = self._pipe or self._fork()
+            try:
+                pipe.send_bytes(raw)
+                reading: Reading | Exception = pipe.recv()  # from our own fork
+            except (EOFError, OSError):
+                self.close()
+                if not self._read:  # it has killed a fresh child
+                    most = f"{self.limits.cpu} seconds of CPU or {self.limits.memory >> 20:,} MB of memory"
+                    return OverLimit(f"reading it took more than {most}")
+                continue
+            except BaseException:  # the answer to this mail may still come
+                self.close()
+                raise
+            self._read += 1
+            return reading
+
+    def _fork(self) -> Connection:
+        ours, theirs = Pipe()
+        pid = fork(partial(_serve, ours, theirs, self.settings, self.limits))
+        theirs.close()  # so that the end of the child is the end of the pipe
+        self._kill = weakref.finalize(self, kill, pid)
+        self._pipe, self._read = ours, 0
+        return ours
 
 
-def _by_child(raws: Sequence[bytes], settings: BotSettings, limits: Limits) -> list[Reading | Exception]:
-    """Return what a child read before it ended."""
-    receiver, sender = os.pipe()
-    pid = fork(partial(_send, receiver, sender, raws, settings, limits))
-    os.close(sender)
-    readings: list[Reading | Exception] = []
-    try:
-        # It may be cut off, where the child died.
-        with os.fdopen(receiver, "rb", _BLOCK) as pipe, suppress(EOFError, pickle.UnpicklingError):
-            while len(readings) < len(raws):
-                readings.append(pickle.load(pipe))  # from our own fork
-    finally:
-        kill(pid)
-    return readings
-
-
-def _send(receiver: int, sender: int, raws: Sequence[bytes], settings: BotSettings, limits: Limits) -> None:
-    os.close(receiver)
+def _serve(ours: Connection, theirs: Connection, settings: BotSettings, limits: Limits) -> None:
+    ours.close()
+    gc.freeze()  # a collection would copy every page of the reader that holds an object
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError, ValueError):  # where /proc is missing, CPU alone is limited
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         most = pages * resource.getpagesize() + limits.memory
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    with os.fdopen(sender, "wb", _BLOCK) as pipe:
-        for raw in raws:
+    with suppress(EOFError):
+        while True:
+            raw = theirs.recv_bytes()
             used = resource.getrusage(resource.RUSAGE_SELF)
             soft = int(used.ru_utime + used.ru_stime) + limits.cpu + 1
             resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.RLIM_INFINITY))
@@ -84,9 +109,8 @@ def _send(receiver: int, sender: int, raws: Sequence[bytes], settings: BotSettin
             try:
                 reading: Reading | Exception = understand(raw, settings)
             except MemoryError:
-                pipe.flush()
                 os._exit(1)
             except Exception as error:
                 reading = Unparsable(f"{type(error).__name__}: {error}"[:1000])
-            pipe.write(pickle.dumps(reading, pickle.HIGHEST_PROTOCOL))
-            pipe.flush()  # so that it is known where it dies
+            theirs.send(reading)
+            signal.alarm(0)  # the reader may take its time before the next mail

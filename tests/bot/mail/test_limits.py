@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.archives import sandbox
-from bot.archives.sandbox import Limits, Unparsable, understand_all
+from bot.archives.sandbox import Limits, Sandbox, Unparsable
 from bot.archives.sources import open_sources
 from bot.mail import limits
 from bot.mail.limits import OverLimit, bounded, cut, exceeded, exceeded_by_markup
@@ -186,10 +188,40 @@ def endless() -> None:
 def test_the_one_mail_that_kills_the_reader_is_found(monkeypatch: pytest.MonkeyPatch, how: Any) -> None:
     raws = [HEAD + b"\nmail %d\n" % number for number in range(9)]
     monkeypatch.setattr(sandbox, "understand", broken(b"mail 6", how))
-    readings = understand_all(raws, SETTINGS, Limits(cpu=0, memory=256 << 20))
+    readings = Sandbox(SETTINGS, Limits(cpu=0, memory=256 << 20)).understand_all(raws)
     assert [isinstance(reading, Reading) for reading in readings] == [number != 6 for number in range(9)]
     assert "reading it took more than" in str(readings[6])
     assert [reading.own_text for reading in readings if isinstance(reading, Reading)][:2] == ["mail 0", "mail 1"]
+
+
+def test_a_child_that_ends_by_itself_is_replaced_and_no_mail_blamed() -> None:
+    raws = [HEAD + b"\nmail %d\n" % number for number in range(5)]
+    before = children()
+    reader = Sandbox(SETTINGS, Limits(mails=2))
+    for raw in raws:
+        (reading,) = reader.understand_all([raw])
+        assert isinstance(reading, Reading)
+        for child in children() - before:
+            os.kill(child, signal.SIGKILL)
+    assert all(isinstance(reading, Reading) for reading in reader.understand_all(raws))
+    assert len(children() - before) == 1
+    del reader
+    assert not children() - before
+
+
+def children() -> set[int]:
+    """The pids of this process's children."""
+    return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+
+
+def test_a_fresh_child_knows_what_was_learnt_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    learnt: list[str] = []
+    monkeypatch.setattr(sandbox, "understand", lambda raw, settings: tuple(learnt))
+    reader = Sandbox(SETTINGS)
+    assert reader.understand_all([b"mail"]) == [()]
+    learnt.append("a key")
+    reader.close()
+    assert reader.understand_all([b"mail"]) == [("a key",)]
 
 
 def test_what_a_parser_raises_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,10 +229,10 @@ def test_what_a_parser_raises_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         raise LookupError("no such charset")
 
     monkeypatch.setattr(sandbox, "understand", broken(b"mail", fails))
-    (error,) = understand_all([HEAD + b"\nmail\n"], SETTINGS)
+    (error,) = Sandbox(SETTINGS).understand_all([HEAD + b"\nmail\n"])
     assert isinstance(error, Unparsable)
     assert str(error) == "LookupError: no such charset"
-    assert understand_all([], SETTINGS) == []
+    assert Sandbox(SETTINGS).understand_all([]) == []
 
 
 def test_a_bomb_is_refused_and_what_is_before_it_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
