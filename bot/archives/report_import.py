@@ -62,7 +62,7 @@ def report_for(reading: Reading, robot_report: RobotReport, settings: BotSetting
     culprit = None if proven else catalog.known_commit(robot_report.culprit)
     if culprit is None:
         culprit = catalog.commit_for(robot_report.culprit, title=clean_title(robot_report))
-    before = Report.objects.filter(culprit=culprit).first()
+    before = Report.objects.filter(culprit=culprit.reported_as).first()
     known_basis = basis(before) if before else ()
     is_empty = before is not None and not (before.messages.exists() or before.results.exists())
     if before and not proven:

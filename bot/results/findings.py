@@ -103,7 +103,7 @@ def fetch_known(
 ) -> KnownResults:
     """Load the reports of these culprits, of the same patches in other trees, and those that these commits fix."""
     _join_same_patches(results, catalog)
-    owners = [commit.same_patch_as_id or commit.pk for commit in catalog.commits.values()]
+    owners = [commit.reported_as for commit in catalog.commits.values()]
     locked = Report.objects.select_for_update(of=("self",)).order_by("pk")  # so that none is released or sent meanwhile
     mine = list(locked.filter(culprit__in=owners).select_related("culprit"))
     # The reports that each commit fixes, according to mail or git, by its sha
@@ -174,7 +174,7 @@ def are_entangled(
 ) -> bool:
     """Whether one result measures a fix for the culprit of another one, so that their order matters."""
     culprits = {result.culprit.sha for result in results if result.culprit}
-    joined = {catalog.commits[sha].same_patch_as_id or catalog.commits[sha].pk for sha in culprits}
+    joined = {catalog.commits[sha].reported_as for sha in culprits}
     for result in results:
         commit = subject(result)
         if any(report.culprit_id in joined for report in known_results.fixed.get(commit.sha, ())):
@@ -254,7 +254,9 @@ class _Batch:
                 continue
             commit = self.catalog.commits[result.culprit.sha]
             owner = commit.same_patch_as or commit
-            if owner.pk in self.known.reports or owner.pk in fresh:
+            if commit.reported_as in self.known.reports:  # perhaps people corrected its culprit
+                continue
+            if owner.pk in fresh:
                 continue
             headline = headline_of(measurements)
             is_fix = self.known.fixed_by(result, measurements)
@@ -295,7 +297,7 @@ class _Batch:
                 shown = self._compared_with(fixed, measured)
                 self._add_event(fixed, grading.fix_event(result, shown.graded.verdict, row.created_at), row)
         commit = self.catalog.commits[result.culprit.sha] if result.culprit else None
-        report = self.known.reports.get(commit.same_patch_as_id or commit.pk) if commit else None
+        report = self.known.reports.get(commit.reported_as) if commit else None
         if report is not None and result.outcome != Outcome.INCONCLUSIVE:
             before = self.known.findings[report.pk].get(headline_of(measured).key)
             first = before.result if isinstance(before, Finding) else before.row if before else None

@@ -22,6 +22,7 @@ from bot.upstream.landings import LandingState
 from bot.upstream.matching import Match, Related, Tracked
 from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, Part, TreeRole
+from tracker.domain.report_state import effective_events
 from tracker.models import Decision, Event, RelatedCommit, Report, Suggestion, Tree
 from tracker.services import event_log
 from tracker.services.database import in_parts
@@ -217,22 +218,22 @@ def record(view: View, current_states: Sequence[Now]) -> int:
     reports: dict[int, Report] = {}
     quotes: dict[tuple[int, str], str] = {}  # the words that relate git's commits to these reports
     reported: defaultdict[tuple[int, str, str], list[Event]] = defaultdict(list)  # by report, commit and tree
-    undone: set[tuple[int, str]] = set()
+    said: defaultdict[int, list[EventData]] = defaultdict(list)
     for batch in in_parts({state.report for state in current_states}):
         reports |= {report.pk: report for report in Report.objects.filter(pk__in=batch)}
         related = RelatedCommit.objects.filter(report__in=batch).values_list("report", "commit__sha", "quote")
         quotes |= {(report, sha): quote for report, sha, quote in related}
         # Only git reverses what git reported.
         for event in Event.objects.filter(report__in=batch, message_id="", actor="", result="").exclude(commit=""):
-            if event.reverses:
-                undone.add((event.report_id, event.reverses))
-            else:
+            said[event.report_id].append(event.value())
+            if not event.reverses:
                 tree = event.key.partition(":")[2].partition(":")[0]
                 reported[event.report_id, event.commit, tree].append(event)
+    standing = {(report, event.key) for report, events in said.items() for event in effective_events(events)}
     rows: list[Event] = []
     for current in current_states:
         report, history = reports[current.report], reported[current.report, current.sha, view.tree]
-        active = [event for event in history if (event.report_id, event.key) not in undone]
+        active = [event for event in history if (event.report_id, event.key) in standing]
         rows += [_reversal(report, event, view) for event in active if _is_wrong(event, current, view)]
         # A commit that came back to a tree gets a new event.
         if (new := current.event) and not any(

@@ -96,6 +96,7 @@ _SHA = re.compile(r"[0-9a-f]{7,64}\Z")
 # The parts of commits named in mail or by people.
 _PART_BY_KIND = {
     EventKind.SAME_PATCH: Part.CULPRIT,
+    EventKind.BISECTED: Part.CULPRIT,
     EventKind.FIX_PROPOSED: Part.FIX,
     EventKind.FIX_CONFIRMED: Part.FIX,
     EventKind.FIX_QUEUED: Part.FIX,

@@ -69,7 +69,7 @@ def act(request: HttpRequest, culprit: str) -> HttpResponse:
         notify,
     )
     try:
-        outcome = report_actions.change({report.pk: revision}, done, permit_of(person))
+        outcome = report_actions.change({report.pk: revision}, done, permit_of(person, action.kind))
     except InvalidInput as error:
         return error_response(400, f"argument: {error}")
     if outcome.forbidden:

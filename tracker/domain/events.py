@@ -115,6 +115,7 @@ class EventKind(StrEnum):
 
     REPORTED = "reported"
     BISECTED = "bisected"  # the culprit of a person's report becomes known: `commit`
+    CORRECTED = "corrected"  # a person says that the culprit is `commit`, or in the range `title`; `remark` was it
     # The culprit in git: in linux-next since a day, gone from it, in the mainline after a version, in a version.
     SAME_PATCH = "same_patch"
     IN_NEXT = "in_next"

@@ -72,10 +72,11 @@ class ReportState:
     assignee: str = ""
     reminders: bool = True
     blocks: str = ""  # the release that it blocks, as a person said
+    bisected: bool = True  # whether the culprit is known
+    span: str = ""  # where it lies while it is not: "5.15 good, 5.16 bad", or the range that a person gave
+    corrected: str = ""  # the culprit that a person gave it: a sha or a range
     # Of a person's report only
     reporter: str = ""  # who reported it; "" if a robot did
-    span: str = ""  # the versions between which it lies, "5.15 good, 5.16 bad", while nobody has bisected it
-    bisected: bool = True  # whether the culprit is known
     by: Role = Role.MACHINE  # who is working on it, confirmed the fix or withdrew the report
     said: str = ""  # the question that it waits for, or who holds that it is intended
     no_help: str = ""  # the last candidate that did not help, and whom
@@ -157,7 +158,7 @@ def remember(state: ReportState, event: EventData) -> ReportState:
     if event.kind in _FORGETS_FIX:
         return replace(forget_fix(state), fix_reverted_in=event.tag if event.kind is EventKind.FIX_REVERTED else "")
     match event.kind:
-        case EventKind.REPORTED | EventKind.BISECTED:
+        case EventKind.REPORTED | EventKind.BISECTED | EventKind.CORRECTED:
             return _remember_report(state, event)
         case EventKind.IN_NEXT:
             return replace(state, in_next=_since(state.in_next, event.tag), gone="")
@@ -183,8 +184,11 @@ def remember(state: ReportState, event: EventData) -> ReportState:
 
 def _remember_report(state: ReportState, event: EventData) -> ReportState:
     """Apply the first report. A person's event has their name as its remark and, while nobody has bisected it, the
-    versions between which it lies as its title.
+    versions between which it lies as its title. A correction names the culprit, or has a range as its title.
     """
+    if event.kind is EventKind.CORRECTED:
+        named = event.commit or event.title
+        return replace(state, bisected=bool(event.commit), span=event.title, corrected=named)
     if event.kind is EventKind.BISECTED or state.reported_at is not None:
         return replace(state, bisected=state.bisected or event.kind is EventKind.BISECTED)
     span = "" if event.title == NOT_BISECTED else event.title
@@ -505,7 +509,7 @@ def status_text(report_state: ReportState, *, mainline_followed: bool, as_of: da
     not_merged = "currently not merged" if mainline_followed else ""
     if as_of and report_state.reported_at and report_state.reported_at - as_of > STALE_WALK:
         not_merged = f"{NOT_KNOWN} {as_of:%Y-%m-%d}"
-    landing = _landing_text(report_state, not_merged)
+    landing = _landing_text(report_state, not_merged) if report_state.bisected else _not_bisected(report_state)
     parts = [landing, "" if silent else _outcome_text(report_state), report_state.remark]
     return ", ".join(part for part in parts if part) or "reported"
 
@@ -516,9 +520,13 @@ def _person_status(report_state: ReportState) -> str:
         # Who reports from a machine of theirs runs a kernel with it: only git can say in which version it came.
         where = _landing_text(report_state, "")
     else:
-        where = ", ".join(part for part in (report_state.span, NOT_BISECTED) if part)
+        where = _not_bisected(report_state)
     parts = [where, _person_outcome(report_state), report_state.remark]
     return ", ".join(part for part in parts if part)
+
+
+def _not_bisected(report_state: ReportState) -> str:
+    return ", ".join(part for part in (report_state.span, NOT_BISECTED) if part)
 
 
 def _person_outcome(report_state: ReportState) -> str:

@@ -17,6 +17,7 @@ MAINLINE = "Mainline"
 _VERBS: Mapping[EventKind, str] = {
     EventKind.REPORTED: "reported it",
     EventKind.BISECTED: "found the culprit",
+    EventKind.CORRECTED: "corrected the culprit",
     EventKind.SAME_PATCH: "has the same patch as {title}",
     EventKind.IN_NEXT: "has the commit since {tag}",
     EventKind.GONE: "no longer has the commit",

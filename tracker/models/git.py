@@ -52,8 +52,17 @@ class Commit(NaturalModel):
         help_text="the culprit that is the same patch in another tree, and has the report",
     )
 
+    corrected_to = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="former_culprits",
+        help_text="the culprit that people found instead of this one, and has its report",
+    )
+
     placeholder = models.BooleanField(
-        default=False, help_text="it stands for the culprit of a person's report while nobody has bisected it"
+        default=False, help_text="it stands for the culprit of a report while nobody has bisected it"
     )
 
     class Meta:
@@ -63,6 +72,11 @@ class Commit(NaturalModel):
             ),
             models.CheckConstraint(condition=models.Q(sha=Lower("sha")), name="commit_sha_in_normal_form"),
         ]
+
+    @property
+    def reported_as(self) -> int:
+        """The key of the commit that has the report about this one, if there is one."""
+        return self.same_patch_as_id or self.corrected_to_id or self.pk
 
     @property
     def people(self) -> frozenset[str]:

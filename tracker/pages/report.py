@@ -228,17 +228,19 @@ def told(facts: PersonReport) -> list[tuple[str, str, str]]:
 
 
 def find_report(ref: str) -> Report:
-    """Return the report for a report tag, a culprit's sha, or the sha of the same patch in another tree.
+    """Return the report for a report tag, a culprit's sha, that of a former culprit, or of the same patch in another
+    tree.
 
     A sha may be abbreviated to its first seven digits or more. Raise Http404 for none or several.
     """
     ref = ref.lower()
     commits = Commit.objects.filter(sha__gte=ref, sha__lt=f"{ref}g").order_by()  # a range, which an index finds
     same_patch = commits.filter(same_patch_as__isnull=False).values("same_patch_as")
-    # A union of three index lookups; with OR, PostgreSQL would scan every report.
+    # A union of four index lookups; with OR, PostgreSQL would scan every report.
     # A person's report had another address before its culprit was known, of which its tag was made.
     by_tag = Q(tag__in=(ref, tag_of(ref)))
-    conditions = (Q(culprit__in=commits.values("pk")), Q(culprit__in=same_patch), by_tag)
+    corrected = commits.filter(corrected_to__isnull=False).values("corrected_to")
+    conditions = (Q(culprit__in=commits.values("pk")), Q(culprit__in=same_patch), Q(culprit__in=corrected), by_tag)
     first, *others = (Report.objects.filter(condition).values("pk") for condition in conditions)
     reports = Report.objects.filter(pk__in=first.union(*others))
     highlights = ReportHighlight.objects.filter(report=OuterRef("pk"))
@@ -305,6 +307,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "suggestions": suggestions,
         "results": results,
         "other_commits": others,
+        "former_culprits": list(report.culprit.former_culprits.all()),
         "tool_outputs": files,
         "file_pairs": _pairs(files),
         "past": past if past and past.curve.points > 2 else None,  # more than this one change
@@ -508,12 +511,13 @@ def report(request: HttpRequest, ref: str) -> HttpResponse:
         return error_response(f"mails: expected a number; found {before[:40]!r}")
     report = find_report(ref)
     data = page(report, shown_messages(request.user), int(before) if before else None)
+    triager = request.user.has_perm(CHANGE_REPORTS)
     context = {
         **data,
         "lead": lead(report, data["headline"], timezone.now()),
-        "actions": ACTION_KEYS,
+        "actions": [action for action in ACTION_KEYS if triager or action.kind is not EventKind.CORRECTED],
         "may_change": request.user.is_authenticated and permit_of(request.user)(report) is not None,
-        "may_take_back": request.user.has_perm(CHANGE_REPORTS),
+        "may_take_back": triager,
     }
     return render(request, "report.html", context)
 

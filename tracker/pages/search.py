@@ -191,6 +191,7 @@ def with_commit(sha: str) -> list[int]:
     shorter = [sha[:digits] for digits in range(SHORTEST_SHA, len(sha))]  # a fix that a mail named
     reports = {
         *Report.objects.filter(culprit__in=commits).values_list("pk", flat=True),
+        *Report.objects.filter(culprit__former_culprits__in=commits).values_list("pk", flat=True),
         *Report.objects.exclude(fix_sha="").filter(_begins("fix_sha", sha)).values_list("pk", flat=True)[:MOST_COMMITS],
         *Report.objects.exclude(fix_sha="").filter(fix_sha__in=shorter).values_list("pk", flat=True)[:MOST_COMMITS],
         *RelatedCommit.objects.filter(commit__in=commits).values_list("report", flat=True)[:MOST_COMMITS],

@@ -34,7 +34,7 @@ from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from tracker.domain.events import InvalidInput, Role
+from tracker.domain.events import EventKind, InvalidInput, Role
 from tracker.domain.text import is_a_list
 from tracker.models import ApiKey, Correspondent, Mailing, Maintainer, Message, PasswordAttempt, Report, SignIn
 from tracker.models.mail import PEOPLE
@@ -287,12 +287,15 @@ CHANGE_BASKET = "tracker.change_basketentry"
 SEND = "tracker.change_outgoingmail"
 
 
-def permit_of(user: AbstractBaseUser | AnonymousUser) -> Permit:
+def permit_of(user: AbstractBaseUser | AnonymousUser, kind: EventKind | None = None) -> Permit:
     """Return a function that gives the role in which a user may change a report, or None if they may not.
 
-    Triagers may change any report; authors, recipients, signers and maintainers of the culprit only their own.
+    Triagers may change any report; authors, recipients, signers and maintainers of the culprit only their own, and
+    not whose commit it is (`kind`: the event that they would add).
     """
     everything = user.has_perm(CHANGE_REPORTS)  # type: ignore[union-attr]
+    if kind is EventKind.CORRECTED and not everything:
+        return lambda report: None
     address = str(getattr(user, "email", "")).lower()
     address = address if is_of_a_person(address) else "nobody's"
 

@@ -120,7 +120,10 @@ def report_for(
     authors: Sequence[str] = (),
     recipients: Sequence[str] = (),
 ) -> Report:
-    """Find or create the report about a culprit; one each. New values only fill empty fields."""
+    """Find or create the report about a culprit, or about the one that people found instead of it; one each. New
+    values only fill empty fields.
+    """
+    culprit = culprit.corrected_to or culprit
     initial, subsystem = fold(verdict, ()), clipped(subsystem)
     report, made = Report.objects.get_or_create(
         culprit=culprit,

@@ -54,7 +54,7 @@ def open_report(mail: PersonMail, facts: PersonReport) -> tuple[Report, bool]:
         culprit = commit_named(facts.culprit.value, facts.culprit_title.value)
         if culprit is None:
             culprit, _ = Commit.objects.get_or_create(sha=stand_in, defaults={"placeholder": True})
-        before = Report.objects.filter(culprit=culprit).select_related("culprit").first()
+        before = Report.objects.filter(culprit=culprit.corrected_to or culprit).select_related("culprit").first()
         if before and not (before.of_person and _is_earlier(mail, before)):
             return before, False
         report = before or catalog.report_for(culprit, Verdict.REGRESSION, title=mail.subject)
@@ -112,7 +112,7 @@ def name_culprit(report: Report, bisected: EventData) -> None:
     culprit = commit_named(bisected.commit, bisected.title) if report.culprit.placeholder else None
     if culprit is None:
         return
-    if Report.objects.filter(culprit=culprit).exists():
+    if Report.objects.filter(culprit=culprit.corrected_to or culprit).exists():
         key = f"{EventKind.DUPLICATE}:{bisected.key}"
         same = replace(bisected, key=key, kind=EventKind.DUPLICATE, title="", remark=culprit.sha10)
         event_log.record([event_log.event_row(report, same, bisected.occurred_at)])

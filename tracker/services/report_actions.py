@@ -37,7 +37,7 @@ from tracker.models import (
     Tree,
 )
 from tracker.models.reports import ENOUGH_DECISIONS, PRECISE
-from tracker.services import event_log, person_reports
+from tracker.services import corrections, event_log, person_reports
 
 # --- Actions and undoing them ---
 
@@ -82,6 +82,8 @@ class ReportAction:
                 return replace(event, tag=_version(text) or release or "the release")
             case EventKind.DUPLICATE:
                 return replace(event, remark=_sha(text))
+            case EventKind.CORRECTED:
+                return corrections.corrected(event, text)
             case EventKind.ASSIGNED:
                 return replace(event, remark={"me": self.person, "nobody": ""}.get(_required(text), text[:100]))
             case EventKind.NOTED:
@@ -137,7 +139,7 @@ class ActionOutcome:
 def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, release: str = "") -> ActionOutcome:
     """Apply an action to reports, each at the revision that the user saw. Raises InvalidInput if it can't be done."""
     # Reject a bad argument before anything is locked
-    _check(action.event(Role.MACHINE, release), revisions)
+    checked = _check(action.event(Role.MACHINE, release), revisions)
     outcome = ActionOutcome()
 
     def make_event(report: Report, events: list[Event]) -> Event | None:
@@ -147,11 +149,13 @@ def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, r
             outcome.forbidden.append(report)
         elif report.revision != revisions[report.pk]:
             outcome.overtaken.append(report)
-        elif not _changes_state(
-            report, values, event := action.event(role, release or report.merged_release or report.shift_left_release)
-        ):
-            outcome.idle.append(report)
         else:
+            event = action.event(role, release or report.merged_release or report.shift_left_release)
+            if event.kind is EventKind.CORRECTED:
+                event = replace(event, commit=checked.commit, remark=report.culprit.sha)
+            if event.commit == report.culprit.sha or not _changes_state(report, values, event):
+                outcome.idle.append(report)
+                return None
             outcome.changed.append(report.pk)
             outcome.before[report.pk] = report.status
             quote = action.argument.strip() if action.kind is EventKind.NOTED else ""
@@ -161,12 +165,18 @@ def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, r
         return None
 
     event_log.amend(list(revisions)[:MOST], make_event)
+    if action.kind is EventKind.CORRECTED:
+        corrections.follow(outcome.changed, action.person, action.at)
     return outcome
 
 
-def _check(event: EventData, reports: Collection[int]) -> None:
-    """Raise InvalidInput if an event names what is not there: a report, a person, a version, a tree."""
+def _check(event: EventData, reports: Collection[int]) -> EventData:
+    """Raise InvalidInput if an event names what is not there: a report, a person, a version, a tree. Return the event
+    with the commit's whole sha.
+    """
     match event.kind:
+        case EventKind.CORRECTED:
+            return corrections.checked(event, reports)
         case EventKind.DUPLICATE:
             same = Report.objects.filter(culprit__sha__startswith=event.remark).values_list("pk", flat=True)[:10]
             if not same:
@@ -184,6 +194,7 @@ def _check(event: EventData, reports: Collection[int]) -> None:
         case EventKind.FIX_QUEUED if event.tree and not Tree.objects.filter(name=event.tree).exists():
             names = ", ".join(Tree.objects.order_by("name").values_list("name", flat=True)[:20])
             raise InvalidInput(f"expected a followed tree ({names or 'none is'}); found {event.tree[:40]!r}")
+    return event
 
 
 def _is_known_person(name: str) -> bool:
@@ -270,6 +281,7 @@ def reports_take_back(
         return event_log.event_row(report, value, now)
 
     event_log.amend(list(reports)[:MOST], make_event)
+    corrections.follow(changed, person, now)
     return changed
 
 
@@ -415,5 +427,12 @@ ACTION_KEYS = (
     ActionKey("unblock", "B", "No longer blocks", EventKind.UNBLOCKED),
     ActionKey("note", "n", "Note", EventKind.NOTED, needs="the note"),
     ActionKey("assign", "a", "Assign", EventKind.ASSIGNED, needs="the assignee"),
+    ActionKey(
+        "culprit",
+        "C",
+        "Correct the culprit",
+        EventKind.CORRECTED,
+        needs="the sha of the culprit, or a range: v6.11..v6.12",
+    ),
 )
 BY_NAME = {action.name: action for action in ACTION_KEYS}

@@ -137,7 +137,7 @@ def change(request: HttpRequest) -> HttpResponse:
     if release and versions.parse(release) is None:
         return error_response(f"release: expected a version like v6.12; found {release!r}")
     try:
-        outcome = report_actions.change(revisions, report_action, permit_of(request.user), release)
+        outcome = report_actions.change(revisions, report_action, permit_of(request.user, action.kind), release)
     except InvalidInput as error:
         return _refused(request, f"{action.label}: {error}")
     if report_action.notify_thread and outcome.changed:
