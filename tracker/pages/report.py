@@ -271,6 +271,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
     effective_keys = {effective.key for effective in effective_events([event.value() for event in events])}
     by_id = {message.message_id: message for message in messages}
     others = list(report.culprit.other_commits.order_by("pk")[:RESULTS])
+    is_corrected = any(event.kind == EventKind.CORRECTED for event in events)
     related = list(report.related.select_related("commit").order_by("pk")[:RELATED])
     shas = [report.culprit.pk, *(relation.commit_id for relation in related), *(other.pk for other in others)]
     landings: dict[str, list[Landing]] = {}
@@ -307,7 +308,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "suggestions": suggestions,
         "results": results,
         "other_commits": others,
-        "former_culprits": list(report.culprit.former_culprits.all()),
+        "former_culprits": list(report.culprit.former_culprits.all()) if is_corrected else (),
         "tool_outputs": files,
         "file_pairs": _pairs(files),
         "past": past if past and past.curve.points > 2 else None,  # more than this one change
