@@ -20,8 +20,8 @@ from itertools import chain, islice
 
 from bot.compose import report_data
 from bot.compose.conventions import WIDTH, Conventions, is_directive
-from bot.compose.mail import ComposedMail, to_bytes
-from bot.compose.recipients import UNREACHABLE, is_forbidden
+from bot.compose.mail import ComposedMail, edited, mail_of, to_bytes
+from bot.compose.recipients import UNREACHABLE, Recipients, is_forbidden
 from bot.compose.report_data import ReportData
 from bot.compose.report_mail import tables
 from bot.mail import message
@@ -303,6 +303,45 @@ def _culprit(context: LintContext, expected: ReportData) -> Iterator[str]:
 
 
 CHECKS: tuple[ReportCheck, ...] = (_subject, _people, _numbers, _tables, _verdict, _tags, _culprit)
+
+
+# --- A text that an operator edited ---
+
+# What an edit of a report mail must leave as it was measured, and how a fault calls it.
+_MEASURED = {
+    "culprit": "the culprit",
+    "verdict": "whether it is worse",
+    "percent": "the change",
+    "row": "the numbers of the headline",
+    "additional": "the other changes",
+    "tables": "the tables",
+    "tags": "the tags that a fix is asked to carry",
+}
+
+
+def edit_faults(
+    raw: bytes, body: str, new: str, tag: str, settings: BotSettings, conventions: Conventions, now: datetime
+) -> tuple[str, ...]:
+    """Return the faults of a mail of ours whose text was edited: of its form, and in what it says was measured.
+
+    `raw`, `body`: as it was; `new`: the edited text; `tag`: the one in the address that answers go to.
+    """
+
+    def of_form(text: str) -> list[str]:
+        mail = mail_of(before.message_id, tag, Recipients((), ()), before.subject, text, settings, now)
+        context = LintContext(mail, edited(raw, text), before, settings, conventions, now)
+        return [fault for check in (_body, _width, _obeyed, _sections) for fault in check(context)]
+
+    before, after = parse(raw), parse(edited(raw, new))
+    known = of_form(body)  # as with another mail's link, or a name that looks like a placeholder
+    faults = [fault for fault in of_form(new) if fault not in known]
+    was, is_now = find_report(before), find_report(after)
+    if was and not is_now:
+        faults.append("our parser no longer recognises it as a report")
+    elif was and is_now:
+        different = [name for field, name in _MEASURED.items() if getattr(was, field) != getattr(is_now, field)]
+        faults += [f"must stay as it was measured: {name}" for name in different]
+    return tuple(faults[:MOST_FAULTS])
 
 
 # --- The lint ---

@@ -1,4 +1,4 @@
-"""An outgoing mail as a value and as bytes: text/plain, with headers safe from injection."""
+"""An outgoing mail as a value and as bytes: text/plain, with headers safe from injection; and with its text edited."""
 
 from __future__ import annotations
 
@@ -119,6 +119,19 @@ def to_bytes(mail: ComposedMail) -> bytes:
     if mail.attachments:
         # The library picks a random boundary; ours is fixed, so that the same mail gives the same bytes.
         message.set_boundary(f"=_{hashlib.sha256(mail.message_id.encode()).hexdigest()[:32]}")
+    return message.as_bytes()
+
+
+def edited(raw: bytes, body: str) -> bytes:
+    """Return a mail of ours with another text; headers and attachments stay."""
+    message = email.message_from_bytes(raw, policy=POLICY)
+    assert isinstance(message, EmailMessage)
+    text = message.get_body(("plain",))
+    assert isinstance(text, EmailMessage), "every mail of ours has a text"
+    del text["MIME-Version"]  # which comes first in what is set now
+    text.set_content(body, charset="utf-8", cte="7bit" if body.isascii() else "8bit")
+    if text is not message:
+        del text["MIME-Version"]
     return message.as_bytes()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import io
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +14,9 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
+from bot.compose.mail import edited
 from bot.compose.policy import Action, Policy, PolicyRule, Rates
+from bot.mail.message import parse
 from bot.mail.settings import read_mailmap
 from bot.notifications import report as composer
 from bot.notifications.follow_ups import compose_follow_ups
@@ -80,6 +84,101 @@ def test_a_mail_as_its_receiver_sees_it(world: World, mail: OutgoingMail, client
     assert raw.content == bytes(mail.raw)
     assert raw["Content-Type"].startswith("text/plain")
     assert client.get("/outbox/99999/").status_code == 404
+
+
+# --- An operator edits the text before anybody gets it ---
+
+
+def edit(client: Client, mail: OutgoingMail, text: str, **more: str) -> str:
+    mail.refresh_from_db()
+    posted = {"text": text.replace("\n", "\r\n"), "version": mail.version, **more}
+    answer = client.post(f"/outbox/{mail.pk}/edit/", posted, follow=True)
+    mail.refresh_from_db()
+    return html.unescape(answer.content.decode())
+
+
+def with_remark(mail: OutgoingMail, remark: str = "We think that this one is real.") -> str:
+    return mail.body.replace("Details are as below", f"{remark}\n\nDetails are as below", 1)
+
+
+def test_an_edited_text_is_what_is_sent(mail: OutgoingMail, admin_client: Client, moody: tuple[Moody, Server]) -> None:
+    raw = bytes(mail.raw)
+    before = parse(raw)
+    form = html.unescape(admin_client.get(f"/outbox/{mail.pk}/edit/").content.decode())
+    assert mail.body in form
+    assert f"/outbox/{mail.pk}/edit/" in admin_client.get(f"/outbox/{mail.pk}/").content.decode()
+    page = edit(admin_client, mail, with_remark(mail))
+    assert "The text is changed. The mail waits for approval." in page
+    assert "<dt>Edited</dt><dd>by admin</dd>" in page
+    assert (mail.state, mail.edited_by) == ("composed", "admin")
+    after = parse(bytes(mail.raw))
+    assert "We think that this one is real." in after.text
+    assert replace(after, text="", first_part=0) == replace(before, text="", first_part=0)
+    assert edited(bytes(mail.raw), mail.body.replace("We think that this one is real.\n\n", "")) == raw
+    outbox_act(mail, "approve")
+    send(moody[1])
+    (sent,) = moody[0].taken
+    assert b"We think that this one is real." in sent
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("-30.0%", "-50.0%", "must stay as it was measured: the change"),
+        ("\n-- \n", "\n", "the signature delimiter is missing"),
+        ("Details are as below", "#syz invalid\nDetails are as below", "programs would act on a line that is not ours"),
+        ("Details are as below", "x" * 90 + "\nDetails are as below", "a line is longer than 78 columns"),
+        ("Details are as below", "TODO\nDetails are as below", "a placeholder was not filled in: TODO"),
+        ("Details are as below", "\u202eabc\nDetails are as below", "it contains a control character, U+202E"),
+        ("| Closes:", "| Link:", "must stay as it was measured: the tags"),
+    ],
+)
+def test_what_the_lint_refuses_is_said_and_kept(
+    mail: OutgoingMail, admin_client: Client, old: str, new: str, says: str
+) -> None:
+    raw, text = bytes(mail.raw), mail.body.replace(old, new)
+    assert text != mail.body
+    page = edit(admin_client, mail, text)
+    assert says in page
+    assert text in page.replace("\r\n", "\n")
+    assert (bytes(mail.raw), mail.edited_by) == (raw, "")
+
+
+def test_no_two_write_over_each_other_and_no_round_over_them(
+    world: World, mail: OutgoingMail, admin_client: Client
+) -> None:
+    seen = mail.version
+    edit(admin_client, mail, with_remark(mail))
+    page = edit(admin_client, mail, with_remark(mail, "Another remark."), version=seen)
+    assert "the mail was changed in the meantime" in page
+    assert "Another remark." in page
+    assert "Another remark." not in mail.body
+    OutgoingMail.objects.update(stale=True, looked_at=None)
+    compose_due(world.settings, world.later())
+    mail.refresh_from_db()
+    assert "We think that this one is real." in mail.body
+    assert (mail.state, mail.stale) == ("held", False)
+    assert mail.reason.startswith("more is known than the text says that admin edited")
+    edit(admin_client, mail, "", do="again")
+    compose_due(world.settings, world.later())
+    mail.refresh_from_db()
+    assert "We think" not in mail.body
+    assert (mail.state, mail.edited_by, mail.stale) == ("held", "", False)
+
+
+def test_who_may_not_send_edits_nothing_and_what_left_stays(
+    mail: OutgoingMail, client: Client, moody: tuple[Moody, Server]
+) -> None:
+    assert client.get(f"/outbox/{mail.pk}/edit/").status_code in (302, 403)
+    client.force_login(User.objects.create_user("tom"))
+    assert client.post(f"/outbox/{mail.pk}/edit/", {"text": "x", "version": mail.version}).status_code == 403
+    client.force_login(User.objects.create_superuser("root"))
+    outbox_act(mail, "approve")
+    send(moody[1])
+    assert "no longer waiting" in client.get(f"/outbox/{mail.pk}/edit/").content.decode()
+    raw = bytes(mail.raw)
+    assert "no longer waiting" in edit(client, mail, with_remark(mail))
+    assert bytes(mail.raw) == raw
 
 
 def test_the_list_of_mails(world: World, mail: OutgoingMail, client: Client) -> None:

@@ -64,6 +64,7 @@ class OutgoingMail(Lease):
     )
     subject = models.TextField()
     body = models.TextField(blank=True, help_text="its text, as recipients read it")
+    edited_by = models.TextField(blank=True, help_text="the operator who edited its text, which is not composed again")
     newest_finding = models.PositiveBigIntegerField(
         default=0, help_text="the newest finding when it was composed: it does not cover later ones"
     )

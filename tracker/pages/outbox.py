@@ -175,6 +175,7 @@ def mail(request: HttpRequest, pk: int) -> HttpResponse:
         "failures": list(mail.delivery_failures.all()[:PAGE]) if may_act else [],
         "archives": archives_with_copies() if mail.state == S.IN_DOUBT else (),
         "actions": actions_for([mail]),
+        "editable": mail_transitions.is_editable(mail),
         "may_act": may_act,
     }
     return render(request, "outbox_mail.html", context)

@@ -256,6 +256,28 @@ def apply_action(
     return bool(transition(rows, became, person, now, note, **columns))
 
 
+def is_editable(mail: OutgoingMail) -> bool:
+    """Whether its text may still be edited: no server can have seen it."""
+    return mail.state in WAITING and not mail.attempts and mail.sent_at is None
+
+
+def edit(mail: OutgoingMail, raw: bytes, body: str, person: str, now: datetime) -> bool:
+    """Give a waiting mail another text. A person has to approve it, once more if somebody has. Returns False if it is
+    no longer as it was when the person saw it.
+    """
+    rows = OutgoingMail.objects.filter(pk=mail.pk, state=mail.state, composed_at=mail.composed_at, attempts=0)
+    became = S.HELD if mail.state == S.HELD else S.COMPOSED
+    columns = {"raw": raw, "body": body, "composed_at": now, "edited_by": person, "decided_by_person": True}
+    return bool(transition(rows, became, person, now, "edited its text", **columns))
+
+
+def compose_again(mail: OutgoingMail, person: str, now: datetime) -> bool:
+    """Drop what a person wrote into a waiting mail of a report: it is composed again within a minute."""
+    rows = OutgoingMail.objects.filter(pk=mail.pk, state__in=WAITING, attempts=0, purpose=Purpose.REPORT)
+    columns = {"edited_by": "", "stale": True, "looked_at": None}
+    return bool(transition(rows.exclude(edited_by=""), S.HELD, person, now, "dropped the edited text", **columns))
+
+
 def stopped() -> SendingStop | None:
     """Return the stop in force, or None."""
     return SendingStop.objects.filter(ended_at__isnull=True).first()

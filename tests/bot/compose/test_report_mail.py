@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from bot.compose import report_data
 from bot.compose.conventions import WIDTH, Attached, Conventions, SubjectForm, escape_directives, is_directive
 from bot.compose.lint import faults
-from bot.compose.mail import ComposedMail, to_bytes
+from bot.compose.mail import ComposedMail, edited, to_bytes
 from bot.compose.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
 from bot.compose.report_mail import compose, height, report_subject, warnings_of
 from bot.explain import explain
@@ -539,6 +539,22 @@ def test_a_long_line_takes_more_of_the_screen() -> None:
 def test_no_file_is_left_over() -> None:
     assert sorted(path.stem for path in DIRECTORY.glob("*.eml")) == sorted(REPORTS)
     assert len(REPORTS) == 12
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_an_edit_changes_the_text_alone(name: str) -> None:
+    raw = composed(name)
+    body = body_of(raw)
+    assert edited(raw, body) == raw
+    changed = edited(raw, f"Ein größerer Rückschritt.\n\n{body}")
+    assert body_of(changed) == f"Ein größerer Rückschritt.\n\n{body}"
+    assert edited(changed, body) == raw
+
+
+def body_of(raw: bytes) -> str:
+    message = message_from_bytes(raw, policy=email.policy.SMTP)
+    text = message.get_body(("plain",))  # type: ignore[attr-defined]
+    return str(text.get_content()).replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize("name", REPORTS)
