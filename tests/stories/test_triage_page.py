@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import threading
 import time
@@ -24,6 +25,7 @@ from bot.notifications.follow_ups import compose_follow_ups
 from bot.notifications.report import compose_due
 from tests.support.rows import NOW, line
 from tests.support.world import DANA, World, message_id
+from tracker.domain.events import EventData, EventKind
 from tracker.models import (
     Commit,
     Event,
@@ -41,7 +43,8 @@ from tracker.models import (
 )
 from tracker.pages import cached
 from tracker.pages.prose import write
-from tracker.services import mail_transitions
+from tracker.pages.triage import views
+from tracker.services import event_log, mail_transitions
 
 # --- The triage pages: what they show, what they cost, and how they handle invalid queries and odd data ---
 
@@ -97,7 +100,7 @@ def test_a_table_takes_six_queries_at_most(triage_page_toni: Client, query: str)
 
 def beside_rights(queries: list[str]) -> list[str]:
     """Return the queries without Django's own for the session and the two kinds of permissions of who is signed in."""
-    return [each for each in queries if 'FROM "auth_permission"' not in each and 'FROM "tracker_session"' not in each]
+    return [each for each in queries if 'FROM "auth_permission"' not in each and '"tracker_session"' not in each]
 
 
 def test_many_are_changed_in_six_queries(triage_page_toni: Client) -> None:
@@ -785,3 +788,61 @@ def test_every_name_is_that_of_a_page() -> None:
 def test_it_can_be_switched_off(client: Client, report: Report, settings: Any) -> None:
     settings.PERFWORK_PAGE_CACHE = False
     assert "ETag" not in client.get(address(report))
+
+
+# --- What is new: since a day, since Monday, since the last visit ---
+
+
+def event(report: Report, at: datetime, recorded_at: datetime) -> None:
+    value = EventData(f"noted:{recorded_at}", EventKind.NOTED, at, actor="kim", remark="x")
+    event_log.append([event_log.event_row(report, value, recorded_at)])
+
+
+def shown(page: str) -> set[int]:
+    return {int(pk) for pk in re.findall(r'data-row="(\d+)"', page)}
+
+
+@pytest.mark.django_db
+def test_what_became_known_counts_and_not_when_it_happened(client: Client) -> None:
+    old, late, recent = (line(number, merged_release="v5.6", state="responded") for number in range(3))
+    event(old, NOW - timedelta(days=9), NOW - timedelta(days=9))
+    event(late, NOW - timedelta(days=9), NOW - timedelta(hours=1))  # read later than it was written
+    event(recent, NOW - timedelta(hours=2), NOW - timedelta(hours=1))
+    day = NOW - timedelta(days=3)
+    assert shown(text(client, f"/v5.6/?changed_after={day:%Y-%m-%d}")) == {late.pk, recent.pk}
+    assert shown(text(client, f"/v5.6/?changed_after={NOW - timedelta(minutes=30):%Y-%m-%dT%H:%M}")) == set()
+    assert shown(text(client, f"/v5.6/?changed_after!={day:%Y-%m-%d}")) == {old.pk}
+    exported = json.loads(text(client, f"/v5.6.json?changed_after={day:%Y-%m-%d}"))
+    assert len(exported["merged"]) == 2
+    api = json.loads(text(client, f"/api/v1/reports?release=v5.6&changed_after={day:%Y-%m-%d}"))
+    assert {row["culprit"] for row in api} == {late.culprit.sha, recent.culprit.sha}
+    for bad in ("soon", "2026-13-01", "2026-03-01T25:00"):
+        assert "expected a day or a time in UTC" in text(client, f"/v5.6/?changed_after={bad}", 400)
+        assert "expected a day or a time in UTC" in text(client, f"/api/v1/reports?changed_after={bad}", 400)
+    assert "Changed since Monday" in text(client, "/v5.6/")
+
+
+@pytest.mark.django_db
+def test_rows_are_marked_that_are_new_since_the_last_visit(
+    triage_page_toni: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, recent = line(0, merged_release="v5.6"), line(1, merged_release="v5.6")
+    at = [NOW]
+    monkeypatch.setattr(views.timezone, "now", lambda: at[0])
+    event(old, NOW - timedelta(days=9), NOW - timedelta(days=9))
+
+    def visit(minutes: int) -> str:
+        at[0] += timedelta(minutes=minutes)
+        return text(triage_page_toni, "/v5.6/")
+
+    first = visit(0)
+    assert "since my last visit" not in first
+    assert ">new</span>" not in first
+    event(recent, at[0], at[0] + timedelta(hours=5))
+    assert ">new</span>" not in visit(20)  # the same visit
+    page = visit(600)
+    assert page.count(">new</span>") == 1
+    (link,) = re.findall(r'href="(\?changed_after=[^"]+T[^"]+)"[^>]*>Changed since my last visit', page)
+    assert shown(text(triage_page_toni, f"/v5.6/{unescape(link)}")) == {recent.pk}
+    assert visit(10).count(">new</span>") == 1  # still the same visit
+    assert ">new</span>" not in visit(600)

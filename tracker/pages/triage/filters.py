@@ -24,7 +24,7 @@ from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
 from tracker.domain.events import CLOSED, OPEN, Awaited, ReportedBy, State, Verdict
-from tracker.models import Release, Report
+from tracker.models import Event, Release, Report
 from tracker.pages.http import CursorError, Key, Order
 from tracker.services.report_summary import clipped
 
@@ -103,6 +103,19 @@ class Days(Texts):
             raise forms.ValidationError(f"expected a day like 2026-03-01; found {text[:40]!r}") from None
 
 
+class Moments(Texts):
+    """Days, or minutes in UTC: 2026-03-01, 2026-03-01T09:30."""
+
+    def one(self, text: str) -> str:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            expected = "expected a day or a time in UTC, like 2026-03-01 or 2026-03-01T09:30"
+            raise forms.ValidationError(f"{expected}; found {text[:40]!r}") from None
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment
+        return f"{moment:%Y-%m-%d}" if "T" not in text and " " not in text else f"{moment:%Y-%m-%dT%H:%M}"
+
+
 class AnyOf(django_filters.Filter):
     """Rows whose column has one of the values."""
 
@@ -162,6 +175,16 @@ class OnOrAfter(AnyOf):
         return Q(**{f"{self.field_name}__gte": datetime.fromisoformat(min(values)).replace(tzinfo=UTC)})
 
 
+class Changed(AnyOf):
+    """Rows of which something became known since then, whenever it happened."""
+
+    field_class = Moments
+
+    def condition(self, values: list[str]) -> Q:
+        moment = datetime.fromisoformat(min(values)).replace(tzinfo=UTC)
+        return Q(pk__in=Event.objects.filter(recorded_at__gte=moment).values("report"))
+
+
 class ContainsWords(AnyOf):
     """Rows that contain all the words; negated, rows that contain none of them."""
 
@@ -212,6 +235,7 @@ _POSITIVE: dict[str, Any] = {
     "silence": Since(field_name="last_human_reply_at"),
     "reported_after": OnOrAfter(field_name="reported_at"),
     "closed_after": OnOrAfter(field_name="closed_at"),
+    "changed_after": Changed(),
     "q": ContainsWords(),
 }
 FLAGS = {
@@ -367,9 +391,12 @@ class Preset:
     is_current: bool
 
 
-def presets(current: str, release: Release, user: str, address: str) -> list[Preset]:
+def presets(
+    current: str, release: Release, user: str, address: str, visited: datetime | None, now: datetime
+) -> list[Preset]:
     """Return the links for a release, which comes with the number and the time of its newest -rc (`candidate`,
-    `candidate_at`). `current`: the page's query; `user` and `address` of who is signed in, "" for others.
+    `candidate_at`). `current`: the page's query; `user` and `address` of who is signed in, "" for others; `visited`:
+    when they last looked at tables before this visit.
     """
     queries = [
         ("Open", "state=open"),
@@ -384,8 +411,13 @@ def presets(current: str, release: Release, user: str, address: str) -> list[Pre
         queries.append(("Assigned to me", urlencode({"assigned": user})))
     if address:
         queries.append(("My commits", urlencode({"author": address})))
+    if visited:
+        queries.append(("Changed since my last visit", urlencode({"changed_after": f"{visited:%Y-%m-%dT%H:%M}"})))
+    monday = now.date() - timedelta(days=now.weekday())
+    queries.append(("Changed since Monday", f"changed_after={monday}"))
     number, at = release.candidate, release.candidate_at  # type: ignore[attr-defined]
     if number and at:
+        queries.append((f"Changed since -rc{number}", f"changed_after={at:%Y-%m-%d}"))
         queries.append((f"New since -rc{number}", f"reported_after={at:%Y-%m-%d}"))
         queries.append((f"Closed since -rc{number}", f"closed_after={at:%Y-%m-%d}"))
     return [Preset(name, f"?{query}", query == current) for name, query in queries]

@@ -28,7 +28,7 @@ from tracker.charts import described, paths
 from tracker.documents.blocks import LIMIT, PrintedRow, PrintedTable
 from tracker.domain import text as formats
 from tracker.domain.events import CLOSED, OPEN, ReportedBy, Verdict
-from tracker.models import Finding, Release, Report
+from tracker.models import Event, Finding, Release, Report
 from tracker.models.git import UNKNOWN_SHA
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, TriageQuery
@@ -103,6 +103,7 @@ class TriageRow:
     status: str
     reported_by: str = ReportedBy.ROBOT
     is_bisected: bool = True
+    is_new: bool = False  # something became known since the user's last visit
     was: str = ""  # the status before the change that this row answers
     batch: str = ""  # with which that change can be undone
 
@@ -153,6 +154,7 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
         waiting="" if closed else formats.age(values["awaited_since"], now),
         fix=(values["fix_title"] or values["fix_sha"][:12])[:TITLE],
         landing=values["fix_landing"],
+        is_new=values.get("is_new", False),
     )
 
 
@@ -310,12 +312,14 @@ class TriageSection:
 HEADINGS = {"merged": "Merged in this release", "shifted": "Before the release, from other trees"}
 
 
-def sections(version: str, query: TriageQuery, now: datetime) -> list[TriageSection]:
-    """Return both sections of a release, or only the requested one: one query each."""
+def sections(version: str, query: TriageQuery, now: datetime, visited: datetime | None = None) -> list[TriageSection]:
+    """Return both sections of a release, or only the requested one: one query each. Rows of which something became
+    known since `visited` are marked.
+    """
     names = [query.section] if query.section else list(HEADINGS)
     size = ONE if query.section else BOTH
     return [
-        section(name, HEADINGS[name], Report.objects.filter(**{SECTIONS[name]: version}), query, now, size)
+        section(name, HEADINGS[name], Report.objects.filter(**{SECTIONS[name]: version}), query, now, size, visited)
         for name in names
     ]
 
@@ -330,7 +334,13 @@ def counted(sections: Iterable[TriageSection], counts: Counts) -> list[TriageSec
 
 
 def section(
-    name: str, heading: str, reports: QuerySet[Report], query: TriageQuery, now: datetime, size: int = ONE
+    name: str,
+    heading: str,
+    reports: QuerySet[Report],
+    query: TriageQuery,
+    now: datetime,
+    size: int = ONE,
+    visited: datetime | None = None,
 ) -> TriageSection:
     """Return a page of these reports, in one query: the keys are found in an index, then only their rows are read."""
     order = query.keys.reversed() if query.backwards else query.keys
@@ -338,18 +348,22 @@ def section(
     if (values := query.cursor()) is not None:
         matching = matching.filter(order.after(values))
     chosen = order.sorted(matching).values("pk")[: size + 1]
-    rows = list(order.sorted(Report.objects.filter(pk__in=chosen)).values(*COLUMNS))
+    shown, columns = Report.objects.filter(pk__in=chosen), list[str](COLUMNS)
+    if visited:
+        news = Event.objects.filter(report=OuterRef("pk"), recorded_at__gte=visited)
+        shown, columns = shown.annotate(is_new=Exists(news)), [*COLUMNS, "is_new"]
+    rows = list(order.sorted(shown).values(*columns))
     more, rows = len(rows) > size, rows[:size]
     if query.backwards:
         rows.reverse()
     has_next = "before" in query.position if query.backwards else more
     has_previous = more if query.backwards else "after" in query.position
-    shown = [row_of(row, now) for row in rows]
-    shared = shared_parameters(row.scenario for row in shown)
+    listed = [row_of(row, now) for row in rows]
+    shared = shared_parameters(row.scenario for row in listed)
     return TriageSection(
         name,
         heading,
-        [replace(row, scenario=_without(row.scenario, shared)) for row in shown] if shared else shown,
+        [replace(row, scenario=_without(row.scenario, shared)) for row in listed] if shared else listed,
         query.group,
         query.keys.cursor(rows[-1]) if rows and has_next else "",
         query.keys.cursor(rows[0]) if rows and has_previous else "",

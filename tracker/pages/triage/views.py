@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import NoReturn
 
 from django.contrib import messages
@@ -68,12 +69,17 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         return invalid_query(request, InvalidQuery("; ".join(errors)))
     numbers = table.counts(release)
     user, own = request.user, Q(owner=request.user.pk or 0)
+    visited = last_visit(request, now) if user.is_authenticated else None
     views = SavedView.objects.filter(Q(shared=True) | own)
     context = {
         "release": release,
-        "sections": table.counted(table.sections(version, query, now), numbers),
+        "sections": table.counted(table.sections(version, query, now, visited), numbers),
         "presets": presets(
-            query.text, release, *((username(request), user.email) if user.is_authenticated else ("", ""))
+            query.text,
+            release,
+            *((username(request), user.email) if user.is_authenticated else ("", "")),
+            visited,
+            now,
         ),
         "query": query,
         "controls": controls(query, numbers),
@@ -85,6 +91,19 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         "may_change": user.has_perm(CHANGE_REPORTS),  # others change their own reports on their pages
     }
     return render(request, "triage.html", context)
+
+
+_VISIT = timedelta(minutes=30)  # without a page, after which a visit has ended
+_KEPT = timedelta(minutes=5)  # the session is written that often at most
+
+
+def last_visit(request: HttpRequest, now: datetime) -> datetime | None:
+    """Return when the user last looked at a table before this visit; None if this is the first."""
+    before, last = (datetime.fromisoformat(text) if text else None for text in request.session.get("visits", ("", "")))
+    if last is None or now - last > _KEPT:
+        before = last if last and now - last > _VISIT else before
+        request.session["visits"] = [before.isoformat() if before else "", now.isoformat()]
+    return before
 
 
 def invalid_query(request: HttpRequest, error: InvalidQuery) -> HttpResponse:
