@@ -36,7 +36,7 @@ from bot.notifications.command_answer import answer
 from bot.notifications.reporter_answer import answer_reporter
 from bot.outbox import reconcile
 from bot.replies import gate
-from bot.replies.commands import Word
+from bot.replies.commands import BadCommand, Word
 from bot.replies.effects import COMMAND, effects_of, events_of, in_mainline_event, reported_event, settled, speaker_of
 from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_of
 from bot.replies.reading import Reading, understand, wish_of
@@ -45,7 +45,7 @@ from bot.replies.sender_kind import SenderKind
 from bot.replies.which_report import KnownReports, Thread, person_keys
 from bot.robot_reports.fields import read_subject
 from bot.robot_reports.report import RobotReport, find_report, is_proven
-from tracker.domain.events import ArchiveKind, EventData, EventKind, Role, Verdict
+from tracker.domain.events import ArchiveKind, EventData, EventKind, InvalidInput, Role, Verdict
 from tracker.domain.person_report import PersonReport
 from tracker.domain.person_report import reported_event as person_report_event
 from tracker.domain.text import is_a_list
@@ -67,9 +67,10 @@ from tracker.models.mail import PEOPLE
 from tracker.services import catalog, event_log, person_reports, report_summary
 from tracker.services.accounts import ERASED
 from tracker.services.person_reports import PersonMail
-from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT
+from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT, check
 
 log = logging.getLogger(__name__)
+_SHA = re.compile(r"[0-9a-f]{7,64}\Z")
 # Commands whose argument is meant to be shown, even in a mail that isn't public
 _SHOWN = frozenset(
     {EventKind.NOTED, EventKind.RETITLED, EventKind.FIX_PROPOSED, EventKind.DUPLICATE, EventKind.ASSIGNED}
@@ -165,6 +166,8 @@ class MailFiler:
         """
         mails = [name for name in names_in(reading) if name not in self.known.by_message]
         commits = [key_of_commit(reading.answered_culprit)] if reading.answered_culprit else []
+        named = (command.argument.lower() for command in reading.commands.good if command.word is Word.DUP)
+        commits += [key_of_commit(sha) for sha in named if _SHA.match(sha)]
         if reading.patches:
             commits += [key_of_commit(sha) for sha in reading.named_commits]
             commits += [key_of_title(title) for title in reading.named_titles]
@@ -431,6 +434,7 @@ class MailFiler:
         elif reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
             recent = _is_recent(reading, source)
             reconcile.process_wish(reading, self.settings, self.now, recent=recent)
+        reading = self._checked(reading, first_tag)
         self._apply_to_all(reading, relations)
         about = self._context(reading, first_tag, first_relation).about
         answer(reading, about, self._rows[first_tag], self.settings, self.now)
@@ -510,7 +514,7 @@ class MailFiler:
         message.exclude(**values).update(**values)
         self.known.file(name, tag, thread)
         self._with_new_mail.add(report.pk)
-        self._withdraw_others(name, self._apply_to_all(reading, relations))
+        self._withdraw_others(name, self._apply_to_all(self._checked(reading, tag), relations))
 
     def _apply_to_all(self, reading: Reading, relations: Mapping[str, Relation]) -> set[Made]:
         """Apply a mail's effects to its reports, up to MAX_EFFECTS of them, and to at most MAX_REPORTS."""
@@ -555,12 +559,8 @@ class MailFiler:
                 continue
             if relation is Relation.CULPRIT:  # every version and every backport of one patch is one suggestion
                 event = replace(event, key=f"{event.kind}{OF_A_PATCH}{event.title[:300]}")
-            if event.kind is EventKind.DUPLICATE:  # by its culprit, if the `dup` links to a report of ours
-                links = find_links(event.remark, self.settings.base_url)
-                tags = (self.known.by_message.get(link.message_id, "") for link in links)
-                shas = [self._rows[tag].culprit.sha10 for tag in tags if tag in self._rows]
-                shas += [sha] if (sha := _report_named(event.remark)) else []
-                event = replace(event, remark=next(iter(shas), event.remark[:200]))
+            if event.kind is EventKind.DUPLICATE:
+                event = replace(event, remark=self._other_report(event.remark))
             made.add((report.pk, event.key, effect.mode is Mode.AUTO))
             if effect.mode is not Mode.AUTO:
                 self._suggest(report, event, effect)
@@ -574,6 +574,46 @@ class MailFiler:
             report = Report.objects.select_related("culprit").get(pk=report.pk)
             add_report(self.known, self._rows, report)
         return made
+
+    def _other_report(self, named: str) -> str:
+        """Return the first digits of the culprit of the report that a `dup` names by a link, a sha, a subject or a
+        title; what it says if that is none of ours.
+        """
+        if _SHA.match(named.lower()):
+            return named[:10].lower()
+        links = find_links(named, self.settings.base_url)
+        tags = (self.known.by_message.get(link.message_id, "") for link in links)
+        shas = [self._rows[tag].culprit.sha10 for tag in tags if tag in self._rows]
+        return next(iter(shas), "") or _report_named(named) or named[:200]
+
+    def _checked(self, reading: Reading, tag: str) -> Reading:
+        """Return a reading without the commands that name what is not there, as the pages refuse them: another report,
+        an assignee. The writer is told; once the other report is there, the mail is read again.
+        """
+        commands = reading.commands
+        good, bad = [], list(commands.bad)
+        for command in commands.good:
+            argument = command.argument.strip()
+            if command.word is Word.ASSIGN and argument.lower() == "me":
+                command = replace(command, argument=reading.mail.author.email)
+            elif command.word is Word.DUP:
+                argument = self._other_report(argument)
+            if why := self._why_not(command.word, argument, reading, tag):
+                bad += [] if command.foreign else [BadCommand(f"{command.word} {argument}", why, command.line)]
+            else:
+                good.append(command)
+        return replace(reading, commands=replace(commands, good=tuple(good), bad=tuple(bad)))
+
+    def _why_not(self, word: Word, argument: str, reading: Reading, tag: str) -> str:
+        """Return why a command names nothing that is there, as an action on the pages would say; "" if it does."""
+        if word not in (Word.DUP, Word.ASSIGN) or argument.lower() in ("me", "nobody"):
+            return ""
+        kind = EventKind.DUPLICATE if word is Word.DUP else EventKind.ASSIGNED
+        try:
+            check(EventData("", kind, self.now, actor=reading.mail.author.email, remark=argument), [self._rows[tag].pk])
+        except InvalidInput as error:
+            return str(error)
+        return ""
 
     def _is_copy(self, reading: Reading) -> bool:
         """Whether the same signed mail was filed before under another Message-ID, which is not signed."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 # --- Grammar ---
@@ -59,13 +59,14 @@ _NEEDS_ARGUMENT = frozenset({Word.FIX, Word.DUP, Word.NOTE, Word.TITLE, Word.ASS
 @dataclass(frozen=True, slots=True)
 class Command:
     """One command as written. `line`: its line number in the own text, from 1. `of_parent`: whether it speaks of the
-    mail that this one answers ("#regzbot ^introduced").
+    mail that this one answers ("#regzbot ^introduced"). `foreign`: whether it has the prefix of another bot.
     """
 
     word: Word
     argument: str
     line: int
     of_parent: bool = False
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
         following = "" if following[:1] in firsts else following
         outcome = _read(match[2].strip(), number, foreign, line[match.start(2) :].strip(), following)
         if isinstance(outcome, Command):
-            good.append(outcome)
+            good.append(replace(outcome, foreign=foreign))
         elif outcome:
             bad.append(outcome)
         if len(good) + len(bad) > MAX_COMMANDS:

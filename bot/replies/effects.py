@@ -81,6 +81,8 @@ def effect_of(command: Command) -> Effect:
     sha = ""
     if command.word is Word.INTRODUCED and (named := _NAMED_SHA.match(text)):
         sha, text = named[1].lower(), ""
+    elif command.word is Word.ASSIGN and text.lower() == "nobody":
+        text = ""
     elif command.word is Word.BACKBURNER:
         text = f"on the back burner: {text}" if text else "on the back burner"
     return Effect(

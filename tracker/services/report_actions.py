@@ -139,7 +139,7 @@ class ActionOutcome:
 def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, release: str = "") -> ActionOutcome:
     """Apply an action to reports, each at the revision that the user saw. Raises InvalidInput if it can't be done."""
     # Reject a bad argument before anything is locked
-    checked = _check(action.event(Role.MACHINE, release), revisions)
+    checked = check(action.event(Role.MACHINE, release), revisions)
     outcome = ActionOutcome()
 
     def make_event(report: Report, events: list[Event]) -> Event | None:
@@ -170,7 +170,7 @@ def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, r
     return outcome
 
 
-def _check(event: EventData, reports: Collection[int]) -> EventData:
+def check(event: EventData, reports: Collection[int]) -> EventData:
     """Raise InvalidInput if an event names what is not there: a report, a person, a version, a tree. Return the event
     with the commit's whole sha.
     """

@@ -1,0 +1,144 @@
+"""What can't be is refused by every door with the same words, and nothing is recorded: page, keys, API, mail."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from tests.support.world import DANA, World, message_id
+from tracker.models import Event, OutgoingMail, Report, Tree
+from tracker.services.accounts import Scope, create_api_key
+from tracker.services.report_actions import ACTION_KEYS
+
+pytestmark = pytest.mark.django_db
+TITLE = "mm/vmscan: walk cold folios first"
+# By action: an argument that can't be, and what is said of it. {own} is the sha of the report's culprit.
+WRONG = {
+    "queued": [("no-such-tree", "expected a followed tree (akpm)")],
+    "fixed": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
+    "gone": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
+    "duplicate": [
+        ("{own}", "is the report itself"),
+        ("123456789abc", "no report has 123456789a"),
+        ("the other one", "expected the sha of another report's culprit"),
+        ("", "expected the sha of another report's culprit"),
+    ],
+    "note": [("", "expected some text")],
+    "assign": [("no-such-person", "expected a user's name, or an address"), ("", "expected some text")],
+    "culprit": [("no sha", "expected the sha of the culprit, or a range"), ("abcdef0123", "no commit is known here")],
+}
+BY_MAIL = {"duplicate": "dup", "assign": "assign"}  # and no other command takes an argument that may be wrong
+Door = Callable[[Client, World, Report, str, str], str]
+
+
+def by_page(client: Client, world: World, report: Report, action: str, argument: str) -> str:
+    """Without JavaScript: a page that says why, with what was typed."""
+    posted = {"do": action, "row": f"{report.pk}:{report.revision}", "argument": argument, "next": "/"}
+    answer = client.post("/triage/change/", posted)
+    page = html.unescape(answer.content.decode())
+    assert (answer.status_code, answer["Content-Type"]) == (400, "text/html; charset=utf-8")
+    assert f">{argument}</textarea>" in page
+    assert f'<option value="{action}" selected' in page
+    return page
+
+
+def by_key(client: Client, world: World, report: Report, action: str, argument: str) -> str:
+    """As the script of the table does it: a line, and the field keeps what was typed."""
+    posted = {"do": action, "row": f"{report.pk}:{report.revision}", "argument": argument, "next": "/"}
+    answer = client.post("/triage/change/", posted, headers={"HX-Request": "true"})
+    assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
+    return answer.content.decode()
+
+
+def by_api(client: Client, world: World, report: Report, action: str, argument: str) -> str:
+    token = create_api_key("a script", [Scope.TRIAGE], "", world.now, User.objects.get(username="olga"))[1]
+    body = json.dumps({"do": action, "argument": argument, "revision": report.revision})
+    address = f"/api/v1/reports/{report.culprit.sha}/actions"
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = Client().post(address, body, content_type="application/json", headers=headers)
+    assert answer.status_code == 400
+    return str(answer.json())
+
+
+def by_mail(client: Client, world: World, report: Report, action: str, argument: str) -> str:
+    """A command: its writer is answered."""
+    world.post(DANA, f"#lkp {BY_MAIL[action]}: {argument}", to=message_id(report))
+    world.read()
+    answer = OutgoingMail.objects.get(purpose__startswith="answer")
+    return " ".join(bytes(answer.raw).decode().split())
+
+
+DOORS: list[Door] = [by_page, by_key, by_api, by_mail]
+CASES = [
+    (door, action, argument, says)
+    for door in DOORS
+    for action, arguments in WRONG.items()
+    for argument, says in arguments
+    if door is not by_mail or (action in BY_MAIL and argument and "the other" not in argument)
+]
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    user = User.objects.create_user("olga", "olga@lab.example")
+    user.groups.add(Group.objects.get(name="triager"))
+    client.force_login(user)
+    return client
+
+
+@pytest.mark.parametrize(("door", "action", "argument", "says"), CASES)
+def test_what_cannot_be_is_refused(
+    world: World, operator: Client, door: Door, action: str, argument: str, says: str
+) -> None:
+    report = world.report(TITLE)
+    world.tag("v9.1-rc1")
+    world.track()
+    Tree.objects.exclude(name="linus").delete()
+    Tree.objects.filter(name="linus").update(name="akpm")
+    report = Report.objects.select_related("culprit").get(pk=report.pk)
+    before = (report.status, report.assignee, report.blocks, report.culprit.sha)
+    told = door(operator, world, report, action, argument.format(own=report.culprit.sha))
+    assert says in told
+    assert set(Event.objects.filter(report=report).values_list("kind", flat=True)) <= {
+        "reported",
+        "landed",
+        "responded",
+    }
+    after = Report.objects.select_related("culprit").get(pk=report.pk)
+    if door is not by_mail:  # which is an answer, whatever else it says
+        assert (after.status, after.assignee, after.blocks, after.culprit.sha) == before
+    assert after.state in ("no_response", "responded")
+
+
+def test_every_argument_that_is_checked_is_tried() -> None:
+    titles = {"proposed", "confirmed"}  # any title may be a fix's
+    checked = {action.name for action in ACTION_KEYS if action.needs or action.offers} - titles
+    assert checked <= WRONG.keys()
+
+
+def test_a_duplicate_of_a_report_that_is_read_later_is_one_then(world: World) -> None:
+    report = world.report(TITLE)
+    later = world.commit("mm: another one")
+    world.post(DANA, f"#lkp dup {later}", to=message_id(report))
+    world.read()
+    assert Report.objects.get().state == "responded"
+    world.report("mm: another one", sha=later)
+    world.read()
+    assert Report.objects.get(pk=report.pk).status.endswith(f"a duplicate of {later[:10]}")
+
+
+def test_other_bots_get_no_answer_and_nobody_is_nobody(world: World) -> None:
+    report = world.report(TITLE)
+    world.post(DANA, "#syz dup: 123456789abc", to=message_id(report))
+    world.post(DANA, "#lkp assign me", to=message_id(report))
+    world.read()
+    assert not OutgoingMail.objects.filter(purpose__startswith="answer").exists()
+    assert Report.objects.get().assignee == DANA.email
+    world.post(DANA, "#lkp assign nobody", to=message_id(report))
+    world.read()
+    assert Report.objects.get().assignee == ""
