@@ -40,7 +40,7 @@
     const from = range && anchor ? rows.indexOf(attached(anchor)) : rows.indexOf(row);
     const [first, end] = [from, rows.indexOf(row)].sort((a, b) => a - b);
     const on = range ? true : !checkbox(row).checked;
-    rows.slice(first, end + 1).forEach((each) => (checkbox(each).checked = on));
+    rows.slice(first, end + 1).map(checkbox).forEach((box) => box && (box.checked = on));
     anchor = row;
   };
   const targetRows = () => {
@@ -193,7 +193,7 @@
   const refresh = async () => {
     const rows = [...new Set(allRows().map((row) => `${row.dataset.row}.${row.dataset.revision}`))];
     if (!rows.length || document.hidden || document.querySelector("table.triage tr:active")) return; // nothing moves under a press
-    const response = await fetch(`/triage/news/?rows=${rows.join(",")}`);
+    const response = await fetch(`/triage/news/?rows=${rows.join(",")}${form ? "&act=1" : ""}`);
     if (response.status !== 200) return; // the next time, perhaps
     const found = document.createElement("template");
     found.innerHTML = await response.text();
@@ -204,6 +204,20 @@
   const refreshSoon = () => (requests = requests.catch(() => {}).then(refresh).catch(() => {}));
   setInterval(refreshSoon, PERIOD);
   document.addEventListener("visibilitychange", refreshSoon);
+
+  // What was done is said for a while, unless somebody is at it; errors stay. `u` undoes it all the same.
+  const LASTS = 20_000; // milliseconds
+  setInterval(() => document.querySelectorAll("#feedback li:not(.wrong)").forEach((line) => {
+    line.dataset.since ||= Date.now();
+    if (Date.now() - line.dataset.since > LASTS && !line.matches(":hover, :focus-within")) line.hidden = true;
+  }), 1000);
+  // Back from a report leads to its row.
+  const here = `row of ${location.pathname}${location.search}`;
+  window.addEventListener("pagehide", () => lastRow && sessionStorage.setItem(here, lastRow.dataset.row));
+  window.addEventListener("pageshow", (event) => {
+    const back = event.persisted || performance.getEntriesByType("navigation")[0]?.type === "back_forward";
+    if (back) focusRow(rowByKey(sessionStorage.getItem(here)));
+  });
 
   document.addEventListener("focusin", () => (lastRow = focusedRow() || lastRow));
 })();

@@ -171,3 +171,138 @@ def test_a_newcomer_asks_for_the_xfs_one_from_march(person: Callable[..., Hand])
     newcomer.clicks += 1
     expect(newcomer.page.locator("h1")).to_contain_text("xfs")
     newcomer.done(keys=35, clicks=1)
+
+
+# --- What people do where they stand ---
+
+
+def test_a_release_manager_on_monday(person: Callable[..., Hand], site: Site) -> None:
+    """The worst two stand on the front page; three rows are new since Friday, and one click leaves only these."""
+    toni = person("release manager on Monday", "/", "toni")
+    toni.click("v5.6", exact=True)
+    site.run("manage.py", "shell", "-v0", "-c", FRIDAY)
+    toni.page.reload()
+    expect(toni.page.locator("table.triage .tag", has_text="new")).to_have_count(3)
+    toni.click("Changed since my last visit")
+    expect(toni.page.locator("table.triage tbody tr[data-row]")).to_have_count(3)
+    toni.click("Perfwork", exact=True)
+    worst = toni.page.get_by_role("heading", name="Worst").first
+    expect(worst).to_be_in_viewport()
+    toni.done(keys=0, clicks=3)
+
+
+FRIDAY = """
+from datetime import timedelta
+from django.utils import timezone
+from tracker.domain.events import EventData, EventKind
+from tracker.models import Event, Report, Session
+from tracker.services import event_log
+from tracker.services.sessions import SessionStore
+now = timezone.now()
+friday, monday = now - timedelta(days=3), now
+Event.objects.update(recorded_at=friday - timedelta(days=30))
+for row in Session.objects.all():
+    store = SessionStore(row.session_key)
+    store["visits"] = ["", friday.isoformat()]
+    store.save()
+for report in Report.objects.filter(merged_release="v5.6", verdict="regression").order_by("pk")[:3]:
+    value = EventData("noted:monday", EventKind.NOTED, now, actor="kim", remark="still slow in -rc6")
+    event_log.append([event_log.event_row(report, value, now)])
+"""
+
+
+def test_a_maintainer_comes_from_the_mail_and_says_when(person: Callable[..., Hand], site: Site) -> None:
+    """By the link in the mail to the page, signed in by a link in another mail and back; then two clicks and a line."""
+    _, path = sent_by(site)
+    dana = person("maintainer, from the mail", path)
+    dana.click("sign in", exact=True)
+    dana.page.fill("input[name=address]", "dana@dev.example")
+    dana.page.click("main button")
+    before = set((site.directory / "mail" / "new").iterdir())
+    site.run("manage.py", "shell", "-v0", "-c", "from bot.tasks import send_mail; send_mail()")
+    (mail,) = set((site.directory / "mail" / "new").iterdir()) - before
+    dana.page.goto(next(line for line in mail.read_text().splitlines() if line.startswith(site.url)))
+    dana.page.click("main button")
+    assert urlsplit(dana.page.url).path == path  # where they were
+    dana.keys, dana.clicks = 0, 0
+    dana.page.select_option("select[name=do]", "note")
+    dana.page.fill("textarea[name=argument]", "will fix, v2 Thursday")
+    dana.clicks += 2
+    dana.click("Apply", "button")
+    expect(dana.page.locator(".lead .call").first).to_contain_text("will fix, v2 Thursday")
+    dana.page.goto(f"{site.url}/mine/")
+    boxes = dana.page.locator("input[name=row]")
+    assert boxes.count() == dana.page.locator("table.triage tbody tr[data-row]").count() > 0
+    dana.press("j", "w")
+    expect(dana.page.locator("#feedback li")).to_contain_text("1 report changed")
+    dana.done(keys=2, clicks=3)
+
+
+def test_an_operator_corrects_joins_and_edits_and_takes_it_all_back(person: Callable[..., Hand], site: Site) -> None:
+    kim = person("operator", "/v5.6/", "kim")
+    page = kim.page
+    first, second = (row.get_attribute("href") for row in page.locator("table.triage th[scope=row] a").all()[:2])
+    assert first
+    assert second
+
+    def act(path: str, action: str, argument: str) -> None:
+        page.goto(f"{site.url}{path}")
+        page.select_option("select[name=do]", action)
+        page.fill("textarea[name=argument]", argument)
+        kim.clicks += 2
+        kim.click("Apply", "button")
+        expect(page.locator("#feedback li")).to_contain_text("1 report changed.")
+
+    status = page.locator(".lead .call").first
+    page.goto(f"{site.url}{first}")
+    before = status.inner_text()
+    act(first, "culprit", "v5.5..v5.6-rc1")
+    expect(status).to_contain_text("v5.5..v5.6-rc1, not bisected")
+    kim.click("Undo", "button")
+    page.goto(f"{site.url}{first}")
+    assert status.inner_text() == before
+    act(first, "duplicate", second.split("/")[2])
+    expect(status).to_contain_text(f"a duplicate of {second.split('/')[2][:10]}")
+    kim.click("Undo", "button")
+    page.goto(f"{site.url}{first}")
+    assert status.inner_text() == before
+
+    page.goto(f"{site.url}/outbox/")
+    page.locator("main a[href^='/outbox/']", has_text="regression").first.click()
+    text = page.locator("section pre.mail").first.inner_text()
+    kim.click("Edit the text")
+    typed = page.input_value("#text")
+    page.fill("#text", typed.replace("\nDetails are as below", "\nThis one is real.\n\nDetails are as below"))
+    kim.click("Save", "button")
+    expect(page.locator("section pre.mail").first).to_contain_text("This one is real.")
+    kim.click("Edit the text")
+    page.fill("#text", typed)
+    kim.click("Save", "button")
+    expect(page.locator(".feedback")).to_contain_text("The text is changed.")
+    assert page.locator("section pre.mail").first.inner_text() == text
+    kim.done(keys=0, clicks=13)
+
+
+def test_a_review_queue_of_thirty_is_emptied_by_keys(person: Callable[..., Hand], site: Site) -> None:
+    site.run("manage.py", "shell", "-v0", "-c", THIRTY)
+    kim = person("lab person", "/review/", "kim")
+    suggestions = kim.page.locator(".suggestions > li")
+    before = suggestions.count()
+    assert before >= 30
+    kim.press("j")
+    for number in range(before):
+        kim.press("ar"[number % 2])
+        expect(suggestions).to_have_count(before - number - 1)
+    kim.done(keys=before + 1, clicks=0)
+
+
+THIRTY = """
+from django.utils import timezone
+from tracker.models import Report, Suggestion
+reports = list(Report.objects.filter(state="no_response").order_by("pk")[:30])
+for number in range(30):
+    report = reports[number % len(reports)]
+    Suggestion.objects.create(
+        report=report, key=f"one {number}", kind="working", occurred_at=timezone.now(), role="author",
+        message_id=f"x{number}@dev.example", quote="I will look into it.", rule="works_on_it", certainty=70)
+"""

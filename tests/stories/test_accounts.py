@@ -92,6 +92,25 @@ def test_a_link_signs_in_once(client: Client, known: str, moody: Mailed, bot_set
 
 
 @pytest.mark.usefixtures("no_notification")
+@pytest.mark.parametrize(
+    ("asked", "leads_to"),
+    [
+        ("/report/f04628387e50/?mails=2", "/report/f04628387e50/?mails=2"),
+        ("http://testserver/mine/", "/mine/"),
+        ("http://testserver//evil.example/x", "/evil.example/x"),
+        ("x\r\ny", "/xy"),
+        *((url, "/") for url in ("//evil.example/", "https://evil.example/", "/\\evil.example", "javascript:x", "")),
+    ],
+)
+def test_who_signs_in_by_a_link_comes_back_to_their_page(client: Client, known: str, asked: str, leads_to: str) -> None:
+    client.post("/sign-in/", {"address": known, "next": asked})
+    link = SignIn.objects.get()
+    assert link.leads_to == leads_to
+    path = f"/sign-in/{accounts.sign_in_token(link)}/"
+    assert client.post(path)["Location"] == leads_to
+
+
+@pytest.mark.usefixtures("no_notification")
 def test_strangers_get_the_same_answer_and_no_mail(
     client: Client, known: str, moody: Mailed, bot_settings: BotSettings
 ) -> None:
@@ -575,14 +594,35 @@ def test_an_author_sees_what_awaits_them(db: None, django_assert_max_num_queries
     line(3, author="lee@dev.example", title="mm: another author's")
     line(4, author="dana@dev.example", title="mm: fixed long ago", state="fixed")
     client = signed_in("dana", "Dana@dev.example")
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(9):
         page = client.get("/mine/").content.decode()
     assert "mm: waits for dana" in part(page, "Awaiting your answer")
     assert "mm: waits for the lab" in part(page, "Your other open culprits")
     assert "another author" not in page
     assert "fixed long ago" not in page
-    assert 'name="do"' not in page  # changes on the report's own page
+    assert page.count('type="checkbox" name="row"') == 2  # both are theirs
+    assert 'value="working"' in page
+    assert 'value="culprit"' not in page  # whose commit it is, they don't say
     assert '<a href="/mine/">My reports</a>' in client.get("/").content.decode()
+
+
+def test_in_a_table_people_select_their_own_rows(db: None) -> None:
+    own = line(1, author="dana@dev.example", merged_release="v5.6", state="no_response")
+    other = line(2, author="lee@dev.example", merged_release="v5.6", state="no_response")
+    dana = signed_in("dana", "dana@dev.example")
+    page = dana.get("/v5.6/").content.decode()
+    assert re.findall(r'name="row" value="(\d+):', page) == [str(own.pk)]
+    rows = {"do": "working", "row": [f"{row.pk}:{row.revision}" for row in (own, other)], "next": "/v5.6/"}
+    answer = dana.post("/triage/change/", rows, headers={"HX-Request": "true"}).content.decode()
+    assert "1 report changed." in answer
+    assert "you do not have permission" in answer
+    assert answer.count('name="row"') == 1  # the other row keeps its empty cell
+    assert answer.count('class="x"') == 2
+    assert {row.state for row in Report.objects.filter(pk=other.pk)} == {"no_response"}
+    for visitor in (Client(), signed_in("stan", "stan@dev.example")):
+        page = visitor.get("/v5.6/").content.decode()
+        assert 'class="x"' not in page
+        assert 'name="do"' not in page
 
 
 def test_a_triager_sees_their_assignments(db: None) -> None:
@@ -608,7 +648,7 @@ def test_a_maintainer_sees_their_subsystems(db: None, django_assert_max_num_quer
     line(3, author="dana@dev.example", title="fs: of dana", subsystem="fs")
     line(4, title="mm: an improvement", subsystem="mm", verdict="improvement")
     client = signed_in("lee", "lee@dev.example", triager=True)
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(9):
         page = client.get("/mine/").content.decode()
     assert "of dana" in part(page, "Open in your subsystems")
     assert "of lee" not in part(page, "Open in your subsystems")

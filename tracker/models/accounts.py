@@ -78,6 +78,7 @@ class SignIn(models.Model):
     for_opt_out = models.BooleanField(default=False, help_text="confirms that the address wants no more mail")
     asked_from = models.TextField(blank=True, help_text="IP address of the browser")
     asked_at = models.DateTimeField()
+    leads_to = models.TextField(default="/", help_text="the page of ours on which it was asked for")
     mailed_at = models.DateTimeField(null=True, blank=True, help_text="when a mail server accepted it")
     used_at = models.DateTimeField(null=True, blank=True)
 

@@ -21,7 +21,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
 from tracker.models import SavedView
-from tracker.pages.http import cleaned, error_response, redirect_back, sign_in_required
+from tracker.pages.http import cleaned, error_response, next_url, path_of, redirect_back, sign_in_required
 from tracker.pages.triage.filters import InvalidQuery, TriageQuery
 from tracker.services import accounts
 from tracker.services.accounts import CHANGE_REPORTS, TOO_MANY, client_address, network_of
@@ -56,7 +56,9 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     """Ask for an address, and mail a link to it. The response does not reveal whether the address is known."""
     if request.method == "POST":
         address = cleaned(request.POST, "address", 254)
-        if accounts.request_link(address, network_of(client_address(request)), timezone.now()):
+        if accounts.request_link(
+            address, network_of(client_address(request)), timezone.now(), path_of(next_url(request))
+        ):
             enqueue("send_links")
         return render(request, "sign_in.html", {"sent_to": address})
     return render(request, "sign_in.html")
@@ -89,8 +91,9 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
     user = accounts.use_sign_in(link, timezone.now()) if link else None
     if user is None:
         return render(request, "sign_in_by_link.html", status=410)
+    assert link is not None
     login(request, user)
-    return redirect("releases")
+    return redirect(link.leads_to)
 
 
 @never_cache

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AbstractUser
@@ -125,6 +126,12 @@ def next_url(request: HttpRequest) -> str:
     url = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure())
     return url if is_ours else "/"
+
+
+def path_of(url: str) -> str:
+    """Return path and query of an address of ours, which then lead nowhere else: "//host/" is another host's."""
+    page = urlsplit(url)
+    return urlunsplit(("", "", "/" + page.path.lstrip("/\\"), page.query, ""))
 
 
 def redirect_back(request: HttpRequest) -> HttpResponse:

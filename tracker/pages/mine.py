@@ -17,8 +17,8 @@ from tracker.models import OutgoingMail, OutgoingState, Report
 from tracker.pages.http import sign_in_required
 from tracker.pages.triage.filters import TriageQuery
 from tracker.pages.triage.table import BOTH, section
-from tracker.services.accounts import CHANGE_REPORTS, SEND, subsystems_of
-from tracker.services.report_actions import ACTION_KEYS
+from tracker.pages.triage.views import rights
+from tracker.services.accounts import SEND, subsystems_of
 
 DRAFTS = 20  # mails on the page
 
@@ -47,7 +47,6 @@ def mine(request: HttpRequest) -> HttpResponse:
         "has_rows": any(section.rows for section in sections),
         "subsystems": sorted({row.subsystem for row in sections[-1].rows}),  # that MAINTAINERS lists the person for
         "drafts": list(drafts[:DRAFTS]) if user.has_perm(SEND) else [],  # that they may approve
-        "may_change": user.has_perm(CHANGE_REPORTS),
-        "actions": ACTION_KEYS,
+        **rights(request, sections),
     }
     return render(request, "mine.html", context)

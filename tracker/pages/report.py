@@ -61,7 +61,7 @@ from tracker.pages.report_json import finding_json
 from tracker.services import lab_jobs, report_actions
 from tracker.services.accounts import CHANGE_REPORTS, permit_of, shown_messages
 from tracker.services.curve_changes import past_of
-from tracker.services.report_actions import ACTION_KEYS
+from tracker.services.report_actions import ACTION_KEYS, KEYS_OF_OWNERS
 
 # --- Mails with marked evidence ---
 
@@ -516,7 +516,7 @@ def report(request: HttpRequest, ref: str) -> HttpResponse:
     context = {
         **data,
         "lead": lead(report, data["headline"], timezone.now()),
-        "actions": [action for action in ACTION_KEYS if triager or action.kind is not EventKind.CORRECTED],
+        "actions": ACTION_KEYS if triager else KEYS_OF_OWNERS,
         "may_change": request.user.is_authenticated and permit_of(request.user)(report) is not None,
         "may_take_back": triager,
     }

@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address
@@ -309,6 +309,15 @@ def permit_of(user: AbstractBaseUser | AnonymousUser, kind: EventKind | None = N
     return permit
 
 
+def own_reports(user: AbstractBaseUser | AnonymousUser, keys: Collection[int]) -> frozenset[int]:
+    """Return which of these reports somebody may change who isn't a triager: one query, none for the anonymous."""
+    if not (user.is_authenticated and keys):
+        return frozenset()
+    permit = permit_of(user)
+    rows = Report.objects.filter(pk__in=keys).select_related("culprit")
+    return frozenset(report.pk for report in rows if permit(report))
+
+
 # --- Sign-in links ---
 
 GOOD_FOR = timedelta(minutes=15)
@@ -321,8 +330,9 @@ _KEPT = timedelta(days=30)
 _SALT = "perfwork.sign-in"
 
 
-def request_link(address: str, network_address: str, now: datetime) -> SignIn | None:
+def request_link(address: str, network_address: str, now: datetime, leads_to: str = "/") -> SignIn | None:
     """Record a request for a link from a network address; return None if it can be nobody's, or over the limit.
+    `leads_to`: the path of ours that whoever signs in by it comes to.
 
     Beyond the limits of a network and of all, an address that is known still gets a link whenever it has none that is
     valid: nobody's requests lock another out. The link goes to the address, and asking for one looks the same for all.
@@ -341,7 +351,8 @@ def request_link(address: str, network_address: str, now: datetime) -> SignIn | 
         crowded = recent.filter(asked_from=network_address).count() >= PER_NETWORK_ADDRESS or recent.count() >= IN_ALL
         if crowded and not (known and not rows.filter(address=address, asked_at__gt=now - GOOD_FOR).exists()):
             return None
-        return SignIn.objects.create(address=address, asked_from=network_address[:60], asked_at=now)
+        asked = {"asked_from": network_address[:60], "asked_at": now, "leads_to": leads_to[:1000]}
+        return SignIn.objects.create(address=address, **asked)
 
 
 def is_known(address: str) -> bool:

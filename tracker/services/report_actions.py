@@ -435,4 +435,6 @@ ACTION_KEYS = (
         needs="the sha of the culprit, or a range: v6.11..v6.12",
     ),
 )
+# What authors and maintainers do to their own reports: all but to say whose commit it is (accounts.permit_of)
+KEYS_OF_OWNERS = tuple(action for action in ACTION_KEYS if action.kind is not EventKind.CORRECTED)
 BY_NAME = {action.name: action for action in ACTION_KEYS}

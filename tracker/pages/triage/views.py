@@ -9,10 +9,10 @@ by a form with all of them, to correct.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from django.contrib import messages
 from django.db.models import Case, OuterRef, Q, Subquery, When
@@ -40,9 +40,9 @@ from tracker.pages.triage.exports import in_form
 from tracker.pages.triage.filters import GROUPS, ORDERS, InvalidQuery, TriageQuery, presets
 from tracker.pages.triage.table import controls
 from tracker.services import report_actions
-from tracker.services.accounts import CHANGE_REPORTS, permit_of
+from tracker.services.accounts import CHANGE_REPORTS, own_reports, permit_of
 from tracker.services.enqueue import enqueue
-from tracker.services.report_actions import ACTION_KEYS, BY_NAME
+from tracker.services.report_actions import ACTION_KEYS, BY_NAME, KEYS_OF_OWNERS
 
 NAMED = 2  # reports whose new state a message says
 
@@ -73,7 +73,7 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
     views = SavedView.objects.filter(Q(shared=True) | own)
     context = {
         "release": release,
-        "sections": table.counted(table.sections(version, query, now, visited), numbers),
+        "sections": (sections := table.counted(table.sections(version, query, now, visited), numbers)),
         "presets": presets(
             query.text,
             release,
@@ -85,12 +85,21 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         "controls": controls(query, numbers),
         "orders": ORDERS,
         "groups": GROUPS,
-        "actions": ACTION_KEYS,
         # One's own first, which nobody's push out, then shared ones
         "views": views.order_by(Case(When(own, then=0), default=1), "name", "pk")[:80],
-        "may_change": user.has_perm(CHANGE_REPORTS),  # others change their own reports on their pages
+        **rights(request, sections),
     }
     return render(request, "triage.html", context)
+
+
+def rights(request: HttpRequest, sections: Iterable[table.TriageSection]) -> dict[str, Any]:
+    """Return what the rows of these sections need to know of the user: whether there is a column to select in, which
+    rows are theirs (None: all), and the actions.
+    """
+    if request.user.has_perm(CHANGE_REPORTS):
+        return {"may_change": True, "own": None, "actions": ACTION_KEYS}
+    own = own_reports(request.user, [row.pk for section in sections for row in section.rows])
+    return {"may_change": bool(own), "own": own, "actions": KEYS_OF_OWNERS}
 
 
 _VISIT = timedelta(minutes=30)  # without a page, after which a visit has ended
@@ -190,9 +199,11 @@ def news(request: HttpRequest) -> HttpResponse:
     changed = table.changed({int(pk): int(seen) for pk, _, seen in pairs})
     if not changed:
         return HttpResponse(status=204)
-    may_change = request.user.has_perm(CHANGE_REPORTS)
+    own = None if request.user.has_perm(CHANGE_REPORTS) else own_reports(request.user, changed)
     rows = table.chosen(changed, timezone.now())
-    return render(request, "triage_rows.html", {"rows": rows, "may_change": may_change})
+    # The table may have a column to select in although none of these rows is the user's.
+    may_change = own is None or (request.user.is_authenticated and "act" in request.GET)
+    return render(request, "triage_rows.html", {"rows": rows, "may_change": may_change, "own": own})
 
 
 @require_POST
@@ -229,4 +240,6 @@ def _respond(
     rows = [replace(row, was=before[row.pk], batch=batch) if row.pk in before else row for row in rows]
     if named := [f"{row.sha10}: {row.status}." for row in rows if row.pk in before][:NAMED]:
         text = " ".join([text, *named])
-    return render(request, "triage_changed.html", {"text": text, "batch": batch, "rows": rows, "may_change": True})
+    own = None if request.user.has_perm(CHANGE_REPORTS) else own_reports(request.user, keys)
+    context = {"text": text, "batch": batch, "rows": rows, "may_change": True, "own": own}
+    return render(request, "triage_changed.html", context)
