@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import secrets
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
@@ -30,10 +32,22 @@ from bot.web.server import STALE
 from tests.conftest import ROOT
 from tests.support.rows import line
 from tests.support.world import DANA, LEE, World, message_id
-from tracker.domain.events import Role
-from tracker.models import Event, OutgoingMail, PasswordAttempt, Purpose, Report, SavedView, Session
-from tracker.services import accounts
+from tracker.domain.events import EventData, EventKind, Role
+from tracker.models import (
+    Commit,
+    Event,
+    OutgoingMail,
+    PasswordAttempt,
+    Purpose,
+    Release,
+    Report,
+    SavedView,
+    Session,
+    Suggestion,
+)
+from tracker.services import accounts, event_log, report_actions
 from tracker.services.accounts import network_of
+from tracker.services.report_actions import ACTION_KEYS, ActionKey, ReportAction
 
 # --- Every address, method and kind of person, and every command, policy and proof, against the tables of SECURITY.md
 # ---
@@ -55,9 +69,9 @@ ARGUMENTS: Mapping[str, str] = {
 }
 
 
-def table(heading: str) -> dict[str, list[str]]:
+def table(heading: str, page: str = PAGE) -> dict[str, list[str]]:
     """Return the rows of the table below a heading, by their first cells."""
-    part = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    part = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in part.splitlines() if row.startswith("|")]
     return {row[0].strip("`"): row[1:] for row in rows[2:]}
 
@@ -455,3 +469,99 @@ def test_readers_who_stop_reading_stop_nobody(served: int) -> None:
         time.sleep(0.3)
         for _ in range(10):
             read_front_page(served, STALE - 5)  # before any of them is given up
+
+
+# --- Who may do what to a report, on its page, in tables, by keys: the table in docs/answering.md ---
+
+ANSWERING = (ROOT / "docs" / "answering.md").read_text()
+WHO = ("anybody", "reporter", "author", "maintainer", "triager", "operator")
+NUMBERS = itertools.count(100)
+ARGUMENT = {"fixed": "v5.6", "gone": "v5.6", "note": "seen", "assign": "author@dev.example", "culprit": "v5.5..v5.6"}
+
+
+@pytest.fixture
+def everybody(db: None) -> dict[str, Client]:
+    clients = {"anybody": Client()}
+    for name in WHO[1:]:
+        user = User.objects.create_user(name, f"{name}@dev.example")
+        user.groups.set(Group.objects.filter(name=name))
+        clients[name] = signed_in(user)
+    return clients
+
+
+def a_report(number: int, **columns: Any) -> Report:
+    """A report by a person, whose culprit has an author and a maintainer."""
+    report = line(number, author="author@dev.example", state="no_response", **columns)
+    Report.objects.filter(pk=report.pk).update(reported_by="person", reporters=["reporter@dev.example"])
+    Commit.objects.filter(pk=report.culprit_id).update(
+        author_email="author@dev.example", maintainers=["maintainer@dev.example"]
+    )
+    Release.objects.get_or_create(version="v5.6", defaults={"number": 506})
+    return Report.objects.get(pk=report.pk)
+
+
+def rights_of(everybody: dict[str, Client], may: Callable[[Client, Report], bool]) -> list[str]:
+    """Let everybody try something, each with a report of its own."""
+    return ["yes" if may(client, a_report(next(NUMBERS))) else "no" for client in everybody.values()]
+
+
+def acts(action: ActionKey) -> Callable[[Client, Report], bool]:
+    def may(client: Client, report: Report) -> bool:
+        at = timezone.now()
+        first = {"reopen": EventKind.EXPECTED, "unblock": EventKind.BLOCKS}.get(action.name)
+        if first:
+            value = EventData("first", first, at, actor="kim", tag="v5.6")
+            event_log.record([event_log.event_row(report, value, at)])
+        argument = ARGUMENT.get(action.name, "")
+        if action.name == "duplicate":
+            argument = a_report(next(NUMBERS)).culprit.sha
+        revision = Report.objects.get(pk=report.pk).revision
+        posted = {"do": action.name, "row": f"{report.pk}:{revision}", "argument": argument, "next": "/"}
+        answer = client.post("/triage/change/", posted, headers={"HX-Request": "true"})
+        assert answer.status_code in (200, 302, 401, 403), answer.content
+        return b"1 report changed" in answer.content
+
+    return may
+
+
+def undoes(own: bool) -> Callable[[Client, Report], bool]:
+    def may(client: Client, report: Report) -> bool:
+        user = User.objects.filter(pk=client.session.get("_auth_user_id", 0)).first()
+        actor = user.username if user and own else "kim"
+        action = ReportAction(EventKind.WORKING, actor, secrets.token_hex(6), timezone.now())
+        report_actions.change({report.pk: report.revision}, action, lambda report: Role.AUTHOR)
+        client.post("/triage/undo/", {"batch": action.batch, "next": "/"})
+        return Report.objects.get(pk=report.pk).state == "no_response"
+
+    return may
+
+
+def decides(client: Client, report: Report) -> bool:
+    values = {"kind": "working", "occurred_at": timezone.now(), "role": "author", "rule": "x"}
+    suggestion = Suggestion.objects.create(report=report, key="one", **values)
+    client.post(f"/review/{suggestion.pk}/decide/", {"decision": "accept"})
+    return Suggestion.objects.get(pk=suggestion.pk).decision == "accepted"
+
+
+def holds(client: Client, report: Report) -> bool:
+    values = {"raw": b"", "sender": "x@x", "recipients": [], "subject": "x", "composed_at": timezone.now()}
+    mail = OutgoingMail.objects.create(report=report, message_id=f"{report.pk}@x", **values)
+    client.post("/outbox/act/", {"verb": "hold", "id": mail.pk, "version": mail.version})
+    return OutgoingMail.objects.get(pk=mail.pk).state == "held"
+
+
+def test_who_may_do_what_to_a_report(everybody: dict[str, Client]) -> None:
+    actions = {action.name: rights_of(everybody, acts(action)) for action in ACTION_KEYS}
+    whose = actions.pop("culprit")
+    states = actions["working"]
+    assert actions == dict.fromkeys(actions, states)
+    rights = {
+        "change where it stands, note, assign": states,
+        "undo what one did oneself": rights_of(everybody, undoes(own=True)),
+        "undo what somebody else did": rights_of(everybody, undoes(own=False)),
+        "correct whose commit it is": whose,
+        "decide on suggestions": rights_of(everybody, decides),
+        "approve, hold and edit its mail": rights_of(everybody, holds),
+    }
+    lines = "\n".join(f"| {name} | {' | '.join(row)} |" for name, row in rights.items())
+    assert rights == table("Who may do what to a report", ANSWERING), f"docs/answering.md does not have:\n{lines}"
