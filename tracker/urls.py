@@ -73,6 +73,7 @@ urlpatterns = [
     re_path(rf"^{_VERSION}/report/$", release_report.report, name="release-report"),
     re_path(rf"^{_VERSION}/report\.{_DOCUMENT_FORM}$", release_report.as_form, name="release-report-as"),
     path("write/report/", release_report.edit, name="write-into-release-report"),
+    re_path(rf"^write/note/{_KIND}/(?P<name>.+)/$", browse.write_note, name="write-note"),
     path("write/detail/", release_report.choose_highlight, name="choose-detail"),
     # single reports
     re_path(rf"^report/{_REF}/$", report.report, name="report"),

@@ -10,6 +10,7 @@ import time
 from datetime import datetime, timedelta
 from html import unescape
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -39,12 +40,14 @@ from tracker.models import (
     Report,
     ReportHighlight,
     SavedView,
+    TextRevision,
     Tree,
 )
 from tracker.pages import cached
 from tracker.pages.prose import write
 from tracker.pages.triage import views
 from tracker.services import event_log, mail_transitions
+from tracker.services.report_summary import clipped
 
 # --- The triage pages: what they show, what they cost, and how they handle invalid queries and odd data ---
 
@@ -139,7 +142,7 @@ def test_a_report_takes_as_many_queries_whatever_its_thread(world: World, triage
     Message.objects.filter(pk=Message.objects.order_by("sent_at").values("pk")[:1]).update(tables=b"packed")
     queries = statements(triage_page_toni, f"/report/{report.culprit.sha}/")
     assert len(queries) == few
-    assert len(beside_rights(queries)) <= 14
+    assert len(beside_rights(queries)) <= 15
     page = text(triage_page_toni, f"/report/{report.culprit.sha}/")
     assert ("Writer 1999" in page, "Writer 1900" in page, "Writer 1899" in page) == (True, True, False)
     assert len(page) < 1_500_000
@@ -846,3 +849,25 @@ def test_rows_are_marked_that_are_new_since_the_last_visit(
     assert shown(text(triage_page_toni, f"/v5.6/{unescape(link)}")) == {recent.pk}
     assert visit(10).count(">new</span>") == 1  # still the same visit
     assert ">new</span>" not in visit(600)
+
+
+# --- Notes on machines, metrics and subsystems ---
+
+
+@pytest.mark.django_db
+def test_a_note_on_a_machine_stands_on_its_page_and_with_its_reports(triage_page_toni: Client) -> None:
+    machine = "lab7/m1 " + "x" * 200  # longer than reports have it
+    Machine.objects.create(name=machine)
+    report = line(0, machine=clipped(machine), merged_release="v5.6")
+    page, form = f"/machine/{quote(machine)}/", f"/write/note/machine/{quote(machine)}/"
+    triage_page_toni.post(form, {"text": "A new <b>cooler</b> since March."})
+    shown_at = (page, f"/report/{report.culprit.sha}/")
+    for address in shown_at:
+        assert "A new &lt;b&gt;cooler&lt;/b&gt; since March." in text(Client(), address)
+    triage_page_toni.post(form, {"text": ""})
+    for address in shown_at:
+        assert "cooler" not in text(Client(), address)
+    assert TextRevision.objects.count() == 2  # all versions stay
+    assert triage_page_toni.post("/write/note/author/a@b.example/", {"text": "x"}).status_code == 404
+    assert Client().post(form, {"text": "x"}).status_code in (302, 403)
+    assert "expected at most 20,000 characters" in triage_page_toni.post(form, {"text": "x" * 20_001}).content.decode()

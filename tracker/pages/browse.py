@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db.models import Count, QuerySet
@@ -19,12 +20,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_POST
 
-from tracker.domain.events import OPEN
+from tracker.domain.events import OPEN, InvalidInput
 from tracker.domain.track_record import Past, TrackRecord, record
 from tracker.models import Machine, Metric, Report
-from tracker.pages.http import error_response, without_empty
+from tracker.pages.http import error_response, permission_required, username, without_empty
 from tracker.pages.measurements import curves_of
+from tracker.pages.prose import NOTED, note_place, notes, write
 from tracker.pages.triage.exports import FORMS, in_form
 from tracker.pages.triage.filters import GROUPS, ORDERS, POSITIONS, InvalidQuery, TriageQuery
 from tracker.pages.triage.table import COUNTED, KEEP, Counts, controls, listed, section
@@ -115,6 +118,8 @@ def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
         "section": listing,
         "record": past,
         "machine": machine,
+        "note": next((row for _, _, row in notes([(kind, name)])), None) if kind in NOTED else None,
+        "may_note": kind in NOTED and request.user.has_perm(CHANGE_REPORTS),
         "metric": metric,
         "curves": curves_of(kind, name) if kind in ("metric", "machine") else [],
         "query": query,
@@ -127,6 +132,21 @@ def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
         "may_change": request.user.has_perm(CHANGE_REPORTS),
     }
     return render(request, "browse_name.html", context)
+
+
+@require_POST
+@permission_required(CHANGE_REPORTS, "only triagers can write notes")
+def write_note(request: HttpRequest, kind: str, name: str) -> HttpResponse:
+    """Write the note on a machine, a metric or a subsystem; an empty one removes it. All versions stay."""
+    if kind not in NOTED:
+        raise Http404("notes are for machines, metrics and subsystems")
+    name, _ = _reports(kind, name)
+    try:
+        written = write(note_place(kind, name), "note", request.POST.get("text", ""), username(request), timezone.now())
+    except InvalidInput as error:
+        return error_response(f"text: {error}")
+    messages.info(request, "Saved." if written else "Nothing has changed.")
+    return redirect("thing", kind, name)
 
 
 def catalog_page_as(request: HttpRequest, kind: str, name: str, form: str) -> HttpResponse:

@@ -21,6 +21,7 @@ from tracker.domain.events import InvalidInput
 from tracker.models import TextRevision
 from tracker.pages.http import cleaned, error_response, username
 from tracker.services.accounts import CHANGE_REPORTS
+from tracker.services.report_summary import clipped
 
 # --- Texts and their versions ---
 
@@ -59,6 +60,20 @@ def newest(rows: Iterable[TextRevision]) -> dict[str, TextRevision]:
 def versions(page: str, name: str) -> list[TextRevision]:
     """Return every version of a text, newest first."""
     return list(TextRevision.objects.filter(place=page, name=name).order_by("-pk")[:MOST])
+
+
+NOTED = ("machine", "metric", "subsystem")  # kinds of names that people may write a note on
+
+
+def note_place(kind: str, name: str) -> str:
+    return f"{kind} {clipped(name)}"  # as reports have it
+
+
+def notes(names: Iterable[tuple[str, str]]) -> list[tuple[str, str, TextRevision]]:
+    """Return the notes on these names, given by kind: kind, name and text of each that has one. One query."""
+    places = {note_place(kind, name): (kind, name) for kind, name in names if name}
+    last = {row.place: row for row in TextRevision.objects.filter(place__in=places, name="note").order_by("pk")}
+    return [(*places[place], row) for place, row in last.items() if row.text]
 
 
 def write(page: str, name: str, text: str, by: str, now: datetime) -> TextRevision | None:

@@ -57,6 +57,7 @@ from tracker.models import (
 from tracker.models.git import TreeRole
 from tracker.models.results import CommitSide
 from tracker.pages.http import cleaned, error_response, is_key, permission_required, username
+from tracker.pages.prose import notes
 from tracker.pages.report_json import finding_json
 from tracker.services import lab_jobs, report_actions
 from tracker.services.accounts import CHANGE_REPORTS, permit_of, shown_messages
@@ -310,6 +311,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "other_commits": others,
         "former_culprits": list(report.culprit.former_culprits.all()) if is_corrected else (),
         "tool_outputs": files,
+        "notes": notes([("machine", report.machine), ("metric", report.metric), ("subsystem", report.subsystem)]),
         "file_pairs": _pairs(files),
         "past": past if past and past.curve.points > 2 else None,  # more than this one change
         "similar": _similar(report),

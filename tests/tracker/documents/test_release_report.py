@@ -424,7 +424,7 @@ def test_the_page_takes_a_constant_number_of_queries(
         client.get("/v5.6/?improvements=on&section=merged")
     with django_assert_num_queries(8):
         assert ">v5.6</a>" in client.get("/").content.decode()
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(14):
         client.get("/report/8019ad13ef/")
 
 
