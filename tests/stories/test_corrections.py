@@ -65,6 +65,7 @@ def test_the_report_follows_and_is_found_by_both_commits(world: World, operator:
     for name in (wrong, wrong[:12], right, right[:12]):
         assert operator.get("/search/", {"q": name}, follow=True).redirect_chain[-1][0] == f"/report/{right}/"
         assert operator.get(f"/report/{name}/").status_code == 200
+        assert operator.get(f"/api/v1/reports/{name}").json()["culprit"] == right
     page = operator.get(f"/report/{right}/").content.decode()
     assert "corrected the culprit" in page
     assert Report.objects.get(pk=report.pk).author == LEE.email
@@ -190,3 +191,40 @@ def test_a_culprit_that_is_found_late_is_looked_for_in_the_past(world: World, op
     world.track()
     assert status_text(report).startswith("merged at v9.1-rc1")
     assert Tree.objects.get().cursor
+
+
+def test_tags_are_searched_filtered_and_exported(world: World, operator: Client) -> None:
+    report, other = world.report(TITLE), world.report("mm: another one")
+
+    def tag(tags: str) -> None:
+        row = f"{report.pk}:{Report.objects.get(pk=report.pk).revision}"
+        operator.post("/triage/change/", {"do": "tag", "row": row, "argument": tags, "next": "/"})
+
+    def tagged(value: str) -> set[str]:
+        reports = operator.get("/api/v1/reports", {"tag": value}).json()
+        return {row["culprit"] for row in reports}
+
+    tag("THP, numa numa")
+    assert Report.objects.get(pk=report.pk).tags == " numa thp "
+    assert tagged("numa") == tagged("THP") == {report.culprit.sha}
+    assert tagged("num") == set()
+    assert {row["culprit"] for row in operator.get("/api/v1/reports", {"tag!": "numa"}).json()} == {other.culprit.sha}
+    page = operator.get(f"/report/{report.culprit.sha}/").content.decode()
+    assert ">numa</a>" in page
+    assert report.culprit.sha[:10] in operator.get("/search/", {"q": "thp"}, follow=True).content.decode()
+    (row,) = (row for row in operator.get("/api/v1/reports").json() if row["culprit"] == report.culprit.sha)
+    assert row["tags"] == ["numa", "thp"]
+    tag("none")
+    assert tagged("numa") == set()
+
+
+def test_a_report_goes_on_in_another_one(world: World, operator: Client) -> None:
+    report, other = world.report(TITLE), world.report("mm: another one")
+    row = f"{report.pk}:{Report.objects.get(pk=report.pk).revision}"
+    operator.post("/triage/change/", {"do": "successor", "row": row, "argument": other.culprit.sha, "next": "/"})
+    link = f'<dt>Goes on as</dt><dd><a href="/report/{other.culprit.sha[:10]}/">'
+    page = f"/report/{report.culprit.sha}/"
+    assert link in operator.get(page).content.decode()
+    assert status_text(report) == status_text(other)  # it closes nothing
+    undo(operator, Event.objects.get(kind="succeeded"))
+    assert link not in operator.get(page).content.decode()

@@ -29,6 +29,12 @@ WRONG = {
         ("", "expected the sha of another report's culprit"),
     ],
     "note": [("", "expected some text")],
+    "tag": [
+        ("", "expected some text"),
+        ("numa <b>", "expected tags of letters, digits, - and _"),
+        (" ".join(f"t{number}" for number in range(11)), "expected at most 10 tags; found 11"),
+    ],
+    "successor": [("{own}", "is the report itself"), ("123456789abc", "no report has 123456789a")],
     "assign": [("no-such-person", "expected a user's name, or an address"), ("", "expected some text")],
     "culprit": [("no sha", "expected the sha of the culprit, or a range"), ("abcdef0123", "no commit is known here")],
 }

@@ -476,7 +476,14 @@ def test_readers_who_stop_reading_stop_nobody(served: int) -> None:
 ANSWERING = (ROOT / "docs" / "answering.md").read_text()
 WHO = ("anybody", "reporter", "author", "maintainer", "triager", "operator")
 NUMBERS = itertools.count(100)
-ARGUMENT = {"fixed": "v5.6", "gone": "v5.6", "note": "seen", "assign": "author@dev.example", "culprit": "v5.5..v5.6"}
+ARGUMENT = {
+    "fixed": "v5.6",
+    "gone": "v5.6",
+    "note": "seen",
+    "tag": "numa",
+    "assign": "author@dev.example",
+    "culprit": "v5.5..v5.6",
+}
 
 
 @pytest.fixture
@@ -513,7 +520,7 @@ def acts(action: ActionKey) -> Callable[[Client, Report], bool]:
             value = EventData("first", first, at, actor="kim", tag="v5.6")
             event_log.record([event_log.event_row(report, value, at)])
         argument = ARGUMENT.get(action.name, "")
-        if action.name == "duplicate":
+        if action.name in ("duplicate", "successor"):
             argument = a_report(next(NUMBERS)).culprit.sha
         revision = Report.objects.get(pk=report.pk).revision
         posted = {"do": action.name, "row": f"{report.pk}:{revision}", "argument": argument, "next": "/"}

@@ -65,6 +65,7 @@ class ReportShape(Schema):
     shift_left_release: str
     fix: Fix
     lacks_fix_in_stable: bool
+    tags: list[str]
     reported_by: str
     reporter: str
     facts: dict[str, dict[str, str] | None] | None

@@ -176,11 +176,12 @@ def reports(request: HttpRequest) -> HttpResponse:
     openapi_extra=NOT_FOUND,
 )
 def report(request: HttpRequest, culprit: str) -> HttpResponse:
-    """One report, by its culprit's sha or at least seven digits of it."""
+    """One report, by its culprit's sha or at least seven digits of it; a former culprit's counts, too."""
     matches = []
     if len(culprit) >= 7 and culprit.isalnum():
         related = Report.objects.select_related("culprit", "tree")
         matches = list(related.filter(culprit__sha__startswith=culprit.lower())[:2])
+        matches = matches or list(related.filter(culprit__former_culprits__sha__startswith=culprit.lower())[:2])
     if len(matches) != 1:
         return _problem(request, 404, f"no report has the culprit {culprit[:64]!r}")
     return as_json(request, report_json(matches[0], directions(), request.build_absolute_uri))

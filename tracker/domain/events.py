@@ -148,6 +148,8 @@ class EventKind(StrEnum):
     REOPENED = "reopened"
     NOTED = "noted"
     RETITLED = "retitled"
+    TAGGED = "tagged"  # `remark`: all its tags
+    SUCCEEDED = "succeeded"  # it goes on in another report: `remark`, its culprit's first digits
     ASSIGNED = "assigned"
     REMINDERS_OFF = "reminders_off"
     BLOCKS = "blocks"

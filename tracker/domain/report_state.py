@@ -70,6 +70,8 @@ class ReportState:
     remark: str = ""
     title: str = ""
     assignee: str = ""
+    tags: str = ""  # separated by blanks, in order
+    successor: str = ""  # the report in which it goes on, by its culprit's first digits
     reminders: bool = True
     blocks: str = ""  # the release that it blocks, as a person said
     bisected: bool = True  # whether the culprit is known
@@ -227,6 +229,10 @@ def _remember_triage(state: ReportState, event: EventData) -> ReportState:
             return replace(state, title=event.title)
         case EventKind.ASSIGNED:
             return replace(state, assignee=event.remark)
+        case EventKind.TAGGED:
+            return replace(state, tags=event.remark)
+        case EventKind.SUCCEEDED:
+            return replace(state, successor=event.remark)
         case EventKind.REMINDERS_OFF:
             return replace(state, reminders=False)
         case EventKind.BLOCKS:

@@ -47,6 +47,8 @@ _VERBS: Mapping[EventKind, str] = {
     EventKind.DISAPPEARED: "measured that it is gone",
     EventKind.REOPENED: "reopened it",
     EventKind.NOTED: "noted: {remark}",
+    EventKind.TAGGED: "tagged it: {remark}",
+    EventKind.SUCCEEDED: "said that it goes on as {remark}",
     EventKind.RETITLED: "gave it the title {title}",
     EventKind.ASSIGNED: "assigned it to {remark}",
     EventKind.REMINDERS_OFF: "turned its reminders off",

@@ -1,7 +1,9 @@
-"""People may correct the culprit of a report: the kind of event, and the way from the former culprit to its report."""
+"""What people correct and add: culprits, tags, successors, the text of a mail; and where a link to sign in leads."""
 
 import django.db.models.deletion
 from django.db import migrations, models
+
+from tracker.migrations._search_triggers import make_again
 
 
 class Migration(migrations.Migration):
@@ -25,6 +27,23 @@ class Migration(migrations.Migration):
                 related_name="former_culprits",
                 to="tracker.commit",
             ),
+        ),
+        migrations.AddField(
+            model_name="outgoingmail",
+            name="edited_by",
+            field=models.TextField(
+                blank=True, help_text="the operator who edited its text, which is not composed again"
+            ),
+        ),
+        migrations.AddField(
+            model_name="report",
+            name="tags",
+            field=models.TextField(blank=True, help_text='what people sort it by, each between blanks: " numa thp "'),
+        ),
+        migrations.AddField(
+            model_name="signin",
+            name="leads_to",
+            field=models.TextField(default="/", help_text="the page of ours on which it was asked for"),
         ),
         migrations.AlterField(
             model_name="commit",
@@ -71,6 +90,8 @@ class Migration(migrations.Migration):
                     ("reopened", "reopened"),
                     ("noted", "noted"),
                     ("retitled", "retitled"),
+                    ("tagged", "tagged"),
+                    ("succeeded", "succeeded"),
                     ("assigned", "assigned"),
                     ("reminders_off", "reminders_off"),
                     ("blocks", "blocks"),
@@ -119,6 +140,8 @@ class Migration(migrations.Migration):
                     ("reopened", "reopened"),
                     ("noted", "noted"),
                     ("retitled", "retitled"),
+                    ("tagged", "tagged"),
+                    ("succeeded", "succeeded"),
                     ("assigned", "assigned"),
                     ("reminders_off", "reminders_off"),
                     ("blocks", "blocks"),
@@ -169,6 +192,8 @@ class Migration(migrations.Migration):
                             "reopened",
                             "noted",
                             "retitled",
+                            "tagged",
+                            "succeeded",
                             "assigned",
                             "reminders_off",
                             "blocks",
@@ -182,4 +207,5 @@ class Migration(migrations.Migration):
                 name="event_kind_is_known",
             ),
         ),
+        migrations.RunPython(make_again, migrations.RunPython.noop),
     ]

@@ -113,6 +113,7 @@ class Report(NaturalModel, ReportSummary):
     fix_sha = models.TextField(blank=True)
     fix_landing = models.TextField(blank=True)
     remark = models.TextField(blank=True)
+    tags = models.TextField(blank=True, help_text='what people sort it by, each between blanks: " numa thp "')
     reported_at = models.DateTimeField(null=True, blank=True, db_index=True)
     responded_at = models.DateTimeField(null=True, blank=True)
     changed_at = models.DateTimeField(null=True, blank=True)

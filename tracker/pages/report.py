@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -309,6 +309,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "suggestions": suggestions,
         "results": results,
         "other_commits": others,
+        "successor": _last_of(EventKind.SUCCEEDED, events, effective_keys),
         "former_culprits": list(report.culprit.former_culprits.all()) if is_corrected else (),
         "tool_outputs": files,
         "notes": notes([("machine", report.machine), ("metric", report.metric), ("subsystem", report.subsystem)]),
@@ -319,6 +320,12 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "cycles": {version: detailed for version, detailed in highlighted.items() if version},
         **_links(report, headline, our_mail),
     }
+
+
+def _last_of(kind: EventKind, events: Sequence[Event], effective_keys: Collection[str]) -> str:
+    """Return the remark of the last event of a kind that counts, "" if there is none."""
+    said = [event.remark for event in events if event.kind == kind and event.key in effective_keys]
+    return said[-1] if said else ""
 
 
 def _links(report: Report, headline: Finding | None, mail: OutgoingMail | None) -> dict[str, str]:

@@ -74,7 +74,7 @@ _COLUMNS = (
 
 # All that `report_json` depends on, beside the directions of metrics.
 REPORT_VERSION = (
-    *("pk", "title", "given_title", "fix_sha", "fix_title", "fix_landing", "lacks_fix", "culprit__sha"),
+    *("pk", "title", "given_title", "fix_sha", "fix_title", "fix_landing", "lacks_fix", "tags", "culprit__sha"),
     *("culprit__title", "culprit__placeholder", "tree__name", "facts", *_COLUMNS),
 )
 
@@ -108,6 +108,7 @@ def report_json(report: Report, by_metric: Mapping[str, str], absolute: Callable
         "change_pct": None if sign is None or report.change is None else sign * report.change,
         "fix": {"sha": report.fix_sha, "title": report.fix_title, "landing": report.fix_landing},
         "lacks_fix_in_stable": report.lacks_fix,
+        "tags": report.tags.split(),
         "reporter": report.person_report.reporter if report.of_person else "",
         "facts": facts_json(report) if report.of_person else None,
         "url": absolute(reverse("report", args=[report.culprit.sha])),

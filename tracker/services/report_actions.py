@@ -44,6 +44,8 @@ from tracker.services import corrections, event_log, person_reports
 MOST = 500  # reports per action
 LONGEST = 2000  # characters of the argument
 IN_A_SENTENCE = 160  # characters of a note in the status text
+MOST_TAGS = 10
+_TAG = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}\Z")
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}\Z")
 _BATCH = re.compile(r"[0-9a-f]{12}\Z")
 Permit = Callable[[Report], Role | None]  # the role in which a user may change a report; None: not allowed
@@ -80,8 +82,10 @@ class ReportAction:
                 return replace(event, tag=_version(text))
             case EventKind.BLOCKS:
                 return replace(event, tag=_version(text) or release or "the release")
-            case EventKind.DUPLICATE:
+            case EventKind.DUPLICATE | EventKind.SUCCEEDED:
                 return replace(event, remark=_sha(text))
+            case EventKind.TAGGED:
+                return replace(event, remark=_tags(text))
             case EventKind.CORRECTED:
                 return corrections.corrected(event, text)
             case EventKind.ASSIGNED:
@@ -103,6 +107,16 @@ def _version(text: str) -> str:
     if text and versions.parse(text) is None:
         raise InvalidInput(f"expected a version like v6.12-rc4; found {text[:40]!r}")
     return text
+
+
+def _tags(text: str) -> str:
+    """Return the tags in a text, each once and in order; "none" for none."""
+    tags = [] if _required(text).lower() == "none" else sorted(set(text.lower().replace(",", " ").split()))
+    if bad := next((tag for tag in tags if not _TAG.match(tag)), ""):
+        raise InvalidInput(f"expected tags of letters, digits, - and _; found {bad[:40]!r}")
+    if len(tags) > MOST_TAGS:
+        raise InvalidInput(f"expected at most {MOST_TAGS} tags; found {len(tags)}")
+    return " ".join(tags)
 
 
 def _sha(text: str) -> str:
@@ -177,7 +191,7 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
     match event.kind:
         case EventKind.CORRECTED:
             return corrections.checked(event, reports)
-        case EventKind.DUPLICATE:
+        case EventKind.DUPLICATE | EventKind.SUCCEEDED:
             same = Report.objects.filter(culprit__sha__startswith=event.remark).values_list("pk", flat=True)[:10]
             if not same:
                 raise InvalidInput(f"expected the sha of another report's culprit; no report has {event.remark}")
@@ -426,6 +440,14 @@ ACTION_KEYS = (
     ActionKey("block", "b", "Blocks the release", EventKind.BLOCKS),
     ActionKey("unblock", "B", "No longer blocks", EventKind.UNBLOCKED),
     ActionKey("note", "n", "Note", EventKind.NOTED, needs="the note"),
+    ActionKey("tag", "t", "Tag", EventKind.TAGGED, needs="all its tags: numa thp; or none"),
+    ActionKey(
+        "successor",
+        "S",
+        "Goes on as",
+        EventKind.SUCCEEDED,
+        needs="the sha of that report's culprit",
+    ),
     ActionKey("assign", "a", "Assign", EventKind.ASSIGNED, needs="the assignee"),
     ActionKey(
         "culprit",

@@ -43,7 +43,7 @@ STATE_COLUMNS = (
         "fix_title",
         "fix_sha",
     ),
-    *("fix_landing", "remark", "reported_at", "responded_at", "changed_at"),
+    *("fix_landing", "remark", "tags", "reported_at", "responded_at", "changed_at"),
 )
 # The columns of the report summary that follow from these and from the events.
 FOLLOWING_COLUMNS = (
@@ -145,7 +145,15 @@ def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
     blocking = bool(report.blocks) and is_open
     report.urgency = urgency(is_open, blocking, report.weight, report.last_human_reply_at)
     texts = [report.culprit.sha[:40], report.given_title, report.culprit.title, report.title, report.subsystem]
-    texts += (report.metric, report.machine, report.scenario, report.author, report.remark, report.fix_title)
+    texts += (
+        report.metric,
+        report.machine,
+        report.scenario,
+        report.author,
+        report.remark,
+        report.fix_title,
+        report.tags,
+    )
     report.words = " ".join(text[:300] for text in texts if text).lower()[:WORDS]
 
 
@@ -216,6 +224,7 @@ def state_columns(state: ReportState, followed: datetime | None) -> Mapping[str,
         "fix_sha": fix.commit,
         "fix_landing": state.fix_landing,
         "remark": state.remark,
+        "tags": f" {state.tags} " if state.tags else "",
         "reported_at": state.reported_at,
         "responded_at": state.responded_at,
         "closed_at": state.closed_at,

@@ -212,6 +212,16 @@ class Assigned(AnyOf):
         return Q(assignee__in=["" if value == "nobody" else clipped(value) for value in values])
 
 
+class Tagged(AnyOf):
+    """Rows that have one of these tags."""
+
+    def condition(self, values: list[str]) -> Q:
+        condition = Q()
+        for value in values:
+            condition |= Q(tags__contains=f" {value.strip().lower()} ")
+        return condition
+
+
 # To add a filter: `AnyOf` for a column of names, which are stored cut (FILTER_COLUMNS of tracker/models/reports.py);
 # `OneOf` for a fixed set; `Flag` for yes or no; else a class with its own `condition`. Its name in NAMES if it is free
 # text and named like its column, so that typos are found. Its counts come from COUNTED and its place in the form from
@@ -228,6 +238,7 @@ _POSITIVE: dict[str, Any] = {
     "machine": AnyOf(field_name="machine"),
     "author": ByAuthor(field_name="author"),
     "assigned": Assigned(),
+    "tag": Tagged(),
     "reported_by": OneOf(field_name="reported_by", known=[by.value for by in ReportedBy]),
     "blocking": Flag(field_name="blocks", known=["yes"]),
     "stable": Flag(field_name="lacks_fix", known=["missing"]),

@@ -54,12 +54,22 @@ COLUMNS = (
         "effect",
     ),
     *("effect", "weight"),
-    *("blocks", "lacks_fix", "urgency", "fix_title", "fix_sha", "fix_landing", "reported_at", "last_human_reply_at"),
+    *(
+        "blocks",
+        "lacks_fix",
+        "tags",
+        "urgency",
+        "fix_title",
+        "fix_sha",
+        "fix_landing",
+        "reported_at",
+        "last_human_reply_at",
+    ),
     *("culprit__sha", "culprit__title", "culprit__placeholder", "reported_by"),
 )
 _SHOWN_AS_STORED = (
     *("pk", "revision", "subsystem", "verdict", "metric", "scenario", "suite", "machine", "base", "author", "assignee"),
-    *("lacks_fix", "state", "status", "reported_by"),
+    *("lacks_fix", "tags", "state", "status", "reported_by"),
 )
 TITLE = 300  # characters of a title; the report's page shows all of it
 _MARKS: Mapping[str, str] = {Verdict.REGRESSION: "▼", Verdict.IMPROVEMENT: "▲", Verdict.UNKNOWN: "◆"}
@@ -102,6 +112,7 @@ class TriageRow:
     state: str
     status: str
     reported_by: str = ReportedBy.ROBOT
+    tags: str = ""
     is_bisected: bool = True
     is_new: bool = False  # something became known since the user's last visit
     was: str = ""  # the status before the change that this row answers
