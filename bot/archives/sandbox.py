@@ -86,9 +86,14 @@ class Sandbox:
         ours, theirs = Pipe()
         pid = fork(partial(_serve, ours, theirs, self.settings, self.limits))
         theirs.close()  # so that the end of the child is the end of the pipe
-        self._kill = weakref.finalize(self, kill, pid)
+        self._kill = weakref.finalize(self, _end, pid, os.getpid())
         self._pipe, self._read = ours, 0
         return ours
+
+
+def _end(pid: int, parent: int) -> None:
+    if os.getpid() == parent:  # and not a fork of it, which has a copy of the object
+        kill(pid)
 
 
 def _serve(ours: Connection, theirs: Connection, settings: BotSettings, limits: Limits) -> None:

@@ -93,6 +93,10 @@ def test_results_about_the_former_culprit_belong_to_the_report(world: World, ope
     world.ingest(world.result(wrong, TITLE, id="again", machine={"id": "lab7-m2", "cpus": 8}))
     assert Report.objects.count() == 1
     assert report.findings.count() == 2
+    # The former culprit's patch in another tree is no report of its own, either
+    Commit.objects.create(sha="d" * 40, title=TITLE, same_patch_as=Commit.objects.get(sha=wrong))
+    world.ingest(world.result("d" * 40, TITLE, id="elsewhere", machine={"id": "lab7-m3", "cpus": 8}))
+    assert Report.objects.count() == 1
 
 
 def test_a_range_stands_instead_of_a_commit_and_a_later_one_for_it(world: World, operator: Client) -> None:

@@ -76,7 +76,8 @@ class Commit(NaturalModel):
     @property
     def reported_as(self) -> int:
         """The key of the commit that has the report about this one, if there is one."""
-        return self.same_patch_as_id or self.corrected_to_id or self.pk
+        first = self.same_patch_as or self
+        return first.corrected_to_id or first.pk
 
     @property
     def people(self) -> frozenset[str]:

@@ -257,8 +257,8 @@ def apply_action(
 
 
 def is_editable(mail: OutgoingMail) -> bool:
-    """Whether its text may still be edited: no server can have seen it."""
-    return mail.state in WAITING and not mail.attempts and mail.sent_at is None
+    """Whether its text may still be edited: no server can have seen it. Answers to commands are as they are."""
+    return bool(mail.body) and mail.state in WAITING and not mail.attempts and mail.sent_at is None
 
 
 def edit(mail: OutgoingMail, raw: bytes, body: str, person: str, now: datetime) -> bool:
