@@ -1,10 +1,12 @@
-"""Around every request: its time, the marks of its log lines, private pages, and folding after an upgrade.
+"""Around every request: its time, the marks of its log lines, private pages, folding after an upgrade, and what
+would turn a line.
 
 What signed-in people see stays private, and no table is shown before all reports are folded.
 """
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections.abc import Callable
@@ -26,6 +28,27 @@ REQUEST_TIMES = Histogram(
 _STATIC = f"/{settings.STATIC_URL.strip('/')}/"
 _ALWAYS_SHOWN = ("/healthz", "/readyz", "/metrics", "/admin/", "/help/", "/api/v1/openapi.json", _STATIC)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
+
+
+# Characters that turn or break a line, in UTF-8: controls but tab, CR and LF; marks, embeddings, overrides, isolates.
+_TURNING = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
+)
+
+
+class NamedControls:
+    """Shows such characters by their names, as U+202E: what stands in a title can't make a page say something else."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        is_page = not response.streaming and response.get("Content-Type", "").startswith("text/html")
+        if is_page and _TURNING.search(response.content):
+            named = _TURNING.sub(lambda found: b"[U+%04X]" % ord(found[0].decode()), response.content)
+            response.content = named
+        return response
 
 
 class MeasuredRequests:

@@ -299,6 +299,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "tracker.middleware.NamedControls",
     "tracker.pages.http.error_page",
     "tracker.pages.cached.CachedPages",
 ]

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.core.cache import caches
+from django.core.cache import cache, caches
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
@@ -871,3 +871,28 @@ def test_a_note_on_a_machine_stands_on_its_page_and_with_its_reports(triage_page
     assert triage_page_toni.post("/write/note/author/a@b.example/", {"text": "x"}).status_code == 404
     assert Client().post(form, {"text": "x"}).status_code in (302, 403)
     assert "expected at most 20,000 characters" in triage_page_toni.post(form, {"text": "x" * 20_001}).content.decode()
+
+
+@pytest.mark.django_db
+def test_no_title_turns_a_line(client: Client) -> None:
+    title = "mm: \u202edesrever\u202c \x1b[31m \u2066x\u2069 שלום"
+    report = line(0, merged_release="v5.6", title=title, given_title=title)
+    for path in ("/v5.6/", f"/report/{report.culprit.sha}/"):
+        page = text(client, path)
+        assert "mm: [U+202E]desrever[U+202C] [U+001B][31m [U+2066]x[U+2069] שלום" in page
+        assert not re.search("[\u202a-\u202e\u2066-\u2069\x1b]", page)
+        assert client.get(path).headers.get("Content-Length") in (None, str(len(client.get(path).content)))
+    assert "\u202e" in json.loads(text(client, "/v5.6.json"))["merged"][0]["title"]  # data is as it is
+
+
+@pytest.mark.django_db
+def test_of_two_there_is_no_percentage(client: Client) -> None:
+    Machine.objects.create(name="m1")
+    for number in range(2):
+        line(number, machine="m1", state="invalid", merged_release="v5.6")
+    page = text(client, "/machine/m1/")
+    assert "2 of 2 closed or disputed reports were invalid or disputed" in page
+    assert "100%" not in page
+    line(2, machine="m1", state="fixed", merged_release="v5.6")
+    cache.clear()
+    assert "67%: 2 of 3 closed or disputed reports" in text(client, "/machine/m1/")

@@ -27,6 +27,14 @@ _FALSE = frozenset({State.INVALID, State.DISPUTED})
 _SETTLED = CLOSED | _FALSE
 
 
+FEWEST = 3  # of which a share is given in per cent: of fewer, the counts alone
+
+
+def share_pct(number: int, of: int) -> float | None:
+    """Return a share in per cent; None if it is one of too few to be a rate."""
+    return 100 * number / of if of >= FEWEST else None
+
+
 @dataclass(frozen=True, slots=True)
 class Course:
     """What the statistics need of a report. `candidate_at`: when a fix was posted; `landed_at`: when it was fixed."""
@@ -57,7 +65,7 @@ class Times:
 
     @property
     def pct(self) -> float | None:
-        return 100 * self.number / self.of if self.of else None
+        return share_pct(self.number, self.of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,7 @@ class Group:
     @property
     def false_pct(self) -> float | None:
         """Invalid or disputed reports, in per cent of the closed or disputed ones."""
-        return 100 * self.false / self.ended if self.ended else None
+        return share_pct(self.false, self.ended)
 
 
 def group(name: str, courses: Iterable[Course]) -> Group:
@@ -158,7 +166,7 @@ class RecordTally:
 
     @property
     def false_pct(self) -> float | None:
-        return 100 * self.false / self.ended if self.ended else None
+        return share_pct(self.false, self.ended)
 
 
 @dataclass(frozen=True, slots=True)
