@@ -121,6 +121,21 @@ def test_a_range_stands_instead_of_a_commit_and_a_later_one_for_it(world: World,
     assert (culprit_of(report), status_text(report)) == (wrong, before)
 
 
+def test_undo_takes_no_culprit_that_another_report_has_by_now(world: World, operator: Client) -> None:
+    report, other = world.report(TITLE), world.report("mm: another one")
+    former, right = report.culprit.sha, world.commit("mm: batch the LRU walk")
+    correct(operator, report, right)
+    correct(operator, other, former)
+    assert culprit_of(other) == former
+    assert operator.get(f"/report/{former}/").context["report"] == other
+    answer = operator.post(f"/report/{report.tag}/take-back/", {"key": correction(report).key})
+    assert (answer.status_code, b"has another report by now" in answer.content) == (400, True)
+    assert (culprit_of(report), culprit_of(other)) == (right, former)
+    undo(operator, correction(other))
+    undo(operator, correction(report))
+    assert (culprit_of(report), culprit_of(other)) == (former, other.culprit.sha)
+
+
 def test_no_mail_leaves_that_names_the_former_culprit(world: World, operator: Client) -> None:
     world.ingest(world.result(wrong := world.commit(TITLE), TITLE))
     report = Report.objects.get()

@@ -31,7 +31,7 @@ from tracker.charts import BisectionChart, chart, groups_of, measured_later, rea
 from tracker.domain import text as formats
 from tracker.domain import timeline
 from tracker.domain.comparison_tables import unpack
-from tracker.domain.events import CLOSED, EventKind, State
+from tracker.domain.events import CLOSED, EventKind, InvalidInput, State
 from tracker.domain.person_report import PersonReport
 from tracker.domain.report_state import effective_events
 from tracker.domain.text import commit_url, reply_url, tag_of
@@ -251,7 +251,8 @@ def find_report(ref: str) -> Report:
         with_tool_output=Exists(ToolOutput.objects.filter(report=OuterRef("pk"))),
         **{f"detailed_in_{name}": Exists(highlights.filter(release__version=OuterRef(name))) for name in CYCLES},
     )
-    rows = list(reports.select_related("culprit", "tree")[:2])
+    rows = list(reports.select_related("culprit", "tree")[:3])
+    rows = [row for row in rows if row.culprit.sha == ref] or rows  # rather than one that had this address before
     if len(rows) != 1:
         raise Http404("more than one report starts with this sha" if rows else "there is no such report")
     return rows[0]
@@ -614,6 +615,10 @@ def take_back(request: HttpRequest, ref: str) -> HttpResponse:
     """Reverse one event of the timeline; reversing a reversal makes the original event count again."""
     report, key = find_report(ref), cleaned(request.POST, "key")
     permit = permit_of(request.user)
-    done = report_actions.reports_take_back([report.pk], key, username(request), timezone.now(), permit, of_others=True)
+    person, now = username(request), timezone.now()
+    try:
+        done = report_actions.reports_take_back([report.pk], key, person, now, permit, of_others=True)
+    except InvalidInput as error:
+        return error_response(f"undo: {error}")
     messages.info(request, "Undone." if done else "Nothing to undo: this event no longer counts.")
     return redirect("report", report.culprit.sha)

@@ -64,7 +64,9 @@ def checked(event: EventData, reports: Collection[int]) -> EventData:
 
 @transaction.atomic
 def follow(reports: Collection[int], person: str, now: datetime) -> None:
-    """Give these reports the culprits that their events say; what git said of the former ones no longer counts."""
+    """Give these reports the culprits that their events say; what git said of the former ones no longer counts. Raises
+    InvalidInput if that can't be.
+    """
     changed = Report.objects.select_for_update(of=("self",)).select_related("culprit")
     corrections = changed.filter(pk__in=reports, events__kind=EventKind.CORRECTED)
     moved = [report.pk for report in {report.pk: report for report in corrections}.values() if _follow(report, now)]
@@ -80,7 +82,9 @@ def follow(reports: Collection[int], person: str, now: datetime) -> None:
 
 
 def _follow(report: Report, now: datetime) -> bool:
-    """Give a report the culprit that its events say; return whether that is another one than before."""
+    """Give a report the culprit that its events say; return whether that is another one than before. Raises
+    InvalidInput if another report has it by now.
+    """
     events = [event.value() for event in report.events.all()]
     standing = effective_events(events)
     corrections = sorted((event for event in standing if event.kind is EventKind.CORRECTED), key=EventData.order)
@@ -89,6 +93,8 @@ def _follow(report: Report, now: datetime) -> bool:
     former = report.culprit
     if culprit.pk == former.pk:
         return False
+    if other := Report.objects.filter(culprit=culprit).select_related("culprit").first():
+        raise InvalidInput(f"{culprit.sha10} has another report by now: {other}")
     of_git = [event for event in standing if event.commit and not (event.message_id or event.actor or event.result)]
     said = [event for event in of_git if event.kind is not EventKind.REVERSED]
     hidden = [event for event in of_git if event.reverses and event.key.startswith(_mark(culprit))]
@@ -110,7 +116,7 @@ def _follow(report: Report, now: datetime) -> bool:
     elif not corrections and report.held == _HELD:
         report.held = ""
     report.save(update_fields=["culprit", "authors", "held"])
-    Commit.objects.filter(corrected_to__in=(former, culprit)).update(corrected_to=None)
+    Commit.objects.filter(Q(corrected_to__in=(former, culprit)) | Q(pk=culprit.pk)).update(corrected_to=None)
     shas = {event.remark for event in (first, *corrections)} - {culprit.sha} if corrections else set()
     Commit.objects.filter(sha__in=shas).update(corrected_to=culprit)
     return True
