@@ -6,7 +6,6 @@ What signed-in people see stays private, and no table is shown before all report
 
 from __future__ import annotations
 
-import re
 import time
 import uuid
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from prometheus_client import Histogram
 
 from tracker.logs import bound
+from tracker.pages.http import name_controls
 from tracker.services import event_log
 from tracker.unavailable import unavailable
 
@@ -30,25 +30,14 @@ _ALWAYS_SHOWN = ("/healthz", "/readyz", "/metrics", "/admin/", "/help/", "/api/v
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
 
 
-# Characters that turn or break a line, in UTF-8: controls but tab, CR and LF; marks, embeddings, overrides, isolates.
-_TURNING = re.compile(
-    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
-)
-
-
 class NamedControls:
-    """Shows such characters by their names, as U+202E: what stands in a title can't make a page say something else."""
+    """Shows characters that turn or break a line by their names; kept pages have them named already."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
-        is_page = not response.streaming and response.get("Content-Type", "").startswith("text/html")
-        if is_page and _TURNING.search(response.content):
-            named = _TURNING.sub(lambda found: b"[U+%04X]" % ord(found[0].decode()), response.content)
-            response.content = named
-        return response
+        return name_controls(self.get_response(request))
 
 
 class MeasuredRequests:

@@ -299,9 +299,9 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "tracker.middleware.NamedControls",
     "tracker.pages.http.error_page",
     "tracker.pages.cached.CachedPages",
-    "tracker.middleware.NamedControls",  # before a page is kept, packed
 ]
 ROOT_URLCONF = "bot.urls"
 WSGI_APPLICATION = "tracker.wsgi.application"

@@ -29,6 +29,7 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 
 from tracker import models
 from tracker.models import Release, ReportHighlight
+from tracker.pages.http import name_controls
 from tracker.pages.triage import table
 
 # --- The stamp ---
@@ -154,7 +155,7 @@ class CachedPages:
             own = response.cookies or request.META.get("CSRF_COOKIE_NEEDS_UPDATE") or request.session.modified
             if response.status_code != 200 or response.streaming or own:
                 return response
-            kept = Kept(dict(response.items()), gzip.compress(response.content, 6, mtime=0))
+            kept = Kept(dict(response.items()), gzip.compress(name_controls(response).content, 6, mtime=0))
             if len(kept.compressed) <= LARGEST:
                 caches["pages"].set(key, kept, freshness.keep)
             return _response(request, kept, key)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -126,6 +127,22 @@ def next_url(request: HttpRequest) -> str:
     url = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure())
     return url if is_ours else "/"
+
+
+# Characters that turn or break a line, in UTF-8: controls but tab, CR and LF; marks, embeddings, overrides, isolates.
+_TURNING = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
+)
+
+
+def name_controls(response: HttpResponse) -> HttpResponse:
+    """Show such characters in a page by their names, as U+202E: what stands in a title can't make a page say something
+    else. Packed pages stay as they are.
+    """
+    is_page = not response.streaming and response.get("Content-Type", "").startswith("text/html")
+    if is_page and "Content-Encoding" not in response and _TURNING.search(response.content):
+        response.content = _TURNING.sub(lambda found: b"[U+%04X]" % ord(found[0].decode()), response.content)
+    return response
 
 
 def path_of(url: str) -> str:
