@@ -304,7 +304,7 @@ def test_the_page_says_times_with_their_counts(reports: None, client: Client, dj
         page = client.get("/statistics/").content.decode()
     assert "9 of 12 (75%); of 9 whose time is known, half within 6 h and nine in ten within 11 h" in page
     assert "1 of 12; of 1 whose time is known, half within 2 d" in page
-    assert "1 of 2 closed or disputed reports (50%)" in page
+    assert "1 of 2 closed or disputed reports</dd>" in page
     assert "1 day: 9 · 3 days: 9" in page
     assert '<a href="/subsystem/mm/">mm</a>' in page
     with django_assert_num_queries(0):
@@ -327,7 +327,7 @@ def test_an_imported_table_says_that_somebody_responded_but_not_when(db: None, c
     cache.clear()
     line(1, reported_at=AT, responded_at=AT)
     page = client.get("/statistics/").content.decode()
-    assert "1 of 1 (100%)</dd>" in page
+    assert "1 of 1</dd>" in page
     assert "Responded within" not in page
 
 

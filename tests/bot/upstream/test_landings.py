@@ -205,7 +205,7 @@ def test_the_pages_show_where_commits_are_and_how_we_know(
     fix = kernel.git.commit("mm: <b>charge</b> once", f"Closes: https://lore.kernel.org/r/{message_id(report)}")
     kernel.git.commit("mm: typo", f'Fixes: {report.culprit.sha[:12]} ("{TITLE}")')
     kernel.walk("linus", "stable")
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(14):
         page = client.get(f"/report/{report.tag}/").content.decode()
     assert "in v9.1.1, fix missing" in page
     assert f"<code>{fix[:12]}</code> mm: &lt;b&gt;charge&lt;/b&gt; once" in page
