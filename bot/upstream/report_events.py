@@ -242,10 +242,7 @@ def record(view: View, current_states: Sequence[Now]) -> int:
             for event in active
         ):
             # The key of an event; with a number if the event was stored and reversed before
-            keys, key, number = {event.key for event in history}, new.key, 1
-            while key in keys:
-                number += 1
-                key = f"{new.key}#{number}"
+            key = event_log.free_key(new.key, {event.key for event in history})
             quote = quotes.get((current.report, current.sha), "") or new.title
             rows.append(event_log.event_row(report, replace(new, key=key), view.now, quote))
     return event_log.record(rows)

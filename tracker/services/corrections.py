@@ -137,9 +137,6 @@ def _mark(commit: Commit) -> str:
 
 def _reversal(event: EventData, begins: str, keys: set[str], now: datetime) -> EventData:
     """Return a reversal in the name of git: if the trees say so again, it counts again."""
-    number, key = 1, f"{begins}{event.key}"
-    while key in keys:
-        number += 1
-        key = f"{begins}{event.key}#{number}"
+    key = event_log.free_key(f"{begins}{event.key}", keys)
     keys.add(key)
     return EventData(key, EventKind.REVERSED, now, commit=event.commit, tree=event.tree, reverses=event.key)

@@ -12,7 +12,7 @@ was. What may be closed by now (tracker/domain/deadlines.py) is suggested once; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -61,6 +61,15 @@ def event_row(report: Report, event: EventData, recorded_at: datetime, quote: st
         quote=quote[:2000],
         **{name: getattr(event, name) for name in EventData.__dataclass_fields__},
     )
+
+
+def free_key(key: str, taken: Collection[str]) -> str:
+    """Return a key for one more event like others: with a number if the report has this key already."""
+    free, number = key, 1
+    while free in taken:
+        number += 1
+        free = f"{key}#{number}"
+    return free
 
 
 def append(rows: Iterable[Event]) -> set[int]:

@@ -285,11 +285,7 @@ def reports_take_back(
             return None
         if not of_others and any(event.key == key and event.actor != person for event in events):
             return None
-        keys, number = {event.key for event in events}, 1
-        own = first = f"{EventKind.REVERSED}:{key}"
-        while own in keys:
-            number += 1
-            own = f"{first}#{number}"
+        own = event_log.free_key(f"{EventKind.REVERSED}:{key}", {event.key for event in events})
         changed.append(report.pk)
         value = EventData(own, EventKind.REVERSED, now, actor=person, reverses=key)
         return event_log.event_row(report, value, now)
