@@ -164,6 +164,7 @@ def test_no_two_write_over_each_other_and_no_round_over_them(
     mail.refresh_from_db()
     assert "We think" not in mail.body
     assert (mail.state, mail.edited_by, mail.stale) == ("held", "", False)
+    assert mail.reason == "the edited text was dropped"
 
 
 def test_who_may_not_send_edits_nothing_and_what_left_stays(

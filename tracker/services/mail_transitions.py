@@ -272,10 +272,11 @@ def edit(mail: OutgoingMail, raw: bytes, body: str, person: str, now: datetime) 
 
 
 def compose_again(mail: OutgoingMail, person: str, now: datetime) -> bool:
-    """Drop what a person wrote into a waiting mail of a report: it is composed again within a minute."""
+    """Drop what a person wrote into a waiting mail of a report: it is composed again within a minute, and held."""
     rows = OutgoingMail.objects.filter(pk=mail.pk, state__in=WAITING, attempts=0, purpose=Purpose.REPORT)
-    columns = {"edited_by": "", "stale": True, "looked_at": None}
-    return bool(transition(rows.exclude(edited_by=""), S.HELD, person, now, "dropped the edited text", **columns))
+    note = "the edited text was dropped"
+    columns = {"edited_by": "", "stale": True, "looked_at": None, "reason": note}
+    return bool(transition(rows.exclude(edited_by=""), S.HELD, person, now, note, **columns))
 
 
 def stopped() -> SendingStop | None:
