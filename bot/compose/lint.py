@@ -326,15 +326,15 @@ def edit_faults(
 
     `raw`, `body`: as it was; `new`: the edited text; `tag`: the one in the address that answers go to.
     """
+    before, after = parse(raw), parse(edited(raw, new))
 
     def of_form(text: str) -> list[str]:
         mail = mail_of(before.message_id, tag, Recipients((), ()), before.subject, text, settings, now)
         context = LintContext(mail, edited(raw, text), before, settings, conventions, now)
         return [fault for check in (_body, _width, _obeyed, _sections) for fault in check(context)]
 
-    before, after = parse(raw), parse(edited(raw, new))
-    known = of_form(body)  # as with another mail's link, or a name that looks like a placeholder
-    faults = [fault for fault in of_form(new) if fault not in known]
+    had = of_form(body)  # as with another mail's link, or a name that looks like a placeholder
+    faults = [fault for fault in of_form(new) if fault not in had]
     was, is_now = find_report(before), find_report(after)
     if was and not is_now:
         faults.append("our parser no longer recognises it as a report")

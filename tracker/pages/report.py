@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -273,6 +273,8 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
     effective_keys = {effective.key for effective in effective_events([event.value() for event in events])}
     by_id = {message.message_id: message for message in messages}
     others = list(report.culprit.other_commits.order_by("pk")[:RESULTS])
+    goes_on = (event for event in reversed(events) if event.kind == EventKind.SUCCEEDED and event.key in effective_keys)
+    successor = next((event.remark for event in goes_on), "")
     is_corrected = any(event.kind == EventKind.CORRECTED for event in events)
     related = list(report.related.select_related("commit").order_by("pk")[:RELATED])
     shas = [report.culprit.pk, *(relation.commit_id for relation in related), *(other.pk for other in others)]
@@ -310,7 +312,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "suggestions": suggestions,
         "results": results,
         "other_commits": others,
-        "successor": _last_of(EventKind.SUCCEEDED, events, effective_keys),
+        "successor": successor,
         "former_culprits": list(report.culprit.former_culprits.all()) if is_corrected else (),
         "tool_outputs": files,
         "notes": notes([("machine", report.machine), ("metric", report.metric), ("subsystem", report.subsystem)]),
@@ -321,12 +323,6 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "cycles": {version: detailed for version, detailed in highlighted.items() if version},
         **_links(report, headline, our_mail),
     }
-
-
-def _last_of(kind: EventKind, events: Sequence[Event], effective_keys: Collection[str]) -> str:
-    """Return the remark of the last event of a kind that counts, "" if there is none."""
-    said = [event.remark for event in events if event.kind == kind and event.key in effective_keys]
-    return said[-1] if said else ""
 
 
 def _links(report: Report, headline: Finding | None, mail: OutgoingMail | None) -> dict[str, str]:
