@@ -9,13 +9,14 @@ Links lead to a path of ours, an absolute URL, or an anchor within the document.
 path of ours; without one, plain text leaves such a link out. A table that does not fit into the columns of a terminal
 is written as records.
 
-Below the writers stand two things that several documents share: the rows of a release's tables, and one test over
-some kernels as a sentence for each kernel and a chart.
+Below the writers stands what several documents share: one test over some kernels as a sentence for each kernel and a
+chart.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import textwrap
 import unicodedata
@@ -24,7 +25,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from tracker.charts import Bars, bars, letters
+from tracker.charts import Bars, CycleChart, bars, letters
+from tracker.domain import timeline
 from tracker.domain.kernel_comparison import ComparisonLine, summary
 
 # --- Blocks ---
@@ -46,6 +48,7 @@ class DocumentLink:
 
 
 Cell = str | DocumentLink
+_LONGEST_BAR = 64  # pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,83 @@ class TableBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """A change in a list: `change` in per cent, None where it is not known; `details`: where it was measured, and the
+    like; `cells`: what stands in the further columns of a page, and `told` in a text.
+    """
+
+    change: float | None
+    verdict: str
+    what: Cell
+    details: str
+    cells: Sequence[Cell] = ()
+    told: str = ""
+    magnitude: str = ""  # in somebody's own words, where there is no number
+
+    @property
+    def amount(self) -> str:
+        """ "▼ −12.8%", for a page."""
+        return self.magnitude if self.change is None and self.magnitude else timeline.change(self.change, self.verdict)
+
+    @property
+    def signed(self) -> str:
+        """ "-12.8%", for a text."""
+        if self.change is None:
+            return self.magnitude or "?"
+        return f"{self.change:+,.{1 if abs(self.change) < 1000 else 0}f}%"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeList:
+    """Changes, the most important first. `columns`: the headings of the rows' cells; `numeric`: the right-aligned. A
+    page has no column in which nothing stands.
+    """
+
+    kind: ClassVar = "changes"
+    caption: str
+    rows: Sequence[ChangeRow]
+    columns: Sequence[str] = ()
+    numeric: frozenset[int] = frozenset()
+
+    @property
+    def drawn(self) -> list[tuple[ChangeRow, int, list[tuple[Cell, str, bool]]]]:
+        """Every row with the length of its bar in pixels, and its cells with their URLs and whether they are numeric.
+
+        Lengths are those of |ln(new ÷ old)|, so that half and double are as long.
+        """
+        sizes = [abs(math.log(max(1 + row.change / 100, 0.01))) if row.change is not None else 0.0 for row in self.rows]
+        largest = max(sizes, default=0.0) or 1.0
+        return [
+            (
+                row,
+                round(_LONGEST_BAR * size / largest),
+                [
+                    (str(cell), cell.url if isinstance(cell, DocumentLink) else "", index in self.numeric)
+                    for index, cell in enumerate(row.cells)
+                    if index in self._shown
+                ],
+            )
+            for row, size in zip(self.rows, sizes, strict=True)
+        ]
+
+    @property
+    def heads(self) -> list[tuple[str, bool]]:
+        return [(name, index in self.numeric) for index, name in enumerate(self.columns) if index in self._shown]
+
+    @property
+    def _shown(self) -> frozenset[int]:
+        return frozenset(index for row in self.rows for index, cell in enumerate(row.cells) if str(cell))
+
+
+@dataclass(frozen=True, slots=True)
+class CycleFigure:
+    """The open regressions of a cycle at each release candidate, as a line; the numbers stand in a table beside it."""
+
+    kind: ClassVar = "cycle"
+    chart: CycleChart
+
+
+@dataclass(frozen=True, slots=True)
 class ChartBlock:
     """A bar chart, as SVG coordinates and as lines of text."""
 
@@ -142,7 +222,7 @@ class Verbatim:
     lines: Sequence[str]
 
 
-Block = Heading | Paragraph | Prose | Bullets | Facts | TableBlock | ChartBlock | Verbatim
+Block = Heading | Paragraph | Prose | Bullets | Facts | TableBlock | ChangeList | CycleFigure | ChartBlock | Verbatim
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +277,15 @@ def _block(block: Block, base_url: str) -> Iterator[str]:
         case Paragraph():
             yield from _wrapped(block.text)
         case Prose():
-            for part in block.text.splitlines():
-                yield from _wrapped(part, keep_indent=True) or [""]
+            yield from (row for part in block.text.splitlines() for row in _wrapped(part, keep_indent=True) or [""])
         case Bullets():
-            for item in block.items:
-                yield from _wrapped(_cell_text(item, base_url), "- ", "  ")
+            yield from (row for item in block.items for row in _wrapped(_cell_text(item, base_url), "- ", "  "))
         case Facts():
             yield from _facts(block.pairs, base_url)
         case TableBlock():
             yield from _table(block, base_url)
+        case ChangeList():
+            yield from _changes(block, base_url)
         case ChartBlock():
             yield from (f"  {row}" for row in verbatim(block.letters))
         case Verbatim():
@@ -252,6 +332,20 @@ def _table(table: TableBlock, base_url: str) -> Iterator[str]:
         first, *rest = textwrap.wrap(row[-1], widths[-1], break_on_hyphens=False) or [""]
         yield _row([*row[:-1], first], widths, table.numeric)
         yield from (_row([*[""] * (len(row) - 1), part], widths, table.numeric) for part in rest)
+
+
+def _changes(changes: ChangeList, base_url: str) -> Iterator[str]:
+    """Yield each change as a paragraph: how much and what, where it was measured, then its cells."""
+    widest = min(12, max((len(line(row.signed)) for row in changes.rows), default=0))
+    indent = " " * (widest + 2)
+    for number, row in enumerate(changes.rows):
+        if number:
+            yield ""
+        yield from _wrapped(line(str(row.what)), f"{line(row.signed):>{widest}}  ", indent)
+        yield from _wrapped(row.details, indent, indent)
+        yield from _wrapped(row.told, indent, indent)
+        if isinstance(row.what, DocumentLink) and (base_url or not row.what.url.startswith("/")):
+            yield f"{indent}{row.what.at(base_url)}"
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], numeric: frozenset[int]) -> str:
@@ -315,6 +409,13 @@ def _markdown_block(block: Block, base_url: str) -> Iterator[str]:
             yield "| " + " | ".join(marks) + " |"
             for row in block.rows:
                 yield "| " + " | ".join(_cell(cell, base_url) for cell in row) + " |"
+        case ChangeList():
+            for change in block.rows:
+                yield (
+                    f"- **{escaped(change.signed)}** {_cell(change.what, base_url)}"
+                    f"{f': {escaped(change.told)}' if change.told else ''}"
+                    f"{f' ({escaped(change.details)})' if change.details else ''}"
+                )
         case ChartBlock():
             yield from (f"    {line}" for line in verbatim(block.letters))
         case Verbatim():
@@ -348,6 +449,20 @@ def _json_block(block: Block, base_url: str) -> dict[str, Any]:
         case TableBlock():
             rows = [[_json_cell(cell, base_url) for cell in row] for row in block.rows]
             return {"kind": block.kind, "caption": block.caption, "columns": list(block.columns), "rows": rows}
+        case ChangeList():
+            changes = [
+                {
+                    "change": change.change,
+                    "verdict": change.verdict,
+                    "what": _json_cell(change.what, base_url),
+                    "details": change.details,
+                    "cells": [_json_cell(cell, base_url) for cell in change.cells],
+                }
+                for change in block.rows
+            ]
+            return {"kind": block.kind, "caption": block.caption, "columns": list(block.columns), "rows": changes}
+        case CycleFigure():
+            return {"kind": block.kind, "text": block.chart.description}
         case ChartBlock():
             return {"kind": block.kind, "values": {bar.label: bar.value for bar in block.bars.bars}}
         case Verbatim():
@@ -365,36 +480,6 @@ FORMS: Mapping[str, tuple[Callable[[Document, str], str], str]] = {
     "md": (to_markdown, "text/markdown"),
     "json": (as_json, "application/json"),
 }
-
-
-# --- The rows of a release's tables ---
-
-LIMIT = 5000  # rows per section; a real release has about fifty
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedRow:
-    """One row, with the columns of the 0-Day report."""
-
-    indicator: str
-    report: str
-    sha: str
-    scenario: tuple[tuple[str, str], ...]
-    machine: str
-    base: str
-    status: str
-    state: str
-    verdict: str
-    magnitude: str = ""  # in a person's words
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedTable:
-    """The two sections of a release (DESIGN 4.3), in which a report may be twice; and what people reported."""
-
-    merged: tuple[PrintedRow, ...]
-    shift_left: tuple[PrintedRow, ...]
-    by_people: tuple[PrintedRow, ...] = ()
 
 
 # --- One test as blocks ---

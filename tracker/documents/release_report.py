@@ -1,12 +1,12 @@
-"""The release report, with the sections, words and order of the 0-Day report of v5.6 (2020). Pure.
+"""The release report, from the reader's end: what is open and worst, then everything else, the method last. Pure.
 
-`ReleaseFacts` holds all that the report says, and `compose` turns it into blocks: a summary in one paragraph with the
-worst of what is open, introduction, parameters, what was merged in the cycle, what was reported from other trees
-(shift-left testing), how the kernel compares with the previous release, and the machines.
+`ReleaseFacts` holds all that the report says, and `compose` turns it into blocks. Half a page sums the release up: a
+paragraph, the course of the cycle, the worst of what is open. Then come the lists of tracker/documents/cycle.py in the
+order of what is to be done: open, fixed, ended, reported by people, improvements; the changes that triagers chose to
+narrate; the comparison with the release before; and method, machines and glossary.
 
-The numbers of a section are counted from the rows of its table and from nothing else, so they can't disagree; if the
-table is cut, the text says so. Development bases are shown for merged reports only, since those of other trees are
-not comparable. People may write a text for each section, which stands in its place or beside the figures.
+Every number is counted from the rows that stand in a list, and from nothing else. Development bases are shown for what
+was merged only, since those of other trees are not comparable. The lab may write a title, and a text for each section.
 """
 
 from __future__ import annotations
@@ -14,53 +14,45 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 
 from django.urls import reverse
 
-from tracker.charts import in_letters
+from tracker.charts import cycle_chart, in_letters
 from tracker.documents.blocks import (
-    LIMIT,
     Block,
-    Bullets,
+    ChangeList,
+    ChangeRow,
+    CycleFigure,
     Document,
     DocumentLink,
-    Facts,
     Heading,
     Paragraph,
-    PrintedRow,
     Prose,
     TableBlock,
-    comparison_blocks,
 )
-from tracker.documents.linus_mail import MailLine, name, summary
-from tracker.domain.events import OPEN, State, Verdict
+from tracker.documents.cycle import Cycle, CycleRow, name, summary
+from tracker.domain import kernel_comparison, timeline
+from tracker.domain.events import Verdict
 from tracker.domain.kernel_comparison import Box, ComparisonLine, Test, Word
-from tracker.domain.text import age, counted, prose_pct
-from tracker.domain.timeline import LABELS, change
+from tracker.domain.performance_index import IndexPoint
+from tracker.domain.text import age, counted, prose_pct, shared_parameters, without
+from tracker.domain.versions import CycleStep
 
 # --- Facts ---
 
 
 @dataclass(frozen=True, slots=True)
 class HighlightData:
-    """A report highlight. `change`: the metric's own, in per cent; `landing`: "" while it is not merged."""
+    """A report highlight: a row, under a heading if it has one. `change`: the headline's, in per cent; `landing`: ""
+    while it is not merged.
+    """
 
-    sha: str
-    title: str
-    branch: str
-    report: str
-    indicator: str
-    suite: str
-    change: float | None
-    verdict: str
-    base: str
-    landing: str
-    scenario: tuple[tuple[str, str], ...]
-    machine: str
-    status: str
+    row: CycleRow
     heading: str
-    is_merged: bool
+    branch: str
+    suite: str
+    scenario: tuple[tuple[str, str], ...]
+    landing: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,52 +66,82 @@ class ParameterData:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFacts:
-    """`kernel` and `base`: the kernels that are compared, "" if not measured; `prose`: what people wrote, by section;
-    `suites`: descriptions by name.
+    """`rows`: the reports of the cycle, most important first; `steps`: its course; `kernel` and `base`: the kernels
+    that are compared, "" if not measured; `index`: the name of the basket, then the index of `base` and of `kernel`;
+    `prose`: what people wrote, by section; `suites`: descriptions by name.
     """
 
     lab: str
+    contact: str
     version: str
     previous: str
     released_at: datetime | None
     as_of: datetime
-    merged: Sequence[PrintedRow]
-    shift_left: Sequence[PrintedRow]
-    by_people: Sequence[PrintedRow]
-    details: Sequence[HighlightData]
+    rows: Sequence[CycleRow]
+    steps: Sequence[CycleStep]
+    highlights: Sequence[HighlightData]
     parameters: Sequence[ParameterData]
     suites: Mapping[str, str]
     kernel: str
     base: str
     lines: Sequence[ComparisonLine]
     curves: Mapping[Test, tuple[str, str]]  # the curve of each test that has one: its heights and its page
+    index: tuple[str, IndexPoint, IndexPoint] | None
     boxes: Sequence[Box]
     prose: Mapping[str, str]
-    regressions: Sequence[MailLine] = ()  # worst first
 
 
 # --- The report ---
 
-# The texts that people may write, by section.
+# The texts that people may write: a line for the title, and a text for each section.
 SECTIONS = {
+    "title": "Title",
     "introduction": "Introduction",
-    "release-test": "Release test",
-    "shift-left": "Shift-left testing",
-    "comparison": "Performance comparison",
-    "machines": "Test machines",
+    "release-test": "Open in the release",
+    "shift-left": "Open in other trees",
+    "comparison": "Comparison",
+    "machines": "Machines",
 }
-_MOVED = frozenset({Word.IMPROVEMENT, Word.REGRESSION, Word.UNKNOWN})
-MOST_MOVED = 20
+WORST = 5
 _DISTINGUISHING = ("mode", "test", "ipc", "rw", "class")  # the parameters that distinguish tests of one suite
 
 
 def compose(facts: ReleaseFacts) -> Document:
     """Return the whole report."""
-    sections = (_summary, _introduction, _parameters, _release_test, _shift_left, _comparison, _machines)
-    blocks = tuple(block for section in sections for block in section(facts))
+    cycle = Cycle.of(facts.rows)
+    blocks = (
+        *_summary(facts, cycle),
+        *_numbered(
+            (
+                _open_merged(facts, cycle),
+                _open_elsewhere(facts, cycle),
+                _ended(facts, cycle),
+                _by_people(facts, cycle),
+                _improvements(facts, cycle),
+                _highlights(facts),
+                _comparison(facts),
+                _method(facts),
+            )
+        ),
+    )
     released = f"released {facts.released_at:%Y-%m-%d}" if facts.released_at else "not released yet"
-    aside = f"{facts.version}, {released}; as of {facts.as_of:%Y-%m-%d}"
-    return Document(f"{facts.lab} Linux Kernel Performance Report ({facts.version})", aside, blocks)
+    against = f" · compared with {facts.base}" if facts.base and facts.kernel else ""
+    aside = f"{facts.lab} · {released}{against} · as of {facts.as_of:%Y-%m-%d}"
+    title = " ".join(facts.prose.get("title", "").split()) or f"Linux {facts.version}: performance report"
+    return Document(title[:200], aside, blocks)
+
+
+def _numbered(sections: Sequence[Iterator[Block]]) -> Iterator[Block]:
+    """Yield sections with their numbers; empty ones are left out."""
+    number = 0
+    for blocks in map(list, sections):
+        if not blocks:
+            continue
+        number += 1
+        first, *rest = blocks
+        assert isinstance(first, Heading)
+        yield Heading(2, first.text, str(number), first.aside)
+        yield from rest
 
 
 def _prose(facts: ReleaseFacts, name: str) -> Iterator[Block]:
@@ -127,222 +149,249 @@ def _prose(facts: ReleaseFacts, name: str) -> Iterator[Block]:
         yield Prose(text, name)
 
 
-MOST_WORST = 5
+# --- The summary ---
 
 
-def _summary(facts: ReleaseFacts) -> Iterator[Block]:
+def _summary(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
     """Yield what somebody needs who reads nothing else."""
-    yield Heading(2, "Summary")
-    yield Paragraph(summary(facts.version, facts.regressions, facts.as_of))
-    still = [row for row in facts.regressions if row.state in OPEN]
-    if still:
-        rows = [
-            (
-                change(row.change, Verdict.REGRESSION),
-                DocumentLink(name(row), reverse("report", args=[row.sha[:12]])),
-                row.metric,
-                row.author or "unknown",
-                age(row.reported_at, facts.as_of),
-                LABELS[State(row.state)],
-            )
-            for row in still[:MOST_WORST]
-        ]
-        caption = "Worst open regressions" if len(still) > 1 else "The open regression"
+    regressions = [row for row in facts.rows if row.verdict == Verdict.REGRESSION]
+    yield Paragraph(summary(facts.version, regressions, facts.as_of))
+    if sentences := [*cycle.sentences(facts.version)]:
+        yield Paragraph(" ".join(sentences))
+    if sentences := [*_compared(facts)]:
+        yield Paragraph(" ".join(sentences))
+    yield from _prose(facts, "introduction")
+    if chart := cycle_chart(facts.steps):
+        yield CycleFigure(chart)
+        counts = (
+            ("Reported", *(str(step.new) for step in facts.steps)),
+            ("Closed", *(str(step.closed) for step in facts.steps)),
+            ("Open", *(str(step.open) for step in facts.steps)),
+        )
+        names = [step.point.version.rpartition("-")[2] for step in facts.steps]
         yield TableBlock(
-            caption, ("Change", "What", "Metric", "Author", "Age", "State"), rows, frozenset({0}), as_records=True
+            "Regressions by release candidate", ("Until", *names), counts, frozenset(range(1, len(names) + 1))
         )
+    worst = [row for row in regressions if row.is_open][:WORST]
+    if len(worst) > 1:
+        yield Heading(3, "Worst open regressions")
+        yield ChangeList("Worst open regressions", [_brief(row, facts.as_of) for row in worst], _WHO, frozenset({1}))
 
 
-def _introduction(facts: ReleaseFacts) -> Iterator[Block]:
-    v = facts.version
-    yield Heading(2, "Introduction", "1")
-    if "introduction" in facts.prose:
-        yield from _prose(facts, "introduction")
-    else:
-        yield Paragraph(
-            f"{facts.lab} builds, boots and measures the Linux kernel while it is being developed, and tells the"
-            " authors of changes what they made slower or faster. This report sums up what it saw of performance in"
-            f" the {v} cycle. It is structured in the following manner:"
-        )
-    sections = (
-        "test parameter description",
-        f"merged regressions and improvements in {v} release candidates",
-        "captured regressions and improvements by shift-left testing during developers' and maintainers' tree during"
-        f" {v} release cycle",
-        "performance comparison among different kernel releases",
-        "test machine list",
-    )
-    yield Bullets([DocumentLink(f"Section {n}, {name}", f"#s{n}") for n, name in enumerate(sections, 2)])
+_WHO = ("Author", "Age", "Waiting for")
 
 
-def _parameters(facts: ReleaseFacts) -> Iterator[Block]:
-    yield Heading(2, "Test Parameter Description", "2")
-    if not facts.parameters:
-        yield Paragraph("No parameters are described yet: run `loaddata lab_texts`, or add them in the admin.")
+def _brief(row: CycleRow, now: datetime) -> ChangeRow:
+    waiting = timeline.awaited(row.awaited, row.author, row.reporter) or "nobody"
+    told = f"{_since(row, now)}waiting for {waiting}"
+    cells = (row.author, age(row.reported_at, now), waiting)
+    return ChangeRow(row.change, row.verdict, _link(row), row.metric, cells, told, row.magnitude)
+
+
+def _since(row: CycleRow, now: datetime) -> str:
+    """ "by Dana Brook, reported 5 w ago; "; "" if neither is known."""
+    by = f"by {row.author}" if row.author else ""
+    since = f"reported {age(row.reported_at, now)} ago" if row.reported_at else ""
+    return f"{text}; " if (text := ", ".join(filter(None, (by, since)))) else ""
+
+
+def _link(row: CycleRow) -> DocumentLink:
+    sha, title = row.sha[:10] if row.bisected else "not bisected:", name(row)
+    text = title if title.startswith(sha) else f"{sha} {title}"
+    return DocumentLink(text, reverse("report", args=[row.sha[:12]]))
+
+
+def _compared(facts: ReleaseFacts) -> Iterator[str]:
+    """Yield how the kernel compares with the release before it."""
+    moves = [change.word for line in facts.lines if (change := line.changes[-1])]
+    if not facts.kernel or not facts.base or not moves:
         return
-    yield Paragraph("What the parameters of tests and the fields of machines mean:")
-    rows = [(parameter.classification, parameter.name, parameter.description) for parameter in facts.parameters]
-    yield TableBlock("Test parameters", ("Classification", "Name", "Description"), rows)
+    unknown = f", {moves.count(Word.UNKNOWN)} changed with unknown direction" if Word.UNKNOWN in moves else ""
+    yield (
+        f"How {facts.kernel} compares with {facts.base}, in {counted(len(moves), 'test')} of"
+        f" {counted(len({line.test.suite for line in facts.lines if line.changes[-1]}), 'suite')}:"
+        f" {moves.count(Word.IMPROVEMENT)} better, {moves.count(Word.REGRESSION)} worse,"
+        f" {moves.count(Word.SAME)} almost the same{unknown}."
+    )
+    if facts.index:
+        basket, before, after = facts.index
+        yield f"The index ({basket}) is {_index(after)}; that of {facts.base} is {_index(before)}."
 
 
-def _release_test(facts: ReleaseFacts) -> Iterator[Block]:
-    v = facts.version
-    yield Heading(2, f"Linux Kernel {v} Release Test", "3")
-    against = f" when comparing with {facts.previous}" if facts.previous else ""
-    yield Paragraph(f"Observed {_numbers(facts.merged)} that were merged in the cycle of {v}{against}.")
-    if still := sum(row.verdict == Verdict.REGRESSION and row.state in OPEN for row in facts.merged):
-        yield Paragraph(f"Of the regressions, {still} {'is' if still == 1 else 'are'} still open.")
+def _index(point: IndexPoint) -> str:
+    interval = f" (95% CI {point.low:.1f} to {point.high:.1f})" if point.low != point.high else ""
+    return f"{point.value:.1f}{interval}"
+
+
+# --- Lists of reports ---
+
+
+def _open_merged(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
+    yield from _listed(f"Open in {facts.version}", cycle.open_merged, facts)
     yield from _prose(facts, "release-test")
-    yield Heading(3, "Observation summary", "3.1")
-    yield from _rows(facts.merged, "Merged regressions and improvements", with_base=True)
-    yield from _details([highlight for highlight in facts.details if highlight.is_merged], facts, "3")
 
 
-def _shift_left(facts: ReleaseFacts) -> Iterator[Block]:
-    yield Heading(2, "Shift-Left Testing", "4")
-    yield Paragraph(
-        f"Besides the mainline, {facts.lab} tests the trees of developers and maintainers, where a problem is found"
-        " before it reaches others: testing moves to the left on the timeline. In the cycle of"
-        f" {facts.version} it reported {_numbers(facts.shift_left)} from these trees."
-    )
-    yield from _prose(facts, "shift-left")
-    yield Heading(3, "Report list", "4.1")
-    yield from _rows(facts.shift_left, "Regressions and improvements from other trees", with_base=False)
-    details = [highlight for highlight in facts.details if not highlight.is_merged]
-    yield from _details(details, facts, "4")
-    if facts.by_people:
-        yield Heading(3, "Reported by people", f"4.{len(details) + 2}")
+def _open_elsewhere(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
+    rows, text = cycle.open_elsewhere, [*_prose(facts, "shift-left")]
+    if rows or text:
+        yield from _listed("Open, found in other trees before being merged", rows, facts)
+        yield from text
+
+
+def _ended(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
+    if cycle.fixed:
+        yield from _listed("Fixed", cycle.fixed, facts)
+    rest = [("Expected, reverted, gone or withdrawn", cycle.ended), ("Direction unknown", cycle.unknown)]
+    for heading, rows in rest:
+        if rows:
+            level = 3 if cycle.fixed or (rows is cycle.unknown and cycle.ended) else 2
+            yield from _listed(heading, rows, facts, level)
+
+
+def _by_people(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
+    if cycle.by_people:
+        yield Heading(2, "Reported by people", aside=f"({len(cycle.by_people)})")
         yield Paragraph("What people reported on the lists, in their own figures; the lab did not measure it.")
-        columns = ("What they measured", "Report", "How much", "Test Machine", "Status")
-        cells = [
-            (
-                row.indicator or "not said",
-                DocumentLink(row.report, reverse("report", args=[row.sha[:12]])),
-                row.magnitude or "not said",
-                row.machine or "not said",
-                row.status,
-            )
-            for row in facts.by_people
-        ]
-        yield TableBlock("Regressions reported by people", columns, cells, as_records=True)
+        rows = [_row(row, facts.as_of, ()) for row in cycle.by_people]
+        yield ChangeList("Regressions reported by people", rows, _COLUMNS, frozenset({1}))
 
 
-def _numbers(rows: Sequence[PrintedRow]) -> str:
-    """Return the counts of a table in words, from its rows and nothing else."""
-    verdicts = [row.verdict for row in rows]
-    text = counted(verdicts.count(Verdict.REGRESSION), "regression")
-    text += f" and {counted(verdicts.count(Verdict.IMPROVEMENT), 'improvement')}"
-    if unknown := verdicts.count(Verdict.UNKNOWN):
-        text += f", and {counted(unknown, 'change')} whose direction is unknown"
-    return text
+def _improvements(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
+    if cycle.improvements:
+        yield from _listed("Improvements", cycle.improvements, facts)
+    if cycle.improvements_elsewhere:
+        heading = "Improvements in other trees"
+        yield from _listed(heading, cycle.improvements_elsewhere, facts, 3 if cycle.improvements else 2)
 
 
-def _rows(rows: Sequence[PrintedRow], caption: str, *, with_base: bool) -> Iterator[Block]:
-    """Yield the table of a section; the development bases of trees other than the mainline are not comparable."""
-    if not rows:
+_COLUMNS = ("Author", "Age", "Status")
+
+
+def _listed(heading: str, rows: Sequence[CycleRow], facts: ReleaseFacts, level: int = 2) -> Iterator[Block]:
+    """Yield the list of a section under its heading, which has the number of rows; then what all of them share."""
+    shared = shared_parameters(row.scenario for row in rows)
+    yield Heading(level, heading, aside=f"({len(rows)})")
+    if shared:
+        yield Paragraph(f"All of them with {' '.join(shared)}.")
+    if rows:
+        yield ChangeList(heading, [_row(row, facts.as_of, shared) for row in rows], _COLUMNS, frozenset({1}))
+    else:
         yield Paragraph("None.")
+
+
+def _row(row: CycleRow, now: datetime, shared: Sequence[str]) -> ChangeRow:
+    by = f"reported by {row.reporter}" if row.reporter else ""
+    base = f"against {row.base}" if row.base and row.is_merged else ""
+    interval = f"95% CI {timeline.bounds(row.low, row.high)}" if row.low is not None else ""
+    where = (row.metric, without(row.scenario, shared), row.machine, base, interval, by)
+    cells = (row.author, age(row.reported_at, now), row.status)
+    told = f"{_since(row, now)}{row.status}"
+    return ChangeRow(row.change, row.verdict, _link(row), " · ".join(filter(None, where)), cells, told, row.magnitude)
+
+
+# --- Highlights ---
+
+
+def _highlights(facts: ReleaseFacts) -> Iterator[Block]:
+    if not facts.highlights:
         return
-    if len(rows) >= LIMIT:
-        yield Paragraph(f"There are more: these are the {LIMIT} that were reported last, and the numbers are theirs.")
-    columns = ("Test Indicator", "Report", "Test Scenario", "Test Machine", "Development Base", "Status")
-    shown = range(6) if with_base else (0, 1, 2, 3, 5)
-    cells = []
-    for row in rows:
-        link = DocumentLink(row.report, reverse("report", args=[row.sha[:12]]))
-        values = (row.indicator, link, _scenario(row), row.machine, row.base, row.status)
-        cells.append([values[index] for index in shown])
-    yield TableBlock(caption, [columns[index] for index in shown], cells, as_records=True)
-
-
-def _scenario(row: PrintedRow | HighlightData) -> str:
-    return ", ".join(f"{name}: {value}" for name, value in row.scenario)
-
-
-def _details(details: Sequence[HighlightData], facts: ReleaseFacts, section: str) -> Iterator[Block]:
-    for number, highlight in enumerate(details, 2):
-        params = dict(highlight.scenario)
+    yield Heading(2, "In more detail")
+    rows = []
+    for highlight in facts.highlights:
+        row, params = highlight.row, dict(highlight.scenario)
         parts = [params[name] for name in _DISTINGUISHING if name in params]
         parts = parts or [value for name, value in highlight.scenario if name != "cpufreq_governor"]
         parts += ["on", params["fs"]] if parts and "fs" in params else []
         heading = highlight.heading or " ".join(parts) or highlight.suite
-        yield Heading(3, f"{highlight.indicator}, {heading}", f"{section}.{number}")
-        if described := facts.suites.get(highlight.suite):
-            yield Paragraph(described)
-        yield Paragraph(sentence(highlight))
-        yield Facts(
-            [
-                ("Correlated commit", f'{highlight.sha} "{highlight.title}"' if highlight.title else highlight.sha),
-                ("Branch", highlight.branch or "unknown"),
-                ("Report", DocumentLink(highlight.report, reverse("report", args=[highlight.sha[:12]]))),
-                ("Test scenario", _scenario(highlight)),
-                ("Test machine", highlight.machine),
-                ("Status", highlight.status),
-            ]
-        )
+        title = f'"{row.title}"' if row.title else ""
+        where = (sentence(highlight), title, highlight.branch, row.scenario, row.machine, row.status)
+        link = DocumentLink(f"{row.metric}, {heading}", reverse("report", args=[row.sha[:12]]))
+        rows.append(ChangeRow(row.change, row.verdict, link, " · ".join(filter(None, where))))
+    yield ChangeList("Changes in more detail", rows)
 
 
 def sentence(highlight: HighlightData) -> str:
     """ "Commit 0ddad21d3e was reported to have 136.1% improvement of hackbench.throughput when comparing to v5.5." """
-    amount = f"{prose_pct(highlight.change)} " if highlight.change is not None else ""
-    word = highlight.verdict if highlight.verdict != "unknown" else "change"
-    text = f"Commit {highlight.sha[:10]} was reported to have {amount}{word} of {highlight.indicator}"
-    text += f" when comparing to {highlight.base}." if highlight.base else "."
+    row = highlight.row
+    amount = f"{prose_pct(row.change)} " if row.change is not None else ""
+    word = row.verdict if row.verdict != Verdict.UNKNOWN else "change"
+    text = f"Commit {row.sha[:10]} was reported to have {amount}{word} of {row.metric}"
+    text += f" when comparing to {row.base}." if row.base else "."
     return text + (f" It was merged to the mainline at {highlight.landing}." if highlight.landing else "")
 
 
+# --- Comparison ---
+
+_ORDER = (Word.REGRESSION, Word.UNKNOWN, Word.IMPROVEMENT, Word.SAME)
+
+
 def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
-    yield Heading(2, "Latest Release Performance Comparing", "5")
     if not facts.kernel or not facts.base:
+        yield Heading(2, f"Comparison with {facts.previous or 'the release before'}")
         missing = facts.previous if facts.kernel else facts.version
         yield Paragraph(f"Nothing to compare: no measurements of {missing or 'an earlier release'} yet.")
         yield from _prose(facts, "comparison")
         return
-    both = [line for line in facts.lines if line.changes[-1] is not None]
-    verdicts = [line.changes[-1].word for line in both if line.changes[-1]]
-    moved = verdicts.count(Word.UNKNOWN)
-    unknown = f", {moved} changed with unknown direction" if moved else ""
-    yield Paragraph(
-        f"How {facts.kernel} compares with {facts.base}, in {counted(len(both), 'test')} of"
-        f" {counted(len({line.test.suite for line in both}), 'suite')}: {verdicts.count(Word.IMPROVEMENT)} better,"
-        f" {verdicts.count(Word.REGRESSION)} worse, {verdicts.count(Word.SAME)} almost the same{unknown}."
-        f" In the charts {facts.base} is 100."
-    )
+    yield Heading(2, f"{facts.kernel} compared with {facts.base}")
     yield from _prose(facts, "comparison")
-    yield from _moved(both, facts)
-    for number, (suite, lines) in enumerate(groupby(facts.lines, lambda line: line.test.suite), 1):
-        yield Heading(3, suite, f"5.{number}")
-        if described := facts.suites.get(suite):
-            yield Paragraph(described)
-        for index, line in enumerate(lines, 1):
-            yield Heading(4, f"{suite} Test {index}")
-            yield Facts(line.test.box.facts or [("test machine", line.test.box.name)])
-            yield Facts(line.test.params)
-            yield from comparison_blocks(line, (facts.base, facts.kernel))
-
-
-def _moved(lines: Sequence[ComparisonLine], facts: ReleaseFacts) -> Iterator[Block]:
-    """Yield the tests that moved most, each with the line of its curve over time."""
-    moved = [(line, change) for line in lines if (change := line.changes[-1]) and change.word in _MOVED]
-    moved.sort(key=lambda pair: -abs(pair[1].pct or 0.0))
-    if not any(line.test in facts.curves for line, _ in moved[:MOST_MOVED]):
-        return
+    both = [(line, change) for line in facts.lines if (change := line.changes[-1])]
+    both.sort(key=lambda pair: (_ORDER.index(pair[1].word), -abs(pair[1].pct or 0.0)))
     rows = []
-    for line, change in moved[:MOST_MOVED]:
+    for line, change in both:
         heights, url = facts.curves.get(line.test, ("", ""))
-        curve = DocumentLink(drawn, url) if (drawn := in_letters(heights)) else "no history"
-        rows.append((line.test.metric, line.test.scenario, line.test.box.name, change.percent, curve))
-    columns = ("Metric", "Scenario", "Machine", "Change", "Over time")
-    yield TableBlock("What moved most", columns, rows, frozenset({3}), as_records=True)
+        moved = kernel_comparison.summary(line.test, change, facts.kernel, facts.base)
+        interval = f"95% CI {change.interval}" if change.interval else ""
+        where = (line.test.scenario.replace(", ", " "), line.test.box.name, interval)
+        _, relative = line.relative
+        level, course = "" if relative is None else f"{relative:.1f}", in_letters(heights)
+        told = (f"{facts.base} is 100: {level}" if level else "", f"over time {course}" if course else "")
+        verdict = change.word.value if change.word in (Word.REGRESSION, Word.IMPROVEMENT) else "unknown"
+        rows.append(
+            ChangeRow(
+                change.pct,
+                "same" if change.word is Word.SAME else verdict,
+                DocumentLink(moved, url) if url else moved,
+                " · ".join(filter(None, where)),
+                (level, course),
+                ", ".join(filter(None, told)),
+            )
+        )
+    yield ChangeList(
+        f"{facts.kernel} compared with {facts.base}", rows, (f"{facts.base} = 100", "Over time"), frozenset({0})
+    )
+    if silent := [line for line in facts.lines if not line.changes[-1]]:
+        yield Paragraph(f"{counted(len(silent), 'test')} ran on one of the two only.")
 
 
-def _machines(facts: ReleaseFacts) -> Iterator[Block]:
-    yield Heading(2, "Test Machines", "6")
+# --- Method, machines and glossary ---
+
+
+def _method(facts: ReleaseFacts) -> Iterator[Block]:
+    yield Heading(2, "Method, machines and glossary")
+    contact = f" Write to {facts.contact}." if facts.contact else ""
+    yield Paragraph(
+        f"{facts.lab} builds, boots and measures the Linux kernel while it is being developed, bisects what became"
+        " slower or faster, and tells the authors. A change is the metric's own, with its sign: a latency that grew by"
+        " a third is +33%, a regression. Regressions stand in the order of how much of them is certain: up to the near"
+        f" end of the 95% interval (bootstrap) and beyond the spread of the runs.{contact}"
+    )
     yield from _prose(facts, "machines")
     described = [box for box in facts.boxes if box.facts]
-    order = list(dict.fromkeys([box.family for box in described if box.family] + [box.model for box in described]))
-    boxes = sorted(described, key=lambda box: order.index(box.family or box.model))
-    for number, (family, group) in enumerate(groupby(boxes, lambda box: box.family or box.model or "Others"), 1):
-        yield Heading(3, family, f"6.{number}")
-        yield from (Facts(box.facts if box.family else (("name", box.name), *box.facts)) for box in group)
+    if described:
+        rows = [
+            ("" if box.family else box.name, box.family, box.model, box.brand, str(box.cpus or ""), box.memory)
+            for box in described
+        ]
+        columns = ("Machine", "Family", "Model", "Brand", "CPUs", "Memory")
+        yield TableBlock("Machines", columns, rows, frozenset({4, 5}), as_records=True)
     if silent := [box.name for box in facts.boxes if not box.facts]:
         yield Paragraph(f"No hardware details are known of {', '.join(silent)}.")
+    shown = {line.test.suite for line in facts.lines} | {highlight.suite for highlight in facts.highlights}
+    shown |= {row.metric.partition(".")[0] for row in facts.rows}
+    if suites := [(suite, text) for suite, text in facts.suites.items() if text and suite in shown]:
+        yield TableBlock("Benchmarks", ("Benchmark", "What it does"), suites)
+    if facts.parameters:
+        glossary = [(parameter.classification, parameter.name, parameter.description) for parameter in facts.parameters]
+        yield TableBlock("Test parameters", ("Classification", "Name", "Description"), glossary)
+    else:
+        yield Paragraph("No parameters are described yet: run `loaddata lab_texts`, or add them in the admin.")

@@ -214,6 +214,29 @@ def parse_target(url: str) -> Target:
     return Target(host, port, f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", parts.scheme == "https")
 
 
+# --- Scenarios ---
+
+LEAST_ROWS = 3  # that share a parameter before it stands above them
+
+
+def shared_parameters(scenarios: Iterable[str]) -> list[str]:
+    """Return the parameters that all of some scenarios have, in the order of the first.
+
+    >>> shared_parameters(["test=io governor=performance", "governor=performance", "x=1 governor=performance"])
+    ['governor=performance']
+    """
+    parameters = [scenario.split() for scenario in scenarios]
+    if len(parameters) < LEAST_ROWS:
+        return []
+    common = set(parameters[0]).intersection(*parameters[1:])
+    return [parameter for parameter in parameters[0] if parameter in common and "=" in parameter]
+
+
+def without(scenario: str, shared: Sequence[str]) -> str:
+    """Return a scenario without the parameters that stand above it."""
+    return " ".join(parameter for parameter in scenario.split() if parameter not in shared)
+
+
 # --- Keys and tags ---
 
 

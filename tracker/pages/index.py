@@ -93,6 +93,17 @@ def index_points(basket: Sequence[Benchmark]) -> list[IndexPoint]:
     return points
 
 
+def of_pair(base: str, kernel: str) -> tuple[str, IndexPoint, IndexPoint] | None:
+    """Return the name of the basket, and the index of two kernels; None unless both have one."""
+    basket = entries()
+    points = {point.name: point for point in index_points(basket) if point.value is not None}
+    if base not in points or kernel not in points:
+        return None
+    chosen = BasketEntry.objects.filter(basket=BASKET).exists()
+    name = f"{BASKET} basket" if chosen else "all headline metrics alike"
+    return name, points[base], points[kernel]
+
+
 def _measured(basket: Sequence[Benchmark], compared: Sequence[Kernel]) -> list[BenchmarkMean]:
     readings: dict[int, dict[str, dict[str, list[Cell]]]] = {}
     by_metric: dict[str, list[Benchmark]] = {}

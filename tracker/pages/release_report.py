@@ -1,13 +1,14 @@
 """`/v5.6/report/`: the report of a release, also as text, Markdown and JSON.
 
-Its facts are loaded here in about fifteen queries, however many rows there are, and composed by
-tracker/documents/release_report.py: both sections of the release's table, the highlights that triagers chose, and the
-release, or its last measured -rc, compared with the previous release. The prose is edited in place and keeps its
+Its facts are loaded here in about twenty queries, however many rows there are, and composed by
+tracker/documents/release_report.py: the reports of the cycle and its course, the highlights that triagers chose, and
+the release, or its last measured -rc, compared with the previous release. The prose is edited in place and keeps its
 versions (tracker/pages/prose.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from urllib.parse import quote
 
@@ -21,17 +22,18 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.documents.blocks import Document
-from tracker.documents.linus_mail import MailLine
+from tracker.documents.cycle import CycleRow
 from tracker.documents.release_report import SECTIONS, HighlightData, ParameterData, ReleaseFacts, compose
 from tracker.domain import versions
 from tracker.domain.events import EventKind, InvalidInput, Verdict
 from tracker.domain.kernel_comparison import Box
 from tracker.models import Event, Finding, Kernel, Machine, Parameter, Release, Report, ReportHighlight, Suite
+from tracker.pages import index
 from tracker.pages import kernels as comparison
+from tracker.pages.home import cycle_steps
 from tracker.pages.http import cleaned, error_response, permission_required
 from tracker.pages.prose import editing, in_form, save_text, texts
 from tracker.pages.report import find_report
-from tracker.pages.triage.table import table
 from tracker.services.accounts import CHANGE_REPORTS
 
 
@@ -42,26 +44,25 @@ def document(release: Release, lab: str, now: datetime) -> Document:
 
 def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
     """Return all data of the report."""
-    printed_table = table(release)
+    reports = _reports(release)
     previous = Release.objects.filter(number__lt=release.number).order_by("-number").first()
     kernel, base = kernels(release.version, previous.version if previous else "")
     lines = comparison.compare([base, kernel]) if kernel and base else []
     # The machines of the lab's own list and those in this report, with or without known details
-    printed = {row.machine for row in (*printed_table.merged, *printed_table.shift_left)}
-    names = printed | {line.test.box.name for line in lines}
-    machines = Machine.objects.filter(~Q(family="") | Q(name__in=names)).order_by("pk")
+    names = {report.machine for report in reports} | {line.test.box.name for line in lines}
+    machines = Machine.objects.filter(~Q(family="") | Q(name__in=names - {""})).order_by("pk")
     boxes = machines.values_list("name", "codename", "cpu_model", "cpus", "memory_bytes", "family")
     parameters = Parameter.objects.values_list("classification", "name", "description")
     return ReleaseFacts(
         lab=lab,
+        contact=settings.PERFWORK_LIST_ADDRESS,
         version=release.version,
         previous=previous.version if previous else "",
         released_at=release.released_at,
         as_of=now,
-        merged=printed_table.merged,
-        shift_left=printed_table.shift_left,
-        by_people=printed_table.by_people,
-        details=_highlights(release),
+        rows=_rows(reports, release.version),
+        steps=cycle_steps(release, now),
+        highlights=_highlights(release),
         parameters=[ParameterData(*fields) for fields in parameters],
         suites=dict(Suite.objects.values_list("name", "description")),
         kernel=kernel.label if kernel else "",
@@ -71,47 +72,75 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
             test: (curve.outline, reverse("curve", args=[curve.pk]))
             for test, curve in comparison.curves_of([line.test for line in lines]).items()
         },
+        index=index.of_pair(base.name, kernel.name) if kernel and base else None,
         boxes=[Box(*fields) for fields in boxes],
         prose={name: row.text for name, row in texts(document_key(release.version)).items()},
-        regressions=mail_lines(release),
     )
 
 
-def mail_lines(release: Release) -> list[MailLine]:
-    """Return the regressions of a release for a mail, those of which most is certain first: two queries."""
+MOST = 5000  # reports of a cycle; a real one has about fifty
+
+
+def _reports(release: Release) -> list[Report]:
+    """Return the reports of a cycle with their headlines, those of which most is certain first: two queries."""
     in_cycle = Q(merged_release=release.version) | Q(shift_left_release=release.version)
-    reports = list(
-        Report.objects.filter(in_cycle, verdict=Verdict.REGRESSION)
-        .exclude(reported_at=None)
-        .select_related("culprit")
-        .order_by("-weight", "pk")
+    headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
+    rows = Report.objects.filter(in_cycle).select_related("culprit", "tree")
+    return list(
+        rows.prefetch_related(Prefetch("findings", headlines, to_attr="headlines")).order_by("-weight", "pk")[:MOST]
     )
+
+
+def mail_lines(release: Release) -> list[CycleRow]:
+    """Return the regressions of a release for a mail, those of which most is certain first: three queries."""
+    rows = [report for report in _reports(release) if report.verdict == Verdict.REGRESSION and report.reported_at]
+    return _rows(rows, release.version)
+
+
+def _rows(reports: Sequence[Report], version: str) -> list[CycleRow]:
+    """Return the rows of reports with their headlines in a release's cycle, in this order; one query for threads."""
     mails = Event.objects.filter(report__in=reports, kind=EventKind.REPORTED).exclude(message_id="").order_by("-pk")
     threads = dict(mails.values_list("report", "message_id"))
-    return [
-        MailLine(
-            report.culprit.sha,
-            report.given_title or report.culprit.title or _untitled(report),
-            report.subsystem,
-            report.metric,
-            report.change,
-            report.culprit.author_name or report.culprit.author_email,
-            report.state,
-            report.status,
-            report.awaited,
-            report.reported_at,
-            f"https://lore.kernel.org/r/{quote(threads[report.pk], safe='@+')}" if report.pk in threads else "",
-            report.fix_landing,
-            report.reporter,
-            bisected=not report.culprit.placeholder,
-        )
-        for report in reports
-    ]
+    return [_row(report, version, threads.get(report.pk, "")) for report in reports]
+
+
+def _row(report: Report, version: str, thread: str = "") -> CycleRow:
+    headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
+    culprit = report.culprit
+    scenario = headline.scenario.params.items() if headline else ()
+    return CycleRow(
+        sha=culprit.sha,
+        title=report.given_title or culprit.title or _untitled(report),
+        subsystem=report.subsystem,
+        metric=headline.metric.name if headline else report.metric,
+        change=headline.change if headline else report.change,
+        author=culprit.author_name or culprit.author_email,
+        state=report.state,
+        status=report.status,
+        awaited=report.awaited,
+        reported_at=report.reported_at,
+        thread=f"https://lore.kernel.org/r/{quote(thread, safe='@+')}" if thread else "",
+        fix_landing=report.fix_landing,
+        reporter=report.reporter,
+        bisected=not culprit.placeholder,
+        verdict=report.verdict,
+        is_merged=report.merged_release == version,
+        is_shift_left=report.shift_left_release == version,
+        scenario=" ".join(f"{name}={value}" for name, value in scenario) if headline else report.scenario,
+        machine=headline.machine.name if headline else report.machine,
+        base=headline.base if headline else "",
+        magnitude=report.person_report.magnitude.value if report.of_person and report.change is None else "",
+        low=headline.low_pct if headline else None,
+        high=headline.high_pct if headline else None,
+        noise=report.noise_pct,
+        awaited_since=report.awaited_since,
+        author_email=culprit.author_email,
+    )
 
 
 def _untitled(report: Report) -> str:
     """Return what to call a report whose culprit is not known, or has no title here."""
-    return str(report) if report.of_person else f"{report.subsystem or report.culprit.sha10}: {report.suite}"
+    return str(report) if report.of_person else ": ".join(filter(None, (report.subsystem, report.suite)))
 
 
 def document_key(version: str) -> str:
@@ -143,21 +172,12 @@ def _highlights(release: Release) -> list[HighlightData]:
         tree = report.tree.name if report.tree else ""
         highlights.append(
             HighlightData(
-                sha=report.culprit.sha,
-                title=report.culprit.title,
-                branch="/".join(part for part in (tree, report.branch) if part),
-                report=str(report),
-                indicator=headline.metric.name if headline else report.metric,
-                suite=headline.scenario.suite if headline else report.suite,
-                change=headline.change if headline else None,
-                verdict=report.verdict,
-                base=headline.base if headline else "",
-                landing=report.landing,
-                scenario=tuple(headline.scenario.params.items()) if headline else (),
-                machine=headline.machine.name if headline else "",
-                status=report.status,
+                row=_row(report, release.version),
                 heading=row.heading,
-                is_merged=report.merged_release == release.version,
+                branch="/".join(part for part in (tree, report.branch) if part),
+                suite=headline.scenario.suite if headline else report.suite,
+                scenario=tuple(headline.scenario.params.items()) if headline else (),
+                landing=report.landing,
             )
         )
     return highlights

@@ -1,9 +1,19 @@
-"""`report RELEASE`: print the release report, or put it into the outbox; `--for mail`: forty lines for a mail."""
+"""`report RELEASE`: print the release report, or put it into the outbox; `--for mail`: forty lines for a mail.
+
+PDF is printed from the HTML page by WeasyPrint, or, where its libraries are missing (Pango), by Chromium.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -27,7 +37,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("release", metavar="RELEASE", help="v6.12")
-        parser.add_argument("--format", choices=(*FORMS, "html"), default="txt")
+        parser.add_argument("--format", choices=(*FORMS, "html", "pdf"), default="txt")
         parser.add_argument("--for", dest="purpose", choices=("page", "mail"), default="page", help="mail: 40 lines")
         parser.add_argument("--hold", action="store_true", help="put the text into the outbox, held for approval")
 
@@ -47,8 +57,59 @@ class Command(BaseCommand):
         if hold:
             config = bulletin_config()
             self.stdout.write(hold_bulletin(digest.of_release(release, content, config), config))
-        elif format == "html":
+        elif format in ("html", "pdf"):
             style = mark_safe((settings.BASE_DIR / "static" / "perfwork.css").read_text())  # our own file, safe
-            self.stdout.write(render_to_string("release_report/standalone.html", {"document": content, "style": style}))
+            page = render_to_string(
+                "release_report/standalone.html",
+                {"document": content, "style": style, "base_url": settings.PERFWORK_BASE_URL},
+            )
+            if format == "html":
+                self.stdout.write(page)
+            elif self.stdout.isatty():
+                raise CommandError(f"a PDF is no text for a terminal: report {release} --format pdf > {release}.pdf")
+            else:
+                sys.stdout.buffer.write(_pdf(page))
         else:
             self.stdout.write(FORMS[format][0](content, settings.PERFWORK_BASE_URL), ending="")
+
+
+def _pdf(page: str) -> bytes:
+    """Print a page. Raises CommandError if neither printer is here."""
+    try:
+        import weasyprint
+    except (ImportError, OSError) as error:  # OSError: Pango is a library of the system
+        browser = shutil.which("chromium") or shutil.which("chromium-browser")
+        if not browser:
+            raise CommandError(
+                "no PDF: WeasyPrint needs Pango (apt install libpango-1.0-0 libpangoft2-1.0-0), or install chromium;"
+                " or print the page of --format html from a browser"
+            ) from error
+        return _printed_by(browser, page)
+    logging.getLogger("weasyprint").setLevel(logging.CRITICAL)  # of what only browsers know, such as a hover
+    # Everything stands in the page itself: nothing is fetched
+    pdf: bytes = weasyprint.HTML(string=page, url_fetcher=_fetch_nothing).write_pdf()
+    return pdf
+
+
+def _fetch_nothing(url: str, *rest: object, **options: object) -> dict[str, object]:
+    raise ValueError(f"not fetched: {url[:80]}")
+
+
+def _printed_by(browser: str, page: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "report.html"), Path(folder, "report.pdf")
+        source.write_text(page)
+        quiet = ("--headless=new", "--disable-gpu", "--no-pdf-header-footer", "--host-resolver-rules=MAP * ~NOTFOUND")
+        sandbox = ("--no-sandbox",) if os.geteuid() == 0 else ()  # it has none for root
+        command = [
+            browser,
+            *quiet,
+            *sandbox,
+            f"--user-data-dir={folder}/profile",
+            f"--print-to-pdf={target}",
+            str(source),
+        ]
+        run = subprocess.run(command, capture_output=True, timeout=120, check=False)
+        if not target.exists():
+            raise CommandError(f"no PDF: {browser} ended with {run.returncode}")
+        return target.read_bytes()

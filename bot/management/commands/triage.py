@@ -14,7 +14,6 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from bot.management import require_folded
-from tracker.documents.blocks import PrintedRow
 from tracker.domain.events import State
 from tracker.models import Release
 from tracker.pages.home import lines
@@ -54,7 +53,7 @@ class Command(BaseCommand):
         raise CommandError("no release has a report yet; add some with `ingest` or `read`")
 
 
-def _print(console: Console, title: str, rows: Iterable[PrintedRow]) -> None:
+def _print(console: Console, title: str, rows: Iterable[queries.PrintedRow]) -> None:
     rows = list(rows)
     grid = RichTable(title=f"{title} ({len(rows)})", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for name in ("indicator", "report", "scenario", "machine", "base", "status"):

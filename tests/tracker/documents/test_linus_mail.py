@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.world import World
-from tracker.documents.linus_mail import COLUMNS, LINES, MailLine, compose
+from tracker.documents.cycle import CycleRow
+from tracker.documents.linus_mail import COLUMNS, LINES, compose
 from tracker.domain.events import OPEN, Awaited, State
 from tracker.models import Release
 
@@ -35,7 +36,7 @@ Fixed:
 """
 
 
-def line(sha: str, title: str, change: float | None, state: str, awaited: str = "author", **more: object) -> MailLine:
+def line(sha: str, title: str, change: float | None, state: str, awaited: str = "author", **more: object) -> CycleRow:
     values: dict[str, object] = {
         "subsystem": title.partition(":")[0],
         "metric": "fs-create.files_per_sec",
@@ -45,7 +46,7 @@ def line(sha: str, title: str, change: float | None, state: str, awaited: str = 
         "thread": "",
         **more,
     }
-    return MailLine(sha=sha.ljust(40, "1"), title=title, change=change, state=state, awaited=awaited, **values)  # type: ignore[arg-type]
+    return CycleRow(sha=sha.ljust(40, "1"), title=title, change=change, state=state, awaited=awaited, **values)  # type: ignore[arg-type]
 
 
 def test_it_reads_as_a_maintainer_would_write_it() -> None:
@@ -85,7 +86,7 @@ def test_it_reads_as_a_maintainer_would_write_it() -> None:
         max_size=60,
     )
 )
-def test_it_fits_and_counts_its_rows(rows: list[MailLine]) -> None:
+def test_it_fits_and_counts_its_rows(rows: list[CycleRow]) -> None:
     _, text = compose("v9.1", rows, "https://perf.example.org/v9.1/", NOW)
     lines = text.splitlines()
     assert len(lines) <= LINES

@@ -25,7 +25,6 @@ from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 
 from tracker.charts import described, paths
-from tracker.documents.blocks import LIMIT, PrintedRow, PrintedTable
 from tracker.domain import text as formats
 from tracker.domain.events import CLOSED, OPEN, ReportedBy, Verdict
 from tracker.models import Event, Finding, Release, Report
@@ -288,6 +287,7 @@ def _offered(name: str, tally: Counter[str]) -> list[Count]:
 
 BOTH = 50  # rows per section when both are shown
 ONE = 100  # rows of a single section
+LIMIT = 5000  # rows per section of what is printed or downloaded; a real release has about fifty
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,36 +370,16 @@ def section(
     has_next = "before" in query.position if query.backwards else more
     has_previous = more if query.backwards else "after" in query.position
     listed = [row_of(row, now) for row in rows]
-    shared = shared_parameters(row.scenario for row in listed)
+    shared = formats.shared_parameters(row.scenario for row in listed)
     return TriageSection(
         name,
         heading,
-        [replace(row, scenario=_without(row.scenario, shared)) for row in listed] if shared else listed,
+        [replace(row, scenario=formats.without(row.scenario, shared)) for row in listed] if shared else listed,
         query.group,
         query.keys.cursor(rows[-1]) if rows and has_next else "",
         query.keys.cursor(rows[0]) if rows and has_previous else "",
         " ".join(shared),
     )
-
-
-LEAST_ROWS = 3  # that share a parameter before it stands above them
-
-
-def shared_parameters(scenarios: Iterable[str]) -> list[str]:
-    """Return the parameters that all of some scenarios have, in the order of the first.
-
-    >>> shared_parameters(["test=io governor=performance", "governor=performance", "x=1 governor=performance"])
-    ['governor=performance']
-    """
-    parameters = [scenario.split() for scenario in scenarios]
-    if len(parameters) < LEAST_ROWS:
-        return []
-    common = set(parameters[0]).intersection(*parameters[1:])
-    return [parameter for parameter in parameters[0] if parameter in common and "=" in parameter]
-
-
-def _without(scenario: str, shared: Sequence[str]) -> str:
-    return " ".join(parameter for parameter in scenario.split() if parameter not in shared)
 
 
 def exported(version: str, query: TriageQuery, absolute: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
@@ -455,6 +435,30 @@ def _names(active_filters: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str
     return [(name, value) for name in NAMES for key in (name, f"{name}{NOT}") for value in active_filters.get(key, ())]
 
 
+@dataclass(frozen=True, slots=True)
+class PrintedRow:
+    """One row, with the columns of the 0-Day report."""
+
+    indicator: str
+    report: str
+    sha: str
+    scenario: tuple[tuple[str, str], ...]
+    machine: str
+    base: str
+    status: str
+    state: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedTable:
+    """The two sections of a release (DESIGN 4.3), in which a report may be twice; and what people reported."""
+
+    merged: tuple[PrintedRow, ...]
+    shift_left: tuple[PrintedRow, ...]
+    by_people: tuple[PrintedRow, ...]
+
+
 def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> PrintedTable:
     """Return the sections in full; only these states if given, or only reports whose fix is missing in stable."""
     headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
@@ -487,7 +491,6 @@ def _printed(report: Report) -> PrintedRow:
         status=report.status,
         state=report.state,
         verdict=report.verdict,
-        magnitude="" if headline else report.person_report.magnitude.value,
     )
 
 
