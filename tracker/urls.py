@@ -49,6 +49,7 @@ _REF = r"(?P<ref>[0-9a-fA-F]{7,64})"
 _KIND = f"(?P<kind>{'|'.join(KINDS)})"
 _TABLE_FORM = "(?P<form>json|csv|txt|md|atom|regzbot)"
 _DOCUMENT_FORM = "(?P<form>txt|md|json)"
+_COMPARISON_FORM = "(?P<form>txt|md|json|csv)"
 
 
 def moved(name: str) -> Callable[..., HttpResponseBase]:
@@ -78,6 +79,8 @@ urlpatterns = [
     # single reports
     re_path(rf"^report/{_REF}/$", report.report, name="report"),
     re_path(rf"^report/{_REF}\.json$", report.as_json, name="report-json"),
+    re_path(rf"^report/{_REF}\.csv$", report.findings_csv, name="report-csv"),
+    re_path(rf"^{_VERSION}/findings\.csv$", report.findings_csv, name="findings-csv"),
     re_path(rf"^report/{_REF}\.mbox$", report.as_mbox, name="report-mbox"),
     re_path(rf"^report/{_REF}\.mbox\.gz$", report.as_packed_mbox, name="report-mbox-gz"),
     re_path(rf"^report/{_REF}/brief/$", report.brief, name="report-brief"),
@@ -85,17 +88,19 @@ urlpatterns = [
     re_path(rf"^report/{_REF}/take-back/$", report.take_back, name="take-back"),
     # comparisons and studies, in their formats
     path("compare/", studies.compare, name="compare"),
-    re_path(rf"^compare\.{_DOCUMENT_FORM}$", studies.compare, name="compare-as"),
+    re_path(rf"^compare\.{_COMPARISON_FORM}$", studies.compare, name="compare-as"),
     path("studies/", studies.studies, name="studies"),
     path("studies/keep/", studies.save_study, name="keep-study"),
     path("studies/write/", studies.edit, name="write-into-study"),
     path("study/<slug:slug>/", studies.study, name="study"),
-    re_path(rf"^study/(?P<slug>[-\w]+)\.{_DOCUMENT_FORM}$", studies.as_form, name="study-as"),
+    re_path(rf"^study/(?P<slug>[-\w]+)\.{_COMPARISON_FORM}$", studies.as_form, name="study-as"),
     # measured kernels
     path("kernel/<path:handle>/", kernels.kernel, name="kernel"),
     # the performance index
     path("index/", index.index, name="index"),
     path("index.json", index.as_json, name="index-as"),
+    path("index.csv", index.as_csv, name="index-csv"),
+    re_path(r"^index/(?P<version>v\d{1,3}\.\d{1,4}[\w.-]{0,20})\.csv$", index.point_csv, name="index-point-csv"),
     path("index/basket/", index.show_basket, name="index-basket"),
     path("index/comment/", index.comment, name="index-comment"),
     re_path(r"^index/(?P<version>v\d{1,3}\.\d{1,4}[\w.-]{0,20})/$", index.point, name="index-point"),
@@ -117,6 +122,7 @@ urlpatterns = [
     re_path(rf"^{_KIND}/(?P<name>.+)/$", browse.catalog_page, name="thing"),
     # curves and their changes
     path("curve/<int:pk>/", measurements.curve, name="curve"),
+    path("curve/<int:pk>.csv", measurements.curve_csv, name="curve-csv"),
     path("curves/", measurements.curves, name="curves"),
     path("changes/", measurements.changes, name="changes"),
     re_path(r"^changes/(?P<pk>\d{1,18})/bisect\.(?P<form>json|sh)$", measurements.bisect, name="bisect-request"),

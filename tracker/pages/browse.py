@@ -17,6 +17,7 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -28,7 +29,7 @@ from tracker.models import Machine, Metric, Report
 from tracker.pages.http import error_response, permission_required, username, without_empty
 from tracker.pages.measurements import curves_of
 from tracker.pages.prose import NOTED, note_place, notes, write
-from tracker.pages.triage.exports import FORMS, in_form
+from tracker.pages.triage.exports import NAMES, in_form
 from tracker.pages.triage.filters import GROUPS, ORDERS, POSITIONS, InvalidQuery, TriageQuery
 from tracker.pages.triage.table import COUNTED, KEEP, Counts, controls, listed, section
 from tracker.pages.triage.table import MOST as OFFERED
@@ -126,7 +127,7 @@ def catalog_page(request: HttpRequest, kind: str, name: str) -> HttpResponse:
         "controls": controls(query, counts, improvements_default=True),
         "orders": ORDERS,
         "groups": GROUPS,
-        "forms": FORMS,
+        "forms": NAMES,
         "actions": ACTION_KEYS,
         "shows_record": kind != "author" or own or request.user.has_perm(SEND),
         "may_change": request.user.has_perm(CHANGE_REPORTS),
@@ -149,7 +150,7 @@ def write_note(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     return redirect("thing", kind, name)
 
 
-def catalog_page_as(request: HttpRequest, kind: str, name: str, form: str) -> HttpResponse:
+def catalog_page_as(request: HttpRequest, kind: str, name: str, form: str) -> HttpResponseBase:
     """The reports of one name as JSON, CSV, text, Markdown or Atom, with the page's filters."""
     params = request.GET.copy()
     params.setdefault("improvements", "on")
@@ -160,6 +161,6 @@ def catalog_page_as(request: HttpRequest, kind: str, name: str, form: str) -> Ht
     title, reports = _reports(kind, name)
     if not reports.exists():
         raise Http404(f"there is no {kind} {title[:200]}")
-    rows = listed(_shown(reports, query), query, request.build_absolute_uri)
+    rows = listed(_shown(reports, query), query)
     page = reverse("thing", args=[kind, name]) + query.url().rstrip("?")
     return in_form(request, form, f"{kind} {title}", {"reports": rows}, page)

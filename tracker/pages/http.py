@@ -13,7 +13,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
@@ -26,13 +26,16 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import OrderBy
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
+
+from tracker.documents.csv_tables import Columns, csv_lines
 
 # --- Requests and errors ---
 
 View = Callable[..., HttpResponse]
+Row = TypeVar("Row")
 
 
 def is_key(text: str) -> bool:
@@ -74,6 +77,11 @@ class ErrorLine(HttpResponse):
 def error_response(message: str, status: int = 400) -> HttpResponse:
     """Return an error of one line, 400 by default: a page for a browser, plain text for programs and htmx."""
     return ErrorLine(message, status)
+
+
+def csv_response(columns: Columns[Row], rows: Iterable[Row]) -> StreamingHttpResponse:
+    """Return a table as CSV, made while it is sent: of a hundred thousand rows some hundreds are in memory."""
+    return StreamingHttpResponse(csv_lines(columns, rows), content_type="text/csv; charset=utf-8")
 
 
 _TITLES = {400: "Not understood", 401: "Signed out", 403: "Not permitted", 404: "Not found", 409: "Changed meanwhile"}
@@ -158,7 +166,7 @@ def redirect_back(request: HttpRequest) -> HttpResponse:
 
 # --- Keyset paging ---
 
-Row = TypeVar("Row", bound=models.Model)
+Model = TypeVar("Model", bound=models.Model)
 MAX_CURSOR = 4000  # characters, since it is part of a URL
 
 
@@ -203,7 +211,7 @@ class Order:
         """Return the reverse order."""
         return Order(tuple(key.reversed() for key in self.keys))
 
-    def sorted(self, rows: QuerySet[Row]) -> QuerySet[Row]:
+    def sorted(self, rows: QuerySet[Model]) -> QuerySet[Model]:
         return rows.order_by(*(key.order() for key in self.keys))
 
     def after(self, values: Sequence[Any]) -> Q:

@@ -25,12 +25,13 @@ from django.contrib import messages
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Case, Count, Max, Q, When
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.charts import index_chart
+from tracker.documents.csv_tables import CONTRIBUTIONS, INDEX
 from tracker.domain import versions
 from tracker.domain.events import InvalidInput, Verdict
 from tracker.domain.kernel_comparison import Cell, Change, ComparisonLine, Word, pooled
@@ -39,7 +40,7 @@ from tracker.domain.statistics import SampleSummary
 from tracker.models import BasketEntry, Kernel, MeasuredRole, Measurement, Metric, Report, Study, TextRevision
 from tracker.pages import kernels as comparison
 from tracker.pages import prose
-from tracker.pages.http import cleaned, error_response, is_key, sign_in_required, username
+from tracker.pages.http import cleaned, csv_response, error_response, is_key, sign_in_required, username
 from tracker.pages.prose import comments, write
 from tracker.pages.prose import versions as versions_of
 from tracker.services.accounts import CHANGE_BASKET, CHANGE_REPORTS
@@ -336,13 +337,28 @@ def as_json(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"points": [asdict(point) for point in index_points(entries())]})
 
 
+def as_csv(request: HttpRequest) -> StreamingHttpResponse:
+    """Return every point as CSV."""
+    return csv_response(INDEX, index_points(entries()))
+
+
+def point_csv(request: HttpRequest, version: str) -> StreamingHttpResponse:
+    """Return the parts of one point as CSV: a row for each benchmark."""
+    return csv_response(CONTRIBUTIONS, _point(index_points(entries()), version).contributions)
+
+
+def _point(points: Sequence[IndexPoint], version: str) -> IndexPoint:
+    point = next((candidate for candidate in points if candidate.name == version), None)
+    if point is None:
+        raise Http404(f"kernel {version[:40]} is not in the index")
+    return point
+
+
 def point(request: HttpRequest, version: str) -> HttpResponse:
     """Show one point: its parts, what may explain it, and comments."""
     basket = entries()
     points = index_points(basket)
-    index_point = next((candidate for candidate in points if candidate.name == version), None)
-    if index_point is None:
-        raise Http404(f"kernel {version[:40]} is not in the index")
+    index_point = _point(points, version)
     edited, place = request.GET.get("edit", ""), _COMMENTS.format(version)
     before = next((one.name for one, two in pairwise(points) if two is index_point), "")
     context = {

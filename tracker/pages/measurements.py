@@ -20,19 +20,21 @@ from typing import Any
 
 from django.db.models import OuterRef, Q, Subquery
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_safe
 
 from tracker.charts import CurveChart, CurveMark, curve_chart, overlay
+from tracker.documents.csv_tables import BUILDS
 from tracker.domain import versions
 from tracker.domain.curves import Build, builds_of
 from tracker.domain.events import InvalidInput, TreeRole
 from tracker.domain.statistics import change_pct
 from tracker.domain.text import signed_pct
 from tracker.models import Curve, CurveChange, Finding, Landing
-from tracker.pages.http import error_response, is_key
+from tracker.pages.http import csv_response, error_response, is_key
 from tracker.services import curves as storage
 
 # --- Requests for a bisection ---
@@ -219,6 +221,17 @@ def curve(request: HttpRequest, pk: int) -> HttpResponse:
     if request.GET.get("format") == "json":
         return JsonResponse(drawn(page))
     return render(request, "curve.html", {"page": page, "since": since, "until": until})
+
+
+@require_safe
+def curve_csv(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Return every build of a curve as CSV, in the range that `since` and `until` give."""
+    try:
+        since, until = _day(request, "since"), _day(request, "until")
+    except InvalidInput as error:
+        return error_response(str(error))
+    points = storage.load(get_object_or_404(Curve, pk=pk), since, until + timedelta(days=1) if until else None)
+    return csv_response(BUILDS, builds_of(points))
 
 
 @require_safe

@@ -23,11 +23,12 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, TextField, 
 from django.db.models.functions import Length, Substr
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.charts import BisectionChart, chart, groups_of, measured_later, read_payload, side
+from tracker.documents.csv_tables import FINDINGS as FINDINGS_CSV
 from tracker.domain import text as formats
 from tracker.domain import timeline
 from tracker.domain.comparison_tables import unpack
@@ -48,6 +49,7 @@ from tracker.models import (
     Message,
     OutgoingMail,
     RawMessage,
+    Release,
     Report,
     ReportHighlight,
     Suggestion,
@@ -56,7 +58,7 @@ from tracker.models import (
 )
 from tracker.models.git import TreeRole
 from tracker.models.results import CommitSide
-from tracker.pages.http import cleaned, error_response, is_key, permission_required, username
+from tracker.pages.http import cleaned, csv_response, error_response, is_key, permission_required, username
 from tracker.pages.prose import notes
 from tracker.pages.report_json import finding_json
 from tracker.services import lab_jobs, report_actions
@@ -552,6 +554,19 @@ def tables(request: HttpRequest, ref: str) -> HttpResponse:
     packed = report.messages.exclude(tables=b"").order_by("sent_at", "pk").values_list("tables", flat=True)
     tables = [table for blob in packed[:TABLES] for table in unpack(bytes(blob))]
     return render(request, "report_tables.html", {"report": report, "tables": tables})
+
+
+def findings_csv(request: HttpRequest, ref: str = "", version: str = "") -> StreamingHttpResponse:
+    """Return the findings of a report, or of all reports of a release's cycle, as CSV."""
+    rows = Finding.objects.select_related("report__culprit", "metric", "scenario", "machine")
+    if ref:
+        rows = rows.filter(report=find_report(ref)).order_by("-headline", "pk")
+    else:
+        get_object_or_404(Release, version=version)
+        in_cycle = Q(report__merged_release=version) | Q(report__shift_left_release=version)
+        rows = rows.filter(in_cycle).order_by("report", "-headline", "pk")
+    shaped = ({"report": row.report.culprit.sha, **finding_json(row)} for row in rows.iterator(chunk_size=500))
+    return csv_response(FINDINGS_CSV, shaped)
 
 
 def as_json(request: HttpRequest, ref: str) -> JsonResponse:

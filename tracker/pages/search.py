@@ -22,6 +22,7 @@ from django.db import connection
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Abs
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -34,7 +35,7 @@ from tracker.domain.search import FieldTerm, SearchQuery, parse, suggestions
 from tracker.domain.search import named as search_named
 from tracker.models import Commit, Machine, Message, Metric, RelatedCommit, Release, Report, Scenario
 from tracker.pages.http import error_response
-from tracker.pages.triage.exports import FORMS, in_form
+from tracker.pages.triage.exports import NAMES, in_form
 from tracker.pages.triage.filters import POSITIONS, STATES, InvalidQuery, TriageQuery
 from tracker.pages.triage.table import listed, section
 from tracker.services.accounts import CHANGE_REPORTS
@@ -293,12 +294,12 @@ def search(request: HttpRequest) -> HttpResponse:
     except (InvalidInput, InvalidQuery) as error:
         return render(request, "search.html", {**context, "error": str(error)}, status=400)
     base = "?" + urlencode({"q": text})
-    context |= {"section": results, "base": base, "query": table, "pages": pages_named(query), "forms": FORMS}
+    context |= {"section": results, "base": base, "query": table, "pages": pages_named(query), "forms": NAMES}
     return render(request, "search.html", context)
 
 
 @require_safe
-def search_as(request: HttpRequest, form: str) -> HttpResponse:
+def search_as(request: HttpRequest, form: str) -> HttpResponseBase:
     """What matches as JSON, CSV, text, Markdown or Atom, the newest first."""
     text = request.GET.get("q", "").replace("\0", " ").strip()
     try:
@@ -306,7 +307,7 @@ def search_as(request: HttpRequest, form: str) -> HttpResponse:
         if query.is_empty:
             return error_response("q: expected what to search for, as in ?q=subsystem:mm")
         table = TriageQuery.from_query(_position(QueryDict()), timezone.now())
-        rows = listed(matching(query), table, request.build_absolute_uri)
+        rows = listed(matching(query), table)
     except (InvalidInput, InvalidQuery) as error:
         return error_response(str(error))
     return in_form(request, form, text, {"reports": rows}, f"{reverse('search')}?{urlencode({'q': text})}")

@@ -16,19 +16,21 @@ from urllib.parse import urlencode
 from django.db import transaction
 from django.db.models.functions import Length
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.documents.blocks import Document, DocumentLink
+from tracker.documents.csv_tables import COMPARISON, measured
 from tracker.documents.study import MONITORS, SECTIONS, Beside, StudyFacts, System, compose, system
 from tracker.domain.events import InvalidInput
 from tracker.domain.kernel_comparison import ComparisonLine
 from tracker.domain.tool_output import TEXT, ToolListing, diff, read
 from tracker.models import Kernel, MeasuredRole, Measurement, Study, StudyKernel, StudyKind, ToolOutput
 from tracker.pages import kernels as comparison
-from tracker.pages.http import cleaned, error_response, permission_required
+from tracker.pages.http import cleaned, csv_response, error_response, permission_required
 from tracker.pages.index import counted_in_index
 from tracker.pages.kernels import named
 from tracker.pages.prose import editing, in_form, save_text, texts
@@ -204,7 +206,7 @@ def make(slug: str, title: str, kind: str, handles: Sequence[str], now: datetime
 # --- Views ---
 
 
-def compare(request: HttpRequest, form: str = "") -> HttpResponse:
+def compare(request: HttpRequest, form: str = "") -> HttpResponseBase:
     """Compare the kernels of `of`, in the order given; without any, show those that can be chosen."""
     handles = [handle for handle in request.GET.getlist("of") if handle]
     try:
@@ -214,6 +216,8 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponse:
     if form and not chosen:
         return error_response("of: expected kernels, found none")
     lines = comparison.compare(chosen) if chosen else []
+    if form == "csv":
+        return csv_response(COMPARISON, measured(lines, [kernel.label for kernel in chosen]))
     if form:
         return in_form(ad_hoc(chosen, lines), form)
     kernels = comparison.kernels()
@@ -248,9 +252,14 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "study.html", {"study": study, "document": document(study), "edit": edit})
 
 
-def as_form(request: HttpRequest, slug: str, form: str) -> HttpResponse:
-    """Return a study as text, Markdown or JSON."""
-    return in_form(document(_study(slug)), form)
+def as_form(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
+    """Return a study as text, Markdown, JSON or CSV."""
+    study = _study(slug)
+    if form == "csv":
+        columns = list(study.columns.select_related("kernel"))
+        lines = comparison.compare([column.kernel for column in columns])
+        return csv_response(COMPARISON, measured(lines, [str(column) for column in columns]))
+    return in_form(document(study), form)
 
 
 @require_POST

@@ -1,25 +1,32 @@
 """Tables of reports beside their pages: JSON, CSV, text, Markdown, Atom, and lines for regzbot.
 
-FORMS has them all. Each takes a title, reports by section as `report_json` returns them, and the address of the page,
-and returns bytes. CSV follows RFC 4180, text has 78 columns, and the regzbot lines follow
-Documentation/process/handling-regressions.rst and regzbot's own page of commands.
+CSV is streamed, with every report (tracker/documents/csv_tables.py). The others are in FORMS: each takes a title,
+reports by section as `report_json` returns them, and the address of the page, and returns bytes. Text has 78 columns,
+and the regzbot lines follow Documentation/process/handling-regressions.rst and regzbot's own page of commands.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from textwrap import wrap
 from typing import Any
 
 import orjson
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
 from django.utils.feedgenerator import Atom1Feed
 
+from tracker.documents import csv_tables
 from tracker.documents.blocks import escaped
-from tracker.domain.text import NONE, number, safe_cell, signed_pct
+from tracker.domain.events import OPEN
+from tracker.domain.text import NONE, number, signed_pct
+from tracker.models import Finding, Report
+from tracker.pages.http import csv_response
+from tracker.pages.report_json import directions, report_json
+from tracker.pages.triage.table import LIMIT
 
 WIDTH = 78  # columns
 _INDENT = " " * 8
@@ -31,34 +38,11 @@ TITLES = {
     "shift_left": "Before the release, from other trees",
     "reports": "Reports",
 }
-_CSV = (
-    *("section", "culprit", "culprit_title", "subsystem", "verdict", "state", "status", "awaited", "metric", "suite"),
-    *("scenario", "machine", "base", "change", "change_pct", "landing", "fix_sha", "fix_title", "fix_landing"),
-    *("reported_at", "changed_at", "awaited_since", "url"),
-)
 
 
 def as_json(title: str, sections: Sections, url: str) -> bytes:
     named = "title" if "reports" in sections else "release"
     return orjson.dumps({named: title, "url": url, **sections}, option=orjson.OPT_UTC_Z)
-
-
-def as_csv(title: str, sections: Sections, url: str) -> bytes:
-    """Return a row per report and section; `change` is the metric's own, `change_pct` with plus for better."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")  # RFC 4180
-    writer.writerow(_CSV)
-    for section, rows in sections.items():
-        for row in rows:
-            fix = {f"fix_{name}": value for name, value in row["fix"].items()}
-            values = {**row, **fix, "section": section}
-            writer.writerow(
-                value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-                if isinstance(value := values[name], datetime)
-                else safe_cell(value)
-                for name in _CSV
-            )
-    return out.getvalue().encode()
 
 
 def as_text(title: str, sections: Sections, url: str) -> bytes:
@@ -132,19 +116,50 @@ def as_regzbot(title: str, sections: Sections, url: str) -> bytes:
 
 FORMS: Mapping[str, tuple[str, Callable[[str, Sections, str], bytes]]] = {
     "json": ("application/json", as_json),
-    "csv": ("text/csv; charset=utf-8", as_csv),
     "txt": ("text/plain; charset=utf-8", as_text),
     "md": ("text/markdown; charset=utf-8", as_markdown),
     "atom": ("application/atom+xml; charset=utf-8", as_atom),
     "regzbot": ("text/plain; charset=utf-8", as_regzbot),
 }
+NAMES = ("json", "csv", *list(FORMS)[1:])  # as pages list them
 
 
-def in_form(request: HttpRequest, form: str, title: str, sections: Sections, page: str) -> HttpResponse:
-    """Return a table in one of FORMS. `page`: the path of the page that it stands beside."""
+def in_form(
+    request: HttpRequest, form: str, title: str, sections: Mapping[str, QuerySet[Report]], page: str
+) -> HttpResponseBase:
+    """Return a table in one of NAMES: all of it as CSV, the first LIMIT reports of a section in the other forms.
+
+    `page`: the path of the page that it stands beside.
+    """
+    by_metric = directions()
+    if form == "csv":
+        return csv_response(csv_tables.REPORTS, _csv_rows(sections, by_metric, request.build_absolute_uri))
     content_type, render_as = FORMS[form]
-    content = render_as(title, sections, request.build_absolute_uri(page))
-    return HttpResponse(content, content_type=content_type)
+    rows = {
+        name: [report_json(report, by_metric, request.build_absolute_uri) for report in reports[:LIMIT]]
+        for name, reports in sections.items()
+    }
+    return HttpResponse(render_as(title, rows, request.build_absolute_uri(page)), content_type=content_type)
+
+
+def _csv_rows(
+    sections: Mapping[str, QuerySet[Report]], by_metric: Mapping[str, str], absolute: Callable[[str], str]
+) -> Iterator[dict[str, Any]]:
+    """Yield each report with its headline's interval, some hundreds at a time."""
+    now = timezone.now()
+    headlines = Prefetch("findings", Finding.objects.filter(headline=True), to_attr="headlines")
+    for section, reports in sections.items():
+        for report in reports.prefetch_related(headlines).iterator(chunk_size=500):
+            headline: Finding | None = next(iter(report.headlines), None)
+            since = report.last_human_reply_at or report.reported_at
+            yield {
+                **report_json(report, by_metric, absolute),
+                "section": section,
+                "culprit_author": report.culprit.author_name,
+                "low": headline.low_pct if headline else None,
+                "high": headline.high_pct if headline else None,
+                "silence_days": (now - since).days if since and report.state in OPEN else None,
+            }
 
 
 def _change(row: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ renamed machine, shows after KEEP seconds at the latest.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -29,7 +29,6 @@ from tracker.domain import text as formats
 from tracker.domain.events import CLOSED, OPEN, ReportedBy, Verdict
 from tracker.models import Event, Finding, Release, Report
 from tracker.models.git import UNKNOWN_SHA
-from tracker.pages.report_json import directions, report_json
 from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, TriageQuery
 from tracker.services.report_summary import clipped
 
@@ -287,7 +286,7 @@ def _offered(name: str, tally: Counter[str]) -> list[Count]:
 
 BOTH = 50  # rows per section when both are shown
 ONE = 100  # rows of a single section
-LIMIT = 5000  # rows per section of what is printed or downloaded; a real release has about fifty
+LIMIT = 5000  # rows per section of what is made as a whole; a real release has about fifty
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,25 +381,17 @@ def section(
     )
 
 
-def exported(version: str, query: TriageQuery, absolute: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
-    """Return both sections as values, in the order that the query asks for; at most LIMIT rows each."""
-    by_metric = directions()
+def exported(version: str, query: TriageQuery) -> dict[str, QuerySet[Report]]:
+    """Return both sections, in the order that the query asks for."""
     return {
-        name: listed(Report.objects.filter(**{column: version}), query, absolute, by_metric)
+        name: listed(Report.objects.filter(**{column: version}), query)
         for name, column in (("merged", "merged_release"), ("shift_left", "shift_left_release"))
     }
 
 
-def listed(
-    reports: QuerySet[Report],
-    query: TriageQuery,
-    absolute: Callable[[str], str],
-    by_metric: Mapping[str, str] | None = None,
-) -> list[dict[str, Any]]:
-    """Return reports as values, in the order that the query asks for; at most LIMIT. `by_metric`: the directions."""
-    by_metric = directions() if by_metric is None else by_metric
-    rows = query.keys.sorted(query.filtered(reports.select_related("culprit", "tree")))
-    return [report_json(report, by_metric, absolute) for report in rows[:LIMIT]]
+def listed(reports: QuerySet[Report], query: TriageQuery) -> QuerySet[Report]:
+    """Return reports with culprits and trees, in the order that the query asks for."""
+    return query.keys.sorted(query.filtered(reports.select_related("culprit", "tree")))
 
 
 def changed(seen: Mapping[int, int]) -> list[int]:

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from django.contrib import messages
 from django.db.models import Case, OuterRef, Q, Subquery, When
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -123,7 +124,7 @@ def invalid_query(request: HttpRequest, error: InvalidQuery) -> HttpResponse:
 
 
 @require_safe
-def triage_as(request: HttpRequest, version: str, form: str) -> HttpResponse:
+def triage_as(request: HttpRequest, version: str, form: str) -> HttpResponseBase:
     """The table as JSON, CSV, text, Markdown or Atom, with the page's filters."""
     try:
         query = TriageQuery.from_query(request.GET, timezone.now())
@@ -132,7 +133,7 @@ def triage_as(request: HttpRequest, version: str, form: str) -> HttpResponse:
     if not Release.objects.filter(version=version).exists():
         return _no_release(version)
     page = reverse("triage", args=[version]) + query.url().rstrip("?")
-    return in_form(request, form, version, table.exported(version, query, request.build_absolute_uri), page)
+    return in_form(request, form, version, table.exported(version, query), page)
 
 
 def _no_release(version: str) -> NoReturn:
