@@ -101,6 +101,7 @@ urlpatterns = [
     path("index.json", index.as_json, name="index-as"),
     path("index.csv", index.as_csv, name="index-csv"),
     re_path(r"^index/(?P<version>v\d{1,3}\.\d{1,4}[\w.-]{0,20})\.csv$", index.point_csv, name="index-point-csv"),
+    path("index/suites/", index.suites, name="index-suites"),
     path("index/basket/", index.show_basket, name="index-basket"),
     path("index/comment/", index.comment, name="index-comment"),
     re_path(r"^index/(?P<version>v\d{1,3}\.\d{1,4}[\w.-]{0,20})/$", index.point, name="index-point"),

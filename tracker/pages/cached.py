@@ -114,7 +114,9 @@ FRESHNESS: Mapping[str, Freshness] = {
     **dict.fromkeys(("report", "report-brief", "report-tables", "report-json"), _TABLE),
     **dict.fromkeys(("things", "thing", "thing-as", "search", "search-as"), _TABLE),
     **dict.fromkeys(("curve", "curves", "changes", "kernel", "index-point"), _TABLE),
-    **dict.fromkeys(("index", "index-as", "compare", "compare-as", "studies", "study", "study-as"), _MEASURED),
+    **dict.fromkeys(
+        ("index", "index-as", "index-suites", "compare", "compare-as", "studies", "study", "study-as"), _MEASURED
+    ),
     **dict.fromkeys(("release-report", "release-report-as"), _RELEASE_REPORT),
 }
 _locks: WeakValueDictionary[str, Lock] = WeakValueDictionary()  # by key: a page is made by one thread, others wait

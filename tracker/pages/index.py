@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 import re
 import secrets
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib import messages
 from django.core.cache import cache
@@ -37,7 +37,8 @@ from tracker.domain.events import InvalidInput, Verdict
 from tracker.domain.kernel_comparison import Cell, Change, ComparisonLine, Word, pooled
 from tracker.domain.performance_index import Benchmark, BenchmarkMean, IndexPoint, at, params_text, read_params, series
 from tracker.domain.statistics import SampleSummary
-from tracker.models import BasketEntry, Kernel, MeasuredRole, Measurement, Metric, Report, Study, TextRevision
+from tracker.domain.text import counted
+from tracker.models import BasketEntry, Kernel, MeasuredRole, Measurement, Metric, Report, Study, Suite, TextRevision
 from tracker.pages import kernels as comparison
 from tracker.pages import prose
 from tracker.pages.http import cleaned, csv_response, error_response, is_key, sign_in_required, username
@@ -84,14 +85,41 @@ def measured_releases() -> list[Kernel]:
 
 def index_points(basket: Sequence[Benchmark]) -> list[IndexPoint]:
     """Return the index of every kernel, cached until there are new measurements or another basket."""
+    return _computed("index", basket, series)
+
+
+def points_by_suite(basket: Sequence[Benchmark]) -> dict[str, list[IndexPoint]]:
+    """Return the index of every kernel by each suite of the basket alone, cached likewise."""
+
+    def by_suite(kernels: Sequence[BenchmarkMean]) -> dict[str, list[IndexPoint]]:
+        suites = sorted({suite_of(entry) for entry in basket})
+        return {suite: series([_of_suite(kernel, suite) for kernel in kernels]) for suite in suites}
+
+    return _computed("suites", basket, by_suite)
+
+
+def suite_of(entry: Benchmark) -> str:
+    return entry.metric.partition(".")[0]
+
+
+def _of_suite(kernel: BenchmarkMean, suite: str) -> BenchmarkMean:
+    """Return a kernel with the benchmarks of one suite."""
+    return replace(kernel, basket=tuple(entry for entry in kernel.basket if suite_of(entry) == suite))
+
+
+Result = TypeVar("Result")
+
+
+def _computed(name: str, basket: Sequence[Benchmark], of: Callable[[Sequence[BenchmarkMean]], Result]) -> Result:
+    """Return what follows from all measurements of a basket, from the cache if nothing is new."""
     compared = measured_releases()
     state = Measurement.objects.aggregate(newest=Max("pk"), number=Count("pk"))
-    key = f"index:{hash((tuple(basket), tuple(map(str, compared)), state['newest'], state['number']))}"
-    points: list[IndexPoint] | None = cache.get(key)
-    if points is None:
-        points = series(_measured(basket, compared))
-        cache.set(key, points, KEEP)
-    return points
+    key = f"{name}:{hash((tuple(basket), tuple(map(str, compared)), state['newest'], state['number']))}"
+    result: Result | None = cache.get(key)
+    if result is None:
+        result = of(_measured(basket, compared))
+        cache.set(key, result, KEEP)
+    return result
 
 
 def of_pair(base: str, kernel: str) -> tuple[str, IndexPoint, IndexPoint] | None:
@@ -100,9 +128,31 @@ def of_pair(base: str, kernel: str) -> tuple[str, IndexPoint, IndexPoint] | None
     points = {point.name: point for point in index_points(basket) if point.value is not None}
     if base not in points or kernel not in points:
         return None
+    return basket_name(), points[base], points[kernel]
+
+
+def basket_name() -> str:
+    """Return the name of the basket, beside which alone an index means anything."""
     chosen = BasketEntry.objects.filter(basket=BASKET).exists()
-    name = f"{BASKET} basket" if chosen else "all headline metrics alike"
-    return name, points[base], points[kernel]
+    return f"{BASKET} basket" if chosen else "basket of all headline metrics"
+
+
+def meaning(points: Sequence[IndexPoint]) -> str:
+    """Return in a sentence what the newest index says; "" if there are fewer than two."""
+    measured = [point for point in points if point.value is not None]
+    if len(measured) < 2:
+        return ""
+    first, newest = measured[0], measured[-1]
+    assert newest.value is not None
+    pct = newest.value - 100
+    amount = "as well as" if abs(pct) < 0.05 else f"{abs(pct):.1f}% {'better' if pct > 0 else 'worse'} than"
+    mean = "the weighted geometric mean of " if newest.matched > 1 else ""
+    text = f"{newest.value:.1f} means that {newest.name} performs {amount} {first.name}"
+    text += f" in {mean}{counted(newest.matched, 'benchmark')}"
+    if newest.low is None or newest.high is None or newest.low == newest.high:
+        return f"{text}; single runs don't tell how much of it is chance."
+    chance = "; it includes 100, so this may be chance" if newest.low <= 100 <= newest.high else ""
+    return f"{text} (95% CI of the index {newest.low:.1f} to {newest.high:.1f}{chance})."
 
 
 def _measured(basket: Sequence[Benchmark], compared: Sequence[Kernel]) -> list[BenchmarkMean]:
@@ -326,10 +376,35 @@ _NAME = re.compile(r"[0-9a-f]{12}\Z")
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the chart, and every point as a row."""
+    """Show what the newest index means, the chart, what counts with which weight, and every point as a row."""
     points = index_points(entries())
-    context = {"points": points[::-1], "studies": Study.objects.all()[:MOST_STUDIES], **_chart(request, points)}
+    context = {
+        "points": points[::-1],
+        "meaning": meaning(points),
+        "basket": basket_name(),
+        "newest": next((point for point in reversed(points) if point.contributions), None),
+        "studies": Study.objects.all()[:MOST_STUDIES],
+        **_chart(request, points),
+    }
     return render(request, "index.html", context)
+
+
+def suites(request: HttpRequest) -> HttpResponse:
+    """Show the index of each suite over the releases, all on one page that can be printed."""
+    basket = entries()
+    described = dict(Suite.objects.values_list("name", "description"))
+    lines = [
+        {
+            "suite": suite,
+            "basket": [entry for entry in basket if suite_of(entry) == suite],
+            "chart": chart,
+            "meaning": meaning(points),
+            "description": described.get(suite, ""),
+        }
+        for suite, points in points_by_suite(basket).items()
+        if (chart := index_chart(points))
+    ]
+    return render(request, "index_suites.html", {"lines": lines})
 
 
 def as_json(request: HttpRequest) -> JsonResponse:

@@ -24,6 +24,7 @@ from tracker.domain.kernel_comparison import Cell
 from tracker.domain.performance_index import Benchmark, BenchmarkMean, IndexPoint, at, params_text, read_params, series
 from tracker.domain.statistics import SampleSummary, summarise
 from tracker.models import BasketEntry, Commit, Curve, Measurement, Metric, Report, TextRevision
+from tracker.pages import index as index_pages
 
 
 def mean(value: float) -> Cell:
@@ -313,7 +314,7 @@ Queries = Callable[[int], Any]
 
 
 def test_the_page_and_its_points(index: None, client: Client, django_assert_max_num_queries: Queries) -> None:
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(8):
         page = client.get("/index/").content.decode()
     # with equal weights: 100 · exp((ln 1.21 + ln 1.25) / 2)
     assert "v6.3: 123.0, 95% CI" in page
@@ -452,3 +453,57 @@ def test_the_weights_are_changed(index: None, client: Client) -> None:
 def test_an_empty_house(db: None, client: Client) -> None:
     assert "Fewer than two releases have been measured" in client.get("/index/").content.decode()
     assert client.get("/index/basket/").status_code == 200
+
+
+# --- What a reader is told ---
+
+
+def point_of(name: str, value: float | None, low: float | None = None, high: float | None = None) -> IndexPoint:
+    return IndexPoint(name, value, value if low is None else low, value if high is None else high, 3, 4, "v6.1")
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "said"),
+    [
+        (
+            *(101.23, 100.4, 102.04),
+            "101.2 means that v6.3 performs 1.2% better than v6.1 in the weighted geometric mean of 3 benchmarks (95% CI"
+            " of the index 100.4 to 102.0).",
+        ),
+        (
+            *(99.5, 98.9, 100.1),
+            "99.5 means that v6.3 performs 0.5% worse than v6.1 in the weighted geometric mean of 3 benchmarks (95% CI"
+            " of the index 98.9 to 100.1; it includes 100, so this may be chance).",
+        ),
+        (
+            *(100.01, None, None),
+            "100.0 means that v6.3 performs as well as v6.1 in the weighted geometric mean of 3 benchmarks; single runs"
+            " don't tell how much of it is chance.",
+        ),
+    ],
+)
+def test_a_sentence_says_what_the_index_means(value: float, low: float | None, high: float | None, said: str) -> None:
+    points = [point_of("v6.1", 100.0), point_of("v6.2", None), point_of("v6.3", value, low, high)]
+    assert index_pages.meaning(points) == said
+    assert index_pages.meaning(points[:2]) == ""
+
+
+def test_the_index_of_each_suite_stands_on_one_page(
+    v5_6_loaded: None, db: None, client: Client, django_assert_max_num_queries: Any
+) -> None:
+    with django_assert_max_num_queries(8):
+        page = client.get("/index/suites/").content.decode()
+    assert len(re.findall(r'<h2 id="suite-\d+">', page)) == 9
+    assert "119.1 means that v5.6 performs 19.1% better than v5.5 in 1 benchmark" in page
+    front = client.get("/index/").content.decode()
+    assert "107.9 means that v5.6 performs 7.9% better than v5.5" in front
+    assert "By the basket of all headline metrics." in front
+    assert front.count('<td class="n">9.1%</td>') == 11  # weights
+
+
+def test_a_point_opens_down_to_the_runs(v5_6_loaded: None, db: None, client: Client) -> None:
+    row = Measurement.objects.filter(kernel__name="v5.6", role="headline").order_by("pk").first()
+    assert row
+    Measurement.objects.filter(pk=row.pk).update(samples=[91.0, 92.5, 90.5], runs=3, mean=91.333)
+    page = client.get("/index/v5.6/").content.decode()
+    assert "91, 92.5, 90.5</details>" in page
