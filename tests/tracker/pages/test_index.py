@@ -328,7 +328,7 @@ def test_the_page_and_its_points(index: None, client: Client, django_assert_max_
     assert client.get("/index/v9.9/").status_code == 404
     (_, _, last) = client.get("/index.json").json()["points"]
     assert (last["name"], last["matched"], round(last["value"], 1)) == ("v6.3", 2, 123.0)
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         assert client.get("/index/").content.decode() == page  # nothing is reckoned again
 
 
@@ -467,13 +467,13 @@ def point_of(name: str, value: float | None, low: float | None = None, high: flo
     [
         (
             *(101.23, 100.4, 102.04),
-            "101.2 means that v6.3 performs 1.2% better than v6.1 in the weighted geometric mean of 3 benchmarks (95% CI"
-            " of the index 100.4 to 102.0).",
+            "101.2 means that v6.3 performs 1.2% better than v6.1 in the weighted geometric mean of 3 benchmarks"
+            " (95% CI of the index 100.4 to 102.0).",
         ),
         (
             *(99.5, 98.9, 100.1),
-            "99.5 means that v6.3 performs 0.5% worse than v6.1 in the weighted geometric mean of 3 benchmarks (95% CI"
-            " of the index 98.9 to 100.1; it includes 100, so this may be chance).",
+            "99.5 means that v6.3 performs 0.5% worse than v6.1 in the weighted geometric mean of 3 benchmarks"
+            " (95% CI of the index 98.9 to 100.1; it includes 100, so this may be chance).",
         ),
         (
             *(100.01, None, None),
