@@ -19,7 +19,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, pstdev
-from typing import Any
+from typing import Any, Protocol
 
 from tracker.domain.curves import Build
 from tracker.domain.kernel_comparison import ComparisonLine
@@ -376,8 +376,41 @@ class IndexChart:
     description: str
 
 
+class Point(Protocol):
+    """A value with its interval, under a name; None where it is not known."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """A share or the like of one release."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    description: str
+
+
 def index_chart(points: Sequence[IndexPoint]) -> IndexChart | None:
-    """Return the chart; None for fewer than two points."""
+    """Return the chart of the index; None for fewer than two points."""
+    return _line_chart(points, "Performance index", [describe(point) for point in points])
+
+
+def trend_chart(points: Sequence[TrendPoint], what: str) -> IndexChart | None:
+    """Return the same chart of anything else that develops over releases; `what`: its name."""
+    return _line_chart(points, what, [point.description for point in points])
+
+
+def _line_chart(points: Sequence[Point], what: str, descriptions: Sequence[str]) -> IndexChart | None:
     measured = [point for point in points if point.value is not None]
     if len(measured) < 2:
         return None
@@ -394,12 +427,12 @@ def index_chart(points: Sequence[IndexPoint]) -> IndexChart | None:
             lines.append([])
             continue
         x, height, value = across(index), y(point.value), f"{point.value:.1f}"
-        dots.append(Dot(point.name, x, height, y(point.low), y(point.high), value, describe(point)))
+        dots.append(Dot(point.name, x, height, y(point.low), y(point.high), value, descriptions[index]))
         lines[-1].append(f"{x},{height}")
     grid = y.grid(lambda value: f"{value:.0f}" if high - low > 4 else f"{value:.1f}")
     described = ", ".join(f"{point.name} {point.value:.1f}" for point in measured)
     stretches = [" ".join(line) for line in lines if len(line) > 1]
-    return IndexChart(width, _INDEX_TOP + _INDEX_HEIGHT + 34, stretches, dots, grid, f"Performance index: {described}")
+    return IndexChart(width, _INDEX_TOP + _INDEX_HEIGHT + 34, stretches, dots, grid, f"{what}: {described}")
 
 
 def describe(point: IndexPoint) -> str:

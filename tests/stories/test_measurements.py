@@ -25,7 +25,7 @@ from bot.results.curves import extend_curves
 from tests.support.rows import line
 from tests.support.world import World
 from tracker.domain.events import EventData, EventKind, State, Verdict
-from tracker.domain.track_record import WITHIN, Course, Past, by, group, record
+from tracker.domain.track_record import FEWEST, WITHIN, Course, Past, Share, by, group, record
 from tracker.models import Curve, CurveChange, Event, OutgoingMail, Report, RuleRecord
 from tracker.pages.statistics import load_statistics
 from tracker.services import event_log
@@ -302,7 +302,9 @@ def reports(db: None) -> None:
 def test_the_page_says_times_with_their_counts(reports: None, client: Client, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(4):
         page = client.get("/statistics/").content.decode()
-    assert "9 of 12 (75%); of 9 whose time is known, half within 6 h and nine in ten within 11 h" in page
+    assert (
+        "9 of 12 (75%); of 9 whose time is known, half within 6 h (95% CI 1 h to 11 h) and nine in ten within 11 h"
+    ) in page
     assert "1 of 12; of 1 whose time is known, half within 2 d" in page
     assert "1 of 2 closed or disputed reports</dd>" in page
     assert "1 day: 9 · 3 days: 9" in page
@@ -312,7 +314,7 @@ def test_the_page_says_times_with_their_counts(reports: None, client: Client, dj
 
 
 def test_the_table_opens_in_a_spreadsheet(reports: None, client: Client) -> None:
-    rows = list(csv.DictReader(io.StringIO(client.get("/statistics.csv").content.decode())))
+    rows = list(csv.DictReader(io.StringIO(client.get("/statistics.csv").getvalue().decode())))
     total = rows[0]
     assert (total["by"], total["regressions"], total["response_number"], total["response_median_hours"]) == (
         *("all", "12", "9"),
@@ -321,6 +323,41 @@ def test_the_table_opens_in_a_spreadsheet(reports: None, client: Client) -> None
     assert (total["candidate_median_hours"], total["landing_median_hours"]) == ("50.0", "100.0")
     subsystems = [row["name"] for row in rows if row["by"] == "subsystem"]
     assert subsystems == ["'=cmd()", "mm"]
+    assert (total["precision_number"], total["precision_of"], total["fixed"], total["invalid"]) == ("1", "2", "1", "1")
+
+
+def settled(number: int, release: str, state: str) -> None:
+    line(number, reported_at=AT, responded_at=AT + HOUR, merged_release=release, state=state)
+
+
+def test_the_page_says_whether_the_lab_is_worth_reading(db: None, client: Client) -> None:
+    cache.clear()
+    states = {
+        "v9.1": ["fixed", "fixed", "invalid", "disputed", "disappeared"],
+        "v9.2": ["fixed", "expected", "dropped", "fix_proposed", "duplicate", "no_response"],
+    }
+    for release, of_release in states.items():
+        for number, state in enumerate(of_release):
+            settled(100 * int(release[-1]) + number, release, state)
+    page = client.get("/statistics/").content.decode()
+    # real: three fixed, one expected, one reverted; withdrawn or disputed: two
+    assert "5 of 7 that people settled were real: <b>71%</b>, 95% CI 36 to 92%" in page
+    assert "6 of 11 (55%, 95% CI 28 to 79%) are fixed, reverted, expected, or being worked on" in page
+    assert "Fixed: 3 · Reverted: 1 · Expected: 1 · Gone: 1 · Duplicate: 1 · Disputed: 1 · Withdrawn: 1" in page
+    assert 'aria-label="Precision: v9.1 50.0, v9.2 100.0"' in page
+    rows = {row["name"]: row for row in csv.DictReader(io.StringIO(client.get("/statistics.csv").getvalue().decode()))}
+    assert (rows["v9.2"]["precision_low_pct"], rows["v9.2"]["precision_high_pct"]) == ("43.9", "100.0")
+
+
+@given(st.integers(0, 500), st.integers(0, 500))
+def test_the_interval_of_a_share_holds_it(number: int, more: int) -> None:
+    share = Share(number, number + more)
+    if share.of < FEWEST:
+        assert share.bounds is None
+        return
+    assert share.bounds
+    low, high = share.bounds
+    assert 0 <= low <= 100 * number / share.of <= high <= 100
 
 
 def test_an_imported_table_says_that_somebody_responded_but_not_when(db: None, client: Client) -> None:

@@ -1,4 +1,4 @@
-"""How reports fared: times to a response, a fix and a landing; false alarms and noise. Pure.
+"""How reports fared: times to a response, a fix and a landing; what came of them; false alarms and noise. Pure.
 
 They help to plan work: `/statistics/` groups regressions by release, subsystem and the like, and never by author. The
 pages of a subsystem, machine, metric or author sum up the reports that they list, in all and by release.
@@ -7,12 +7,18 @@ A time counts from the report to the first event of its kind; given are the medi
 imported table have its own date for everything: they count as answered, but say no time. A false alarm is an invalid
 or disputed report, and its share is taken of the closed or disputed ones: a disputed report counts as settled even if
 it is still open. Improvements are no alarms, and count as neither.
+
+Whether a lab is worth reading says its precision: of the regressions that people settled, how many were real, since
+they were fixed, reverted or accepted as expected. What disappeared or was a duplicate settles nothing. Shares have E.
+B. Wilson's interval (J. Am. Stat. Assoc. 22, 1927), which holds for few reports, too; medians have that of the order
+statistics (W. J. Conover, Practical Nonparametric Statistics, section 3.2).
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
@@ -25,6 +31,9 @@ from tracker.domain.events import CLOSED, OPEN, State, Verdict
 WITHIN = (1, 3, 7, 14, 30)  # days
 _FALSE = frozenset({State.INVALID, State.DISPUTED})
 _SETTLED = CLOSED | _FALSE
+_REAL = frozenset({State.FIXED, State.DROPPED, State.EXPECTED})
+# Somebody takes it for real: it is settled so, or they work on it.
+_CONFIRMED = _REAL | {State.WORKING, State.FIX_PROPOSED, State.FIX_CONFIRMED, State.FIX_QUEUED}
 
 
 FEWEST = 3  # of which a share is given in per cent: of fewer, the counts alone
@@ -33,6 +42,34 @@ FEWEST = 3  # of which a share is given in per cent: of fewer, the counts alone
 def share_pct(number: int, of: int) -> float | None:
     """Return a share in per cent; None if it is one of too few to be a rate."""
     return 100 * number / of if of >= FEWEST else None
+
+
+_Z = 1.959964  # the 97.5th percentile of the normal distribution
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of some reports, in per cent with its 95% interval; None of fewer than FEWEST."""
+
+    number: int
+    of: int
+
+    @property
+    def pct(self) -> float | None:
+        return share_pct(self.number, self.of)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """
+        >>> [round(end, 1) for end in Share(8, 10).bounds]
+        [49.0, 94.3]
+        """
+        if self.of < FEWEST:
+            return None
+        share, n = self.number / self.of, self.of
+        middle, width = share + _Z**2 / (2 * n), _Z * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n * n))
+        low, high = (100 * end / (1 + _Z**2 / n) for end in (middle - width, middle + width))
+        return min(max(0.0, low), 100 * share), max(min(100.0, high), 100 * share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +90,8 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Times of some reports: how many got there, `of` how many, and for how many the time is known; the median and the
-    ninth decile, None if none is known.
+    """Times of some reports: how many got there, `of` how many, and for how many the time is known; the median with its
+    95% interval and the ninth decile, None if none is known, or too few for an interval.
     """
 
     number: int
@@ -62,6 +99,8 @@ class Times:
     known: int = 0
     median: timedelta | None = None
     slow: timedelta | None = None
+    low: timedelta | None = None
+    high: timedelta | None = None
 
     @property
     def pct(self) -> float | None:
@@ -70,7 +109,9 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The statistics of one group of regressions. `within`: how many had a response within each of WITHIN days."""
+    """The statistics of one group of regressions. `within`: how many had a response within each of WITHIN days;
+    `outcomes`: how many are in each state that says what came of them.
+    """
 
     name: str
     response: Times
@@ -79,11 +120,21 @@ class Group:
     ended: int
     false: int
     within: Sequence[int]
+    confirmed: Share
+    disputed: Share
+    precision: Share
+    outcomes: Mapping[State, int]
 
     @property
     def false_pct(self) -> float | None:
         """Invalid or disputed reports, in per cent of the closed or disputed ones."""
         return share_pct(self.false, self.ended)
+
+
+# The states that say what came of a report, in this order.
+SHOWN = (
+    *(State.FIXED, State.DROPPED, State.EXPECTED, State.DISAPPEARED, State.DUPLICATE, State.DISPUTED, State.INVALID),
+)
 
 
 def group(name: str, courses: Iterable[Course]) -> Group:
@@ -98,6 +149,12 @@ def group(name: str, courses: Iterable[Course]) -> Group:
         ended=sum(course.state in _SETTLED for course in rows),
         false=sum(course.state in _FALSE for course in rows),
         within=[sum(timedelta(0) < wait <= timedelta(days=days) for wait in waits) for days in WITHIN],
+        confirmed=Share(sum(course.state in _CONFIRMED for course in rows), len(rows)),
+        disputed=Share(sum(course.state in _FALSE for course in rows), len(rows)),
+        precision=Share(
+            sum(course.state in _REAL for course in rows), sum(course.state in _REAL | _FALSE for course in rows)
+        ),
+        outcomes={state: count for state in SHOWN if (count := sum(course.state == state for course in rows))},
     )
 
 
@@ -121,7 +178,11 @@ def _times(waits: Sequence[timedelta], of: int) -> Times:
     if not durations:
         return Times(len(waits), of)
     middle = timedelta(seconds=median(duration.total_seconds() for duration in durations))
-    return Times(len(waits), of, len(durations), middle, durations[(len(durations) * 9 - 1) // 10])
+    n = len(durations)
+    lower = math.floor((n - _Z * math.sqrt(n)) / 2)  # ranks, counted from 1
+    upper = math.ceil(1 + (n + _Z * math.sqrt(n)) / 2)
+    low, high = (durations[lower - 1], durations[upper - 1]) if lower >= 1 and upper <= n else (None, None)
+    return Times(len(waits), of, n, middle, durations[(n * 9 - 1) // 10], low, high)
 
 
 # --- Record of a page's reports ---

@@ -1,4 +1,4 @@
-"""`/statistics/`: how fast regressions are answered and fixed, and how often reports were wrong.
+"""`/statistics/`: how fast regressions are answered and fixed, what came of them, and how often reports were wrong.
 
 Computed from the newest reports in a constant number of queries, and kept for some minutes; also a table for
 spreadsheets.
@@ -6,24 +6,25 @@ spreadsheets.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from decimal import Decimal
 from operator import attrgetter
 from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Exists, Min, OuterRef
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from tracker.domain import versions
+from tracker.charts import TrendPoint, trend_chart
+from tracker.documents.csv_tables import digits
+from tracker.domain import timeline, versions
 from tracker.domain.events import EventKind, ReportedBy, State
-from tracker.domain.text import safe_cell
-from tracker.domain.track_record import WITHIN, Course, by, group
+from tracker.domain.track_record import FEWEST, SHOWN, WITHIN, Course, Group, Share, by, group
 from tracker.models import Event, Report, RuleRecord
+from tracker.pages.http import csv_response
 
 NEWEST = 20_000  # reports
 _KEEP = 600.0  # seconds
@@ -72,26 +73,81 @@ _TIMES = ("response", "candidate", "landing")
 
 @require_safe
 def statistics(request: HttpRequest) -> HttpResponse:
-    """Show how fast regressions are answered and fixed, and how often reports were wrong."""
+    """Show how fast regressions are answered and fixed, what came of them, and how both develop."""
     context = load_statistics()
     within = list(zip(WITHIN, context["total"].within, strict=True))
-    return render(request, "statistics.html", {**context, "within": within})
+    releases = [group for group in reversed(context["tables"]["release"]) if group.response.of >= FEWEST]
+    trends = [
+        ("Precision: settled regressions that were real, in per cent", trend_chart(_shares(releases), "Precision")),
+        ("Days to the first response, the median", trend_chart(_days(releases), "Days to the first response")),
+    ]
+    outcomes = [(timeline.LABELS[state], number) for state, number in context["total"].outcomes.items()]
+    shown = {**context, "within": within, "trends": [pair for pair in trends if pair[1]], "outcomes": outcomes}
+    return render(request, "statistics.html", shown)
+
+
+def _shares(groups: Iterable[Group]) -> list[TrendPoint]:
+    points = []
+    for entry in groups:
+        share = entry.precision
+        low, high = share.bounds or (None, None)
+        points.append(TrendPoint(entry.name, share.pct, low, high, f"{entry.name}: {share.number} of {share.of}"))
+    return points
+
+
+def _days(groups: Iterable[Group]) -> list[TrendPoint]:
+    def days(time: timedelta | None) -> float | None:
+        return None if time is None else time / timedelta(days=1)
+
+    return [
+        TrendPoint(
+            group.name,
+            days(group.response.median),
+            days(group.response.low or group.response.median),
+            days(group.response.high or group.response.median),
+            f"{group.name}: of {group.response.known} whose time is known",
+        )
+        for group in groups
+    ]
+
+
+_Named = tuple[str, Group]  # a group, and what it was grouped by
+
+
+def _columns() -> Iterator[tuple[str, Callable[[_Named], object]]]:
+    yield "by", lambda row: row[0]
+    yield "name", lambda row: row[1].name
+    yield "regressions", lambda row: row[1].response.of
+    for name in _TIMES:
+        times = attrgetter(name)
+        yield f"{name}_number", lambda row, times=times: times(row[1]).number  # type: ignore[misc]
+        for part, called in (("median", "median"), ("low", "median_low"), ("high", "median_high"), ("slow", "p90")):
+            yield f"{name}_{called}_hours", lambda row, times=times, part=part: _hours(getattr(times(row[1]), part))  # type: ignore[misc]
+    for name in _SHARES:
+        share = attrgetter(name)
+        yield f"{name}_number", lambda row, share=share: share(row[1]).number  # type: ignore[misc]
+        yield f"{name}_of", lambda row, share=share: share(row[1]).of  # type: ignore[misc]
+        for place, end in enumerate(("low", "high")):
+            yield f"{name}_{end}_pct", lambda row, share=share, place=place: _end(share(row[1]), place)  # type: ignore[misc]
+    for state in SHOWN:
+        yield state.value, lambda row, state=state: row[1].outcomes.get(state, 0)  # type: ignore[misc]
+
+
+_SHARES = ("confirmed", "disputed", "precision")
+CSV = dict(_columns())
 
 
 @require_safe
-def statistics_csv(request: HttpRequest) -> HttpResponse:
+def statistics_csv(request: HttpRequest) -> StreamingHttpResponse:
     """Return all groups as CSV; times are in hours."""
-    newest, out = load_statistics(), io.StringIO()
-    table = csv.writer(out)
-    names = [f"{name}_{part}" for name in _TIMES for part in ("number", "median_hours", "p90_hours")]
-    table.writerow(["by", "name", "regressions", *names, "ended", "false_alarms"])
-    for kind, groups in {"all": [newest["total"]], **newest["tables"]}.items():
-        for record in groups:
-            times = [getattr(record, name) for name in _TIMES]
-            values = [value for of in times for value in (of.number, _hours(of.median), _hours(of.slow))]
-            table.writerow([kind, safe_cell(record.name), record.response.of, *values, record.ended, record.false])
-    return HttpResponse(out.getvalue(), content_type="text/csv; charset=utf-8")
+    newest = load_statistics()
+    named = {"all": [newest["total"]], **newest["tables"]}
+    return csv_response(CSV, ((kind, group) for kind, groups in named.items() for group in groups))
 
 
-def _hours(time: timedelta | None) -> str:
-    return "" if time is None else f"{time.total_seconds() / 3600:.1f}"
+def _hours(time: timedelta | None) -> Decimal | None:
+    return None if time is None else digits(time / timedelta(hours=1), 1.0)
+
+
+def _end(share: Share, place: int) -> Decimal | None:
+    return digits(share.bounds[place], 1.0) if share.bounds else None

@@ -20,6 +20,7 @@ from tests.support.rows import line
 from tracker.documents import csv_tables
 from tracker.documents.csv_tables import csv_lines, digits
 from tracker.models import Finding, Machine, Metric, Release, Report, Scenario
+from tracker.pages import statistics
 
 REPORTS = """\
 section,culprit,culprit_title,culprit_author,author,subsystem,verdict,state,status,awaited,awaited_since,silence_days,\
@@ -156,7 +157,7 @@ def test_every_column_is_explained() -> None:
     documented = (ROOT / "docs" / "api.md").read_text()
     for columns in (
         *(csv_tables.REPORTS, csv_tables.FINDINGS, csv_tables.BUILDS),
-        *(csv_tables.COMPARISON, csv_tables.INDEX, csv_tables.CONTRIBUTIONS),
+        *(csv_tables.COMPARISON, csv_tables.INDEX, csv_tables.CONTRIBUTIONS, statistics.CSV),
     ):
         for name in columns:
             assert f"`{name}`" in documented, name
