@@ -30,7 +30,7 @@ from tracker.domain.versions import CycleStep
 # --- Bars ---
 
 _BARS_WIDTH, _BARS_LEFT, _STEP, _THICK = 460, 96, 20, 12
-_VALUE = 60  # room for the number beside a bar
+_VALUE = 96  # room for the number beside a bar, and for the runs
 _LETTERS = 36
 _BARS_LABEL = 24  # characters of a kernel's name
 _LESS = "(lower is better)"
@@ -38,7 +38,7 @@ _LESS = "(lower is better)"
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The bar of one kernel: its position and its end, and the ends of its interval if there is one."""
+    """The bar of one kernel: its position and its end, the ends of its interval if there is one, and its runs."""
 
     label: str
     value: str
@@ -46,6 +46,17 @@ class Bar:
     end: int
     low: int | None = None
     high: int | None = None
+    runs: int = 0
+
+    @property
+    def repeated(self) -> str:
+        """ ", n = 5"; "" of a single run, or where the number is not known."""
+        return f", n = {self.runs}" if self.runs > 1 else ""
+
+    @property
+    def text(self) -> int:
+        """Where the value stands: beyond the bar and its interval."""
+        return max(self.end, self.high or 0) + 6
 
     @property
     def middle(self) -> int:
@@ -70,48 +81,85 @@ class Bars:
     thick: int = _THICK
 
 
+# A kernel's or a variant's name, its value with the first as 100, the ends of its interval, None if not measured; runs.
+BarValue = tuple[str, float | None, float | None, float | None, int]
+
+
 def bars(line: ComparisonLine, labels: Sequence[str]) -> Bars | None:
-    """Return the chart; None if fewer than two kernels can be compared."""
-    values = line.relative
-    measured = [relative for relative in values if relative is not None and relative >= 0]
-    if len(measured) < 2:
-        return None
-    # The intervals, too, with the first kernel as 100
-    ends = [
-        (100 + change.low, 100 + change.high) if change and change.low is not None and change.high is not None else None
-        for change in line.changes
-    ]
-    top = max(100.0, *measured, *(high for pair in ends if pair for high in pair))
-    x = Scale(0, top, _BARS_LEFT, _BARS_WIDTH - _VALUE)
-    drawn = []
-    for index, (label, value, pair) in enumerate(zip(labels, values, ends, strict=True)):
-        if value is None or value < 0:
-            drawn.append(Bar(label, "not measured", 4 + index * _STEP, _BARS_LEFT))
-        else:
-            low, high = (x(max(0.0, pair[0])), x(max(0.0, pair[1]))) if pair else (None, None)
-            drawn.append(Bar(label, f"{value:.1f}", 4 + index * _STEP, x(value), low, high))
-    note = _LESS if line.test.direction == "lower" else ""
-    described = ", ".join(f"{bar.label} {bar.value}" for bar in drawn)
-    description = f"{line.test.metric}, {labels[0]} as 100: {described}{note and f' {note}'}"
-    return Bars(drawn, 8 + _STEP * (len(values) + bool(note)), x(100), description, note)
+    """Return the chart of one test; None if fewer than two kernels can be compared."""
+    return relative_bars(f"{line.test.metric}, {labels[0]} as 100", _values(line, labels), _note(line))
 
 
 def letters(line: ComparisonLine, labels: Sequence[str]) -> list[str]:
-    """Return the chart as lines of text: "v5.6   91.3  #################"."""
-    values = line.relative
-    measured = [relative for relative in values if relative is not None and relative >= 0]
-    if len(measured) < 2:
-        return []
-    labels = [label[:_BARS_LABEL] for label in labels]
-    longest = max(map(len, labels))
-    room = min(_LETTERS, 64 - longest)
+    """Return the same chart as lines of text."""
+    return letters_of(_values(line, labels), _note(line))
+
+
+def _values(line: ComparisonLine, labels: Sequence[str]) -> list[BarValue]:
+    """Return each kernel's mean with the first one's as 100, and its interval where there is one."""
+    return [
+        (
+            label,
+            value,
+            100 + change.low if change and change.low is not None else None,
+            100 + change.high if change and change.high is not None else None,
+            cell.side.n if cell else 0,
+        )
+        for label, value, change, cell in zip(labels, line.relative, line.changes, line.cells, strict=True)
+    ]
+
+
+def _note(line: ComparisonLine) -> str:
+    return _LESS if line.test.direction == "lower" else ""
+
+
+def relative_bars(name: str, values: Sequence[BarValue], note: str = "") -> Bars | None:
+    """Return a chart of values with the first as 100; None if fewer than two are known."""
+    ends = [end for _, value, low, high, _ in values for end in (value, low, high) if end is not None]
+    if sum(value is not None and value >= 0 for _, value, *_ in values) < 2:
+        return None
+    x = Scale(0, max(100.0, *ends), _BARS_LEFT, _BARS_WIDTH - _VALUE)
     drawn = []
-    for label, value in zip(labels, values, strict=True):
+    for index, (label, value, low, high, runs) in enumerate(values):
+        y = 4 + index * _STEP
         if value is None or value < 0:
-            drawn.append(f"{label:<{longest}}  not measured")
+            drawn.append(Bar(label, "not measured", y, _BARS_LEFT))
+        elif low is None or high is None:
+            drawn.append(Bar(label, f"{value:.1f}", y, x(value), runs=runs))
         else:
-            drawn.append(f"{label:<{longest}}  {value:>7.1f}  {'#' * round(room * value / max(measured))}".rstrip())
-    return [*drawn, _LESS] if line.test.direction == "lower" else drawn
+            drawn.append(Bar(label, f"{value:.1f}", y, x(value), x(max(0.0, low)), x(max(0.0, high)), runs))
+    described = ", ".join(f"{bar.label} {bar.value}{bar.repeated}" for bar in drawn)
+    description = f"{name}: {described}{note and f' {note}'}"
+    return Bars(drawn, 8 + _STEP * (len(values) + bool(note)), x(100), description, note)
+
+
+def letters_of(values: Sequence[BarValue], note: str = "") -> list[str]:
+    """Return the same chart as lines of text: "v5.6   91.3  #################"."""
+    known = [value for _, value, *_ in values if value is not None and value >= 0]
+    if len(known) < 2:
+        return []
+    longest = max(len(label[:_BARS_LABEL]) for label, *_ in values)
+    asides = [
+        ", ".join(
+            filter(
+                None,
+                (
+                    f"{low:.1f} to {high:.1f}" if low is not None and high is not None else "",
+                    f"n = {runs}" if runs > 1 else "",
+                ),
+            )
+        )
+        for _, _, low, high, runs in values
+    ]
+    room = min(_LETTERS, 62 - longest - max(map(len, asides)))
+    drawn = []
+    for (label, value, *_), aside in zip(values, asides, strict=True):
+        name = f"{label[:_BARS_LABEL]:<{longest}}"
+        if value is None or value < 0:
+            drawn.append(f"{name}  not measured")
+        else:
+            drawn.append(f"{name}  {value:>7.1f}  {'#' * round(room * value / max(known))}  {aside}".rstrip())
+    return [*drawn, note] if note else drawn
 
 
 # --- Bisection ---

@@ -16,12 +16,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from statistics import fmean
+from itertools import groupby, zip_longest
+from statistics import fmean, stdev
 
+from tracker.charts import letters_of, relative_bars
 from tracker.documents.blocks import (
     Block,
     Bullets,
+    Cell,
+    ChartBlock,
     Document,
     DocumentLink,
     Facts,
@@ -33,8 +36,9 @@ from tracker.documents.blocks import (
 )
 from tracker.domain.kernel_comparison import Box, Change, ComparisonLine, Word, lines
 from tracker.domain.performance_index import FAR
+from tracker.domain.statistics import t_quantile
 from tracker.domain.text import counted, number
-from tracker.domain.tool_output import Diff, DiffRow, ToolListing, mean_of
+from tracker.domain.tool_output import Diff, DiffRow, ListingRow, ToolListing, mean_of
 
 # --- System activity ---
 
@@ -52,22 +56,26 @@ MONITORS = frozenset(monitor for _, _, monitor in COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """The columns of one kernel, None where unknown."""
+    """The columns of one kernel, None where unknown. `source`: the page of the listing that they are from, "" if they
+    were measured.
+    """
 
     values: tuple[float | None, ...]
+    source: str = ""
 
     def __bool__(self) -> bool:
         return any(value is not None for value in self.values)
 
 
-def system(monitors: Mapping[str, Sequence[float]], listings: Iterable[ToolListing]) -> System:
-    """Return the mean of each column, from the measurements or else from vmstat listings."""
+def system(monitors: Mapping[str, Sequence[float]], listings: Iterable[ToolListing], source: str = "") -> System:
+    """Return the mean of each column, from the measurements or else from vmstat listings, the first at `source`."""
     printed: dict[str, list[float]] = {}
     for listing in listings:
         for row in listing.rows:
             if row.values and row.values[0] is not None:
                 printed.setdefault(row.name, []).append(row.values[0])
-    return System(tuple(mean_of(monitors.get(monitor) or printed.get(column) or ()) for _, column, monitor in COLUMNS))
+    means = (mean_of(monitors.get(monitor) or printed.get(column) or ()) for _, column, monitor in COLUMNS)
+    return System(tuple(means), "" if monitors else source)
 
 
 # --- Listings side by side ---
@@ -75,13 +83,16 @@ def system(monitors: Mapping[str, Sequence[float]], listings: Iterable[ToolListi
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Files of one kind: `labels` name the sides, `files` link to them, `where`: where all were taken."""
+    """Files of one kind: `labels` name the sides, `files` link to them, `where`: where all were taken; `profiles`: of
+    each side that is a profile its functions by share, largest first.
+    """
 
     kind: str
     where: str
     labels: tuple[str, ...]
     files: tuple[DocumentLink, ...]
     diff: Diff
+    profiles: tuple[Sequence[ListingRow], ...] = ()
 
 
 def table(comparison: Beside) -> TableBlock:
@@ -104,14 +115,41 @@ def table(comparison: Beside) -> TableBlock:
     columns = [first, *(f"{label}{unit}" for label in comparison.labels)]
     others = comparison.labels[1:]
     columns += [f"Change, {points}"] if len(others) == 1 else [f"{label}, {points} more" for label in others]
-    for row in diff.rows:
+    as_text = _share if diff.is_share else _value
+    for row in by_difference(diff, at) if diff.is_share else diff.rows:
         changes = ("–" if change is None else f"{change:+.{digits}f}" for change in row.cells[at].changes)
-        rows.append([_name(row), *map(_value, row.cells[at].values), *changes])
+        rows.append([_name(row), *map(as_text, row.cells[at].values), *changes])
     return TableBlock(caption, columns, rows, frozenset(range(1, len(columns))))
+
+
+def by_difference(diff: Diff, at: int) -> list[DiffRow]:
+    """Return functions by how much their share differs from the first side's; those that can't be compared last."""
+
+    def size(row: DiffRow) -> tuple[bool, float, float]:
+        cell = row.cells[at]
+        known = [abs(change) for change in cell.changes if change is not None]
+        return not known, -max(known, default=0.0), -max((value or 0.0 for value in cell.values), default=0.0)
+
+    return sorted(diff.rows, key=size)
+
+
+def ranked(comparison: Beside) -> TableBlock:
+    """Return the profiles side by side, each in its own order: rank, then share and function of each side."""
+    share = comparison.diff.columns.index("share")
+    rows = []
+    for rank, sides in enumerate(zip_longest(*comparison.profiles), 1):
+        cells = [f"{row.values[share]:.4f} {row.name}" if row else "" for row in sides]
+        rows.append([str(rank), *cells])
+    caption = f"{comparison.kind} of {' and '.join(comparison.labels)}, by rank"
+    return TableBlock(caption, ("Rank", *(f"{label}, %" for label in comparison.labels)), rows, frozenset({0}))
 
 
 def _name(row: DiffRow) -> str:
     return f"{row.name} ({row.note})" if row.note and not row.note.startswith("[") else row.name
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
 
 
 def _value(value: float | None) -> str:
@@ -136,6 +174,7 @@ class StudyFacts:
     beside: Sequence[Beside]
     prose: Mapping[str, str]
     files_left_out: int = 0
+    files: Sequence[DocumentLink] = ()  # that stand beside no other
 
 
 # --- Who wins ---
@@ -316,6 +355,7 @@ def _variants(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:
             by_machine.append([box.name, str(own.tests), *wins, str(own.ties), *averages, _best(own, labels)])
         yield TableBlock("Wins by machine", columns, by_machine, frozenset(range(1, len(columns) - 1)))
     yield from _by_benchmark(tests, boxes, labels)
+    yield from _bars(tests, labels)
 
 
 def _summary(facts: StudyFacts, tests: int, totals: WinTally, of_box: Mapping[Box, WinTally]) -> Iterator[str]:
@@ -364,6 +404,58 @@ def _by_benchmark(tests: Sequence[TestWinner], boxes: Sequence[Box], labels: Seq
     yield TableBlock("The best variant of each benchmark on each machine", columns, rows)
 
 
+def _bars(tests: Sequence[TestWinner], labels: Sequence[str]) -> Iterator[Block]:
+    """Yield a chart for each benchmark: performance against the baseline, with its interval and the number of runs."""
+    yield Heading(3, "Each benchmark against the baseline")
+    yield Paragraph(
+        f"Performance with {labels[0]} as 100, the baseline: the geometric mean over the tests of a benchmark, with its"
+        " 95% interval by Student's t over machines; on one machine over its tests; of one test that of its runs. n is"
+        " the smallest number of runs of a test."
+    )
+    for suite in dict.fromkeys(test.line.test.suite for test in tests):
+        own = [test.line for test in tests if test.line.test.suite == suite]
+        bars = []
+        for index, label in enumerate(labels):
+            runs = min(cell.side.n for line in own if (cell := line.cells[index]))
+            mean, low, high = average(own, index)
+            bars.append((label, mean, low, high, runs))
+        if chart := relative_bars(suite, bars):
+            yield Heading(4, suite)
+            yield ChartBlock(chart, letters_of(bars))
+
+
+def average(lines: Sequence[ComparisonLine], index: int) -> tuple[float | None, float | None, float | None]:
+    """Return a variant's performance over some tests with the first one's as 100, and the ends of its 95% interval.
+
+    Tests on one machine share its moods, so the machines are what is drawn at random (clusters); None where nothing
+    can be said.
+    """
+    if index == 0:
+        return 100.0, None, None
+    logs: dict[Box, list[float]] = {}
+    for line in lines:
+        if (ratio := _ratio(line, index)) is not None:
+            logs.setdefault(line.test.box, []).append(ratio)
+    clusters = [fmean(own) for own in logs.values()] if len(logs) > 1 else [log for own in logs.values() for log in own]
+    if not clusters:
+        return None, None, None
+    middle = fmean(clusters)
+    if len(clusters) > 1:
+        width = t_quantile(len(clusters) - 1) * stdev(clusters) / math.sqrt(len(clusters))
+        low, high = middle - width, middle + width
+    else:
+        (line,) = [line for line in lines if _ratio(line, index) is not None]
+        change, sign = line.changes[index], -1 if line.test.direction == "lower" else 1
+        if change is None or change.low is None or change.high is None or change.low <= -100:
+            return _percent(middle), None, None
+        low, high = sorted(sign * math.log1p(end / 100) for end in (change.low, change.high))
+    return _percent(middle), _percent(low), _percent(high)
+
+
+def _percent(log: float) -> float:
+    return 100 * math.exp(min(log, FAR))
+
+
 # --- Versions: how they develop ---
 
 
@@ -374,9 +466,11 @@ def _versions(facts: StudyFacts) -> Iterator[Block]:
     rows = []
     for index, label in enumerate(facts.labels):
         ratio = speedup(facts.lines, index)
-        cells = [label, "–" if ratio is None else f"{ratio:.3f}"]
+        cells: list[Cell] = [label, "–" if ratio is None else f"{ratio:.3f}"]
         if has_system:
-            cells += ["–" if value is None else f"{value:.0f}" for value in facts.systems[index].values]
+            own = facts.systems[index]
+            values = ["–" if value is None else f"{value:.0f}" for value in own.values]
+            cells += [DocumentLink(value, own.source) if own.source else value for value in values]
         rows.append(cells)
     yield TableBlock("Speedup", columns, rows, frozenset(range(1, len(columns))))
     several = "" if len(facts.lines) == 1 else ", the geometric mean over the tests that both ran"
@@ -441,16 +535,23 @@ def _signed(value: float | None) -> str:
 
 
 def _beside(facts: StudyFacts) -> Iterator[Block]:
-    if not facts.beside:
+    if not facts.beside and not facts.files:
         return
     yield Heading(2, "Profiles and counters")
+    if facts.files:
+        yield Paragraph("Of one kernel only:")
+        yield Bullets(facts.files)
     if facts.files_left_out:
         yield Paragraph(f"{counted(facts.files_left_out, 'file')} not shown (limit reached).")
     for comparison in sorted(facts.beside, key=lambda beside: not beside.diff.is_share):  # profiles first
         diff, where = comparison.diff, f"({comparison.where})" if comparison.where else ""
         yield Heading(3, f"{comparison.kind}: {diff.title}", aside=where)
         yield Bullets(comparison.files)
+        if comparison.profiles:
+            yield ranked(comparison)
         if diff.left_out:
             shown = f"The first {len(diff.rows)}{' by share' if diff.is_share else ''}"
             yield Paragraph(f"{shown}; {diff.left_out} more are small or zero everywhere.")
+        if diff.is_share:
+            yield Paragraph("The same by function, those first whose share differs most from the first kernel's.")
         yield table(comparison)

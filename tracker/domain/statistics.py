@@ -266,6 +266,17 @@ def _student_cdf() -> Callable[[Array, Array], Array]:
     return stdtr
 
 
+def t_quantile(freedom: float) -> float:
+    """Return the 97.5th percentile of Student's t, which both ends of a 95% interval are that many errors away.
+
+    >>> round(t_quantile(3), 2)
+    3.18
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))
+
+
 def _intervals(measurements: Sequence[Compared]) -> dict[int, tuple[float, float]]:
     """Return the intervals of the measurements with at least two samples per side and a nonzero mean, by position."""
     groups: dict[tuple[int, int], list[int]] = {}

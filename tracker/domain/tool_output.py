@@ -115,6 +115,12 @@ def diff(listings: Sequence[ToolListing], most: int = TOP) -> Diff:
     return Diff(title, columns, tuple(kept[:most]), first.is_share, len(rows) - len(kept[:most]))
 
 
+def by_share(listing: ToolListing) -> list[ListingRow]:
+    """Return the functions of a profile, the largest share first."""
+    at = listing.columns.index("share")
+    return sorted(listing.rows, key=lambda row: -(row.values[at] or 0.0))
+
+
 def _rows(listings: Sequence[ToolListing], names: Sequence[tuple[str, str]], columns: Sequence[str]) -> list[DiffRow]:
     rows = [{(row.name, row.note): row for row in listing.rows} for listing in listings]
     at = [[listing.columns.index(column) for column in columns] for listing in listings]

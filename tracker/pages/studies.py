@@ -27,7 +27,7 @@ from tracker.documents.csv_tables import COMPARISON, measured
 from tracker.documents.study import MONITORS, SECTIONS, Beside, StudyFacts, System, compose, system
 from tracker.domain.events import InvalidInput
 from tracker.domain.kernel_comparison import ComparisonLine
-from tracker.domain.tool_output import TEXT, ToolListing, diff, read
+from tracker.domain.tool_output import TEXT, TOP, ToolListing, by_share, diff, read
 from tracker.models import Kernel, MeasuredRole, Measurement, Study, StudyKernel, StudyKind, ToolOutput
 from tracker.pages import kernels as comparison
 from tracker.pages.http import cleaned, csv_response, error_response, permission_required
@@ -40,6 +40,7 @@ MOST_KERNELS = 12
 MOST_FILES = 5000  # files to choose from
 MOST_GROUPS = 20  # whose files are shown side by side
 MOST_VMSTAT = 5  # vmstat listings per kernel for the system columns
+MOST_FUNCTIONS = 100  # of several profiles together
 MOST_CHARACTERS = 6 << 20  # characters read for one page
 VMSTAT = "vmstat"
 
@@ -79,7 +80,8 @@ def _facts(
     lines: Sequence[ComparisonLine],
 ) -> StudyFacts:
     """Return all data of a study."""
-    groups, vmstat, left_out = _files(kernels)
+    labelled = dict(zip((kernel.pk for kernel in kernels), labels, strict=True))
+    groups, vmstat, left_out, alone = _files(kernels)
     listings = _read([row for group in groups for row in group] + vmstat)
     return StudyFacts(
         title=title,
@@ -88,15 +90,16 @@ def _facts(
         has_wins=kind == StudyKind.VARIANTS,
         lines=lines,
         systems=_systems(kernels, vmstat, listings),
-        beside=_beside(groups, dict(zip((kernel.pk for kernel in kernels), labels, strict=True)), listings),
+        beside=_beside(groups, labelled, listings),
         prose=prose,
         files_left_out=left_out,
+        files=[_link(row, labelled) for row in alone],
     )
 
 
-def _files(kernels: Sequence[Kernel]) -> tuple[list[list[ToolOutput]], list[ToolOutput], int]:
+def _files(kernels: Sequence[Kernel]) -> tuple[list[list[ToolOutput]], list[ToolOutput], int, list[ToolOutput]]:
     """Return the files to show side by side, one list per kind, machine and scenario in the order of the kernels;
-    those of vmstat, a few per kernel; and the number of files left out. All without their texts.
+    those of vmstat, a few per kernel; the number of files left out; and the first that stand alone. All without texts.
     """
     rows = ToolOutput.objects.filter(kernel__in=kernels).exclude(kind=TEXT).defer("text").order_by("pk")
     order = {kernel.pk: number for number, kernel in enumerate(kernels)}
@@ -112,7 +115,8 @@ def _files(kernels: Sequence[Kernel]) -> tuple[list[list[ToolOutput]], list[Tool
     ]
     shown = several[:MOST_GROUPS]
     left_out = sum(map(len, several[MOST_GROUPS:]))
-    return shown, [row for files in vmstat.values() for row in files[:MOST_VMSTAT]], left_out
+    alone = [next(iter(group.values())) for group in groups.values() if len(group) == 1][:MOST_GROUPS]
+    return shown, [row for files in vmstat.values() for row in files[:MOST_VMSTAT]], left_out, alone
 
 
 def _read(rows: Sequence[ToolOutput]) -> dict[int, ToolListing]:
@@ -136,12 +140,14 @@ def _systems(
     monitors: dict[int, dict[str, list[float]]] = {}
     for kernel, metric, mean in rows.values_list("kernel", "metric__name", "mean"):
         monitors.setdefault(kernel, {}).setdefault(metric, []).append(mean)
+    own = {kernel: [row for row in vmstat if row.kernel == kernel and row.pk in listings] for kernel in kernels}
     return [
         system(
             monitors.get(kernel.pk, {}),
-            [listings[row.pk] for row in vmstat if row.kernel == kernel and row.pk in listings],
+            [listings[row.pk] for row in rows],
+            reverse("tool-output", args=[rows[0].pk]) if rows else "",
         )
-        for kernel in kernels
+        for kernel, rows in own.items()
     ]
 
 
@@ -154,15 +160,19 @@ def _beside(
         if len(rows) < 2:
             continue
         names = [labels[row.kernel.pk] if row.kernel else "" for row in rows]
-        files = tuple(
-            DocumentLink(f"{name}: {row.name}", reverse("tool-output", args=[row.pk]))
-            for name, row in zip(names, rows, strict=True)
-        )
+        files = tuple(_link(row, labels) for row in rows)
         first = rows[0]
         measured_on = ", ".join(str(part) for part in (first.scenario, first.machine) if part)
-        differences = diff([listings[row.pk] for row in rows])
-        comparisons.append(Beside(first.kind, measured_on, tuple(names), files, differences))
+        own = [listings[row.pk] for row in rows]
+        differences = diff(own, MOST_FUNCTIONS if own[0].is_share else TOP)
+        profiles = [by_share(listing)[:TOP] for listing in own] if differences.is_share else ()
+        comparisons.append(Beside(first.kind, measured_on, tuple(names), files, differences, tuple(profiles)))
     return comparisons
+
+
+def _link(row: ToolOutput, labels: Mapping[int, str]) -> DocumentLink:
+    name = labels[row.kernel.pk] if row.kernel else ""
+    return DocumentLink(f"{name}: {row.name}", reverse("tool-output", args=[row.pk]))
 
 
 # --- Creating a study ---
