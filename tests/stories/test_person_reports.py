@@ -37,7 +37,6 @@ from tracker.models import (
     OfferedReport,
     OutgoingMail,
     RawMessage,
-    Release,
     Report,
     Suggestion,
 )
@@ -147,7 +146,7 @@ def test_a_report_that_nobody_has_bisected_has_a_name_wherever_it_is_listed(worl
     version = report.merged_release or report.shift_left_release
     page = client.get("/").content.decode()
     mail = linus_mail.compose(
-        version, release_report.mail_lines(Release.objects.get(version=version)), "https://x.example/", world.now
+        version, release_report.mail_lines(release_report.in_cycle(version), version), "https://x.example/", world.now
     )[1]
     for text in (page, mail):
         assert report.culprit.sha[:10] not in text.replace(f"/report/{report.culprit.sha}/", "")

@@ -142,12 +142,14 @@ def _is(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def summary(version: str, rows: Sequence[CycleRow], now: datetime) -> str:
-    """Return how a release stands, in one paragraph; every number is counted from its regressions, worst first."""
+def summary(of: str, rows: Sequence[CycleRow], now: datetime) -> str:
+    """Return how a release or a subsystem stands, in one paragraph; every number is counted from its regressions, which
+    stand worst first.
+    """
     still = [row for row in rows if row.is_open]
     if not rows:
-        return f"No performance regressions were reported in {version}."
-    text = f"{version} has {counted(len(still), 'open performance regression')} of {len(rows)} reported."
+        return f"No performance regressions were reported in {of}."
+    text = f"{of} has {counted(len(still), 'open performance regression')} of {len(rows)} reported."
     if still and (worst := still[0]).change is not None:
         text += f" The worst is {worst.change:+.1f}% of {worst.metric} ({worst.subsystem or worst.sha[:10]})."
     waiting = [row for row in still if row.awaited == "author"]

@@ -1,4 +1,6 @@
-"""The regressions of a release for a mail: at most forty lines of seventy-two columns, as for Linus. Pure.
+"""The regressions of a release or a subsystem for a mail: at most forty lines of seventy-two columns. Pure.
+
+`report v6.12 --for mail` is for Linus, `digest --subsystem mm` for a maintainer.
 
 A sentence counts them; each open one takes four lines: how much and what, the culprit with its author and metric, where
 it stands and who is awaited, the link to the thread, which is never cut. What does not fit is counted, and fixed ones
@@ -20,12 +22,14 @@ LINES, COLUMNS = 40, 72
 _REST = 6  # lines kept for what does not fit, and for the fixed ones
 
 
-def compose(version: str, rows: Sequence[CycleRow], page: str, now: datetime) -> tuple[str, str]:
-    """Return subject and text. `rows`: the regressions of a release, worst first; `page`: the address of its table."""
+def compose(of: str, rows: Sequence[CycleRow], page: str, now: datetime) -> tuple[str, str]:
+    """Return subject and text. `of`: a release or a subsystem; `rows`: its regressions, worst first; `page`: the
+    address of its table.
+    """
     still = [row for row in rows if row.is_open]
     fixed = [row for row in rows if row.state in (State.FIXED, State.DROPPED)]
-    subject = f"Performance regressions in {version}: {len(still)} open"
-    lines = [*textwrap.wrap(_printable(summary(version, rows, now)), COLUMNS, break_on_hyphens=False), ""]
+    subject = f"Performance regressions in {of}: {len(still)} open"
+    lines = [*textwrap.wrap(_printable(summary(of, rows, now)), COLUMNS, break_on_hyphens=False), ""]
     room = LINES - len(lines) - _REST
     shown = 0
     for row in still:

@@ -44,7 +44,7 @@ def document(release: Release, lab: str, now: datetime) -> Document:
 
 def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
     """Return all data of the report."""
-    reports = _reports(release)
+    reports = _reports(in_cycle(release.version))
     previous = Release.objects.filter(number__lt=release.number).order_by("-number").first()
     kernel, base = kernels(release.version, previous.version if previous else "")
     lines = comparison.compare([base, kernel]) if kernel and base else []
@@ -81,20 +81,23 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
 MOST = 5000  # reports of a cycle; a real one has about fifty
 
 
-def _reports(release: Release) -> list[Report]:
-    """Return the reports of a cycle with their headlines, those of which most is certain first: two queries."""
-    in_cycle = Q(merged_release=release.version) | Q(shift_left_release=release.version)
+def in_cycle(version: str) -> Q:
+    return Q(merged_release=version) | Q(shift_left_release=version)
+
+
+def _reports(which: Q) -> list[Report]:
+    """Return reports with their headlines, those of which most is certain first: two queries."""
     headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
-    rows = Report.objects.filter(in_cycle).select_related("culprit", "tree")
+    rows = Report.objects.filter(which).select_related("culprit", "tree")
     return list(
         rows.prefetch_related(Prefetch("findings", headlines, to_attr="headlines")).order_by("-weight", "pk")[:MOST]
     )
 
 
-def mail_lines(release: Release) -> list[CycleRow]:
-    """Return the regressions of a release for a mail, those of which most is certain first: three queries."""
-    rows = [report for report in _reports(release) if report.verdict == Verdict.REGRESSION and report.reported_at]
-    return _rows(rows, release.version)
+def mail_lines(which: Q, version: str) -> list[CycleRow]:
+    """Return the regressions among these reports for a mail, those of which most is certain first: three queries."""
+    rows = [report for report in _reports(which) if report.verdict == Verdict.REGRESSION and report.reported_at]
+    return _rows(rows, version)
 
 
 def _rows(reports: Sequence[Report], version: str) -> list[CycleRow]:

@@ -1,22 +1,31 @@
-"""`digest [RELEASE]`: the open regressions of a release cycle, and those closed this week."""
+"""`digest [RELEASE]`: the open regressions of a release cycle, and those closed this week.
+
+`--subsystem mm`: forty lines for its maintainer, with what is open there in any release, and what was closed in the
+cycle.
+"""
 
 from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Q
 from django.utils import timezone
 
 from bot.config import bulletin_config
 from bot.management import hold_bulletin, require_folded
 from bot.notifications import digest
-from tracker.documents import blocks
+from tracker.documents import blocks, linus_mail
 from tracker.documents import digest as queries
 from tracker.documents.digest import compose
-from tracker.models import Release
+from tracker.domain.events import OPEN
+from tracker.models import Release, Report
+from tracker.pages.release_report import in_cycle, mail_lines
 
 
 class Command(BaseCommand):
@@ -25,13 +34,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("release", nargs="?", metavar="RELEASE", help="default: the one in development")
+        parser.add_argument(
+            "--subsystem", metavar="NAME", help="print a mail for its maintainer; mm/: with all below mm"
+        )
         parser.add_argument("--hold", action="store_true", help="put it into the outbox, held for approval")
 
-    def handle(self, *, release: str | None, hold: bool, **options: Any) -> None:
+    def handle(self, *, release: str | None, subsystem: str | None, hold: bool, **options: Any) -> None:
         require_folded()
         version, now = release or queries.current(), timezone.now()
         if not version or not (release is None or Release.objects.filter(version=release).exists()):
             raise CommandError(f"unknown release {json.dumps(version)}; `track` adds releases from git")
+        if subsystem:
+            if hold:
+                raise CommandError("--subsystem prints text; use it without --hold")
+            self._print_subsystem(subsystem, version, now)
+            return
         if not hold:
             document = compose(version, queries.of(version, now), now)
             self.stdout.write(blocks.render(document, settings.PERFWORK_BASE_URL), ending="")
@@ -41,3 +58,14 @@ class Command(BaseCommand):
         if bulletin is None:
             raise CommandError(f"no open regressions in {version}, and none closed this week")
         self.stdout.write(hold_bulletin(bulletin, config))
+
+    def _print_subsystem(self, subsystem: str, version: str, now: datetime) -> None:
+        """Print what is open in a subsystem, and what was closed in the cycle."""
+        own = Q(subsystem=subsystem.rstrip("/"))
+        own |= Q(subsystem__startswith=subsystem) if subsystem.endswith("/") else Q()
+        if not Report.objects.filter(own).exists():
+            raise CommandError(f"no report is about the subsystem {json.dumps(subsystem)}")
+        rows = mail_lines(own & (Q(state__in=sorted(OPEN)) | in_cycle(version)), version)
+        page = f"{settings.PERFWORK_BASE_URL}/subsystem/{quote(subsystem.rstrip('/'))}/"
+        subject, text = linus_mail.compose(subsystem.rstrip("/"), rows, page, now)
+        self.stdout.write(f"Subject: {subject}\n\n{text}", ending="")

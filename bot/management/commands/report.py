@@ -28,7 +28,7 @@ from bot.notifications import digest
 from tracker.documents import linus_mail
 from tracker.documents.blocks import FORMS
 from tracker.models import Release
-from tracker.pages.release_report import document, mail_lines
+from tracker.pages.release_report import document, in_cycle, mail_lines
 
 
 class Command(BaseCommand):
@@ -50,7 +50,7 @@ class Command(BaseCommand):
             if hold or format != "txt":
                 raise CommandError("--for mail prints text; use it without --hold and --format")
             page = f"{settings.PERFWORK_BASE_URL}/{release}/"
-            subject, text = linus_mail.compose(release, mail_lines(row), page, timezone.now())
+            subject, text = linus_mail.compose(release, mail_lines(in_cycle(release), release), page, timezone.now())
             self.stdout.write(f"Subject: {subject}\n\n{text}", ending="")
             return
         content = document(row, settings.PERFWORK_LAB, timezone.now())

@@ -6,10 +6,12 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.rows import line as row_of_report
 from tests.support.world import World
 from tracker.documents.cycle import CycleRow
 from tracker.documents.linus_mail import COLUMNS, LINES, compose
@@ -115,3 +117,56 @@ def test_the_command_prints_it(world: World, capsys: pytest.CaptureFixture[str])
 def test_what_was_reverted_is_not_called_queued() -> None:
     _, text = compose("v9.1", [line("27c5d5b778", "ext9: delay the inode table", -47.3, "dropped", "nobody")], "", NOW)
     assert "ext9: delay the inode table (reverted)" in text
+
+
+DIGEST = """\
+Subject: Performance regressions in mm: 2 open
+
+mm has 2 open performance regressions of 3 reported. The worst is -47.3%
+of fs-create.files_per_sec (mm/vmscan). 2 wait for their authors, 1 for
+over four weeks.
+
+  -47.3%  mm/vmscan: walk cold folios first
+          000000000200 by Dana Brook, fs-create.files_per_sec
+          no answer yet, reported 5 w ago; waiting for Dana Brook
+
+   -9.0%  mm: keep the page hot
+          000000000300 by Lee Park, aim7.jobs-per-min
+          answered, reported 3 d ago; waiting for Lee Park
+
+Fixed:
+    -12.8%  mm/slub: align the cache (v6.12-rc3)
+"""
+
+
+def test_a_digest_for_a_maintainer(db: None, capsys: pytest.CaptureFixture[str]) -> None:
+    now = timezone.now()
+    Release.objects.get_or_create(version="v6.12", defaults={"number": 60_012})
+    mm = [
+        (1, "mm/vmscan: walk cold folios first", "mm/vmscan", "no_response", -47.3, 40, "Dana Brook"),
+        (2, "mm: keep the page hot", "mm", "responded", -9.0, 3, "Lee Park"),
+        (3, "mm/slub: align the cache", "mm/slub", "fixed", -12.8, 50, "Lee Park"),
+        (4, "fs: another", "fs", "no_response", -80.0, 50, "Lee Park"),
+        (5, "mm/lru: fixed long ago", "mm/lru", "fixed", -80.0, 50, "Lee Park"),
+    ]
+    for number, title, subsystem, state, change, days, author in mm:
+        report = row_of_report(
+            number,
+            title=title,
+            subsystem=subsystem,
+            state=state,
+            change=change,
+            weight=-change,
+            reported_at=now - timedelta(days=days, hours=1),
+            metric="aim7.jobs-per-min" if number == 2 else "fs-create.files_per_sec",
+            merged_release="v5.1" if number in (1, 5) else "v6.12",
+            fix_landing="v6.12-rc3" if state == "fixed" else "",
+        )
+        report.culprit.author_name = author
+        report.culprit.save()
+    call_command("digest", "v6.12", "--subsystem", "mm/")
+    assert capsys.readouterr().out == DIGEST
+    with pytest.raises(CommandError, match='no report is about the subsystem "net"'):
+        call_command("digest", "v6.12", "--subsystem", "net")
+    with pytest.raises(CommandError, match="without --hold"):
+        call_command("digest", "v6.12", "--subsystem", "mm", "--hold")
