@@ -20,9 +20,9 @@ SILENT = 28  # days, after which silence is worth a word
 
 @dataclass(frozen=True, slots=True)
 class CycleRow:
-    """A report. `change`: the metric's own, in per cent, with the ends of its 95% interval; `noise`: the larger spread
-    of both sides, in per cent; `author`: the culprit's; `thread`: the link to its thread, "" if it was never mailed;
-    `magnitude`: how much, in the words of the person who reported it (`reporter`).
+    """A report. `change`: the metric's own, in per cent, with the ends of its 95% interval; `author`: the
+    culprit's; `thread`: the link to its thread, "" if it was never mailed; `magnitude`: how much, in the words of the
+    person who reported it (`reporter`).
     """
 
     sha: str
@@ -48,9 +48,7 @@ class CycleRow:
     magnitude: str = ""
     low: float | None = None
     high: float | None = None
-    noise: float | None = None
-    awaited_since: datetime | None = None
-    author_email: str = ""
+    closed_at: datetime | None = None
 
     @property
     def is_open(self) -> bool:

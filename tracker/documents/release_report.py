@@ -36,7 +36,7 @@ from tracker.domain.events import Verdict
 from tracker.domain.kernel_comparison import Box, ComparisonLine, Test, Word
 from tracker.domain.performance_index import IndexPoint
 from tracker.domain.text import age, counted, prose_pct, shared_parameters, without
-from tracker.domain.versions import CycleStep
+from tracker.domain.versions import CyclePoint, ReportSpan, steps
 
 # --- Facts ---
 
@@ -66,7 +66,7 @@ class ParameterData:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFacts:
-    """`rows`: the reports of the cycle, most important first; `steps`: its course; `kernel` and `base`: the kernels
+    """`rows`: the reports of the cycle, most important first; `points`: its -rcs; `kernel` and `base`: the kernels
     that are compared, "" if not measured; `index`: the name of the basket, then the index of `base` and of `kernel`;
     `prose`: what people wrote, by section; `suites`: descriptions by name.
     """
@@ -78,7 +78,7 @@ class ReleaseFacts:
     released_at: datetime | None
     as_of: datetime
     rows: Sequence[CycleRow]
-    steps: Sequence[CycleStep]
+    points: Sequence[CyclePoint]
     highlights: Sequence[HighlightData]
     parameters: Sequence[ParameterData]
     suites: Mapping[str, str]
@@ -161,14 +161,16 @@ def _summary(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
     if sentences := [*_compared(facts)]:
         yield Paragraph(" ".join(sentences))
     yield from _prose(facts, "introduction")
-    if chart := cycle_chart(facts.steps):
+    spans = [ReportSpan(row.reported_at, row.closed_at, row.is_open, True) for row in regressions]
+    course = steps(facts.points, spans)
+    if chart := cycle_chart(course):
         yield CycleFigure(chart)
         counts = (
-            ("Reported", *(str(step.new) for step in facts.steps)),
-            ("Closed", *(str(step.closed) for step in facts.steps)),
-            ("Open", *(str(step.open) for step in facts.steps)),
+            ("Reported", *(str(step.new) for step in course)),
+            ("Closed", *(str(step.closed) for step in course)),
+            ("Open", *(str(step.open) for step in course)),
         )
-        names = [step.point.version.rpartition("-")[2] for step in facts.steps]
+        names = [step.point.version.rpartition("-")[2] for step in course]
         yield TableBlock(
             "Regressions by release candidate", ("Until", *names), counts, frozenset(range(1, len(names) + 1))
         )

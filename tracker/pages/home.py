@@ -23,7 +23,7 @@ from tracker.charts import cycle_chart
 from tracker.domain import timeline
 from tracker.domain.events import OPEN, EventKind, State, Verdict
 from tracker.domain.text import age
-from tracker.domain.versions import CyclePoint, CycleStep, ReportSpan, points, steps, upcoming
+from tracker.domain.versions import CyclePoint, ReportSpan, points, steps, upcoming
 from tracker.models import Event, Finding, Message, Release, ReleaseCandidate, Report
 from tracker.pages.triage.table import KEEP, stamp, stamped
 from tracker.services.accounts import SEND
@@ -119,7 +119,8 @@ def home_page(now: datetime) -> dict[str, Any]:
 
 def _cycle(line: ReleaseLine, started_at: datetime | None, now: datetime) -> dict[str, Any]:
     """Return the current cycle, step by step between its candidates. `since`: the last one that is out."""
-    version, tagged = line.release.version, _candidates(line.release)
+    version = line.release.version
+    tagged = dict(ReleaseCandidate.objects.filter(release=line.release).values_list("number", "tagged_at"))
     candidates = points(version, tagged)
     course = steps([*candidates, CyclePoint("now", now)], _report_spans(line.release))
     return {
@@ -131,21 +132,6 @@ def _cycle(line: ReleaseLine, started_at: datetime | None, now: datetime) -> dic
         "new": course[-1].new,
         "closed": course[-1].closed,
     }
-
-
-def cycle_steps(release: Release, now: datetime) -> list[CycleStep]:
-    """Return the course of a cycle: at each release candidate, and at its release or now. Three queries."""
-    end = CyclePoint(release.version, release.released_at) if release.released_at else CyclePoint("now", now)
-    candidates = points(release.version, _candidates(release))
-    if not candidates:
-        return []
-    after = [CyclePoint("now", now)] if release.released_at else []
-    marked = stamped(Release.objects.filter(pk=release.pk)).get()
-    return steps([*candidates, end, *after], _report_spans(marked))
-
-
-def _candidates(release: Release) -> dict[int, datetime]:
-    return dict(ReleaseCandidate.objects.filter(release=release).values_list("number", "tagged_at"))
 
 
 def _report_spans(release: Release) -> list[ReportSpan]:

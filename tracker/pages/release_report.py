@@ -27,10 +27,21 @@ from tracker.documents.release_report import SECTIONS, HighlightData, ParameterD
 from tracker.domain import versions
 from tracker.domain.events import EventKind, InvalidInput, Verdict
 from tracker.domain.kernel_comparison import Box
-from tracker.models import Event, Finding, Kernel, Machine, Parameter, Release, Report, ReportHighlight, Suite
+from tracker.domain.versions import CyclePoint
+from tracker.models import (
+    Event,
+    Finding,
+    Kernel,
+    Machine,
+    Parameter,
+    Release,
+    ReleaseCandidate,
+    Report,
+    ReportHighlight,
+    Suite,
+)
 from tracker.pages import index
 from tracker.pages import kernels as comparison
-from tracker.pages.home import cycle_steps
 from tracker.pages.http import cleaned, error_response, permission_required
 from tracker.pages.prose import editing, in_form, save_text, texts
 from tracker.pages.report import find_report
@@ -61,7 +72,7 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
         released_at=release.released_at,
         as_of=now,
         rows=_rows(reports, release.version),
-        steps=cycle_steps(release, now),
+        points=_points(release, now),
         highlights=_highlights(release),
         parameters=[ParameterData(*fields) for fields in parameters],
         suites=dict(Suite.objects.values_list("name", "description")),
@@ -76,6 +87,15 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
         boxes=[Box(*fields) for fields in boxes],
         prose={name: row.text for name, row in texts(document_key(release.version)).items()},
     )
+
+
+def _points(release: Release, now: datetime) -> list[CyclePoint]:
+    """Return the release candidates of a cycle, then the release if it is out, and now; [] before the first -rc."""
+    tagged = ReleaseCandidate.objects.filter(release=release).values_list("number", "tagged_at")
+    candidates = versions.points(release.version, dict(tagged))
+    if candidates and release.released_at:
+        candidates.append(CyclePoint(release.version, release.released_at))
+    return [*candidates, CyclePoint("now", now)] if candidates else []
 
 
 MOST = 5000  # reports of a cycle; a real one has about fifty
@@ -135,9 +155,7 @@ def _row(report: Report, version: str, thread: str = "") -> CycleRow:
         magnitude=report.person_report.magnitude.value if report.of_person and report.change is None else "",
         low=headline.low_pct if headline else None,
         high=headline.high_pct if headline else None,
-        noise=report.noise_pct,
-        awaited_since=report.awaited_since,
-        author_email=culprit.author_email,
+        closed_at=report.closed_at,
     )
 
 
