@@ -168,21 +168,21 @@ class ChangeList:
     numeric: frozenset[int] = frozenset()
 
     @property
-    def drawn(self) -> list[tuple[ChangeRow, int, list[tuple[Cell, str, bool]]]]:
-        """Every row with the length of its bar in pixels, and its cells with their URLs and whether they are numeric.
+    def drawn(self) -> list[tuple[ChangeRow, int, list[tuple[str, str, bool, str]]]]:
+        """Every row with the length of its bar in pixels, and its cells: text, URL, whether it is numeric, heading.
 
         Lengths are those of |ln(new ÷ old)|, so that half and double are as long.
         """
         sizes = [abs(math.log(max(1 + row.change / 100, 0.01))) if row.change is not None else 0.0 for row in self.rows]
-        largest = max(sizes, default=0.0) or 1.0
+        largest, shown = max(sizes, default=0.0) or 1.0, self._shown
         return [
             (
                 row,
                 round(_LONGEST_BAR * size / largest),
                 [
-                    (str(cell), cell.url if isinstance(cell, DocumentLink) else "", index in self.numeric)
-                    for index, cell in enumerate(row.cells)
-                    if index in self._shown
+                    (str(cell), cell.url if isinstance(cell, DocumentLink) else "", index in self.numeric, name)
+                    for index, (cell, name) in enumerate(zip(row.cells, self.columns, strict=True))
+                    if index in shown
                 ],
             )
             for row, size in zip(self.rows, sizes, strict=True)

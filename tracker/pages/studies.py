@@ -39,6 +39,7 @@ from tracker.services.accounts import CHANGE_REPORTS
 MOST_KERNELS = 12
 MOST_FILES = 5000  # files to choose from
 MOST_GROUPS = 20  # whose files are shown side by side
+MOST_ALONE = 40  # files that only have a link
 MOST_VMSTAT = 5  # vmstat listings per kernel for the system columns
 MOST_FUNCTIONS = 100  # of several profiles together
 MOST_CHARACTERS = 6 << 20  # characters read for one page
@@ -101,22 +102,22 @@ def _files(kernels: Sequence[Kernel]) -> tuple[list[list[ToolOutput]], list[Tool
     """Return the files to show side by side, one list per kind, machine and scenario in the order of the kernels;
     those of vmstat, a few per kernel; the number of files left out; and the first that stand alone. All without texts.
     """
-    rows = ToolOutput.objects.filter(kernel__in=kernels).exclude(kind=TEXT).defer("text").order_by("pk")
+    rows = ToolOutput.objects.filter(kernel__in=kernels).defer("text").order_by("pk")
     order = {kernel.pk: number for number, kernel in enumerate(kernels)}
     groups: dict[tuple[object, ...], dict[int, ToolOutput]] = {}
     vmstat: dict[int, list[ToolOutput]] = {}
     for row in rows.select_related("kernel", "machine", "scenario")[:MOST_FILES]:
         assert row.kernel
-        groups.setdefault((row.kind, row.machine, row.scenario), {}).setdefault(row.kernel.pk, row)
+        name = row.name if row.kind == TEXT else ""  # what can't be compared stands alone: /proc/stat, lockstat
+        groups.setdefault((row.kind, name, row.machine, row.scenario), {}).setdefault(row.kernel.pk, row)
         if row.kind == VMSTAT:
             vmstat.setdefault(row.kernel.pk, []).append(row)
-    several = [
-        [group[pk] for pk in sorted(group, key=lambda pk: order[pk])] for group in groups.values() if len(group) > 1
-    ]
+    in_order = [[group[pk] for pk in sorted(group, key=lambda pk: order[pk])] for group in groups.values()]
+    several = [group for group in in_order if len(group) > 1 and group[0].kind != TEXT]
+    alone = [row for group in in_order if len(group) == 1 or group[0].kind == TEXT for row in group]
     shown = several[:MOST_GROUPS]
-    left_out = sum(map(len, several[MOST_GROUPS:]))
-    alone = [next(iter(group.values())) for group in groups.values() if len(group) == 1][:MOST_GROUPS]
-    return shown, [row for files in vmstat.values() for row in files[:MOST_VMSTAT]], left_out, alone
+    left_out = sum(map(len, several[MOST_GROUPS:])) + len(alone[MOST_ALONE:])
+    return shown, [row for files in vmstat.values() for row in files[:MOST_VMSTAT]], left_out, alone[:MOST_ALONE]
 
 
 def _read(rows: Sequence[ToolOutput]) -> dict[int, ToolListing]:

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.results.storage import ReadAgain, read_again
-from tests.conftest import ROOT
+from tests.conftest import NOW, ROOT
 from tracker.charts import bars, letters
 from tracker.documents import blocks
 from tracker.documents.blocks import ChartBlock, Document, Heading, TableBlock
@@ -330,6 +330,16 @@ def test_the_listings_of_the_article_are_kept_as_printed(studies: None, shared: 
     assert "0.1 (-90.0)" in page
     for tool in ("vmstat", "opreport", "slabinfo"):
         assert f"default: {tool}.txt <http://127.0.0.1:8000/tool-output/" in page
+
+
+def test_files_that_no_table_is_made_of_are_linked(studies: None, client: Client) -> None:
+    text = "class name    con-bounces    contentions\n&q->lock:      12             14\n"
+    for name in ("v2.6.24.2", "v2.6.27.2"):
+        kernel = Kernel.objects.get(name=name)
+        ToolOutput.objects.create(kernel=kernel, name="lock_stat.txt", kind="text", text=text, key=name, at=NOW)
+    plain = client.get("/study/oltp.txt").content.decode()
+    assert "- 2.6.24.2: lock_stat.txt <http://127.0.0.1:8000/tool-output/" in plain
+    assert "- 2.6.27.2: lock_stat.txt <" in plain
 
 
 def test_invented_numbers_are_called_so_where_they_are_read(studies: None, client: Client) -> None:
