@@ -113,7 +113,7 @@ def _rows(n: int, known: World, dice: random.Random) -> tuple[Any, Any, Any]:
         shift_left_release="" if merged else version,
         author=f"author{n % 700}@dev.example", suite=scenario.suite, metric=metric.name, machine=machine.name,
         scenario="nr_task=50% mode=process", base=version, change=change, noise_pct=2.5,
-        spark=report_summary.spark(old, new), weight=effect, urgency=report_summary.urgency(False, effect, at),
+        spark=report_summary.spark(old, new), weight=effect, urgency=report_summary.urgency(True, False, effect, at),
         closed_at=at + timedelta(days=9) if state in ("fixed", "dropped") else None, revision=n + 1,
         lacks_fix=n % 97 == 0, words=f"{n:08x} area/{n % 60}: change number {n} {metric.name} {machine.name}",
     )  # fmt: skip
@@ -137,22 +137,22 @@ def _mails(reports: int, messages: int, text: Callable[[int], str]) -> None:
     import zlib
 
     from tracker import models
-    from tracker.services import database
 
     now, body = datetime(2026, 1, 1, tzinfo=UTC), zlib.compress(b"From: a@dev.example\n\nwords\n" * 20)
-    for start in range(0, messages, 50_000):
-        numbers = range(start, min(messages, start + 50_000))
-        stored = str(now) if database.connection.vendor == "sqlite" else now
-        database.insert(models.RawMessage, ["id", "digest", "position", "compressed", "error", "received_at"],
-                    [(n + 1000, f"d{n}", "", body, "", stored) for n in numbers])  # fmt: skip
-        columns = ["message_id", "report", "source", "in_reply_to", "author_name", "author_email", "subject", "sent_at",
-                   "kind", "role", "relation", "thread", "trust", "trust_by", "signature", "tables",
-                   "own_text"]  # fmt: skip
-        database.insert(models.Message, columns, [
-            (f"m{n}@x", 1000 if n < LONG else 1000 + n % reports, n + 1000, "", "A. Author", "a@dev.example",
-             "Re: the report", stored, "person", "author", "thread", "report", "pass", "dev.example", "", b"", text(n))
+    for start in range(0, messages, 10_000):
+        numbers = range(start, min(messages, start + 10_000))
+        models.RawMessage.objects.bulk_create(
+            models.RawMessage(id=n + 1000, digest=f"d{n}", compressed=body, received_at=now) for n in numbers
+        )
+        models.Message.objects.bulk_create(
+            models.Message(
+                message_id=f"m{n}@x", report_id=1000 if n < LONG else 1000 + n % reports, source_id=n + 1000,
+                author_name="A. Author", author_email="a@dev.example", subject="Re: the report", sent_at=now,
+                kind="person", role="author", relation="thread", thread="report", trust="pass",
+                trust_by="dev.example", own_text=text(n),
+            )
             for n in numbers
-        ])  # fmt: skip
+        )  # fmt: skip
 
 
 def questions(version: str) -> dict[str, str]:

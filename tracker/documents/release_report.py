@@ -67,7 +67,7 @@ class ParameterData:
 @dataclass(frozen=True, slots=True)
 class ReleaseFacts:
     """`rows`: the reports of the cycle, most important first; `points`: its -rcs; `kernel` and `base`: the kernels
-    that are compared, "" if not measured; `index`: the name of the basket, then the index of `base` and of `kernel`;
+    that are compared, "" if not measured; `index`: the name of the basket, and the index of `kernel` against `base`;
     `prose`: what people wrote, by section; `suites`: descriptions by name.
     """
 
@@ -86,7 +86,7 @@ class ReleaseFacts:
     base: str
     lines: Sequence[ComparisonLine]
     curves: Mapping[Test, tuple[str, str]]  # the curve of each test that has one: its heights and its page
-    index: tuple[str, IndexPoint, IndexPoint] | None
+    index: tuple[str, IndexPoint] | None
     boxes: Sequence[Box]
     prose: Mapping[str, str]
 
@@ -216,13 +216,9 @@ def _compared(facts: ReleaseFacts) -> Iterator[str]:
         f" {moves.count(Word.SAME)} almost the same{unknown}."
     )
     if facts.index:
-        basket, before, after = facts.index
-        yield f"The index ({basket}) is {_index(after)}; that of {facts.base} is {_index(before)}."
-
-
-def _index(point: IndexPoint) -> str:
-    interval = f" (95% CI {point.low:.1f} to {point.high:.1f})" if point.low != point.high else ""
-    return f"{point.value:.1f}{interval}"
+        basket, point = facts.index
+        interval = f" (95% CI {point.low:.1f} to {point.high:.1f})" if point.low != point.high else ""
+        yield f"Against {facts.base} the index ({basket}) is {point.value:.1f}{interval}."
 
 
 # --- Lists of reports ---

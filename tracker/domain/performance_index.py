@@ -267,11 +267,11 @@ def _resampled(cell: Cell, seed: str) -> Array:
     if n < 2:
         return drawn
     samples = np.array(cell.samples)
-    rng = np.random.default_rng(list(hashlib.sha256(seed.encode("utf-8", "replace")).digest()))
+    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode("utf-8", "replace")).digest()[:16]))
     if n > MANY:
         means = cell.mean + samples.std() / math.sqrt(n) * rng.standard_normal(RESAMPLES)
     else:
-        means = samples[rng.integers(0, n, (RESAMPLES, n))].mean(axis=1)
-    if np.all(means > 0) and np.all(np.isfinite(means)):
+        means = samples[rng.integers(0, n, (RESAMPLES, n), dtype=np.uint8)].sum(axis=1) / n
+    if means.min() > 0 and math.isfinite(means.max()):
         drawn[1:] = means
     return drawn

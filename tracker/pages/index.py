@@ -122,13 +122,10 @@ def _computed(name: str, basket: Sequence[Benchmark], of: Callable[[Sequence[Ben
     return result
 
 
-def of_pair(base: str, kernel: str) -> tuple[str, IndexPoint, IndexPoint] | None:
-    """Return the name of the basket, and the index of two kernels; None unless both have one."""
-    basket = entries()
-    points = {point.name: point for point in index_points(basket) if point.value is not None}
-    if base not in points or kernel not in points:
-        return None
-    return basket_name(), points[base], points[kernel]
+def against(base: Kernel, kernel: Kernel) -> tuple[str, IndexPoint] | None:
+    """Return the name of the basket, and the index of a kernel with another as 100; None if they share no test."""
+    _, point = series(_measured(entries(), [base, kernel]))
+    return (basket_name(), point) if point.value is not None else None
 
 
 def basket_name() -> str:

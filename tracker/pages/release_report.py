@@ -83,7 +83,7 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
             test: (curve.outline, reverse("curve", args=[curve.pk]))
             for test, curve in comparison.curves_of([line.test for line in lines]).items()
         },
-        index=index.of_pair(base.name, kernel.name) if kernel and base else None,
+        index=index.against(base, kernel) if kernel and base else None,
         boxes=[Box(*fields) for fields in boxes],
         prose={name: row.text for name, row in texts(document_key(release.version)).items()},
     )
