@@ -9,8 +9,8 @@ Links lead to a path of ours, an absolute URL, or an anchor within the document.
 path of ours; without one, plain text leaves such a link out. A table that does not fit into the columns of a terminal
 is written as records.
 
-Below the writers stands what several documents share: one test over some kernels as a sentence for each kernel and a
-chart.
+Below the writers stands what several documents share: a table of machines, and one test over some kernels as a
+sentence for each kernel and a chart.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from urllib.parse import quote
 
 from tracker.charts import Bars, CycleChart, bars, letters
 from tracker.domain import timeline
-from tracker.domain.kernel_comparison import ComparisonLine, summary
+from tracker.domain.kernel_comparison import Box, ComparisonLine, summary
 
 # --- Blocks ---
 
@@ -158,7 +158,7 @@ class ChangeRow:
 @dataclass(frozen=True, slots=True)
 class ChangeList:
     """Changes, the most important first. `columns`: the headings of the rows' cells; `numeric`: the right-aligned. A
-    page has no column in which nothing stands.
+    page has no column in which nothing stands, and folds `folded` under the words of `fold`.
     """
 
     kind: ClassVar = "changes"
@@ -166,26 +166,32 @@ class ChangeList:
     rows: Sequence[ChangeRow]
     columns: Sequence[str] = ()
     numeric: frozenset[int] = frozenset()
+    fold: str = ""
+    folded: Sequence[ChangeRow] = ()
 
     @property
-    def drawn(self) -> list[tuple[ChangeRow, int, list[tuple[str, str, bool, str]]]]:
-        """Every row with the length of its bar in pixels, and its cells: text, URL, whether it is numeric, heading.
+    def parts(self) -> list[tuple[str, list[tuple[ChangeRow, int, list[tuple[str, str, bool, str]]]]]]:
+        """The open part and the folded one, each with its heading ("" of the open one) and its rows."""
+        parts = [("", self._drawn(self.rows))] if self.rows else []
+        return [*parts, (self.fold, self._drawn(self.folded))] if self.folded else parts
+
+    def _drawn(self, rows: Sequence[ChangeRow]) -> list[tuple[ChangeRow, int, list[tuple[str, str, bool, str]]]]:
+        """Return rows with the length of each bar in pixels, and the cells: text, URL, whether numeric, heading.
 
         Lengths are those of |ln(new ÷ old)|, so that half and double are as long.
         """
-        sizes = [abs(math.log(max(1 + row.change / 100, 0.01))) if row.change is not None else 0.0 for row in self.rows]
-        largest, shown = max(sizes, default=0.0) or 1.0, self._shown
+        largest, shown = max(map(_size, (*self.rows, *self.folded)), default=0.0) or 1.0, self._shown
         return [
             (
                 row,
-                round(_LONGEST_BAR * size / largest),
+                round(_LONGEST_BAR * _size(row) / largest),
                 [
                     (str(cell), cell.url if isinstance(cell, DocumentLink) else "", index in self.numeric, name)
                     for index, (cell, name) in enumerate(zip(row.cells, self.columns, strict=True))
                     if index in shown
                 ],
             )
-            for row, size in zip(self.rows, sizes, strict=True)
+            for row in rows
         ]
 
     @property
@@ -194,7 +200,12 @@ class ChangeList:
 
     @property
     def _shown(self) -> frozenset[int]:
-        return frozenset(index for row in self.rows for index, cell in enumerate(row.cells) if str(cell))
+        rows = (*self.rows, *self.folded)
+        return frozenset(index for row in rows for index, cell in enumerate(row.cells) if str(cell))
+
+
+def _size(row: ChangeRow) -> float:
+    return abs(math.log(max(1 + row.change / 100, 0.01))) if row.change is not None else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,11 +347,13 @@ def _table(table: TableBlock, base_url: str) -> Iterator[str]:
 
 def _changes(changes: ChangeList, base_url: str) -> Iterator[str]:
     """Yield each change as a paragraph: how much and what, where it was measured, then its cells."""
-    widest = min(12, max((len(line(row.signed)) for row in changes.rows), default=0))
+    widest = min(12, max((len(line(row.signed)) for row in (*changes.rows, *changes.folded)), default=0))
     indent = " " * (widest + 2)
-    for number, row in enumerate(changes.rows):
+    for number, row in enumerate((*changes.rows, *changes.folded)):
         if number:
             yield ""
+        if number == len(changes.rows):
+            yield from (*_wrapped(f"{changes.fold}:"), "")
         yield from _wrapped(line(str(row.what)), f"{line(row.signed):>{widest}}  ", indent)
         yield from _wrapped(row.details, indent, indent)
         yield from _wrapped(row.told, indent, indent)
@@ -410,16 +423,22 @@ def _markdown_block(block: Block, base_url: str) -> Iterator[str]:
             for row in block.rows:
                 yield "| " + " | ".join(_cell(cell, base_url) for cell in row) + " |"
         case ChangeList():
-            for change in block.rows:
-                yield (
-                    f"- **{escaped(change.signed)}** {_cell(change.what, base_url)}"
-                    f"{f': {escaped(change.told)}' if change.told else ''}"
-                    f"{f' ({escaped(change.details)})' if change.details else ''}"
-                )
+            yield from _markdown_changes(block, base_url)
         case ChartBlock():
             yield from (f"    {line}" for line in verbatim(block.letters))
         case Verbatim():
             yield from (f"    {line}" for line in verbatim(block.lines))
+
+
+def _markdown_changes(block: ChangeList, base_url: str) -> Iterator[str]:
+    for number, change in enumerate((*block.rows, *block.folded)):
+        if number == len(block.rows):
+            yield f"\n{escaped(block.fold)}:\n"
+        yield (
+            f"- **{escaped(change.signed)}** {_cell(change.what, base_url)}"
+            f"{f': {escaped(change.told)}' if change.told else ''}"
+            f"{f' ({escaped(change.details)})' if change.details else ''}"
+        )
 
 
 def _cell(cell: Cell, base_url: str) -> str:
@@ -450,17 +469,8 @@ def _json_block(block: Block, base_url: str) -> dict[str, Any]:
             rows = [[_json_cell(cell, base_url) for cell in row] for row in block.rows]
             return {"kind": block.kind, "caption": block.caption, "columns": list(block.columns), "rows": rows}
         case ChangeList():
-            changes = [
-                {
-                    "change": change.change,
-                    "verdict": change.verdict,
-                    "what": _json_cell(change.what, base_url),
-                    "details": change.details,
-                    "cells": [_json_cell(cell, base_url) for cell in change.cells],
-                }
-                for change in block.rows
-            ]
-            return {"kind": block.kind, "caption": block.caption, "columns": list(block.columns), "rows": changes}
+            shape = {"kind": block.kind, "caption": block.caption, "columns": list(block.columns)}
+            return {**shape, **{name: [_json_change(row, base_url) for row in getattr(block, name)] for name in _PARTS}}
         case CycleFigure():
             return {"kind": block.kind, "text": block.chart.description}
         case ChartBlock():
@@ -468,6 +478,19 @@ def _json_block(block: Block, base_url: str) -> dict[str, Any]:
         case Verbatim():
             return {"kind": block.kind, "lines": list(block.lines)}
     return {"kind": block.kind, "text": block.text}
+
+
+_PARTS = ("rows", "folded")
+
+
+def _json_change(row: ChangeRow, base_url: str) -> dict[str, Any]:
+    return {
+        "change": row.change,
+        "verdict": row.verdict,
+        "what": _json_cell(row.what, base_url),
+        "details": row.details,
+        "cells": [_json_cell(cell, base_url) for cell in row.cells],
+    }
 
 
 def _json_cell(cell: Cell, base_url: str) -> Any:
@@ -482,7 +505,17 @@ FORMS: Mapping[str, tuple[Callable[[Document, str], str], str]] = {
 }
 
 
-# --- One test as blocks ---
+# --- Machines, and one test as blocks ---
+
+
+def machine_table(boxes: Sequence[Box]) -> TableBlock:
+    """Return a table of machines with their hardware; columns in which nothing is known are left out."""
+    names = ("Machine", "Family", "Model", "Brand", "CPUs", "Memory")
+    rows = [(box.name, box.family, box.model, box.brand, str(box.cpus or ""), box.memory) for box in boxes]
+    known = [index for index in range(len(names)) if any(row[index] for row in rows)]
+    numeric = frozenset(place for place, index in enumerate(known) if names[index] in ("CPUs", "Memory"))
+    cells = [[row[index] for index in known] for row in rows]
+    return TableBlock("Machines", [names[index] for index in known], cells, numeric, as_records=True)
 
 
 def comparison_blocks(line: ComparisonLine, labels: Sequence[str]) -> Iterator[Block]:

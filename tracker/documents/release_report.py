@@ -12,7 +12,7 @@ was merged only, since those of other trees are not comparable. The lab may writ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.urls import reverse
@@ -29,6 +29,7 @@ from tracker.documents.blocks import (
     Paragraph,
     Prose,
     TableBlock,
+    machine_table,
 )
 from tracker.documents.cycle import Cycle, CycleRow, name, summary
 from tracker.domain import kernel_comparison, timeline
@@ -176,7 +177,7 @@ def _summary(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
         )
     worst = [row for row in regressions if row.is_open][:WORST]
     if len(worst) > 1:
-        yield Heading(3, "Worst open regressions")
+        yield Heading(2, "Worst open regressions")
         yield ChangeList("Worst open regressions", [_brief(row, facts.as_of) for row in worst], _WHO, frozenset({1}))
 
 
@@ -374,14 +375,10 @@ def _method(facts: ReleaseFacts) -> Iterator[Block]:
         f" end of the 95% interval (bootstrap) and beyond the spread of the runs.{contact}"
     )
     yield from _prose(facts, "machines")
-    described = [box for box in facts.boxes if box.facts]
-    if described:
-        rows = [
-            ("" if box.family else box.name, box.family, box.model, box.brand, str(box.cpus or ""), box.memory)
-            for box in described
-        ]
-        columns = ("Machine", "Family", "Model", "Brand", "CPUs", "Memory")
-        yield TableBlock("Machines", columns, rows, frozenset({4, 5}), as_records=True)
+    if described := [
+        replace(box, name=box.family, family="") if box.family else box for box in facts.boxes if box.facts
+    ]:
+        yield machine_table(described)
     if silent := [box.name for box in facts.boxes if not box.facts]:
         yield Paragraph(f"No hardware details are known of {', '.join(silent)}.")
     shown = {line.test.suite for line in facts.lines} | {highlight.suite for highlight in facts.highlights}

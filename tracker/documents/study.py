@@ -17,24 +17,26 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
-from statistics import fmean, stdev
+from statistics import fmean
 
 from tracker.charts import letters_of, relative_bars
 from tracker.documents.blocks import (
     Block,
     Bullets,
     Cell,
+    ChangeList,
+    ChangeRow,
     ChartBlock,
     Document,
     DocumentLink,
-    Facts,
     Heading,
     Paragraph,
     Prose,
     TableBlock,
     comparison_blocks,
+    machine_table,
 )
-from tracker.domain.kernel_comparison import Box, Change, ComparisonLine, Word, lines
+from tracker.domain.kernel_comparison import ALMOST, Box, Change, ComparisonLine, Word, lines
 from tracker.domain.performance_index import FAR
 from tracker.domain.statistics import t_quantile
 from tracker.domain.text import counted, number
@@ -312,8 +314,8 @@ def compose(facts: StudyFacts) -> Document:
     else:
         blocks += _versions(facts)
     if facts.lines:
-        blocks += [*_tests(facts, boxes), Heading(2, "Machines" if len(boxes) > 1 else "Machine")]
-        blocks += [Facts([("name", box.name), *box.facts]) for box in boxes]
+        tests = _by_size(facts) if len(facts.labels) == 2 and not facts.has_wins else _tests(facts, boxes)
+        blocks += [*tests, Heading(2, "Machines" if len(boxes) > 1 else "Machine"), machine_table(boxes)]
     return Document(facts.title, aside, (*blocks, *_beside(facts)))
 
 
@@ -427,8 +429,8 @@ def _bars(tests: Sequence[TestWinner], labels: Sequence[str]) -> Iterator[Block]
 def average(lines: Sequence[ComparisonLine], index: int) -> tuple[float | None, float | None, float | None]:
     """Return a variant's performance over some tests with the first one's as 100, and the ends of its 95% interval.
 
-    Tests on one machine share its moods, so the machines are what is drawn at random (clusters); None where nothing
-    can be said.
+    It is the geometric mean over the tests. Tests on one machine share its moods, so the error is that of clusters
+    (K.-Y. Liang and S. L. Zeger, Biometrika 73, 1986), with Student's t; None where nothing can be said.
     """
     if index == 0:
         return 100.0, None, None
@@ -436,12 +438,14 @@ def average(lines: Sequence[ComparisonLine], index: int) -> tuple[float | None, 
     for line in lines:
         if (ratio := _ratio(line, index)) is not None:
             logs.setdefault(line.test.box, []).append(ratio)
-    clusters = [fmean(own) for own in logs.values()] if len(logs) > 1 else [log for own in logs.values() for log in own]
-    if not clusters:
+    every = [log for own in logs.values() for log in own]
+    if not every:
         return None, None, None
-    middle = fmean(clusters)
-    if len(clusters) > 1:
-        width = t_quantile(len(clusters) - 1) * stdev(clusters) / math.sqrt(len(clusters))
+    middle = fmean(every)
+    clusters = list(logs.values()) if len(logs) > 1 else [[log] for log in every]
+    if (many := len(clusters)) > 1:
+        squares = sum(sum(log - middle for log in own) ** 2 for own in clusters)
+        width = t_quantile(many - 1) * math.sqrt(squares * many / (many - 1)) / len(every)
         low, high = middle - width, middle + width
     else:
         (line,) = [line for line in lines if _ratio(line, index) is not None]
@@ -475,9 +479,78 @@ def _versions(facts: StudyFacts) -> Iterator[Block]:
     yield TableBlock("Speedup", columns, rows, frozenset(range(1, len(columns))))
     several = "" if len(facts.lines) == 1 else ", the geometric mean over the tests that both ran"
     yield Paragraph(f"Speedup: performance as a multiple of that of {facts.labels[0]}{several}.")
+    if len(facts.labels) == 2:
+        yield Paragraph(" ".join(_overall(facts)))
+
+
+def _overall(facts: StudyFacts) -> Iterator[str]:
+    """Yield what two kernels differ by in all, and whether that may be chance."""
+    base, kernel = facts.labels
+    both = [(line, change) for line in facts.lines if (change := line.changes[1])]
+    mean, low, high = average([line for line, _ in both], 1)
+    if mean is not None:
+        text = f"In all {kernel} performs {mean - 100:+.1f}% against {base}"
+        if low is None or high is None:
+            yield f"{text}; one test has no interval."
+        else:
+            sure = (
+                "the interval holds zero, so no overall change can be claimed"
+                if low <= 100 <= high
+                else "not by chance"
+            )
+            yield f"{text} (95% CI {low - 100:+.1f} to {high - 100:+.1f}% over machines): {sure}."
+    words = [change.word for _, change in both]
+    yield (
+        f"{words.count(Word.REGRESSION)} of {counted(len(both), 'test')} are worse, {words.count(Word.IMPROVEMENT)}"
+        f" better, {words.count(Word.SAME)} within noise or changed by less than {ALMOST:.0f}%."
+    )
+    if once := sum(not change.tested for _, change in both):
+        yield f"{counted(once, 'test')} ran too few times to test for significance: a few per cent there may be noise."
 
 
 # --- Every test ---
+
+MOST_TESTS = 500  # of two kernels
+
+
+def _by_size(facts: StudyFacts) -> Iterator[Block]:
+    """Yield the tests of two kernels by the size of their change; those that did not change are folded."""
+    both = [(line, change) for line in facts.lines if (change := line.changes[1])]
+    both.sort(
+        key=lambda pair: -abs(math.log1p(max(pair[1].pct, -99.99) / 100)) if pair[1].pct is not None else -math.inf
+    )
+    yield Heading(2, "By size of change")
+    if len(both) > MOST_TESTS:
+        yield Paragraph(f"The first {MOST_TESTS} of {len(both)} tests.")
+    rows = [(_compared(line, change), change.word is Word.SAME) for line, change in both[:MOST_TESTS]]
+    same = [row for row, is_same in rows if is_same]
+    base, kernel = facts.labels
+    yield ChangeList(
+        "Tests by size of change",
+        [row for row, is_same in rows if not is_same],
+        (f"{base} → {kernel}", "Runs"),
+        frozenset({0, 1}),
+        f"{counted(len(same), 'test')} within noise, or changed by less than {ALMOST:.0f}%",
+        same,
+    )
+    if silent := len(facts.lines) - len(both):
+        yield Paragraph(f"{counted(silent, 'test')} ran on one of the two only.")
+
+
+def _compared(line: ComparisonLine, change: Change) -> ChangeRow:
+    old, new = line.cells
+    assert old
+    assert new
+    unit = f" {line.test.unit}" if line.test.unit else ""
+    means, runs = f"{_value(old.mean)} → {_value(new.mean)}{unit}", f"{old.side.n} + {new.side.n}"
+    better = f"{line.test.direction} is better" if line.test.direction in ("higher", "lower") else "direction unknown"
+    interval = f"95% CI {change.interval}" if change.interval else ""
+    where = (line.test.scenario.replace(", ", " "), line.test.box.name, better, interval)
+    verdict = "same" if change.word is Word.SAME else change.word.value
+    return ChangeRow(
+        *(change.pct, verdict, line.test.metric, " · ".join(filter(None, where)), (means, runs)),
+        f"{means}, {runs} runs",
+    )
 
 
 def _tests(facts: StudyFacts, boxes: Sequence[Box]) -> Iterator[Block]:

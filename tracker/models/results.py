@@ -114,6 +114,16 @@ class Finding(NaturalModel):
             models.Index(fields=["id"], condition=Q(on_curves=False, result=None), name="findings_not_on_curves"),
         ]
 
+    @property
+    def times_noise(self) -> float | None:
+        """The change in multiples of the usual noise, else of the larger spread of both sides; None if neither is
+        known.
+        """
+        if self.effect is not None:
+            return self.effect
+        spread = max(self.old_stddev_pct or 0.0, self.new_stddev_pct or 0.0)
+        return abs(self.change_pct_raw) / spread if self.change_pct_raw is not None and spread > 1e-9 else None
+
     def __str__(self) -> str:
         return f"{self.metric.name} on {self.machine.name}"
 

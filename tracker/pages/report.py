@@ -260,14 +260,18 @@ def find_report(ref: str) -> Report:
     return rows[0]
 
 
+def by_importance(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the headline, then the others by how far they stand out of the noise; those of unknown noise last."""
+    return sorted(findings, key=lambda row: (not row.headline, row.times_noise is None, -(row.times_noise or 0.0)))
+
+
 def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
     """Return the data of a report's page. `shown`: which mails the user may see; `before`: show the part of the thread
     before this message's key; `older`: the key of the next older part, None on the last.
     """
     events = list(report.events.order_by("-occurred_at", "-pk")[:EVENTS])[::-1]
-    findings = list(
-        report.findings.select_related("metric", "scenario", "machine", "parent").order_by("-headline", "pk")[:FINDINGS]
-    )
+    related_rows = report.findings.select_related("metric", "scenario", "machine", "parent")
+    findings = by_importance(related_rows.order_by("-headline", "pk")[:FINDINGS])
     headline = next((finding for finding in findings if finding.headline), None)
     messages, older = _thread(report, shown, before)
     suggestions = list(report.suggestions.filter(decision=Decision.OPEN))

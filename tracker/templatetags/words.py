@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -61,8 +62,8 @@ def number(value: float | None) -> str:
 
 @register.filter
 def sureness(finding: Finding) -> str:
-    """Format the confidence of a finding; an em dash if it was not tested."""
-    return formats.confidence(finding.low_pct, finding.high_pct, finding.p_value, finding.effect) or "—"
+    """Format the interval and the p-value of a finding; an em dash if it was not tested."""
+    return formats.confidence(finding.low_pct, finding.high_pct, finding.p_value, None) or "—"
 
 
 @register.filter
@@ -103,6 +104,21 @@ def dots(finding: Finding) -> SafeString:
     svg = '<svg width="{}" height="24" role="img" aria-label="{}">{}</svg>'
     sides = format_html('<path class="good" d="{}"/><path class="bad" d="{}"/>', good, bad)
     return format_html(svg, width, label, sides) if good else SafeString("")
+
+
+_LONGEST, _OCTAVE = 72, 12  # pixels: of a bar, and for each doubling
+
+
+@register.filter
+def noise_bar(finding: Finding) -> SafeString:
+    """Render the change ÷ noise as a bar with its number, the same length for the same ratio on every page."""
+    times = finding.times_noise
+    if times is None:
+        return SafeString('<span class="soft">unknown</span>')
+    length = min(_LONGEST, round(_OCTAVE * math.log2(1 + times)))
+    kind = {"regression": "w", "improvement": "b"}.get(finding.verdict, "u")
+    svg = '<svg class="size" width="{}" height="6" aria-hidden="true"><rect class="{}" width="{}" height="6"/></svg> {}'
+    return format_html(svg, _LONGEST, kind, length, formats.multiple(times))
 
 
 @register.filter

@@ -122,7 +122,7 @@ IMPROVED, IMPROVED_ELSEWHERE = "Improvements", "Improvements in other trees"
 def test_what_is_open_comes_first_and_the_method_last(report: Document) -> None:
     assert report.title == "Linux v5.6: performance report"
     assert report.aside == "0-Day CI · released 2020-03-29 · compared with v5.5 · as of 2026-11-21"
-    headings = [(each.number, each.text) for each in report.blocks if isinstance(each, Heading) and each.level == 2]
+    headings = [(each.number, each.text) for each in report.blocks if isinstance(each, Heading) and each.number]
     assert headings == [
         ("1", OPEN_MERGED),
         ("2", OPEN_ELSEWHERE),
@@ -239,13 +239,15 @@ def test_the_comparison(report: Document, published: dict[str, Any]) -> None:
 
 def test_the_machines(report: Document, published: dict[str, Any]) -> None:
     (machines,) = [block for block in report.blocks if isinstance(block, TableBlock) and block.caption == "Machines"]
-    ours = Counter(tuple(str(cell) for cell in row[2:]) for row in machines.rows)
+    ours = Counter(tuple(str(cell) for cell in row[1:]) for row in machines.rows)
     names = ("model", "brand", "cpu_number", "memory")
     listed_machines = [tuple(str(each[name]) for name in names) for each in published["test_machines"]]
     compared = {tuple(str(each["machine"].get(name, "")) for name in names) for each in published["release_comparison"]}
     assert ours == Counter(listed_machines) + Counter(compared), DEVIATIONS["machines"]
-    families = list(dict.fromkeys(str(row[1]) for row in machines.rows if row[1]))
-    assert families == list(dict.fromkeys(each["group"] for each in published["test_machines"]))
+    families = [
+        str(row[0]) for row in machines.rows if str(row[0]) in {each["group"] for each in published["test_machines"]}
+    ]
+    assert families == [each["group"] for each in published["test_machines"]]
     assert "No hardware details are known of lkp-csl-2sp5" in text_of(list(report.blocks))
 
 

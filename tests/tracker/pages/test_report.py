@@ -29,11 +29,11 @@ from tests.support.world import DANA, START, World, message_id
 from tracker.charts import chart, groups_of, measured_later, paths, read_payload, side
 from tracker.domain.text import round_values
 from tracker.domain.track_record import Past, record
-from tracker.models import Commit, Message, Report
-from tracker.pages.report import ThreadMail, _as_tree, mboxrd, packed, passages
+from tracker.models import Commit, Finding, Message, Metric, Report
+from tracker.pages.report import ThreadMail, _as_tree, by_importance, mboxrd, packed, passages
 from tracker.pages.report_json import kcidb_json
 from tracker.services.report_summary import HEIGHT, spark, urgency
-from tracker.templatetags.words import as_markdown
+from tracker.templatetags.words import as_markdown, noise_bar
 
 # --- Parts of a report's page: the chart of the bisection, mails with their readings, a machine's track record ---
 
@@ -349,3 +349,25 @@ def test_any_words_are_valid(title: str, status: str, sha: str) -> None:
 def test_an_origin_that_kcidb_would_refuse(db: None, origin: str) -> None:
     with pytest.raises(CommandError, match="--origin: expected"):
         call_command("export", "kcidb", origin=origin)
+
+
+# --- Findings by importance ---
+
+
+def finding(number: int, **columns: Any) -> Finding:
+    return Finding(pk=number, verdict="regression", metric=Metric(name=f"m{number}"), **columns)
+
+
+def test_findings_stand_by_how_far_they_are_out_of_the_noise() -> None:
+    small = finding(1, change_pct_raw=-3.0, effect=12.0)
+    headline = finding(2, change_pct_raw=-9.0, effect=2.0, headline=True)
+    large_and_noisy = finding(3, change_pct_raw=-50.0, old_stddev_pct=25.0, new_stddev_pct=10.0)
+    unknown = finding(4, change_pct_raw=-80.0)
+    from_zero = finding(5, change_pct_raw=None, old_stddev_pct=1.0)
+    rows = by_importance([unknown, large_and_noisy, from_zero, small, headline])
+    assert rows == [headline, small, large_and_noisy, unknown, from_zero]
+    assert large_and_noisy.times_noise == 2.0
+    assert noise_bar(large_and_noisy).endswith("</svg> 2.0×")
+    assert "unknown" in noise_bar(unknown)
+    widths = [int(re.findall(r'rect class="w" width="(\d+)"', noise_bar(row))[0]) for row in (small, large_and_noisy)]
+    assert widths == [44, 19]  # 12 pixels for each doubling of 1 + times

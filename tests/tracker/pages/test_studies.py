@@ -23,7 +23,7 @@ from tests.conftest import NOW, ROOT
 from tracker.charts import bars, letters
 from tracker.documents import blocks
 from tracker.documents.blocks import ChartBlock, Document, Heading, TableBlock
-from tracker.documents.study import average_pct, outcomes, speedup, system, tally
+from tracker.documents.study import average, average_pct, outcomes, speedup, system, tally
 from tracker.domain.kernel_comparison import Box, Cell, ComparisonLine, Word, lines, pooled, summary
 from tracker.domain.kernel_comparison import Test as Tried
 from tracker.domain.statistics import SampleSummary, summarise
@@ -477,7 +477,7 @@ def test_a_large_study_says_what_it_leaves_out(db: None, tmp_path: Path, client:
     call_command("ingest", str(path), verbosity=0)
     assert ToolOutput.objects.count() == 220
     page = client.get("/compare/?of=v6.1&of=v6.2").content.decode()
-    assert "The first 100 of 110 tests." in page
+    assert "110 tests within noise, or changed by less than 1%" in page
     assert "180 files not shown (limit reached)." in page
     assert page.count("43,500") >= 2  # vmstat of both
     assert page.index('">30220</a></td>') < page.rindex('">30220</a></td>')  # and both in the columns
@@ -519,3 +519,50 @@ def test_all_is_read_again_with_the_code_of_today(studies: None, monkeypatch: py
     assert read_again() == ReadAgain(results=20, files=6, changed=9, rejected=0)
     assert {slug: study_document(slug) for slug in before} == before
     assert read_again().changed == 0
+
+
+# --- Two kernels, by size of change ---
+
+
+def test_two_kernels_are_compared_by_size_and_what_did_not_change_is_folded(
+    v5_6_loaded: None, db: None, client: Client
+) -> None:
+    answer = client.get("/compare.json?of=v5.5&of=v5.6").json()
+    (listed,) = [block for block in answer["blocks"] if block["kind"] == "changes"]
+    sizes = [abs(math.log1p(row["change"] / 100)) for row in listed["rows"]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert (len(listed["rows"]), len(listed["folded"])) == (17, 3)
+    assert listed["rows"][0]["cells"] == ["100 → 694.1 ops/s", "1 + 1"]
+    page = client.get("/compare/?of=v5.5&of=v5.6").content.decode()
+    assert "<details><summary>3 tests within noise, or changed by less than 1%</summary>" in page
+    assert "8 of 20 tests are worse, 9 better, 3 within noise or changed by less than 1%." in page
+    assert "20 tests ran too few times to test for significance" in page
+    plain = client.get("/compare.txt?of=v5.5&of=v5.6").content.decode()
+    assert plain.index("+594.1%") < plain.index("-68.7%") < plain.index("3 tests within noise") < plain.index("+0.0%")
+
+
+def clustered(*ratios: tuple[str, float]) -> list[ComparisonLine]:
+    return [line_on(box, ratio) for box, ratio in ratios]
+
+
+def line_on(box: str, ratio: float) -> ComparisonLine:
+    (made,) = lines([(tried(box=box), [mean(100.0), mean(100.0 * ratio)])])
+    return made
+
+
+def test_tests_of_one_machine_count_as_one_where_chance_is_told() -> None:
+    """Four tests that moved alike: on four machines that is much, on two of them little."""
+    moved = (1.10, 1.11, 1.30, 1.31)
+    apart = average(clustered(*((f"m{n}", ratio) for n, ratio in enumerate(moved))), 1)
+    together = average(clustered(*((f"m{n // 2}", ratio) for n, ratio in enumerate(moved))), 1)
+    assert apart[0] == together[0] == pytest.approx(100 * math.prod(moved) ** 0.25)
+    assert apart[1]
+    assert together[1]
+    assert together[1] < 100 < apart[1] < apart[0]
+    # by hand: two clusters, each with a sum of residuals of ± r, and Student's t with one degree of freedom
+    logs = [math.log(ratio) for ratio in moved]
+    residual = logs[0] + logs[1] - 2 * statistics.fmean(logs)
+    error = math.sqrt(2 * residual**2 * 2 / 1) / 4
+    assert together[1] == pytest.approx(100 * math.exp(statistics.fmean(logs) - 12.7062 * error), rel=1e-4)
+    assert average(clustered(("m1", 1.2)), 1) == (pytest.approx(120.0), None, None)
+    assert average([], 1) == (None, None, None)
