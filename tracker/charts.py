@@ -454,11 +454,13 @@ def index_chart(points: Sequence[IndexPoint]) -> IndexChart | None:
 
 
 def trend_chart(points: Sequence[TrendPoint], what: str) -> IndexChart | None:
-    """Return the same chart of anything else that develops over releases; `what`: its name."""
-    return _line_chart(points, what, [point.description for point in points])
+    """Return the same chart, from zero up, of a share or a time that develops over releases; `what`: its name."""
+    return _line_chart(points, what, [point.description for point in points], from_zero=True)
 
 
-def _line_chart(points: Sequence[Point], what: str, descriptions: Sequence[str]) -> IndexChart | None:
+def _line_chart(
+    points: Sequence[Point], what: str, descriptions: Sequence[str], *, from_zero: bool = False
+) -> IndexChart | None:
     measured = [point for point in points if point.value is not None]
     if len(measured) < 2:
         return None
@@ -467,7 +469,7 @@ def _line_chart(points: Sequence[Point], what: str, descriptions: Sequence[str])
     width = max(_LEAST, _INDEX_LEFT + _INDEX_RIGHT + _INDEX_STEP * (len(points) - 1))
     across = Scale(0, len(points) - 1, _INDEX_LEFT, width - _INDEX_RIGHT)
     # No difference of less than a point fills the height
-    y = Scale(min(low, high - 1), high, _INDEX_TOP + _INDEX_HEIGHT, _INDEX_TOP)
+    y = Scale(0.0 if from_zero else min(low, high - 1), high or 1.0, _INDEX_TOP + _INDEX_HEIGHT, _INDEX_TOP)
     dots: list[Dot] = []
     lines: list[list[str]] = [[]]
     for index, point in enumerate(points):

@@ -303,7 +303,7 @@ def test_the_page_says_times_with_their_counts(reports: None, client: Client, dj
     with django_assert_num_queries(4):
         page = client.get("/statistics/").content.decode()
     assert (
-        "9 of 12 (75%); of 9 whose time is known, half within 6 h (95% CI 1 h to 11 h) and nine in ten within 11 h"
+        "9 of 12 (75%); of 9 whose time is known, half within 6 h (95% CI 2 h to 10 h) and nine in ten within 11 h"
     ) in page
     assert "1 of 12; of 1 whose time is known, half within 2 d" in page
     assert "1 of 2 closed or disputed reports</dd>" in page

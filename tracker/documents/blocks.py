@@ -49,6 +49,7 @@ class DocumentLink:
 
 Cell = str | DocumentLink
 _LONGEST_BAR = 64  # pixels
+_LONGEST_AMOUNT = 40  # characters of what somebody wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +92,6 @@ class Prose:
 class Bullets:
     kind: ClassVar = "bullets"
     items: Sequence[Cell]
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """Names with their values, one per line."""
-
-    kind: ClassVar = "facts"
-    pairs: Sequence[tuple[str, Cell]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +138,14 @@ class ChangeRow:
     @property
     def amount(self) -> str:
         """ "▼ −12.8%", for a page."""
-        return self.magnitude if self.change is None and self.magnitude else timeline.change(self.change, self.verdict)
+        words = self.magnitude[:_LONGEST_AMOUNT]
+        return words if self.change is None and words else timeline.change(self.change, self.verdict)
 
     @property
     def signed(self) -> str:
         """ "-12.8%", for a text."""
         if self.change is None:
-            return self.magnitude or "?"
+            return self.magnitude[:_LONGEST_AMOUNT] or "?"
         return f"{self.change:+,.{1 if abs(self.change) < 1000 else 0}f}%"
 
 
@@ -225,15 +219,7 @@ class ChartBlock:
     letters: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Verbatim:
-    """Preformatted lines of up to 78 columns."""
-
-    kind: ClassVar = "verbatim"
-    lines: Sequence[str]
-
-
-Block = Heading | Paragraph | Prose | Bullets | Facts | TableBlock | ChangeList | CycleFigure | ChartBlock | Verbatim
+Block = Heading | Paragraph | Prose | Bullets | TableBlock | ChangeList | CycleFigure | ChartBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,16 +277,12 @@ def _block(block: Block, base_url: str) -> Iterator[str]:
             yield from (row for part in block.text.splitlines() for row in _wrapped(part, keep_indent=True) or [""])
         case Bullets():
             yield from (row for item in block.items for row in _wrapped(_cell_text(item, base_url), "- ", "  "))
-        case Facts():
-            yield from _facts(block.pairs, base_url)
         case TableBlock():
             yield from _table(block, base_url)
         case ChangeList():
             yield from _changes(block, base_url)
         case ChartBlock():
             yield from (f"  {row}" for row in verbatim(block.letters))
-        case Verbatim():
-            yield from verbatim(block.lines)
 
 
 def _cell_text(cell: Cell, base_url: str) -> str:
@@ -414,8 +396,6 @@ def _markdown_block(block: Block, base_url: str) -> Iterator[str]:
             yield block.text.strip()
         case Bullets():
             yield from (f"- {_cell(item, base_url)}" for item in block.items)
-        case Facts():
-            yield from (f"- {escaped(name)}: {_cell(value, base_url)}" for name, value in block.pairs)
         case TableBlock():
             yield "| " + " | ".join(escaped(name) for name in block.columns) + " |"
             marks = ("---:" if index in block.numeric else "---" for index in range(len(block.columns)))
@@ -426,8 +406,6 @@ def _markdown_block(block: Block, base_url: str) -> Iterator[str]:
             yield from _markdown_changes(block, base_url)
         case ChartBlock():
             yield from (f"    {line}" for line in verbatim(block.letters))
-        case Verbatim():
-            yield from (f"    {line}" for line in verbatim(block.lines))
 
 
 def _markdown_changes(block: ChangeList, base_url: str) -> Iterator[str]:
@@ -463,29 +441,24 @@ def _json_block(block: Block, base_url: str) -> dict[str, Any]:
             return {"kind": block.kind, "level": block.level, "number": block.number, "text": block.full_text}
         case Bullets():
             return {"kind": block.kind, "items": [_json_cell(item, base_url) for item in block.items]}
-        case Facts():
-            return {"kind": block.kind, "facts": {name: _json_cell(value, base_url) for name, value in block.pairs}}
         case TableBlock():
             rows = [[_json_cell(cell, base_url) for cell in row] for row in block.rows]
             return {"kind": block.kind, "caption": block.caption, "columns": list(block.columns), "rows": rows}
         case ChangeList():
-            shape = {"kind": block.kind, "caption": block.caption, "columns": list(block.columns)}
-            return {**shape, **{name: [_json_change(row, base_url) for row in getattr(block, name)] for name in _PARTS}}
+            shape = {"kind": block.kind, "caption": block.caption, "columns": list(block.columns), "fold": block.fold}
+            parts = {"rows": block.rows, "folded": block.folded}
+            return {**shape, **{name: [_json_change(row, base_url) for row in rows] for name, rows in parts.items()}}
         case CycleFigure():
             return {"kind": block.kind, "text": block.chart.description}
         case ChartBlock():
             return {"kind": block.kind, "values": {bar.label: bar.value for bar in block.bars.bars}}
-        case Verbatim():
-            return {"kind": block.kind, "lines": list(block.lines)}
     return {"kind": block.kind, "text": block.text}
-
-
-_PARTS = ("rows", "folded")
 
 
 def _json_change(row: ChangeRow, base_url: str) -> dict[str, Any]:
     return {
         "change": row.change,
+        "magnitude": row.magnitude,
         "verdict": row.verdict,
         "what": _json_cell(row.what, base_url),
         "details": row.details,

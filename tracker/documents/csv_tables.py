@@ -30,15 +30,24 @@ _AT_ONCE = 200  # lines per piece: thousands of small writes cost more than the 
 def digits(value: float | None, error: float | None = None) -> Decimal | None:
     """Return a number with two of the digits in which it may be off by `error`, or with six significant ones.
 
+    A whole number without an error stays whole.
+
     >>> [str(digits(*pair)) for pair in ((-30.51234, 0.42), (184436.2371, 1200), (0.0000123456789,), (1e300, 1e-300))]
     ['-30.51', '184436', '0.0000123457', '1E+300']
+    >>> str(digits(-0.4, 20)), str(digits(184436237.0))
+    ('0', '184436237')
     """
     if value is None or not math.isfinite(value):
         return None
-    if error is None or not 0 < error < math.inf:
-        return Decimal(f"{value:.6g}")
-    decimals = max(0, 1 - math.floor(math.log10(error)))
-    return Decimal(f"{value:.{decimals}f}") if decimals <= 15 and abs(value) < 1e15 else Decimal(f"{value:.6g}")
+    is_known = error is not None and 0 < error < math.inf and abs(value) < _LARGEST
+    if not is_known and value == int(value) and abs(value) < _LARGEST:
+        return Decimal(int(value))
+    decimals = max(0, 1 - math.floor(math.log10(error))) if error is not None and is_known else _MOST_DECIMALS + 1
+    number = Decimal(f"{value:.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{value:.6g}")
+    return number if number else abs(number)  # no minus before a zero
+
+
+_LARGEST, _MOST_DECIMALS = 1e15, 15
 
 
 def half(low: float | None, high: float | None) -> float | None:
@@ -56,7 +65,13 @@ def csv_lines(columns: Columns[Row], rows: Iterable[Row]) -> Iterator[bytes]:
         yield out.getvalue().encode("utf-8", "replace")
 
 
+class Numbers(str):
+    """Numbers of our own between blanks: the minus of the first is no formula."""
+
+
 def _cell(value: object) -> object:
+    if isinstance(value, Numbers):
+        return str(value)
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, bool):
@@ -122,8 +137,8 @@ def _mean(mean: float | None, stddev_pct: float | None, **rest: object) -> Decim
     return digits(mean, abs(mean) * stddev_pct / 100 if mean is not None and stddev_pct else None)
 
 
-def _joined(samples: Iterable[float]) -> str:
-    return " ".join(f"{sample:.10g}" for sample in samples)
+def _joined(samples: Iterable[float]) -> Numbers:
+    return Numbers(" ".join(f"{sample:.10g}" for sample in samples))
 
 
 # Of a finding as `finding_json` returns it, with `report`, its culprit's sha.

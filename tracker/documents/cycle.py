@@ -49,6 +49,7 @@ class CycleRow:
     low: float | None = None
     high: float | None = None
     closed_at: datetime | None = None
+    awaited_since: datetime | None = None
 
     @property
     def is_open(self) -> bool:
@@ -103,11 +104,6 @@ class Cycle:
             improvements_elsewhere=[row for row in improvements if row.is_shift_left],
         )
 
-    @property
-    def regressions(self) -> int:
-        """How many regressions the lab reported; each stands in one list."""
-        return sum(map(len, (self.open_merged, self.open_elsewhere, self.fixed, self.ended)))
-
     def sentences(self, version: str) -> Iterator[str]:
         """Yield what the lists say of where the reports came from."""
         for_lists = (*self.open_merged, *self.open_elsewhere, *self.fixed, *self.ended)
@@ -140,19 +136,23 @@ def _is(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def summary(of: str, rows: Sequence[CycleRow], now: datetime) -> str:
+def summary(of: str, rows: Sequence[CycleRow], now: datetime, closed_in: str = "") -> str:
     """Return how a release or a subsystem stands, in one paragraph; every number is counted from its regressions, which
-    stand worst first.
+    stand worst first. `closed_in`: of a subsystem, whose open ones are of any release, that of the closed ones.
     """
     still = [row for row in rows if row.is_open]
     if not rows:
         return f"No performance regressions were reported in {of}."
-    text = f"{of} has {counted(len(still), 'open performance regression')} of {len(rows)} reported."
+    text = f"{of} has {counted(len(still), 'open performance regression')}"
+    closed = len(rows) - len(still)
+    text += f"; {closed} {_was(closed)} closed in {closed_in}." if closed_in else f" of {len(rows)} reported."
     if still and (worst := still[0]).change is not None:
-        text += f" The worst is {worst.change:+.1f}% of {worst.metric} ({worst.subsystem or worst.sha[:10]})."
+        where = worst.subsystem or (worst.sha[:10] if worst.bisected else "not bisected")
+        text += f" The worst is {worst.change:+.1f}%{f' of {worst.metric}' if worst.metric else ''} ({where})."
     waiting = [row for row in still if row.awaited == "author"]
-    silent = [row for row in waiting if row.reported_at and (now - row.reported_at).days >= SILENT]
+    since = [row.awaited_since or row.reported_at for row in waiting]
+    silent = sum(moment is not None and (now - moment).days >= SILENT for moment in since)
     if waiting:
         text += " 1 waits for its author" if len(waiting) == 1 else f" {len(waiting)} wait for their authors"
-        text += f", {len(silent)} for over four weeks." if silent else "."
+        text += f", {silent} for over four weeks." if silent else "."
     return text

@@ -13,23 +13,24 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from tracker.documents.blocks import width
 from tracker.documents.cycle import CycleRow, name, summary
 from tracker.domain.events import State
 from tracker.domain.text import age
 from tracker.domain.timeline import LABELS, awaited
 
 LINES, COLUMNS = 40, 72
-_REST = 6  # lines kept for what does not fit, and for the fixed ones
+_REST = 7  # lines kept for what does not fit, and for the fixed ones
 
 
-def compose(of: str, rows: Sequence[CycleRow], page: str, now: datetime) -> tuple[str, str]:
+def compose(of: str, rows: Sequence[CycleRow], page: str, now: datetime, closed_in: str = "") -> tuple[str, str]:
     """Return subject and text. `of`: a release or a subsystem; `rows`: its regressions, worst first; `page`: the
-    address of its table.
+    address of its table; `closed_in`: of a subsystem, the release whose closed ones are among them.
     """
     still = [row for row in rows if row.is_open]
     fixed = [row for row in rows if row.state in (State.FIXED, State.DROPPED)]
     subject = f"Performance regressions in {of}: {len(still)} open"
-    lines = [*textwrap.wrap(_printable(summary(of, rows, now)), COLUMNS, break_on_hyphens=False), ""]
+    lines = [*textwrap.wrap(_printable(summary(of, rows, now, closed_in)), COLUMNS, break_on_hyphens=False), ""]
     room = LINES - len(lines) - _REST
     shown = 0
     for row in still:
@@ -40,7 +41,7 @@ def compose(of: str, rows: Sequence[CycleRow], page: str, now: datetime) -> tupl
         room -= len(entry)
         shown += 1
     if shown < len(still):
-        lines += [f"And {len(still) - shown} more: {page}"[:COLUMNS], ""]
+        lines += [f"And {len(still) - shown} more:", page, ""]  # never cut: it would lead elsewhere
     if fixed:
         kept = LINES - len(lines) - 2
         lines.append("Fixed:")
@@ -54,8 +55,8 @@ def compose(of: str, rows: Sequence[CycleRow], page: str, now: datetime) -> tupl
 
 def _entry(row: CycleRow, now: datetime) -> Iterator[str]:
     yield _cut(f"{_change(row)}  {name(row)}")
-    by = f" by {row.author}" if row.author else ""
-    yield _cut(f"          {row.sha[:12] if row.bisected else 'not bisected'}{by}, {row.metric}")
+    by, of = f" by {row.author}" if row.author else "", f", {row.metric}" if row.metric else ""
+    yield _cut(f"          {row.sha[:12] if row.bisected else 'not bisected'}{by}{of}")
     who = f"; waiting for {person}" if (person := awaited(row.awaited, row.author, row.reporter)) else ""
     since = f", reported {age(row.reported_at, now)} ago" if row.reported_at else ""
     yield _cut(f"          {LABELS[State(row.state)].lower()}{since}{who}")
@@ -69,7 +70,11 @@ def _change(row: CycleRow) -> str:
 
 def _cut(line: str) -> str:
     line = _printable(line)
-    return line if len(line) <= COLUMNS else f"{line[: COLUMNS - 3].rstrip()}..."
+    if width(line) <= COLUMNS:
+        return line
+    while width(line) > COLUMNS - 3:
+        line = line[:-1]
+    return f"{line.rstrip()}..."
 
 
 def _printable(text: str) -> str:

@@ -250,7 +250,7 @@ def _ended(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
 def _by_people(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
     if cycle.by_people:
         yield Heading(2, "Reported by people", aside=f"({len(cycle.by_people)})")
-        yield Paragraph("What people reported on the lists, in their own figures; the lab did not measure it.")
+        yield Paragraph("What people reported on the lists, in their figures; the lab measured those with an interval.")
         rows = [_row(row, facts.as_of, ()) for row in cycle.by_people]
         yield ChangeList("Regressions reported by people", rows, _COLUMNS, frozenset({1}))
 

@@ -411,8 +411,7 @@ def _bars(tests: Sequence[TestWinner], labels: Sequence[str]) -> Iterator[Block]
     yield Heading(3, "Each benchmark against the baseline")
     yield Paragraph(
         f"Performance with {labels[0]} as 100, the baseline: the geometric mean over the tests of a benchmark, with its"
-        " 95% interval by Student's t over machines; on one machine over its tests; of one test that of its runs. n is"
-        " the smallest number of runs of a test."
+        " 95% interval by Student's t over machines, on one machine over the runs; n is the smallest number of runs."
     )
     for suite in dict.fromkeys(test.line.test.suite for test in tests):
         own = [test.line for test in tests if test.line.test.suite == suite]
@@ -429,31 +428,42 @@ def _bars(tests: Sequence[TestWinner], labels: Sequence[str]) -> Iterator[Block]
 def average(lines: Sequence[ComparisonLine], index: int) -> tuple[float | None, float | None, float | None]:
     """Return a variant's performance over some tests with the first one's as 100, and the ends of its 95% interval.
 
-    It is the geometric mean over the tests. Tests on one machine share its moods, so the error is that of clusters
-    (K.-Y. Liang and S. L. Zeger, Biometrika 73, 1986), with Student's t; None where nothing can be said.
+    It is the geometric mean over the tests. Tests on one machine share its moods, so over several machines the error is
+    that of clusters (K.-Y. Liang and S. L. Zeger, Biometrika 73, 1986), with Student's t; on one machine it is that of
+    the runs, by the intervals of the tests. None where nothing can be said, as of single runs on one machine.
     """
     if index == 0:
         return 100.0, None, None
     logs: dict[Box, list[float]] = {}
+    errors: list[float | None] = []
     for line in lines:
         if (ratio := _ratio(line, index)) is not None:
             logs.setdefault(line.test.box, []).append(ratio)
+            errors.append(_error(line.changes[index]))
     every = [log for own in logs.values() for log in own]
     if not every:
         return None, None, None
     middle = fmean(every)
-    clusters = list(logs.values()) if len(logs) > 1 else [[log] for log in every]
-    if (many := len(clusters)) > 1:
-        squares = sum(sum(log - middle for log in own) ** 2 for own in clusters)
+    if (many := len(logs)) > 1:
+        squares = sum(sum(log - middle for log in own) ** 2 for own in logs.values())
         width = t_quantile(many - 1) * math.sqrt(squares * many / (many - 1)) / len(every)
-        low, high = middle - width, middle + width
     else:
-        (line,) = [line for line in lines if _ratio(line, index) is not None]
-        change, sign = line.changes[index], -1 if line.test.direction == "lower" else 1
-        if change is None or change.low is None or change.high is None or change.low <= -100:
-            return _percent(middle), None, None
-        low, high = sorted(sign * math.log1p(end / 100) for end in (change.low, change.high))
-    return _percent(middle), _percent(low), _percent(high)
+        known = [error for error in errors if error is not None]
+        width = _Z * math.hypot(*known) / len(every) if len(known) == len(every) else 0.0
+    if width < _NOTHING:  # single runs, or machines whose differences cancel out
+        return _percent(middle), None, None
+    return _percent(middle), _percent(middle - width), _percent(middle + width)
+
+
+_Z = 1.959964  # the 97.5th percentile of the normal distribution
+_NOTHING = 1e-9
+
+
+def _error(change: Change | None) -> float | None:
+    """Return the standard error of the logarithm of a change, by its interval; None without one."""
+    if change is None or change.low is None or change.high is None or change.low <= -100:
+        return None
+    return (math.log1p(change.high / 100) - math.log1p(change.low / 100)) / (2 * _Z)
 
 
 def _percent(log: float) -> float:
@@ -487,22 +497,25 @@ def _overall(facts: StudyFacts) -> Iterator[str]:
     """Yield what two kernels differ by in all, and whether that may be chance."""
     base, kernel = facts.labels
     both = [(line, change) for line in facts.lines if (change := line.changes[1])]
+    if not both:
+        return
     mean, low, high = average([line for line, _ in both], 1)
+    machines = len({line.test.box for line, _ in both})
     if mean is not None:
         text = f"In all {kernel} performs {mean - 100:+.1f}% against {base}"
         if low is None or high is None:
-            yield f"{text}; one test has no interval."
+            yield f"{text}; nothing tells how much of it is chance."
         else:
-            sure = (
-                "the interval holds zero, so no overall change can be claimed"
-                if low <= 100 <= high
-                else "not by chance"
-            )
-            yield f"{text} (95% CI {low - 100:+.1f} to {high - 100:+.1f}% over machines): {sure}."
+            over = f"over {machines} machines" if machines > 1 else "over the runs on one machine"
+            by_chance = low <= 100 <= high
+            sure = "the interval holds zero, so no overall change can be claimed" if by_chance else "not by chance"
+            sure += "" if by_chance or machines > 1 else ", on this machine"
+            yield f"{text} (95% CI {low - 100:+.1f} to {high - 100:+.1f}% {over}): {sure}."
     words = [change.word for _, change in both]
+    unknown = f", {moved} changed with unknown direction" if (moved := words.count(Word.UNKNOWN)) else ""
     yield (
-        f"{words.count(Word.REGRESSION)} of {counted(len(both), 'test')} are worse, {words.count(Word.IMPROVEMENT)}"
-        f" better, {words.count(Word.SAME)} within noise or changed by less than {ALMOST:.0f}%."
+        f"Of {counted(len(both), 'test')}, {words.count(Word.REGRESSION)} worse, {words.count(Word.IMPROVEMENT)}"
+        f" better, {words.count(Word.SAME)} within noise or changed by less than {ALMOST:.0f}%{unknown}."
     )
     if once := sum(not change.tested for _, change in both):
         yield f"{counted(once, 'test')} ran too few times to test for significance: a few per cent there may be noise."
@@ -520,18 +533,19 @@ def _by_size(facts: StudyFacts) -> Iterator[Block]:
         key=lambda pair: -abs(math.log1p(max(pair[1].pct, -99.99) / 100)) if pair[1].pct is not None else -math.inf
     )
     yield Heading(2, "By size of change")
-    if len(both) > MOST_TESTS:
-        yield Paragraph(f"The first {MOST_TESTS} of {len(both)} tests.")
-    rows = [(_compared(line, change), change.word is Word.SAME) for line, change in both[:MOST_TESTS]]
-    same = [row for row, is_same in rows if is_same]
+    moved = [pair for pair in both if pair[1].word is not Word.SAME]
+    same = [pair for pair in both if pair[1].word is Word.SAME]
+    if len(moved) > MOST_TESTS:
+        yield Paragraph(f"The first {MOST_TESTS} of {len(moved)} tests that changed.")
     base, kernel = facts.labels
     yield ChangeList(
         "Tests by size of change",
-        [row for row, is_same in rows if not is_same],
+        [_compared(*pair) for pair in moved[:MOST_TESTS]],
         (f"{base} → {kernel}", "Runs"),
         frozenset({0, 1}),
-        f"{counted(len(same), 'test')} within noise, or changed by less than {ALMOST:.0f}%",
-        same,
+        f"{counted(len(same), 'test')} within noise, or changed by less than {ALMOST:.0f}%"
+        f"{f'; {MOST_TESTS} of them' if len(same) > MOST_TESTS else ''}",
+        [_compared(*pair) for pair in same[:MOST_TESTS]],
     )
     if silent := len(facts.lines) - len(both):
         yield Paragraph(f"{counted(silent, 'test')} ran on one of the two only.")

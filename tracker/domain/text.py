@@ -112,10 +112,9 @@ def multiple(value: float) -> str:
     return f"{value:.0f}×" if value >= 10 else f"{value:.1f}×"
 
 
-def confidence(low: float | None, high: float | None, p: float | None, effect: float | None) -> str:
-    """Format how sure a change is: "95% CI -31.2 to -28.7%, p < 0.0001, 12× noise"; empty if it was not tested."""
-    noise = f"{multiple(effect)} noise" if effect is not None else ""
-    return ", ".join(filter(None, (interval(low, high), p_value(p) if p is not None else "", noise)))
+def confidence(low: float | None, high: float | None, p: float | None) -> str:
+    """Format how sure a change is: "95% CI -31.2 to -28.7%, p < 0.0001"; empty if it was not tested."""
+    return ", ".join(filter(None, (interval(low, high), p_value(p) if p is not None else "")))
 
 
 # --- CSV cells ---

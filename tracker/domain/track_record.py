@@ -179,10 +179,30 @@ def _times(waits: Sequence[timedelta], of: int) -> Times:
         return Times(len(waits), of)
     middle = timedelta(seconds=median(duration.total_seconds() for duration in durations))
     n = len(durations)
-    lower = math.floor((n - _Z * math.sqrt(n)) / 2)  # ranks, counted from 1
-    upper = math.ceil(1 + (n + _Z * math.sqrt(n)) / 2)
-    low, high = (durations[lower - 1], durations[upper - 1]) if lower >= 1 and upper <= n else (None, None)
+    rank = median_rank(n)
+    low, high = (durations[rank - 1], durations[n - rank]) if rank else (None, None)
     return Times(len(waits), of, n, middle, durations[(n * 9 - 1) // 10], low, high)
+
+
+def median_rank(n: int) -> int:
+    """Return the largest rank, counted from 1, that with its counterpart from the end holds the median of what `n`
+    values are drawn from with a probability of 95% at least; 0 if there are too few.
+
+    >>> [median_rank(n) for n in (5, 6, 10, 20)]
+    [0, 1, 2, 6]
+    """
+    if n > _MANY:
+        return math.floor((n + 1 - _Z * math.sqrt(n)) / 2)  # the normal approximation, within a rank
+    below, rank = 0, 0
+    for place in range(n):
+        below += math.comb(n, place)
+        if below > 0.025 * 2**n:
+            break
+        rank = place + 1
+    return rank
+
+
+_MANY = 500
 
 
 # --- Record of a page's reports ---

@@ -25,7 +25,8 @@ from django.contrib import messages
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Case, Count, Max, Q, When
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -125,7 +126,7 @@ def _computed(name: str, basket: Sequence[Benchmark], of: Callable[[Sequence[Ben
 def against(base: Kernel, kernel: Kernel) -> tuple[str, IndexPoint] | None:
     """Return the name of the basket, and the index of a kernel with another as 100; None if they share no test."""
     _, point = series(_measured(entries(), [base, kernel]))
-    return (basket_name(), point) if point.value is not None else None
+    return (basket_name(), point) if point.contributions else None
 
 
 def basket_name() -> str:
@@ -409,12 +410,12 @@ def as_json(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"points": [asdict(point) for point in index_points(entries())]})
 
 
-def as_csv(request: HttpRequest) -> StreamingHttpResponse:
+def as_csv(request: HttpRequest) -> HttpResponseBase:
     """Return every point as CSV."""
     return csv_response(INDEX, index_points(entries()))
 
 
-def point_csv(request: HttpRequest, version: str) -> StreamingHttpResponse:
+def point_csv(request: HttpRequest, version: str) -> HttpResponseBase:
     """Return the parts of one point as CSV: a row for each benchmark."""
     return csv_response(CONTRIBUTIONS, _point(index_points(entries()), version).contributions)
 

@@ -55,7 +55,8 @@ def document(release: Release, lab: str, now: datetime) -> Document:
 
 def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
     """Return all data of the report."""
-    reports = _reports(in_cycle(release.version))
+    # Authors hear of a report before the lists do, and of a held one nobody does
+    reports = [report for report in _reports(in_cycle(release.version)) if report.reported_at]
     previous = Release.objects.filter(number__lt=release.number).order_by("-number").first()
     kernel, base = kernels(release.version, previous.version if previous else "")
     lines = comparison.compare([base, kernel]) if kernel and base else []
@@ -156,6 +157,7 @@ def _row(report: Report, version: str, thread: str = "") -> CycleRow:
         low=headline.low_pct if headline else None,
         high=headline.high_pct if headline else None,
         closed_at=report.closed_at,
+        awaited_since=report.awaited_since,
     )
 
 

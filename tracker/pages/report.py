@@ -260,6 +260,9 @@ def find_report(ref: str) -> Report:
     return rows[0]
 
 
+MOST_IMPORTANT = ("-headline", F("effect").desc(nulls_last=True), "pk")
+
+
 def by_importance(findings: Iterable[Finding]) -> list[Finding]:
     """Return the headline, then the others by how far they stand out of the noise; those of unknown noise last."""
     return sorted(findings, key=lambda row: (not row.headline, row.times_noise is None, -(row.times_noise or 0.0)))
@@ -271,7 +274,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
     """
     events = list(report.events.order_by("-occurred_at", "-pk")[:EVENTS])[::-1]
     related_rows = report.findings.select_related("metric", "scenario", "machine", "parent")
-    findings = by_importance(related_rows.order_by("-headline", "pk")[:FINDINGS])
+    findings = by_importance(related_rows.order_by(*MOST_IMPORTANT)[:FINDINGS])
     headline = next((finding for finding in findings if finding.headline), None)
     messages, older = _thread(report, shown, before)
     suggestions = list(report.suggestions.filter(decision=Decision.OPEN))
@@ -560,7 +563,7 @@ def tables(request: HttpRequest, ref: str) -> HttpResponse:
     return render(request, "report_tables.html", {"report": report, "tables": tables})
 
 
-def findings_csv(request: HttpRequest, ref: str = "", version: str = "") -> StreamingHttpResponse:
+def findings_csv(request: HttpRequest, ref: str = "", version: str = "") -> HttpResponseBase:
     """Return the findings of a report, or of all reports of a release's cycle, as CSV."""
     rows = Finding.objects.select_related("report__culprit", "metric", "scenario", "machine")
     if ref:

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from tracker.models import BisectResult, Finding
 from tracker.models.results import Outcome
 from tracker.pages.http import error_response, is_key
-from tracker.pages.report import by_importance
+from tracker.pages.report import MOST_IMPORTANT, by_importance
 
 PAGE = 100  # rows
 FINDINGS = 500  # per result; its payload has the rest
@@ -31,7 +31,7 @@ def findings_of(row: BisectResult) -> list[Finding]:
         return []
     # Filtered by report first, which has an index; a report has only a few results.
     findings = Finding.objects.filter(report=row.report, result=row).select_related("metric", "scenario", "machine")
-    return by_importance(findings.order_by("-headline", "pk")[:FINDINGS])
+    return by_importance(findings.order_by(*MOST_IMPORTANT)[:FINDINGS])
 
 
 # --- Views ---

@@ -14,7 +14,8 @@ from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Exists, Min, OuterRef
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -138,7 +139,7 @@ CSV = dict(_columns())
 
 
 @require_safe
-def statistics_csv(request: HttpRequest) -> StreamingHttpResponse:
+def statistics_csv(request: HttpRequest) -> HttpResponseBase:
     """Return all groups as CSV; times are in hours."""
     newest = load_statistics()
     named = {"all": [newest["total"]], **newest["tables"]}

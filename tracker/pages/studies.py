@@ -84,6 +84,7 @@ def _facts(
     labelled = dict(zip((kernel.pk for kernel in kernels), labels, strict=True))
     groups, vmstat, left_out, alone = _files(kernels)
     listings = _read([row for group in groups for row in group] + vmstat)
+    alone += [row for group in groups for row in group if row.pk not in listings]
     return StudyFacts(
         title=title,
         labels=tuple(labels),

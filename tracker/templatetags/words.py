@@ -63,7 +63,7 @@ def number(value: float | None) -> str:
 @register.filter
 def sureness(finding: Finding) -> str:
     """Format the interval and the p-value of a finding; an em dash if it was not tested."""
-    return formats.confidence(finding.low_pct, finding.high_pct, finding.p_value, None) or "—"
+    return formats.confidence(finding.low_pct, finding.high_pct, finding.p_value) or "—"
 
 
 @register.filter
@@ -115,7 +115,7 @@ def noise_bar(finding: Finding) -> SafeString:
     times = finding.times_noise
     if times is None:
         return SafeString('<span class="soft">unknown</span>')
-    length = min(_LONGEST, round(_OCTAVE * math.log2(1 + times)))
+    length = round(min(_LONGEST, _OCTAVE * math.log2(1 + max(0.0, times))))
     kind = {"regression": "w", "improvement": "b"}.get(finding.verdict, "u")
     svg = '<svg class="size" width="{}" height="6" aria-hidden="true"><rect class="{}" width="{}" height="6"/></svg> {}'
     return format_html(svg, _LONGEST, kind, length, formats.multiple(times))

@@ -10,11 +10,11 @@ import json
 from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
+from django.urls import reverse
 from django.utils import timezone
 
 from bot.config import bulletin_config
@@ -66,6 +66,8 @@ class Command(BaseCommand):
         if not Report.objects.filter(own).exists():
             raise CommandError(f"no report is about the subsystem {json.dumps(subsystem)}")
         rows = mail_lines(own & (Q(state__in=sorted(OPEN)) | in_cycle(version)), version)
-        page = f"{settings.PERFWORK_BASE_URL}/subsystem/{quote(subsystem.rstrip('/'))}/"
-        subject, text = linus_mail.compose(subsystem.rstrip("/"), rows, page, now)
+        page = settings.PERFWORK_BASE_URL + reverse("things", args=["subsystem"])
+        if not subsystem.endswith("/"):
+            page = settings.PERFWORK_BASE_URL + reverse("thing", args=["subsystem", subsystem])
+        subject, text = linus_mail.compose(subsystem.rstrip("/"), rows, page, now, version)
         self.stdout.write(f"Subject: {subject}\n\n{text}", ending="")

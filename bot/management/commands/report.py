@@ -59,10 +59,8 @@ class Command(BaseCommand):
             self.stdout.write(hold_bulletin(digest.of_release(release, content, config), config))
         elif format in ("html", "pdf"):
             style = mark_safe((settings.BASE_DIR / "static" / "perfwork.css").read_text())  # our own file, safe
-            page = render_to_string(
-                "release_report/standalone.html",
-                {"document": content, "style": style, "base_url": settings.PERFWORK_BASE_URL},
-            )
+            page = render_to_string("release_report/standalone.html", {"document": content, "style": style})
+            page = page.replace('href="/', f'href="{settings.PERFWORK_BASE_URL}/')  # it is read elsewhere
             if format == "html":
                 self.stdout.write(page)
             elif self.stdout.isatty():
@@ -109,7 +107,10 @@ def _printed_by(browser: str, page: str) -> bytes:
             f"--print-to-pdf={target}",
             str(source),
         ]
-        run = subprocess.run(command, capture_output=True, timeout=120, check=False)
+        try:
+            run = subprocess.run(command, capture_output=True, timeout=120, check=False)
+        except subprocess.TimeoutExpired:
+            raise CommandError(f"no PDF: {browser} took more than two minutes") from None
         if not target.exists():
             raise CommandError(f"no PDF: {browser} ended with {run.returncode}")
         return target.read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from html import unescape
 
 import markdown as python_markdown
@@ -13,26 +14,28 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.charts import bars, letters
+from tracker.charts import CycleChart, bars, cycle_chart, letters
 from tracker.documents import blocks as markdown
 from tracker.documents import blocks as text
 from tracker.documents.blocks import (
     Block,
     Bullets,
+    ChangeList,
+    ChangeRow,
     ChartBlock,
+    CycleFigure,
     Document,
     DocumentLink,
-    Facts,
     Heading,
     Paragraph,
     Prose,
     TableBlock,
-    Verbatim,
     as_json,
 )
 from tracker.domain.kernel_comparison import Box, Cell, lines
 from tracker.domain.kernel_comparison import Test as Tried
 from tracker.domain.statistics import SampleSummary
+from tracker.domain.versions import CyclePoint, CycleStep
 
 HOSTILE = '<script>alert(1)</script> | *a* _b_ `c` [d](javascript:x) # e & \x1b[31m \u202e "f"\n- g'
 (LINE,) = lines(
@@ -60,6 +63,13 @@ def chart() -> ChartBlock:
     return ChartBlock(drawn, letters(LINE, LABELS))
 
 
+def cycle() -> CycleChart:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    drawn = cycle_chart([CycleStep(CyclePoint("v9.1-rc1", at), 2, 0, 2), CycleStep(CyclePoint("now", at), 0, 1, 1)])
+    assert drawn
+    return drawn
+
+
 # A block, and what stands in the text, the Markdown and the page.
 ROWS: list[tuple[Block, str, str, str]] = [
     (Heading(2, "Results", "3"), "3. Results\n----------", "## 3. Results", '<h2 id="s3">3. Results</h2>'),
@@ -72,8 +82,6 @@ ROWS: list[tuple[Block, str, str, str]] = [
             "- one\n- [two](/x/)",
             '<li><a href="/x/">two</a></li>',
         ),
-    (Facts([("cpu_number", "8"), ("memory", "64G")]), "  cpu_number  8\n  memory      64G", "- cpu_number: 8",
-     "<dt>cpu_number</dt><dd>8</dd>"),
     (TableBlock("t", ("Name", "N"), [("a", "1"), (DocumentLink("bb", "/b/"), "22")], frozenset({1})),
      "Name   N\n----  --\na      1\nbb    22", "| Name | N |\n| --- | ---: |\n| a | 1 |\n| [bb](/b/) | 22 |",
      '<th scope="row"><a href="/b/">bb</a></th><td class="n">22</td>'),
@@ -83,9 +91,14 @@ ROWS: list[tuple[Block, str, str, str]] = [
             "| a | 1 |  |",
             "<td>1</td>",
         ),
+    (ChangeList("c", [ChangeRow(-30.5, "regression", DocumentLink("mm: x", "/x/"), "a.ops · box", ("D",), "by Dana")],
+                ("Author",), frozenset(), "1 more", [ChangeRow(0.4, "same", "b.ops", "", ("",))]),
+     "-30.5%  mm: x\n        a.ops · box\n        by Dana\n\n1 more:\n\n +0.4%  b.ops",
+     "- **-30.5%** [mm: x](/x/): by Dana (a.ops · box)\n\n1 more:\n\n- **+0.4%** b.ops",
+     "<details><summary>1 more</summary>"),
+    (CycleFigure(cycle()), "A title\n=======", "# A title", 'aria-label="Open regressions: 2 at v9.1-rc1, 1 at now"'),
     (chart(), "  v1    100.0  ##################\n  v2    200.0  " + "#" * 36, "    v2    200.0",
      'aria-label="s.ops, v1 as 100: v1 100.0, v2 200.0, v3 not measured"'),
-    (Verbatim(["x  y", "z"]), "x  y\nz", "    x  y\n    z", "<pre"),
 ]  # fmt: skip
 
 
@@ -99,7 +112,7 @@ def test_each_block_in_its_forms(block: Block, plain: str, marked: str, page: st
 
 def test_every_block_has_a_row() -> None:
     assert {type(block) for block, *_ in ROWS} == {
-        *(Heading, Paragraph, Prose, Bullets, Facts, TableBlock, ChartBlock, Verbatim),
+        *(Heading, Paragraph, Prose, Bullets, TableBlock, ChangeList, CycleFigure, ChartBlock),
     }
 
 
@@ -109,10 +122,15 @@ def hostile(content: str) -> Document:
         Paragraph(content),
         Prose(content),
         Bullets([content, DocumentLink(content, "/report/1/")]),
-        Facts([(content, content)]),
         TableBlock(content, (content, content), [(content, DocumentLink(content, "/x/"))], as_records=True),
         TableBlock(content, (content, content), [(content, content)]),
-        Verbatim([content]),
+        ChangeList(
+            content,
+            [ChangeRow(None, "regression", DocumentLink(content, "/x/"), content, (content,), content, content)],
+            (content,),
+            fold=content,
+            folded=[ChangeRow(1.0, "same", content, content, (content,), content)],
+        ),
     )
 
 
@@ -123,7 +141,7 @@ def test_foreign_text_is_shown_and_not_obeyed() -> None:
     assert "&lt;script&gt;" in page
     plain = text.render(doc)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", plain)
-    escaped = tuple(block for block in doc.blocks if not isinstance(block, Prose | Verbatim))
+    escaped = tuple(block for block in doc.blocks if not isinstance(block, Prose))
     marked = markdown.to_markdown(Document(HOSTILE, HOSTILE, escaped))
     shown = python_markdown.markdown(marked, extensions=["tables"])
     assert "<script" not in shown

@@ -22,8 +22,8 @@ from bot.results.storage import ReadAgain, read_again
 from tests.conftest import NOW, ROOT
 from tracker.charts import bars, letters
 from tracker.documents import blocks
-from tracker.documents.blocks import ChartBlock, Document, Heading, TableBlock
-from tracker.documents.study import average, average_pct, outcomes, speedup, system, tally
+from tracker.documents.blocks import ChartBlock, Document, Heading, Paragraph, TableBlock
+from tracker.documents.study import StudyFacts, average, average_pct, compose, outcomes, speedup, system, tally
 from tracker.domain.kernel_comparison import Box, Cell, ComparisonLine, Word, lines, pooled, summary
 from tracker.domain.kernel_comparison import Test as Tried
 from tracker.domain.statistics import SampleSummary, summarise
@@ -318,7 +318,7 @@ def test_the_table_of_c_states(studies: None, shared: Path) -> None:
     (chart,) = [block for block in found.blocks if isinstance(block, ChartBlock)]
     assert [bar.label for bar in chart.bars.bars] == ["current linux", "no cstates", "new algorithm"]
     assert chart.bars.bars[0].value == "100.0"
-    assert all(bar.low is not None for bar in chart.bars.bars[1:])  # over three tests
+    assert all(bar.low is None for bar in chart.bars.bars)  # single runs on one machine tell nothing of chance
 
 
 def test_the_listings_of_the_article_are_kept_as_printed(studies: None, shared: Path) -> None:
@@ -535,7 +535,7 @@ def test_two_kernels_are_compared_by_size_and_what_did_not_change_is_folded(
     assert listed["rows"][0]["cells"] == ["100 → 694.1 ops/s", "1 + 1"]
     page = client.get("/compare/?of=v5.5&of=v5.6").content.decode()
     assert "<details><summary>3 tests within noise, or changed by less than 1%</summary>" in page
-    assert "8 of 20 tests are worse, 9 better, 3 within noise or changed by less than 1%." in page
+    assert "Of 20 tests, 8 worse, 9 better, 3 within noise or changed by less than 1%." in page
     assert "20 tests ran too few times to test for significance" in page
     plain = client.get("/compare.txt?of=v5.5&of=v5.6").content.decode()
     assert plain.index("+594.1%") < plain.index("-68.7%") < plain.index("3 tests within noise") < plain.index("+0.0%")
@@ -564,5 +564,25 @@ def test_tests_of_one_machine_count_as_one_where_chance_is_told() -> None:
     residual = logs[0] + logs[1] - 2 * statistics.fmean(logs)
     error = math.sqrt(2 * residual**2 * 2 / 1) / 4
     assert together[1] == pytest.approx(100 * math.exp(statistics.fmean(logs) - 12.7062 * error), rel=1e-4)
-    assert average(clustered(("m1", 1.2)), 1) == (pytest.approx(120.0), None, None)
+    assert average(clustered(("m1", 1.2), ("m1", 1.2)), 1) == (pytest.approx(120.0), None, None)  # single runs
+    assert average(clustered(("m1", 1.3), ("m1", 0.9), ("m2", 1.3), ("m2", 0.9)), 1)[1:] == (None, None)  # cancel out
     assert average([], 1) == (None, None, None)
+    # one machine: the runs of both tests together
+    runs = [line(cell(100, 101, 99, 100), cell(110, 111, 109, 110)), line(cell(10, 10.1, 9.9), cell(11, 11.1, 10.9))]
+    middle, low, high = average(runs, 1)
+    assert middle == pytest.approx(110.0, abs=0.01)
+    assert low
+    assert high
+    assert 109.0 < low < 110.0 < high < 111.0
+
+
+def test_a_sentence_about_two_kernels_counts_every_test() -> None:
+    tests = [line(mean(100), mean(each), direction=direction) for each, direction in (
+        (90, "higher"), (110, "higher"), (100, "higher"), (150, "unknown"),
+    )]  # fmt: skip
+    facts = StudyFacts("t", ("v1", "v2"), ("v1", "v2"), False, tests, [], [], {})
+    text = " ".join(block.text for block in compose(facts).blocks if isinstance(block, Paragraph))
+    assert "Of 4 tests, 1 worse, 1 better, 1 within noise or changed by less than 1%, 1 changed with unknown" in text
+    assert "nothing tells how much of it is chance" in text
+    nothing = StudyFacts("t", ("v1", "v2"), ("v1", "v2"), False, [line(mean(1), None)], [], [], {})
+    assert "Of 0" not in blocks.render(compose(nothing))
