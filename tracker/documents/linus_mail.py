@@ -72,6 +72,7 @@ def _cut(line: str) -> str:
     line = _printable(line)
     if width(line) <= COLUMNS:
         return line
+    line = line[: 4 * COLUMNS]  # a title may have any length, and each step below measures what is left
     while width(line) > COLUMNS - 3:
         line = line[:-1]
     return f"{line.rstrip()}..."

@@ -171,3 +171,9 @@ def test_a_digest_for_a_maintainer(db: None, capsys: pytest.CaptureFixture[str])
         call_command("digest", "v6.12", "--subsystem", "net")
     with pytest.raises(CommandError, match="without --hold"):
         call_command("digest", "v6.12", "--subsystem", "mm", "--hold")
+
+
+def test_a_title_of_any_length_is_cut_at_once() -> None:
+    """Measured again for each character that is cut, this takes minutes."""
+    _, text = compose("v9.1", [line("27c5d5b778", "漢" * 200_000, -47.3, "responded", subsystem="mm")], "", NOW)
+    assert max(map(width, text.splitlines())) <= COLUMNS
