@@ -106,14 +106,14 @@ class Cycle:
 
     def sentences(self, version: str) -> Iterator[str]:
         """Yield what the lists say of where the reports came from."""
-        for_lists = (*self.open_merged, *self.open_elsewhere, *self.fixed, *self.ended)
-        merged = [row for row in for_lists if row.is_merged]
+        regressions = (*self.open_merged, *self.open_elsewhere, *self.fixed, *self.ended)
+        merged = [row for row in regressions if row.is_merged]
         if merged:
             yield (
                 f"{counted(len(merged), 'regression')} {_was(len(merged))} merged in the {version} cycle,"
                 f" of which {len(self.open_merged)} {_is(len(self.open_merged))} still open."
             )
-        if elsewhere := len(for_lists) - len(merged):
+        if elsewhere := len(regressions) - len(merged):
             yield (
                 f"{counted(elsewhere, 'regression')} {_was(elsewhere)} found in other trees before being merged,"
                 f" of which {len(self.open_elsewhere)} {_is(len(self.open_elsewhere))} open."

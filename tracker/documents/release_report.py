@@ -44,9 +44,7 @@ from tracker.domain.versions import CyclePoint, ReportSpan, steps
 
 @dataclass(frozen=True, slots=True)
 class HighlightData:
-    """A report highlight: a row, under a heading if it has one. `change`: the headline's, in per cent; `landing`: ""
-    while it is not merged.
-    """
+    """A report highlight: its row, under a heading if it has one. `landing`: "" while it is not merged."""
 
     row: CycleRow
     heading: str

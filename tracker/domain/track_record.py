@@ -132,7 +132,7 @@ class Group:
 
 
 # The states that say what came of a report, in this order.
-SHOWN = (
+OUTCOMES = (
     *(State.FIXED, State.DROPPED, State.EXPECTED, State.DISAPPEARED, State.DUPLICATE, State.DISPUTED, State.INVALID),
 )
 
@@ -154,7 +154,7 @@ def group(name: str, courses: Iterable[Course]) -> Group:
         precision=Share(
             sum(course.state in _REAL for course in rows), sum(course.state in _REAL | _FALSE for course in rows)
         ),
-        outcomes={state: count for state in SHOWN if (count := sum(course.state == state for course in rows))},
+        outcomes={state: count for state in OUTCOMES if (count := sum(course.state == state for course in rows))},
     )
 
 

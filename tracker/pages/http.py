@@ -30,12 +30,11 @@ from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpRespo
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from tracker.documents.csv_tables import Columns, csv_lines
+from tracker.documents.csv_tables import Columns, Row, csv_lines
 
 # --- Requests and errors ---
 
 View = Callable[..., HttpResponse]
-Row = TypeVar("Row")
 
 
 def is_key(text: str) -> bool:

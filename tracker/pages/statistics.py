@@ -23,7 +23,7 @@ from tracker.charts import TrendPoint, trend_chart
 from tracker.documents.csv_tables import digits
 from tracker.domain import timeline, versions
 from tracker.domain.events import EventKind, ReportedBy, State
-from tracker.domain.track_record import FEWEST, SHOWN, WITHIN, Course, Group, Share, by, group
+from tracker.domain.track_record import FEWEST, OUTCOMES, WITHIN, Course, Group, Share, by, group
 from tracker.models import Event, Report, RuleRecord
 from tracker.pages.http import csv_response
 
@@ -130,7 +130,7 @@ def _columns() -> Iterator[tuple[str, Callable[[_Named], object]]]:
         yield f"{name}_of", lambda row, share=share: share(row[1]).of  # type: ignore[misc]
         for place, end in enumerate(("low", "high")):
             yield f"{name}_{end}_pct", lambda row, share=share, place=place: _end(share(row[1]), place)  # type: ignore[misc]
-    for state in SHOWN:
+    for state in OUTCOMES:
         yield state.value, lambda row, state=state: row[1].outcomes.get(state, 0)  # type: ignore[misc]
 
 
