@@ -296,6 +296,15 @@ class CurveMark:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """The builds from one change to the next, by their places among those that are drawn, and their level."""
+
+    first: int
+    last: int
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
 class MarkLine:
     """A marked build as drawn; `y` is the height of its label, so that neighbours do not lie on each other."""
 
@@ -306,13 +315,16 @@ class MarkLine:
 
 @dataclass(frozen=True, slots=True)
 class CurveChart:
-    """The numbers of the SVG: paths of the samples, the means and the band of intervals; `ticks`: x with its date."""
+    """The numbers of the SVG: paths of the samples, the means, the band of their intervals, and the level of each
+    stretch between two changes; `ticks`: x with its date.
+    """
 
     width: int
     height: int
     dots: str
     line: str
     band: str
+    levels: str
     marks: Sequence[MarkLine]
     grid: Sequence[tuple[int, str]]
     ticks: Sequence[tuple[int, str]]
@@ -321,7 +333,9 @@ class CurveChart:
     bottom: int = _CURVE_TOP + _CURVE_HEIGHT
 
 
-def curve_chart(builds: Sequence[Build], marks: Sequence[CurveMark] = ()) -> CurveChart | None:
+def curve_chart(
+    builds: Sequence[Build], marks: Sequence[CurveMark] = (), stretches: Sequence[Stretch] = ()
+) -> CurveChart | None:
     """Return the chart; None for fewer than two builds. Builds stand at equal distances, in their order."""
     if len(builds) < 2:
         return None
@@ -329,6 +343,7 @@ def curve_chart(builds: Sequence[Build], marks: Sequence[CurveMark] = ()) -> Cur
     values = [bound for build in builds for bound in (build.low, build.high)]
     dotted = builds if sum(len(build.samples) for build in builds) <= CURVE_MOST_DOTS else ()
     values += [sample for build in dotted for sample in build.samples]
+    values += [stretch.level for stretch in stretches]
     across, step = Scale(0, len(builds) - 1, _CURVE_LEFT, _CURVE_WIDTH - _RIGHT), math.ceil(len(builds) / MOST_COLUMNS)
     up = Scale(min(values), max(values), _CURVE_TOP + _CURVE_HEIGHT, _CURVE_TOP)
     columns = [(across(start), builds[start : start + step]) for start in range(0, len(builds), step)]
@@ -349,6 +364,7 @@ def curve_chart(builds: Sequence[Build], marks: Sequence[CurveMark] = ()) -> Cur
         dots="".join(dots),
         line="M" + "L".join(means),
         band="M" + "L".join(upper + lower) + "z",
+        levels="".join(f"M{across(part.first)} {up(part.level)}H{across(part.last)}" for part in stretches),
         marks=lines,
         grid=up.grid(number),
         ticks=[(across(place), f"{builds[place].at:%Y-%m-%d}") for place in dated],

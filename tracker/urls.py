@@ -124,6 +124,7 @@ urlpatterns = [
     # curves and their changes
     path("curve/<int:pk>/", measurements.curve, name="curve"),
     path("curve/<int:pk>.csv", measurements.curve_csv, name="curve-csv"),
+    path("curve/<int:pk>.svg", measurements.curve_svg, name="curve-svg"),
     path("curves/", measurements.curves, name="curves"),
     path("changes/", measurements.changes, name="changes"),
     re_path(r"^changes/(?P<pk>\d{1,18})/bisect\.(?P<form>json|sh)$", measurements.bisect, name="bisect-request"),

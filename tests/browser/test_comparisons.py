@@ -44,6 +44,40 @@ def test_without_javascript_a_point_opens_all_the_same(visit: Open) -> None:
     expect(page.locator("h1")).to_have_text("Performance index of v5.6")
 
 
+def test_a_curve_is_read_zoomed_and_left_by_a_mark(visit: Open) -> None:
+    page = visit("/changes/")
+    page.locator("tbody th a").first.click()
+    whole, readout = page.locator(".live"), page.locator("#readout")
+    whole.focus()
+    whole.press("Home")
+    expect(readout).to_contain_text("2026-02-03")
+    whole.press("ArrowRight")
+    expect(readout).not_to_contain_text("2026-02-03")
+    box = page.locator(".u-over").bounding_box()
+    assert box is not None
+    y = box["y"] + 100
+    page.mouse.move(box["x"] + 5, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.3, y, steps=5)
+    page.mouse.up()
+    mark = page.locator(".u-over a.change")
+    expect(mark).to_be_hidden()  # the change is later than what is shown now
+    whole.press("Escape")
+    expect(mark).to_be_visible()
+    mark.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Unreported changes")
+
+
+def test_without_javascript_a_curve_has_its_runs_and_levels(visit: Open) -> None:
+    page = visit("/changes/", java_script_enabled=False)
+    page.locator("tbody th a").first.click()
+    expect(page.locator(".curve path.dots")).to_have_attribute("d", re.compile("^M.*h0$"))
+    expect(page.locator(".curve path.levels")).to_have_attribute("d", re.compile(r"^M\S+ \S+H\S+M\S+ \S+H\S+$"))
+    expect(page.locator(".big.worse")).to_have_text(re.compile("^▼.−8.6%$"))
+    expect(page.locator("#keys")).to_be_hidden()
+
+
 def test_kernels_are_chosen_and_kept_as_a_study(visit: Open) -> None:
     page = visit("/compare/", "toni")
     page.check('input[value="v5.10/4K"]')

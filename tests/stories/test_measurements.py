@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from django.core.cache import cache
@@ -119,9 +120,14 @@ def test_from_forty_commits_to_a_fix_that_is_measured(
     curve = Curve.objects.get()
     change.refresh_from_db()
     assert (report.culprit.sha, change.report) == (shas[25], report)
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(5):  # the curve, its points, changes, reports, and titles of commits
         page = client.get(f"/curve/{curve.pk}/").content.decode()
     assert f'href="/report/{shas[25]}/" aria-label="culprit at {shas[25][:12]}' in page
+    # It begins with how far the level moved, since when, and what became of it.
+    assert re.search(r'<span class="big worse">▼\xa0−15\.\d%</span><span class="soft">95% interval −1[56]', page)
+    assert re.search(r"<b>Worse since <time [^>]*>26 January 2026</time></b>: [\d,.]+ → 8[45]\d", page)
+    assert '<span class="tag bad">No answer yet</span>' in page
+    assert "Script for git bisect" not in page  # it was bisected
     assert f"/curve/{curve.pk}/" in client.get(f"/report/{shas[25]}/").content.decode()
     assert "No unreported changes." in client.get("/changes/").content.decode()
     # The mail says how well the change is known, and where to look.
@@ -202,6 +208,12 @@ def test_ranges_and_what_is_none(world: World, client: Client) -> None:
     assert (page.count('<th scope="row" class="m">'), f"{5:012x}"[:12] in page) == (5, True)
     drawn = client.get(f"/curve/{curve.pk}/", {"since": "2026-01-05", "format": "json"}).json()
     assert (len(drawn["means"]), drawn["runs"][0], drawn["unit"]) == (16, 3, "1/s")
+    assert (len(drawn["samples"][0]), drawn["levels"], drawn["titles"][0]) == (3, [], "")
+    picture = client.get(f"/curve/{curve.pk}.svg", {"since": "2026-01-05"})
+    assert picture["Content-Type"] == "image/svg+xml"
+    assert len(ElementTree.fromstring(picture.content).findall(".//{*}path")) == 4  # band, dots, line and levels
+    assert client.get(f"/curve/{curve.pk}.svg", {"since": "2030-01-01"}).status_code == 404
+    assert "None was found in 20 builds" in client.get(f"/curve/{curve.pk}/").content.decode()
     assert json.dumps(drawn)
     for query, status in (({"since": "soon"}, 400), ({"until": "2026-02-31"}, 400), ({"since": "2030-01-01"}, 200)):
         assert client.get(f"/curve/{curve.pk}/", query).status_code == status
@@ -240,7 +252,8 @@ def test_two_curves_over_one_another(
     first, second = Curve.objects.order_by("machine__name")
     with django_assert_max_num_queries(4):
         page = client.get("/curves/", {"of": [first.pk, second.pk]}).content.decode()
-    assert re.findall(r'<td class="n">(-?[+0-9.]+%)</td>', page) == ["-20.0%", "-0.0%"]
+    assert re.findall(r'<td class="n">(-?[+0-9.]+%) <small class="nowrap">2026-', page) == ["-20.0%"]
+    assert page.count('<span class="soft">none found</span>') == 1
     assert page.count('<path class="line over') == 4  # two curves, and two keys in the table
     assert client.get("/curves/", {"of": [first.pk, second.pk], "since": "2030-01-01"}).status_code == 200
     for chosen, status in (([first.pk], 400), ([first.pk, "x"], 400), ([first.pk, 10**9], 404), ([1, 2, 3, 4, 5], 400)):

@@ -10,18 +10,20 @@ The curve is the median of each build's runs, so that the noise of runs, builds 
   has to move further than it ever wanders. E-divisive (Matteson and James, 2014; Otava) and PELT (Killick, 2012) take
   such wandering for changes; docs/measurements.md has the comparison.
 
-Only builds up to `AFTER` past the change are looked at, so a change is found as soon as these are measured.
+Only builds up to `AFTER` past the change are looked at, so a change is found as soon as these are measured. How large
+it is, is known better with time: `shifts` compares the whole stretches on both sides of each change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from tracker.domain.statistics import Array, change_pct
+from tracker.domain.statistics import ENDS, RESAMPLES, Array, change_pct
 
 BEFORE, LEAST_BEFORE, AFTER = 12, 5, 6  # builds
 SCORE = 5.0  # robust spreads that the medians must be apart
@@ -44,11 +46,6 @@ class ChangePoint:
     new: float
     noise: float
     usual: float | None
-
-    @property
-    def change_pct(self) -> float | None:
-        """The change in per cent of the old level; None from zero."""
-        return change_pct(self.old, self.new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +73,51 @@ def change_points(levels: Sequence[float], strictness: Strictness = DEFAULT) -> 
         start += change.index
         changes.append(replace(change, index=start))
     return changes
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """How far a level moved: the medians of all builds from the change before, or the beginning, to the change after,
+    or the end. `interval`: of the change in per cent, None from zero and for less than LEAST_BEFORE builds on a side.
+    """
+
+    old: float
+    new: float
+    interval: tuple[float, float] | None
+
+    @property
+    def change_pct(self) -> float | None:
+        """The change in per cent of the old level; None from zero."""
+        return change_pct(self.old, self.new)
+
+
+def shifts(levels: Sequence[float], changes: Sequence[ChangePoint]) -> list[Shift]:
+    """Return how far each change moved the level.
+
+    The 95% intervals are the percentile bootstrap's: the builds of each stretch are drawn again, with a fixed seed.
+    """
+    bounds = [0, *(change.index for change in changes), len(levels)]
+    stretches = [np.asarray(levels[start:end], dtype=float) for start, end in pairwise(bounds)] if changes else []
+    medians = [float(np.median(stretch)) for stretch in stretches]
+    rng = np.random.default_rng(len(levels))
+    drawn = [_medians_drawn_again(stretch, rng) for stretch in stretches]
+    return [
+        Shift(old, new, _interval(olds, news) if old else None)
+        for (old, new), (olds, news) in zip(pairwise(medians), pairwise(drawn), strict=True)
+    ]
+
+
+def _medians_drawn_again(stretch: Array, rng: np.random.Generator) -> Array | None:
+    if len(stretch) < LEAST_BEFORE:
+        return None
+    return np.asarray(np.median(rng.choice(stretch, (RESAMPLES, len(stretch))), axis=1))
+
+
+def _interval(olds: Array | None, news: Array | None) -> tuple[float, float] | None:
+    if olds is None or news is None or not np.all(olds):
+        return None
+    low, high = np.sort(100 * (news - olds) / np.abs(olds))[list(ENDS)]
+    return (float(low), float(high)) if np.isfinite(low) and np.isfinite(high) else None
 
 
 def _first_change(curve: Array, strictness: Strictness) -> ChangePoint | None:

@@ -1,9 +1,9 @@
 """`/curve/…`, `/curves/` and `/changes/`: curves, and changes that no report says.
 
 A curve is shown over a range of time, with its changes, the reports measured there with their fixes, and releases;
-this takes a constant number of queries, and the script that draws it gets the same as JSON. Two to four curves can be
-laid over one another. The list of changes has regressions, and changes of metrics without a known direction, unless
-all are asked for.
+this takes a constant number of queries, and the script that draws it gets the same as JSON. First comes its last
+change: how large, since when, and who was told. Two to four curves can be laid over one another. The list of changes
+has regressions, and changes of metrics without a known direction, unless all are asked for.
 
 A change is also handed out as a request for a bisection: JSON for a lab (perf-bisect-request/1), or a script for `git
 bisect`. A commit is bad beyond the middle of the two levels.
@@ -12,10 +12,9 @@ bisect`. A commit is bad beyond the middle of the two levels.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from statistics import median
 from typing import Any
 
 from django.db.models import OuterRef, Q, Subquery
@@ -26,14 +25,14 @@ from django.urls import reverse
 from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_safe
 
-from tracker.charts import CurveChart, CurveMark, curve_chart, overlay
+from tracker.charts import CURVE_MOST_DOTS, CurveChart, CurveMark, Stretch, curve_chart, overlay
 from tracker.documents.csv_tables import BUILDS
-from tracker.domain import versions
+from tracker.domain import text as formats
+from tracker.domain import timeline, versions
 from tracker.domain.curves import Build, builds_of
-from tracker.domain.events import InvalidInput, TreeRole
-from tracker.domain.statistics import change_pct
-from tracker.domain.text import signed_pct
-from tracker.models import Curve, CurveChange, Finding, Landing
+from tracker.domain.events import InvalidInput, State, TreeRole
+from tracker.domain.search import field_value
+from tracker.models import Commit, Curve, CurveChange, Finding, Landing
 from tracker.pages.http import csv_response, error_response, is_key
 from tracker.services import curves as storage
 
@@ -111,11 +110,50 @@ class CurvePage:
     changes: Sequence[CurveChange]
     chart: CurveChart | None
     marks: Sequence[CurveMark]
+    stretches: Sequence[Stretch]
     cut: bool
 
     @property
     def newest(self) -> list[Build]:
         return list(reversed(self.builds[-TABLE:]))
+
+    @property
+    def lead(self) -> CurveLead | None:
+        """The last change among the builds that are shown; None without one."""
+        shown = {build.name for build in self.builds}
+        change = next((change for change in reversed(self.changes) if change.build in shown), None)
+        return _lead(self.curve, change) if change else None
+
+
+@dataclass(frozen=True, slots=True)
+class CurveLead:
+    """What a reader needs first of a curve: how far it moved, with its interval and in noise, since when."""
+
+    change: CurveChange
+    number: str
+    interval: str
+    values: str
+    noise: str
+    label: str
+    tone: str
+
+
+def _lead(curve: Curve, change: CurveChange) -> CurveLead:
+    verdict = {True: "regression", False: "improvement", None: ""}[change.is_regression]
+    unit = f" {curve.metric.unit}" if curve.metric.unit else ""
+    report, noise = change.report, ""
+    if curve.noise and (spread := curve.noise["build_pct"]) and change.change_pct_raw is not None:
+        times = formats.multiple(abs(change.change_pct_raw) / spread)
+        noise = f"{times} the spread between builds, which is {spread:.1f}%"
+    return CurveLead(
+        change=change,
+        number=timeline.change(change.change_pct_raw, verdict),
+        interval=timeline.bounds(change.low_pct, change.high_pct),
+        values=f"{formats.number(change.old_level)} → {formats.number(change.new_level)}{unit}",
+        noise=noise,
+        label=timeline.LABELS[State(report.state)] if report else "Not reported",
+        tone=timeline.tone(report.state) if report else "bad" if change.is_regression else "wait",
+    )
 
 
 def curve_page(pk: int, since: datetime | None, until: datetime | None) -> CurvePage | None:
@@ -127,7 +165,23 @@ def curve_page(pk: int, since: datetime | None, until: datetime | None) -> Curve
     builds = every[-MOST:]
     changes = list(curve.changes.select_related("report__culprit").order_by("at"))
     marks = list(_marks(curve, builds, changes))
-    return CurvePage(curve, builds, changes, curve_chart(builds, marks), marks, len(every) > len(builds))
+    stretches = list(_stretches(builds, changes))
+    chart = curve_chart(builds, marks, stretches)
+    return CurvePage(curve, builds, changes, chart, marks, stretches, len(every) > len(builds))
+
+
+def _stretches(builds: Sequence[Build], changes: Sequence[CurveChange]) -> Iterator[Stretch]:
+    """Yield the builds between changes, as far as they are shown; nothing for a curve that never moved."""
+    ends = [next((n for n, build in enumerate(builds) if build.at >= change.at), len(builds)) for change in changes]
+    levels = [change.old_level for change in changes[:1]] + [change.new_level for change in changes]
+    for first, end, level in zip([0, *ends], [*ends, len(builds)], levels, strict=False):
+        if first < end:
+            yield Stretch(first, end - 1, level)
+
+
+def titles_of(builds: Collection[Build]) -> dict[str, str]:
+    """Return the titles of the commits among these builds that are known, in one query."""
+    return dict(Commit.objects.filter(sha__in=[build.name for build in builds]).values_list("sha", "title"))
 
 
 def _marks(curve: Curve, builds: Sequence[Build], changes: Sequence[CurveChange]) -> Iterator[CurveMark]:
@@ -140,14 +194,14 @@ def _marks(curve: Curve, builds: Sequence[Build], changes: Sequence[CurveChange]
     for culprit, fix, change, fix_landed_at in rows.values_list(*columns)[:500]:
         reported.add(culprit)
         page = reverse("report", args=[culprit])
-        yield CurveMark(culprit, "culprit", f"report {signed_pct(change)}", page)
+        yield CurveMark(culprit, "culprit", f"report {formats.signed_pct(change)}", page)
         if fix:
             yield CurveMark(_first_with(builds, fix, fix_landed_at), "fix", "fix", page)
     for curve_change in changes:
         if curve_change.build not in reported:
             report = curve_change.report
             href = reverse("report", args=[report.culprit.sha]) if report else reverse("changes")
-            yield CurveMark(curve_change.build, "change", signed_pct(curve_change.change_pct_raw), href)
+            yield CurveMark(curve_change.build, "change", formats.signed_pct(curve_change.change_pct_raw), href)
     for build in builds:
         if len(build.name) < SHA and (version := versions.parse(build.name)) and version.is_release:
             yield CurveMark(build.name, "release", build.name)
@@ -161,8 +215,12 @@ def _first_with(builds: Sequence[Build], fix: str, landed_at: datetime | None) -
 
 
 def drawn(page: CurvePage) -> dict[str, Any]:
-    """Return the columns that the script draws as JSON values, rounded to six digits."""
-    builds = page.builds
+    """Return the columns that the script draws as JSON values, rounded to six digits.
+
+    `samples` are those of each build; none for more than are drawn one by one.
+    """
+    builds, titles = page.builds, titles_of(page.builds)
+    dotted = sum(len(build.samples) for build in builds) <= CURVE_MOST_DOTS
 
     def rounded(values: Iterator[float]) -> list[float]:
         return [float(f"{value:.6g}") for value in values]
@@ -175,7 +233,12 @@ def drawn(page: CurvePage) -> dict[str, Any]:
         "low": rounded(build.low for build in builds),
         "high": rounded(build.high for build in builds),
         "runs": [len(build.samples) for build in builds],
-        "marks": [[places[mark.build], mark.kind, mark.label] for mark in page.marks if mark.build in places],
+        "samples": [rounded(iter(build.samples)) for build in builds] if dotted else [],
+        "titles": [titles.get(build.name, "") for build in builds],
+        "levels": [[part.first, part.last, float(f"{part.level:.6g}")] for part in page.stretches],
+        "marks": [
+            [places[mark.build], mark.kind, mark.label, mark.href] for mark in page.marks if mark.build in places
+        ],
         "unit": page.curve.metric.unit,
         "metric": page.curve.metric.name,
     }
@@ -183,16 +246,17 @@ def drawn(page: CurvePage) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class OverlaidCurve:
-    """One of the curves of an overlay, with what its last level is against its first."""
+    """One of the curves of an overlay, with its last change among the builds that are shown."""
 
     curve: Curve
     builds: Sequence[Build]
     line: str
 
     @property
-    def change_pct(self) -> float | None:
-        ends = [median([build.level for build in part]) for part in (self.builds[:5], self.builds[-5:]) if part]
-        return change_pct(ends[0], ends[-1]) if ends else None
+    def change(self) -> CurveChange | None:
+        shown = {build.name for build in self.builds}
+        changes = sorted(self.curve.changes.all(), key=lambda change: change.at)
+        return next((change for change in reversed(changes) if change.build in shown), None)
 
 
 def curves_of(kind: str, name: str) -> list[Curve]:
@@ -220,7 +284,31 @@ def curve(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404(f"there is no curve {pk}")
     if request.GET.get("format") == "json":
         return JsonResponse(drawn(page))
-    return render(request, "curve.html", {"page": page, "since": since, "until": until})
+    places = (("metric", page.curve.metric.name), ("machine", page.curve.machine.name))
+    follow = " ".join(f"{kind}:{field_value(name)}" for kind, name in places)
+    context = {
+        "page": page,
+        "lead": page.lead,
+        "titles": titles_of(page.newest),
+        "follow": follow,
+        "since": since,
+        "until": until,
+    }
+    return render(request, "curve.html", context)
+
+
+@require_safe
+def curve_svg(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return the picture of a curve, in the range that `since` and `until` give."""
+    try:
+        since, until = _day(request, "since"), _day(request, "until")
+    except InvalidInput as error:
+        return error_response(str(error))
+    page = curve_page(pk, since, until + timedelta(days=1) if until else None)
+    if page is None or page.chart is None:
+        raise Http404(f"curve {pk} has no picture: fewer than two builds were measured in this range")
+    context = {"chart": page.chart, "standalone": f"{page.curve.metric.name} on {page.curve.machine.name}"}
+    return render(request, "curve_chart.html", context, content_type="image/svg+xml")
 
 
 @require_safe
@@ -246,6 +334,7 @@ def curves(request: HttpRequest) -> HttpResponse:
         return error_response(str(error))
     pks = list(map(int, chosen))
     stored = Curve.objects.filter(pk__in=pks).select_related("metric", "scenario", "machine")
+    stored = stored.prefetch_related("changes")
     curves = sorted(stored, key=lambda curve: pks.index(curve.pk))
     if len(curves) < len(chosen):
         raise Http404("there is no such curve")

@@ -22,7 +22,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from tracker.domain.change_points import AFTER, LEAST_BEFORE, ChangePoint
+from tracker.domain.change_points import AFTER, LEAST_BEFORE, ChangePoint, Shift, shifts
 from tracker.domain.curves import (
     LEAST_BUILDS,
     Build,
@@ -285,7 +285,9 @@ def _store_changes(looked: Sequence[tuple[Curve, CurveReading]], now: datetime) 
     moved: list[CurveChange] = []
     for curve, reading in looked:
         before = by_curve[curve.pk]
-        rows = [_change(curve, reading.history, point, culprits, now) for point in reading.changes]
+        moves = shifts([build.level for build in reading.history], reading.changes)
+        pairs = zip(reading.changes, moves, strict=True)
+        rows = [_change(curve, reading.history, point, shift, culprits, now) for point, shift in pairs]
         builds = {row.build for row in rows}
         seen = {build.name for build in reading.history[LEAST_BEFORE + AFTER :]}
         gone += [change.pk for change in before.values() if change.build in seen - builds and change.report_id is None]
@@ -294,29 +296,41 @@ def _store_changes(looked: Sequence[tuple[Curve, CurveReading]], now: datetime) 
             if old is None:
                 new.append(row)
                 continue
-            # A known change gets its report, and its place if builds stand in another order now
-            values = (row.at, row.before, old.report_id or row.report_id)
-            if (old.at, old.before, old.report_id) != values:
-                old.at, old.before, old.report_id = values
-                moved.append(old)
+            # A known change gets its report, the levels of all builds so far, and its place if these stand in another
+            # order now
+            row.pk, row.found_at, row.report_id = old.pk, old.found_at, old.report_id or row.report_id
+            if any(getattr(row, name) != getattr(old, name) for name in _KNOWN_BETTER):
+                moved.append(row)
     CurveChange.objects.filter(pk__in=gone).delete()
     CurveChange.objects.bulk_create(new, batch_size=200)
-    CurveChange.objects.bulk_update(moved, ["at", "before", "report"], batch_size=200)
+    CurveChange.objects.bulk_update(moved, _KNOWN_BETTER, batch_size=200)
+
+
+# Of a change that was found before, with more builds
+_KNOWN_BETTER = ("at", "before", "old_level", "new_level", "change_pct_raw", "low_pct", "high_pct", "report_id")
 
 
 def _change(
-    curve: Curve, builds: Sequence[Build], change: ChangePoint, culprits: Mapping[str, int], now: datetime
+    curve: Curve,
+    builds: Sequence[Build],
+    change: ChangePoint,
+    shift: Shift,
+    culprits: Mapping[str, int],
+    now: datetime,
 ) -> CurveChange:
     build, direction = builds[change.index], curve.metric.direction
     rises = change.new > change.old
+    low, high = shift.interval or (None, None)
     return CurveChange(
         curve=curve,
         at=build.at,
         before=builds[change.index - 1].name,
         build=build.name,
-        old_level=change.old,
-        new_level=change.new,
-        change_pct_raw=change.change_pct,
+        old_level=shift.old,
+        new_level=shift.new,
+        change_pct_raw=shift.change_pct,
+        low_pct=low,
+        high_pct=high,
         noise_pct=100 * change.noise / abs(change.old) if change.old else None,
         is_regression=None if direction not in ("higher", "lower") else rises == (direction == "lower"),
         found_at=now,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.accuracy.made_series import KINDS, made, returned
-from tracker.domain.change_points import AFTER, LEAST_BEFORE, change_points
+from tracker.domain.change_points import AFTER, LEAST_BEFORE, change_points, shifts
 from tracker.domain.curves import (
     CurveNoise,
     CurvePoint,
@@ -250,6 +250,46 @@ def test_what_was_found_stays_found(levels: list[float], more: list[float]) -> N
     assert len(after) >= len(before)
     for one, other in zip(before, after, strict=False):
         assert abs(one.index - other.index) <= 2 * AFTER
+
+
+def test_a_shift_is_between_the_levels_of_whole_stretches() -> None:
+    levels = [100.0] * 10 + [104.0] * 11 + [90.0] * 30 + [99.0] * 20  # the change at 21 sees twelve builds back only
+    changes = change_points(levels)
+    moves = shifts(levels, changes)
+    assert [(move.old, move.new) for move in moves] == [(100.0, 104.0), (104.0, 90.0), (90.0, 99.0)]
+    assert [move.change_pct for move in moves] == pytest.approx([4.0, -13.46, 10.0], abs=0.01)
+    assert moves[2].interval == pytest.approx((10.0, 10.0))  # builds that never vary
+    assert shifts(levels, []) == []
+
+
+def test_the_interval_of_a_shift_holds_the_truth_as_often_as_it_says() -> None:
+    """Percentile intervals of medians are a little wide: of 95% intervals, 90 to 100% hold it."""
+    rng = random.Random(7)
+    held = total = 0
+    for _ in range(60):
+        levels = [100 + rng.gauss(0, 1) for _ in range(40)] + [90 + rng.gauss(0, 1) for _ in range(25)]
+        for move in shifts(levels, change_points(levels)):
+            assert move.interval is not None
+            total += 1
+            held += move.interval[0] <= -10.0 <= move.interval[1]
+    assert total >= 58
+    assert 0.9 <= held / total <= 1
+    assert move.interval[1] - move.interval[0] < 3  # and says something
+
+
+@given(st.lists(st.floats(-1e300, 1e300), max_size=60))
+def test_shifts_of_junk(levels: list[float]) -> None:
+    changes = change_points(levels)
+    moves = shifts(levels, changes)
+    assert len(moves) == len(changes)
+    assert all(move.interval is None or move.interval[0] <= move.interval[1] for move in moves)
+    assert moves == shifts(levels, changes)
+
+
+@pytest.mark.parametrize(("levels", "why"), [([0.0] * 20 + [1.0] * 20, "from zero"), ([5.0] * 20 + [9.0] * 8, "")])
+def test_an_interval_needs_a_level_to_be_relative_to(levels: list[float], why: str) -> None:
+    (move,) = shifts(levels, change_points(levels))
+    assert (move.interval is None) == bool(why)
 
 
 def test_made_series_are_read_as_well_as_said() -> None:
