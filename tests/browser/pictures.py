@@ -79,7 +79,7 @@ SIGNED_OUT: Mapping[str, str] = {"visitor": "/", "sign-in": "/sign-in/", "forbid
 ROWS = """
 from tracker import models
 report = models.OutgoingMail.objects.filter(report__messages__isnull=False).earliest("pk").report
-told = models.Report.objects.exclude(reported_by="").earliest("pk")
+told = models.Report.objects.filter(culprit__placeholder=True).earliest("pk")
 print("report", report.culprit.sha)
 print("told", told.culprit.sha)
 print("curve", models.CurveChange.objects.latest("pk").curve_id)

@@ -184,7 +184,7 @@ def test_wrong_ones_are_refused(report: Report, tmp_path: Path, client: Client) 
     for arguments, why in (
         (["--side", "parent"], "expected a report with its side, or a kernel"),
         (["--report", "b" * 12], "side: expected parent or culprit"),
-        (["--report", "c" * 12, "--side", "parent"], "there is no such report"),
+        (["--report", "c" * 12, "--side", "parent"], "no report has a culprit or a tag that begins with cccccccccccc"),
         (["--kernel", "v9.9"], "no kernel v9.9 was measured"),
     ):
         with pytest.raises(CommandError, match=why):

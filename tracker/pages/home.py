@@ -262,7 +262,12 @@ def week(now: datetime) -> list[NewsLine]:
         NewsLine(
             event.occurred_at,
             timeline.who(
-                event.actor or persons.get(event.message_id, ""), event.commit, event.tree, event.tag, event.role
+                event.kind,
+                event.actor or persons.get(event.message_id, ""),
+                event.commit,
+                event.tree,
+                event.tag,
+                event.role,
             ),
             timeline.what(
                 event.kind,

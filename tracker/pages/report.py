@@ -159,7 +159,7 @@ class TimelineEntry:
         sender = (message.author_name or message.author_email) if message and message.kind != "self" else ""
         if event.kind == EventKind.REPORTED and not sender:
             sender = event.remark  # the person who reported it
-        return timeline.who(event.actor or sender, event.commit, event.tree, event.tag, event.role)
+        return timeline.who(event.kind, event.actor or sender, event.commit, event.tree, event.tag, event.role)
 
     @property
     def what(self) -> str:
@@ -256,7 +256,7 @@ def find_report(ref: str) -> Report:
     rows = list(reports.select_related("culprit", "tree")[:3])
     rows = [row for row in rows if row.culprit.sha == ref] or rows  # rather than one that had this address before
     if len(rows) != 1:
-        raise Http404("more than one report starts with this sha" if rows else "there is no such report")
+        raise Http404(f"{'more than one' if rows else 'no'} report has a culprit or a tag that begins with {ref}")
     return rows[0]
 
 

@@ -21,17 +21,18 @@ def test_every_kind_says_something_with_and_without_its_details() -> None:
 
 
 @pytest.mark.parametrize(
-    ("person", "commit", "tree", "tag", "role", "expected"),
+    ("kind", "person", "commit", "tree", "tag", "role", "expected"),
     [
-        ("Dana Brook", "", "", "", Role.AUTHOR, "Dana Brook"),
-        ("", "a" * 40, "linus", "v6.12-rc6", Role.MACHINE, "Mainline"),
-        ("", "a" * 40, "mm", "mm-stable", Role.MACHINE, "mm"),
-        ("", "", "", "", Role.REPORTER, "The lab"),
-        ("", "", "", "", Role.AUTHOR, "Somebody"),  # whose mail is not public
+        ("responded", "Dana Brook", "", "", "", Role.AUTHOR, "Dana Brook"),
+        ("fix_landed", "", "a" * 40, "linus", "v6.12-rc6", Role.MACHINE, "Mainline"),
+        ("fix_landed", "Kim", "", "", "v6.12-rc6", Role.MACHINE, "Mainline"),  # recorded by Kim
+        ("fix_queued", "", "a" * 40, "mm", "mm-stable", Role.MACHINE, "mm"),
+        ("reported", "", "", "", "", Role.REPORTER, "The lab"),
+        ("responded", "", "", "", "", Role.AUTHOR, "Somebody"),  # whose mail is not public
     ],
 )
-def test_who_did_it(person: str, commit: str, tree: str, tag: str, role: str, expected: str) -> None:
-    assert timeline.who(person, commit, tree, tag, role) == expected
+def test_who_did_it(kind: str, person: str, commit: str, tree: str, tag: str, role: str, expected: str) -> None:
+    assert timeline.who(kind, person, commit, tree, tag, role) == expected
 
 
 @given(st.sampled_from(EventKind), st.text(), st.text())
