@@ -19,9 +19,10 @@ from tests.browser.site import PASSWORD
 from tracker import models
 from tracker.domain.events import EventKind
 from tracker.models import Report
+from tracker.services import event_log, report_summary
 
 HOSTILE = '<script>document.title="owned"</script><img src=x onerror=\'document.title="owned"\'>"&amp;{{7*7}}'
-SHA = "f" * 40
+SHA, LONG_SHAS = "f" * 40, tuple(digit * 40 for digit in "dcb")
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 
@@ -142,6 +143,35 @@ def _compared(report: Report) -> None:
     models.ReportHighlight.objects.create(release=models.Release.objects.get(version="v5.6"), report=report, heading=h)
 
 
+def make_long() -> None:
+    """Add the cycle of v9.1 with three open reports of long names, which have no place to break: a metric of 120
+    characters, titles of 200.
+    """
+    models.Release.objects.create(version="v9.1", number=90_001_999_0000)
+    places = {
+        "metric": models.Metric.objects.create(name="m" * 117 + "_us", unit="us", direction="lower"),
+        "scenario": models.Scenario.objects.create(key="long", suite="w" * 60, params={"p" * 40: "v" * 90}),
+        "machine": models.Machine.objects.create(name="machine-" + "x" * 60, cpus=224),
+    }
+    person = {"author_name": "N" * 80, "author_email": f"{'n' * 60}@long.example"}
+    for sha in LONG_SHAS:
+        commit = models.Commit.objects.create(sha=sha, title="mm/" + "t" * 197, **person)
+        values = {"verdict": "regression", "state": "no_response", "status": "-", "subsystem": "mm/" + "s" * 60}
+        report = models.Report.objects.create(culprit=commit, tag=sha[:16], **values)
+        finding = {"verdict": "regression", "change_pct": -1234.5, "change_pct_raw": 1234.5, "low_pct": 1200.1}
+        finding |= {"high_pct": 1250.9, "old_mean": 123456.7, "new_mean": 1647535.6, "headline": True}
+        models.Finding.objects.create(
+            report=report, old_samples=[1.0, 2.0], new_samples=[9.0, 9.5], **places, **finding
+        )
+        event = {"report": report, "recorded_at": NOW, "occurred_at": NOW}
+        mail = {"role": "reporter", "message_id": f"{sha}@lab.example"}
+        models.Event.objects.create(kind="reported", key="reported:long", **mail, **event)
+        landed = {"role": "machine", "commit": sha, "tree": "linus", "tag": "v9.1-rc1"}
+        models.Event.objects.create(kind="landed", key="landed:long", **landed, **event)
+        event_log.refold([report.pk])
+        report_summary.refresh([report.pk])
+
+
 def _mailed(report: Report) -> None:
     h = HOSTILE
     state = {"state": "sent", "sent_at": NOW, "composed_at": NOW, "reason": h}
@@ -153,5 +183,5 @@ def _mailed(report: Report) -> None:
 
 if __name__ == "__main__":
     assert os.environ.get("PERFWORK_VAR", "").startswith("/"), "PERFWORK_VAR names the place of this data"
-    make()
+    make_long() if sys.argv[1:] == ["long"] else make()
     sys.exit(0)

@@ -306,3 +306,29 @@ for number in range(30):
         report=report, key=f"one {number}", kind="working", occurred_at=timezone.now(), role="author",
         message_id=f"x{number}@dev.example", quote="I will look into it.", rule="works_on_it", certainty=70)
 """
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with JavaScript", "without"])
+def test_somebody_with_a_phone_and_a_link_to_lore(visit: Open, script: bool) -> None:
+    """What is up with it stands on the first screen."""
+    page = visit("/", width=390, java_script_enabled=script)
+    page.fill("#find", "https://lore.kernel.org/r/reply-1@dev.example/")
+    page.press("#find", "Enter")
+    expect(page).to_have_url(re.compile("/report/3b1f0c9d2e"))
+    for name in ("h1", ".big", ".call"):
+        expect(page.locator(f".lead {name}").first).to_be_in_viewport()
+    expect(page.locator(".lead .call").first).to_contain_text("Waiting for the lab since")
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with JavaScript", "without"])
+def test_the_worst_three_and_whom_they_wait_for_are_on_the_first_screen(visit: Open, site: Site, script: bool) -> None:
+    """Also with titles of 200 characters."""
+    site.run("-m", "tests.browser.made", "long")
+    page = visit("/", "toni", java_script_enabled=script)
+    rows = page.locator("table tbody tr", has=page.locator("td.chg"))
+    expect(page.locator("thead th", has_text="Waiting for")).to_be_in_viewport()
+    for row in (rows.nth(0), rows.nth(1), rows.nth(2)):
+        expect(row).to_be_in_viewport(ratio=1)
+        expect(row.locator("td.chg b")).to_have_text(re.compile(r"^▼.\+1,23[45]%$"))
+        expect(row.locator("th a")).not_to_be_empty()
+        expect(row.locator("td.by")).to_contain_text(re.compile(r"\S"))

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Open, violations
+from tests.browser.conftest import Open
 from tests.browser.site import Site
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("the_triage_page")]  # one browser for all
 
 OPEN = "/v5.6/?state=no_response&section=shifted"
-PAGES = (
-    *("/", "/v5.6/", "/v5.6/?group=machine&order=effect&state!=fixed", "/report/8019ad13ef/", "/review/", "/outbox/"),
-    *("/machine/", "/machine/lkp-csl-2sp5/", "/subsystem/", "/metric/", "/author/", "/results/", "/sign-in/"),
-    *("/search/", "/search/?q=subsystem:mm", "/search/?q=worse:x", "/escalations/", "/statistics/", "/lab/"),
-    *("/changes/", "/changes/?all=on", "/curve/1/", "/curves/?of=1&of=2", "/help/measurements/"),
-    *("/help/answering/", f"/report/{'f' * 40}/", "/report/f04628387e/", "/sign-in/nonsense/"),
-    *("/v5.6/report/", "/studies/", "/study/direct-map/", "/study/oltp/", "/study/hostile/", "/compare/"),
-    *("/compare/?of=v5.10/1G&of=v5.10/4K", "/index/", "/index/v9.2/", "/index/v5.6/", "/index/basket/"),
-    *("/webhooks/", "/mine/", "/subscriptions/?q=subsystem:mm", "/unsubscribe/x/", "/help/results/"),
-    *(
-        "/tool-output/1/",
-        "/tool-output/beside/?old=3&new=6",
-        "/kernel/v5.6/",
-        "/kernel/v2.6.24.2/",
-        "/help/measured/",
-    ),
-    *("/help/", "/help/operating/", "/help/reference/", "/help/contributing/"),
-)
 
 
 def state_of(page: Page, row: int) -> str:
@@ -204,24 +184,6 @@ def test_rows_are_two_lines_or_three(visit: Open) -> None:
     assert max(heights) <= 75  # with three lines of parameters, or of state
 
 
-@pytest.mark.parametrize(
-    ("pages", "width", "scheme"),
-    [
-        pytest.param(PAGES[::8], 1280, "light", id="an eighth"),
-        pytest.param([*PAGES[1::2], *PAGES[2::4]], 1280, "light", marks=pytest.mark.long, id="the others"),
-        pytest.param(PAGES, 1280, "dark", marks=pytest.mark.long, id="1280-dark"),
-        pytest.param(PAGES, 390, "light", marks=pytest.mark.long, id="390-light"),
-        pytest.param(PAGES, 390, "dark", marks=pytest.mark.long, id="390-dark"),
-    ],
-)
-def test_axe_finds_nothing(visit: Open, site: Site, pages: Sequence[str], width: int, scheme: str) -> None:
-    page = visit("/", "kim", width=width, color_scheme=scheme, expects_errors=True)  # about the expired link
-    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (paper == "rgb(21, 23, 26)") == (scheme == "dark")
-    found = {path: faults for path in pages if (faults := _faults(page, f"{site.url}{path}", width))}
-    assert found == {}
-
-
 def test_single_lines_by_choice_on_a_wide_screen(visit: Open, site: Site) -> None:
     page = visit("/v5.6/", width=1920)
     heights = """() => [...document.querySelectorAll("table.triage tbody tr[data-row]")].map(row => row.offsetHeight)"""
@@ -254,13 +216,6 @@ def test_nothing_that_decides_is_cut(visit: Open, path: str) -> None:
             || getComputedStyle(cell).textOverflow === "ellipsis").map((cell) => cell.innerText)"""
     assert page.evaluate(cut) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
-
-
-def _faults(page: Page, url: str, width: int) -> list[str]:
-    """Return accessibility faults: what axe finds, and horizontal scrolling."""
-    page.goto(url)
-    wide = page.evaluate("document.documentElement.scrollWidth")
-    return [*violations(page), *([f"{wide} pixels wide"] if wide > width else [])]
 
 
 def test_a_maintainer_signs_in_by_the_link_in_a_mail(visit: Open, site: Site) -> None:

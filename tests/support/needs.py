@@ -55,6 +55,7 @@ NEEDS = {
     "chromium": Need("pages in a browser", lambda: Path("/usr/bin/chromium").exists(), "apt install chromium"),
     "curl": Need("the documented curl commands", program("curl"), "apt install curl"),
     "dovecot": Need("a Sent folder on IMAP", program("dovecot"), "apt install dovecot-imapd"),
+    "firefox": Need("pages in Firefox", program("firefox-esr"), "apt install firefox-esr"),
     "gpg": Need("OpenPGP signatures of developers", program("gpg", "gpg-agent"), "apt install gnupg"),
     "linux-source": Need(
         "get_maintainer.pl",
