@@ -21,7 +21,7 @@
 #   make maintainers   200 invented commits, compared with get_maintainer.pl (requires linux-source)
 #   make model         learns the classifier of replies from fixtures/replies and the labelled threads
 #   make accuracy      how replies, reports and a whole archive are read, compared with hand-made labels
-#   make pictures      takes the pictures of README from the demo (requires chromium)
+#   make pictures      takes pictures of every page of the demo: build/pictures, and those of the docs (requires chromium)
 #   make operating     follows docs/operating.md in a container with Debian (requires root, debootstrap, systemd-container)
 #   make audit         looks for known holes in what we depend on (pip-audit)
 #   make reading       docs/reading.md from the rules, judged on the invented threads, and the labelled ones if they are here

@@ -26,7 +26,6 @@ SHOWN: Mapping[str, tuple[str, int]] = {
     "triage": ("/v9.1/", 560),
     "report": ("/report/{report}/", 900),
     "curve": ("/curve/{curve}/", 760),
-    "index": ("/index/", 460),
 }
 
 # Each page family, as an operator sees it; a name of several words is a state of its own.
