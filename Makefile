@@ -22,6 +22,7 @@
 #   make model         learns the classifier of replies from fixtures/replies and the labelled threads
 #   make accuracy      how replies, reports and a whole archive are read, compared with hand-made labels
 #   make pictures      takes pictures of every page of the demo: build/pictures, and those of the docs (requires chromium)
+#   make faults        disks that are full, without inodes or read-only, beside a running server (requires root)
 #   make operating     follows docs/operating.md in a container with Debian (requires root, debootstrap, systemd-container)
 #   make audit         looks for known holes in what we depend on (pip-audit)
 #   make reading       docs/reading.md from the rules, judged on the invented threads, and the labelled ones if they are here
@@ -38,7 +39,7 @@ TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEMPROOT ?= $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test quick long fuzz crash orders crash-test bench golden maintainers model accuracy reading pictures operating machines soak matrix audit format lint types rooms settings docs dist mutation coverage
+.PHONY: help demo up test quick long fuzz crash faults orders crash-test bench golden maintainers model accuracy reading pictures operating machines soak matrix audit format lint types rooms settings docs dist mutation coverage
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -131,6 +132,9 @@ fuzz: $(VENV)/dev.stamp
 
 crash: $(VENV)/dev.stamp
 	@PERFWORK_KILLS=50 $(RUN) -m pytest -q tests/stories/test_killed_reading.py
+
+faults: $(VENV)/dev.stamp
+	@$(RUN) -m pytest -q -rs tests/faults.py
 
 orders: $(VENV)/dev.stamp
 	@PERFWORK_ORDERS=20 $(RUN) -m pytest -q -n 2 tests/bot/archives/test_any_order.py

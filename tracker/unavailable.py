@@ -1,11 +1,13 @@
-"""When the database can't be used: a page that asks again by itself, and JSON for programs.
+"""When nothing can be stored, or the database can't be used: a page that asks again by itself, and JSON for programs.
 
-An error of the database makes one log line a minute, without a traceback. LOGGING names this module, so it is loaded
-before any model.
+What was to be stored and couldn't be, since a disk is full or read-only, is answered by 507 (Insufficient Storage,
+RFC 4918). An error of the database makes one log line a minute, without a traceback. LOGGING names this module, so it
+is loaded before any model.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import sys
 import time
@@ -17,13 +19,17 @@ from django.views.defaults import server_error
 
 from tracker.services.database import is_interruption
 
-RETRY = 10  # seconds
+RETRY, RETRY_STORING = 10, 60  # seconds
 _QUIET = 60.0  # seconds between two log lines of a process
 
 _LACKS_MIGRATIONS = "the database lacks migrations: run manage.py migrate"
-# Parts of the messages of SQLite and PostgreSQL, in lower case, and what they mean.
+_FULL = "nothing can be stored: the disk is full or read-only"
+_FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+# Parts of the messages of SQLite and PostgreSQL, in lower case, and what they mean. SQLite can't open a database
+# without space for its journal.
 _MEANINGS = (
-    (("disk is full", "no space left", "disk full"), "the disk of the database is full"),
+    (("disk is full", "no space left", "disk full", "readonly database", "disk i/o error"), _FULL),
+    (("unable to open database file", "read-only transaction"), _FULL),
     (("no such table", "no such column"), _LACKS_MIGRATIONS),
     (("does not exist",), "the database that DATABASE_URL names does not exist"),
     (("database is locked",), "the database is busy"),
@@ -32,7 +38,9 @@ _UNDEFINED = ("42P01", "42703")  # SQLSTATE undefined_table and undefined_column
 
 
 def reason_of(error: BaseException | None) -> str:
-    """Return why the database can't be used, or "" if the error is about something else."""
+    """Return why nothing can be stored or the database can't be used, or "" if the error is about something else."""
+    if isinstance(error, OSError) and error.errno in _FULL_DISK:
+        return _FULL
     if isinstance(error, ProgrammingError) and getattr(error.__cause__, "sqlstate", None) in _UNDEFINED:
         return _LACKS_MIGRATIONS
     if not (is_interruption(error) or isinstance(error, InterfaceError)):
@@ -43,7 +51,7 @@ def reason_of(error: BaseException | None) -> str:
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    """Return a 503 if the database can't be used, else the page of an error in the program (500)."""
+    """Return a 503 if the database can't be used, a 507 if it can't store, else the page of an error of ours (500)."""
     reason = reason_of(sys.exc_info()[1])
     if not reason:
         return server_error(request)
@@ -51,13 +59,14 @@ def failed(request: HttpRequest) -> HttpResponse:
 
 
 def unavailable(request: HttpRequest, reason: str) -> HttpResponse:
-    """Return a 503 with a reason: a page that asks again by itself, or JSON."""
+    """Return a 503 or a 507 with a reason: a page that asks again by itself, or JSON."""
+    status, seconds = (507, RETRY_STORING) if reason == _FULL else (503, RETRY)
     if request.path.startswith("/api/"):
-        response: HttpResponse = JsonResponse({"error": f"{reason}; try again in {RETRY} seconds"}, status=503)
+        response: HttpResponse = JsonResponse({"error": f"{reason}; try again in {seconds} seconds"}, status=status)
     else:
-        page = render_to_string("unavailable.html", {"reason": reason, "seconds": RETRY})
-        response = HttpResponse(page, status=503)
-    response["Retry-After"] = str(RETRY)
+        page = render_to_string("unavailable.html", {"reason": reason, "seconds": seconds})
+        response = HttpResponse(page, status=status)
+    response["Retry-After"] = str(seconds)
     response["Cache-Control"] = "no-store"
     return response
 

@@ -68,7 +68,7 @@ def from_snapshot(at: Snapshot) -> Iterator[Metric]:
         ("perfwork_mails_in_doubt", "Mails in doubt.", at.in_doubt),
         ("perfwork_quarantined_mails", "Mails in quarantine, at most 1000.", at.quarantined),
         ("perfwork_rejected_files", "Rejected files in the drop directory.", at.rejected),
-        ("perfwork_disk_free_bytes", "Free space on the disk of var/.", at.disk_free),
+        ("perfwork_disk_free_bytes", "Free space on the disk of var/.", at.disks[0].free if at.disks else 0),
         ("perfwork_scheduler_behind_seconds", "Since when no scheduler runs.", _age(at.now, at.scheduler_until)),
     ):
         yield GaugeMetricFamily(name, meaning, value=value)

@@ -23,6 +23,7 @@ MOST_SECONDS = 120  # from the first byte of a request to its last, however busi
 MOST_UNSENT = 1 << 30  # bytes of an answer that wait in a file for a slow reader; up to then, no thread waits for one
 MOST_HEADER = 32 << 10
 OBJECTS_BETWEEN_COLLECTIONS = 20_000
+COUNTERS = 8 << 20  # bytes: 2 kB for each page, method and status that was asked for, of which there are 4,000 at most
 
 
 def listen(bind: str) -> socket.socket:
@@ -35,6 +36,21 @@ def listen(bind: str) -> socket.socket:
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     server.bind(infos[0][4])
     return server
+
+
+def allocate_counters(folder: Path) -> bool:
+    """Make the file in which this process counts request times; return whether there is space for it.
+
+    prometheus_client maps such a file into memory, and leaves holes in it. On a full disk, the first touch of a hole
+    kills the process (SIGBUS). It takes a file that has its size already as it is.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"histogram_{os.getpid()}.db").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, COUNTERS)
+    except OSError:
+        return False
+    return True
 
 
 def main() -> None:
@@ -64,10 +80,13 @@ def main() -> None:
     # Let all web processes of this machine count in one directory, before prometheus_client is imported
     from django.conf import settings
 
-    folder = os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(settings.VAR / "metrics"))
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    folder = Path(os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(settings.VAR / "metrics")))
+    if not allocate_counters(folder):
+        del os.environ["PROMETHEUS_MULTIPROC_DIR"]  # it counts in memory: `/metrics` has the times of who answers
+    from tracker.services.database import keep_journal
     from tracker.wsgi import application
 
+    journal = keep_journal()
     # What was imported stays: it need not be searched for garbage again and again while a page makes thousands of rows.
     gc.collect()
     gc.freeze()
@@ -89,6 +108,7 @@ def main() -> None:
     )
     server.channel_class = PunctualChannel
     server.run()
+    del journal
 
 
 if __name__ == "__main__":

@@ -62,6 +62,10 @@ class Site:
                 shutil.copy(self.database, initial)
         self.initial = initial
         self.fresh()
+        self.serve()
+
+    def serve(self) -> None:
+        """Start the web server, and wait until it answers."""
         web = ["-m", "bot.web.server", f"127.0.0.1:{self.port}"]
         log = (self.directory / "web.log").open("wb")
         self._server = subprocess.Popen([sys.executable, *web], cwd=ROOT, env=self.env, stderr=log, stdout=log)

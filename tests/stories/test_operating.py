@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
@@ -30,6 +31,7 @@ from django.db import OperationalError, ProgrammingError
 from django.test import Client
 from django.utils import timezone
 from kombu import Queue
+from prometheus_client import REGISTRY, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
 from bot.archives.reader import forget_others
@@ -43,6 +45,7 @@ from bot.outbox.transports import Envelope, SendOutcome, SendStatus, Server, Smt
 from bot.tasks import fold_reports
 from bot.upstream.tracking import Patience, follow
 from bot.web.metrics import queue_lengths
+from bot.web.server import COUNTERS, allocate_counters
 from tests.conftest import ROOT, clean_environment
 from tests.stories.test_it_runs_by_itself import free_port
 from tests.support.databases import migrated
@@ -52,7 +55,8 @@ from tests.support.world import DANA, Kernel, World, message_id
 from tracker.logs import AddContext, bound, json_formatter
 from tracker.models import FaultMail, Folding, Mirror, OutgoingMail, OutgoingState, Report, ServiceLease, TaskRun, Tree
 from tracker.services import event_log, mail_transitions
-from tracker.services.faults import Fault, FaultKind, faults, snapshot
+from tracker.services.accounts import Scope, create_api_key
+from tracker.services.faults import Disk, Fault, FaultKind, faults, snapshot
 from tracker.unavailable import OncePerMinute, reason_of
 
 # --- What does not work shows: on pages and by mail to operators, to probes, to Prometheus and in the log ---
@@ -199,7 +203,15 @@ def test_a_tree_that_is_quiet_was_read_all_the_same(kernel: Kernel, settings: An
 @pytest.mark.django_db
 def test_probes(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     assert client.get("/healthz").content == b"ok\n"
-    assert client.get("/readyz").status_code == 200
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.content) == (200, b"ready, degraded: scheduler\n")
+    with monkeypatch.context() as full:
+        full.setattr("tracker.pages.health.disks", lambda: [Disk("drop", 1 << 40, 1 << 40), Disk("var", 0, 1 << 40)])
+        answer = client.get("/readyz")
+        assert (answer.status_code, answer.content) == (
+            503,
+            b"not ready: nothing can be stored: the disk of var is full\n",
+        )
 
     def gone(*arguments: Any) -> None:
         raise OperationalError("connection refused")
@@ -254,6 +266,9 @@ def test_without_a_database_a_page_says_so_and_tries_again(monkeypatch: pytest.M
     assert '<meta http-equiv="refresh" content="10">' in page.content.decode()
 
 
+FULL = "nothing can be stored: the disk is full or read-only"
+
+
 def undefined(sqlstate: str) -> ProgrammingError:
     """What PostgreSQL says where a migration is missing."""
     cause = Exception('relation "tracker_report" does not exist')
@@ -276,10 +291,40 @@ def undefined(sqlstate: str) -> ProgrammingError:
         ),
         (OperationalError("database is locked"), "the database is busy"),
         (OperationalError("connection to server at 10.0.0.2 failed"), "the database can't be reached"),
+        (OperationalError("unable to open database file"), FULL),
+        (OperationalError("attempt to write a readonly database"), FULL),
+        (OSError(errno.ENOSPC, "No space left on device"), FULL),
+        (OSError(errno.EROFS, "Read-only file system"), FULL),
+        (OSError(errno.ENOENT, "No such file or directory"), ""),
     ],
 )
 def test_what_the_errors_of_databases_mean(error: Exception, meaning: str) -> None:
     assert reason_of(error) == meaning
+
+
+@pytest.mark.django_db
+def test_an_upload_on_a_full_disk_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    def full(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    _, secret = create_api_key("lab", [Scope.RESULTS], "*", NOW)
+    monkeypatch.setattr("bot.web.results.take_in", full)
+    caller = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {secret}"})
+    answer = caller.post("/api/v1/results", {}, content_type="application/json")
+    assert (answer.status_code, answer["Retry-After"]) == (507, "60")
+    assert answer.json() == {"error": f"{FULL}; try again in 60 seconds"}
+
+
+def test_a_web_process_counts_in_memory_if_there_is_no_space_for_its_file(tmp_path: Path) -> None:
+    assert allocate_counters(tmp_path / "metrics")
+    (file,) = (tmp_path / "metrics").iterdir()
+    assert file.stat().st_blocks * 512 >= COUNTERS  # no holes, which would kill it when the disk is full
+    (tmp_path / "taken").touch()
+    assert not allocate_counters(tmp_path / "taken")
+    kinds = {
+        type(metric) for metric in REGISTRY._collector_to_names if metric.__module__ == "prometheus_client.metrics"
+    }
+    assert kinds == {Histogram}  # the only kind of file that is allocated
 
 
 @pytest.mark.django_db
@@ -292,7 +337,7 @@ def test_an_error_of_the_program_stays_one(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        ("database or disk is full", "the disk of the database is full (database or disk is full)"),
+        ("database or disk is full", "nothing can be stored: the disk is full or read-only (database or disk is full)"),
         ("no such table: x", "the database lacks migrations: run manage.py migrate (no such table: x)"),
         ("connection\nrefused", "the database can't be reached (connection refused)"),
     ],

@@ -41,6 +41,11 @@ def kernel_source() -> Path | None:
     return max(Path("/usr/src").glob("linux-source-*.tar.xz"), default=None)
 
 
+def may_mount() -> bool:
+    """Return whether this user may mount file systems."""
+    return subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
     """What it is for, whether it is there, and how to get it."""
@@ -62,6 +67,7 @@ NEEDS = {
         lambda: kernel_source() is not None and program("perl")(),
         "apt install --no-install-recommends linux-source perl",
     ),
+    "mount": Need("disks that are full", may_mount, "run as root, where that may mount"),
     "nginx": Need("nginx' configuration", program("nginx"), "apt install nginx-light"),
     "openssl": Need("certificates and keys", program("openssl"), "apt install openssl"),
     "pango": Need(

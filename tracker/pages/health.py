@@ -1,4 +1,4 @@
-"""`/healthz`: the process answers. `/readyz`: it can show pages, as the database is there and complete."""
+"""`/healthz`: the process answers. `/readyz`: it can show pages and store, as the database is there and complete."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import logging
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
 from tracker.services import event_log
+from tracker.services.faults import disks, faults
 from tracker.unavailable import reason_of
 
 log = logging.getLogger(__name__)
@@ -23,7 +25,9 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 def ready(request: HttpRequest) -> HttpResponse:
-    """Return 200, or 503 and why no page can be shown."""
+    """Return 200, with `degraded` and the kinds of problems if there are any; or 503, and why no page can be shown or
+    nothing stored. Names and details are for operators: `/operating/`.
+    """
     try:
         executor = MigrationExecutor(connection)
         missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -34,7 +38,12 @@ def ready(request: HttpRequest) -> HttpResponse:
         return _not_ready(f"migrations are missing ({len(missing)}): run manage.py migrate")
     if at := event_log.progress():
         return _not_ready(str(at))
-    return HttpResponse("ready\n", content_type="text/plain")
+    full = [f"the disk of {disk.name} {disk.why_full}" for disk in disks() if disk.why_full]
+    if full:
+        return _not_ready(f"nothing can be stored: {', '.join(full)}")
+    kinds = sorted({fault.kind for fault in faults(timezone.now())})
+    text = f"ready, degraded: {', '.join(kinds)}\n" if kinds else "ready\n"
+    return HttpResponse(text, content_type="text/plain")
 
 
 def _not_ready(why: str) -> HttpResponse:

@@ -11,10 +11,12 @@ idle transaction. All hosts share the database's clock, by which leases run and 
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from enum import IntEnum
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from django.db import InternalError, OperationalError, connection, models
@@ -147,6 +149,22 @@ def is_interruption(error: BaseException | None) -> bool:
     if isinstance(error, InternalError):
         return getattr(error.__cause__, "sqlstate", None) == _IDLE
     return isinstance(error, OperationalError)
+
+
+# --- A full disk ---
+
+
+def keep_journal() -> object:
+    """Return a connection that keeps SQLite's journal in its place while it lives; None for other databases.
+
+    The last connection that closes removes the journal, and without space for a new one not even reading is possible.
+    """
+    path = connection.settings_dict["NAME"]
+    if connection.vendor != "sqlite" or not Path(path).is_file():
+        return None
+    kept = sqlite3.connect(path, check_same_thread=False)
+    kept.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the journal
+    return kept
 
 
 # --- The clock ---

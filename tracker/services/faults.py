@@ -8,7 +8,7 @@ is meant to wait, for the mail of its report, for the rates or for a daily limit
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -94,6 +94,29 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Disk:
+    """A file system that something is stored on, named after what. `free` and `total` are in bytes, for this user."""
+
+    name: str
+    free: int
+    total: int
+    is_read_only: bool = False
+    has_inodes: bool = True
+
+    @property
+    def why_full(self) -> str:
+        """Return why nothing can be stored on it; "" if something can."""
+        if self.is_read_only:
+            return "is read-only"
+        if not self.has_inodes:
+            return "has no inodes left"
+        return "is full" if self.free < LEAST_FREE else ""
+
+
+LEAST_FREE = 1 << 20  # bytes, below which a transaction may fail
+
+
+@dataclass(frozen=True, slots=True)
 class Followed:
     """An archive or a tree: when it was last read, and why it could not be."""
 
@@ -110,8 +133,7 @@ class Snapshot:
     now: datetime
     scheduler_until: datetime | None = None  # until when a scheduler holds its lease
     runs: Sequence[Run] = ()
-    disk_free: int = 0  # bytes
-    disk_total: int = 0  # 0: unknown
+    disks: Sequence[Disk] = ()  # each file system once, that of var/ first
     sending: bool = True  # whether mail is to be sent at all
     oldest_due: datetime | None = None  # approved mail: since when the longest waiting one could have been sent
     in_doubt: int = 0
@@ -154,9 +176,12 @@ def _processes(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
 
 
 def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
-    if snapshot.disk_total and snapshot.disk_free < min(limits.disk_bytes, limits.disk_share * snapshot.disk_total):
-        free = f"only {snapshot.disk_free >> 20} MiB are free"
-        yield Fault(FaultKind.DISK, "disk", f"{free}: free some, or run manage.py prune")
+    for disk in snapshot.disks:
+        if disk.why_full:
+            yield Fault(FaultKind.DISK, disk.name, f"the disk {disk.why_full}: nothing can be stored; free some")
+        elif disk.free < min(limits.disk_bytes, limits.disk_share * disk.total):
+            free = f"only {disk.free >> 20} MiB are free"
+            yield Fault(FaultKind.DISK, disk.name, f"{free}: free some, or run manage.py prune")
     due = snapshot.oldest_due
     if snapshot.sending and due and snapshot.now - due > limits.outbox:
         yield Fault(FaultKind.OUTBOX, "outbox", "approved mail is not sent: see /outbox/ and the mail server", due)
@@ -196,7 +221,6 @@ def faults(now: datetime) -> list[Fault]:
 
 def snapshot(now: datetime) -> Snapshot:
     """Return how the installation stands."""
-    disk = shutil.disk_usage(settings.VAR)
     lease = ServiceLease.objects.filter(name="scheduler").first()
     by_task = {run.task: run for run in TaskRun.objects.all()}
     runs: list[Run] = []
@@ -214,8 +238,7 @@ def snapshot(now: datetime) -> Snapshot:
         now=now,
         scheduler_until=lease.lease_until if lease else None,
         runs=runs,
-        disk_free=disk.free,
-        disk_total=disk.total,
+        disks=disks(),
         sending=sending and not stops.exists(),
         oldest_due=_oldest_due(now),
         in_doubt=OutgoingMail.objects.filter(state=OutgoingState.IN_DOUBT)[: MOST * 10].count(),
@@ -230,6 +253,31 @@ def snapshot(now: datetime) -> Snapshot:
         trees=[Followed(tree.name, tree.looked_at, tree.error) for tree in trees[:MOST]],
         interval=timedelta(seconds=settings.PERFWORK_FETCH_EVERY),
     )
+
+
+def disks() -> list[Disk]:
+    """Return the file systems that are stored on, each once. What PostgreSQL stores on, its own errors tell."""
+    database = settings.DATABASES["default"]
+    places = {"var": settings.VAR, "drop": settings.PERFWORK_DROP}
+    if database["ENGINE"].endswith("sqlite3"):
+        places["database"] = Path(database["NAME"]).parent
+    by_device: dict[int, Disk] = {}
+    for name, path in places.items():
+        try:
+            device, at = path.stat().st_dev, os.statvfs(path)
+        except OSError:  # not made yet
+            continue
+        by_device.setdefault(
+            device,
+            Disk(
+                name,
+                free=at.f_bavail * at.f_frsize,
+                total=at.f_blocks * at.f_frsize,
+                is_read_only=bool(at.f_flag & os.ST_RDONLY),
+                has_inodes=at.f_favail > 0 or at.f_files == 0,  # some file systems don't count them
+            ),
+        )
+    return list(by_device.values())
 
 
 def _oldest_due(now: datetime) -> datetime | None:

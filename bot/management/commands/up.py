@@ -17,7 +17,7 @@ from django.db.migrations.executor import MigrationExecutor
 from bot.celery import QUEUES
 from bot.processes import Supervisor
 from tracker.models import Parameter, Suite
-from tracker.services import event_log
+from tracker.services import database, event_log
 
 ROLES = ("web", "worker", "beat")
 EXTRA_FETCHERS = 2  # more processes for archives and trees: most of their time they wait for a server
@@ -68,7 +68,9 @@ class Command(BaseCommand):
         pages = f"pages at http://{bind}/" if "web" in processes else f"{', '.join(processes)}"
         self.stdout.write(f"{pages} · results from {settings.PERFWORK_DROP} · Ctrl-C stops all")
         self.stdout.flush()
+        journal = database.keep_journal()  # also while a web process starts anew
         Supervisor(processes).run()
+        del journal
 
 
 def commands(bind: str, workers: int, only: Sequence[str] = ROLES, queues: Sequence[str] = ()) -> dict[str, list[str]]:

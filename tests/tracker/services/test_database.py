@@ -10,7 +10,7 @@ import pytest
 from django.db import DataError, InternalError, OperationalError
 
 from tracker.services.database import is_interruption
-from tracker.services.faults import FaultKind, Followed, Run, Snapshot, list_faults
+from tracker.services.faults import Disk, FaultKind, Followed, Run, Snapshot, list_faults
 
 # --- Only what may work if tried again is an interruption; a hostile mail or a bug is not ---
 
@@ -46,8 +46,7 @@ WELL = Snapshot(
     now=NOW,
     scheduler_until=NOW + MINUTE,
     runs=[Run("send_mail", NOW - MINUTE, "", MINUTE), Run("mail_faults", None, "", HOUR)],
-    disk_free=50 << 30,
-    disk_total=100 << 30,
+    disks=(Disk("var", 50 << 30, 100 << 30), Disk("database", 50 << 30, 100 << 30)),
     oldest_due=NOW - MINUTE,
     archives=[Followed("/srv/lkml", NOW - HOUR, "")],
     trees=[Followed("linus", NOW - HOUR, "")],
@@ -65,7 +64,10 @@ def test_a_healthy_installation_has_none() -> None:
         (replace(WELL, scheduler_until=NOW - 6 * MINUTE), FaultKind.SCHEDULER, "does not run"),
         (replace(WELL, runs=[Run("t", NOW - 20 * MINUTE, "", MINUTE)]), FaultKind.TASK, "does not run"),
         (replace(WELL, runs=[Run("t", NOW, "ValueError: x", MINUTE)]), FaultKind.TASK, "failed: ValueError: x"),
-        (replace(WELL, disk_free=1 << 30), FaultKind.DISK, "only 1024 MiB are free"),
+        (replace(WELL, disks=[Disk("var", 1 << 30, 100 << 30)]), FaultKind.DISK, "only 1024 MiB are free"),
+        (replace(WELL, disks=[Disk("database", 9 << 10, 9 << 30)]), FaultKind.DISK, "the disk is full: nothing can be"),
+        (replace(WELL, disks=[Disk("drop", 9 << 30, 9 << 30, has_inodes=False)]), FaultKind.DISK, "has no inodes left"),
+        (replace(WELL, disks=[Disk("var", 9 << 30, 9 << 30, is_read_only=True)]), FaultKind.DISK, "is read-only"),
         (replace(WELL, oldest_due=NOW - 2 * HOUR), FaultKind.OUTBOX, "is not sent"),
         (replace(WELL, in_doubt=1), FaultKind.IN_DOUBT, "1 mail in doubt"),
         (replace(WELL, quarantined=2), FaultKind.QUARANTINE, "2 mails could not be read"),
@@ -88,7 +90,7 @@ def test_each_fault_is_said_once_with_its_reason(snapshot: Snapshot, kind: Fault
     [
         replace(WELL, runs=[Run("t", NOW - 70 * MINUTE, "", HOUR)]),  # an hourly task may be an hour and more ago
         replace(WELL, sending=False, oldest_due=NOW - 2 * HOUR),  # nothing is to be sent
-        replace(WELL, disk_free=1 << 30, disk_total=10 << 30),  # of a small disk, 5% are enough
+        replace(WELL, disks=[Disk("var", 1 << 30, 10 << 30)]),  # of a small disk, 5% are enough
         replace(WELL, archives=[Followed("new", None, "")]),  # not read yet
         replace(WELL, trees=[Followed("t", NOW - 7 * HOUR, "")], interval=6 * HOUR),
     ],
