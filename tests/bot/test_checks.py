@@ -69,15 +69,13 @@ def test_what_can_not_work_is_said_before_it_fails(settings: Any, values: dict[s
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("up", "--bind", "127.0.0.1:99999"),
-        ("up", "--bind", "8000"),
-        ("up", "--bind", "127.0.0.1:x"),
         ("up", "--workers", "0"),
+        ("up", "--workers", "9" * 400),
         ("read", "--jobs", "0", "x"),
     ],
 )
 def test_wrong_numbers_are_refused(arguments: tuple[str, ...]) -> None:
-    with pytest.raises(CommandError, match=r"^--(bind|workers|jobs): expected .*, found ") as refused:
+    with pytest.raises(CommandError, match=r"^--(workers|jobs): expected .*, found ") as refused:
         call_command(*arguments)
     assert refused.value.returncode == 64
 

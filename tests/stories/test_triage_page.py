@@ -160,7 +160,7 @@ def test_a_report_takes_as_many_queries_whatever_its_thread(world: World, triage
 @pytest.mark.parametrize(
     ("path", "status", "words"),
     [
-        ("/v99.9/", 404, "there is no release v99.9"),
+        ("/v99.9/", 404, "There is no release v99.9"),
         ("/v5.6/?order=beauty", 400, "order: expected one of urgency"),
         ("/v5.6/?sort=age", 400, "'sort': there is no such filter"),
         ("/v5.6/?machine=m3", 400, "machine: no report has 'm3'"),
@@ -171,11 +171,11 @@ def test_a_report_takes_as_many_queries_whatever_its_thread(world: World, triage
         ),
         ("/v5.6/?machine=m1&machine=m4", 400, "machine: no report has 'm4'"),
         ("/v5.6/?machine!=m5", 400, "machine: no report has 'm5'"),
-        ("/v99.9/?machine=m1", 404, "there is no release v99.9"),
-        ("/v99.9/?order=beauty", 404, "there is no release v99.9"),
-        ("/machine/nowhere/", 404, "there is no machine nowhere"),
+        ("/v99.9/?machine=m1", 404, "There is no release v99.9"),
+        ("/v99.9/?order=beauty", 404, "There is no release v99.9"),
+        ("/machine/nowhere/", 404, "There is no machine nowhere"),
         ("/machine/m1/?order=beauty", 400, "order: expected one of"),
-        ("/subsystem/%00/", 404, "there is no such subsystem"),
+        ("/subsystem/%00/", 404, "There is no such subsystem"),
     ],
 )
 def test_what_is_not_there_is_said(client: Client, db: None, path: str, status: int, words: str) -> None:

@@ -75,7 +75,7 @@ _IN_A_TREE = frozenset({EventKind.IN_NEXT, EventKind.GONE, EventKind.MERGED, Eve
 
 def who(kind: str, person: str, commit: str, tree: str, tag: str, role: str) -> str:
     """Return who did it: a person, a tree for a commit, else the lab."""
-    in_a_tree = EventKind(kind) in _IN_A_TREE
+    in_a_tree = kind in _IN_A_TREE
     if person and not in_a_tree:
         return person
     if commit or in_a_tree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
@@ -41,23 +42,28 @@ class Command(BaseCommand):
                 self._list()
             case "revoke":
                 if not accounts.revoke(options["name"], timezone.now()):
-                    raise CommandError(f"no valid key is named {options['name']!r}; `apikey list` lists them")
+                    raise CommandError(
+                        f"no valid key is named {options['name']!r}; `apikey list` lists them", returncode=os.EX_NOINPUT
+                    )
                 self.stdout.write(f"{options['name']}: revoked")
 
     def _create(self, name: str, producer: str, user: str, days: int, scope: list[str] | None, **options: Any) -> None:
         scopes = [Scope(value) for value in scope or ["results"]]
         person = User.objects.filter(username=user).first() if user else None
         if user and person is None:
-            raise CommandError(f"no user is named {user!r}; the admin lists them")
+            raise CommandError(f"no user is named {user!r}; the admin lists them", returncode=os.EX_NOINPUT)
         if not 0 <= days <= LONGEST:
-            raise CommandError(f"--days: expected 1 to {LONGEST}, or 0 for a key that never expires; found {days}")
+            raise CommandError(
+                f"--days: expected 1 to {LONGEST}, or 0 for a key that never expires; found {days}",
+                returncode=os.EX_USAGE,
+            )
         now = timezone.now()
         try:
             _, token = accounts.create_api_key(
                 name, scopes, producer, now, person, now + timedelta(days=days) if days else None
             )
         except InvalidInput as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(str(error), returncode=os.EX_USAGE) from None
         self.stderr.write("This token is shown once, and stored only as a hash:")
         self.stdout.write(token)
 

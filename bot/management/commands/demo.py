@@ -29,6 +29,7 @@ from bot import demo as story
 from bot.archives.public_inbox import read_epoch
 from bot.demo import DemoInbox, DemoTree, serve
 from bot.mail.message import parse
+from bot.management.commands.up import host_and_port
 from bot.processes import Supervisor
 
 # Variables that any process needs from its environment; all others may be settings.
@@ -44,12 +45,12 @@ class Command(BaseCommand):
         parser.add_argument("--no-serve", action="store_true", help="exit after the triage table")
         parser.add_argument("--again", action="store_true", help="serve the existing demo without running it again")
         parser.add_argument("--database", default="", metavar="URL", help="an empty database, by default a SQLite file")
-        parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
+        parser.add_argument("--bind", type=host_and_port, default="127.0.0.1:8000", metavar="HOST:PORT")
 
     def handle(self, *, no_serve: bool, again: bool, bind: str, database: str, **options: Any) -> None:
         directory = settings.VAR / "demo"
         if again and not (directory / "env").exists():
-            raise CommandError("no demo yet: run `make demo` first")
+            raise CommandError("no demo yet: run `make demo` first", returncode=os.EX_NOINPUT)
         if not again:
             shutil.rmtree(directory, ignore_errors=True)
         demo = Demo(directory, bind, database or f"sqlite:///{directory / 'perfwork.sqlite3'}", self)
@@ -63,7 +64,9 @@ class Command(BaseCommand):
                 )
                 demo.serve(bind)
         except subprocess.CalledProcessError as error:
-            raise CommandError(f"a step of the demo failed with exit code {error.returncode}") from None
+            raise CommandError(
+                f"a step of the demo failed with exit code {error.returncode}", returncode=os.EX_UNAVAILABLE
+            ) from None
         finally:
             catcher.stop()
 
@@ -200,4 +203,4 @@ def wait_for(port: int, seconds: float = 30.0) -> None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(0.05)
-    raise CommandError(f"the demo's web server did not start within {seconds:.0f} s")
+    raise CommandError(f"the demo's web server did not start within {seconds:.0f} s", returncode=os.EX_UNAVAILABLE)

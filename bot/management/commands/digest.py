@@ -7,6 +7,7 @@ cycle.
 from __future__ import annotations
 
 import json
+import os
 from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
@@ -43,10 +44,12 @@ class Command(BaseCommand):
         require_folded()
         version, now = release or queries.current(), timezone.now()
         if not version or not (release is None or Release.objects.filter(version=release).exists()):
-            raise CommandError(f"unknown release {json.dumps(version)}; `track` adds releases from git")
+            raise CommandError(
+                f"unknown release {json.dumps(version)}; `track` adds releases from git", returncode=os.EX_NOINPUT
+            )
         if subsystem:
             if hold:
-                raise CommandError("--subsystem prints text; use it without --hold")
+                raise CommandError("--subsystem prints text; use it without --hold", returncode=os.EX_USAGE)
             self._print_subsystem(subsystem, version, now)
             return
         if not hold:
@@ -56,7 +59,7 @@ class Command(BaseCommand):
         config = bulletin_config()
         bulletin = digest.of_week(version, config, now)
         if bulletin is None:
-            raise CommandError(f"no open regressions in {version}, and none closed this week")
+            raise CommandError(f"no open regressions in {version}, and none closed this week", returncode=os.EX_NOINPUT)
         self.stdout.write(hold_bulletin(bulletin, config))
 
     def _print_subsystem(self, subsystem: str, version: str, now: datetime) -> None:
@@ -64,7 +67,7 @@ class Command(BaseCommand):
         own = Q(subsystem=subsystem.rstrip("/"))
         own |= Q(subsystem__startswith=subsystem) if subsystem.endswith("/") else Q()
         if not Report.objects.filter(own).exists():
-            raise CommandError(f"no report is about the subsystem {json.dumps(subsystem)}")
+            raise CommandError(f"no report is about the subsystem {json.dumps(subsystem)}", returncode=os.EX_NOINPUT)
         rows = mail_lines(own & (Q(state__in=sorted(OPEN)) | in_cycle(version)), version)
         page = settings.PERFWORK_BASE_URL + reverse("things", args=["subsystem"])
         if not subsystem.endswith("/"):

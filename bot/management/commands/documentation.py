@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -24,5 +25,5 @@ class Command(BaseCommand):
         try:
             build(to or settings.DOCUMENTATION, "" if to else "/")
         except (Unreadable, OSError) as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(str(error), returncode=os.EX_DATAERR) from None
         self.stdout.write(f"built in {to or settings.DOCUMENTATION}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from typing import Any
 
@@ -22,9 +23,11 @@ class Command(BaseCommand):
 
     def handle(self, *, address: str, yes: bool, **options: Any) -> None:
         if "@" not in address:
-            raise CommandError(f"expected an address such as dana@dev.example, found {address!r}")
+            raise CommandError(
+                f"expected an address such as dana@dev.example, found {address!r}", returncode=os.EX_USAGE
+            )
         if not yes:
-            raise CommandError("this can't be undone: add --yes")
+            raise CommandError("this can't be undone: add --yes", returncode=os.EX_USAGE)
         erased = erase(address, timezone.now())
         mails, accounts = counted(erased.mails, "mail"), counted(erased.accounts, "account")
         self.stdout.write(f"{address}: {mails} emptied, {accounts} closed; no mail is sent there any more")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from collections import Counter
 from pathlib import Path
@@ -26,9 +27,11 @@ class Command(BaseCommand):
         try:
             counts = Counter(example.effect for example in load(folder))
         except (OSError, ValueError) as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(str(error), returncode=os.EX_DATAERR) from None
         if not counts:
-            raise CommandError(f"{folder}: no .jsonl files; fixtures/replies/README.md says what they hold")
+            raise CommandError(
+                f"{folder}: no .jsonl files; fixtures/replies/README.md says what they hold", returncode=os.EX_NOINPUT
+            )
         for effect in EFFECTS:
             self.stdout.write(f"{effect:16}{counts[effect]:6}")
         self.stdout.write(f"{'total':16}{counts.total():6}")

@@ -6,6 +6,7 @@ One line per mail, in input order.
 from __future__ import annotations
 
 import json
+import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class Command(BaseCommand):
             for explanation in explain(mails, settings, reports, rows=rows, why=why):
                 self.stdout.write(json.dumps(explanation, ensure_ascii=False))
         except (Unreadable, OSError) as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(str(error), returncode=os.EX_NOINPUT) from None
 
 
 def known_reports(path: Path) -> list[KnownReport]:
@@ -58,7 +59,8 @@ def known_reports(path: Path) -> list[KnownReport]:
         ]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise CommandError(
-            f'{path}: expected [{{"id", "message_id", "culprit", "title"}}, …]: {type(error).__name__} {error}'
+            f'{path}: expected [{{"id", "message_id", "culprit", "title"}}, …]: {type(error).__name__} {error}',
+            returncode=os.EX_DATAERR,
         ) from None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -98,7 +99,9 @@ TABLES: dict[str, Callable[[], Iterator[Row]]] = {
 def kcidb(origin: str, settings: BotSettings) -> dict[str, Any]:
     """Return all regressions as a submission to KCIDB."""
     if not ORIGIN.fullmatch(origin):
-        raise CommandError(f"--origin: expected a name of a-z, 0-9 and _; found {origin[:40]!r}")
+        raise CommandError(
+            f"--origin: expected a name of a-z, 0-9 and _; found {origin[:40]!r}", returncode=os.EX_USAGE
+        )
     related = Finding.objects.select_related("metric", "scenario", "machine").order_by("pk")
     measured = Report.objects.filter(culprit__placeholder=False)
     rows = measured.select_related("culprit", "tree").prefetch_related(Prefetch("findings", queryset=related))
@@ -148,7 +151,10 @@ class Command(BaseCommand):
             settings = bot_identity()
             candidates = list(Report.objects.filter(culprit__sha__startswith=sha.lower()).select_related("culprit")[:2])
             if len(sha) < SHORTEST_SHA or len(candidates) != 1:
-                raise CommandError(f"{sha}: expected {SHORTEST_SHA} digits or more of the culprit of one report")
+                raise CommandError(
+                    f"{sha}: expected {SHORTEST_SHA} digits or more of the culprit of one report",
+                    returncode=os.EX_NOINPUT,
+                )
             report = candidates[0]
             mails = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").order_by("occurred_at", "pk")
             own_id = mails.values_list("message_id", flat=True).first()
@@ -160,7 +166,7 @@ class Command(BaseCommand):
             return
         if format == "bmf":
             if table != "findings":
-                raise CommandError("--format bmf is for findings")
+                raise CommandError("--format bmf is for findings", returncode=os.EX_USAGE)
             self.stdout.write(json.dumps(bencher(), ensure_ascii=False))
             return
         rows = TABLES[table]()

@@ -7,6 +7,7 @@ on two kernels, `--kernel VERSION FILE…` what they wrote on one.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from argparse import ArgumentParser
 from collections import Counter
@@ -82,21 +83,27 @@ class Command(BaseCommand):
         if handed and handed.note:
             self.stdout.write(handed.note)
         if not counts:
-            raise CommandError("no results found in the input")
+            raise CommandError("no results found in the input", returncode=os.EX_DATAERR)
         if counts["refused"]:
-            raise CommandError(f"{counts['refused']} of {counts.total()} refused")
+            raise CommandError(f"{counts['refused']} of {counts.total()} refused", returncode=os.EX_DATAERR)
 
     def _handed_in(self, paths: list[str], options: dict[str, Any]) -> HandedIn | None:
         """Return the files of a benchmark that are named by --parent and --culprit or --kernel; None without these."""
         sides = options["parent"], options["culprit"]
         if not any(sides) and not options["kernel"]:
             if not paths:
-                raise CommandError("expected a PATH, or --parent and --culprit; see ingest --help")
+                raise CommandError(
+                    "expected a PATH, or --parent and --culprit; see ingest --help", returncode=os.EX_USAGE
+                )
             return None
         if options["kernel"] and (any(sides) or not paths):
-            raise CommandError("--kernel is for the files of one kernel: ingest --kernel v6.12 FILE…")
+            raise CommandError(
+                "--kernel is for the files of one kernel: ingest --kernel v6.12 FILE…", returncode=os.EX_USAGE
+            )
         if any(sides) and (not all(sides) or paths):
-            raise CommandError("expected --parent FILE… --culprit FILE…, the same test on two kernels")
+            raise CommandError(
+                "expected --parent FILE… --culprit FILE…, the same test on two kernels", returncode=os.EX_USAGE
+            )
         now = timezone.now()
         try:
             log = options["bisect_log"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from typing import Any
 
@@ -31,11 +32,13 @@ class Command(BaseCommand):
     def handle(self, *, all: bool, retry: int | None, cancel: int | None, reason: str, **options: Any) -> None:
         person, now = user_at_terminal(), timezone.now()
         if cancel is not None and not reason.strip():
-            raise CommandError("--cancel needs --reason: why, for those who asked")
+            raise CommandError("--cancel needs --reason: why, for those who asked", returncode=os.EX_USAGE)
         if cancel is not None and not lab_jobs.cancel(cancel, person, reason.strip(), now, notify_thread=True):
-            raise CommandError(f"there is no unfinished job {cancel}")
+            raise CommandError(f"there is no unfinished job {cancel}", returncode=os.EX_NOINPUT)
         if retry is not None and not lab_jobs.retry(retry, person, now):
-            raise CommandError(f"there is no job {retry} that waits, or that ended without a measurement")
+            raise CommandError(
+                f"there is no job {retry} that waits, or that ended without a measurement", returncode=os.EX_NOINPUT
+            )
         open_jobs(bot_identity(), tree_paths(), now)
         rows = LabJob.objects.select_related("report__culprit").order_by("due_at", "pk")
         for job in rows if all else rows.filter(state__in=UNFINISHED):

@@ -8,6 +8,7 @@ approved.
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from datetime import datetime
@@ -117,7 +118,9 @@ class Command(BaseCommand):
     def _go(self, options: dict[str, Any]) -> None:
         if not mail_transitions.resume_sending(user_at_terminal(), timezone.now()):
             stop = mail_transitions.stopped()
-            raise CommandError(f"sending stays stopped: {stop.reason}" if stop else "sending is not stopped")
+            raise CommandError(
+                f"sending stays stopped: {stop.reason}" if stop else "sending is not stopped", returncode=os.EX_TEMPFAIL
+            )
         self.stdout.write("sending resumed")
 
     def _cancel(self, options: dict[str, Any]) -> None:
@@ -127,21 +130,25 @@ class Command(BaseCommand):
         if options["ids"]:
             self._apply("resend", {**options, "reason": ""})
         if not settings.PERFWORK_SENDING:
-            raise CommandError("PERFWORK_SENDING is off: mail stays in the outbox")
+            raise CommandError("PERFWORK_SENDING is off: mail stays in the outbox", returncode=os.EX_CONFIG)
         try:
             transport = configured_transport()
         except ValueError as invalid:
-            raise CommandError(str(invalid)) from None
+            raise CommandError(str(invalid), returncode=os.EX_CONFIG) from None
         if stop := mail_transitions.stopped():
-            raise CommandError(f"all sending was {stop} on {stop.at:%Y-%m-%d %H:%M}: `outbox go` resumes it")
+            raise CommandError(
+                f"all sending was {stop} on {stop.at:%Y-%m-%d %H:%M}: `outbox go` resumes it", returncode=os.EX_TEMPFAIL
+            )
         self._refresh()
         try:
             statuses = send_due(transport, send_config(run=ALL_DAY))
         except DatabaseError as error:
-            raise CommandError(f"sending stopped: an outcome could not be recorded: {error}") from None
+            raise CommandError(
+                f"sending stopped: an outcome could not be recorded: {error}", returncode=os.EX_UNAVAILABLE
+            ) from None
         self.stdout.write(", ".join(f"{count} {status}" for status, count in statuses.items()) or "nothing is due")
         if set(statuses) - {SendStatus.SENT}:
-            raise CommandError("not all were sent; `outbox list` says why")
+            raise CommandError("not all were sent; `outbox list` says why", returncode=os.EX_TEMPFAIL)
 
     def _refresh(self) -> None:
         """Recompose or cancel waiting mail that newer events have made outdated."""
@@ -165,12 +172,17 @@ class Command(BaseCommand):
             if mail.state in WAITING and mail.composed_at != seen.get(mail.pk, mail.composed_at):
                 new.append(number)
         if new:
-            raise CommandError(f"{', '.join(new)}: recomposed, since more is known now: `outbox show`, then approve")
+            raise CommandError(
+                f"{', '.join(new)}: recomposed, since more is known now: `outbox show`, then approve",
+                returncode=os.EX_TEMPFAIL,
+            )
         if stuck:
-            raise CommandError(f"{', '.join(stuck)}: can't {action}: must be {' or '.join(sorted(within))}")
+            raise CommandError(
+                f"{', '.join(stuck)}: can't {action}: must be {' or '.join(sorted(within))}", returncode=os.EX_DATAERR
+            )
 
     def _one(self, pk: str) -> OutgoingMail:
         row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdecimal() else None
         if row is None:
-            raise CommandError(f"{pk}: no such mail; see `outbox list`")
+            raise CommandError(f"{pk}: no such mail; see `outbox list`", returncode=os.EX_NOINPUT)
         return row

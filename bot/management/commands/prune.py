@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
@@ -33,7 +34,9 @@ class Command(BaseCommand):
 
     def handle(self, *, dry_run: bool, **options: Any) -> None:
         if invalid := next((name for name in AGES if not 0 <= options[name] <= MOST), ""):
-            raise CommandError(f"--{invalid}: expected 0 to {MOST:,} days, found {options[invalid]}")
+            raise CommandError(
+                f"--{invalid}: expected 0 to {MOST:,} days, found {options[invalid]}", returncode=os.EX_USAGE
+            )
         keep = Retention(**{name: timedelta(days=options[name]) for name in AGES})
         for pruned in prune(settings.PERFWORK_DROP, timezone.now(), keep, dry_run=dry_run):
             self.stdout.write(f"{pruned.number:8,}  {pruned.what}")

@@ -45,10 +45,12 @@ class Command(BaseCommand):
         require_folded()
         row = Release.objects.filter(version=release).first()
         if row is None:
-            raise CommandError(f"unknown release {json.dumps(release)}; `track` adds releases from git")
+            raise CommandError(
+                f"unknown release {json.dumps(release)}; `track` adds releases from git", returncode=os.EX_NOINPUT
+            )
         if purpose == "mail":
             if hold or format != "txt":
-                raise CommandError("--for mail prints text; use it without --hold and --format")
+                raise CommandError("--for mail prints text; use it without --hold and --format", returncode=os.EX_USAGE)
             page = f"{settings.PERFWORK_BASE_URL}/{release}/"
             subject, text = linus_mail.compose(release, mail_lines(in_cycle(release), release), page, timezone.now())
             self.stdout.write(f"Subject: {subject}\n\n{text}", ending="")
@@ -64,7 +66,10 @@ class Command(BaseCommand):
             if format == "html":
                 self.stdout.write(page)
             elif self.stdout.isatty():
-                raise CommandError(f"a PDF is no text for a terminal: report {release} --format pdf > {release}.pdf")
+                raise CommandError(
+                    f"a PDF is no text for a terminal: report {release} --format pdf > {release}.pdf",
+                    returncode=os.EX_USAGE,
+                )
             else:
                 sys.stdout.buffer.write(_pdf(page))
         else:
@@ -80,7 +85,8 @@ def _pdf(page: str) -> bytes:
         if not browser:
             raise CommandError(
                 "no PDF: WeasyPrint needs Pango (apt install libpango-1.0-0 libpangoft2-1.0-0), or install chromium;"
-                " or print the page of --format html from a browser"
+                " or print the page of --format html from a browser",
+                returncode=os.EX_UNAVAILABLE,
             ) from error
         return _printed_by(browser, page)
     logging.getLogger("weasyprint").setLevel(logging.CRITICAL)  # of what only browsers know, such as a hover
@@ -110,7 +116,7 @@ def _printed_by(browser: str, page: str) -> bytes:
         try:
             run = subprocess.run(command, capture_output=True, timeout=120, check=False)
         except subprocess.TimeoutExpired:
-            raise CommandError(f"no PDF: {browser} took more than two minutes") from None
+            raise CommandError(f"no PDF: {browser} took more than two minutes", returncode=os.EX_UNAVAILABLE) from None
         if not target.exists():
-            raise CommandError(f"no PDF: {browser} ended with {run.returncode}")
+            raise CommandError(f"no PDF: {browser} ended with {run.returncode}", returncode=os.EX_UNAVAILABLE)
         return target.read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,11 @@ class Command(BaseCommand):
         try:
             manifest = restore_backup(file.resolve(), settings.PERFWORK_DROP, timezone.now(), replace=replace)
         except BackupError as fault:
-            raise CommandError(str(fault)) from None
+            raise CommandError(str(fault), returncode=os.EX_DATAERR) from None
         except DatabaseError as error:
-            raise CommandError(f"the database: {' '.join(str(error).split())}") from None
+            raise CommandError(f"the database: {' '.join(str(error).split())}", returncode=os.EX_UNAVAILABLE) from None
         except OSError as error:
-            raise CommandError(f"{file}: {error.strerror or error}") from None
+            raise CommandError(f"{file}: {error.strerror or error}", returncode=os.EX_NOINPUT) from None
         self.stdout.write(
             f"restored {Report.objects.count():,} reports of {manifest.made_at:%Y-%m-%d %H:%M} UTC; {AFTER}"
         )

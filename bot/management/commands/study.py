@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from typing import Any
 
@@ -42,10 +43,10 @@ class Command(BaseCommand):
             try:
                 studies.make(slug, options["title"] or slug, options["kind"], of, timezone.now())
             except InvalidInput as error:
-                raise CommandError(str(error)) from None
+                raise CommandError(str(error), returncode=os.EX_USAGE) from None
         study = Study.objects.filter(slug=slug).first()
         if study is None:
-            raise CommandError(f"no study named {slug[:80]}; create it with --of")
+            raise CommandError(f"no study named {slug[:80]}; create it with --of", returncode=os.EX_NOINPUT)
         content = document(study)
         if options["hold"]:
             config = bulletin_config()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ class Command(BaseCommand):
         try:
             target = find(report, side, kernel, machine)
         except (InvalidInput, Http404) as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(str(error), returncode=os.EX_NOINPUT) from None
         rejected = 0
         for name in files:
             try:
@@ -47,4 +48,4 @@ class Command(BaseCommand):
             else:
                 self.stdout.write(f"attached: {row.name} ({row.kind})")
         if rejected:
-            raise CommandError(f"{rejected} of {len(files)} refused")
+            raise CommandError(f"{rejected} of {len(files)} refused", returncode=os.EX_DATAERR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
@@ -30,11 +31,12 @@ class Command(BaseCommand):
     def handle(self, *, names: list[str], no_fetch: bool, again: bool, **options: Any) -> None:
         choices = ", ".join(settings.PERFWORK_TREES) or "not set"
         if unknown := [name for name in names if name not in settings.PERFWORK_TREES]:
-            raise CommandError(f"{', '.join(unknown)}: not in PERFWORK_TREES ({choices})")
+            raise CommandError(f"{', '.join(unknown)}: not in PERFWORK_TREES ({choices})", returncode=os.EX_NOINPUT)
         trees = store_trees(configured_trees(names))
         if not trees:
             raise CommandError(
-                "no tree to track: set PERFWORK_TREES to name=path pairs, for example linus=/srv/linux.git"
+                "no tree to track: set PERFWORK_TREES to name=path pairs, for example linus=/srv/linux.git",
+                returncode=os.EX_CONFIG,
             )
         patience = Patience(
             None if no_fetch else settings.PERFWORK_FETCH_PATIENCE, timedelta(seconds=settings.PERFWORK_LEASE)
@@ -56,4 +58,6 @@ class Command(BaseCommand):
             news = f"{counted(tally.landings, 'landing')}, {counted(tally.events, 'event')}"
             self.stdout.write(f"{tree.name}: {'nothing new' if tally.unchanged else news}")
         if failed:
-            raise CommandError(f"{failed} of {len(trees)} trees could not be followed to the end")
+            raise CommandError(
+                f"{failed} of {len(trees)} trees could not be followed to the end", returncode=os.EX_UNAVAILABLE
+            )

@@ -45,12 +45,13 @@ class Command(BaseCommand):
             if release := Release.objects.filter(version=version).first():
                 return release
             raise CommandError(
-                f"{version}: unknown release; the front page lists known ones, and `track` adds tagged ones"
+                f"{version}: unknown release; the front page lists known ones, and `track` adds tagged ones",
+                returncode=os.EX_NOINPUT,
             )
         for line in lines():
             if line.regressions or line.improvements:
                 return line.release
-        raise CommandError("no release has a report yet; add some with `ingest` or `read`")
+        raise CommandError("no release has a report yet; add some with `ingest` or `read`", returncode=os.EX_NOINPUT)
 
 
 def _print(console: Console, title: str, rows: Iterable[queries.PrintedRow]) -> None:

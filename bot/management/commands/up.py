@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from tracker.models import Parameter, Suite
 from tracker.services import database, event_log
 
 ROLES = ("web", "worker", "beat")
+MOST_WORKERS = 64  # of each kind, on one machine
 EXTRA_FETCHERS = 2  # more processes for archives and trees: most of their time they wait for a server
 QUICK = ("mail", "results", "web")  # the queues of the first worker; all others belong to the fetcher
 
@@ -28,7 +30,7 @@ class Command(BaseCommand):
     help = "Run web, worker and scheduler together, or some of them. Ctrl-C stops all; dead processes are restarted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
+        parser.add_argument("--bind", type=host_and_port, default="127.0.0.1:8000", metavar="HOST:PORT")
         parser.add_argument(
             "--workers", type=int, default=2, help="number of worker processes each for mail and for archives"
         )
@@ -40,13 +42,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, bind: str, workers: int, only: Sequence[str], queues: Sequence[str], **options: Any) -> None:
-        host, _, port = bind.rpartition(":")
-        if not host or not (port.isdecimal() and port.isascii() and 0 < int(port[:6]) < 65536):
+        if not 1 <= workers <= MOST_WORKERS:
             raise CommandError(
-                f"--bind: expected HOST:PORT with a port from 1 to 65535, found {bind[:80]}", returncode=64
+                f"--workers: expected 1 to {MOST_WORKERS}, found {str(workers)[:20]}", returncode=os.EX_USAGE
             )
-        if workers < 1:
-            raise CommandError(f"--workers: expected 1 or more, found {workers}", returncode=64)
         if set(only) == set(ROLES):
             call_command("migrate", verbosity=0)
             if at := event_log.progress():
@@ -57,7 +56,9 @@ class Command(BaseCommand):
             # several machines must not migrate at once
             executor = MigrationExecutor(connection)
             if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-                raise CommandError("migrations are missing: run manage.py migrate first, on one machine")
+                raise CommandError(
+                    "migrations are missing: run manage.py migrate first, on one machine", returncode=os.EX_CONFIG
+                )
         if "web" in only:
             # Request times of web processes that have ended (bot/web/server.py); a worker's start must not remove those
             # of processes that run.
@@ -71,6 +72,14 @@ class Command(BaseCommand):
         journal = database.keep_journal()  # also while a web process starts anew
         Supervisor(processes).run()
         del journal
+
+
+def host_and_port(text: str) -> str:
+    """Return an address to listen on. Raises ArgumentTypeError for what is none."""
+    host, _, port = text.rpartition(":")
+    if not host or not (port.isdecimal() and port.isascii() and 0 < int(port[:6]) < 65536):
+        raise ArgumentTypeError(f"expected HOST:PORT with a port from 1 to 65535, found {text[:80]}")
+    return text
 
 
 def commands(bind: str, workers: int, only: Sequence[str] = ROLES, queues: Sequence[str] = ()) -> dict[str, list[str]]:

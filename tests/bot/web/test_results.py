@@ -72,7 +72,7 @@ def test_the_location_tells_what_was_found(world: World, client: Client) -> None
     assert (finding["old"]["runs"], finding["new"]["runs"]) == (3, 3)
     missing = client.get("/api/v1/results/999")
     assert (missing.status_code, missing.json()) == (404, {"error": "there is no such result"})
-    assert "there is no such result" in client.get("/results/999/").content.decode()
+    assert "There is no such result." in client.get("/results/999/").content.decode()
 
 
 def test_every_fault_is_told_with_its_pointer(world: World, client: Client, tmp_path: Path) -> None:

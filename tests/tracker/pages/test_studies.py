@@ -424,7 +424,7 @@ def test_the_pages(studies: None, client: Client, django_assert_max_num_queries:
         ("/compare/?of=v9.9", 400, "of: no kernel &#x27;v9.9&#x27; was measured"),
         ("/compare.txt", 400, "of: expected kernels, found none"),
         ("/compare/?" + "of=v5.10/1G&" * 13, 400, "of: expected at most 12 kernels, found 13"),
-        ("/study/none/", 404, "there is no study none"),
+        ("/study/none/", 404, "There is no study none"),
         ("/study/oltp/?edit=x", 400, "edit: expected one of"),
     ):
         answer = client.get(path)
