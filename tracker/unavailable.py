@@ -25,11 +25,11 @@ _QUIET = 60.0  # seconds between two log lines of a process
 _LACKS_MIGRATIONS = "the database lacks migrations: run manage.py migrate"
 _FULL = "nothing can be stored: the disk is full or read-only"
 _FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
-# Parts of the messages of SQLite and PostgreSQL, in lower case, and what they mean. SQLite can't open a database
-# without space for its journal.
+# Parts of the messages of SQLite and PostgreSQL, in lower case, and what they mean.
 _MEANINGS = (
-    (("disk is full", "no space left", "disk full", "readonly database", "disk i/o error"), _FULL),
-    (("unable to open database file", "read-only transaction"), _FULL),
+    (("disk is full", "no space left", "disk full", "readonly database", "read-only transaction"), _FULL),
+    (("unable to open database file",), "the database file can't be opened: is it there, and has its disk space?"),
+    (("disk i/o error",), "the disk of the database reports an error"),
     (("no such table", "no such column"), _LACKS_MIGRATIONS),
     (("does not exist",), "the database that DATABASE_URL names does not exist"),
     (("database is locked",), "the database is busy"),

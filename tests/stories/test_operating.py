@@ -291,7 +291,11 @@ def undefined(sqlstate: str) -> ProgrammingError:
         ),
         (OperationalError("database is locked"), "the database is busy"),
         (OperationalError("connection to server at 10.0.0.2 failed"), "the database can't be reached"),
-        (OperationalError("unable to open database file"), FULL),
+        (
+            OperationalError("unable to open database file"),
+            "the database file can't be opened: is it there, and has its disk space?",
+        ),
+        (OperationalError("disk I/O error"), "the disk of the database reports an error"),
         (OperationalError("attempt to write a readonly database"), FULL),
         (OSError(errno.ENOSPC, "No space left on device"), FULL),
         (OSError(errno.EROFS, "Read-only file system"), FULL),
