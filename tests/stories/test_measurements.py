@@ -278,6 +278,7 @@ def test_hostile_names_are_text(world: World, client: Client) -> None:
     curve, change = Curve.objects.get(), CurveChange.objects.get()
     page = client.get(f"/curve/{curve.pk}/").content.decode()
     assert "<script>alert" not in page
+    assert ElementTree.fromstring(client.get(f"/curve/{curve.pk}.svg").content).find("{*}title") is not None
     script = client.get(f"/changes/{change.pk}/bisect.sh").content.decode()
     assert subprocess.run(["sh", "-n"], input=script, text=True, check=True).returncode == 0
     starts = next(line for line in script.splitlines() if line.startswith("git bisect start"))

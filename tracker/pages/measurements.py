@@ -307,7 +307,9 @@ def curve_svg(request: HttpRequest, pk: int) -> HttpResponse:
     page = curve_page(pk, since, until + timedelta(days=1) if until else None)
     if page is None or page.chart is None:
         raise Http404(f"curve {pk} has no picture: fewer than two builds were measured in this range")
-    context = {"chart": page.chart, "standalone": f"{page.curve.metric.name} on {page.curve.machine.name}"}
+    name = f"{page.curve.metric.name} on {page.curve.machine.name}"
+    title = "".join(char if char.isprintable() else "?" for char in name)  # XML has no control characters
+    context = {"chart": page.chart, "standalone": title}
     return render(request, "curve_chart.html", context, content_type="image/svg+xml")
 
 
