@@ -38,7 +38,7 @@ from tracker.documents.blocks import (
 )
 from tracker.domain.kernel_comparison import ALMOST, Box, Change, ComparisonLine, Word, lines
 from tracker.domain.performance_index import FAR
-from tracker.domain.statistics import t_quantile
+from tracker.domain.statistics import Z, t_quantile
 from tracker.domain.text import counted, number
 from tracker.domain.tool_output import Diff, DiffRow, ListingRow, ToolListing, mean_of
 
@@ -449,13 +449,12 @@ def average(lines: Sequence[ComparisonLine], index: int) -> tuple[float | None, 
         width = t_quantile(many - 1) * math.sqrt(squares * many / (many - 1)) / len(every)
     else:
         known = [error for error in errors if error is not None]
-        width = _Z * math.hypot(*known) / len(every) if len(known) == len(every) else 0.0
+        width = Z * math.hypot(*known) / len(every) if len(known) == len(every) else 0.0
     if width < _NOTHING:  # single runs, or machines whose differences cancel out
         return _percent(middle), None, None
     return _percent(middle), _percent(middle - width), _percent(middle + width)
 
 
-_Z = 1.959964  # the 97.5th percentile of the normal distribution
 _NOTHING = 1e-9
 
 
@@ -463,7 +462,7 @@ def _error(change: Change | None) -> float | None:
     """Return the standard error of the logarithm of a change, by its interval; None without one."""
     if change is None or change.low is None or change.high is None or change.low <= -100:
         return None
-    return (math.log1p(change.high / 100) - math.log1p(change.low / 100)) / (2 * _Z)
+    return (math.log1p(change.high / 100) - math.log1p(change.low / 100)) / (2 * Z)
 
 
 def _percent(log: float) -> float:

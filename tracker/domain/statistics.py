@@ -171,6 +171,7 @@ def certain(change: float | None, low: float | None, high: float | None, spread:
 
 # --- Grading ---
 
+Z = 1.959964  # the 97.5th percentile of the normal distribution
 RESAMPLES = 599  # as R. Wilcox advises: the 15th and the 585th of them are exactly the ends of a 95% interval
 ENDS = (14, 584)
 MANY = 200  # from here on, resampled means are drawn from a normal distribution

@@ -25,6 +25,7 @@ from statistics import median
 
 from tracker.domain import versions
 from tracker.domain.events import CLOSED, OPEN, State, Verdict
+from tracker.domain.statistics import Z
 
 # --- Response times by group ---
 
@@ -42,9 +43,6 @@ FEWEST = 3  # of which a share is given in per cent: of fewer, the counts alone
 def share_pct(number: int, of: int) -> float | None:
     """Return a share in per cent; None if it is one of too few to be a rate."""
     return 100 * number / of if of >= FEWEST else None
-
-
-_Z = 1.959964  # the 97.5th percentile of the normal distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +65,8 @@ class Share:
         if self.of < FEWEST:
             return None
         share, n = self.number / self.of, self.of
-        middle, width = share + _Z**2 / (2 * n), _Z * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n * n))
-        low, high = (100 * end / (1 + _Z**2 / n) for end in (middle - width, middle + width))
+        middle, width = share + Z**2 / (2 * n), Z * math.sqrt(share * (1 - share) / n + Z**2 / (4 * n * n))
+        low, high = (100 * end / (1 + Z**2 / n) for end in (middle - width, middle + width))
         return min(max(0.0, low), 100 * share), max(min(100.0, high), 100 * share)
 
 
@@ -192,7 +190,7 @@ def median_rank(n: int) -> int:
     [0, 1, 2, 6]
     """
     if n > _MANY:
-        return math.floor((n + 1 - _Z * math.sqrt(n)) / 2)  # the normal approximation, within a rank
+        return math.floor((n + 1 - Z * math.sqrt(n)) / 2)  # the normal approximation, within a rank
     below, rank = 0, 0
     for place in range(n):
         below += math.comb(n, place)
