@@ -114,3 +114,17 @@ def test_five_hundred_wrong_command_lines(tmp_path: Path, monkeypatch: pytest.Mo
             faults[str(wrong)] = (code, out[-100:], err[:300])
     assert len(lines) > 500
     assert faults == {}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("apikey", "list"), "no keys; `apikey create NAME --producer …` makes one\n"),
+        (("outbox", "list"), "no mails\n"),
+        (("lab",), "nothing to test; --all lists what has ended\n"),
+        (("lab", "--all"), "no jobs\n"),
+    ],
+)
+def test_an_empty_list_says_so(words: tuple[str, ...], said: str) -> None:
+    assert run(words) == (0, said, "")

@@ -68,7 +68,10 @@ class Command(BaseCommand):
         self.stdout.write(token)
 
     def _list(self) -> None:
-        for key in ApiKey.objects.select_related("acts_for"):
+        keys = list(ApiKey.objects.select_related("acts_for"))
+        if not keys:
+            self.stdout.write("no keys; `apikey create NAME --producer …` makes one")
+        for key in keys:
             used = f"last used {key.used_at:%Y-%m-%d %H:%M}" if key.used_at else "never used"
             used += f", expires {key.expires_at:%Y-%m-%d}" if key.expires_at else ""
             state = f"revoked {key.revoked_at:%Y-%m-%d}" if key.revoked_at else used

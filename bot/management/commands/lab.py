@@ -41,7 +41,10 @@ class Command(BaseCommand):
             )
         open_jobs(bot_identity(), tree_paths(), now)
         rows = LabJob.objects.select_related("report__culprit").order_by("due_at", "pk")
-        for job in rows if all else rows.filter(state__in=UNFINISHED):
+        jobs = list(rows if all else rows.filter(state__in=UNFINISHED))
+        if not jobs:
+            self.stdout.write("no jobs" if all else "nothing to test; --all lists what has ended")
+        for job in jobs:
             what = job.title or job.branch or f"about {job.report.culprit.title}"
             patch = f", {_APPLIES[job.applies]}" if job.patch_mail else ""
             state = job.outcome or (f"{job.state} by {job.runner}" if job.runner else job.state)
