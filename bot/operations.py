@@ -111,7 +111,8 @@ class Pruned:
 def prune(drop: Path, now: datetime, keep: Retention = Retention(), *, dry_run: bool = False) -> list[Pruned]:
     """Remove what is older than `keep` says. Returns all kinds with their numbers; `dry_run` only counts."""
     pruned = [Pruned(name, rows.count() if dry_run else _delete(rows)) for name, rows in _outdated(now, keep)]
-    for name, folder, age in (("imported files", "done", keep.done), ("rejected files", "refused", keep.rejected)):
+    folders = (("imported files", "done", keep.done), ("rejected files", "refused", keep.rejected))
+    for name, folder, age in (*folders, ("dismissed files", "dismissed", keep.rejected)):
         # Files and directories that were moved there before; a reason goes with its file
         place, before = drop / folder, (now - age).timestamp()
         entries = sorted(place.iterdir()) if place.is_dir() and not place.is_symlink() else []

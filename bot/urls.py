@@ -16,6 +16,7 @@ urlpatterns = [
     path("api/v1/jobs/<int:pk>/extend", lab_jobs.extend, name="extend-job"),
     path("api/v1/jobs/<int:pk>/release", lab_jobs.release, name="release-job"),
     path("api/v1/jobs/<int:pk>/result", lab_jobs.take_result, name="take-job-result"),
+    path("operating/dismiss/", results.dismiss_rejected, name="dismiss-rejected"),
     path("outbox/<int:pk>/edit/", outbox.edit, name="edit-mail"),
     path("lab/patch/<int:pk>", lab_jobs.requested_patch, name="requested-patch"),
     path("metrics", metrics, name="metrics"),

@@ -97,7 +97,7 @@ def _is_reversed(result: Result, seen: Mapping[str, CommitInspection]) -> bool:
 log = logging.getLogger(__name__)
 _SETTLED = 1.0  # seconds without a change: until then the file may still be written to
 _PARTNER_WAIT = 60.0  # seconds that may pass between a log and its samples
-_OWN_FOLDERS = ("done", "refused")
+_OWN_FOLDERS = ("done", "refused", "dismissed")
 
 
 def take_dropped(drop: Path, trees: Sequence[Path], now: datetime) -> int:

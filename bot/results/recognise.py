@@ -272,8 +272,11 @@ _MOST = 2_000  # files; no more are kept until an operator removes some (DESIGN 
 _MOST_BYTES = 1 << 30
 
 
-def keep(raw: bytes, rejection: RejectedInput, drop: Path, now: datetime) -> Path | None:
-    """Keep the bytes of rejected input that has no other copy. Return the path, or None if the folder is full."""
+def keep(raw: bytes, rejection: RejectedInput, drop: Path, now: datetime, source: str = "") -> Path | None:
+    """Keep the bytes of rejected input that has no other copy. Return the path, or None if the folder is full.
+
+    `source`: who handed it in, to stand before the reason.
+    """
     with own_folder(drop, "refused") as (folder, handle):
         sizes = [path.lstat().st_size for path in folder.iterdir()]
         if len(sizes) >= _MOST or sum(sizes) + len(raw) > _MOST_BYTES:
@@ -282,8 +285,19 @@ def keep(raw: bytes, rejection: RejectedInput, drop: Path, now: datetime) -> Pat
         name = re.sub(r"[^\w.-]+", "-", rejection.where)[:60].strip("-.") or "input"
         target = free_name(folder, f"{name}.json", now)
         _write(target.name, raw, handle)
-        write_reasons(target.name, [rejection], handle)
+        write_reasons(target.name, [rejection], handle, source)
     return target
+
+
+def dismiss_rejected(drop: Path) -> int:
+    """Move what was rejected out of sight, into `dismissed/`, where `prune` removes it in time. Return how many files,
+    their reasons not counted.
+    """
+    with own_folder(drop, "refused") as (folder, source), own_folder(drop, "dismissed") as (_, target):
+        names = sorted(path.name for path in folder.iterdir())
+        for name in names:
+            os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
+    return sum(not name.endswith(".reason") for name in names)
 
 
 @contextmanager
@@ -301,9 +315,10 @@ def own_folder(drop: Path, name: str) -> Iterator[tuple[Path, int]]:
         os.close(handle)
 
 
-def write_reasons(name: str, rejections: list[RejectedInput], folder: int) -> None:
-    """Write the reasons beside a rejected file."""
-    reason = "".join(f"{rejection}\n" for rejection in rejections).encode("utf-8", "backslashreplace")
+def write_reasons(name: str, rejections: list[RejectedInput], folder: int, source: str = "") -> None:
+    """Write the reasons beside a rejected file, after who handed it in."""
+    lines = [*([source] if source else []), *map(str, rejections)]
+    reason = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
     _write(f"{name}.reason", reason, folder)
 
 

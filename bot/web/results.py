@@ -13,10 +13,12 @@ from itertools import islice
 from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.core.exceptions import SuspiciousOperation, TooManyFilesSent
 from django.core.files import File as Upload
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -33,9 +35,12 @@ from bot.results.storage import ReleaseReceipt, Taken
 from bot.results.values import Conflict, RejectedInput
 from tracker.api.requests import authenticate, error_response
 from tracker.domain.events import InvalidInput
+from tracker.domain.text import counted
+from tracker.models import ApiKey
+from tracker.pages.http import permission_required
 from tracker.pages.tool_output import attach, find
 from tracker.services import tool_output
-from tracker.services.accounts import ANY_PRODUCER, Scope
+from tracker.services.accounts import ANY_PRODUCER, SEND, Scope
 from tracker.services.enqueue import enqueue_soon
 
 # --- Results ---
@@ -67,16 +72,16 @@ def take_results(request: HttpRequest) -> JsonResponse:
     inputs = list(islice(read_bytes(body, "body"), MAX_RESULTS + 1))
     if len(inputs) > MAX_RESULTS:
         return error_response(413, f"expected at most {MAX_RESULTS:,} results per body; nothing was taken")
-    return _taken([_of_producer(entry, key.producer) for entry in inputs], timezone.now())
+    return _taken([_of_producer(entry, key.producer) for entry in inputs], timezone.now(), key)
 
 
-def _taken(inputs: Sequence[Input], now: datetime, note: str = "") -> JsonResponse:
+def _taken(inputs: Sequence[Input], now: datetime, key: ApiKey, note: str = "") -> JsonResponse:
     """Import the inputs and return the outcomes, one by itself or several as `results`."""
     answers = list(take_in(inputs, tree_paths(), now))
     rejections = [(answer.raw, answer.rejection) for answer in answers if answer.rejection]
     rejected = [(raw, why) for raw, why in rejections if raw and not isinstance(why, Conflict)]
     for raw, why in rejected[:MAX_KEPT]:
-        recognise.keep(raw, why, settings.PERFWORK_DROP, now)
+        recognise.keep(raw, why, settings.PERFWORK_DROP, now, f"posted with the key {key.name}")
     is_new = any(answer.receipt and answer.receipt.taken is Taken.NEW for answer in answers)
     if is_new:
         enqueue_soon("take_results", GATHER)  # its mail need not wait for the scheduler
@@ -127,6 +132,18 @@ def _outcome(answer: IntakeAnswer) -> dict[str, Any]:
     }
 
 
+# --- What was rejected ---
+
+
+@require_POST
+@permission_required(SEND, "only operators dismiss rejected files")
+def dismiss_rejected(request: HttpRequest) -> HttpResponse:
+    """Move the rejected files out of sight, which ends the problem on `/operating/`."""
+    number = recognise.dismiss_rejected(settings.PERFWORK_DROP)
+    messages.info(request, f"{counted(number, 'file')} moved to dismissed/ in the drop directory.")
+    return redirect("operating")
+
+
 # --- Files of a benchmark ---
 
 
@@ -167,7 +184,7 @@ def take_files(request: HttpRequest) -> JsonResponse:
             return error_response(400, "expected files as `parent` and `culprit`, or as `file` with `kernel`")
     except RejectedInput as rejection:
         handed = HandedIn((Input(rejection.where, None, rejection),))
-    return _taken([_of_producer(entry, key.producer) for entry in handed.inputs], now, handed.note)
+    return _taken([_of_producer(entry, key.producer) for entry in handed.inputs], now, key, handed.note)
 
 
 def _uploaded(files: Sequence[Upload[bytes]]) -> list[File]:

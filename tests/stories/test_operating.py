@@ -42,6 +42,7 @@ from bot.management.commands.up import commands
 from bot.notifications.faults import mail_operators
 from bot.notifications.report import compose_due
 from bot.outbox.transports import Envelope, SendOutcome, SendStatus, Server, SmtpTransport
+from bot.results.intake import take_dropped
 from bot.tasks import fold_reports
 from bot.upstream.tracking import Patience, follow
 from bot.web.metrics import queue_lengths
@@ -857,6 +858,26 @@ def operators_client(db: None) -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+def test_rejected_files_are_named_and_dismissed(operators_client: Client, tmp_path: Path, settings: Any) -> None:
+    settings.PERFWORK_DROP = tmp_path
+    _, secret = create_api_key("lab7", [Scope.RESULTS], "*", NOW)
+    headers = {"Authorization": f"Bearer {secret}"}
+    Client().post("/api/v1/results", "{", content_type="application/json", headers=headers)
+    (tmp_path / "refused" / "link").symlink_to("/etc/passwd")
+    (tmp_path / "refused" / "link.reason").symlink_to("/etc/passwd")
+    page = operators_client.get("/operating/").content.decode()
+    assert "2 files rejected" in page
+    assert "posted with the key lab7\nbody, column 2: not JSON" in page
+    assert "root:" not in page
+    assert Client().post("/operating/dismiss/").status_code == 302  # to sign in
+    answer = operators_client.post("/operating/dismiss/", follow=True).content.decode()
+    assert "2 files moved to dismissed/ in the drop directory." in answer
+    assert "rejected" not in answer.partition("What runs by itself")[0].partition("moved")[2]
+    assert len(list((tmp_path / "dismissed").iterdir())) == 4
+    assert take_dropped(tmp_path, [], timezone.now() + timedelta(days=1)) == 0  # nothing of it is read again
+    assert len(list((tmp_path / "dismissed").iterdir())) == 4
 
 
 def test_one_page_says_what_is_wrong_and_what_waits(operators_client: Client, django_assert_num_queries: Any) -> None:

@@ -5,6 +5,7 @@ For operators. `status` prints the same.
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -28,6 +29,7 @@ def operating(request: HttpRequest) -> HttpResponse:
     context = {
         "standing": standing,
         "problems": [(fault, fault in triable) for fault in standing.problems],
+        "rejected": installation.rejected_files(settings.PERFWORK_DROP / "refused"),
         "stop": stopped(),
         "now": now,
     }

@@ -195,7 +195,9 @@ def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
         yield Fault(FaultKind.QUARANTINE, "quarantine", f"{number} could not be read: see /review/")
     if snapshot.rejected:
         number = counted(snapshot.rejected, "file")
-        yield Fault(FaultKind.REJECTED, "results", f"{number} rejected: see refused/ in the drop directory")
+        yield Fault(
+            FaultKind.REJECTED, "results", f"{number} rejected: see /operating/, and refused/ in the drop directory"
+        )
     if opened := snapshot.jobs_opened:
         jobs = f"{counted(len(opened), 'job')} waited for more than a day"
         yield Fault(FaultKind.JOB, "lab", f"{jobs}: start a runner, or decide at /lab/", max(opened) + NOT_TAKEN_FOR)

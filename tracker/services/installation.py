@@ -5,10 +5,12 @@ A duty is a task that runs by itself: that it is fine is told by its last succes
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from pathlib import Path
 from urllib.parse import urlencode
 
 from celery import current_app
@@ -121,6 +123,38 @@ def _duties() -> list[Duty]:
         )
         for entry in current_app.conf.beat_schedule.values()
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedFile:
+    """A file that labs handed in and that was rejected, with the first lines of the reason beside it."""
+
+    name: str
+    at: datetime
+    reason: str
+
+
+SHOWN_FILES, _REASON = 5, 600  # files, and bytes of a reason
+
+
+def rejected_files(folder: Path) -> list[RejectedFile]:
+    """Return the newest files that were rejected. No link is followed: labs write to the directory around it."""
+    entries = [entry for entry in os.scandir(folder) if not entry.name.endswith(".reason")] if folder.is_dir() else []
+    newest = sorted(entries, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime, reverse=True)[:SHOWN_FILES]
+    files = []
+    for entry in newest:
+        at = datetime.fromtimestamp(entry.stat(follow_symlinks=False).st_mtime, UTC)
+        files.append(RejectedFile(entry.name, at, _beginning(Path(f"{entry.path}.reason"))))
+    return files
+
+
+def _beginning(file: Path) -> str:
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    with os.fdopen(handle, "rb") as reason:
+        return reason.read(_REASON).decode("utf-8", "replace").strip()
 
 
 class Tried(StrEnum):
