@@ -19,7 +19,7 @@ def main() -> None:
     """Run one command; what the operator can mend is said on one line, without a traceback.
 
     It ends with 0, or with a code of sysexits(3): 64 for a wrong command line, 65 for input that is refused, 66 where
-    what was named isn't there, 69 and 75 for what is away now, 78 for settings.
+    what was named isn't there, 69 for what is missing, 75 for what may work later, 78 for settings.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
     _in_the_virtual_environment()
@@ -44,7 +44,7 @@ def main() -> None:
         words = " ".join(str(trouble).split())
         if "no such table" in words or "does not exist" in words:
             _end(os.EX_CONFIG, f"database: {words}; run `./manage.py migrate` first")
-        _end(os.EX_UNAVAILABLE, f"database: {words}")
+        _end(os.EX_TEMPFAIL, f"database: {words}")
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(130)
 

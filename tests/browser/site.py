@@ -6,10 +6,12 @@ import fcntl
 import os
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -81,9 +83,10 @@ class Site:
         raise AssertionError((self.directory / "web.log").read_text())
 
     def fresh(self) -> None:
-        for rest in ("-wal", "-shm"):
-            Path(f"{self.database}{rest}").unlink(missing_ok=True)
-        shutil.copy(self.initial, self.database)
+        """Put the initial database back, under a server that may have it open."""
+        with closing(sqlite3.connect(self.initial)) as initial, closing(sqlite3.connect(self.database)) as own:
+            own.execute("PRAGMA synchronous=OFF")
+            initial.backup(own)
 
     def stop(self) -> None:
         if self._server:
