@@ -101,7 +101,7 @@ class Installation:
 
     def refused(self, *arguments: str) -> str:
         done = self.run(*arguments)
-        assert done.returncode in (65, 75)
+        assert done.returncode in (os.EX_DATAERR, os.EX_NOINPUT, os.EX_CANTCREAT, os.EX_TEMPFAIL)
         assert "Traceback" not in done.stderr
         return done.stderr
 

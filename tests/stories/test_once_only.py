@@ -431,7 +431,7 @@ def test_a_full_disk_when_a_mail_has_gone_out(tmp_path: Path) -> None:
         run("manage.py", "ingest", "fixtures/results/01-mm-vmscan.json", "fixtures/results/04-net-relay.json")
         assert states() == ["approved", "approved"]
         full = run("-c", FULL_DISK, "outbox", "send")
-        assert full.returncode == 1
+        assert full.returncode == os.EX_TEMPFAIL
         assert "could not be recorded" in full.stderr
         assert "Traceback" not in full.stderr
         assert len(catcher.handler.received) == 1  # and no second one

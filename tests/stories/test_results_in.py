@@ -76,7 +76,7 @@ def test_a_result_by_command_and_a_refusal_through_a_pipe(tmp_path: Path) -> Non
     again = shell(by_command, tmp_path)
     assert "duplicate: fixtures/results/01-mm-vmscan.json" in again.stdout
     refused = shell(by_pipe, tmp_path)
-    assert refused.returncode == 1
+    assert refused.returncode == os.EX_DATAERR
     assert refused.stderr.startswith('refused: standard input, line 1: "bad" is a required property')
     assert "Traceback" not in refused.stderr
     (kept,) = (tmp_path / "drop" / "refused").glob("*.json")

@@ -26,7 +26,7 @@ class Command(BaseCommand):
         try:
             write_backup(file.resolve(), settings.PERFWORK_DROP, timezone.now())
         except BackupError as fault:
-            raise CommandError(str(fault), returncode=os.EX_UNAVAILABLE) from None
+            raise CommandError(str(fault), returncode=os.EX_CANTCREAT) from None
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror or error}", returncode=os.EX_CANTCREAT) from None
         self.stdout.write(f"{file}: {file.stat().st_size >> 20} MiB, {Report.objects.count():,} reports")

@@ -144,7 +144,7 @@ class Command(BaseCommand):
             statuses = send_due(transport, send_config(run=ALL_DAY))
         except DatabaseError as error:
             raise CommandError(
-                f"sending stopped: an outcome could not be recorded: {error}", returncode=os.EX_UNAVAILABLE
+                f"sending stopped: an outcome could not be recorded: {error}", returncode=os.EX_TEMPFAIL
             ) from None
         self.stdout.write(", ".join(f"{count} {status}" for status, count in statuses.items()) or "nothing is due")
         if set(statuses) - {SendStatus.SENT}:
