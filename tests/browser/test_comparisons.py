@@ -112,8 +112,9 @@ def test_a_report_is_told_in_detail(visit: Open) -> None:
     expect(page.locator("th a", has_text="will-it-scale.per_process_ops, process futex2")).to_have_count(1)
 
 
-def test_somebody_compares_two_kernels_and_says_whether_the_change_is_real(visit: Open) -> None:
-    page = visit("/compare/?of=v5.5&of=v5.6", java_script_enabled=False)
+@pytest.mark.parametrize("script", [True, False], ids=["with JavaScript", "without"])
+def test_somebody_compares_two_kernels_and_says_whether_the_change_is_real(visit: Open, script: bool) -> None:
+    page = visit("/compare/?of=v5.5&of=v5.6", java_script_enabled=script)
     expect(page.locator("#main")).to_contain_text("the interval holds zero, so no overall change can be claimed")
     expect(page.locator("tbody tr").nth(2)).to_contain_text("▲ +594.1%")  # after the two rows of the summary
     folded = page.locator("details", has_text="within noise, or changed by less than 1%")
