@@ -58,6 +58,7 @@ from tracker.models import FaultMail, Folding, Mirror, OutgoingMail, OutgoingSta
 from tracker.services import event_log, mail_transitions
 from tracker.services.accounts import Scope, create_api_key
 from tracker.services.faults import Disk, Fault, FaultKind, faults, snapshot
+from tracker.services.installation import rejected_files
 from tracker.unavailable import OncePerMinute, reason_of
 
 # --- What does not work shows: on pages and by mail to operators, to probes, to Prometheus and in the log ---
@@ -867,17 +868,22 @@ def test_rejected_files_are_named_and_dismissed(operators_client: Client, tmp_pa
     Client().post("/api/v1/results", "{", content_type="application/json", headers=headers)
     (tmp_path / "refused" / "link").symlink_to("/etc/passwd")
     (tmp_path / "refused" / "link.reason").symlink_to("/etc/passwd")
+    (tmp_path / "refused" / "folder").mkdir()
+    (tmp_path / "refused" / "folder.reason").mkdir()
     page = operators_client.get("/operating/").content.decode()
-    assert "2 files rejected" in page
+    assert "3 files rejected" in page
     assert "posted with the key lab7\nbody, column 2: not JSON" in page
     assert "root:" not in page
     assert Client().post("/operating/dismiss/").status_code == 302  # to sign in
     answer = operators_client.post("/operating/dismiss/", follow=True).content.decode()
-    assert "2 files moved to dismissed/ in the drop directory." in answer
+    assert "3 files moved to dismissed/ in the drop directory." in answer
     assert "rejected" not in answer.partition("What runs by itself")[0].partition("moved")[2]
-    assert len(list((tmp_path / "dismissed").iterdir())) == 4
+    assert len(list((tmp_path / "dismissed").iterdir())) == 6
     assert take_dropped(tmp_path, [], timezone.now() + timedelta(days=1)) == 0  # nothing of it is read again
-    assert len(list((tmp_path / "dismissed").iterdir())) == 4
+    (tmp_path / "refused").rmdir()
+    (tmp_path / "refused").symlink_to("/etc")
+    assert rejected_files(tmp_path / "refused") == []
+    assert len(list((tmp_path / "dismissed").iterdir())) == 6
 
 
 def test_one_page_says_what_is_wrong_and_what_waits(operators_client: Client, django_assert_num_queries: Any) -> None:

@@ -178,7 +178,7 @@ def _processes(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
 def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
     for disk in snapshot.disks:
         if disk.why_full:
-            yield Fault(FaultKind.DISK, disk.name, f"the disk {disk.why_full}: nothing can be stored; free some")
+            yield Fault(FaultKind.DISK, disk.name, f"the disk {disk.why_full}: nothing can be stored")
         elif disk.free < min(limits.disk_bytes, limits.disk_share * disk.total):
             free = f"only {disk.free >> 20} MiB are free"
             yield Fault(FaultKind.DISK, disk.name, f"{free}: free some, or run manage.py prune")

@@ -139,22 +139,38 @@ SHOWN_FILES, _REASON = 5, 600  # files, and bytes of a reason
 
 def rejected_files(folder: Path) -> list[RejectedFile]:
     """Return the newest files that were rejected. No link is followed: labs write to the directory around it."""
-    entries = [entry for entry in os.scandir(folder) if not entry.name.endswith(".reason")] if folder.is_dir() else []
-    newest = sorted(entries, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime, reverse=True)[:SHOWN_FILES]
-    files = []
-    for entry in newest:
-        at = datetime.fromtimestamp(entry.stat(follow_symlinks=False).st_mtime, UTC)
-        files.append(RejectedFile(entry.name, at, _beginning(Path(f"{entry.path}.reason"))))
-    return files
-
-
-def _beginning(file: Path) -> str:
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:  # nothing was ever rejected
+        return []
+    try:
+        names = [entry.name for entry in os.scandir(handle) if not entry.name.endswith(".reason")]
+        times = {name: _changed_at(name, handle) for name in names}
+        newest = sorted(names, key=lambda name: times[name], reverse=True)[:SHOWN_FILES]
+        return [RejectedFile(name, times[name], _beginning(f"{name}.reason", handle)) for name in newest]
+    finally:
+        os.close(handle)
+
+
+def _changed_at(name: str, folder: int) -> datetime:
+    try:
+        seconds = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
+    except FileNotFoundError:  # dismissed meanwhile
+        seconds = 0.0
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _beginning(name: str, folder: int) -> str:
+    try:
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
         return ""
-    with os.fdopen(handle, "rb") as reason:
-        return reason.read(_REASON).decode("utf-8", "replace").strip()
+    try:
+        return os.read(handle, _REASON).decode("utf-8", "replace").strip()
+    except OSError:  # a folder
+        return ""
+    finally:
+        os.close(handle)
 
 
 class Tried(StrEnum):
