@@ -68,17 +68,17 @@ _BY_COMMIT: Mapping[EventKind, str] = {
 
 
 # What a tree does, also where a person recorded it.
-_IN_A_TREE = frozenset({EventKind.IN_NEXT, EventKind.GONE, EventKind.MERGED, EventKind.LANDED}) | frozenset(
-    {EventKind.FIX_GONE, EventKind.FIX_MERGED, EventKind.FIX_LANDED}
-)
+_IN_A_TREE = {
+    *(EventKind.IN_NEXT, EventKind.GONE, EventKind.MERGED, EventKind.LANDED),
+    *(EventKind.FIX_GONE, EventKind.FIX_MERGED, EventKind.FIX_LANDED),
+}
 
 
 def who(kind: str, person: str, commit: str, tree: str, tag: str, role: str) -> str:
     """Return who did it: a person, a tree for a commit, else the lab."""
-    in_a_tree = kind in _IN_A_TREE
-    if person and not in_a_tree:
+    if person and kind not in _IN_A_TREE:
         return person
-    if commit or in_a_tree:
+    if commit or kind in _IN_A_TREE:
         return MAINLINE if tree in ("", "linus") and tag.startswith("v") else f"{tree or 'Git'}"
     return THE_LAB if role in (Role.REPORTER, Role.MACHINE) else "Somebody"
 

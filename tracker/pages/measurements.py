@@ -12,7 +12,7 @@ bisect`. A commit is bad beyond the middle of the two levels.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -120,8 +120,7 @@ class CurvePage:
     @property
     def lead(self) -> CurveLead | None:
         """The last change among the builds that are shown; None without one."""
-        shown = {build.name for build in self.builds}
-        change = next((change for change in reversed(self.changes) if change.build in shown), None)
+        change = _last_change(self.changes, self.builds)
         return _lead(self.curve, change) if change else None
 
 
@@ -136,6 +135,12 @@ class CurveLead:
     noise: str
     label: str
     tone: str
+
+
+def _last_change(changes: Iterable[CurveChange], builds: Iterable[Build]) -> CurveChange | None:
+    """Return the last of the changes that lie among these builds."""
+    shown = {build.name for build in builds}
+    return max((change for change in changes if change.build in shown), key=lambda change: change.at, default=None)
 
 
 def _lead(curve: Curve, change: CurveChange) -> CurveLead:
@@ -254,9 +259,7 @@ class OverlaidCurve:
 
     @property
     def change(self) -> CurveChange | None:
-        shown = {build.name for build in self.builds}
-        changes = sorted(self.curve.changes.all(), key=lambda change: change.at)
-        return next((change for change in reversed(changes) if change.build in shown), None)
+        return _last_change(self.curve.changes.all(), self.builds)
 
 
 def curves_of(kind: str, name: str) -> list[Curve]:
