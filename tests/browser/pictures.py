@@ -74,7 +74,7 @@ FAMILIES: Mapping[str, str] = {
 }
 SIGNED_OUT: Mapping[str, str] = {"visitor": "/", "sign-in": "/sign-in/", "forbidden": "/review/"}
 
-# The rows of the demo that stand for their kind, as a program for `manage.py shell` that prints a name and a key a line.
+# The rows of the demo that stand for their kind: a program for `manage.py shell`, which prints a name and a key a line.
 ROWS = """
 from tracker import models
 report = models.OutgoingMail.objects.filter(report__messages__isnull=False).earliest("pk").report
