@@ -3,9 +3,13 @@
 Each periodic task finds its work in the database (DESIGN rule 7), and a lost one is enqueued again at the next beat.
 There is a queue for each kind of waiting: mail must never stand behind a fetch from a server that hangs.
 
-`Channel` is the broker of an installation without servers: kombu's file-system queue, safe for several processes.
-`RecordedTask` notes when a task last ran, how long it took and what it raised, and names the task in log lines. Of
-several schedulers one is at work, by its lease; a second one waits, and takes over when the first has ended.
+`Channel` is the broker of an installation without servers: kombu's file-system queue, safe for several processes, and
+woken by inotify. `RecordedTask` notes when a task last ran, how long it took and what it raised, and names the task in
+log lines. Of several schedulers one is at work, by its lease; a second one waits, and takes over when the first has
+ended. It keeps no file: when a task last ran stands in the database.
+
+`run_worker` is what `up` starts. A small installation's worker runs tasks in threads, and the scheduler beside them;
+with more processes they are Celery's own pool, which can end a task that takes too long.
 
 `celery -A bot` imports this before Django is set up, so models are imported where they are used.
 """
@@ -15,26 +19,34 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import signal
+import socket
+import sys
+import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from queue import Empty
 from time import monotonic_ns
 from typing import Any
 
-from celery import Celery, Task
-from celery.beat import PersistentScheduler
+from celery import Celery, Task, bootsteps
+from celery.beat import Scheduler, Service
+from celery.worker import state
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
+from inotify_simple import INotify, flags
 from kombu import Queue
 from kombu.transport import filesystem
 from kombu.utils.json import dumps, loads
 
 from bot.errors import Busy
+from bot.processes import free_memory, own_memory
 from tracker.logs import bound
 
 # --- Broker of files ---
@@ -94,50 +106,86 @@ class Transport(filesystem.Transport):
     """kombu's file-system transport over our channel (the setting `CELERY_BROKER_TRANSPORT`)."""
 
     Channel = Channel
+    _watch: INotify | None = None
 
+    def drain_events(  # type: ignore[override]  # as kombu's own
+        self, connection: Any, timeout: float | None = None
+    ) -> Any:
+        """Deliver a message, or wait for one. Raises TimeoutError after `timeout` seconds.
+
+        kombu looks into the folder ten times a second.
+        """
+        if self._watch is None:
+            assert self.client
+            options: dict[str, Any] = self.client.transport_options or {}
+            self._watch = INotify()
+            self._watch.add_watch(options["data_folder_in"], flags.MOVED_TO)
+        ends = time.monotonic() + (LONGEST_WAIT if timeout is None else timeout)
+        while True:
+            with suppress(Empty):
+                return self.cycle.get(self._deliver, timeout=timeout)  # type: ignore[union-attr]  # the stubs are too wide
+            left = ends - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._watch.read(timeout=int(1000 * left) + 1)  # what came since the last look ends it at once
+
+
+LONGEST_WAIT = 5.0  # seconds
 
 # --- Recorded tasks ---
 
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A task that a thread, or the one thread of a process, is at."""
+
+    began: float  # by the monotonic clock
+    limit: float  # seconds
+    context: AbstractContextManager[None]  # of log lines
+
+
+_runs: dict[str, Run] = {}  # by the task's id
+
+
 class RecordedTask(Task):  # type: ignore[type-arg]  # generic in the stubs only
     """Called by a worker only: a direct call, as in tests, records nothing."""
 
-    _began = 0.0  # a worker process runs one task at a time
-    _context: AbstractContextManager[None] | None = None
-
     def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:
-        self._began = time.monotonic()
-        self._context = bound(task=self.name, task_id=task_id, **({"of": args[0]} if args else {}))
-        self._context.__enter__()
+        context = bound(task=self.name, task_id=task_id, **({"of": args[0]} if args else {}))
+        context.__enter__()
+        _runs[task_id] = Run(time.monotonic(), self.time_limit or app.conf.task_time_limit, context)
 
     def after_return(self, status: str, retval: Any, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
         """Record the run. An error here must not fail a task that succeeded."""
         from tracker.models import TaskRun
 
         error = f"{type(retval).__name__}: {' '.join(str(retval).split())}"[:500] if status == "FAILURE" else ""
-        values = {"at": timezone.now(), "seconds": time.monotonic() - self._began, "error": error}
+        run = _runs.pop(task_id)
+        values = {"at": timezone.now(), "seconds": time.monotonic() - run.began, "error": error}
         try:
             TaskRun.objects.update_or_create(task=self.name, defaults=values)
         except DatabaseError as failure:
             log.error("the run could not be recorded: %s", " ".join(str(failure).split()))
-        if self._context:
-            self._context.__exit__(None, None, None)
-            self._context = None
+        run.context.__exit__(None, None, None)
+        free_memory()
 
 
 # --- Scheduler ---
 
 LEASE = timedelta(seconds=60)
-WAIT = 5  # seconds between two attempts to take over; the lease is renewed as often
+WAIT = 5  # seconds between two attempts to take over
+APART = timedelta(seconds=0.5)
+RENEWED = 15.0  # seconds after which the lease is renewed
 
 
-class LeasedScheduler(PersistentScheduler):
-    """Celery's own scheduler, while it holds the lease."""
+class LeasedScheduler(Scheduler):
+    """Celery's own scheduler, while it holds the lease. When tasks last ran is known to all from the database."""
 
     leads = False
     waits = False
+    renewed = 0.0  # by the monotonic clock
     max_interval = WAIT
 
     def tick(self, *arguments: Any, **options: Any) -> float:
@@ -172,6 +220,8 @@ class LeasedScheduler(PersistentScheduler):
         from bot.leases import acquire, extend
         from tracker.models import ServiceLease
 
+        if self.leads and time.monotonic() - self.renewed < RENEWED:
+            return True
         close_old_connections()
         try:
             row, _ = ServiceLease.objects.get_or_create(name="scheduler")
@@ -184,16 +234,35 @@ class LeasedScheduler(PersistentScheduler):
             log.error("the scheduler could not reach the database: %s", " ".join(str(error).split()))
             self.leads = False
         else:
+            if not self.leads:
+                self._know_last_runs()
             if not self.leads and self.waits:
                 log.warning("this scheduler took over")
             self.leads, self.waits = True, False
+            self.renewed = time.monotonic()
         return self.leads
+
+    def _know_last_runs(self) -> None:
+        """Let tasks go on in their periods. What is due, as what never ran is, starts APART from the next one.
+
+        It stays so: tasks that start together take the interpreter from each other, two hundred times a second.
+        """
+        from tracker.models import TaskRun
+
+        now, last = timezone.now(), dict(TaskRun.objects.values_list("task", "at"))
+        for number, name in enumerate(self.app.conf.beat_schedule):
+            entry = self.schedule[name]
+            period: timedelta = entry.schedule.run_every  # type: ignore[union-attr]  # all are in seconds
+            due = now - period + number * APART
+            entry.last_run_at = min(now, max(due, last.get(name, due)))
+        self._heap = None  # is made again from the entries
 
 
 # --- The app ---
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
 
+HAS_SERVER = not settings.CELERY_BROKER_URL.startswith("filesystem:")
 HOUR = 3600.0  # seconds
 QUEUES = ("mail", "results", "archives", "git", "web", "opinions", "webhooks")
 ROUTES = {
@@ -232,9 +301,9 @@ app.conf.update(
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
     timezone="UTC",
-    # Events for flower and `celery events`, which cost nothing much at a few tasks a minute.
-    worker_send_task_events=True,
-    task_send_sent_event=True,
+    # Events for flower and `celery events`, which nobody can ask for without a server.
+    worker_send_task_events=HAS_SERVER,
+    task_send_sent_event=HAS_SERVER,
 )
 app.autodiscover_tasks(["bot"])
 
@@ -248,3 +317,96 @@ app.conf.beat_schedule = {
     **{name: {"task": name, "schedule": period, "options": {"expires": max(10.0, period)}} for name in OFTEN},
     **{name: {"task": name, "schedule": max(HOUR, period), "options": {"expires": HOUR}} for name in HOURLY},
 }
+
+# --- What `up` starts ---
+
+THREADS = 4  # tasks that a worker of one process runs at a time; most of their time they wait for a server
+GROWN = 56 << 20  # bytes of its own at which a worker with threads starts anew; a new one has 30 MB
+YOUNG = 600.0  # seconds for which it doesn't
+SETTLED = 1.05  # seconds after which a file in the drop directory is taken (bot/results/intake.py)
+
+
+def run_worker(name: str, queues: Sequence[str], processes: int, *, schedules: bool = False) -> None:
+    """Run the tasks of these queues until SIGTERM: in threads, or in several processes; `schedules`: be the scheduler.
+
+    The worker of `results` also watches the drop directory.
+    """
+    steps: list[type[bootsteps.StartStopStep]] = [_Schedules] if schedules else []
+    steps += [_WatchesDrop] if "results" in queues else []
+    steps += [_StartsAnew] if processes == 1 else []
+    app.steps["worker"].update(steps)
+    worker = app.Worker(
+        hostname=f"{name}@{socket.gethostname()}",
+        queues=list(queues),
+        pool="threads" if processes == 1 else "prefork",
+        concurrency=THREADS if processes == 1 else processes,
+        loglevel=settings.LOG_LEVEL,
+        quiet=True,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=not HAS_SERVER,
+    )
+    worker.start()
+    sys.exit(worker.exitcode)
+
+
+def run_scheduler() -> None:
+    """Enqueue what is due until SIGTERM, while no other scheduler does."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    Service(app, scheduler_cls=LeasedScheduler).start()
+
+
+class _Schedules(bootsteps.StartStopStep):
+    """The scheduler, in a thread of a worker."""
+
+    def start(self, worker: Any) -> None:
+        self.service = Service(app, scheduler_cls=LeasedScheduler)
+        threading.Thread(target=self.service.start, name="scheduler", daemon=True).start()
+
+    def stop(self, worker: Any) -> None:
+        self.service.stop()
+        self.service.sync()  # gives the lease back
+
+
+class _WatchesDrop(bootsteps.StartStopStep):
+    """Has results taken when they are dropped, and not only at the next beat."""
+
+    def start(self, worker: Any) -> None:
+        threading.Thread(target=self._watch, name="drop", daemon=True).start()
+
+    def _watch(self) -> None:
+        try:
+            with INotify() as watch:
+                watch.add_watch(str(settings.PERFWORK_DROP), flags.CREATE | flags.CLOSE_WRITE | flags.MOVED_TO)
+                while watch.read():
+                    time.sleep(SETTLED)
+                    while True:
+                        app.send_task("take_results", expires=60.0)
+                        if not watch.read(timeout=0):
+                            break
+                        time.sleep(SETTLED)  # for what came meanwhile
+        except OSError as error:
+            log.warning("%s is not watched, and is looked into only periodically: %s", settings.PERFWORK_DROP, error)
+
+
+class _StartsAnew(bootsteps.StartStopStep):
+    """Ends a process with threads that has grown, or is at a task for too long; `up` starts it again at once.
+
+    Memory in pieces can't be given back, and a thread can't be ended.
+    """
+
+    def start(self, worker: Any) -> None:
+        threading.Thread(target=self._look, name="limits", daemon=True).start()
+
+    def _look(self) -> None:
+        ends_youth = time.monotonic() + YOUNG
+        while True:
+            time.sleep(60.0)
+            now = time.monotonic()
+            for task, run in list(_runs.items()):
+                if now - run.began > run.limit:
+                    log.critical("task %s takes longer than %.0f s; this worker starts anew", task, run.limit)
+                    os._exit(os.EX_SOFTWARE)
+            if now > ends_youth and own_memory() > GROWN:
+                log.info("this worker has grown, and starts anew")
+                state.should_stop = os.EX_OK  # type: ignore[assignment]  # it ends once its tasks have

@@ -1,11 +1,12 @@
 """Leases: one worker at a time reads an archive or a tree.
 
-The lease of a worker that died on this host is freed.
+The lease of a worker that died on this host is freed. A worker may be one of several threads of a process.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -23,24 +24,25 @@ def acquire(row: NamedLease, length: timedelta) -> None:
     """Take the lease of a row, or raise Busy. `length`: after which the lease expires, unless it is extended."""
     rows: QuerySet[NamedLease] = type(row)._default_manager.filter(pk=row.pk)
     before = rows.get()
-    if before.lease_until and has_died(before.holder):
+    if before.lease_until and has_died(before.holder.partition(_THREAD)[0]):
         rows.filter(lease_until=before.lease_until, holder=before.holder).update(lease_until=None)
     now = database_now()
     free = rows.filter(Q(lease_until=None) | Q(lease_until__lt=now))
-    if not free.update(lease_until=now + length, holder=process_name(os.getpid()), attempts=F("attempts") + 1):
+    if not free.update(lease_until=now + length, holder=_holder(), attempts=F("attempts") + 1):
         raise Busy(f"{row}: another worker is reading it; try again later (its lease expires within {length})")
     row.refresh_from_db()  # another worker may have read on meanwhile
 
 
 def extend(row: NamedLease, length: timedelta) -> None:
     """Extend the lease, in the transaction that saves what was read. Raises Busy if it is lost: nothing is saved."""
-    if not _own_lease(row).update(lease_until=database_now() + length):
+    if not _held(row).filter(holder=_holder()).update(lease_until=database_now() + length):
         raise Busy(f"{row}: another worker took over, since this one did not extend its lease for {length}")
 
 
 def release(row: NamedLease) -> None:
-    """Release the lease, unless another worker has it by now."""
-    _own_lease(row).update(lease_until=None, attempts=0, holder="")
+    """Release the lease, unless another process has it by now. Any thread of this one may do so."""
+    ours = process_name(os.getpid()) + _THREAD
+    _held(row).filter(holder__startswith=ours).update(lease_until=None, attempts=0, holder="")
 
 
 @contextmanager
@@ -54,5 +56,12 @@ def service_lease(name: str, length: timedelta) -> Iterator[None]:
         release(row)
 
 
-def _own_lease(row: NamedLease) -> QuerySet[NamedLease]:
-    return type(row)._default_manager.filter(pk=row.pk, holder=process_name(os.getpid()), lease_until__isnull=False)
+_THREAD = " thread "
+
+
+def _holder() -> str:
+    return f"{process_name(os.getpid())}{_THREAD}{threading.get_native_id()}"
+
+
+def _held(row: NamedLease) -> QuerySet[NamedLease]:
+    return type(row)._default_manager.filter(pk=row.pk, lease_until__isnull=False)

@@ -2,7 +2,8 @@
 
 A child gets SIGTERM when its parent dies, even by SIGKILL. A process's name is one that no other process has had: the
 host with its boot and pid namespace, the pid and the start time. The supervisor runs several processes as one: it
-starts them together, restarts one that dies, after a growing pause if it dies early, and stops them together.
+starts them together, restarts one that dies, after a growing pause if it dies early, and stops them together. They are
+forks of it, so that what all have imported is in memory once, and one that dies is back within milliseconds.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import select
 import shutil
 import signal
 import socket
@@ -18,14 +20,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import FrameType
 from typing import IO
 
 # --- Children and names ---
 
+log = logging.getLogger(__name__)
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
 _LIBC = ctypes.CDLL(None)
 
 _Stream = int | IO[bytes] | None
@@ -71,9 +75,10 @@ def _setpriv() -> tuple[str, ...]:
 
 
 def fork(work: Callable[[], None]) -> int:
-    """Run `work` in a fork of this process, which ends with it; return its pid. It must use no database.
+    """Run `work` in a fork of this process, which ends with it; return its pid.
 
-    multiprocessing refuses to do so in Celery's workers, which are daemons to it.
+    It must use no connection to a database that was open before. multiprocessing refuses to do so in Celery's workers,
+    which are daemons to it.
     """
     parent = os.getpid()
     pid = os.fork()
@@ -83,6 +88,8 @@ def fork(work: Callable[[], None]) -> int:
     try:
         end_with_parent()
         if os.getppid() == parent:  # it may have died before it could be noticed
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to both; the parent ends this one
             work()
@@ -102,6 +109,20 @@ def kill(pid: int) -> None:
 def end_with_parent() -> None:
     """As `preexec_fn`: let Linux send SIGTERM to this child when its parent dies, even by SIGKILL (prctl(2))."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def free_memory() -> None:
+    """Give memory that is free back to Linux, as malloc_trim(3) does: a worker would keep that of its largest task."""
+    with suppress(AttributeError):  # musl has none
+        _LIBC.malloc_trim(0)
+
+
+def own_memory() -> int:
+    """Return the memory, in bytes, that this process shares with no fork; 0 where proc(5) does not say."""
+    for line in _text(Path("/proc/self/smaps_rollup")).splitlines():
+        if line.startswith("Private_Dirty:"):
+            return 1024 * int(line.split()[1])
+    return 0
 
 
 def process_name(pid: int) -> str:
@@ -138,7 +159,6 @@ def _text(path: Path) -> str:
 
 # --- The supervisor ---
 
-log = logging.getLogger(__name__)
 _STABLE_AFTER = 10.0  # seconds; a process that lived longer is restarted at once
 _LONGEST_WAIT = 30.0
 
@@ -148,69 +168,94 @@ class Child:
     """One supervised process."""
 
     name: str
-    command: Sequence[str]
-    process: subprocess.Popen[bytes] | None = None
+    work: Callable[[], None]
+    pid: int = 0  # 0: it does not run
     started: float = 0.0
     deaths: int = 0
     not_before: float = 0.0
 
 
 class Supervisor:
-    """Keeps its children running until SIGTERM or SIGINT, then stops them within `patience` seconds."""
+    """Keeps its children running until SIGTERM or SIGINT, then stops them within `patience` seconds.
 
-    def __init__(self, commands: Mapping[str, Sequence[str]], patience: float = 15.0) -> None:
-        self.children = [Child(name, command) for name, command in commands.items()]
+    It sleeps until a signal arrives, SIGCHLD being one, or until a child is to start again.
+    """
+
+    def __init__(self, works: Mapping[str, Callable[[], None]], patience: float = 15.0) -> None:
+        self.children = [Child(name, work) for name, work in works.items()]
         self.patience = patience
         self.ending = False
 
     def run(self) -> None:
         """Run until a signal arrives; return after all children have ended."""
+        woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wakes)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._end)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
         try:
             while not self.ending:
+                now = time.monotonic()
                 for child in self.children:
-                    self._check(child)
-                time.sleep(0.2)
+                    self._check(child, now)
+                waits = [child.not_before - now for child in self.children if not child.pid]
+                select.select([woken], [], [], max(0.01, min(waits)) if waits else None)
+                with suppress(BlockingIOError):
+                    os.read(woken, 512)
         finally:
             self._end_all()
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         self.ending = True
 
-    def _check(self, child: Child) -> None:
-        now = time.monotonic()
-        if child.process and child.process.poll() is not None:
-            code = child.process.returncode
-            child.process = None
+    def _check(self, child: Child, now: float) -> None:
+        if (code := _ended(child)) is not None:
             child.deaths = 0 if now - child.started > _STABLE_AFTER else child.deaths + 1
             wait = min(_LONGEST_WAIT, 0.5 * 2 ** min(child.deaths, 10)) if child.deaths else 0.0
             child.not_before = now + wait
-            log.warning("%s exited with %s; restarting in %.1f s", child.name, code, wait)
-        if child.process is None and now >= child.not_before:
-            child.process = start_child(child.command, new_session=True)
+            level = logging.WARNING if code else logging.INFO  # 0: it wanted to start anew
+            log.log(level, "%s exited with %s; restarting in %.1f s", child.name, code, wait)
+        if not child.pid and now >= child.not_before:
+            child.pid = fork(partial(_run, child.name, child.work))
             child.started = now
-            log.info("%s runs as process %d", child.name, child.process.pid)
+            log.info("%s runs as process %d", child.name, child.pid)
 
     def _end_all(self) -> None:
-        running = [child for child in self.children if child.process and child.process.poll() is None]
+        running = [child for child in self.children if child.pid and _ended(child) is None]
         for child in running:
-            self._signal(child, signal.SIGTERM)
+            os.kill(child.pid, signal.SIGTERM)
         deadline = time.monotonic() + self.patience
         for child in running:
-            assert child.process
-            try:
-                child.process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                self._signal(child, signal.SIGKILL)
-                child.process.wait()
+            pid = child.pid
+            while _ended(child) is None:
+                if time.monotonic() > deadline:
+                    with suppress(ProcessLookupError):
+                        os.killpg(pid, signal.SIGKILL)  # what it has started ends, too
+                time.sleep(0.02)
             log.info("%s ended", child.name)
 
-    def _signal(self, child: Child, number: signal.Signals) -> None:
-        """Signal the process; SIGKILL goes to its whole process group."""
-        assert child.process
-        with suppress(ProcessLookupError):
-            if number is signal.SIGKILL:
-                os.killpg(child.process.pid, number)
-            else:
-                child.process.send_signal(number)
+
+def _run(name: str, work: Callable[[], None]) -> None:
+    os.setsid()  # Ctrl-C reaches the supervisor only, and SIGKILL can be sent to what this one starts
+    _LIBC.prctl(_PR_SET_NAME, f"perfwork-{name}"[:15].encode())
+    try:
+        work()
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            log.error("%s: %s", name, end.code)
+        if end.code:
+            raise
+    except Exception:
+        log.exception("%s", name)
+        raise
+
+
+def _ended(child: Child) -> int | None:
+    """Return the exit code of a process that has ended, -9 for SIGKILL; None while it runs, and for none."""
+    if not child.pid:
+        return None
+    pid, status = os.waitpid(child.pid, os.WNOHANG)
+    if not pid:
+        return None
+    child.pid = 0
+    return os.waitstatus_to_exitcode(status)

@@ -1,8 +1,8 @@
-"""The web server that `up` starts, one process of it: `python -m bot.web.server HOST:PORT`.
+"""The web server that `up` starts, one process of it; also `python -m bot.web.server HOST:PORT`.
 
 Waitress reads headers and bodies in one thread for all connections, and a request gets a thread of its own once it is
-complete: clients who send slowly, or half, take no thread from anybody. Several processes may serve one address,
-since the kernel shares the connections out (SO_REUSEPORT).
+complete: clients who send slowly, or half, take no thread from anybody. Several processes may serve one socket, which
+belongs to who started them: while one starts again, connections wait and none is refused.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 THREADS = 6  # requests that one process answers at the same time
 MOST_CONNECTIONS = 800  # of one process, idle and half-sent ones included; below the usual 1,024 open files
 STALE = 30  # seconds without a byte after which a connection is closed
+LOOK = 5  # seconds between two looks for such connections
 MOST_BODY = 17 << 20  # bytes; results have at most 16 MiB
 MOST_SECONDS = 120  # from the first byte of a request to its last, however busily they drip
 MOST_UNSENT = 1 << 30  # bytes of an answer that wait in a file for a slow reader; up to then, no thread waits for one
@@ -27,13 +28,12 @@ COUNTERS = 8 << 20  # bytes: 2 kB for each page, method and status that was aske
 
 
 def listen(bind: str) -> socket.socket:
-    """Return a socket on "host:port" that other processes may listen on, too. Raises OSError, ValueError."""
+    """Return a socket on "host:port", for one or several processes to serve. Raises OSError, ValueError."""
     host, _, port = bind.rpartition(":")
     host = host.strip("[]")
     infos = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     server = socket.socket(infos[0][0], socket.SOCK_STREAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     server.bind(infos[0][4])
     return server
 
@@ -53,7 +53,8 @@ def allocate_counters(folder: Path) -> bool:
     return True
 
 
-def main() -> None:
+def serve(listening: socket.socket) -> None:
+    """Answer the requests that come to a socket, until SIGTERM."""
     from waitress.channel import HTTPChannel
     from waitress.server import create_server
 
@@ -72,10 +73,6 @@ def main() -> None:
             return bool(super().received(data))
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
-    try:
-        listening = listen(sys.argv[1])
-    except (OSError, ValueError, IndexError) as error:
-        sys.exit(f"web: cannot listen on {sys.argv[1:2] or 'HOST:PORT'}: {error}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # waitress finishes what it is at
     # Let all web processes of this machine count in one directory, before prometheus_client is imported
     from django.conf import settings
@@ -97,7 +94,8 @@ def main() -> None:
         threads=THREADS,
         connection_limit=MOST_CONNECTIONS,
         channel_timeout=STALE,
-        cleanup_interval=5,
+        cleanup_interval=LOOK,
+        asyncore_loop_timeout=LOOK,
         max_request_body_size=MOST_BODY,
         max_request_header_size=MOST_HEADER,
         # Django looks at X-Forwarded-* only if PERFWORK_BEHIND_PROXY is set.
@@ -112,4 +110,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        _socket = listen(sys.argv[1])
+    except (OSError, ValueError, IndexError) as error:
+        sys.exit(f"web: cannot listen on {sys.argv[1:2] or 'HOST:PORT'}: {error}")
+    serve(_socket)

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import threading
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from queue import Empty
 from typing import Any
 
 import pytest
+from celery.worker import state
 from django.utils import timezone
 from kombu import Connection, Exchange, Queue
 
-from bot.celery import WAIT, LeasedScheduler, Transport, app
-from tracker.models import ServiceLease
+from bot.celery import GROWN, WAIT, LeasedScheduler, Run, Transport, _runs, _StartsAnew, app
+from tracker.models import ServiceLease, TaskRun
 
 # --- The queue of files: what one process writes, another never sees in part, and a killed one leaves nothing broken
 # ---
@@ -95,6 +102,33 @@ def test_a_message_half_written_is_not_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nothing_bound")
+def test_who_waits_is_woken_by_a_message(tmp_path: Path) -> None:
+    taken: list[object] = []
+
+    def consume() -> None:
+        with (
+            connect(tmp_path) as own,
+            own.Consumer([MAIL], callbacks=[lambda body, _: taken.append(body)], no_ack=True),
+        ):
+            while not taken:
+                own.drain_events(timeout=60)
+
+    with connect(tmp_path) as connection, connection.Producer() as producer:
+        MAIL(connection.default_channel).declare()
+        consumer = threading.Thread(target=consume)
+        consumer.start()
+        producer.publish(1, exchange=MAIL.exchange, routing_key="mail", serializer="json")
+    consumer.join(30)  # the timeout of one look is longer
+    assert taken == [1]
+
+
+@pytest.mark.usefixtures("nothing_bound")
+def test_who_waits_for_nothing_is_told(tmp_path: Path) -> None:
+    with connect(tmp_path) as connection, connection.Consumer([MAIL]), pytest.raises(TimeoutError):
+        connection.drain_events(timeout=0.05)
+
+
+@pytest.mark.usefixtures("nothing_bound")
 def test_the_app_uses_it_without_a_broker() -> None:
     with app.connection() as connection:
         assert isinstance(connection.transport, Transport)
@@ -104,9 +138,10 @@ def test_the_app_uses_it_without_a_broker() -> None:
 
 
 @pytest.fixture
-def scheduler(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LeasedScheduler:
+def scheduler(db: None, monkeypatch: pytest.MonkeyPatch) -> LeasedScheduler:
     monkeypatch.setattr("bot.celery.close_old_connections", lambda: None)
-    return LeasedScheduler(app, schedule_filename=str(tmp_path / "schedule"), lazy=True)
+    monkeypatch.setattr("bot.celery.RENEWED", 0.0)
+    return LeasedScheduler(app)
 
 
 def test_a_second_scheduler_waits_and_takes_over(scheduler: LeasedScheduler, caplog: pytest.LogCaptureFixture) -> None:
@@ -130,3 +165,66 @@ def test_who_lost_the_lease_stops(scheduler: LeasedScheduler, caplog: pytest.Log
     ServiceLease.objects.update(holder="other boot pid:[1] 5 5")
     assert scheduler.tick() == WAIT
     assert "another scheduler is running" in caplog.text
+
+
+def test_tasks_go_on_in_their_periods(scheduler: LeasedScheduler) -> None:
+    """When each last ran is known from the database, so that a restart neither repeats nor forgets one."""
+    now = timezone.now()
+    TaskRun.objects.create(task="mail_faults", at=now - timedelta(minutes=50), seconds=1)
+    TaskRun.objects.create(task="compose_reminders", at=now - timedelta(days=3), seconds=1)
+    TaskRun.objects.create(task="suggest_closings", at=now + timedelta(days=3), seconds=1)
+    assert scheduler._holds_lease()
+    waits = {name: entry.is_due().next for name, entry in scheduler.schedule.items()}
+    assert 9 * 60 < waits["mail_faults"] < 10 * 60 + 1
+    assert scheduler.schedule["take_results"].is_due().is_due  # never ran
+    assert waits["compose_reminders"] < 30
+    assert 59 * 60 < waits["suggest_closings"] <= 3600  # the clock was wrong
+    starts = sorted(entry.last_run_at + entry.schedule.run_every for entry in scheduler.schedule.values())
+    assert all(later - earlier > timedelta(seconds=0.4) for earlier, later in pairwise(starts))
+
+
+# --- A worker that runs its tasks in threads starts anew when one can't be ended, or when it has grown ---
+
+
+@pytest.fixture
+def starts_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The exit codes with which it would have ended; the loop ends with the first look."""
+    ended: list[int] = []
+
+    def end(code: int) -> None:
+        ended.append(code)
+        raise SystemExit
+
+    looks = iter([None])
+    monkeypatch.setattr("bot.celery.time.sleep", lambda _: next(looks))
+    monkeypatch.setattr("bot.celery.os._exit", end)
+    monkeypatch.setattr("bot.celery.YOUNG", 0.0)
+    monkeypatch.setattr("bot.celery.own_memory", lambda: 0)
+    yield ended
+    state.should_stop = None
+    _runs.clear()
+
+
+def look() -> None:
+    with suppress(SystemExit, StopIteration):
+        _StartsAnew(None)._look()
+
+
+@pytest.mark.parametrize(("seconds", "codes"), [(90, []), (1600, [os.EX_SOFTWARE])])
+def test_a_task_that_takes_longer_than_its_limit_ends_the_worker(
+    starts_anew: list[int], seconds: float, codes: list[int]
+) -> None:
+    _runs["id"] = Run(time.monotonic() - seconds, app.conf.task_time_limit, nullcontext())
+    look()
+    assert starts_anew == codes
+    assert state.should_stop is None
+
+
+@pytest.mark.usefixtures("starts_anew")
+@pytest.mark.parametrize(("memory", "code"), [(GROWN - 1, None), (GROWN + 1, os.EX_OK)])
+def test_a_worker_that_has_grown_ends_once_its_tasks_have(
+    memory: int, code: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.celery.own_memory", lambda: memory)
+    look()
+    assert state.should_stop == code

@@ -58,7 +58,7 @@ def free_port() -> int:
 class Running:
     """`up` as a process, with everything it talks to."""
 
-    def __init__(self, directory: Path, **settings: str) -> None:
+    def __init__(self, directory: Path, workers: int = 1, **settings: str) -> None:
         self.directory, self.settings = directory, settings
         self.inbox = DemoInbox(directory / "inbox")
         # An archive that can't be read is tried less and less often, and one without a mail has no branch.
@@ -70,7 +70,7 @@ class Running:
         self.port = free_port()
         self.log = directory / "up.log"
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "up", "--bind", f"127.0.0.1:{self.port}", "--workers", "2"],
+            [sys.executable, "manage.py", "up", "--bind", f"127.0.0.1:{self.port}", "--workers", str(workers)],
             cwd=ROOT,
             env={**os.environ, **self._environment()},
             stdout=self.log.open("wb"),
@@ -189,7 +189,7 @@ def test_a_whole_report_without_a_click(tmp_path: Path, bot_settings: BotSetting
 def test_a_whole_report_without_a_click_over_postgresql_and_rabbitmq_with_three_workers(
     tmp_path: Path, bot_settings: BotSettings, postgres: str, rabbitmq: str
 ) -> None:
-    running = Running(tmp_path, PERFWORK_TRUST="verified", DATABASE_URL=postgres, CELERY_BROKER_URL=rabbitmq)
+    running = Running(tmp_path, 2, PERFWORK_TRUST="verified", DATABASE_URL=postgres, CELERY_BROKER_URL=rabbitmq)
     third = None
     try:
         running.wait("the front page", lambda: "Perfwork" in running.page("/"))
@@ -244,7 +244,7 @@ def test_the_demo_serves_and_ends_with_all_that_it_started(tmp_path: Path) -> No
         demo = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=subprocess.STDOUT)
     try:
         deadline = time.monotonic() + 3 * PATIENCE  # it tells its whole story first
-        while log.read_text().count("runs as process") < 5:  # up, and its four
+        while log.read_text().count("runs as process") < 4:  # up, and its three
             assert demo.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.2)
@@ -260,7 +260,7 @@ def test_the_demo_serves_and_ends_with_all_that_it_started(tmp_path: Path) -> No
 
 @pytest.mark.long
 def test_it_ends_together(running: Running) -> None:
-    running.wait("all five", lambda: running.log.read_text().count("runs as process") == 5)
+    running.wait("all three", lambda: running.log.read_text().count("runs as process") == 3)
     children = [int(pid) for pid in re.findall(r"runs as process (\d+)", running.log.read_text())]
     running.wait("the front page", lambda: "Perfwork" in running.page("/"))
     running.process.send_signal(signal.SIGTERM)

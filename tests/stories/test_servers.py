@@ -217,7 +217,7 @@ def hang_for_all(tmp_path: Path, broker: str) -> None:
         manage("shell", "-v0", "-c", "from bot.tasks import compose_mail; compose_mail()")
         log = tmp_path / "up.log"
         with log.open("wb") as out:
-            command = [sys.executable, "manage.py", "up", "--bind", f"127.0.0.1:{free_port()}", "--workers", "2"]
+            command = [sys.executable, "manage.py", "up", "--bind", f"127.0.0.1:{free_port()}"]
             running = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=subprocess.STDOUT)
         try:
             wait(lambda: fetches_of(tmp_path / "http") and fetches_of(tmp_path / "git"), 120)

@@ -19,6 +19,7 @@ import time
 from argparse import ArgumentParser
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,10 +157,9 @@ class Demo:
 
     def serve(self, bind: str) -> None:
         """Run `up` on the demo's data until Ctrl-C or SIGTERM, which also stops it."""
-        own = self._own_environment()
-        os.environ.clear()
-        os.environ.update(own)
-        Supervisor({"up": [sys.executable, "manage.py", "up", "--bind", bind]}, patience=30.0).run()
+        command = [sys.executable, "manage.py", "up", "--bind", bind]
+        start = partial(os.execve, sys.executable, command, self._own_environment())
+        Supervisor({"up": start}, patience=30.0).run()
 
     def _own_environment(self) -> dict[str, str]:
         """Return the environment of the demo's commands, without this installation's settings."""

@@ -1,11 +1,21 @@
-"""`up`: run web, worker and scheduler with one command, and restart what dies."""
+"""`up`: run web, worker and scheduler with one command, and restart what dies.
+
+A small installation is four processes: this one, a web server, a worker for mail and results, with the scheduler, and
+one for archives and trees, since mail never waits for a fetch. They share what they have imported (bot/processes.py),
+so this process imports what all need, and nothing else: settings are checked and migrations are run in one that ends.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import importlib
+import multiprocessing
 import os
-import sys
+import socket
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -15,10 +25,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from bot.celery import QUEUES
+from bot.celery import QUEUES, app, run_scheduler, run_worker
 from bot.processes import Supervisor
+from bot.web.server import listen, serve
 from tracker.models import Parameter, Suite
-from tracker.services import database, event_log
+from tracker.services import event_log
+from tracker.services.database import keep_journal
 
 ROLES = ("web", "worker", "beat")
 MOST_WORKERS = 64  # of each kind, on one machine
@@ -28,11 +40,16 @@ QUICK = ("mail", "results", "web")  # the queues of the first worker; all others
 
 class Command(BaseCommand):
     help = "Run web, worker and scheduler together, or some of them. Ctrl-C stops all; dead processes are restarted."
+    requires_system_checks = ()  # are run by `prepare`
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--bind", type=host_and_port, default="127.0.0.1:8000", metavar="HOST:PORT")
         parser.add_argument(
-            "--workers", type=int, default=2, help="number of worker processes each for mail and for archives"
+            "--workers",
+            type=int,
+            default=1,
+            metavar="N",
+            help="processes each for pages, for mail and for archives; 1: a worker runs its tasks in threads",
         )
         roles, queues = partial(_some_of, ROLES), partial(_some_of, QUEUES)
         some = f"some of {','.join(ROLES)}, on this machine"
@@ -46,32 +63,48 @@ class Command(BaseCommand):
             raise CommandError(
                 f"--workers: expected 1 to {MOST_WORKERS}, found {str(workers)[:20]}", returncode=os.EX_USAGE
             )
-        if set(only) == set(ROLES):
-            call_command("migrate", verbosity=0)
-            if at := event_log.progress():
-                self.stdout.write(f"{at}; a worker does it, and pages say how far it is")
-            if not Suite.objects.exists() and not Parameter.objects.exists():  # texts about tests for release reports
-                call_command("loaddata", "lab_texts", verbosity=0)
-        else:
-            # several machines must not migrate at once
-            executor = MigrationExecutor(connection)
-            if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-                raise CommandError(
-                    "migrations are missing: run manage.py migrate first, on one machine", returncode=os.EX_CONFIG
-                )
+        with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as apart:
+            if said := apart.submit(prepare, migrates=set(only) == set(ROLES)).result():
+                self.stdout.write(said)
+        listening = None
         if "web" in only:
+            try:
+                listening = listen(bind)
+            except OSError as error:
+                raise CommandError(
+                    f"--bind {bind}: cannot listen there: {error.strerror or error}", returncode=os.EX_UNAVAILABLE
+                ) from None
             # Request times of web processes that have ended (bot/web/server.py); a worker's start must not remove those
             # of processes that run.
             for path in (settings.VAR / "metrics").glob("*.db"):
                 path.unlink(missing_ok=True)
         settings.PERFWORK_DROP.mkdir(parents=True, exist_ok=True)
-        processes = commands(bind, workers, only, queues)
+        processes = works(listening, workers, only, queues)
         pages = f"pages at http://{bind}/" if "web" in processes else f"{', '.join(processes)}"
         self.stdout.write(f"{pages} · results from {settings.PERFWORK_DROP} · Ctrl-C stops all")
         self.stdout.flush()
-        journal = database.keep_journal()  # also while a web process starts anew
+        _share_memory()
         Supervisor(processes).run()
-        del journal
+
+
+def prepare(*, migrates: bool) -> str:
+    """Check the settings, and migrate the database or see that it needs no migration; return what is to be said.
+
+    Raises CommandError. Runs in a process of its own, which closes its connection and frees its memory.
+    """
+    Command().check()
+    if not migrates:  # several machines must not migrate at once
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            raise CommandError(
+                "migrations are missing: run manage.py migrate first, on one machine", returncode=os.EX_CONFIG
+            )
+        return ""
+    call_command("migrate", verbosity=0)
+    if not Suite.objects.exists() and not Parameter.objects.exists():  # texts about tests for release reports
+        call_command("loaddata", "lab_texts", verbosity=0)
+    at = event_log.progress()
+    return f"{at}; a worker does it, and pages say how far it is" if at else ""
 
 
 def host_and_port(text: str) -> str:
@@ -82,31 +115,50 @@ def host_and_port(text: str) -> str:
     return text
 
 
-def commands(bind: str, workers: int, only: Sequence[str] = ROLES, queues: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Return the commands of the processes, by name. Mail has workers of its own: it never waits for a fetch."""
-    processes: dict[str, list[str]] = {}
-    if "web" in only:
-        web = [sys.executable, "-m", "bot.web.server", bind]
-        processes |= {"web": web, "web-2": web}  # on the same address: one is there while the other starts again
-    if "worker" in only and queues:
-        processes["worker"] = _worker("+".join(queues), queues, workers)
-    elif "worker" in only:
+def works(
+    listening: socket.socket | None, workers: int, only: Sequence[str] = ROLES, queues: Sequence[str] = ()
+) -> dict[str, Callable[[], None]]:
+    """Return what each process does, by name. Mail has a worker of its own: it never waits for a fetch."""
+    processes: dict[str, Callable[[], None]] = {}
+    if listening:
+        names = ["web", *(f"web-{number}" for number in range(2, workers + 1))]
+        processes |= dict.fromkeys(names, partial(serve, listening))
+    threads = workers == 1
+    if "worker" in only:
         others = [queue for queue in QUEUES if queue not in QUICK]
-        processes["worker"] = _worker("mail", QUICK, workers)
-        processes["fetcher"] = _worker("archives", others, workers + EXTRA_FETCHERS)
-    if "beat" in only:
-        schedule = str(settings.VAR / "beat-schedule")
-        beat = ["beat", "--loglevel", settings.LOG_LEVEL, "--pidfile=", "--schedule", schedule]
-        processes["scheduler"] = [*_CELERY, *beat]
+        schedules = threads and "beat" in only
+        work = partial(run_worker, "+".join(queues) or "mail", queues or QUICK, workers, schedules=schedules)
+        processes["worker"] = partial(_kept, work)
+        if not queues:
+            fetchers = 1 if threads else workers + EXTRA_FETCHERS
+            processes["fetcher"] = partial(_kept, partial(run_worker, "archives", others, fetchers))
+    if "beat" in only and not ("worker" in only and threads):
+        processes["scheduler"] = run_scheduler
     return processes
 
 
-_CELERY = (sys.executable, "-m", "celery", "-A", "bot", "--quiet")
+def _kept(work: Callable[[], None]) -> None:
+    """Do the work with SQLite's journal kept in its place, as long as one of the processes runs."""
+    journal = keep_journal()
+    work()
+    del journal
 
 
-def _worker(name: str, queues: Sequence[str], processes: int) -> list[str]:
-    worker = [*_CELERY, "worker", "--loglevel", settings.LOG_LEVEL, "--without-gossip"]
-    return [*worker, "--queues", ",".join(queues), "--hostname", f"{name}@%h", "--concurrency", str(processes)]
+_M_ARENA_MAX = -8  # of mallopt(3)
+
+
+def _share_memory() -> None:
+    """Import what the workers need, and let the collector of garbage leave it alone, so that forks share its pages.
+
+    Measured on SQLite without servers: 210 MB in all, instead of 650 (docs/operating.md#sizing).
+    """
+    ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)  # a thread of a worker needs no heap of its own
+    os.environ["CELERY_SKIP_CHECKS"] = "on"  # `prepare` has run them; they import all pages
+    app.finalize()
+    app.loader.import_default_modules()
+    importlib.import_module("scipy.special")  # of every result
+    gc.collect()
+    gc.freeze()
 
 
 def _some_of(choices: Sequence[str], text: str) -> Sequence[str]:
