@@ -1,7 +1,8 @@
 """Turn the settings into values: bot settings, trust anchors, composing, sending, transport and trees.
 
 A file that can't be read, or a name that is not known, raises ImproperlyConfigured with the name of its setting; the
-keys that sign our mail are tried once. Without a policy file there are no rules, and the default limits.
+keys that sign our mail are tried once. The policy is that of PERFWORK_POLICY, else what operators wrote at
+`/operating/policy/`; without either there are no rules, and the default limits.
 
 DKIM keys of mail domains are cached in the database, and looked up in DNS only if that is switched on. Without a
 database (`identity_without_keys`) only trusted servers and developer keys authenticate mail.
@@ -33,7 +34,7 @@ from bot.outbox.sender import SendConfig, SentFolder
 from bot.outbox.transports import DkimKey, PatattKey, Signing, Transport, Unsigned, transport_of
 from bot.replies.rules import RULES
 from bot.upstream.tracking import ConfiguredTree
-from tracker.models import SigningKey
+from tracker.models import SigningKey, TextRevision
 
 # --- DKIM keys ---
 
@@ -116,6 +117,7 @@ if TYPE_CHECKING:  # documents and their formats take 40 ms to import, which `re
     from bot.second_opinion import Endpoint
 
 TRIAL = b"From: a@example.org\r\nSubject: a key is tried\r\nMessage-ID: <a@example.org>\r\n\r\nA mail.\r\n"
+POLICY = "policy"  # the place of its revisions
 TREE_LISTS = {"next": ("linux-next@vger.kernel.org",)}  # by a tree's name or role
 
 
@@ -156,8 +158,11 @@ def identity_without_keys() -> BotSettings:
     )
 
 
-def compose_config() -> ComposeConfig:
-    """Return the compose config: mail conventions, policy, and the trees in which to look up culprits."""
+def compose_config(policy: Policy | None = None) -> ComposeConfig:
+    """Return the compose config: mail conventions, policy, and the trees in which to look up culprits.
+
+    `policy`: instead of that in force, which takes the database.
+    """
     lists: dict[str, tuple[str, ...]] = {}
     for tree, addresses in settings.PERFWORK_TREE_LISTS.items():
         lists[tree] = tuple(address.strip().lower() for address in addresses.split("+"))
@@ -172,7 +177,7 @@ def compose_config() -> ComposeConfig:
         oldest=timedelta(days=settings.PERFWORK_OLDEST_DAYS),
     )
     lookup = partial(find_patch_mail, settings.PERFWORK_LORE) if settings.PERFWORK_LORE else None
-    return ComposeConfig(conventions, _policy(), tuple(tree_paths()), lookup)
+    return ComposeConfig(conventions, policy or mail_policy(), tuple(tree_paths()), lookup)
 
 
 def second_reader() -> Endpoint | None:
@@ -197,11 +202,11 @@ def bulletin_config() -> BulletinConfig:
     return BulletinConfig(bot_identity(), compose_config(), tuple(address.lower() for address in lists))
 
 
-def send_config(run: float = 0.0) -> SendConfig:
+def send_config(run: float = 0.0, policy: Policy | None = None) -> SendConfig:
     """Return the send config, once the keys that sign our mail have been tried. `run`: seconds after which no more mail
-    is claimed.
+    is claimed; `policy`: instead of that in force.
     """
-    rates, aliases = _policy().rates, read_mailmap(_content("PERFWORK_MAILMAP").decode("utf-8", "replace"))
+    policy, aliases = policy or mail_policy(), read_mailmap(_content("PERFWORK_MAILMAP").decode("utf-8", "replace"))
     address = settings.PERFWORK_BOT_ADDRESS.lower()
     domain = settings.PERFWORK_DKIM_DOMAIN or address.partition("@")[2]
     own = _content("PERFWORK_DKIM_KEY")
@@ -219,7 +224,9 @@ def send_config(run: float = 0.0) -> SendConfig:
     return SendConfig(
         lease=timedelta(seconds=settings.PERFWORK_LEASE),
         run=run,
-        rates=rates,
+        rates=policy.rates,
+        quiet_hours=policy.quiet_hours,
+        never=policy.never,
         aliases=aliases,
         signing=signing,
         sent_folder=SentFolder(urlsplit(settings.PERFWORK_SENT)) if settings.PERFWORK_SENT else None,
@@ -239,12 +246,27 @@ def recovery_policy() -> RecoveryPolicy:
     return RecoveryPolicy(timedelta(seconds=settings.PERFWORK_DOUBT_AFTER), settings.PERFWORK_RESEND, own)
 
 
-def _policy() -> Policy:
-    content = _content("PERFWORK_POLICY")
+def mail_policy() -> Policy:
+    """Return the policy of the file, if PERFWORK_POLICY names one, else the newest one of `/operating/policy/`."""
+    if policy := file_policy():
+        return policy
+    newest = TextRevision.objects.filter(place=POLICY).order_by("-pk").first()
+    return read_policy(newest.text if newest else "")
+
+
+def file_policy() -> Policy | None:
+    """Return the policy of the file that PERFWORK_POLICY names, None if it names none."""
+    if not settings.PERFWORK_POLICY:
+        return None
     try:
-        return read_policy(content.decode("utf-8"))
+        return read_policy(policy_file())
     except ValueError as error:
         raise ImproperlyConfigured(f"PERFWORK_POLICY: {settings.PERFWORK_POLICY}: {error}") from None
+
+
+def policy_file() -> str:
+    """Return the text of the file that PERFWORK_POLICY names. Raises ValueError if it is not UTF-8."""
+    return _content("PERFWORK_POLICY").decode("utf-8")
 
 
 def _content(name: str) -> bytes:

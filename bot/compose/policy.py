@@ -1,25 +1,29 @@
 """The lab's policy: which mail is sent, approved or held, how fast, and who is reminded. Pure.
 
-The rules and limits are in a TOML file; docs/mail.md has an example. A typo in it must not let mail out, so whatever
-is not known is an error. The first rule that fits decides; a hold takes precedence over every rule, and a person may
-still approve the mail.
+The rules and limits are TOML, from `/operating/policy/` or a file; docs/mail.md has an example. A typo in it must not
+let mail out, so whatever is not known is an error. The first rule that fits decides; a hold takes precedence over every
+rule, and a person may still approve the mail.
 
 Rates limit outgoing mail in total, per domain and per address. Each mail is given the first time at which all rates
-that apply have room, and keeps it: a long queue is scheduled once, and mails for a slow address delay no others.
+that apply have room, and keeps it: a long queue is scheduled once, and mails for a slow address delay no others. In
+quiet hours nothing is sent.
 
 When a reminder is due is said in bot/notifications/reminder.py.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from bot.compose.report_data import ReportData
 from bot.mail.patches import subsystem_of
@@ -108,6 +112,34 @@ def _reserve(taken: list[Slot], slot: Slot, now: datetime) -> None:
     taken.insert(at, (begin, end))
 
 
+# --- Quiet hours ---
+
+
+@dataclass(frozen=True, slots=True)
+class QuietHours:
+    """The hours of a day, on the clocks of a place, in which nothing is sent."""
+
+    begin: time
+    end: time
+    zone: str = "UTC"
+
+    def __str__(self) -> str:
+        return f"{self.begin:%H:%M}-{self.end:%H:%M} {self.zone}"
+
+    def until(self, now: datetime) -> datetime | None:
+        """Return when these hours end, if it is one of them now; else None."""
+        here = now.astimezone(ZoneInfo(self.zone))
+        clock = here.time()
+        if self.begin < self.end:
+            quiet = self.begin <= clock < self.end
+        else:  # over midnight
+            quiet = clock >= self.begin or clock < self.end
+        if not quiet:
+            return None
+        day = here.date() + timedelta(days=clock >= self.end)
+        return datetime.combine(day, self.end, here.tzinfo).astimezone(now.tzinfo)
+
+
 # --- Reminders ---
 
 
@@ -172,7 +204,10 @@ class PolicyRule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules in order, the daily limits (0: no limit), and the rate limits."""
+    """The rules in order, the daily limits (0: no limit), and the rate limits.
+
+    `never`: addresses, usually of lists, that get no mail of any kind.
+    """
 
     rules: tuple[PolicyRule, ...] = ()
     quiet_after_fix: timedelta = timedelta(days=7)
@@ -180,6 +215,8 @@ class Policy:
     per_list: int = 50
     a_day: int = 100
     rates: Rates = field(default_factory=Rates)
+    quiet_hours: QuietHours | None = None
+    never: tuple[str, ...] = ()
     reminders: ReminderPolicy = field(default_factory=ReminderPolicy)
 
 
@@ -249,9 +286,12 @@ def _any(patterns: tuple[str, ...], text: str) -> bool:
     return not patterns or any(fnmatchcase(text.lower(), pattern.lower()) for pattern in patterns)
 
 
-# --- The policy file ---
+# --- As TOML ---
 
 _LIMITS = {"per_author_a_day": "per_author", "per_list_a_day": "per_list", "a_day": "a_day"}
+_OTHERS = {"quiet_days_after_fix", "quiet_hours", "never", "rate", "rule", "reminders"}
+_HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)(?: ([A-Za-z][A-Za-z0-9_+/-]{0,60}))?")
+_ADDRESS = re.compile(r"[^@\s]{1,200}@[\w.-]{1,200}", re.ASCII)
 _STAGES = ("response_days", "fix_days", "landing_days", "serious_days")
 _YEAR = 250  # working days
 _SIZES = ("at_least_pct", "serious_pct")
@@ -265,17 +305,25 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def read_policy(text: str) -> Policy:
-    """Return the policy of a file; ValueError with one line on what is wrong. A typo must not let mail out."""
+    """Return the policy of a text; ValueError with one line on what is wrong. A typo must not let mail out."""
     try:
-        table = tomllib.loads(text)
+        return policy_of(tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"invalid TOML: {error}") from None
+
+
+def policy_of(table: Mapping[str, Any]) -> Policy:
+    """Return the policy of a TOML table; ValueError as `read_policy`."""
     limits: dict[str, Any] = {own: _whole_number(table, name) for name, own in _LIMITS.items() if name in table}
     if "quiet_days_after_fix" in table:
         limits["quiet_after_fix"] = timedelta(days=_whole_number(table, "quiet_days_after_fix"))
     if "rate" in table:
         limits["rates"] = _rates(table["rate"])
-    if unknown := sorted(table.keys() - _LIMITS.keys() - {"quiet_days_after_fix", "rate", "rule", "reminders"}):
+    if "quiet_hours" in table:
+        limits["quiet_hours"] = _quiet_hours(table["quiet_hours"])
+    if "never" in table:
+        limits["never"] = _addresses(table["never"])
+    if unknown := sorted(table.keys() - _LIMITS.keys() - _OTHERS):
         raise ValueError(f"{unknown[0]}: unknown setting")
     if "reminders" in table:
         limits["reminders"] = _reminders(table["reminders"])
@@ -295,6 +343,28 @@ def _rates(table: Any) -> Rates:
     if invalid := sorted(name for name in numbers if "@" not in name):
         raise ValueError(f'rate: {invalid[0]}: expected all, domain, address, "@a.domain" or "an@address"')
     return Rates(**general, own=numbers)
+
+
+def _quiet_hours(value: Any) -> QuietHours:
+    """Return the hours of "22:00-07:00 Europe/Berlin", by default in UTC."""
+    found = _HOURS.fullmatch(value) if isinstance(value, str) else None
+    if not found:
+        raise ValueError(f'quiet_hours: expected "22:00-07:00 Europe/Berlin", found {value!r}')
+    begin, end = time(int(found[1]), int(found[2])), time(int(found[3]), int(found[4]))
+    zone = found[5] or "UTC"
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):  # a directory of zones is OSError
+        raise ValueError(f"quiet_hours: unknown time zone {zone!r}") from None
+    if begin == end:
+        raise ValueError("quiet_hours: expected two different times; PERFWORK_SENDING=off stops all sending")
+    return QuietHours(begin, end, zone)
+
+
+def _addresses(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) and _ADDRESS.fullmatch(one) for one in value):
+        raise ValueError(f"never: expected a list of addresses, found {value!r}")
+    return tuple(dict.fromkeys(one.lower() for one in value))
 
 
 def _reminders(table: Any) -> ReminderPolicy:
@@ -341,5 +411,40 @@ def _rule(table: Mapping[str, Any], where: str) -> PolicyRule:
             value = tuple(value)
         elif not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise ValueError(f"{where}: {name}: expected {kinds[-1].__name__}, found {value!r}")
+        elif isinstance(value, (int, float)) and not 0 <= value < 10**6:
+            raise ValueError(f"{where}: {name}: expected a percentage, found {str(value)[:20]}")
         values[name] = value
     return PolicyRule(**values)
+
+
+def to_toml(policy: Policy) -> str:
+    """Return a policy as TOML, which `read_policy` reads as the same policy."""
+    reminders = policy.reminders
+    lines = [f"{name} = {getattr(policy, own)}" for name, own in _LIMITS.items()]
+    lines.append(f"quiet_days_after_fix = {policy.quiet_after_fix.days}")
+    lines += [f"quiet_hours = {_text(str(policy.quiet_hours))}"] if policy.quiet_hours else []
+    lines += [f"never = {_text(policy.never)}"] if policy.never else []
+    for rule in policy.rules:
+        lines += ["", "[[rule]]", f'action = "{rule.action}"']
+        lines += [f"{name} = {_text(value)}" for name, value in _conditions(rule).items()]
+    if policy.rates:
+        lines += ["", "[rate]"]
+        numbers = {name: getattr(policy.rates, own) for name, own in _RATES.items()}
+        lines += [f"{name} = {number}" for name, number in numbers.items() if number]
+        lines += [f"{_text(name)} = {number}" for name, number in policy.rates.own.items()]
+    lines += ["", "[reminders]", f'action = "{reminders.action}"']
+    lines += [f"{name} = {getattr(reminders.deadlines, name)}" for name in _STAGES]
+    lines += [f"{name} = {getattr(reminders, name):.0f}" for name in _SIZES]
+    return "\n".join(lines) + "\n"
+
+
+def _conditions(rule: PolicyRule) -> dict[str, Any]:
+    """Return the conditions that a rule has."""
+    plain = PolicyRule(rule.action)
+    names = [own.name for own in fields(PolicyRule) if own.name != "action"]
+    return {name: getattr(rule, name) for name in names if getattr(rule, name) != getattr(plain, name)}
+
+
+def _text(value: Any) -> str:
+    """Return a TOML value. JSON writes strings, numbers, lists and booleans as TOML does, but for DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -63,7 +63,7 @@ def compose_bulletin(bulletin: Bulletin, config: BulletinConfig, now: datetime) 
     if not config.lists:
         raise InvalidInput("no list for bulletins: set PERFWORK_BULLETINS or PERFWORK_LIST_ADDRESS")
     settings, tag = config.settings, tag_of(bulletin.purpose)
-    excluded = excluded_addresses(settings.aliases)
+    excluded = excluded_addresses(settings.aliases, config.compose_config.policy.never)
     kept: list[Recipient] = []
     left_out: list[Recipient] = []
     for address in dict.fromkeys(config.lists):

@@ -56,7 +56,7 @@ class _Further:
     def __init__(self, settings: BotSettings, now: datetime, config: ComposeConfig, otherwise: Action) -> None:
         self.settings, self.now, self.config, self.otherwise = settings, now, config, otherwise
         self.writer = OutboxWriter(settings, config, now)
-        self.excluded = excluded_addresses(settings.aliases)
+        self.excluded = excluded_addresses(settings.aliases, config.policy.never)
 
     def compose(self) -> int:
         self.cancel_outdated()

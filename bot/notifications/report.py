@@ -25,7 +25,7 @@ from django.urls import reverse
 
 from bot.compose.conventions import ThreadPosition, patch_mail, reply_position
 from bot.compose.mail import ComposedMail
-from bot.compose.policy import Action, decide
+from bot.compose.policy import Action, Policy, decide
 from bot.compose.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
 from bot.compose.report_mail import compose
 from bot.errors import Unreadable
@@ -289,6 +289,7 @@ def machine_text(machine: Machine) -> str:
 
 # --- Composing and refreshing ---
 
+REDECIDED = 200
 AT_ONCE = 1000
 DEFAULT_CONFIG = ComposeConfig()
 
@@ -325,12 +326,43 @@ def refresh_unsent(
     _Round(settings, now, config, approve_first).refresh(AT_ONCE)
 
 
+@dataclass(frozen=True, slots=True)
+class Redecided:
+    """A mail about which another policy would have decided otherwise, and why if it holds it."""
+
+    mail: OutgoingMail
+    was: Action
+    becomes: Action
+    reason: str
+
+
+def decided_otherwise(
+    wanted: Policy, settings: BotSettings, config: ComposeConfig, now: datetime, since: datetime, otherwise: Action
+) -> tuple[int, list[Redecided]]:
+    """Return how many reports' mails were composed since then, up to REDECIDED, and those that `wanted` decides
+    otherwise than the policy in force. Daily limits and rates are not looked at: they delay, and decide nothing.
+    """
+    rows = OutgoingMail.objects.filter(purpose=Purpose.REPORT, report__isnull=False, composed_at__gte=since)
+    mails = list(rows.select_related("report__culprit", "report__tree").order_by("-composed_at", "-pk")[:REDECIDED])
+    patches, changed = PatchMails(None), []
+    for mail in mails:
+        try:
+            data = report_data(mail.about, settings, config, patches)
+        except LookupError:  # all of its findings are held by now
+            continue
+        context = policy_context(mail.about)
+        was, becomes = (decide(data, policy, context, now, otherwise) for policy in (config.policy, wanted))
+        if was.action != becomes.action:
+            changed.append(Redecided(mail, was.action, becomes.action, becomes.reason))
+    return len(mails), changed
+
+
 class _Round:
     """One round of composing, with what its mails share."""
 
     def __init__(self, settings: BotSettings, now: datetime, config: ComposeConfig, approve_first: bool) -> None:
         self.writer = OutboxWriter(settings, config, now)
-        self.excluded = excluded_addresses(settings.aliases)
+        self.excluded = excluded_addresses(settings.aliases, config.policy.never)
         self.otherwise = Action.APPROVE if approve_first else Action.SEND
         self.patches = PatchMails(config.patch_lookup)
 

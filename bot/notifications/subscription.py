@@ -57,7 +57,7 @@ def compose_subscriptions(settings: BotSettings, now: datetime, config: ComposeC
     """Compose the mails that are due. Return how many. An error keeps no other from being composed."""
     writer = OutboxWriter(settings, config, now)
     decision = PolicyDecision(Action.APPROVE if approve_first else Action.SEND)
-    excluded = excluded_addresses(settings.aliases)
+    excluded = excluded_addresses(settings.aliases, config.policy.never)
     composed = 0
     for row in subscriptions.due(now)[:AT_ONCE]:
         try:

@@ -62,12 +62,12 @@ _FIX = frozenset({EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX
 _REASONS = {Mailing.OPTED_OUT: "opted out", Mailing.BOUNCING: "bounces", Mailing.STOPPED: "on the stop list"}
 
 
-def excluded_addresses(aliases: Aliases) -> dict[str, str]:
+def excluded_addresses(aliases: Aliases, never: Iterable[str] = ()) -> dict[str, str]:
     """Return the addresses that must get no mail, and the reason: for whoever wants none, with all aliases of theirs; a
-    bounce is of one address.
+    bounce is of one address. `never`: those of the policy.
     """
     rows = Correspondent.objects.exclude(mailing=Mailing.OPTED_IN).values_list("address", "mailing", "note")
-    excluded: dict[str, str] = {}
+    excluded = dict.fromkeys(never, "never mailed, by the policy")
     for address, mailing, note in rows:
         addresses = [address] if mailing == Mailing.BOUNCING else aliases.of(address)
         excluded |= dict.fromkeys(addresses, _REASONS[Mailing(mailing)] + (f": {note}" if note else ""))

@@ -30,7 +30,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from bot.compose.mail import POLICY
-from bot.compose.policy import Rates, reserve_slot
+from bot.compose.policy import QuietHours, Rates, reserve_slot
 from bot.mail.message import for_header
 from bot.mail.settings import Aliases, BotSettings
 from bot.outbox import reconcile
@@ -56,15 +56,27 @@ UNLIMITED = Rates()
 MOST_ROUNDS = 1000  # that only give mails their turn
 
 
-def claim_due(now: datetime, length: timedelta, limit: int, by: str, rates: Rates = UNLIMITED) -> list[OutgoingMail]:
-    """Claim up to `limit` due mails in a short transaction. Further mails wait until their report is sent.
+def claim_due(
+    now: datetime,
+    length: timedelta,
+    limit: int,
+    by: str,
+    rates: Rates = UNLIMITED,
+    quiet_hours: QuietHours | None = None,
+) -> list[OutgoingMail]:
+    """Claim up to `limit` due mails in a short transaction. Further mails wait until their report is sent, and all wait
+    for the end of the quiet hours.
 
     Rows that another worker has locked are skipped, so that workers do not wait for each other. Mails that only get a
     later turn because of the rate limits do not keep others from being claimed.
     """
+    morning = quiet_hours.until(now) if quiet_hours else None
     for _ in range(MOST_ROUNDS):
         with transaction.atomic():
             due = _due(ready().select_for_update(of=("self",), skip_locked=True), now, limit)
+            if morning:
+                OutgoingMail.objects.filter(pk__in=due).update(not_before=morning, turn_at=None)
+                return []
             allowed = _within_rates(due, rates, now) if rates and due else due
             if allowed or not due:
                 return mail_transitions.claim(allowed, now, length, by) if allowed else []
@@ -206,6 +218,8 @@ class SendConfig:
     lease: timedelta = timedelta(minutes=5)
     run: float = 0.0
     rates: Rates = field(default_factory=Rates)
+    quiet_hours: QuietHours | None = None
+    never: tuple[str, ...] = ()
     aliases: Aliases = field(default_factory=Aliases)
     signing: Signing = field(default_factory=Signing)
     sent_folder: SentFolder | None = None
@@ -228,7 +242,7 @@ def send_due(transport: Transport, config: SendConfig) -> Counter[SendStatus]:
     try:
         while not mail_transitions.stopped():
             limit = BATCH if statuses or not config.run else 1  # one mail first, to find out whether the server is up
-            batch = claim_due(database_now(), config.lease, limit, by, config.rates)
+            batch = claim_due(database_now(), config.lease, limit, by, config.rates, config.quiet_hours)
             outcome = _send(batch, transport, config, until, by)
             statuses += outcome
             if statuses.total() - recorded >= RECORD_EVERY:
@@ -251,7 +265,7 @@ def _send(
 ) -> Counter[SendStatus]:
     """Send one batch. Mails for which no time or no server is left go back to the queue."""
     statuses: Counter[SendStatus] = Counter()
-    excluded = excluded_addresses(config.aliases) if batch else {}
+    excluded = excluded_addresses(config.aliases, config.never) if batch else {}
     half = time.monotonic() + config.lease.total_seconds() / 2  # the other half is for the mail in progress
     for number, mail in enumerate(batch):
         status = _try_send(mail, transport, config, by, excluded)

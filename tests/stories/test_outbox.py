@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import io
 from dataclasses import replace
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from django.test import Client
 from django.utils import timezone
 
 from bot.compose.mail import edited
-from bot.compose.policy import Action, Policy, PolicyRule, Rates
+from bot.compose.policy import Action, Policy, PolicyRule, QuietHours, Rates
 from bot.mail.message import parse
 from bot.mail.settings import read_mailmap
 from bot.notifications import report as composer
@@ -23,7 +23,7 @@ from bot.notifications.follow_ups import compose_follow_ups
 from bot.notifications.report import compose_due
 from bot.outbox.drafts import ComposeConfig, MailCalendar, excluded_addresses
 from bot.outbox.reconcile import RecoveryPolicy, resolve
-from bot.outbox.sender import claim_due
+from bot.outbox.sender import claim_due, has_due
 from bot.outbox.transports import Server
 from bot.results.intake import take_dropped
 from tests.stories.test_thread_mail import OTHER, mails, measured, still_there
@@ -475,6 +475,29 @@ def test_a_mail_that_waits_for_its_turn_keeps_no_other(world: World) -> None:
     first = claim_due(world.now, minute, 1, "w", limited)
     second = claim_due(world.now, minute, 1, "w", limited)
     assert [mail.pk for mail in (*first, *second)] == [slow[0].pk, OutgoingMail.objects.latest("pk").pk]
+
+
+@pytest.mark.django_db
+def test_in_quiet_hours_mail_waits_for_their_end(world: World) -> None:
+    mail, minutes = waiting(world), timedelta(minutes=5)
+    hour = world.now.hour
+    quiet = QuietHours(time(hour), time((hour + 2) % 24))
+    assert not claim_due(world.now, minutes, 5, "w", quiet_hours=quiet)
+    mail.refresh_from_db()
+    assert mail.not_before == quiet.until(world.now)
+    assert not has_due(world.now)
+    assert [claimed.pk for claimed in claim_due(mail.not_before, minutes, 5, "w", quiet_hours=quiet)] == [mail.pk]
+
+
+@pytest.mark.django_db
+def test_whom_the_policy_never_mails_gets_nothing(world: World) -> None:
+    policy = Policy(never=("linux-mm@kvack.org", DANA.email))
+    world.ingest(world.result("c" * 40, "mm: a change"))
+    compose_due(world.settings, world.now, config=ComposeConfig(policy=policy))
+    mail = OutgoingMail.objects.get()
+    assert not {"linux-mm@kvack.org", DANA.email} & set(mail.recipients)
+    assert [DANA.email, "never mailed, by the policy"] in [[person[0], person[3]] for person in mail.people]
+    assert set(excluded_addresses(world.settings.aliases, policy.never)) == set(policy.never)
 
 
 @pytest.mark.django_db

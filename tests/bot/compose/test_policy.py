@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +20,7 @@ from bot.compose.policy import (
     Policy,
     PolicyContext,
     PolicyRule,
+    QuietHours,
     Rates,
     ReminderPolicy,
     Slot,
@@ -27,6 +28,7 @@ from bot.compose.policy import (
     first_day,
     read_policy,
     reserve_slot,
+    to_toml,
 )
 from tests.conftest import NOW as NOON
 from tests.support.outbox import FINDING, REPORT
@@ -392,3 +394,84 @@ def test_rates_stand_in_the_policy(text: str, rates: Rates) -> None:
 def test_a_slip_in_the_rates_is_said(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         read_policy(text)
+
+
+# --- Quiet hours, and who is never mailed ---
+
+NIGHT = QuietHours(time(22), time(7), "Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("hours", "now", "until"),
+    [
+        (NIGHT, "2026-01-15T20:59", None),  # 21:59 there
+        (NIGHT, "2026-01-15T21:00", "2026-01-16T06:00"),
+        (NIGHT, "2026-01-15T23:30", "2026-01-16T06:00"),  # after midnight there
+        (NIGHT, "2026-01-16T05:59", "2026-01-16T06:00"),
+        (NIGHT, "2026-01-16T06:00", None),
+        (NIGHT, "2026-03-28T22:00", "2026-03-29T05:00"),  # the clocks go forward in that night
+        (NIGHT, "2026-10-24T21:00", "2026-10-25T06:00"),  # and back
+        (QuietHours(time(9), time(17)), "2026-01-15T12:00", "2026-01-15T17:00"),
+        (QuietHours(time(9), time(17)), "2026-01-15T08:59", None),
+    ],
+)
+def test_quiet_hours_end_in_the_morning_of_their_place(hours: QuietHours, now: str, until: str | None) -> None:
+    found = hours.until(datetime.fromisoformat(f"{now}+00:00"))
+    assert found == (until and datetime.fromisoformat(f"{until}+00:00"))
+    assert found is None or (hours.until(found) is None and found.utcoffset() == timedelta())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('quiet_hours = "22-7"', "quiet_hours: expected \"22:00-07:00 Europe/Berlin\", found '22-7'"),
+        ('quiet_hours = "24:00-07:00"', "quiet_hours: expected"),
+        ('quiet_hours = "22:00-07:00 Europe/Bielefeld"', "quiet_hours: unknown time zone 'Europe/Bielefeld'"),
+        ('quiet_hours = "22:00-07:00 Europe"', "quiet_hours: unknown time zone 'Europe'"),
+        ('quiet_hours = "22:00-07:00 ../../etc/passwd"', "quiet_hours: expected"),
+        ('quiet_hours = "07:00-07:00"', "quiet_hours: expected two different times"),
+        ('never = "a@b.example"', "never: expected a list of addresses"),
+        ('never = ["linux-mm"]', "never: expected a list of addresses"),
+        ('[[rule]]\naction = "hold"\nbelow_pct = nan', "rule 1: below_pct: expected a percentage, found nan"),
+        ('[[rule]]\naction = "hold"\nat_least_pct = -1', "rule 1: at_least_pct: expected a percentage, found -1"),
+    ],
+)
+def test_a_slip_in_what_is_quiet_is_said(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        read_policy(text)
+
+
+patterns = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=3).map(tuple)
+percent = st.floats(0, 999, allow_nan=False).filter(lambda size: size == 0 or size > 1e-3)
+rules = st.builds(
+    PolicyRule,
+    action=st.sampled_from(Action),
+    direction=st.sampled_from(["", "regression", "improvement"]),
+    at_least_pct=percent,
+    below_pct=percent | st.just(float("inf")),
+    suites=patterns,
+    trees=patterns,
+    subsystems=patterns,
+    authors=patterns,
+    opted_in=st.booleans(),
+)
+number = st.integers(0, 10**6 - 1)
+address = st.from_regex(r"[a-z]{1,5}@[a-z]{1,5}\.org", fullmatch=True)
+policies = st.builds(
+    Policy,
+    rules=st.lists(rules, max_size=3).map(tuple),
+    quiet_after_fix=number.map(lambda days: timedelta(days=days)),
+    per_author=number,
+    per_list=number,
+    a_day=number,
+    rates=st.builds(Rates, every=number, domain=number, address=number, own=st.dictionaries(address, number)),
+    quiet_hours=st.none() | st.just(NIGHT) | st.just(QuietHours(time(9), time(17, 5))),
+    never=st.lists(address, unique=True, max_size=3).map(tuple),
+    reminders=st.builds(ReminderPolicy, action=st.sampled_from(Action), serious_pct=st.integers(0, 99).map(float)),
+)
+
+
+@pytest.mark.hypothesis
+@given(policies)
+def test_a_policy_is_the_same_after_its_toml(policy: Policy) -> None:
+    assert read_policy(to_toml(policy)) == policy

@@ -1,0 +1,257 @@
+"""`/operating/policy/`: operators read and change what is mailed, approved and held.
+
+The policy is TOML, in revisions (`TextRevision`). A form shows what it says, and writes it; both are checked by the one
+reader (bot/compose/policy.py), and a preview says which mails of the last days would have been decided otherwise. A
+file that PERFWORK_POLICY names wins, and is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+
+from bot.compose.policy import Action, Policy, PolicyRule, policy_of, read_policy, to_toml
+from bot.config import POLICY, bot_identity, compose_config, policy_file
+from bot.notifications.report import Redecided, decided_otherwise
+from tracker.pages import prose
+from tracker.pages.http import cleaned, permission_required, username
+from tracker.services.accounts import SEND
+
+MOST_RULES = 40
+MOST_TEXT = 20_000  # characters, as of any text that is kept in revisions
+SHOWN = 30  # revisions, and mails of the preview
+PREVIEWED = timedelta(days=7)
+
+# --- The form ---
+
+# Name, label and unit of each number.
+LIMITS = (
+    ("a_day", "Mails a day", ""),
+    ("per_author_a_day", "to one author", "a day"),
+    ("per_list_a_day", "to one list", "a day"),
+    ("quiet_days_after_fix", "No report after a fix was posted, for", "days"),
+)
+RATES = (("all", "Mails a minute"), ("domain", "to one domain"), ("address", "to one address"))
+REMINDERS = (
+    ("response_days", "No response for", "working days"),
+    ("fix_days", "no candidate fix for", "working days"),
+    ("landing_days", "a confirmed fix that has not landed for", "working days"),
+    ("serious_days", "each of them, if the report is serious:", "working days"),
+    ("serious_pct", "Serious from a change of", "%"),
+    ("at_least_pct", "no reminder of changes below", "%"),
+)
+PATTERNS = ("suites", "trees", "subsystems", "authors")
+SIZES = ("at_least_pct", "below_pct")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFields:
+    """A rule as the form shows it."""
+
+    number: int
+    values: Mapping[str, str]
+
+    @property
+    def patterns(self) -> Iterator[tuple[str, str]]:
+        return ((name, self.values.get(name, "")) for name in PATTERNS)
+
+
+def in_fields(policy: Policy) -> dict[str, str]:
+    """Return what the form's fields say of a policy, by name; what is not given stays empty."""
+    reminders, quiet = policy.reminders, policy.quiet_hours
+    values: dict[str, Any] = {
+        "a_day": policy.a_day,
+        "per_author_a_day": policy.per_author,
+        "per_list_a_day": policy.per_list,
+        "quiet_days_after_fix": policy.quiet_after_fix.days,
+        "quiet_hours": str(quiet) if quiet else "",
+        "never": "\n".join(policy.never),
+        "all": policy.rates.every,
+        "domain": policy.rates.domain,
+        "address": policy.rates.address,
+        "own_rates": "\n".join(f"{name} {rate}" for name, rate in policy.rates.own.items()),
+        "reminders": reminders.action,
+        **{f"remind_{name}": getattr(reminders.deadlines, name) for name, _, unit in REMINDERS if unit != "%"},
+        **{f"remind_{name}": f"{getattr(reminders, name):.0f}" for name, _, unit in REMINDERS if unit == "%"},
+    }
+    for number, rule in enumerate(policy.rules, 1):
+        values |= {f"rule{number}_{name}": value for name, value in _of_rule(rule).items()}
+    return {name: str(value) for name, value in values.items()}
+
+
+def _of_rule(rule: PolicyRule) -> dict[str, str]:
+    said = {name: ", ".join(getattr(rule, name)) for name in PATTERNS}
+    return {
+        "action": rule.action,
+        "direction": rule.direction,
+        "at_least_pct": f"{rule.at_least_pct:g}" if rule.at_least_pct else "",
+        "below_pct": f"{rule.below_pct:g}" if rule.below_pct != float("inf") else "",
+        "opted_in": "on" if rule.opted_in else "",
+        **said,
+    }
+
+
+def from_fields(posted: Mapping[str, str]) -> Policy:
+    """Return the policy that a filled-in form says. Raises ValueError, in the words of the reader of TOML.
+
+    A rule without an action is none.
+    """
+    table: dict[str, Any] = {name: _number(posted.get(name, "")) for name, _, _ in LIMITS if posted.get(name)}
+    if hours := posted.get("quiet_hours", "").strip():
+        table["quiet_hours"] = hours
+    if never := posted.get("never", "").replace(",", " ").split():
+        table["never"] = never
+    table["rate"] = {name: _number(posted[name]) for name, _ in RATES if posted.get(name)}
+    for line in posted.get("own_rates", "").splitlines():
+        name, _, rate = line.strip().rpartition(" ")
+        if line.strip():
+            table["rate"][name.strip()] = _number(rate)
+    table["reminders"] = {"action": posted.get("reminders", "")}
+    days = {name: posted.get(f"remind_{name}", "") for name, _, _ in REMINDERS}
+    table["reminders"] |= {name: _number(said) for name, said in days.items() if said}
+    table["rule"] = list(_rules(posted))
+    return policy_of(table)
+
+
+def _rules(posted: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    for number in range(1, MOST_RULES + 1):
+        said = {own.name: posted.get(f"rule{number}_{own.name}", "").strip() for own in fields(PolicyRule)}
+        if not said["action"]:
+            continue
+        rule: dict[str, Any] = {"action": said["action"]}
+        rule |= {"direction": said["direction"]} if said["direction"] else {}
+        rule |= {name: _number(said[name]) for name in SIZES if said[name]}
+        rule |= {name: _names(said[name]) for name in PATTERNS if said[name]}
+        rule |= {"opted_in": True} if said["opted_in"] else {}
+        yield rule
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _number(text: str) -> Any:
+    """Return a number, or the text, which the reader then names."""
+    for kind in (int, float):
+        try:
+            if len(text) < 20:
+                return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+# --- The page ---
+
+
+@permission_required(SEND, "only operators see and change the mail policy")
+def policy(request: HttpRequest) -> HttpResponse:
+    """Show the policy; check, preview and save a changed one, from the form or as TOML."""
+    revisions = prose.versions(POLICY, POLICY)
+    version = str(revisions[0].pk if revisions else 0)
+    context: dict[str, Any] = {"version": version, "error": "", "preview": None, "file": settings.PERFWORK_POLICY}
+    text, status = _in_force(revisions), 200
+    if request.method == "POST" and not settings.PERFWORK_POLICY:
+        try:
+            text = _posted(request, revisions)
+            wanted = read_policy(text)
+            if request.POST.get("version") != version:
+                raise ValueError("somebody else has changed the policy: compare it with yours, and save again")
+            if request.POST.get("do") != "preview":
+                return _saved(request, text)
+            context["preview"] = _preview(wanted)
+        except ValueError as mistake:
+            context["error"], status = str(mistake), 400
+    try:
+        known = read_policy(text)
+    except ValueError as mistake:  # in the text that was typed, or in the file
+        context["error"], known = str(mistake), Policy()
+    shown = in_fields(known)
+    if status == 400 and request.POST.get("as") == "form":
+        shown = {name: cleaned(request.POST, name, MOST_TEXT) for name in request.POST}  # as it was typed
+    context |= _fields(shown, len(known.rules)) | {
+        "text": text,
+        "revisions": revisions[:SHOWN],
+        "approve_first": settings.PERFWORK_APPROVE_FIRST,
+        "rules": [_fields_of_rule(shown, number) for number in range(1, min(len(known.rules) + 2, MOST_RULES) + 1)],
+    }
+    return render(request, "policy.html", context, status=status)
+
+
+def _in_force(revisions: list[Any]) -> str:
+    """Return the text of the policy in force; one that says nothing has the defaults."""
+    if settings.PERFWORK_POLICY:
+        try:
+            return policy_file()
+        except (ValueError, ImproperlyConfigured) as error:
+            return f"# {error}\n"
+    return revisions[0].text + "\n" if revisions else to_toml(Policy())
+
+
+def _posted(request: HttpRequest, revisions: list[Any]) -> str:
+    """Return the text that the form, the TOML or a former revision says."""
+    match request.POST.get("as"):
+        case "toml":
+            return cleaned(request.POST, "text", MOST_TEXT).replace("\r\n", "\n")
+        case "form":
+            return to_toml(from_fields({name: cleaned(request.POST, name, MOST_TEXT) for name in request.POST}))
+        case _:
+            wanted = cleaned(request.POST, "revision", 20)
+            found = next((revision for revision in revisions if str(revision.pk) == wanted), None)
+            if found is None:
+                raise ValueError("there is no such revision")
+            return str(found.text)
+
+
+def _saved(request: HttpRequest, text: str) -> HttpResponse:
+    changed = prose.write(POLICY, POLICY, text, username(request), timezone.now())
+    messages.info(
+        request, "The policy is changed: it decides from the next mail on." if changed else "Nothing has changed."
+    )
+    return redirect("policy")
+
+
+def _preview(wanted: Policy) -> dict[str, Any]:
+    """Return how the mails of the last days would have been decided otherwise."""
+    now = timezone.now()
+    otherwise = Action.APPROVE if settings.PERFWORK_APPROVE_FIRST else Action.SEND
+    seen, mails = decided_otherwise(wanted, bot_identity(), compose_config(), now, now - PREVIEWED, otherwise)
+    return {
+        "seen": seen,
+        "days": PREVIEWED.days,
+        "mails": mails[:SHOWN],
+        "more": len(mails) - SHOWN,
+        "by": _counts(mails),
+    }
+
+
+def _counts(mails: Iterable[Redecided]) -> list[tuple[str, int]]:
+    words = {Action.SEND: "sent without approval", Action.APPROVE: "left for approval", Action.HOLD: "held"}
+    became = [mail.becomes for mail in mails]
+    return [(words[action], became.count(action)) for action in Action if action in became]
+
+
+def _fields(shown: Mapping[str, str], rules: int) -> dict[str, Any]:
+    return {
+        "limits": [(name, label, shown.get(name, ""), unit) for name, label, unit in LIMITS],
+        "rates": [(name, label, shown.get(name, "")) for name, label in RATES],
+        "reminder_fields": [
+            (f"remind_{name}", label, shown.get(f"remind_{name}", ""), unit) for name, label, unit in REMINDERS
+        ],
+        "values": {name: shown.get(name, "") for name in ("quiet_hours", "never", "own_rates", "reminders")},
+        "actions": list(Action),
+    }
+
+
+def _fields_of_rule(shown: Mapping[str, str], number: int) -> RuleFields:
+    values = {own.name: shown.get(f"rule{number}_{own.name}", "") for own in fields(PolicyRule)}
+    return RuleFields(number, values)
