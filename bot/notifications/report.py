@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import accumulate
 from typing import Any
@@ -25,7 +25,7 @@ from django.urls import reverse
 
 from bot.compose.conventions import ThreadPosition, patch_mail, reply_position
 from bot.compose.mail import ComposedMail
-from bot.compose.policy import Action, Policy, decide
+from bot.compose.policy import Action, Policy, PolicyContext, decide
 from bot.compose.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
 from bot.compose.report_mail import compose
 from bot.errors import Unreadable
@@ -337,7 +337,7 @@ class Redecided:
 
 
 def decided_otherwise(
-    wanted: Policy, settings: BotSettings, config: ComposeConfig, now: datetime, since: datetime, otherwise: Action
+    wanted: Policy, settings: BotSettings, config: ComposeConfig, since: datetime, otherwise: Action
 ) -> tuple[int, list[Redecided]]:
     """Return how many reports' mails were composed since then, up to REDECIDED, and those that `wanted` decides
     otherwise than the policy in force. Daily limits and rates are not looked at: they delay, and decide nothing.
@@ -350,11 +350,23 @@ def decided_otherwise(
             data = report_data(mail.about, settings, config, patches)
         except LookupError:  # all of its findings are held by now
             continue
-        context = policy_context(mail.about)
-        was, becomes = (decide(data, policy, context, now, otherwise) for policy in (config.policy, wanted))
+        context = _as_of_then(policy_context(mail.about), mail)
+        was, becomes = (
+            decide(data, policy, context, mail.composed_at, otherwise) for policy in (config.policy, wanted)
+        )
         if was.action != becomes.action:
             changed.append(Redecided(mail, was.action, becomes.action, becomes.reason))
     return len(mails), changed
+
+
+def _as_of_then(context: PolicyContext, mail: OutgoingMail) -> PolicyContext:
+    """Return the context without what came of the mail: that it is the report, and a fix that was posted later."""
+    later = context.fix_posted_at is not None and context.fix_posted_at > mail.composed_at
+    return replace(
+        context,
+        reported_by="" if context.reported_by == mail.message_id else context.reported_by,
+        fix_posted_at=None if later else context.fix_posted_at,
+    )
 
 
 class _Round:

@@ -222,9 +222,8 @@ def _saved(request: HttpRequest, text: str) -> HttpResponse:
 
 def _preview(wanted: Policy) -> dict[str, Any]:
     """Return how the mails of the last days would have been decided otherwise."""
-    now = timezone.now()
     otherwise = Action.APPROVE if settings.PERFWORK_APPROVE_FIRST else Action.SEND
-    seen, mails = decided_otherwise(wanted, bot_identity(), compose_config(), now, now - PREVIEWED, otherwise)
+    seen, mails = decided_otherwise(wanted, bot_identity(), compose_config(), timezone.now() - PREVIEWED, otherwise)
     return {
         "seen": seen,
         "days": PREVIEWED.days,

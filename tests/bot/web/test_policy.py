@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +20,9 @@ from bot.notifications.report import compose_due
 from bot.web.policy import from_fields, in_fields
 from tests.bot.compose.test_policy import policies
 from tests.support.world import World
-from tracker.models import OutgoingMail, TextRevision
+from tracker.domain.events import EventData, EventKind
+from tracker.models import OutgoingMail, Report, TextRevision
+from tracker.services import event_log
 
 PAGE = "/operating/policy/"
 
@@ -136,7 +140,20 @@ def test_a_preview_says_what_would_have_been_held_and_changes_nothing(client: Cl
     for sha in ("b", "c"):
         world.ingest(world.result(sha * 40, f"mm/{sha}: a change"))
     compose_due(world.settings, world.now)
-    OutgoingMail.objects.update(composed_at=world.now)
+    now = timezone.now()
+    OutgoingMail.objects.update(composed_at=now)
+    sent, _ = Report.objects.order_by("pk")  # that it is reported, and fixed, came later
+    event_log.record(
+        [
+            event_log.event_row(
+                sent, EventData(key=kind, kind=kind, occurred_at=now + timedelta(hours=1), message_id=message_id), now
+            )
+            for kind, message_id in (
+                (EventKind.REPORTED, OutgoingMail.objects.get(report=sent).message_id),
+                (EventKind.FIX_PROPOSED, "fix@dev.example"),
+            )
+        ]
+    )
     fields = in_fields(Policy()) | {"rule1_action": "hold", "rule1_suites": "*"}
     page = post(client, "form", do="preview", **fields).content.decode()
     assert "Preview, not saved yet" in page
