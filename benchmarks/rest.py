@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -29,7 +30,6 @@ sys.path.insert(0, str(ROOT))
 from aiosmtpd.controller import Controller
 
 from benchmarks.budgets import figure
-from bot.management.commands.demo import free_port
 
 WARM_UP = 60  # seconds
 DROPS = ("01-mm-vmscan", "03-block", "04-net-relay", "05-sched-fair", "06-x86-entry")
@@ -45,6 +45,12 @@ class Arrivals:
     async def handle_DATA(self, *_: Any) -> str:  # noqa: N802  # as aiosmtpd calls it
         self.times.append(time.monotonic())
         return "250 OK"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def tree_of(pid: int) -> Iterator[int]:
