@@ -118,7 +118,7 @@ def measure(checkout: Path, seconds: float) -> dict[str, float]:
                     time.sleep(0.02)
                 if len(arrivals.times) >= expected:
                     latencies.append(arrivals.times[-1] - dropped)
-            for path in ("/", "/triage/", "/reports/"):
+            for path in ("/", "/search/?q=mm"):
                 urllib.request.urlopen(f"http://127.0.0.1:{port}{path}").read()
             used = sum(map(memory, tree_of(pid)))
         smtp.stop()
