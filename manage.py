@@ -68,7 +68,7 @@ GROUPS = {
     "Results": ("ingest", "tool_output", "lab", "study"),
     "Mail": ("read", "explain", "outbox", "digest"),
     "Reports": ("triage", "report", "track", "export", "examples"),
-    "Running it": ("up", "status", "check", "apikey", "demo", "documentation"),
+    "Running it": ("up", "status", "check", "people", "apikey", "demo", "documentation"),
     "Looking after it": ("backup", "restore", "prune", "erase", "replay", "refold"),
 }
 

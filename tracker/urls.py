@@ -28,6 +28,7 @@ from tracker.pages import (
     mine,
     operating,
     outbox,
+    people,
     release_report,
     report,
     results,
@@ -141,6 +142,7 @@ urlpatterns = [
     path("statistics.csv", statistics.statistics_csv, name="statistics-csv"),
     # how the installation stands
     path("operating/", operating.operating, name="operating"),
+    path("operating/people/", people.people, name="people"),
     path("operating/try/", operating.try_now, name="try-now"),
     # the lab's work list and its jobs
     path("lab/", lab.lab, name="lab"),

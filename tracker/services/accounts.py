@@ -19,6 +19,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address
@@ -26,11 +27,11 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, User
 from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -232,6 +233,79 @@ def use_opt_out(link: SignIn, now: datetime) -> None:
     row, new = Correspondent.objects.get_or_create(address=link.address, defaults=values)
     if not new:
         Correspondent.objects.filter(pk=row.pk).exclude(mailing=Mailing.STOPPED).update(**values)
+
+
+# --- People and roles ---
+
+
+class UserRole(StrEnum):
+    """What somebody may do beyond what anybody may, and an author about their own reports."""
+
+    TRIAGER = "triager"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """An account. `role`: triager, operator, superuser, or "" for who only reads and answers for their own reports."""
+
+    name: str
+    address: str
+    role: str
+    active: bool
+    last_seen: datetime | None
+
+
+def people(most: int) -> list[Person]:
+    """Return the accounts, those with a role first, then by name. Three queries at most."""
+    rows = User.objects.prefetch_related("groups").annotate(roles=Count("groups"))
+    return [
+        Person(user.username, user.email, _role_of(user), user.is_active, user.last_login)
+        for user in rows.order_by("-is_superuser", "-roles", "username")[:most]
+    ]
+
+
+def invite(address: str, role: UserRole) -> User:
+    """Return a new account, which gets in by the link that is mailed to its address. Raises InvalidInput."""
+    address = address.strip().lower()
+    if not is_of_a_person(address) or len(address) > 150:
+        raise InvalidInput(f"address: expected that of a person, not of a list; found {address[:80]!r}")
+    user = next(iter(_users(address)), None) or User.objects.filter(username=address).first()
+    if user is None:
+        user = User.objects.create_user(address, address)
+    elif not user.is_active or _role_of(user):
+        state = _role_of(user) if user.is_active else "revoked"
+        raise InvalidInput(f"address: {address} has an account already, {user.username} ({state}): change its role")
+    give_role(user.username, role)
+    return user
+
+
+def give_role(name: str, role: UserRole | None) -> None:
+    """Give an account a role, or none; one that was revoked may sign in again. Raises InvalidInput."""
+    user = _account(name)
+    user.groups.set(Group.objects.filter(name=role) if role else [])
+    User.objects.filter(pk=user.pk).update(is_active=True)
+
+
+def shut_out(name: str, now: datetime) -> int:
+    """Let an account sign in no more, end its sessions, and revoke its keys; return how many. Raises InvalidInput."""
+    user = _account(name)
+    User.objects.filter(pk=user.pk).update(is_active=False)
+    return ApiKey.objects.filter(acts_for=user, revoked_at=None).update(revoked_at=now)
+
+
+def _account(name: str) -> User:
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        raise InvalidInput(f"name: no account is named {name[:80]!r}")
+    if user.is_superuser or user.is_staff:
+        raise InvalidInput(f"name: {user.username} is a superuser or staff, and is changed in the admin")
+    return user
+
+
+def _role_of(user: User) -> str:
+    names = {group.name for group in user.groups.all()}
+    return "superuser" if user.is_superuser else next((role for role in reversed(UserRole) if role in names), "")
 
 
 # --- Passwords ---
