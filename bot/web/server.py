@@ -27,13 +27,17 @@ OBJECTS_BETWEEN_COLLECTIONS = 20_000
 COUNTERS = 8 << 20  # bytes: 2 kB for each page, method and status that was asked for, of which there are 4,000 at most
 
 
-def listen(bind: str) -> socket.socket:
-    """Return a socket on "host:port", for one or several processes to serve. Raises OSError, ValueError."""
+def listen(bind: str, *, beside_others: bool = False) -> socket.socket:
+    """Return a socket on "host:port", for one or several processes to serve. Raises OSError, ValueError.
+
+    `beside_others`: others may listen there, too, and the kernel shares the connections out.
+    """
     host, _, port = bind.rpartition(":")
     host = host.strip("[]")
     infos = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     server = socket.socket(infos[0][0], socket.SOCK_STREAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, beside_others)
     server.bind(infos[0][4])
     return server
 
@@ -111,7 +115,7 @@ def serve(listening: socket.socket) -> None:
 
 if __name__ == "__main__":
     try:
-        _socket = listen(sys.argv[1])
+        _socket = listen(sys.argv[1], beside_others=True)
     except (OSError, ValueError, IndexError) as error:
         sys.exit(f"web: cannot listen on {sys.argv[1:2] or 'HOST:PORT'}: {error}")
     serve(_socket)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ import pytest
 from bot.errors import Busy
 from bot.leases import acquire, extend, release
 from bot.processes import has_died, own_memory, process_name
+from bot.web.server import listen
 from tests.conftest import ROOT
 from tracker.models import ServiceLease
 
@@ -106,3 +108,16 @@ def test_a_thread_that_lost_its_lease_to_another_one_does_not_keep_it() -> None:
         extend(row, timedelta(minutes=1))
     release(row)  # of any thread: the other one is told, and saves nothing
     acquire(row, timedelta(minutes=1))
+
+
+def test_connections_wait_while_what_serves_them_starts_again() -> None:
+    """The socket belongs to who started the web server, so that nobody is refused."""
+    with listen("127.0.0.1:0") as listening:
+        listening.listen()
+        with socket.create_connection(listening.getsockname(), timeout=5) as client:  # before anybody serves it
+            with pytest.raises(OSError, match="in use"):
+                listen(f"127.0.0.1:{listening.getsockname()[1]}")
+            served, _ = listening.accept()
+            with served:
+                served.sendall(b"x")
+                assert client.recv(1) == b"x"
