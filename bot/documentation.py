@@ -182,9 +182,11 @@ One effect is applied automatically: the likeliest one if its probability is at 
 tests), or one that a rule also finds, if its probability is at least 35 %. "Responded" is applied if the effects that
 careful readers would also call a response together reach 70 %. What the lab states about a candidate fix is applied,
 whatever the classifier thinks, if the lab's table of parent, culprit and candidate shows it, too. The classifier alone
-never closes a report and never says that a fix was applied. At most two others are suggested; a suggestion waits in the
-[review queue](/review/) for a click. If nothing is applied, it is recorded as a <a id="mere_response"></a>mere response
-of the author or maintainer, so that nobody reminds them. The evidence shown is the sentence that weighed most.
+never closes a report and never says that a fix was applied. The likeliest other one is suggested if it is at least as
+likely as not, and one that closes the report only if a rule finds the sentence that says so; of what the lab says of a
+test, 25 % is enough. A suggestion waits in the [review queue](/review/) for a click. If nothing is applied, it is
+recorded as a <a id="mere_response"></a>mere response of the author or maintainer, so that nobody reminds them. The
+evidence shown is the sentence that weighed most.
 
 **Automatic without a matching sentence**: a patch that a person sends in a reply, or posts with `Closes:` or `Link:`
 to the report ("fix proposed"; a debug patch, a patch by the lab, or a patch elsewhere that only has `Fixes:` with the

@@ -1,6 +1,7 @@
 """The labelled real threads (../shared/data): each reply with its label, and what is known when it is read.
 
-A quarter of threads-dev-2 is put aside: nothing is learned from it, tuned on it or looked up in it. It judges the end.
+A quarter of threads-dev-2 and a third of threads-3-dev are put aside: nothing is learned from them, tuned on them or
+looked up in them. They judge the end.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ OTHER_LAB_PEOPLE = frozenset(
     {"ying.huang@intel.com", "fengwei.yin@intel.com", "aaron.lu@intel.com", "xiaolong.ye@intel.com"}
     | {"xing.zhengjun@linux.intel.com"}
 )
-SETS = ("threads-dev", "threads-dev-2")
+SETS = ("threads-dev", "threads-dev-2", "threads-3-dev")
+PUT_ASIDE = {"threads-dev-2": "0123", "threads-3-dev": "01234"}  # by the first digit of a thread's hash
 
 
 def require() -> None:
@@ -37,9 +39,10 @@ def require() -> None:
         sys.exit(f"no labelled threads in {SHARED}: send the examples, and a maintainer runs this")
 
 
-def is_put_aside(message_id: str) -> bool:
-    """Whether the thread of this report judges the end."""
-    return hashlib.sha1(message_id.encode(), usedforsecurity=False).hexdigest()[0] in "0123"
+def is_put_aside(name: str, message_id: str) -> bool:
+    """Whether the thread of this report, in this set, judges the end."""
+    digest = hashlib.sha1(message_id.encode(), usedforsecurity=False).hexdigest()
+    return digest[0] in PUT_ASIDE.get(name, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ def _replies_of(name: str, put_aside: bool) -> Iterator[LabelledReply]:
     labels = {
         label["msgid"]: (key, thread, label)
         for key, thread in threads.items()
-        if put_aside is (name == SETS[1] and is_put_aside(key))
+        if put_aside is is_put_aside(name, key)
         for label in thread["replies"]
     }
     settings = replace(LKP, operators=LKP.operators | OTHER_LAB_PEOPLE)

@@ -243,7 +243,7 @@ AGREES_MILDLY = {"info_provided": 0.25}  # the same where little is at stake: th
 AGREES_TO_CLOSE = 0.5  # and that closes the report; its writer must be proven, too
 ENGAGED = 0.70  # the probability, of all effects that are also a response, above which it is recorded as a response
 ENGAGED_FIRST = 0.60  # the same where a mere response is the likeliest of all
-SUGGESTED = 0.40  # below this nothing is suggested; three in five that are left are right (it was one in two)
+SUGGESTED = 0.50  # below this nothing is suggested; three in four that are left are right
 MEANINGLESS = 0.5  # the probability of "none" from which nothing is suggested
 MOST_SUGGESTIONS = 1
 SAYS_SOMETHING = 0.10  # the probability of an effect from which its author has responded, whatever it means
@@ -278,7 +278,10 @@ def decide(effects: Sequence[Effect], opinion: Opinion, *, may_act: bool = True)
     suggested = [
         name
         for name in likely[:MOST_SUGGESTIONS]
-        if name not in ("none", acting) and opinion.probabilities[name] >= SUGGESTED
+        if name not in ("none", acting)
+        and not (acting and name == "responded")  # that is said by the other effect, too
+        and opinion.probabilities[name] >= SUGGESTED
+        and (name in by_rule or name not in CLOSING)  # a sentence must say so
     ]
     return [
         *([_effect(acting, by_rule.get(acting), opinion, Mode.AUTO)] if acting else []),

@@ -23,7 +23,7 @@ from bot.mail.branches import ref_in
 from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title, is_posting, version_of
 from bot.replies import gate
-from bot.replies.classifier import Model, ReplyFacts, decide, load, named_commit, says_something
+from bot.replies.classifier import Model, Opinion, ReplyFacts, decide, load, named_commit, says_something
 from bot.replies.commands import Command, Word
 from bot.replies.person_report import culprit_named
 from bot.replies.reading import Audience, Reading, in_thread_of
@@ -379,9 +379,6 @@ def closes(effect: Effect) -> bool:
     return bool(step and step.to in CLOSED)
 
 
-_LAB_TELLS = frozenset({EventKind.ASKED, EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
-
-
 def content_effects(reading: Reading, context: MailContext, model: Model | None = None) -> Iterator[Effect]:
     """Yield the effects of what a mail says, commands aside, as if its writer were proven.
 
@@ -418,13 +415,27 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
             return
         opinion = (model or load()).opinion(facts_of(reading, context, effects))
         decided = _asked(decide(effects, opinion, may_act=not outsider), reading)
-        if by_lab:  # few people write these, and to find nothing in them loses a test or a question
-            kinds = {effect.kind for effect in decided}
-            told = (effect for effect in effects if effect.kind in _LAB_TELLS and effect.kind not in kinds)
-            decided += [replace(effect, mode=Mode.SUGGEST) for effect in told]
+        if by_lab:
+            decided += _told_by_lab(effects, decided, opinion)
         if (decided or says_something(opinion)) and not outsider and not by_lab:
             decided.append(Effect(RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=_evidence_text(reading)))
         yield from (effect for effect in decided if not outsider or effect.kind is not RESPONDED)
+
+
+_LAB_TELLS = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
+_LAB_SUGGESTED = 25  # per cent; what is less likely was never right
+
+
+def _told_by_lab(effects: Iterable[Effect], decided: Iterable[Effect], opinion: Opinion) -> Iterator[Effect]:
+    """Yield, to be suggested, the outcomes of tests that rules find in a mail of the lab, and the classifier does not.
+
+    Few people write these, so it has learned from few.
+    """
+    kinds = {effect.kind for effect in decided}
+    for effect in effects:
+        certainty = opinion.certainty(name_of(effect))
+        if effect.kind in _LAB_TELLS - kinds and certainty >= _LAB_SUGGESTED:
+            yield replace(effect, mode=Mode.SUGGEST, certainty=certainty)
 
 
 def _patch_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:

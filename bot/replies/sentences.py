@@ -25,10 +25,12 @@ _MESSAGE_BEGINS = re.compile(r"From [0-9a-f]{40} |From: .{1,200}<|Subject: |\s?[
 _DIFF_BEGINS = re.compile(r"diff --git |Index: \S|--- (?:a/|/dev/null|\S+\.[chS]\b)|@@ -\d")
 _IN_DIFF = re.compile(r"[-+ @\\\t]|diff |index |new file|deleted |similarity |rename |old mode|new mode|\Z")
 _SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP")
-# Columns of numbers, rows of symbols, shell prompts, git graphs, code.
+# Columns of numbers, rows of symbols, shell prompts, git graphs, code, the name of a metric alone.
 _NO_PROSE = re.compile(
     r"\s*(?:[|\\/*+#$%~={}<>]|\.{3,}|[-=_*]{3,}|\[[.\s]{2,}\]|\d[\d.,e+]*\s{2,}|-[\w-]+\b.{0,20}\Z|[0-9a-f]{12,40}\b"
-    r"|\S*/\S*/\S*\Z)|\t| {6,}"
+    r"|\S*/\S*/\S*\Z|[\w-]{1,80}\.[\w.-]{0,80}\w\Z"
+    r"|\[?[\w.-]{1,40}@[\w.-]{1,60}[: ][^\s$#]{0,80}\]?[$#] \S"
+    r"|[^.!?]{0,60}~[\w./-]{0,80} ?(?:\([\w./-]{1,60}\))?[$#>] \S)|\t| {6,}"
 )
 _LISTED = re.compile(r"\s{0,3}[-*] (?![0-9a-f]{7}|\W)\S+ \S+ \S")
 _CODE_ENDS = re.compile(r"(?:[;{}]|\*/|\\|\)\s?\{)\s*\Z|\s±|%\s{2}|\s{4}\S.{0,200}\s{3}\S")
