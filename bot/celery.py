@@ -377,14 +377,11 @@ class _WatchesDrop(bootsteps.StartStopStep):
     def _watch(self) -> None:
         try:
             with INotify() as watch:
-                watch.add_watch(str(settings.PERFWORK_DROP), flags.CREATE | flags.CLOSE_WRITE | flags.MOVED_TO)
-                while watch.read():
+                watch.add_watch(str(settings.PERFWORK_DROP), flags.CLOSE_WRITE | flags.MOVED_TO)
+                while True:  # what came before the watch is taken, too
                     time.sleep(SETTLED)
-                    while True:
-                        app.send_task("take_results", expires=60.0)
-                        if not watch.read(timeout=0):
-                            break
-                        time.sleep(SETTLED)  # for what came meanwhile
+                    app.send_task("take_results", expires=60.0)
+                    watch.read()
         except OSError as error:
             log.warning("%s is not watched, and is looked into only periodically: %s", settings.PERFWORK_DROP, error)
 

@@ -1,23 +1,31 @@
-"""`make faults`: a disk that is full, has no inodes or is read-only. Pages stay, uploads wait, what was taken is there.
+"""`make faults`: disks that are full, without inodes or read-only, and processes, files and servers that fail.
 
-Each story has a file system of its own in memory, so it needs root; elsewhere it is skipped, and said.
+Pages stay, uploads wait, what was taken is there, nothing is lost. The stories of disks have a file system of their own
+in memory, so they need root; elsewhere they are skipped, and said. docs/measured.md has the seconds of the others.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import sqlite3
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from aiosmtpd.controller import Controller
 
+from bot.mail.settings import BotSettings
 from tests.browser.site import ROOT, Site
+from tests.stories.test_it_runs_by_itself import Running
 from tests.support.needs import need
+from tests.support.world import World
 
 PAGES = ("/", "/v5.6/", "/report/8019ad13ef/", "/curve/1/", "/search/?q=subsystem:mm", "/compare/?of=v5.5&of=v5.6")
 RESULT = (ROOT / "fixtures" / "results" / "02-fs-ledger.json").read_bytes()
@@ -131,3 +139,123 @@ def test_read_only(small: Site) -> None:
     subprocess.run(["umount", small.directory], check=True)
     assert post(small, key)[0] == 202
     assert json.loads(get(small, "/api/v1/reports?limit=1")[1])
+
+
+# --- Processes, files and servers, under `up` as it is by default; how long each takes is printed (-s) ---
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    process = Running(tmp_path, PERFWORK_PERIOD="60")
+    process.wait("the front page", lambda: "Perfwork" in process.page("/"))
+    yield process
+    process.end()
+
+
+@pytest.fixture
+def timed() -> Iterator[list[str]]:
+    """What is said of the seconds since the test began."""
+    began, said = time.monotonic(), [""]
+    yield said
+    print(f"\n  {said[0]}: {time.monotonic() - began:.1f} s")
+
+
+def dropped(running: Running, bot_settings: BotSettings, sha: str = "b" * 40) -> str:
+    """Drop a result, and return its text."""
+    result = World(running.directory / sha[:4], bot_settings).result(sha, f"mm/{sha[:4]}: a change")
+    running.drop(f"{sha[:4]}.json", result)
+    return json.dumps(result)
+
+
+def scheduler(running: Running) -> str:
+    """Who has the lease."""
+    [(holder,)] = running.sql("select holder from tracker_servicelease where name = 'scheduler'")
+    return str(holder)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())  # a process that nobody has waited for has none
+    except OSError:
+        return False
+
+
+def mailed(running: Running, count: int = 1) -> None:
+    running.wait("the mail", lambda: len(running.mail.received) == count, 200)
+
+
+@pytest.mark.django_db
+def test_a_worker_is_killed(running: Running, bot_settings: BotSettings, timed: list[str]) -> None:
+    os.killpg(running.worker(), signal.SIGKILL)
+    dropped(running, bot_settings)
+    mailed(running)
+    timed[0] = "from a killed worker to the mail of a result dropped meanwhile"
+
+
+@pytest.mark.django_db
+def test_a_web_server_is_killed(running: Running, timed: list[str]) -> None:
+    [pid] = re.findall(r"web runs as process (\d+)", running.log.read_text())
+    os.kill(int(pid), signal.SIGKILL)
+    with urllib.request.urlopen(f"http://127.0.0.1:{running.port}/", timeout=30) as answer:  # which nobody refuses
+        assert answer.status == 200
+    timed[0] = "from a killed web server to its next page"
+
+
+@pytest.mark.django_db
+def test_everything_is_killed(running: Running, bot_settings: BotSettings, timed: list[str]) -> None:
+    children = [int(pid) for pid in re.findall(r"runs as process (\d+)", running.log.read_text())]
+    running.process.kill()
+    running.process.wait()
+    dropped(running, bot_settings)
+    deadline = time.monotonic() + 30
+    while any(map(is_alive, children)):
+        assert time.monotonic() < deadline, "a process goes on alone"
+        time.sleep(0.1)
+    running.process = running.start("up", "--bind", f"127.0.0.1:{running.port}")
+    mailed(running)
+    timed[0] = "from the end of all processes, and their start, to the mail of a result dropped meanwhile"
+
+
+@pytest.mark.django_db
+def test_a_file_is_half_written(running: Running, bot_settings: BotSettings, timed: list[str]) -> None:
+    text = json.dumps(World(running.directory / "pen", bot_settings).result("b" * 40, "mm: a change"))
+    folder = running.directory / "var" / "drop"
+    with (folder / "slow.json").open("w") as file:
+        file.write(text[:200])
+        file.flush()
+        dropped(running, bot_settings, "c" * 40)
+        mailed(running)  # others go on
+        time.sleep(3)
+        file.write(text[200:])
+    mailed(running, 2)
+    assert not (folder / "refused").exists()
+    timed[0] = "a file that took its writer five seconds"
+
+
+@pytest.mark.django_db
+def test_the_mail_server_is_away(running: Running, bot_settings: BotSettings, timed: list[str]) -> None:
+    running.smtp.stop()
+    dropped(running, bot_settings)
+    running.wait(
+        "an attempt", lambda: running.sql("select connection_attempts from tracker_outgoingmail") == [(1,)], 30
+    )
+    assert [state for state, _ in running.outbox()] == ["approved"]
+    running.smtp = Controller(running.mail, hostname="127.0.0.1", port=running.smtp.port)
+    running.smtp.start()
+    back = time.monotonic()
+    mailed(running)
+    timed[0] = f"a mail server that was away, {time.monotonic() - back:.0f} s of it after its return"
+
+
+@pytest.mark.django_db
+def test_a_second_scheduler(running: Running, timed: list[str]) -> None:
+    second, log = running.start("up", "--only", "beat"), running.directory / "more.log"
+    try:
+        running.wait("its word", lambda: "another scheduler is running; this one waits" in log.read_text())
+        first, began = scheduler(running), time.monotonic()
+        os.killpg(running.worker(), signal.SIGKILL)  # in which the first one is
+        running.wait("a successor", lambda: scheduler(running) not in (first, ""), 90)  # either: the worker is back
+        timed[0] = f"two schedulers, {time.monotonic() - began:.1f} s of it from the end of one to the next"
+    finally:
+        second.terminate()
+        second.wait(30)

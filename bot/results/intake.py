@@ -4,15 +4,18 @@ Inputs are imported in batches, which bound memory and transactions. Before the 
 asked for the author, parents and changes of the commits; sides of which the order was only guessed are swapped if a
 tree says so.
 
-What is put into the drop directory is imported once it has settled, then moved to done/, or to refused/ with the
-reason beside it. A git bisect log and its samples are imported and moved together. A crash before the move only
-repeats the import.
+What is put into the drop directory is imported once it has settled and nobody writes to it any more, then moved to
+done/, or to refused/ with the reason beside it. A git bisect log and its samples are imported and moved together. A
+crash before the move only repeats the import.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import logging
 import os
+import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,6 +99,7 @@ def _is_reversed(result: Result, seen: Mapping[str, CommitInspection]) -> bool:
 
 log = logging.getLogger(__name__)
 _SETTLED = 1.0  # seconds without a change: until then the file may still be written to
+_WRITER_WAIT = 60.0  # seconds without a change for which a file is left to whoever has it open
 _PARTNER_WAIT = 60.0  # seconds that may pass between a log and its samples
 _OWN_FOLDERS = ("done", "refused", "dismissed")
 
@@ -125,7 +129,24 @@ def _is_settled(entry: Path) -> bool:
     youngest = entry.lstat().st_mtime
     if entry.is_dir() and not entry.is_symlink():
         youngest = max([youngest, *(path.lstat().st_mtime for path in entry.rglob("*"))])
-    return time.time() - youngest >= _SETTLED
+    age = time.time() - youngest
+    return age >= _SETTLED and (age >= _WRITER_WAIT or not _is_open_for_writing(entry))
+
+
+def _is_open_for_writing(entry: Path) -> bool:
+    """Whether a process of this host still writes to a file: then Linux grants no lease to read it (fcntl(2))."""
+    try:
+        file = os.open(entry, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False  # a link, or gone: whoever takes it will say so
+    try:
+        fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)  # what tells of a new writer is ignored; SIGIO would kill us
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN  # else a folder, or a file of somebody else
+    finally:
+        os.close(file)  # which gives the lease back
+    return False
 
 
 def _waits_for_partner(entry: Path) -> bool:

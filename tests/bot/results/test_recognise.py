@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +270,26 @@ def test_the_drop_directory(world: World, tmp_path: Path) -> None:
         "young.json",
     ]
     assert "not JSON" in (drop / "refused" / "bad.json.reason").read_text()
+
+
+def test_a_file_is_left_to_who_still_writes_to_it(world: World, tmp_path: Path) -> None:
+    drop = tmp_path / "drop"
+    drop.mkdir()
+    text = json.dumps(world.result("b" * 40, "mm: a"))
+    with (drop / "slow.json").open("w") as file:
+        file.write(text[:100])
+        file.flush()
+        os.utime(drop / "slow.json", (time.time() - 5, time.time() - 5))  # the network hung for five seconds
+        assert take_dropped(drop, [], world.now) == 0
+        file.write(text[100:])
+    os.utime(drop / "slow.json", (time.time() - 5, time.time() - 5))
+    assert take_dropped(drop, [], world.now) == 1
+    with (drop / "dead.json").open("w") as file:
+        file.write(text[:100])
+        file.flush()
+        os.utime(drop / "dead.json", (1, 1))  # whoever has it open has forgotten it
+        assert take_dropped(drop, [], world.now) == 0
+    assert (drop / "refused" / "dead.json").exists()
 
 
 def test_a_log_and_its_samples_are_dropped_and_moved_together(
