@@ -105,6 +105,7 @@ def _unquoted(text: str) -> str:
 
 # The head of the robot's tables, or a row of one: mean, change, mean, metric.
 _SPREAD = r"(?: {1,8}± {0,3}\d{1,3}%)?"
+_YOU = re.compile(r"\byour?\b", re.I)
 _TABLE = re.compile(
     rf"%stddev {{1,20}}%change|^ {{0,20}}[\d.e+]{{1,20}}{_SPREAD} {{1,20}}[+-]\d[\d.]{{0,8}}%?"
     r" {1,20}[\d.e+]{1,20}(?: |$)",
@@ -422,19 +423,19 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
         yield from (effect for effect in decided if not outsider or effect.kind is not RESPONDED)
 
 
-_LAB_TELLS = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
-_LAB_SUGGESTED = 25  # per cent; what is less likely was never right
+# What a rule may find in a mail of the lab, and how likely it must be, in per cent: less likely outcomes were wrong.
+_LAB_TELLS = {EventKind.ASKED: 0, EventKind.FIX_CONFIRMED: 25, EventKind.FIX_FAILED: 25}
 
 
 def _told_by_lab(effects: Iterable[Effect], decided: Iterable[Effect], opinion: Opinion) -> Iterator[Effect]:
-    """Yield, to be suggested, the outcomes of tests that rules find in a mail of the lab, and the classifier does not.
+    """Yield, to be suggested, the questions and outcomes that rules find in a mail of the lab, and not the classifier.
 
     Few people write these, so it has learned from few.
     """
     kinds = {effect.kind for effect in decided}
     for effect in effects:
         certainty = opinion.certainty(name_of(effect))
-        if effect.kind in _LAB_TELLS - kinds and certainty >= _LAB_SUGGESTED:
+        if effect.kind in _LAB_TELLS.keys() - kinds and certainty >= _LAB_TELLS[effect.kind]:
             yield replace(effect, mode=Mode.SUGGEST, certainty=certainty)
 
 
@@ -636,9 +637,10 @@ def _operator_effects(reading: Reading, context: MailContext) -> Iterator[Effect
         asking = next((match for match in matches if match.intent is Intent.BOT_ASKS), None)
         answers = list(_answer_effects(reading.sentences, asks=asking is not None))
         yield from answers
-        if asking and not answers and "?" in asking.evidence:
-            # What is only courtesy ("please let us know") asks nobody for anything.
-            yield Effect(EventKind.ASKED, Mode.SUGGEST, "operator_asks", quote=asking.evidence)
+        asked = (match.evidence for match in matches if match.intent is Intent.BOT_ASKS and "?" in match.evidence)
+        if not answers and (question := next(filter(_YOU.search, asked), "")):
+            # Courtesy ("please let us know") and thoughts ("should we align these?") ask nobody for anything.
+            yield Effect(EventKind.ASKED, Mode.SUGGEST, "operator_asks", quote=question)
 
 
 def _answer_effects(sentences: Sequence[Sentence], *, asks: bool) -> Iterator[Effect]:

@@ -293,6 +293,22 @@ def test_what_the_lab_states_and_its_table_shows_needs_no_other_opinion() -> Non
     assert effects("the regression is gone.", "-25.0")[0] == "fix_queued suggest"
 
 
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("Ada, could you tell us which kernel config you used?", True),
+        ("Is your tree based on v6.12?", True),
+        ("Any thoughts?", False),
+        ("Should we make these counters aligned?", False),
+        ("Can we merge this option into mainline?", False),
+    ],
+)
+def test_the_lab_asks_somebody_and_not_itself(question: str, asks: bool) -> None:
+    unsure = cast(Model, SimpleNamespace(opinion=lambda facts: Opinion({"responded": 0.3, "none": 0.3}, {}, {})))
+    effects = content_effects(reading(question, OPERATOR), MailContext(Relation.THREAD, Role.REPORTER), unsure)
+    assert [f"{name_of(each)} {each.mode}" for each in effects] == (["needs_info suggest"] if asks else [])
+
+
 @pytest.mark.parametrize(("likely", "suggested"), [(0.28, ["fix_failed suggest"]), (0.2, [])])
 def test_the_outcome_of_a_test_by_the_lab_is_suggested_unless_it_is_unlikely(
     likely: float, suggested: list[str]
