@@ -295,9 +295,11 @@ def releases(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     page = home_page(now)
     older: list[ReleaseLine] = page["older"]
+    shown = worst(page["cycle"]["line"].release.version, now) if page["cycle"] else []
     context = {
         **page,
-        "worst": worst(page["cycle"]["line"].release.version, now) if page["cycle"] else [],
+        "worst": shown,
+        "unplaced": not (shown or older) and Report.objects.exists(),
         "week": week(now),
         "older": older[:_SHOWN],
         "folded": older[_SHOWN:],
