@@ -35,6 +35,7 @@ SCRIPTS = {
     "measurements": "Measurements over time",
     "floods": "Pages while others flood the site",
     "load": "Pages under load",
+    "rest": "At rest",
 }
 HEAD = """## <a id="benchmarks"></a>Benchmarks
 
