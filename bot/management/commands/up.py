@@ -12,6 +12,7 @@ import gc
 import importlib
 import multiprocessing
 import os
+import signal
 import socket
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Sequence
@@ -63,7 +64,8 @@ class Command(BaseCommand):
             raise CommandError(
                 f"--workers: expected 1 to {MOST_WORKERS}, found {str(workers)[:20]}", returncode=os.EX_USAGE
             )
-        with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as apart:
+        unhurried = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)  # Ctrl-C waits for the migration's end
+        with ProcessPoolExecutor(1, multiprocessing.get_context("fork"), unhurried) as apart:
             if said := apart.submit(prepare, migrates=set(only) == set(ROLES)).result():
                 self.stdout.write(said)
         listening = None
@@ -150,7 +152,7 @@ _M_ARENA_MAX = -8  # of mallopt(3)
 def _share_memory() -> None:
     """Import what the workers need, and let the collector of garbage leave it alone, so that forks share its pages.
 
-    Measured on SQLite without servers: 210 MB in all, instead of 650 (docs/operating.md#sizing).
+    Measured on SQLite without servers: 195 MB in all, instead of 650 (benchmarks/rest.py).
     """
     ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)  # a thread of a worker needs no heap of its own
     os.environ["CELERY_SKIP_CHECKS"] = "on"  # `prepare` has run them; they import all pages
