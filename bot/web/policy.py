@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from bot.compose.policy import Action, Policy, PolicyRule, policy_of, read_policy, to_toml
 from bot.config import POLICY, bot_identity, compose_config, policy_file
-from bot.notifications.report import Redecided, decided_otherwise
+from bot.notifications.report import REDECIDED, Redecided, decided_otherwise
 from tracker.pages import prose
 from tracker.pages.http import cleaned, permission_required, username
 from tracker.services.accounts import SEND
@@ -226,6 +226,7 @@ def _preview(wanted: Policy) -> dict[str, Any]:
     seen, mails = decided_otherwise(wanted, bot_identity(), compose_config(), timezone.now() - PREVIEWED, otherwise)
     return {
         "seen": seen,
+        "newest": seen == REDECIDED,
         "days": PREVIEWED.days,
         "mails": mails[:SHOWN],
         "more": len(mails) - SHOWN,

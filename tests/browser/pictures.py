@@ -65,6 +65,8 @@ FAMILIES: Mapping[str, str] = {
     "outbox": "/outbox/",
     "mail": "/outbox/{mail}/",
     "operating": "/operating/",
+    "policy": "/operating/policy/",
+    "people": "/operating/people/",
     "subscriptions": "/subscriptions/?q=subsystem:mm",
     "webhooks": "/webhooks/",
     "help": "/help/",

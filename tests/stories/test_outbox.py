@@ -795,3 +795,14 @@ def test_a_report_without_numbers_stands_in_nobody_s_way(world: World) -> None:
         compose_due(world.settings, world.later(), limit=1)
     assert OutgoingMail.objects.get().report.culprit.title == "mm: good"
     assert Report.objects.get(culprit__title="mm: odd").held.endswith("all its findings are held")
+
+
+@pytest.mark.django_db
+def test_a_list_that_is_never_mailed_holds_no_mail(world: World) -> None:
+    """Also where every report goes by default."""
+    config = ComposeConfig(policy=Policy(never=("linux-kernel@vger.kernel.org",)))
+    world.ingest(world.result("c" * 40, "mm: a change"))
+    compose_due(world.settings, world.now, approve_first=False, config=config)
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, mail.reason) == (S.APPROVED, "")
+    assert "linux-kernel@vger.kernel.org" not in mail.recipients
