@@ -23,6 +23,7 @@ from django.core.exceptions import ImproperlyConfigured
 from nacl.signing import SigningKey
 
 from bot import config
+from bot.compose.policy import Policy
 from bot.notifications.report import compose_due
 from bot.outbox.transports import (
     DkimKey,
@@ -453,14 +454,14 @@ def test_a_key_that_is_none_is_said_at_the_start(settings: Any, tmp_path: Path) 
     (tmp_path / "key").write_text("no key")
     settings.PERFWORK_DKIM_KEY = str(tmp_path / "key")
     with pytest.raises(ImproperlyConfigured, match="PERFWORK_DKIM_KEY or PERFWORK_PATATT_KEY: could not be signed"):
-        config.send_config()
+        config.send_config(policy=Policy())
     settings.PERFWORK_DKIM_KEY = str(tmp_path / "none")
     with pytest.raises(ImproperlyConfigured, match=r"PERFWORK_DKIM_KEY: .*none can't be read: No such file"):
-        config.send_config()
+        config.send_config(policy=Policy())
     settings.PERFWORK_DKIM_KEY = ""
     (tmp_path / "key").write_bytes(SEED)
     settings.PERFWORK_PATATT_KEY = str(tmp_path / "key")
-    assert config.send_config().signing
+    assert config.send_config(policy=Policy()).signing
 
 
 def test_a_mail_that_can_not_be_signed_does_not_leave(world: World) -> None:
