@@ -42,6 +42,7 @@ from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 from inotify_simple import INotify, flags
 from kombu import Queue
+from kombu.exceptions import KombuError
 from kombu.transport import filesystem
 from kombu.utils.json import dumps, loads
 
@@ -107,19 +108,23 @@ class Transport(filesystem.Transport):
 
     Channel = Channel
     _watch: INotify | None = None
+    _blind = False
 
     def drain_events(  # type: ignore[override]  # as kombu's own
         self, connection: Any, timeout: float | None = None
     ) -> Any:
         """Deliver a message, or wait for one. Raises TimeoutError after `timeout` seconds.
 
-        kombu looks into the folder ten times a second.
+        kombu looks into the folder ten times a second; so do we where Linux has no inotify left (inotify(7)).
         """
-        if self._watch is None:
+        if self._watch is None and not self._blind:
             assert self.client
             options: dict[str, Any] = self.client.transport_options or {}
-            self._watch = INotify()
-            self._watch.add_watch(options["data_folder_in"], flags.MOVED_TO)
+            try:
+                self._watch = watch_folder(options["data_folder_in"], flags.MOVED_TO)
+            except OSError as error:
+                self._blind = True
+                log.warning("%s is looked into ten times a second: %s", options["data_folder_in"], error)
         ends = time.monotonic() + (LONGEST_WAIT if timeout is None else timeout)
         while True:
             with suppress(Empty):
@@ -127,7 +132,21 @@ class Transport(filesystem.Transport):
             left = ends - time.monotonic()
             if left <= 0:
                 raise TimeoutError
-            self._watch.read(timeout=int(1000 * left) + 1)  # what came since the last look ends it at once
+            if self._watch:
+                self._watch.read(timeout=int(1000 * left) + 1)  # what came since the last look ends it at once
+            else:
+                time.sleep(min(left, 0.1))
+
+
+def watch_folder(folder: str, mask: int) -> INotify:
+    """Return what tells of changes in a folder. Raises OSError."""
+    watch = INotify()
+    try:
+        watch.add_watch(folder, mask)
+    except OSError:
+        watch.close()
+        raise
+    return watch
 
 
 LONGEST_WAIT = 5.0  # seconds
@@ -226,6 +245,8 @@ class LeasedScheduler(Scheduler):
         try:
             row, _ = ServiceLease.objects.get_or_create(name="scheduler")
             extend(row, LEASE) if self.leads else acquire(row, LEASE)
+            if not self.leads:
+                self._know_last_runs()
         except Busy:
             if self.leads or not self.waits:
                 log.warning("another scheduler is running; this one waits, and takes over if that one ends")
@@ -234,8 +255,6 @@ class LeasedScheduler(Scheduler):
             log.error("the scheduler could not reach the database: %s", " ".join(str(error).split()))
             self.leads = False
         else:
-            if not self.leads:
-                self._know_last_runs()
             if not self.leads and self.waits:
                 log.warning("this scheduler took over")
             self.leads, self.waits = True, False
@@ -323,6 +342,7 @@ app.conf.beat_schedule = {
 THREADS = 4  # tasks that a worker of one process runs at a time; most of their time they wait for a server
 GROWN = 56 << 20  # bytes of its own at which a worker with threads starts anew; a new one has 30 MB
 YOUNG = 600.0  # seconds for which it doesn't
+BLIND = 60.0  # seconds until a drop directory that can't be watched, or was removed, is looked for again
 SETTLED = 1.05  # seconds after which a file in the drop directory is taken (bot/results/intake.py)
 
 
@@ -357,15 +377,26 @@ def run_scheduler() -> None:
 
 
 class _Schedules(bootsteps.StartStopStep):
-    """The scheduler, in a thread of a worker."""
+    """The scheduler, in a thread of a worker, which ends when that does: `up` starts both again."""
+
+    ending = False
 
     def start(self, worker: Any) -> None:
         self.service = Service(app, scheduler_cls=LeasedScheduler)
-        threading.Thread(target=self.service.start, name="scheduler", daemon=True).start()
+        threading.Thread(target=self._run, name="scheduler", daemon=True).start()
 
     def stop(self, worker: Any) -> None:
+        self.ending = True
         self.service.stop()
         self.service.sync()  # gives the lease back
+
+    def _run(self) -> None:
+        try:
+            self.service.start()
+        except Exception:
+            log.exception("the scheduler failed")
+        if not self.ending:
+            state.should_stop = os.EX_SOFTWARE  # type: ignore[assignment]  # the stubs know no codes
 
 
 class _WatchesDrop(bootsteps.StartStopStep):
@@ -375,15 +406,17 @@ class _WatchesDrop(bootsteps.StartStopStep):
         threading.Thread(target=self._watch, name="drop", daemon=True).start()
 
     def _watch(self) -> None:
-        try:
-            with INotify() as watch:
-                watch.add_watch(str(settings.PERFWORK_DROP), flags.CLOSE_WRITE | flags.MOVED_TO)
-                while True:  # what came before the watch is taken, too
-                    time.sleep(SETTLED)
-                    app.send_task("take_results", expires=60.0)
-                    watch.read()
-        except OSError as error:
-            log.warning("%s is not watched, and is looked into only periodically: %s", settings.PERFWORK_DROP, error)
+        while True:
+            try:
+                with watch_folder(str(settings.PERFWORK_DROP), flags.CLOSE_WRITE | flags.MOVED_TO) as watch:
+                    is_there = True
+                    while is_there:  # what came before the watch is taken, too
+                        time.sleep(SETTLED)
+                        app.send_task("take_results", expires=60.0)
+                        is_there = not any(event.mask & flags.IGNORED for event in watch.read())
+            except (OSError, KombuError) as error:
+                log.warning("%s is looked into only periodically: %s", settings.PERFWORK_DROP, error)
+            time.sleep(BLIND)
 
 
 class _StartsAnew(bootsteps.StartStopStep):

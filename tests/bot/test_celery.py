@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
 import threading
@@ -14,6 +15,7 @@ from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from queue import Empty
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +23,7 @@ from celery.worker import state
 from django.utils import timezone
 from kombu import Connection, Exchange, Queue
 
-from bot.celery import GROWN, WAIT, LeasedScheduler, Run, Transport, _runs, _StartsAnew, app
+from bot.celery import GROWN, WAIT, LeasedScheduler, Run, Transport, _runs, _Schedules, _StartsAnew, app
 from tracker.models import ServiceLease, TaskRun
 
 # --- The queue of files: what one process writes, another never sees in part, and a killed one leaves nothing broken
@@ -123,6 +125,22 @@ def test_who_waits_is_woken_by_a_message(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nothing_bound")
+def test_without_inotify_the_folder_is_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("bot.celery.INotify.__init__", none_left)
+    taken: list[object] = []
+    with connect(tmp_path) as own, own.Consumer([MAIL], callbacks=[lambda body, _: taken.append(body)], no_ack=True):
+        with pytest.raises(TimeoutError):
+            own.drain_events(timeout=0.05)
+        with connect(tmp_path) as connection, connection.Producer() as producer:
+            producer.publish(1, exchange=MAIL.exchange, routing_key="mail", declare=[MAIL], serializer="json")
+        own.drain_events(timeout=30)
+    assert taken == [1]
+
+
+@pytest.mark.usefixtures("nothing_bound")
 def test_who_waits_for_nothing_is_told(tmp_path: Path) -> None:
     with connect(tmp_path) as connection, connection.Consumer([MAIL]), pytest.raises(TimeoutError):
         connection.drain_events(timeout=0.05)
@@ -208,6 +226,20 @@ def starts_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 def look() -> None:
     with suppress(SystemExit, StopIteration):
         _StartsAnew(None)._look()
+
+
+@pytest.mark.usefixtures("starts_anew")
+@pytest.mark.parametrize(("ending", "code"), [(False, os.EX_SOFTWARE), (True, None)])
+def test_a_scheduler_that_fails_takes_its_worker_along(ending: bool, code: int | None) -> None:
+    """As a thread it would be missed by nobody; up starts both again."""
+
+    def fail() -> None:
+        raise OSError("no route to the broker")
+
+    step = _Schedules(None)
+    step.service, step.ending = SimpleNamespace(start=fail), ending  # type: ignore[assignment]
+    step._run()
+    assert state.should_stop == code
 
 
 @pytest.mark.parametrize(("seconds", "codes"), [(90, []), (1600, [os.EX_SOFTWARE])])
