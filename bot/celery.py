@@ -233,7 +233,7 @@ class LeasedScheduler(Scheduler):
         super().close()
         if self.leads:
             with suppress(DatabaseError, ServiceLease.DoesNotExist):  # then it expires
-                release(ServiceLease.objects.get(name="scheduler"))
+                release(ServiceLease.objects.get(name="scheduler"), of_any_thread=True)
 
     def _holds_lease(self) -> bool:
         from bot.leases import acquire, extend
@@ -244,7 +244,10 @@ class LeasedScheduler(Scheduler):
         close_old_connections()
         try:
             row, _ = ServiceLease.objects.get_or_create(name="scheduler")
-            extend(row, LEASE) if self.leads else acquire(row, LEASE)
+            try:
+                extend(row, LEASE)  # ours may still be valid after an error of the database
+            except Busy:
+                acquire(row, LEASE)
             if not self.leads:
                 self._know_last_runs()
         except Busy:

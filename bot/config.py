@@ -251,7 +251,10 @@ def mail_policy() -> Policy:
     if policy := file_policy():
         return policy
     newest = TextRevision.objects.filter(place=POLICY).order_by("-pk").first()
-    return read_policy(newest.text if newest else "")
+    try:
+        return read_policy(newest.text if newest else "")
+    except ValueError as error:  # such as a time zone that this machine does not know
+        raise ImproperlyConfigured(f"the mail policy at /operating/policy/: {error}") from None
 
 
 def file_policy() -> Policy | None:

@@ -39,10 +39,11 @@ def extend(row: NamedLease, length: timedelta) -> None:
         raise Busy(f"{row}: another worker took over, since this one did not extend its lease for {length}")
 
 
-def release(row: NamedLease) -> None:
-    """Release the lease, unless another process has it by now. Any thread of this one may do so."""
+def release(row: NamedLease, *, of_any_thread: bool = False) -> None:
+    """Release the lease, unless another worker has it by now. `of_any_thread`: also that of another thread of ours."""
     ours = process_name(os.getpid()) + _THREAD
-    _held(row).filter(holder__startswith=ours).update(lease_until=None, attempts=0, holder="")
+    held = _held(row).filter(holder__startswith=ours) if of_any_thread else _held(row).filter(holder=_holder())
+    held.update(lease_until=None, attempts=0, holder="")
 
 
 @contextmanager

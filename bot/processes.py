@@ -16,6 +16,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -74,6 +75,11 @@ def _setpriv() -> tuple[str, ...]:
     return prefix
 
 
+# Held from a pipe's making until the child has its end alone: the child of another thread would keep a copy of it, and
+# nobody would see the pipe end. Of one thread's locks, a fork has its own.
+FORKING = threading.RLock()
+
+
 def fork(work: Callable[[], None]) -> int:
     """Run `work` in a fork of this process, which ends with it; return its pid.
 
@@ -81,8 +87,10 @@ def fork(work: Callable[[], None]) -> int:
     which are daemons to it.
     """
     parent = os.getpid()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})  # else the parent's handler has it
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return pid
     code = 1
     try:
@@ -92,6 +100,7 @@ def fork(work: Callable[[], None]) -> int:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to both; the parent ends this one
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             work()
             code = 0
     finally:

@@ -47,7 +47,7 @@ from bot.leases import acquire, extend, release
 from bot.mail.limits import MAX_VALUE
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
-from bot.processes import fork, kill
+from bot.processes import FORKING, fork, kill
 from tracker.models import Archive, Message, Mirror, OutgoingMail, RawMessage, Report
 from tracker.services import database
 from tracker.services.database import Lock
@@ -106,10 +106,11 @@ def _looked(mail: RawMail, prefilter: Prefilter) -> Prefiltered:
 
 def _from_process(source: EpochSource, since: str, goal: str, prefilter: Prefilter) -> Iterator[Prefiltered | None]:
     """Yield what a forked process reads and looks at; it ends with this one, and when the reader stops."""
-    receiver, sender = Pipe(duplex=False)
-    # The fork has all code loaded, and the patterns compiled.
-    pid = fork(partial(_send, receiver, sender, source, since, goal, prefilter))
-    sender.close()  # so that the end of the process is the end of the pipe
+    with FORKING:
+        receiver, sender = Pipe(duplex=False)
+        # The fork has all code loaded, and the patterns compiled.
+        pid = fork(partial(_send, receiver, sender, source, since, goal, prefilter))
+        sender.close()  # so that the end of the process is the end of the pipe
     arrived: Queue[_Sent | Exception | None] = Queue(_AHEAD)
     receiving = Thread(target=_receive, args=(receiver, arrived), daemon=True)  # while this one files
     receiving.start()

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from bot.mail.limits import OverLimit
 from bot.mail.settings import BotSettings
-from bot.processes import fork, kill
+from bot.processes import FORKING, fork, kill
 from bot.replies.reading import Reading, understand
 
 
@@ -83,9 +83,10 @@ class Sandbox:
             return reading
 
     def _fork(self) -> Connection:
-        ours, theirs = Pipe()
-        pid = fork(partial(_serve, ours, theirs, self.settings, self.limits))
-        theirs.close()  # so that the end of the child is the end of the pipe
+        with FORKING:
+            ours, theirs = Pipe()
+            pid = fork(partial(_serve, ours, theirs, self.settings, self.limits))
+            theirs.close()  # so that the end of the child is the end of the pipe
         self._kill = weakref.finalize(self, _end, pid, os.getpid())
         self._pipe, self._read = ours, 0
         return ours

@@ -137,7 +137,10 @@ class QuietHours:
         if not quiet:
             return None
         day = here.date() + timedelta(days=clock >= self.end)
-        return datetime.combine(day, self.end, here.tzinfo).astimezone(now.tzinfo)
+        end = datetime.combine(day, self.end, here.tzinfo)
+        if end.timestamp() <= now.timestamp():  # in the hour that comes twice when the clocks go back
+            end = end.replace(fold=1)
+        return end.astimezone(now.tzinfo)
 
 
 # --- Reminders ---
@@ -288,6 +291,7 @@ def _any(patterns: tuple[str, ...], text: str) -> bool:
 
 # --- As TOML ---
 
+MOST_RULES = 100
 _LIMITS = {"per_author_a_day": "per_author", "per_list_a_day": "per_list", "a_day": "a_day"}
 _OTHERS = {"quiet_days_after_fix", "quiet_hours", "never", "rate", "rule", "reminders"}
 _HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)(?: ([A-Za-z][A-Za-z0-9_+/-]{0,60}))?")
@@ -330,6 +334,8 @@ def policy_of(table: Mapping[str, Any]) -> Policy:
     rules = table.get("rule", [])
     if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
         raise ValueError("rule: expected [[rule]] above each rule")
+    if len(rules) > MOST_RULES:
+        raise ValueError(f"rule: expected at most {MOST_RULES} rules, found {len(rules)}")
     read = tuple(_rule(rule, f"rule {number}") for number, rule in enumerate(rules, 1))
     return replace(Policy(rules=read), **limits)
 
@@ -408,6 +414,8 @@ def _rule(table: Mapping[str, Any], where: str) -> PolicyRule:
         if kinds is None:
             if not isinstance(value, list) or not all(isinstance(pattern, str) for pattern in value):
                 raise ValueError(f"{where}: {name}: expected a list of patterns, found {value!r}")
+            if wrong := [pattern for pattern in value if not _is_pattern(pattern)]:
+                raise ValueError(f"{where}: {name}: expected a pattern without commas, found {wrong[0][:80]!r}")
             value = tuple(value)
         elif not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise ValueError(f"{where}: {name}: expected {kinds[-1].__name__}, found {value!r}")
@@ -415,6 +423,11 @@ def _rule(table: Mapping[str, Any], where: str) -> PolicyRule:
             raise ValueError(f"{where}: {name}: expected a percentage, found {str(value)[:20]}")
         values[name] = value
     return PolicyRule(**values)
+
+
+def _is_pattern(text: str) -> bool:
+    """Whether a form can show a pattern in a list with commas, and read the same."""
+    return bool(text) and text == text.strip() and "," not in text and text.isprintable()
 
 
 def to_toml(policy: Policy) -> str:

@@ -19,15 +19,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from bot.compose.policy import Action, Policy, PolicyRule, policy_of, read_policy, to_toml
+from bot.compose.policy import MOST_RULES, Action, Policy, PolicyRule, policy_of, read_policy, to_toml
 from bot.config import POLICY, bot_identity, compose_config, policy_file
 from bot.notifications.report import REDECIDED, Redecided, decided_otherwise
 from tracker.pages import prose
 from tracker.pages.http import cleaned, permission_required, username
 from tracker.services.accounts import SEND
 
-MOST_RULES = 40
-MOST_TEXT = 20_000  # characters, as of any text that is kept in revisions
 SHOWN = 30  # revisions, and mails of the preview
 PREVIEWED = timedelta(days=7)
 
@@ -93,11 +91,15 @@ def _of_rule(rule: PolicyRule) -> dict[str, str]:
     return {
         "action": rule.action,
         "direction": rule.direction,
-        "at_least_pct": f"{rule.at_least_pct:g}" if rule.at_least_pct else "",
-        "below_pct": f"{rule.below_pct:g}" if rule.below_pct != float("inf") else "",
+        "at_least_pct": _digits(rule.at_least_pct) if rule.at_least_pct else "",
+        "below_pct": _digits(rule.below_pct) if rule.below_pct != float("inf") else "",
         "opted_in": "on" if rule.opted_in else "",
         **said,
     }
+
+
+def _digits(number: float) -> str:
+    return str(number).removesuffix(".0")
 
 
 def from_fields(posted: Mapping[str, str]) -> Policy:
@@ -159,7 +161,11 @@ def policy(request: HttpRequest) -> HttpResponse:
     revisions = prose.versions(POLICY, POLICY)
     version = str(revisions[0].pk if revisions else 0)
     context: dict[str, Any] = {"version": version, "error": "", "preview": None, "file": settings.PERFWORK_POLICY}
-    text, status = _in_force(revisions), 200
+    text, status = "", 200
+    try:
+        text = _in_force(revisions)
+    except (ValueError, ImproperlyConfigured) as mistake:
+        context["error"] = str(mistake)
     if request.method == "POST" and not settings.PERFWORK_POLICY:
         try:
             text = _posted(request, revisions)
@@ -177,7 +183,7 @@ def policy(request: HttpRequest) -> HttpResponse:
         context["error"], known = str(mistake), Policy()
     shown = in_fields(known)
     if status == 400 and request.POST.get("as") == "form":
-        shown = {name: cleaned(request.POST, name, MOST_TEXT) for name in request.POST}  # as it was typed
+        shown = {name: cleaned(request.POST, name, prose.LONGEST) for name in request.POST}  # as it was typed
     context |= _fields(shown, len(known.rules)) | {
         "text": text,
         "revisions": revisions[:SHOWN],
@@ -188,12 +194,9 @@ def policy(request: HttpRequest) -> HttpResponse:
 
 
 def _in_force(revisions: list[Any]) -> str:
-    """Return the text of the policy in force; one that says nothing has the defaults."""
+    """Return the text of the policy in force; one that says nothing has the defaults. Raises as `policy_file`."""
     if settings.PERFWORK_POLICY:
-        try:
-            return policy_file()
-        except (ValueError, ImproperlyConfigured) as error:
-            return f"# {error}\n"
+        return policy_file()
     return revisions[0].text + "\n" if revisions else to_toml(Policy())
 
 
@@ -201,15 +204,23 @@ def _posted(request: HttpRequest, revisions: list[Any]) -> str:
     """Return the text that the form, the TOML or a former revision says."""
     match request.POST.get("as"):
         case "toml":
-            return cleaned(request.POST, "text", MOST_TEXT).replace("\r\n", "\n")
+            return _typed(request, "text")
         case "form":
-            return to_toml(from_fields({name: cleaned(request.POST, name, MOST_TEXT) for name in request.POST}))
+            return to_toml(from_fields({name: _typed(request, name) for name in request.POST}))
         case _:
             wanted = cleaned(request.POST, "revision", 20)
             found = next((revision for revision in revisions if str(revision.pk) == wanted), None)
             if found is None:
                 raise ValueError("there is no such revision")
             return str(found.text)
+
+
+def _typed(request: HttpRequest, name: str) -> str:
+    """Return a field as it was typed. Raises ValueError if it is too long: a policy that is cut lets mail out."""
+    text = request.POST.get(name, "").replace("\r\n", "\n").replace("\0", "")
+    if len(text) > prose.LONGEST:
+        raise ValueError(f"{name[:40]}: expected at most {prose.LONGEST:,} characters, found {len(text):,}")
+    return text
 
 
 def _saved(request: HttpRequest, text: str) -> HttpResponse:

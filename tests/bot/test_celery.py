@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from celery.worker import state
+from django.db import DatabaseError
 from django.utils import timezone
 from kombu import Connection, Exchange, Queue
 
@@ -183,6 +184,16 @@ def test_who_lost_the_lease_stops(scheduler: LeasedScheduler, caplog: pytest.Log
     ServiceLease.objects.update(holder="other boot pid:[1] 5 5")
     assert scheduler.tick() == WAIT
     assert "another scheduler is running" in caplog.text
+
+
+def test_an_error_of_the_database_costs_a_scheduler_no_minute(
+    scheduler: LeasedScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert scheduler._holds_lease()
+    with monkeypatch.context() as away:
+        away.setattr("bot.leases.database_now", lambda: (_ for _ in ()).throw(DatabaseError("locked")))
+        assert not scheduler._holds_lease()
+    assert scheduler._holds_lease()  # its own lease is still valid
 
 
 def test_tasks_go_on_in_their_periods(scheduler: LeasedScheduler) -> None:

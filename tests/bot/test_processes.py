@@ -106,7 +106,10 @@ def test_a_thread_that_lost_its_lease_to_another_one_does_not_keep_it() -> None:
         acquire(row, timedelta(minutes=1))  # … another thread of this process takes it
     with pytest.raises(Busy, match="another worker took over"):
         extend(row, timedelta(minutes=1))
-    release(row)  # of any thread: the other one is told, and saves nothing
+    release(row)  # which frees nothing of the other one's
+    with pytest.raises(Busy):
+        acquire(row, timedelta(minutes=1))
+    release(row, of_any_thread=True)
     acquire(row, timedelta(minutes=1))
 
 

@@ -148,3 +148,10 @@ def test_the_command_does_the_same(db: None) -> None:
     for wrong in (("invite", "linux-mm@kvack.org"), ("role", "nobody", "triager"), ("revoke", "nobody")):
         with pytest.raises(CommandError, match=r"^(address|name): "):
             people(*wrong)
+
+
+def test_nobody_gets_the_role_of_another_ones_address(client: Client) -> None:
+    User.objects.create_user(RITA, "somebody@else.example")
+    status, page = press(client, "invite", address=RITA, role="operator")
+    assert (status, "an account of another address is named" in page) == (400, True)
+    assert not User.objects.get(username=RITA).groups.exists()

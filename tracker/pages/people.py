@@ -19,6 +19,7 @@ from tracker.models import ApiKey
 from tracker.pages.http import cleaned, error_response, permission_required, username
 from tracker.services import accounts
 from tracker.services.accounts import SEND, Scope, UserRole
+from tracker.services.enqueue import enqueue
 
 MOST = 500  # accounts, and keys
 LONGEST = 3650  # days that a key may be valid
@@ -65,7 +66,10 @@ def _done(request: HttpRequest) -> str:
         case "invite":
             address = cleaned(request.POST, "address", 254).strip().lower()
             accounts.invite(address, UserRole(role or UserRole.TRIAGER))
-            mailed = accounts.request_link(address, accounts.client_address(request), now) is not None
+            network = accounts.network_of(accounts.client_address(request))
+            mailed = accounts.request_link(address, network, now) is not None
+            if mailed:
+                enqueue("send_links")
             said = f"{address} is invited, and gets a link by mail." if mailed else f"{address} has an account."
         case "role":
             accounts.give_role(name, UserRole(role) if role else None)

@@ -270,13 +270,18 @@ def invite(address: str, role: UserRole) -> User:
     address = address.strip().lower()
     if not is_of_a_person(address) or len(address) > 150:
         raise InvalidInput(f"address: expected that of a person, not of a list; found {address[:80]!r}")
-    user = next(iter(_users(address)), None) or User.objects.filter(username=address).first()
-    if user is None:
-        user = User.objects.create_user(address, address)
-    elif not user.is_active or _role_of(user):
-        state = _role_of(user) if user.is_active else "revoked"
-        raise InvalidInput(f"address: {address} has an account already, {user.username} ({state}): change its role")
-    give_role(user.username, role)
+    with transaction.atomic():
+        user = next(iter(_users(address)), None)
+        if user is None:
+            user, made = User.objects.get_or_create(username=address, defaults={"email": address})
+            if not made:
+                raise InvalidInput(f"address: an account of another address is named {address}: see the admin")
+            user.set_unusable_password()
+            user.save(update_fields=["password"])
+        elif not user.is_active or _role_of(user):
+            state = _role_of(user) if user.is_active else "revoked"
+            raise InvalidInput(f"address: {address} has an account already, {user.username} ({state}): change its role")
+        give_role(user.username, role)
     return user
 
 

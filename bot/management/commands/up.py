@@ -17,6 +17,7 @@ import socket
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -130,17 +131,24 @@ def works(
         others = [queue for queue in QUEUES if queue not in QUICK]
         schedules = threads and "beat" in only
         work = partial(run_worker, "+".join(queues) or "mail", queues or QUICK, workers, schedules=schedules)
-        processes["worker"] = partial(_kept, work)
+        processes["worker"] = partial(_without_pages, listening, work)
         if not queues:
             fetchers = 1 if threads else workers + EXTRA_FETCHERS
-            processes["fetcher"] = partial(_kept, partial(run_worker, "archives", others, fetchers))
+            fetch = partial(run_worker, "archives", others, fetchers)
+            processes["fetcher"] = partial(_without_pages, listening, fetch)
     if "beat" in only and not ("worker" in only and threads):
-        processes["scheduler"] = run_scheduler
+        processes["scheduler"] = partial(_without_pages, listening, run_scheduler)
     return processes
 
 
-def _kept(work: Callable[[], None]) -> None:
-    """Do the work with SQLite's journal kept in its place, as long as one of the processes runs."""
+def _without_pages(listening: socket.socket | None, work: Callable[[], None]) -> None:
+    """Do the work of a process that serves no pages.
+
+    It gives up their socket, which would stay taken as long as this process. While one of them runs, SQLite's journal
+    is kept in its place.
+    """
+    if listening:
+        listening.close()
     journal = keep_journal()
     work()
     del journal
@@ -154,7 +162,8 @@ def _share_memory() -> None:
 
     Measured on SQLite without servers: 195 MB in all, instead of 650 (benchmarks/rest.py).
     """
-    ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)  # a thread of a worker needs no heap of its own
+    with suppress(AttributeError):  # musl has none
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)  # a thread of a worker needs no heap of its own
     os.environ["CELERY_SKIP_CHECKS"] = "on"  # `prepare` has run them; they import all pages
     app.finalize()
     app.loader.import_default_modules()
