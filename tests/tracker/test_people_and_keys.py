@@ -120,6 +120,18 @@ def test_a_key_is_shown_once_and_revoked(client: Client) -> None:
     assert accounts.find_api_key(token, timezone.now()) is None
 
 
+def test_a_key_may_have_the_name_of_who_makes_it(client: Client) -> None:
+    assert "The new key" in press(client, "key", name="olga", scope="jobs")[1]
+    assert "The key olga is revoked." in press(client, "revoke-key", name="olga")[1]
+
+
+def test_an_account_that_is_named_like_a_token_is_none(client: Client) -> None:
+    User.objects.create_user("perfwork_rita")
+    page = press(client, "role", name="perfwork_rita", role="triager")[1]
+    assert "perfwork_rita is triager now." in page
+    assert "The new key" not in page
+
+
 def test_names_of_strangers_are_escaped_and_many_cost_no_more(
     client: Client, django_assert_max_num_queries: Any
 ) -> None:

@@ -7,7 +7,6 @@ keys, whose tokens are shown once. Superusers are changed in the admin. `people`
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -22,7 +21,6 @@ from tracker.services.accounts import SEND, Scope, UserRole
 from tracker.services.enqueue import enqueue
 
 MOST = 500  # accounts, and keys
-LONGEST = 3650  # days that a key may be valid
 SCOPES = (Scope.RESULTS, Scope.EVIDENCE, Scope.JOBS)  # a key for triage is made by the command, for a named person
 log = logging.getLogger(__name__)
 
@@ -33,13 +31,13 @@ def people(request: HttpRequest) -> HttpResponse:
     token = ""
     if request.method == "POST":
         try:
-            said = _done(request)
+            if request.POST.get("do") == "key":
+                token = _new_key(request)
+            else:
+                messages.info(request, _done(request))
+                return redirect("people")
         except InvalidInput as mistake:
             return error_response(str(mistake))
-        if not said.startswith(accounts.PREFIX):
-            messages.info(request, said)
-            return redirect("people")
-        token = said
     now = timezone.now()
     rows = accounts.people(MOST + 1)
     context = {
@@ -55,14 +53,14 @@ def people(request: HttpRequest) -> HttpResponse:
 
 
 def _done(request: HttpRequest) -> str:
-    """Do it, and return what to say, or the token of a new key. Raises InvalidInput."""
+    """Do what a button says, and return what to say of it. Raises InvalidInput."""
     by, now = username(request), timezone.now()
-    name, role = cleaned(request.POST, "name", 200), cleaned(request.POST, "role", 20)
-    if name == by:
+    name, role, do = (cleaned(request.POST, field, 200) for field in ("name", "role", "do"))
+    if name == by and do in ("role", "revoke"):
         raise InvalidInput("name: nobody changes their own account; another operator can")
     if role and role not in list(UserRole):
         raise InvalidInput(f"role: expected {' or '.join(UserRole)}; found {role!r}")
-    match cleaned(request.POST, "do", 20):
+    match do:
         case "invite":
             address = cleaned(request.POST, "address", 254).strip().lower()
             accounts.invite(address, UserRole(role or UserRole.TRIAGER))
@@ -77,25 +75,24 @@ def _done(request: HttpRequest) -> str:
         case "revoke":
             keys = accounts.shut_out(name, now)
             said = f"{name} may sign in no more; {keys} key{'s' * (keys != 1)} revoked."
-        case "key":
-            return _new_key(request, name)
         case "revoke-key":
             if not accounts.revoke(name, now):
                 raise InvalidInput(f"name: no valid key is named {name[:80]!r}")
             said = f"The key {name} is revoked."
-        case other:
-            raise InvalidInput(f"do: expected invite, role, revoke, key or revoke-key; found {other!r}")
+        case _:
+            raise InvalidInput(f"do: expected invite, role, revoke, key or revoke-key; found {do!r}")
     log.info("%s: %s", by, said)
     return said
 
 
-def _new_key(request: HttpRequest, name: str) -> str:
-    days = cleaned(request.POST, "days", 5) or "0"
-    if not days.isdecimal() or int(days) > LONGEST:
-        raise InvalidInput(f"days: expected 1 to {LONGEST}, or nothing for a key that never expires; found {days!r}")
+def _new_key(request: HttpRequest) -> str:
+    """Make a key, and return its token. Raises InvalidInput."""
+    name, producer, days = (cleaned(request.POST, field, 200) for field in ("name", "producer", "days"))
+    if days and not (days.isdecimal() and len(days) < 6):
+        raise InvalidInput(f"days: expected a number, or nothing for a key that never expires; found {days!r}")
     scopes = [scope for scope in SCOPES if scope in request.POST.getlist("scope")]
     now = timezone.now()
-    expires = now + timedelta(days=int(days)) if int(days) else None
-    _, token = accounts.create_api_key(name, scopes, cleaned(request.POST, "producer", 200), now, None, expires)
+    ends = accounts.key_ends(int(days or 0), now)
+    _, token = accounts.create_api_key(name, scopes, producer, now, None, ends)
     log.info("%s made the key %s", username(request), name)
     return token

@@ -77,6 +77,7 @@ def is_of_a_person(address: str) -> bool:
 PREFIX = "perfwork_"  # so that scanners of leaked secrets, and people, know what it is
 ANY_PRODUCER = "*"
 MOST_A_MINUTE = 600  # requests of one key
+MOST_DAYS = 3650  # for which one is valid
 _MINUTE = timedelta(minutes=1)
 
 
@@ -120,6 +121,13 @@ def create_api_key(
         expires_at=expires_at,
     )
     return key, token
+
+
+def key_ends(days: int, now: datetime) -> datetime | None:
+    """Return when a key expires that is valid for so many days; None for 0. Raises InvalidInput."""
+    if not 0 <= days <= MOST_DAYS:
+        raise InvalidInput(f"days: expected 1 to {MOST_DAYS}, or 0 for a key that never expires; found {days}")
+    return now + timedelta(days=days) if days else None
 
 
 def find_api_key(token: str, now: datetime) -> ApiKey | None:
@@ -257,7 +265,7 @@ class Person:
 
 
 def people(most: int) -> list[Person]:
-    """Return the accounts, those with a role first, then by name. Three queries at most."""
+    """Return the accounts, those with a role first, then by name. Two queries."""
     rows = User.objects.prefetch_related("groups").annotate(roles=Count("groups"))
     return [
         Person(user.username, user.email, _role_of(user), user.is_active, user.last_login)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser
-from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,8 +14,6 @@ from tracker.domain.events import InvalidInput
 from tracker.models import ApiKey
 from tracker.services import accounts
 from tracker.services.accounts import Scope
-
-LONGEST = 3650  # days
 
 
 class Command(BaseCommand):
@@ -52,16 +49,13 @@ class Command(BaseCommand):
         person = User.objects.filter(username=user).first() if user else None
         if user and person is None:
             raise CommandError(f"no user is named {user!r}; the admin lists them", returncode=os.EX_NOINPUT)
-        if not 0 <= days <= LONGEST:
-            raise CommandError(
-                f"--days: expected 1 to {LONGEST}, or 0 for a key that never expires; found {days}",
-                returncode=os.EX_USAGE,
-            )
         now = timezone.now()
         try:
-            _, token = accounts.create_api_key(
-                name, scopes, producer, now, person, now + timedelta(days=days) if days else None
-            )
+            ends = accounts.key_ends(days, now)
+        except InvalidInput as error:
+            raise CommandError(f"--{error}", returncode=os.EX_USAGE) from None
+        try:
+            _, token = accounts.create_api_key(name, scopes, producer, now, person, ends)
         except InvalidInput as error:
             raise CommandError(str(error), returncode=os.EX_USAGE) from None
         self.stderr.write("This token is shown once, and stored only as a hash:")
