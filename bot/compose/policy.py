@@ -353,11 +353,11 @@ def _rates(table: Any) -> Rates:
 
 def _quiet_hours(value: Any) -> QuietHours:
     """Return the hours of "22:00-07:00 Europe/Berlin", by default in UTC."""
-    found = _HOURS.fullmatch(value) if isinstance(value, str) else None
-    if not found:
+    hours = _HOURS.fullmatch(value) if isinstance(value, str) else None
+    if not hours:
         raise ValueError(f'quiet_hours: expected "22:00-07:00 Europe/Berlin", found {value!r}')
-    begin, end = time(int(found[1]), int(found[2])), time(int(found[3]), int(found[4]))
-    zone = found[5] or "UTC"
+    begin, end = time(int(hours[1]), int(hours[2])), time(int(hours[3]), int(hours[4]))
+    zone = hours[5] or "UTC"
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):  # a directory of zones is OSError
@@ -368,9 +368,9 @@ def _quiet_hours(value: Any) -> QuietHours:
 
 
 def _addresses(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) and _ADDRESS.fullmatch(one) for one in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) and _ADDRESS.fullmatch(text) for text in value):
         raise ValueError(f"never: expected a list of addresses, found {value!r}")
-    return tuple(dict.fromkeys(one.lower() for one in value))
+    return tuple(dict.fromkeys(address.lower() for address in value))
 
 
 def _reminders(table: Any) -> ReminderPolicy:

@@ -7,8 +7,8 @@ file that PERFWORK_POLICY names wins, and is shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +22,7 @@ from django.utils import timezone
 from bot.compose.policy import MOST_RULES, Action, Policy, PolicyRule, policy_of, read_policy, to_toml
 from bot.config import POLICY, bot_identity, compose_config, policy_file
 from bot.notifications.report import REDECIDED, Redecided, decided_otherwise
+from tracker.models import TextRevision
 from tracker.pages import prose
 from tracker.pages.http import cleaned, permission_required, username
 from tracker.services.accounts import SEND
@@ -49,18 +50,6 @@ REMINDERS = (
 )
 PATTERNS = ("suites", "trees", "subsystems", "authors")
 SIZES = ("at_least_pct", "below_pct")
-
-
-@dataclass(frozen=True, slots=True)
-class RuleFields:
-    """A rule as the form shows it."""
-
-    number: int
-    values: Mapping[str, str]
-
-    @property
-    def patterns(self) -> Iterator[tuple[str, str]]:
-        return ((name, self.values.get(name, "")) for name in PATTERNS)
 
 
 def in_fields(policy: Policy) -> dict[str, str]:
@@ -156,9 +145,9 @@ def _number(text: str) -> Any:
 
 
 @permission_required(SEND, "only operators see and change the mail policy")
-def policy(request: HttpRequest) -> HttpResponse:
+def policy_page(request: HttpRequest) -> HttpResponse:
     """Show the policy; check, preview and save a changed one, from the form or as TOML."""
-    revisions = prose.versions(POLICY, POLICY)
+    revisions = prose.versions(POLICY, POLICY, SHOWN)
     version = str(revisions[0].pk if revisions else 0)
     context: dict[str, Any] = {"version": version, "error": "", "preview": None, "file": settings.PERFWORK_POLICY}
     text, status = "", 200
@@ -178,29 +167,29 @@ def policy(request: HttpRequest) -> HttpResponse:
         except ValueError as mistake:
             context["error"], status = str(mistake), 400
     try:
-        known = read_policy(text)
-    except ValueError as mistake:  # in the text that was typed, or in the file
-        context["error"], known = str(mistake), Policy()
-    shown = in_fields(known)
+        policy = read_policy(text)
+    except ValueError as mistake:  # in the text that was typed, or in that in force
+        context["error"], policy = str(mistake), Policy()
+    shown = in_fields(policy)
     if status == 400 and request.POST.get("as") == "form":
         shown = {name: cleaned(request.POST, name, prose.LONGEST) for name in request.POST}  # as it was typed
-    context |= _fields(shown, len(known.rules)) | {
+    context |= _fields(shown, min(len(policy.rules) + 2, MOST_RULES)) | {
         "text": text,
-        "revisions": revisions[:SHOWN],
+        "typed": status == 400,
+        "revisions": revisions,
         "approve_first": settings.PERFWORK_APPROVE_FIRST,
-        "rules": [_fields_of_rule(shown, number) for number in range(1, min(len(known.rules) + 2, MOST_RULES) + 1)],
     }
     return render(request, "policy.html", context, status=status)
 
 
-def _in_force(revisions: list[Any]) -> str:
+def _in_force(revisions: Sequence[TextRevision]) -> str:
     """Return the text of the policy in force; one that says nothing has the defaults. Raises as `policy_file`."""
     if settings.PERFWORK_POLICY:
         return policy_file()
     return revisions[0].text + "\n" if revisions else to_toml(Policy())
 
 
-def _posted(request: HttpRequest, revisions: list[Any]) -> str:
+def _posted(request: HttpRequest, revisions: Sequence[TextRevision]) -> str:
     """Return the text that the form, the TOML or a former revision says."""
     match request.POST.get("as"):
         case "toml":
@@ -209,10 +198,10 @@ def _posted(request: HttpRequest, revisions: list[Any]) -> str:
             return to_toml(from_fields({name: _typed(request, name) for name in request.POST}))
         case _:
             wanted = cleaned(request.POST, "revision", 20)
-            found = next((revision for revision in revisions if str(revision.pk) == wanted), None)
-            if found is None:
+            texts = {str(revision.pk): revision.text for revision in revisions}
+            if wanted not in texts:
                 raise ValueError("there is no such revision")
-            return str(found.text)
+            return texts[wanted]
 
 
 def _typed(request: HttpRequest, name: str) -> str:
@@ -252,6 +241,9 @@ def _counts(mails: Iterable[Redecided]) -> list[tuple[str, int]]:
 
 
 def _fields(shown: Mapping[str, str], rules: int) -> dict[str, Any]:
+    """Return the form's fields for the template, by part of the page; `rules`: how many of them."""
+    of_rule = [field.name for field in fields(PolicyRule)]
+    values = [{name: shown.get(f"rule{number}_{name}", "") for name in of_rule} for number in range(1, rules + 1)]
     return {
         "limits": [(name, label, shown.get(name, ""), unit) for name, label, unit in LIMITS],
         "rates": [(name, label, shown.get(name, "")) for name, label in RATES],
@@ -260,9 +252,8 @@ def _fields(shown: Mapping[str, str], rules: int) -> dict[str, Any]:
         ],
         "values": {name: shown.get(name, "") for name in ("quiet_hours", "never", "own_rates", "reminders")},
         "actions": list(Action),
+        "rules": [
+            {"values": rule, "patterns": [(name, rule[name]) for name in PATTERNS], "number": number}
+            for number, rule in enumerate(values, 1)
+        ],
     }
-
-
-def _fields_of_rule(shown: Mapping[str, str], number: int) -> RuleFields:
-    values = {own.name: shown.get(f"rule{number}_{own.name}", "") for own in fields(PolicyRule)}
-    return RuleFields(number, values)

@@ -57,9 +57,9 @@ def newest(rows: Iterable[TextRevision]) -> dict[str, TextRevision]:
     return {name: row for name, row in by_name.items() if row.text.strip()}
 
 
-def versions(page: str, name: str) -> list[TextRevision]:
-    """Return every version of a text, newest first."""
-    return list(TextRevision.objects.filter(place=page, name=name).order_by("-pk")[:MOST])
+def versions(page: str, name: str, most: int = MOST) -> list[TextRevision]:
+    """Return the versions of a text, newest first."""
+    return list(TextRevision.objects.filter(place=page, name=name).order_by("-pk")[:most])
 
 
 NOTED = ("machine", "metric", "subsystem")  # kinds of names that people may write a note on

@@ -142,6 +142,7 @@ def test_a_policy_that_is_not_understood_any_more_is_named(client: Client) -> No
     with pytest.raises(ImproperlyConfigured, match="/operating/policy/: quiet_hours: unknown time zone"):
         mail_policy()
     page = client.get(PAGE).content.decode()
+    assert "The policy in force is wrong, and nothing is composed:" in page
     assert "unknown time zone &#x27;Mars/Olympus&#x27;" in page
     assert post(client, "toml", text="a_day = 3").status_code == 200
     assert mail_policy().a_day == 3
