@@ -346,6 +346,7 @@ THREADS = 4  # tasks that a worker of one process runs at a time; most of their 
 GROWN = 56 << 20  # bytes of its own at which a worker with threads starts anew; a new one has 30 MB
 YOUNG = 600.0  # seconds for which it doesn't
 BLIND = 60.0  # seconds until a drop directory that can't be watched, or was removed, is looked for again
+SETTLED = 1.05  # seconds after which a file in the drop directory is taken (bot/results/intake.py)
 
 
 def run_worker(name: str, queues: Sequence[str], processes: int, *, schedules: bool = False) -> None:
@@ -408,14 +409,12 @@ class _WatchesDrop(bootsteps.StartStopStep):
         threading.Thread(target=self._watch, name="drop", daemon=True).start()
 
     def _watch(self) -> None:
-        from bot.results.intake import SETTLED
-
         while True:
             try:
                 with watch_folder(str(settings.PERFWORK_DROP), flags.CLOSE_WRITE | flags.MOVED_TO) as watch:
                     is_there = True
                     while is_there:  # what came before the watch is taken, too
-                        time.sleep(SETTLED + 0.05)
+                        time.sleep(SETTLED)
                         app.send_task("take_results", expires=60.0)
                         is_there = not any(event.mask & flags.IGNORED for event in watch.read())
             except (OSError, KombuError) as error:

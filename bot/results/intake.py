@@ -98,7 +98,7 @@ def _is_reversed(result: Result, seen: Mapping[str, CommitInspection]) -> bool:
 # --- The drop directory ---
 
 log = logging.getLogger(__name__)
-SETTLED = 1.0  # seconds without a change: until then the file may still be written to
+_SETTLED = 1.0  # seconds without a change: until then the file may still be written to
 _WRITER_WAIT = 60.0  # seconds without a change for which a file is left to whoever has it open
 _PARTNER_WAIT = 60.0  # seconds that may pass between a log and its samples
 _OWN_FOLDERS = ("done", "refused", "dismissed")
@@ -130,7 +130,7 @@ def _is_settled(entry: Path) -> bool:
     if entry.is_dir() and not entry.is_symlink():
         youngest = max([youngest, *(path.lstat().st_mtime for path in entry.rglob("*"))])
     age = time.time() - youngest
-    return age >= SETTLED and (age >= _WRITER_WAIT or not _is_open_for_writing(entry))
+    return age >= _SETTLED and (age >= _WRITER_WAIT or not _is_open_for_writing(entry))
 
 
 def _is_open_for_writing(entry: Path) -> bool:
