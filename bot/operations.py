@@ -5,7 +5,8 @@ their account; facts and counts stay, since they are public elsewhere: git's com
 address stays in one place, as one that gets no mail: forgetting it would mean writing to it again.
 
 A backup is one tar file: a manifest, a consistent copy of the database, and what waits in the drop directory. SQLite's
-online backup copies one snapshot (sqlite.org/backup.html), pg_dump one transaction. Not in it: mirrors of archives and
+online backup copies one snapshot (sqlite.org/backup.html), pg_dump one transaction. One of SQLite may be restored into
+PostgreSQL, which is how an installation moves; not the other way. Not in it: mirrors of archives and
 git trees, which are cloned again; the broker's queue, which holds no state (DESIGN rule 7); and secrets.
 
 After a restore no mail may leave twice, and the backup does not know what was sent since. So sending is stopped
@@ -28,11 +29,15 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
+from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.db import connection, transaction
+from django.core.management.color import no_style
+from django.db import connection, connections, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet, Value
@@ -286,6 +291,9 @@ _FORMAT = "perfwork-backup/1"
 _DATABASE = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
 _DROPPED = "drop/"  # the folder of the drop directory's files
 _ADDRESS = ("host", "port", "dbname", "user", "sslmode", "sslrootcert", "sslcert", "sslkey", "passfile", "service")
+_NEW_SCHEMA = "DROP SCHEMA public CASCADE; CREATE SCHEMA public;"
+_COPY = "copy"  # the alias of an SQLite database that is moved
+_SQLITE: dict[str, Any] = {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {}, "CONN_MAX_AGE": 0}
 _BY = "restore"
 # In the words of all versions of the schema. At no moment may a restored database send.
 _STOP = f"""INSERT INTO tracker_sendingstop ("at", "by", "reason", "ended_by")
@@ -364,8 +372,11 @@ def restore_backup(source: Path, drop: Path, now: datetime, *, replace: bool) ->
                         raise BackupError(f"the backup has a file that leads elsewhere: {entry.name!r}")
                 copy = Path(name) / _DATABASE[manifest.engine]
                 _extract(tar, tar.getmember(copy.name), copy)
-                _replace_database(copy)
-                call_command("migrate", verbosity=0)
+                if manifest.engine == connection.vendor:
+                    _replace_database(copy)
+                    call_command("migrate", verbosity=0)
+                else:
+                    _move_to_postgresql(copy)
                 _settle(manifest.made_at, now)
                 for entry in files:
                     if not (target := drop / entry.name.removeprefix(_DROPPED)).exists():
@@ -392,11 +403,16 @@ def read_manifest(raw: bytes) -> Manifest:
 
 def _refuse_unfit(manifest: Manifest, now: datetime, *, replace: bool) -> None:
     """Refuse what can't be restored here, before anything is changed."""
-    if manifest.engine != connection.vendor:
+    if manifest.engine != connection.vendor and manifest.engine != "sqlite":
         raise BackupError(
             f"the backup is of {manifest.engine}, the database here is {connection.vendor}: set DATABASE_URL"
         )
     here = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+    if manifest.engine != connection.vendor and (missing := sorted(here - set(manifest.migrations))):
+        raise BackupError(
+            f"the backup is of an older version of Perfwork, without {missing[0]}: to move it to {connection.vendor},"
+            " restore it into SQLite first (`migrate` is part of that), and back up again"
+        )
     if newer := sorted(set(manifest.migrations) - here):
         raise BackupError(f"the backup is of a newer version of Perfwork: it has {newer[0]}; install that version")
     tables = connection.introspection.table_names()
@@ -434,12 +450,40 @@ def _replace_database(copy: Path) -> None:
     connection.close()
     # `pg_restore --clean` fails at the indexes of partitions, so the schema goes as a whole.
     empty, script = copy.with_name("empty.sql"), copy.with_name("restore.sql")
-    empty.write_text("DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n")
+    empty.write_text(f"{_NEW_SCHEMA}\n")
     _run("pg_restore", "--no-owner", "--no-privileges", f"--file={script}", str(copy))
     with script.open("a") as file:
         file.write(f"\n{_STOP.replace('tracker_', 'public.tracker_', 1)};\n")
     once = ("--single-transaction", "--set=ON_ERROR_STOP=1", "--quiet", "--no-psqlrc", "--output=/dev/null")
     _run_on_database("psql", *once, f"--file={empty}", f"--file={script}")
+
+
+def _move_to_postgresql(copy: Path) -> None:
+    """Copy all rows of an SQLite database of this version into a new schema, in which sending is stopped.
+
+    All rows come in one transaction: after an error the database is empty, and what is there sends nothing.
+    """
+    with closing(sqlite3.connect(copy)) as source:
+        _check_sqlite(source)
+    connections.databases[_COPY] = connections.databases["default"] | _SQLITE | {"NAME": str(copy)}
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(_NEW_SCHEMA)
+        call_command("migrate", verbosity=0)
+        models = [model for model in apps.get_models(include_auto_created=True) if not model._meta.proxy]
+        with transaction.atomic(), connection.cursor() as cursor:
+            names = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in models)
+            cursor.execute(f"TRUNCATE {names} CASCADE")  # what the migrations stored is in the copy, too
+            for model in models:
+                rows = model._base_manager.using(_COPY).order_by("pk").iterator(_AT_ONCE)
+                while some := list(islice(rows, _AT_ONCE)):
+                    model._base_manager.using("default").bulk_create(some)
+            for statement in connection.ops.sequence_reset_sql(no_style(), models):
+                cursor.execute(statement)
+            cursor.execute(_STOP)
+    finally:
+        connections[_COPY].close()
+        del connections.databases[_COPY]
 
 
 def _check_sqlite(copy: sqlite3.Connection) -> None:

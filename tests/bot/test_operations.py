@@ -302,6 +302,47 @@ def test_what_can_not_be_restored_is_refused_and_changes_nothing(tmp_path: Path)
     assert "restored 1 reports" in work.manage("restore", "--replace", str(file))
 
 
+ROWS = """
+import json
+from django.apps import apps
+models = [model for model in apps.get_models(include_auto_created=True) if not model._meta.proxy]
+def plain(value):
+    return bytes(value).hex() if isinstance(value, (bytes, memoryview)) else str(value)
+def text(row):
+    return json.dumps(row, sort_keys=True, default=plain)
+values = {model._meta.label: sorted(map(text, model._base_manager.values_list())) for model in models}
+print(json.dumps({name: rows for name, rows in values.items() if rows}))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_an_installation_moves_from_sqlite_to_postgresql_with_all_its_rows(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    work = Installation(tmp_path / "work")
+    work.manage("demo", "--no-serve", "--database", url := f"sqlite:///{tmp_path / 'demo.sqlite3'}")
+    work.env["DATABASE_URL"] = url
+    file = tmp_path / "backup.tar"
+    work.manage("outbox", "hold", "--reason", "it moves")  # as before the last backup; the restore adds its own
+    work.manage("backup", str(file))
+    before = json.loads(work.manage("shell", "-v0", "-c", ROWS).splitlines()[-1])
+    assert len(before) > 20
+
+    moved = Installation(tmp_path / "moved", request.getfixturevalue("postgres"))
+    assert "restored" in moved.manage("restore", "--replace", str(file))
+    after = json.loads(moved.manage("shell", "-v0", "-c", ROWS).splitlines()[-1])
+    changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    # The restore stops sending, puts what was approved in doubt, and holds what was composed.
+    assert changed <= {"tracker.Restoration", "tracker.SendingStop", "tracker.OutgoingMail", "tracker.MailTransition"}
+    assert moved.manage("export", "reports") == work.manage("export", "reports")
+    moved.manage("ingest", "fixtures/results/05-sched-fair.json")  # new rows get numbers that are free
+
+    old = tmp_path / "old.tar"
+    with_manifest(file, old, {"migrations": ["tracker.0001_schema"]})
+    assert "of an older version of Perfwork" in moved.refused("restore", "--replace", str(old))
+
+
 def with_manifest(source: Path, target: Path, change: dict[str, object]) -> None:
     """Copy a backup with another manifest."""
     with tarfile.open(source) as old, tarfile.open(target, "w") as new:
