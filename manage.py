@@ -5,6 +5,7 @@ import gc
 import importlib.util
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -30,6 +31,11 @@ def main() -> None:
 
     if sys.argv[1:] in ([], ["help"]):
         print(overview())
+        return
+    if sys.argv[1] == "setup" and "PERFWORK_VAR" not in os.environ:  # root makes nothing in the service's folder
+        with tempfile.TemporaryDirectory(prefix="perfwork-setup-") as folder:
+            os.environ["PERFWORK_VAR"] = folder
+            main()
         return
     CommandParser.error = _refuse  # type: ignore[method-assign]  # Django lets no command choose its parser
     try:
@@ -68,7 +74,7 @@ GROUPS = {
     "Results": ("ingest", "tool_output", "lab", "study"),
     "Mail": ("read", "explain", "outbox", "digest"),
     "Reports": ("triage", "report", "track", "export", "examples"),
-    "Running it": ("up", "status", "check", "people", "apikey", "demo", "documentation"),
+    "Running it": ("setup", "up", "status", "check", "people", "apikey", "demo", "documentation"),
     "Looking after it": ("backup", "restore", "prune", "erase", "replay", "refold"),
 }
 

@@ -1,7 +1,8 @@
 """What `check` knows of the settings: what is unknown, can't be parsed, does not exist or contradicts itself.
 
 Errors stop the commands that need the settings (those with the tag `perfwork`); a path that is missing today may be
-back tomorrow and is a warning. `check --database default` also looks at the mail that came in.
+back tomorrow and is a warning. `check --database default` also looks at the mail that came in, and `check --connect`
+at whether the servers answer that the settings name.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ from django.core.checks import Warning as Notice
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
+from bot.errors import Unreadable
+
 _ADDRESS = re.compile(r"[^@\s<>]+@[^@\s<>]+\.[^@\s<>]+|[^@\s<>]+@localhost")
 _NEWEST, _HEAD = 1000, 16_000  # mails, and bytes of each
+_PATIENCE = 10  # seconds
 _OPENPGP = re.compile(rb"^X-Developer-Signature:[^\n]{0,200}\ba=openpgp", re.I | re.M)
 # Names that the settings turn into others, and those of scripts, tests and benchmarks.
 _ELSEWHERE = {
@@ -56,6 +60,85 @@ def check_signatures(databases: Any = None, **options: Any) -> list[CheckMessage
     text = f"{seen} of the newest {_NEWEST} mails have a developer's OpenPGP signature, which counts as none"
     hint = "install gpg, and put the developers' keys into openpgp/ of PERFWORK_KEYRING"
     return [Notice(text, hint=hint, id="perfwork.W003")]
+
+
+def check_connections() -> list[CheckMessage]:
+    """Connect to the database, the broker, and all servers that the settings name; each has ten seconds or so."""
+    return [*_database_and_broker(), *_mail_server(), *_dkim_record(), *_remote_archives(), *_web_servers()]
+
+
+def _unreachable(name: str, why: object) -> CheckMessage:
+    return Error(f"{name}: {' '.join(str(why).split())[:300]}", id="perfwork.E004")
+
+
+def _database_and_broker() -> Iterator[CheckMessage]:
+    from django.db import connection
+    from kombu import Connection
+
+    try:
+        connection.ensure_connection()
+    except DatabaseError as error:
+        yield _unreachable("DATABASE_URL", error)
+    if settings.CELERY_BROKER_URL.startswith("filesystem:"):
+        return
+    try:
+        with Connection(settings.CELERY_BROKER_URL, connect_timeout=_PATIENCE) as broker:
+            broker.ensure_connection(max_retries=1, timeout=_PATIENCE)
+    except Exception as error:  # whatever the client of this broker raises
+        yield _unreachable("CELERY_BROKER_URL", error)
+
+
+def _mail_server() -> Iterator[CheckMessage]:
+    from bot.config import configured_transport
+
+    if settings.EMAIL_URL:
+        transport = configured_transport()
+        if trouble := transport.trouble():
+            yield _unreachable("EMAIL_URL", trouble)
+        transport.close()
+
+
+def _dkim_record() -> Iterator[CheckMessage]:
+    """Tell of a key that signs our mail and is not the one in DNS: receivers would refuse what it signed."""
+    import dkim
+
+    from bot.compose.policy import Policy
+    from bot.config import TRIAL, key_in_dns, send_config
+
+    key = send_config(policy=Policy()).signing.dkim
+    if key is None:
+        return
+    name = f"{key.selector}._domainkey.{key.domain}"
+    record = key_in_dns(name)
+    if record is None:
+        yield _unreachable("PERFWORK_DKIM_KEY", f"DNS does not answer for {name}")
+    elif not record:
+        yield _unreachable("PERFWORK_DKIM_KEY", f"no record {name} in DNS; `setup dns` prints it")
+    elif not dkim.verify(key.sign(TRIAL), dnsfunc=lambda name, timeout=5: record.encode()):
+        yield _unreachable("PERFWORK_DKIM_KEY", f"the record {name} in DNS is of another key; `setup dns` prints ours")
+
+
+def _remote_archives() -> Iterator[CheckMessage]:
+    from bot.archives.sources import open_sources
+
+    for address in settings.PERFWORK_ARCHIVES:
+        if "://" in address:
+            try:
+                for source in open_sources(address):
+                    source.goal()
+            except Unreadable as error:
+                yield _unreachable("PERFWORK_ARCHIVES", error)
+
+
+def _web_servers() -> Iterator[CheckMessage]:
+    import requests
+
+    for name in ("PERFWORK_LORE", "PERFWORK_READER_URL"):
+        if url := getattr(settings, name):
+            try:
+                requests.head(url, timeout=_PATIENCE)  # any answer is one
+            except requests.RequestException as error:
+                yield _unreachable(name, error)
 
 
 def _composing() -> Iterator[CheckMessage]:

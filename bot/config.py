@@ -31,7 +31,7 @@ from bot.mail.settings import BotSettings, TrustAnchors, read_mailmap
 from bot.outbox.drafts import ComposeConfig
 from bot.outbox.reconcile import RecoveryPolicy
 from bot.outbox.sender import SendConfig, SentFolder
-from bot.outbox.transports import DkimKey, PatattKey, Signing, Transport, Unsigned, transport_of
+from bot.outbox.transports import DkimKey, PatattKey, SendmailTransport, Signing, SmtpTransport, Unsigned, transport_of
 from bot.replies.rules import RULES
 from bot.upstream.tracking import ConfiguredTree
 from tracker.models import SigningKey, TextRevision
@@ -74,7 +74,7 @@ class KeyCache:
             return 0
         unknown = [name for name in dict.fromkeys(_names(raws)) if name not in self._records][:AT_ONCE]
         for name in unknown:
-            record = _record(name)
+            record = key_in_dns(name)
             if record is None:
                 continue
             self._records[name] = record
@@ -94,7 +94,7 @@ def _names(raws: Iterable[bytes]) -> Iterable[str]:
                 yield f"{tags[b's']}._domainkey.{tags[b'd']}"
 
 
-def _record(name: str) -> str | None:
+def key_in_dns(name: str) -> str | None:
     """Return the TXT record of a name, "" if there is none, None if DNS did not answer."""
     import dns.exception
     import dns.resolver
@@ -234,7 +234,7 @@ def send_config(run: float = 0.0, policy: Policy | None = None) -> SendConfig:
     )
 
 
-def configured_transport() -> Transport:
+def configured_transport() -> SmtpTransport | SendmailTransport:
     """Return the transport for EMAIL_URL; ValueError says what is wrong with it."""
     timeout, patience = settings.PERFWORK_SMTP_TIMEOUT, settings.PERFWORK_LEASE / 2
     return transport_of(settings.EMAIL_URL, ehlo=settings.PERFWORK_EHLO, timeout=timeout, patience=patience)

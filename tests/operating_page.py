@@ -1,11 +1,14 @@
-"""Follow docs/operating.md word by word in a container with Debian, systemd included: `make operating` (as root).
+"""Follow docs/operating.md word by word in containers with Debian 12 and 13: `make operating` (as root).
 
-Prints each command with its outcome; the first one that fails ends it. Requires debootstrap and systemd-nspawn. The
-container shares the network of this machine, and how apt and pip reach their indexes.
+Prints each command with its outcome and the first lines of its output; the first one that fails ends it. Then the
+installation is broken on purpose: a backup that fails, a full disk. Requires debootstrap and systemd-nspawn. The
+container shares the network of this machine, and how apt and pip reach their indexes; archive and tree are small ones
+inside it.
 """
 
 from __future__ import annotations
 
+import mailbox
 import os
 import re
 import shutil
@@ -13,34 +16,37 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RELEASE = os.environ.get("PERFWORK_DEBIAN", "bookworm")
+RELEASES = os.environ.get("PERFWORK_DEBIAN", "bookworm,trixie").split(",")
 PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,iproute2,procps,curl"
 PAGE = ROOT / "docs" / "operating.md"
-_BLOCKS = re.compile(r"^```(console|sh)\n(.*?)^```", re.M | re.S)
+_BLOCKS = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
+# Where the page's addresses lead in a container.
+_ARCHIVE, _TREE = (
+    "https://lore.kernel.org/oe-lkp/0",
+    "https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git",
+)
 
 
 def commands() -> Iterator[str]:
-    """Yield the commands of the page in their order; one of several lines, or with a here-document, as a whole."""
-    for _, block in _BLOCKS.findall(PAGE.read_text()):
+    """Yield the commands of the page in their order; one of several lines as a whole."""
+    for block in _BLOCKS.findall(PAGE.read_text()):
         lines = iter(block.splitlines())
         for line in lines:
             whole = [line]
             while whole[-1].endswith("\\"):
                 whole.append(next(lines))
-            if "<<'EOF'" in line:
-                while whole[-1] != "EOF":
-                    whole.append(next(lines))
-            yield "\n".join(whole).replace("./manage.py", "perfwork")
+            yield "\n".join(whole)
 
 
-def make_container(folder: Path) -> Path:
+def make_container(folder: Path, release: str) -> Path:
     """Install a small Debian, with the project's source of HEAD in /srv/perfwork."""
     box = folder / "box"
-    command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", RELEASE, str(box)]
+    command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", release, str(box)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     shutil.copytree("/etc/apt/apt.conf.d", box / "etc" / "apt" / "apt.conf.d", dirs_exist_ok=True)
     if authorities := os.environ.get("PIP_CERT"):  # of an index inside a network
@@ -52,7 +58,28 @@ def make_container(folder: Path) -> Path:
     subprocess.run(["tar", "-x", "-C", code], stdin=archive.stdout, check=True)
     with (box / "etc" / "hosts").open("a") as hosts:
         hosts.write("127.0.0.1 localhost bot.example.org perf.example.org\n")
+    source = box / "srv" / "source"
+    with closing(mailbox.mbox(ROOT / "fixtures" / "mail" / "thread.mbox", create=False)) as mails:
+        make_repository(source / "oe-lkp.git", {f"{number}": {"m": bytes(mail)} for number, mail in enumerate(mails)})
+    make_repository(source / "linux.git", {"Linux 6.1": {"MAINTAINERS": b"Maintainers List\n"}})
+    instead = "".join(
+        f'[url "file:///srv/source/{name}.git"]\n\tinsteadOf = {url}\n'
+        for name, url in (("oe-lkp", _ARCHIVE), ("linux", _TREE))
+    )
+    (box / "etc" / "gitconfig").write_text(f"{instead}[safe]\n\tdirectory = *\n")
     return box
+
+
+def make_repository(path: Path, commits: Mapping[str, Mapping[str, bytes]]) -> None:
+    """Make a bare repository with these commits, by title, and the files of each."""
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "master", path], check=True)
+    stream = b""
+    for number, (title, files) in enumerate(commits.items()):
+        who = f"Ada Reed <ada@dev.example> {1_700_000_000 + number} +0000"
+        stream += f"commit refs/heads/master\ncommitter {who}\ndata {len(title)}\n{title}\n".encode()
+        for name, content in files.items():
+            stream += f"M 100644 inline {name}\ndata {len(content)}\n".encode() + content + b"\n"
+    subprocess.run(["git", "-C", path, "fast-import", "--quiet"], input=stream, check=True)
 
 
 class Container:
@@ -62,6 +89,7 @@ class Container:
         command = ["systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "-D", str(box)]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         self.leader = self._leader()
+        (box / "root" / "environment").touch()
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and self.run("systemctl is-system-running --wait").returncode not in (0, 1):
             time.sleep(0.5)
@@ -91,7 +119,8 @@ class Container:
             "LANG=C.UTF-8",
         ]
         path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-        script = f'cd "$(cat /root/where 2>/dev/null || echo /)"\n{text}\nr=$?; pwd >/root/where; exit $r'
+        kept = "r=$?; pwd >/root/where; export -p >/root/environment; exit $r"  # as in the shell that pastes them
+        script = f'. /root/environment; cd "$(cat /root/where 2>/dev/null || echo /)"\n{text}\n{kept}'
         command = [*inside, path, "DEBIAN_FRONTEND=noninteractive", "bash", "-c", script]
         return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=1200)
 
@@ -107,14 +136,43 @@ TO = "perfbot+0123456789abcdef@bot.example.org"
 MAIL = f"'From: a@dev.example' 'To: {TO}' 'Message-ID: <pipe@dev.example>' 'Subject: x' '' 'x'"
 LOG = "journalctl -u 'postfix*'"
 PIPED = f"for i in $(seq 30); do {LOG} | grep -q 'relay=perfwork.*sent' && exit; sleep 1; done; {LOG} | tail -5; exit 1"
+BACKUPS = "/var/backups/perfwork"
+READ = "from tracker.models import Archive; print(Archive.objects.get().seen)"
+FILLED = (
+    "systemctl stop perfwork; mount -t tmpfs -o size=64m,mode=750,uid=perfwork,gid=perfwork tmpfs /var/lib/perfwork;"
+    " systemctl start perfwork; sleep 10; dd if=/dev/zero of=/var/lib/perfwork/filler bs=1M 2>/dev/null; "
+)
+UPLOAD = '-H "Authorization: Bearer $KEY" --data-binary @fixtures/results/05-sched-fair.json https://perf.example.org/api/v1/results'
 RETRY = "--retry 60 --retry-delay 1 --retry-all-errors"  # it has just been started
+# What the page takes for granted before a command.
+PREPARATIONS = {
+    # curl is to know the certificate that the page makes for trying it out.
+    "perfwork backup /var/backups/perfwork/empty.tar": "export CURL_CA_BUNDLE=/etc/ssl/perf.example.org.pem",
+    # Its section begins with an installation on SQLite.
+    "perfwork backup /var/backups/perfwork/sqlite.tar": ("perfwork setup --set DATABASE_URL="),
+}
 # What must hold at the end, beyond that every command succeeded.
 CHECKS: Sequence[tuple[str, str]] = (
     ("the units run", "systemctl is-active perfwork nginx postfix perfwork-daily.timer"),
     ("the site answers by TLS", f"curl -sf {RETRY} --cacert /etc/ssl/perf.example.org.pem https://perf.example.org/"),
     ("http leads to https", "curl -sI http://perf.example.org/ | grep -q '301 Moved'"),
     ("a mail to the bot goes into the pipe", f"printf '%s\\n' {MAIL} | sendmail -f a@dev.example {TO}; {PIPED}"),
-    ("the daily service makes a backup", "systemctl start perfwork-daily && ls /var/backups/perfwork/*.tar"),
+    ("the daily service makes a backup", f"systemctl start perfwork-daily && ls {BACKUPS}/20*.tar"),
+    ("a key is made", "export KEY=$(perfwork apikey create lab --producer '*')"),
+    ("the archive was read", f"perfwork shell -v0 -c '{READ}' | grep -x '[1-9][0-9]*'"),
+    (
+        "a backup that fails is a problem",
+        f"chown root {BACKUPS}; chmod 755 {BACKUPS}; ! systemctl start perfwork-daily &&"
+        f" touch -d '3 days ago' {BACKUPS} {BACKUPS}/*.tar; perfwork status | grep 'no backup of the last two days'",
+    ),
+    (
+        "a backup heals it",
+        f"chown perfwork {BACKUPS} && systemctl start perfwork-daily && ! perfwork status | grep 'no backup'",
+    ),
+    ("a full disk is a problem", f"{FILLED} perfwork status | grep 'is full'"),
+    ("… that the probe tells as well", f"curl -s {RETRY} https://perf.example.org/readyz | grep disk"),
+    ("… and PostgreSQL stores what comes in", f"curl -sf {UPLOAD} | grep new"),
+    ("… and heals", "rm /var/lib/perfwork/filler; ! perfwork status | grep 'is full'"),
     ("nothing failed", "! systemctl --failed --no-legend | grep perfwork"),
 )
 
@@ -122,14 +180,28 @@ CHECKS: Sequence[tuple[str, str]] = (
 def main() -> None:
     if os.geteuid() or not shutil.which("debootstrap") or not shutil.which("systemd-nspawn"):
         sys.exit("NOT FOLLOWED: requires root, debootstrap and systemd-container (apt install …)")
+    for release in RELEASES:
+        begun = time.monotonic()
+        print(f"Debian {release}")
+        follow(release)
+        print(f"followed on {release}: {len([*commands()])} commands in {(time.monotonic() - begun) / 60:.1f} minutes")
+
+
+def follow(release: str) -> None:
+    """Follow the page in a container of this release; SystemExit for the first command that fails."""
     with tempfile.TemporaryDirectory(prefix="operating-", dir="/var/tmp") as name:
-        container = Container(make_container(Path(name)))
+        container = Container(make_container(Path(name), release))
         try:
-            for what, command in [*(("", each) for each in commands()), *CHECKS]:
+            for what, command in [*(("", command) for command in commands()), *CHECKS]:
+                if preparation := PREPARATIONS.get(command):
+                    prepared = container.run(preparation)
+                    assert prepared.returncode == 0, prepared.stderr
                 done = container.run(command)
                 print(
                     f"{'ok  ' if done.returncode == 0 else 'FAIL'} {what or command.splitlines()[0][:110]}", flush=True
                 )
+                for line in done.stdout.splitlines()[:12]:
+                    print(f"       {line[:110]}", flush=True)
                 if done.returncode:
                     sys.exit(f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         finally:

@@ -92,18 +92,6 @@ def test_caddy_accepts_its_configuration(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_postfix_accepts_its_configuration(tmp_path: Path) -> None:
-    need("postfix")
-    (tmp_path / "main.cf").write_text("compatibility_level = 3.6\n" + (DEPLOY / "postfix" / "main.cf").read_text())
-    master = subprocess.run(["postconf", "-d", "daemon_directory"], env=PATH, capture_output=True, text=True).stdout
-    assert master
-    (tmp_path / "master.cf").write_text((DEPLOY / "postfix" / "master.cf").read_text())
-    for command in (["postconf", "-c", tmp_path, "-n"], ["postconf", "-c", tmp_path, "-M"]):
-        done = subprocess.run(command, env=PATH, capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, "")
-    assert os.access(DEPLOY / "postfix" / "read-mail", os.X_OK)
-
-
 def test_hadolint_accepts_the_dockerfile() -> None:
     program = Path(sys.executable).parent / "hadolint"
     done = subprocess.run([program, DEPLOY / "Dockerfile"], capture_output=True, text=True)

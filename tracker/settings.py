@@ -91,9 +91,10 @@ def database(name: str, default: str) -> dict[str, Any]:
     """Return Django's database settings from a URL."""
 
     def read() -> dict[str, Any]:
-        if not env.str(name, default=default).startswith(("sqlite:", "postgres:", "postgresql:")):
+        url = env.str(name, default="") or default  # a line without a value, as in deploy/perfwork.env
+        if not url.startswith(("sqlite:", "postgres:", "postgresql:")):
             raise ValueError
-        return dict(env.db_url(name, default=default))
+        return dict(env.db_url_config(url))
 
     return parse_setting(name, "sqlite:///path or postgres://user:password@host/name", read)
 
@@ -186,6 +187,7 @@ PERFWORK_FETCH_EVERY: float = seconds("PERFWORK_FETCH_EVERY", 600.0)
 PERFWORK_FETCH_PATIENCE: float = seconds("PERFWORK_FETCH_PATIENCE", 900.0)
 PERFWORK_ARCHIVE_PATIENCE: float = seconds("PERFWORK_ARCHIVE_PATIENCE", 60.0)
 PERFWORK_DROP = Path(env.str("PERFWORK_DROP", default=str(VAR / "drop")))
+PERFWORK_BACKUPS: str = env.str("PERFWORK_BACKUPS", default="")
 PERFWORK_APPROVE_FIRST: bool = flag("PERFWORK_APPROVE_FIRST", True)
 PERFWORK_PERIOD: float = seconds("PERFWORK_PERIOD", 60.0)
 PERFWORK_LEASE: float = seconds("PERFWORK_LEASE", 300.0)

@@ -205,6 +205,15 @@ class SmtpTransport:
             except (OSError, smtplib.SMTPException):
                 smtp.close()
 
+    def trouble(self) -> str:
+        """Connect and sign in as for a mail; return what is wrong, "" if nothing is."""
+        try:
+            self._open()
+        except (OSError, smtplib.SMTPException, UnicodeError) as error:
+            self._drop()
+            return f"{self.server}: {_error_text(error)}"
+        return ""
+
     def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
         """See `Transport`. Retries once on a reused connection, which may have timed out."""
         until = time.monotonic() + self.server.patience
@@ -368,10 +377,14 @@ class SendmailTransport:
     def close(self) -> None:
         """Nothing is open."""
 
+    def trouble(self) -> str:
+        """Return what is wrong with the program, "" if nothing is."""
+        return "" if shutil.which(self.program) else f"{self.program}: no such program"
+
     def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
         """See `Transport`. The last step is to start the program."""
-        if shutil.which(self.program) is None:
-            return SendOutcome(SendStatus.NO_SERVER, f"{self.program}: no such program")
+        if trouble := self.trouble():
+            return SendOutcome(SendStatus.NO_SERVER, trouble)
         with tempfile.TemporaryFile() as content:  # so that it reads the whole mail even if we die
             content.write(envelope.raw.replace(b"\r\n", b"\n"))
             content.seek(0)
@@ -413,7 +426,9 @@ _SMTP = ("smtp", "smtp+tls", "smtp+ssl")
 EXPECTED = "smtp://, smtp+tls://, smtp+ssl:// or sendmail://"
 
 
-def transport_of(url: str, *, ehlo: str = "", timeout: float = 60.0, patience: float = 300.0) -> Transport:
+def transport_of(
+    url: str, *, ehlo: str = "", timeout: float = 60.0, patience: float = 300.0
+) -> SmtpTransport | SendmailTransport:
     """Return the transport for a URL; nothing is opened yet. ValueError says what is wrong, without the password.
 
     `ehlo`, `timeout`, `patience`: see `Server`.

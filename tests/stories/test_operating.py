@@ -93,6 +93,27 @@ def test_operators_see_it_on_two_pages_and_others_on_none(client: Client, hangin
 
 
 @pytest.mark.django_db
+def test_backups_that_stopped_are_a_problem(tmp_path: Path, settings: Any) -> None:
+    def told() -> list[str]:
+        return [fault.error for fault in faults(datetime.now(UTC)) if fault.kind is FaultKind.BACKUP]
+
+    settings.PERFWORK_BACKUPS = str(tmp_path)
+    assert told() == []  # the folder is new
+    long_ago = NOW.timestamp() - 3 * 86_400
+    os.utime(tmp_path, (long_ago, long_ago))
+    assert told() == ["no backup of the last two days: `systemctl status perfwork-daily` says why"]
+    backup = tmp_path / "2026-11-24.tar"
+    backup.touch()
+    assert told() == []
+    os.utime(backup, (long_ago, long_ago))
+    assert len(told()) == 1
+    settings.PERFWORK_BACKUPS = str(tmp_path / "gone")
+    assert len(told()) == 1
+    settings.PERFWORK_BACKUPS = ""
+    assert told() == []
+
+
+@pytest.mark.django_db
 def test_operators_get_one_mail_a_day(
     hanging: Mirror, operator: User, moody: tuple[Moody, Server], bot_settings: BotSettings
 ) -> None:
@@ -485,6 +506,8 @@ class Installation:
         clean = clean_environment()
         self.env = {**clean, "PERFWORK_VAR": str(var), "PERFWORK_METRICS_KEY": KEY, "EMAIL_URL": "smtp://127.0.0.1:9"}
         self.env |= {"PERFWORK_PAGE_CACHE": "off", "LOG_LEVEL": "CRITICAL", "PERFWORK_TREES": "alerting=/srv/git/x.git"}
+        (var / "backups").mkdir(parents=True, exist_ok=True)
+        self.env["PERFWORK_BACKUPS"] = str(var / "backups")
         self.port, self.prometheus_port = free_port(), free_port()
         self.web: subprocess.Popen[bytes] | None = None
         self.prometheus: subprocess.Popen[bytes] | None = None
@@ -618,6 +641,8 @@ def test_every_alert_fires_by_its_cause_and_ends_with_it(installation: Installat
     refused, filler = at.var / "drop" / "refused", at.var / "filler"
     refused.mkdir(parents=True)
     try_out("PerfworkRejected", (refused / "a.json").touch, (refused / "a.json").unlink)
+    folder = at.var / "backups"
+    try_out("PerfworkBackup", lambda: os.utime(folder, (0, 0)), (folder / "new.tar").touch)
     try_out("PerfworkDisk", lambda: filler.write_bytes(b"x" * (free(at.var) - (2 << 20))), filler.unlink)
 
     def rename(was: str, becomes: str) -> None:

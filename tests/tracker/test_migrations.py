@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from django.apps import apps
 from django.db import connection
 
+from tests.conftest import ROOT, clean_environment
 from tests.support.rows import line
 from tests.support.world import World
 from tracker.models import OutgoingMail
@@ -55,6 +62,21 @@ def test_lost_triggers_are_made_again_and_the_index_with_them() -> None:
     assert sorted(search.reports_with(["zanzibar"]) or []) == [first.pk, second.pk]
     second.delete()
     assert search.reports_with(["zanzibar"]) == [first.pk]
+
+
+def test_a_database_of_before_1_0_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "old.sqlite3")) as old:
+        old.execute("CREATE TABLE tracker_report (id INTEGER)")
+    environment = {**clean_environment(), "PERFWORK_VAR": str(tmp_path)}
+    environment["DATABASE_URL"] = f"sqlite:///{tmp_path / 'old.sqlite3'}"
+    command = [sys.executable, "manage.py", "migrate", "-v0"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == os.EX_CONFIG
+    assert "this database is of a version before 1.0, which can't be upgraded" in done.stderr
+    assert "Traceback" not in done.stderr
+    with closing(sqlite3.connect(tmp_path / "old.sqlite3")) as old:
+        names = {name for (name,) in old.execute("SELECT name FROM sqlite_master WHERE name LIKE 'tracker_%'")}
+    assert names == {"tracker_report"}
 
 
 def test_who_is_a_maintainer_is_taken_from_the_reasons_of_mails_composed_before(world: World) -> None:

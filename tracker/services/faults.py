@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
@@ -48,6 +48,7 @@ class FaultKind(StrEnum):
     SCHEDULER = "scheduler"
     TASK = "task"
     DISK = "disk"
+    BACKUP = "backup"
     OUTBOX = "outbox"
     IN_DOUBT = "in_doubt"
     FAILED = "failed"
@@ -76,6 +77,7 @@ class Limits:
     scheduler: timedelta = timedelta(minutes=5)  # without a running scheduler
     task: timedelta = timedelta(minutes=5)  # beyond its period; a task of a longer period may be late by that
     clock: timedelta = timedelta(minutes=5)  # that a stored time may lie ahead: clocks of several machines
+    backup: timedelta = timedelta(days=2)  # since the newest one was made
     outbox: timedelta = timedelta(hours=1)  # since approved mail became due
     archive: timedelta = timedelta(hours=6)  # since an archive was last fetched and read
     tree: timedelta = timedelta(hours=6)
@@ -134,6 +136,8 @@ class Snapshot:
     scheduler_until: datetime | None = None  # until when a scheduler holds its lease
     runs: Sequence[Run] = ()
     disks: Sequence[Disk] = ()  # each file system once, that of var/ first
+    backups: str = ""  # the folder that gets them, if one is named
+    backup_at: datetime | None = None  # the newest one
     sending: bool = True  # whether mail is to be sent at all
     oldest_due: datetime | None = None  # approved mail: since when the longest waiting one could have been sent
     in_doubt: int = 0
@@ -182,6 +186,9 @@ def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
         elif disk.free < min(limits.disk_bytes, limits.disk_share * disk.total):
             free = f"only {disk.free >> 20} MiB are free"
             yield Fault(FaultKind.DISK, disk.name, f"{free}: free some, or run manage.py prune")
+    if snapshot.backups and (snapshot.backup_at is None or snapshot.now - snapshot.backup_at > limits.backup):
+        problem = "no backup of the last two days: `systemctl status perfwork-daily` says why"
+        yield Fault(FaultKind.BACKUP, snapshot.backups, problem, snapshot.backup_at)
     due = snapshot.oldest_due
     if snapshot.sending and due and snapshot.now - due > limits.outbox:
         yield Fault(FaultKind.OUTBOX, "outbox", "approved mail is not sent: see /outbox/ and the mail server", due)
@@ -241,6 +248,8 @@ def snapshot(now: datetime) -> Snapshot:
         scheduler_until=lease.lease_until if lease else None,
         runs=runs,
         disks=disks(),
+        backups=settings.PERFWORK_BACKUPS,
+        backup_at=_newest_backup(Path(settings.PERFWORK_BACKUPS)) if settings.PERFWORK_BACKUPS else None,
         sending=sending and not stops.exists(),
         oldest_due=_oldest_due(now),
         in_doubt=OutgoingMail.objects.filter(state=OutgoingState.IN_DOUBT)[: MOST * 10].count(),
@@ -312,6 +321,15 @@ def _due_since(mail: OutgoingMail, moves: Sequence[MailTransition]) -> datetime 
     if attempts and (mail.tries or mail.connection_attempts):
         return attempts[0]
     return max(at for at in (approvals[-1], mail.turn_at, mail.not_before) if at)
+
+
+def _newest_backup(folder: Path) -> datetime | None:
+    """Return when the newest backup was made; of a folder without any, when it was made itself, None if it is gone."""
+    try:
+        newest = max((path.stat().st_mtime for path in folder.glob("*.tar")), default=folder.stat().st_mtime)
+    except OSError:
+        return None
+    return datetime.fromtimestamp(newest, UTC)
 
 
 def _files(folder: Path) -> int:
