@@ -24,7 +24,7 @@ def acquire(row: NamedLease, length: timedelta) -> None:
     """Take the lease of a row, or raise Busy. `length`: after which the lease expires, unless it is extended."""
     rows: QuerySet[NamedLease] = type(row)._default_manager.filter(pk=row.pk)
     before = rows.get()
-    if before.lease_until and has_died(before.holder.partition(_THREAD)[0]):
+    if before.lease_until and holder_has_died(before):
         rows.filter(lease_until=before.lease_until, holder=before.holder).update(lease_until=None)
     now = database_now()
     free = rows.filter(Q(lease_until=None) | Q(lease_until__lt=now))
@@ -44,6 +44,11 @@ def release(row: NamedLease, *, of_any_thread: bool = False) -> None:
     ours = process_name(os.getpid()) + _THREAD
     held = _held(row).filter(holder__startswith=ours) if of_any_thread else _held(row).filter(holder=_holder())
     held.update(lease_until=None, attempts=0, holder="")
+
+
+def holder_has_died(row: NamedLease) -> bool:
+    """Whether the process that holds, or held, the lease is known to have ended; False for one on another host."""
+    return has_died(row.holder.partition(_THREAD)[0])
 
 
 @contextmanager

@@ -44,9 +44,9 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Concat
 
 from bot.archives.files import head_of
+from bot.leases import holder_has_died
 from bot.mail.addresses import Address
 from bot.mail.message import parse
-from bot.processes import has_died
 from bot.replies.which_report import person_keys
 from bot.results.grading import FORGOTTEN
 from tracker.domain.events import EventKind, ReportedBy
@@ -418,7 +418,7 @@ def _refuse_unfit(manifest: Manifest, now: datetime, *, replace: bool) -> None:
     tables = connection.introspection.table_names()
     if ServiceLease._meta.db_table in tables:
         lease = ServiceLease.objects.filter(name="scheduler", lease_until__gt=now).first()
-        if lease and not has_died(lease.holder):
+        if lease and not holder_has_died(lease):
             raise BackupError(
                 f"a scheduler is running ({lease.holder}): stop all of Perfwork first; the lease of one that was killed"
                 " on another machine ends within a minute"

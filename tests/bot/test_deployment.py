@@ -200,9 +200,7 @@ def test_the_command_runs_as_the_service_and_setup_as_root(tmp_path: Path) -> No
         assert done.returncode == 0, done.stdout
 
 
-def test_what_the_settings_said_before_does_not_reach_the_programs_that_setup_runs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_programs_that_setup_runs_do_not_get_the_settings_of_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Django has read them into the environment, where they win over the file."""
     monkeypatch.setenv("DATABASE_URL", "postgresql:///old")
     monkeypatch.setenv("LANG", "C.UTF-8")

@@ -302,6 +302,25 @@ def test_what_can_not_be_restored_is_refused_and_changes_nothing(tmp_path: Path)
     assert "restored 1 reports" in work.manage("restore", "--replace", str(file))
 
 
+@pytest.mark.slow
+def test_a_restore_waits_for_a_scheduler_that_runs_and_not_for_one_that_was_killed(tmp_path: Path) -> None:
+    work = Installation(tmp_path / "work")
+    file = tmp_path / "backup.tar"
+    work.manage("backup", str(file))
+    hold = (
+        "from bot.leases import acquire; from datetime import timedelta; from tracker.models import ServiceLease;"
+        "acquire(ServiceLease.objects.get_or_create(name='scheduler')[0], timedelta(hours=1));"
+        "print('held', flush=True); input()"
+    )
+    command = [sys.executable, "manage.py", "shell", "-v0", "-c", hold]
+    with subprocess.Popen(command, cwd=ROOT, env=work.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as scheduler:
+        assert scheduler.stdout
+        assert scheduler.stdout.readline() == b"held\n"
+        assert "a scheduler is running" in work.refused("restore", "--replace", str(file))
+        scheduler.kill()
+    assert "restored 0 reports" in work.manage("restore", "--replace", str(file))
+
+
 ROWS = """
 import json
 from django.apps import apps

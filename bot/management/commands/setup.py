@@ -112,7 +112,11 @@ class Command(BaseCommand):
             self._folder(folder, 0o700 if folder == BACKUPS else 0o750)
         if Path("/run/systemd/system").exists():
             self._run("systemctl", "daemon-reload")
-        self._run(sys.executable, "manage.py", "documentation")
+        built = settings.DOCUMENTATION / "index.html"
+        sources = (settings.BASE_DIR / "docs", settings.BASE_DIR / "bot", settings.BASE_DIR / "tracker")
+        newest = max(file.stat().st_mtime for folder in sources for file in folder.rglob("*.[mp][dy]"))
+        if not built.exists() or built.stat().st_mtime < newest:
+            self._run(sys.executable, "manage.py", "documentation")
         values = deployment.read_settings(text)
         if values.get("DATABASE_URL") == deployment.settings_of(database="postgresql")["DATABASE_URL"]:
             self._postgresql()
