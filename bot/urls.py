@@ -5,6 +5,7 @@ from django.urls import include, path
 import bot.celery  # noqa: F401  # the pages enqueue tasks through Celery's current app
 from bot.web import lab_jobs, outbox, policy, results
 from bot.web.metrics import metrics
+from bot.web.settings import settings_page
 
 urlpatterns = [
     path("", include("tracker.urls")),
@@ -18,6 +19,7 @@ urlpatterns = [
     path("api/v1/jobs/<int:pk>/result", lab_jobs.take_result, name="take-job-result"),
     path("operating/dismiss/", results.dismiss_rejected, name="dismiss-rejected"),
     path("operating/policy/", policy.policy_page, name="policy"),
+    path("operating/settings/", settings_page, name="settings"),
     path("outbox/<int:pk>/edit/", outbox.edit, name="edit-mail"),
     path("lab/patch/<int:pk>", lab_jobs.requested_patch, name="requested-patch"),
     path("metrics", metrics, name="metrics"),

@@ -122,6 +122,7 @@ def postgresql_options(period: float, given: Mapping[str, Any]) -> dict[str, Any
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
+FROM_ENVIRONMENT = frozenset(os.environ)  # what is in there later comes from the env file
 if env_file := env.str("PERFWORK_ENV", default=""):
     if not Path(env_file).is_file():
         raise ImproperlyConfigured(f"PERFWORK_ENV: no such file: {env_file}")

@@ -67,6 +67,7 @@ FAMILIES: Mapping[str, str] = {
     "operating": "/operating/",
     "policy": "/operating/policy/",
     "people": "/operating/people/",
+    "settings": "/operating/settings/",
     "subscriptions": "/subscriptions/?q=subsystem:mm",
     "webhooks": "/webhooks/",
     "help": "/help/",

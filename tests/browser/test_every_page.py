@@ -34,7 +34,7 @@ PAGES = (
         "/help/measured/",
     ),
     *("/help/", "/help/operating/", "/help/reference/", "/help/contributing/"),
-    *("/operating/policy/", "/operating/people/"),
+    *("/operating/policy/", "/operating/people/", "/operating/settings/"),
 )
 # Those on which the longest names stand.
 LONG = (
@@ -48,7 +48,7 @@ LONG = (
     ),
     *(f"/metric/{'m' * 117}_us/", f"/machine/machine-{'x' * 60}/", f"/subsystem/mm/{'s' * 60}/", "/escalations/"),
     *("/metric/", "/machine/", "/mine/", "/statistics/", "/curve/1/", "/compare/?of=v5.5&of=v5.6", "/operating/"),
-    *("/operating/policy/", "/operating/people/"),
+    *("/operating/policy/", "/operating/people/", "/operating/settings/"),
 )
 WIDTHS = (320, 390, 480, 720, 768, 1024, 1240, 1280, 1920)
 # The elements that reach out of the page, unless they scroll by themselves.
