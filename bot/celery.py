@@ -285,11 +285,12 @@ class LeasedScheduler(Scheduler):
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
 
 HAS_SERVER = not settings.CELERY_BROKER_URL.startswith("filesystem:")
-HOUR = 3600.0  # seconds
+HOUR, DAY = 3600.0, 86_400.0  # seconds
 QUEUES = ("mail", "results", "archives", "git", "web", "opinions", "webhooks")
 ROUTES = {
     "send_mail": "mail",
     "mail_faults": "web",  # it must not stand behind the mail that stalls
+    "prune": "git",  # the queue whose worker is late for nobody
     "send_links": "web",  # somebody waits at a page
     "compose_reminders": "mail",
     "suggest_closings": "results",
@@ -334,10 +335,12 @@ app.conf.beat_scheduler = "bot.celery:LeasedScheduler"
 OFTEN = ["take_results", "read_archives", "track_trees", "open_lab_jobs", "send_mail", "call_webhooks", "fold_reports"]
 OFTEN += ["ask_second_opinions"] if settings.PERFWORK_READER_URL else []
 HOURLY = ["compose_reminders", "suggest_closings", "mail_faults"]  # where days count, and not seconds
+DAILY = ["prune"]
 period = settings.PERFWORK_PERIOD
 app.conf.beat_schedule = {
     **{name: {"task": name, "schedule": period, "options": {"expires": max(10.0, period)}} for name in OFTEN},
     **{name: {"task": name, "schedule": max(HOUR, period), "options": {"expires": HOUR}} for name in HOURLY},
+    **{name: {"task": name, "schedule": max(DAY, period), "options": {"expires": DAY}} for name in DAILY},
 }
 
 # --- What `up` starts ---

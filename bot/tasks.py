@@ -27,7 +27,7 @@ from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
 import bot.celery  # noqa: F401  # the app that these tasks belong to
-from bot import webhooks
+from bot import operations, webhooks
 from bot.archives import batch
 from bot.archives.public_inbox import CLONING, clone_following
 from bot.archives.reader import MirrorPatience, forget_others, read_mirror
@@ -58,7 +58,7 @@ from bot.outbox.sender import ENDS_A_ROUND, has_due, is_busy, send_due
 from bot.results.curves import extend_curves
 from bot.results.intake import take_dropped
 from bot.upstream.tracking import Patience, follow, store_trees
-from tracker.services import event_log
+from tracker.services import event_log, sizes
 from tracker.services.database import database_now
 
 CALLING = timedelta(seconds=20)  # per run of one webhook
@@ -225,6 +225,17 @@ def mail_faults() -> int:
         return 0
     with contextlib.closing(transport):
         return mail_operators(transport, bot_identity(), timezone.now(), send_config().signing)
+
+
+@shared_task(name="prune")
+def prune() -> int:
+    """Remove what is kept for a time only, and measure what is stored then. Return how much was removed."""
+    now = timezone.now()
+    removed = sum(pruned.number for pruned in operations.prune(settings.PERFWORK_DROP, now))
+    named = {f"archive {Path(path).name}": Path(path) for path in settings.PERFWORK_ARCHIVES if "://" not in path}
+    named |= {f"tree {path.stem}": path for path in tree_paths()}
+    sizes.record(sizes.measure({"drop directory": settings.PERFWORK_DROP, **named}), now)
+    return removed
 
 
 @shared_task(name="send_mail", soft_time_limit=900, time_limit=960)

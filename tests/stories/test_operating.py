@@ -923,7 +923,7 @@ def test_one_page_says_what_is_wrong_and_what_waits(operators_client: Client, dj
         mail = {"message_id": f"{number}@b", "purpose": f"p{number}", "state": "composed", "composed_at": now}
         OutgoingMail.objects.create(raw=b"", sender="", recipients=[], **mail)
     operators_client.get("/operating/")
-    with django_assert_num_queries(21):
+    with django_assert_num_queries(22):
         page = operators_client.get("/operating/").content.decode()
     assert "Operating: 1 problem<" in page
     assert "failed: OSError: no route to host" in page

@@ -271,6 +271,17 @@ class TaskRun(models.Model):
         return self.task
 
 
+class StoredSize(models.Model):
+    """How large a table or a directory was, measured once a day."""
+
+    name = models.TextField()
+    size = models.PositiveBigIntegerField(help_text="bytes")
+    at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.size:,} bytes"
+
+
 class FaultMail(models.Model):
     """A mail to one operator about what does not work: at most one a day, and none twice."""
 

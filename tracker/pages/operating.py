@@ -17,6 +17,7 @@ from tracker.services import installation
 from tracker.services.accounts import SEND
 from tracker.services.installation import Tried
 from tracker.services.mail_transitions import stopped
+from tracker.services.sizes import growth
 
 
 @require_safe
@@ -31,6 +32,7 @@ def operating(request: HttpRequest) -> HttpResponse:
         "problems": [(fault, fault in triable) for fault in standing.problems],
         "rejected": installation.rejected_files(settings.PERFWORK_DROP / "refused"),
         "stop": stopped(),
+        "stored": growth(now),
         "now": now,
     }
     return render(request, "operating.html", context)

@@ -108,6 +108,7 @@ _DOES = {
     "compose_reminders": "compose reminders and digests",
     "suggest_closings": "suggest what may be closed",
     "mail_faults": "mail operators about problems",
+    "prune": "remove what no report needs any more, and measure what is stored",
 }
 
 
