@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +22,7 @@ from bot import tasks
 from bot import webhooks as deliveries
 from bot.webhooks import is_public, post, resolve, signed_headers
 from tests.conftest import ROOT
+from tests.support.people import person
 from tests.support.world import World
 from tracker.domain.events import EventData, EventKind, InvalidInput
 from tracker.domain.text import Target, parse_target
@@ -84,8 +85,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def toni(db: None) -> User:
-    user = User.objects.create_user("toni", "toni@lab.example")
-    user.groups.add(Group.objects.get(name="triager"))
+    user = person("triager", "toni", "toni@lab.example")
     return user
 
 
@@ -352,8 +352,7 @@ def test_the_page(world: World, toni: User, server: Server, client: Client) -> N
     assert "HTTP 204" in page
     assert client.post(f"{added['Location']}change/", {"do": "stop"}).status_code == 302
     assert "by its owner" in client.get("/webhooks/").content.decode()
-    stranger = User.objects.create_user("lee")
-    stranger.groups.add(Group.objects.get(name="triager"))
+    stranger = person("triager", "lee")
     other = Client()
     other.force_login(stranger)
     assert other.get(added["Location"]).status_code == 404

@@ -11,11 +11,12 @@ import django
 
 django.setup()  # this file runs as a program: `python -m tests.browser.made`
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
 
 from tests.browser.site import PASSWORD
+from tests.support.people import person
 from tracker import models
 from tracker.domain.events import EventKind
 from tracker.models import Report
@@ -43,8 +44,7 @@ def make() -> None:
 
 def _people() -> None:
     User.objects.create_superuser("kim", "kim@lab.example", PASSWORD)
-    triager = User.objects.create_user("toni", "toni@lab.example", PASSWORD)
-    triager.groups.add(Group.objects.get(name="triager"))
+    person("triager", "toni", "toni@lab.example", PASSWORD)
 
 
 def _hostile() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.test import Client
 
 from bot.notifications.report import compose_due
+from tests.support.people import person
 from tests.support.world import DANA, LEE, World, message_id, status_text
 from tracker.models import Commit, Event, OutgoingMail, Report, Tree
 
@@ -18,8 +19,7 @@ TITLE = "mm/vmscan: walk cold folios first"
 
 @pytest.fixture
 def operator(client: Client) -> Client:
-    user = User.objects.create_user("olga")
-    user.groups.add(Group.objects.get(name="triager"))
+    user = person("triager", "olga")
     client.force_login(user)
     return client
 

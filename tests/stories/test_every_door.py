@@ -7,9 +7,10 @@ import json
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.support.people import person
 from tests.support.world import DANA, World, message_id
 from tracker.models import Event, OutgoingMail, Report, Tree
 from tracker.services.accounts import Scope, create_api_key
@@ -91,8 +92,7 @@ CASES = [
 
 @pytest.fixture
 def operator(client: Client) -> Client:
-    user = User.objects.create_user("olga", "olga@lab.example")
-    user.groups.add(Group.objects.get(name="triager"))
+    user = person("triager", "olga", "olga@lab.example")
     client.force_login(user)
     return client
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
 
@@ -22,6 +21,7 @@ from bot.requested_patches import stored_patch
 from tests.bot.mail.test_authentication import DKIM, RECORD, signed
 from tests.bot.mail.test_bounces import POSTFIX, RETURNED
 from tests.bot.mail.test_quoting import OLDER
+from tests.support.people import person
 from tests.support.world import DANA, World, message_id, state
 from tracker.domain.events import ArchiveKind
 from tracker.domain.lab_jobs import JobOutcome
@@ -290,8 +290,7 @@ def test_mail_to_the_bot_alone_is_for_operators(private: World, client: Client) 
         shown = body(client, url)
         assert b"555-0100" not in shown, url
         assert b"send a fix tomorrow" not in shown, url
-    olga = User.objects.create_user("olga")
-    olga.groups.add(Group.objects.get(name="operator"))
+    olga = person("operator", "olga")
     client.force_login(olga)
     for end in ("/", ".mbox"):
         assert b"555-0100" in body(client, f"/report/{report.culprit.sha}{end}")
@@ -357,8 +356,7 @@ def test_the_review_queue_names_no_writer_of_private_mail(world: World, client: 
     deliver(world, signed(world.mail(lou, "This is just noise, the report is bogus.", to=message_id(report))))
     assert Suggestion.objects.exists()
     assert b"Loner" not in body(client, "/review/")
-    olga = User.objects.create_user("olga")
-    olga.groups.add(Group.objects.get(name="operator"))
+    olga = person("operator", "olga")
     client.force_login(olga)
     assert b"Loner" in body(client, "/review/")
 
@@ -371,8 +369,7 @@ def test_an_answer_to_one_person_is_for_operators(world: World, client: Client) 
     assert client.get(f"/outbox/{answer.pk}/").status_code == 404
     assert answer.subject.encode() not in body(client, "/outbox/")
     assert f"/outbox/{answer.pk}/".encode() not in body(client, f"/report/{report.culprit.sha}/")
-    olga = User.objects.create_user("olga")
-    olga.groups.add(Group.objects.get(name="operator"))
+    olga = person("operator", "olga")
     client.force_login(olga)
     assert b"555-0100" in body(client, f"/outbox/{answer.pk}/")
 
@@ -453,8 +450,7 @@ def test_the_patch_that_somebody_vouched_for_is_the_one_that_runs(world: World) 
     report = world.report()
     asking = {"to": message_id(report), "message_id": "m@evil.example"}
     deliver(world, world.mail(MALLORY, f"#lkp test\n\n{PATCH.format(name='benign')}", **asking))
-    olga = User.objects.create_user("olga")
-    olga.groups.add(Group.objects.get(name="operator"))
+    person("operator", "olga")
     suggestion = Suggestion.objects.get(kind="test_asked")
     assert decide_many([suggestion.pk], Decision.ACCEPTED, "olga", world.now)
     deliver(

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from bot.demo import Catcher, DemoInbox, DemoTree
 from bot.mail.settings import BotSettings
 from tests.bot.mail.test_authentication import RECORD, signed
 from tests.conftest import ROOT
+from tests.support.servers import free_port
 from tests.support.world import DANA, START, World
 
 pytestmark = pytest.mark.slow
@@ -47,12 +47,6 @@ class Slow(Catcher):
         await asyncio.sleep(self.stall)
         envelope.rcpt_tos.append(address)
         return "250 fine"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Running:

@@ -26,7 +26,7 @@ from typing import Any
 
 import pytest
 from celery import Celery
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, ProgrammingError
 from django.test import Client
@@ -49,10 +49,10 @@ from bot.upstream.tracking import Patience, follow
 from bot.web.metrics import queue_lengths
 from bot.web.server import COUNTERS, allocate_counters
 from tests.conftest import ROOT, clean_environment
-from tests.stories.test_it_runs_by_itself import free_port
 from tests.support.databases import migrated
 from tests.support.needs import SERVERS, need
-from tests.support.servers import Moody
+from tests.support.people import person
+from tests.support.servers import Moody, free_port
 from tests.support.world import DANA, Kernel, World, message_id
 from tracker.logs import AddContext, bound, json_formatter
 from tracker.models import FaultMail, Folding, Mirror, OutgoingMail, OutgoingState, Report, ServiceLease, TaskRun, Tree
@@ -76,8 +76,7 @@ def hanging() -> Mirror:
 
 @pytest.fixture
 def operator() -> User:
-    user = User.objects.create_user("kim", "kim@lab.example", is_staff=True)
-    user.groups.add(Group.objects.get(name="operator"))
+    user = person("operator", "kim", "kim@lab.example", is_staff=True)
     return user
 
 
@@ -880,8 +879,7 @@ def test_status_says_what_is_wrong_and_what_waits(db: None, capsys: pytest.Captu
 
 @pytest.fixture
 def operators_client(db: None) -> Client:
-    user = User.objects.create_user("olga")
-    user.groups.add(Group.objects.get(name="operator"))
+    user = person("operator", "olga")
     client = Client()
     client.force_login(user)
     return client

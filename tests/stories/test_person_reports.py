@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test import Client
 
@@ -22,6 +21,7 @@ from bot.mail.message import parse
 from bot.mail.settings import BotSettings
 from bot.operations import erase, prune
 from tests.bot.mail.test_authentication import DKIM, RECORD, signed
+from tests.support.people import person
 from tests.support.world import DANA, World, status_text
 from tracker.documents import linus_mail
 from tracker.domain.events import OPEN
@@ -96,8 +96,7 @@ def events_of(report: Report) -> set[str]:
 
 @pytest.fixture
 def triager(client: Client, db: None) -> Client:
-    user = User.objects.create_user("tom")
-    user.groups.add(Group.objects.get(name="triager"))
+    user = person("triager", "tom")
     client.force_login(user)
     return client
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Permission, User
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
@@ -21,6 +21,7 @@ from bot.archives.batch import replay_all
 from bot.mail.settings import BotSettings
 from bot.replies.effects import MERE_RESPONSE
 from bot.replies.rules.notation import Effect, Mode
+from tests.support.people import person
 from tests.support.world import DANA, World, message_id, state, status_text
 from tracker.domain.events import EventKind
 from tracker.models import Archive, Decision, Event, Finding, Message, RawMessage, Report, RuleRecord, Suggestion
@@ -36,8 +37,7 @@ def replay(*arguments: str) -> str:
 
 
 def sign_in(client: Client, group: str) -> None:
-    user = User.objects.create_user(group)
-    user.groups.add(Group.objects.get(name=group))
+    user = person(group, group)
     client.force_login(user)
 
 

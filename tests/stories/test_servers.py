@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
 
@@ -35,11 +34,11 @@ from bot.notifications.report import compose_due
 from bot.outbox.sender import SentFolder
 from bot.outbox.transports import SendStatus, Server
 from tests.conftest import ROOT
-from tests.stories.test_it_runs_by_itself import free_port as unused_port
 from tests.support import servers
 from tests.support.databases import migrated
 from tests.support.needs import need
 from tests.support.outbox import reloaded, send
+from tests.support.people import person
 from tests.support.servers import free_port
 from tests.support.world import DANA, World, status_text
 from tracker.models import Archive, Correspondent, DeliveryFailure, Mailing, Mirror, OutgoingMail, OutgoingState
@@ -97,8 +96,7 @@ def test_a_fetch_that_hangs_is_stored_and_tried_again_later(
     assert read_mirror(str(inbox), bot_settings, now + timedelta(minutes=9), PATIENCE).error == ""  # not tried
     for page in ("/", "/review/"):
         assert "git fetch took more" not in client.get(page).content.decode()
-    operator = User.objects.create_user("olga")
-    operator.groups.add(Group.objects.get(name="operator"))
+    operator = person("operator", "olga")
     client.force_login(operator)
     for page in ("/", "/review/"):
         assert "git fetch took more than 1 s" in client.get(page).content.decode()
@@ -427,7 +425,7 @@ NUDGE = "from bot.tasks import send_mail; send_mail.delay()"
 @pytest.mark.slow
 @pytest.mark.long
 def test_an_enqueued_task_over_redis_sends_the_mail(tmp_path: Path, redis: str) -> None:
-    catcher = serve(DemoInbox(tmp_path / "inbox"), unused_port())
+    catcher = serve(DemoInbox(tmp_path / "inbox"), free_port())
     env = {
         **os.environ,
         "PERFWORK_VAR": str(tmp_path / "var"),

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.core.cache import cache, caches
 from django.core.management import call_command
 from django.db import connection
@@ -24,6 +24,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from bot.notifications.follow_ups import compose_follow_ups
 from bot.notifications.report import compose_due
+from tests.support.people import person
 from tests.support.rows import NOW, line
 from tests.support.world import DANA, World, message_id
 from tracker.domain.events import EventData, EventKind
@@ -55,8 +56,7 @@ from tracker.services.report_summary import clipped
 @pytest.fixture
 def triage_page_toni(db: None) -> Client:
     """A triager."""
-    user = User.objects.create_user("toni", "toni@lab.example")
-    user.groups.add(Group.objects.get(name="triager"))
+    user = person("triager", "toni", "toni@lab.example")
     client = Client()
     client.force_login(user)
     return client
@@ -459,8 +459,7 @@ def test_the_line_of_a_report_follows_what_is_known(world: World) -> None:
 @pytest.fixture
 def triage_actions_toni(db: None) -> Client:
     """A triager."""
-    user = User.objects.create_user("toni", "toni@lab.example")
-    user.groups.add(Group.objects.get(name="triager"))
+    user = person("triager", "toni", "toni@lab.example")
     client = Client()
     client.force_login(user)
     return client

@@ -29,6 +29,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.conftest import ROOT
+from tests.support.people import person
 from tests.support.rows import line
 from tests.support.world import World, message_id
 from tracker.models import ApiKey, Commit, Event, Finding, Machine, Metric, Report, Scenario, Suggestion, Tree
@@ -291,8 +292,7 @@ def test_fields_and_addresses_have_etags_of_their_own(db: None, client: Client) 
 
 @pytest.fixture
 def toni(db: None) -> User:
-    user = User.objects.create_user("toni", "toni@lab.example")
-    user.groups.add(Group.objects.get(name="triager"))
+    user = person("triager", "toni", "toni@lab.example")
     return user
 
 

@@ -6,12 +6,13 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 from django.utils import timezone
 
+from tests.support.people import person
 from tracker.models import ApiKey, SignIn
 from tracker.services import accounts
 from tracker.services.accounts import Scope, UserRole
@@ -22,8 +23,7 @@ RITA = "rita@lab.example"
 
 @pytest.fixture
 def client(db: None) -> Client:
-    user = User.objects.create_user("olga")
-    user.groups.add(Group.objects.get(name="operator"))
+    user = person("operator", "olga")
     client = Client()
     client.force_login(user)
     return client

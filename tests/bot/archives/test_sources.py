@@ -37,6 +37,7 @@ from bot.mail.settings import BotSettings
 from tests.bot.robot_reports.test_report import INVENTED
 from tests.conftest import ROOT
 from tests.support.needs import need
+from tests.support.servers import free_port
 from tracker.models import Archive, Message
 
 # --- Archive formats: each yields its mails completely, in order and once; broken ones give a one-line error ---
@@ -274,12 +275,6 @@ class Served:
         self.inbox.add(raw)
         index = ["public-inbox-index", "--no-fsync", str(self.inbox.path)]
         subprocess.run(index, env=self.environment, check=True, capture_output=True)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from django.utils import timezone
@@ -20,6 +19,7 @@ from bot.config import mail_policy
 from bot.notifications.report import compose_due
 from bot.web.policy import from_fields, in_fields
 from tests.bot.compose.test_policy import policies
+from tests.support.people import person
 from tests.support.world import World
 from tracker.domain.events import EventData, EventKind
 from tracker.models import OutgoingMail, Report, TextRevision
@@ -30,8 +30,7 @@ PAGE = "/operating/policy/"
 
 @pytest.fixture
 def client(db: None) -> Client:
-    user = User.objects.create_user("olga")
-    user.groups.add(Group.objects.get(name="operator"))
+    user = person("operator", "olga")
     client = Client()
     client.force_login(user)
     return client

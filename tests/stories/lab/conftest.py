@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
 
 from bot.demo import DemoTree
 from bot.mail.settings import BotSettings
 from tests.support.lab import OLD
+from tests.support.people import person
 from tests.support.world import DANA, World
 from tracker.models import Report
 from tracker.services import accounts
@@ -49,8 +49,7 @@ def runner(client: Client, db: None) -> Any:
 
 @pytest.fixture
 def operator(db: None) -> Client:
-    user = User.objects.create_user("olga")
-    user.groups.add(Group.objects.get(name="operator"))
+    user = person("operator", "olga")
     client = Client()
     client.force_login(user)
     return client

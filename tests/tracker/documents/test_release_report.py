@@ -29,6 +29,7 @@ from django.utils import timezone
 from bot.management.commands import report as report_command
 from tests.conftest import NOW, ROOT
 from tests.support.needs import need
+from tests.support.people import person
 from tests.support.rows import line
 from tracker.documents import blocks as markdown
 from tracker.documents import blocks as text
@@ -372,8 +373,7 @@ def test_an_index_against_a_release_that_has_nothing_of_it_is_not_told(release_r
 
 
 def test_a_title_of_the_labs_own(release_report_v5_6: Release, client: Client) -> None:
-    toni = User.objects.create_user("toni", "toni@lab.example", "x")
-    toni.groups.add(Group.objects.get(name="triager"))
+    toni = person("triager", "toni", "toni@lab.example", "x")
     client.force_login(toni)
     data = {"version": "v5.6", "name": "title", "text": "Kernel performance\nat our lab <b>"}
     assert client.post("/write/report/", data).status_code == 302

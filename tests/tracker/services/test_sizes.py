@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 
 from bot.tasks import prune
+from tests.support.people import person
 from tracker.models import StoredSize
 from tracker.services.sizes import KEPT, LARGEST, Growth, growth, measure, record
 
@@ -59,8 +59,7 @@ def test_the_daily_task_removes_and_measures_and_the_page_shows_it(client: Clien
     done.mkdir(parents=True, exist_ok=True)
     (done / "a.json").write_bytes(b"x" * 3 * MIB)
     assert prune() == 0
-    operator = User.objects.create_user("kim", "kim@lab.example")
-    operator.groups.add(Group.objects.get(name="operator"))
+    operator = person("operator", "kim", "kim@lab.example")
     client.force_login(operator)
     page = client.get("/operating/").content.decode()
     assert "drop directory" in page
