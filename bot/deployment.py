@@ -1,8 +1,8 @@
 """What an installation on one Debian machine consists of, as texts: settings, units, and pieces for other servers.
 
-`manage.py setup` writes them. All come from deploy/, with the names of this installation in place of the examples
-there: perf.example.org, bot.example.org and /srv/perfwork. Nothing here touches the machine. What an operator typed is
-refused with ValueError, in words that name the option, before it reaches a file or a shell.
+`manage.py setup` writes them. They come from deploy/, with this installation's site and folder in place of the examples
+there, perf.example.org and /srv/perfwork. Nothing here touches the machine. What an operator typed is refused with
+ValueError, in words that name the option, before it reaches a file or a shell.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import difflib
 import re
 import secrets
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
@@ -20,7 +20,7 @@ CODE = "/srv/perfwork"  # in the files of deploy/
 SETTINGS, STATE = Path("/etc/perfwork.env"), Path("/var/lib/perfwork")
 ARCHIVES, TREES = Path("/srv/lore"), Path("/srv/git")
 _SITE = "perf.example.org"
-_LINE = re.compile(r"^(#?)([A-Z][A-Z_]+)=(.*)$", re.M)
+_LINE = re.compile(r"^(#?)(?:export )?([A-Z][A-Z_]+)=(.*)$", re.M)
 _HOST = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _ADDRESS = re.compile(r"[\w.!#$%&'*/=?^`{|}~-]+@([\w.-]+)", re.ASCII)
 _RELAY = re.compile(r"(\[[\w.-]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII)
@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 
 
 def read_settings(text: str) -> dict[str, str]:
-    """Return what a file of settings sets, by name."""
+    """Return what a file of settings sets, by name; of two lines, the last one counts, as for django-environ."""
     return {name: value.strip("'\"") for comment, name, value in _LINE.findall(text) if not comment}
 
 
@@ -40,20 +40,23 @@ def settings_in(text: str) -> set[str]:
     return {name for _, name, _ in _LINE.findall(text)}
 
 
-def with_settings(text: str, values: Mapping[str, str]) -> str:
-    """Return a file of settings in which these are set, each on its line; all others stay as they were.
+def with_settings(text: str, values: Mapping[str, str], known: Collection[str]) -> str:
+    """Return a file of settings in which these are set; all others stay as they were.
 
-    Raises ValueError for a name that the file does not have, and for a value that is not one line.
+    A setting is set on the line that counts, else on the one that shows its default, else at the end. Raises ValueError
+    for a name that is not `known`, and for a value that is not one line.
     """
-    names = settings_in(text)
     for name, value in values.items():
-        if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
             raise ValueError(f"{name}: there is no such setting{f'; did you mean {near[0]}?' if near else ''}")
-        if not value.isprintable():
+        if not value.isprintable() or value != value.strip():
             raise ValueError(f"{name}: expected one line, found {value[:80]!r}")
-        line = re.compile(rf"^#?{name}=.*$", re.M)
-        text = line.sub(lambda _, line=f"{name}={value}": line, text, count=1)  # type: ignore[misc]
+        lines = [match for match in _LINE.finditer(text) if match[2] == name]
+        in_force = [match for match in lines if not match[1]][-1:] or lines[:1]
+        start, end = in_force[0].span() if in_force else (len(text), len(text))
+        before = "\n" if not in_force and text and not text.endswith("\n") else ""
+        text = f"{text[:start]}{before}{name}={value}{text[end:] if in_force else chr(10)}"
     return text
 
 
@@ -78,6 +81,12 @@ def settings_of(
         values |= {"ALLOWED_HOSTS": f"{site},127.0.0.1", "PERFWORK_BASE_URL": f"https://{site}"}
     if bot:
         values["PERFWORK_BOT_ADDRESS"] = _address("--bot", bot)
+        for option, others in (("--operator", operators), ("--list", reports)):
+            if any(other.strip().partition("@")[2] == bot.partition("@")[2] for other in others.split(",")):
+                raise ValueError(
+                    f"{option}: the bot needs a domain of its own, such as bot.example.org: Postfix refuses all other"
+                    " addresses there"
+                )
     if reports:
         values["PERFWORK_LIST_ADDRESS"] = _address("--list", reports)
     if operators:
@@ -135,11 +144,15 @@ def tree_mirror(text: str) -> Mirror:
     return Mirror(url, path, "PERFWORK_TREES", f"{name}={path}")
 
 
-def with_mirror(setting: str, mirror: Mirror) -> str:
-    """Return a setting's comma-separated list with a mirror in it; one of the same name stays as it is."""
-    parts = [part for part in setting.split(",") if part]
-    names = [part.partition("#")[0] for part in parts]
-    return setting if mirror.value in names else ",".join([*parts, mirror.value])
+def has_mirror(setting: str, mirror: Mirror) -> bool:
+    """Whether a setting's comma-separated list has this archive, or a tree of this name, wherever it is."""
+    for part in setting.split(","):
+        if mirror.setting == "PERFWORK_TREES":
+            if part.partition("=")[0].strip() == mirror.value.partition("=")[0]:
+                return True
+        elif mirror.path == Path(part.strip()) or mirror.path.parent.parent == Path(part.strip()):
+            return True
+    return False
 
 
 def _split(option: str, url: str) -> SplitResult:
@@ -157,9 +170,8 @@ def command_text(code: Path) -> str:
     return f"""#!/bin/sh
 # Perfwork's commands, run as its service runs them.
 cd {shlex.quote(str(code))} || exit 78
-export PERFWORK_ENV={SETTINGS}
 [ "$1" = setup ] && exec .venv/bin/python manage.py "$@"
-export PERFWORK_VAR={STATE} HOME={STATE}
+export PERFWORK_ENV={SETTINGS} PERFWORK_VAR={STATE} HOME={STATE}
 [ "$(id -un)" = perfwork ] && exec .venv/bin/python manage.py "$@"
 exec setpriv --reuid perfwork --regid perfwork --init-groups .venv/bin/python manage.py "$@"
 """
@@ -196,10 +208,10 @@ def postfix(settings: Mapping[str, str], code: Path, relay: str = "") -> str:
         "transport_maps": f"inline:{{ {address}=perfwork: }}",
         "local_recipient_maps": f"inline:{{ {address.partition('@')[0]}=x postmaster=x }}",
         "perfwork_destination_recipient_limit": "1",
-        "relayhost": relay,
     }
     if relay:
         values |= {
+            "relayhost": relay,
             "smtp_tls_security_level": "secure",
             "smtp_tls_CAfile": "/etc/ssl/certs/ca-certificates.crt",
             "smtp_sasl_auth_enable": "yes",
@@ -209,25 +221,27 @@ def postfix(settings: Mapping[str, str], code: Path, relay: str = "") -> str:
     pipe = f"perfwork unix - n n - 2 pipe flags=DRX user=perfwork:perfwork argv={code}/deploy/postfix/read-mail"
     lines = [f"postconf -e {shlex.quote(f'{name} = {value}'.rstrip())}" for name, value in values.items()]
     lines.append(f"postconf -M {shlex.quote(f'perfwork/unix={pipe}')}")
+    if not relay:  # as a smarthost of before would be used on
+        lines.append("postconf -X relayhost smtp_tls_security_level smtp_sasl_auth_enable smtp_sasl_password_maps")
     if relay:
         lines.append("test -e /etc/postfix/sasl_passwd || install -m 600 /dev/null /etc/postfix/sasl_passwd")
         lines.append("postmap /etc/postfix/sasl_passwd")
     return "\n".join(lines) + "\n"
 
 
-def dns(settings: Mapping[str, str], public_key: str, selector: str) -> str:
-    """Return the records to publish for the bot's domain: MX, SPF and DKIM (RFC 7208, RFC 6376).
+def dns(settings: Mapping[str, str], public_key: str, kind: str, selector: str) -> str:
+    """Return the records to publish for the bot's domain: MX, SPF and DKIM (RFC 7208, RFC 6376, RFC 8463).
 
-    `public_key`: RSA, DER in base64.
+    `public_key`: in base64, DER of RSA, or the 32 bytes of Ed25519; `kind`: `rsa` or `ed25519`.
     """
     _, host = _bot(settings)
-    whole = f"v=DKIM1; k=rsa; p={public_key}"
+    whole = f"v=DKIM1; k={kind}; p={public_key}"
     parts = " ".join(f'"{whole[start : start + 250]}"' for start in range(0, len(whole), 250))  # RFC 1035, 3.3: 255
     return "\n".join(
         [
             f"{host}. IN MX 10 {host}.",
             f'{host}. IN TXT "v=spf1 mx -all"',
-            f"{selector}._domainkey.{host}. IN TXT ( {parts} )",
+            f"{selector}._domainkey.{settings.get('PERFWORK_DKIM_DOMAIN') or host}. IN TXT ( {parts} )",
             "",
         ]
     )

@@ -37,7 +37,7 @@ from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.color import no_style
-from django.db import connection, connections, transaction
+from django.db import DatabaseError, connection, connections, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet, Value
@@ -121,15 +121,23 @@ def prune(drop: Path, now: datetime, keep: Retention = Retention(), *, dry_run: 
         # Files and directories that were moved there before; a reason goes with its file
         place, before = drop / folder, (now - age).timestamp()
         entries = sorted(place.iterdir()) if place.is_dir() and not place.is_symlink() else []
-        old = [path for path in entries if max(path.lstat().st_mtime, path.lstat().st_ctime) < before]
+        old = [path for path in entries if _changed_at(path) < before]
         if not dry_run:
             for path in old:
                 if path.is_dir() and not path.is_symlink():
-                    shutil.rmtree(path)
+                    shutil.rmtree(path, ignore_errors=True)
                 else:
                     path.unlink(missing_ok=True)
         pruned.append(Pruned(name, len(old)))
     return pruned
+
+
+def _changed_at(path: Path) -> float:
+    """Return when a file was last changed or moved, in seconds since 1970; one that is gone by now, never."""
+    try:
+        return max(path.lstat().st_mtime, path.lstat().st_ctime)
+    except FileNotFoundError:
+        return float("inf")
 
 
 def _outdated(now: datetime, keep: Retention) -> Iterator[tuple[str, QuerySet[Model]]]:
@@ -292,6 +300,7 @@ _DATABASE = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
 _DROPPED = "drop/"  # the folder of the drop directory's files
 _ADDRESS = ("host", "port", "dbname", "user", "sslmode", "sslrootcert", "sslcert", "sslkey", "passfile", "service")
 _NEW_SCHEMA = "DROP SCHEMA public CASCADE; CREATE SCHEMA public;"
+_MOVED = "moved"  # the schema that becomes `public`
 _COPY = "copy"  # the alias of an SQLite database that is moved
 _SQLITE: dict[str, Any] = {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {}, "CONN_MAX_AGE": 0}
 _BY = "restore"
@@ -459,31 +468,67 @@ def _replace_database(copy: Path) -> None:
 
 
 def _move_to_postgresql(copy: Path) -> None:
-    """Copy all rows of an SQLite database of this version into a new schema, in which sending is stopped.
+    """Replace the database by all rows of an SQLite database of this version, with sending stopped.
 
-    All rows come in one transaction: after an error the database is empty, and what is there sends nothing.
+    They come into a schema of their own, which takes the place of the old one at the end; after an error, that is as it
+    was.
     """
     with closing(sqlite3.connect(copy)) as source:
         _check_sqlite(source)
     connections.databases[_COPY] = connections.databases["default"] | _SQLITE | {"NAME": str(copy)}
     try:
         with connection.cursor() as cursor:
-            cursor.execute(_NEW_SCHEMA)
+            cursor.execute(
+                f"DROP SCHEMA IF EXISTS {_MOVED} CASCADE; CREATE SCHEMA {_MOVED}; SET search_path TO {_MOVED}"
+            )
         call_command("migrate", verbosity=0)
-        models = [model for model in apps.get_models(include_auto_created=True) if not model._meta.proxy]
         with transaction.atomic(), connection.cursor() as cursor:
-            names = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in models)
-            cursor.execute(f"TRUNCATE {names} CASCADE")  # what the migrations stored is in the copy, too
-            for model in models:
-                rows = model._base_manager.using(_COPY).order_by("pk").iterator(_AT_ONCE)
-                while some := list(islice(rows, _AT_ONCE)):
-                    model._base_manager.using("default").bulk_create(some)
-            for statement in connection.ops.sequence_reset_sql(no_style(), models):
-                cursor.execute(statement)
+            _copy_rows()
             cursor.execute(_STOP)
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            cursor.execute(f"DROP SCHEMA public CASCADE; ALTER SCHEMA {_MOVED} RENAME TO public")
+    except BaseException:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET search_path TO DEFAULT; DROP SCHEMA IF EXISTS {_MOVED} CASCADE")
+        raise
     finally:
         connections[_COPY].close()
         del connections.databases[_COPY]
+        connection.close()  # the next one looks for tables where they are now
+
+
+def _copy_rows() -> None:
+    """Copy the rows of all models, their numbers included. Raises BackupError that says which can't be stored."""
+    models = [model for model in apps.get_models(include_auto_created=True) if not model._meta.proxy]
+    with connection.cursor() as cursor:
+        names = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in models)
+        cursor.execute(f"TRUNCATE {names} CASCADE")  # what the migrations stored is in the copy, too
+        for model in models:
+            rows = model._base_manager.using(_COPY).order_by("pk").iterator(_AT_ONCE)
+            while some := list(islice(rows, _AT_ONCE)):
+                for row in some:
+                    for field in model._meta.concrete_fields:
+                        value = getattr(row, field.attname)
+                        if value != (cleaned := _storable(value)):
+                            setattr(row, field.attname, cleaned)
+                try:
+                    model._base_manager.using("default").bulk_create(some)
+                except (DatabaseError, UnicodeError) as error:
+                    where = f"{model._meta.label}, rows {some[0].pk} to {some[-1].pk}"
+                    raise BackupError(f"{where}: {' '.join(str(error).split())[:300]}; nothing was changed") from None
+        for statement in connection.ops.sequence_reset_sql(no_style(), models):
+            cursor.execute(statement)
+
+
+def _storable(value: Any) -> Any:
+    """Return a text, or the JSON that holds it, without NULs and halves of characters: PostgreSQL stores none."""
+    if isinstance(value, str):
+        return value.replace("\0", "").encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_storable(part) for part in value]
+    if isinstance(value, dict):
+        return {_storable(name): _storable(part) for name, part in value.items()}
+    return value
 
 
 def _check_sqlite(copy: sqlite3.Connection) -> None:

@@ -231,7 +231,9 @@ def mail_faults() -> int:
 def prune() -> int:
     """Remove what is kept for a time only, and measure what is stored then. Return how much was removed."""
     now = timezone.now()
-    removed = sum(pruned.number for pruned in operations.prune(settings.PERFWORK_DROP, now))
+    removed = 0
+    if settings.PERFWORK_PRUNE:
+        removed = sum(pruned.number for pruned in operations.prune(settings.PERFWORK_DROP, now))
     named = {f"archive {Path(path).name}": Path(path) for path in settings.PERFWORK_ARCHIVES if "://" not in path}
     named |= {f"tree {path.stem}": path for path in tree_paths()}
     sizes.record(sizes.measure({"drop directory": settings.PERFWORK_DROP, **named}), now)

@@ -163,7 +163,7 @@ CHECKS: Sequence[tuple[str, str]] = (
     (
         "a backup that fails is a problem",
         f"chown root {BACKUPS}; chmod 755 {BACKUPS}; ! systemctl start perfwork-daily &&"
-        f" touch -d '3 days ago' {BACKUPS} {BACKUPS}/*.tar; perfwork status | grep 'no backup of the last two days'",
+        f" touch -d '3 days ago' {BACKUPS}/*.tar; perfwork status | grep 'no backup of the last two days'",
     ),
     (
         "a backup heals it",

@@ -23,7 +23,7 @@ REFERENCE = settings.BASE_DIR / "docs" / "reference.md"
 _ROW = re.compile(r"^\| `([A-Z_]+)` \|(.*?)\| (.*) \|$", re.M)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _SECRETS = {"SECRET_KEY", "SECRET_KEY_FALLBACKS", "PERFWORK_READER_KEY", "PERFWORK_METRICS_KEY"}
-_PASSWORD = re.compile(r"(?<=://)([^/@:]*):.*@", re.S)  # to the last @: one in the password may not be escaped
+_USER = re.compile(r"(?<=://).*@", re.S)  # with its password; to the last @: one in either may not be escaped
 MASK = "…"
 
 
@@ -68,12 +68,13 @@ def shown_settings(
 
 
 def masked(name: str, value: str) -> str:
-    """Return a value as it may be shown: no secret, no password of a URL, nothing of a query, which may hold one."""
+    """Return a value as it may be shown: no secret, and of a URL neither user and password nor query."""
     if name in _SECRETS:
         return MASK if value else ""
     parts = value.split(",") if name == "PERFWORK_ARCHIVES" else [value]
-    value = ",".join(_PASSWORD.sub(rf"\1:{MASK}@", part) for part in parts)
-    return re.sub(r"\?.*", f"?{MASK}", value) if name.endswith("_URL") else value
+    return ",".join(
+        re.sub(r"\?.*", f"?{MASK}", _USER.sub(f"{MASK}@", part)) if "://" in part else part for part in parts
+    )
 
 
 def plain(markdown: str) -> str:

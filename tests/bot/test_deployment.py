@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import base64
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
+import environ
+import nacl.signing
 import pytest
 from django.core.management import CommandError, call_command
 from hypothesis import given
@@ -21,18 +25,46 @@ from tests.conftest import ROOT, clean_environment
 from tests.support.needs import SERVERS, need
 
 TEMPLATE = (ROOT / "deploy" / "perfwork.env").read_text()
-FIRST = ("--site", "perf.lab.example", "--bot", "bot@lab.example", "--operator", "kim@lab.example")
+FIRST = ("--site", "perf.lab.example", "--bot", "bot@bot.lab.example", "--operator", "kim@lab.example")
 
 
 def settings_below(root: Path) -> dict[str, str]:
-    return deployment.read_settings((root / "etc" / "perfwork.env").read_text())
+    return as_perfwork_reads((root / "etc" / "perfwork.env").read_text())
+
+
+def as_perfwork_reads(text: str) -> dict[str, str]:
+    """What django-environ takes from a file of settings."""
+
+    class Reader(environ.Env):
+        ENVIRON: ClassVar[dict[str, str]] = {}
+
+    Reader.read_env(io.StringIO(text))
+    return Reader.ENVIRON
+
+
+def set_in(text: str, values: dict[str, str]) -> str:
+    return deployment.with_settings(text, values, deployment.settings_in(TEMPLATE))
 
 
 def test_settings_are_set_on_their_lines_and_the_others_stay() -> None:
-    text = deployment.with_settings(TEMPLATE, {"PERFWORK_FETCH": "on", "SECRET_KEY": "a\\1b"})
-    assert deployment.read_settings(text)["SECRET_KEY"] == "a\\1b"
+    text = set_in(TEMPLATE, {"PERFWORK_FETCH": "on", "SECRET_KEY": "a\\1b"})
     changed = [new for old, new in zip(TEMPLATE.splitlines(), text.splitlines(), strict=True) if old != new]
     assert changed == ["SECRET_KEY=a\\1b", "PERFWORK_FETCH=on"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A=1\n", "A=1\nPERFWORK_LAB=x\n"),  # of a version that did not have it yet
+        ("A=1", "A=1\nPERFWORK_LAB=x\n"),
+        ("", "PERFWORK_LAB=x\n"),
+        ("#PERFWORK_LAB=Perfwork\nA=1\nPERFWORK_LAB=y\n", "#PERFWORK_LAB=Perfwork\nA=1\nPERFWORK_LAB=x\n"),
+        ("PERFWORK_LAB=y\nPERFWORK_LAB=z\n", "PERFWORK_LAB=y\nPERFWORK_LAB=x\n"),
+        ("export PERFWORK_LAB='y z'\n", "PERFWORK_LAB=x\n"),
+    ],
+)
+def test_a_setting_is_set_on_the_line_that_counts(text: str, expected: str) -> None:
+    assert set_in(text, {"PERFWORK_LAB": "x"}) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,18 +76,18 @@ def test_settings_are_set_on_their_lines_and_the_others_stay() -> None:
 )
 def test_a_setting_that_is_none_is_refused(values: dict[str, str], said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
-        deployment.with_settings(TEMPLATE, values)
+        set_in(TEMPLATE, values)
 
 
 @given(st.text())
 def test_no_value_sets_another_setting(value: str) -> None:
     try:
-        text = deployment.with_settings(TEMPLATE, {"PERFWORK_LAB": value})
+        text = set_in(TEMPLATE, {"PERFWORK_LAB": value})
     except ValueError:
         return
-    before, after = deployment.read_settings(TEMPLATE), deployment.read_settings(text)
+    before, after = as_perfwork_reads(TEMPLATE), as_perfwork_reads(text)
     assert {name: after[name] for name in before} == before
-    assert set(after) - set(before) == {"PERFWORK_LAB"}
+    assert after.keys() - before.keys() <= {"PERFWORK_LAB"}
 
 
 @pytest.mark.parametrize(
@@ -68,14 +100,16 @@ def test_no_value_sets_another_setting(value: str) -> None:
 def test_an_epoch_is_cloned_to_where_the_epochs_after_it_are_found(url: str, path: str, value: str) -> None:
     mirror = deployment.archive_mirror(url)
     assert (str(mirror.path), mirror.value) == (path, value)
-    assert deployment.with_mirror("/srv/other", mirror) == f"/srv/other,{value}"
-    assert deployment.with_mirror(f"{value},/srv/other", mirror) == f"{value},/srv/other"
+    assert not deployment.has_mirror("/srv/other", mirror)
+    for listed in (value, f"/srv/other,{value}/", path):
+        assert deployment.has_mirror(listed, mirror)
 
 
-def test_a_tree_keeps_the_branches_that_were_chosen() -> None:
+def test_a_tree_stays_where_it_is_with_the_branches_that_were_chosen() -> None:
     mirror = deployment.tree_mirror("mm=https://git.example.org/mm.git")
     assert (str(mirror.path), mirror.value) == ("/srv/git/mm.git", "mm=/srv/git/mm.git")
-    assert deployment.with_mirror("mm=/srv/git/mm.git#mm-*", mirror) == "mm=/srv/git/mm.git#mm-*"
+    assert deployment.has_mirror("linus=/srv/git/linux.git,mm=/data/mm.git#mm-*", mirror)
+    assert not deployment.has_mirror("linus=/srv/git/mm.git", mirror)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +119,9 @@ def test_a_tree_keeps_the_branches_that_were_chosen() -> None:
         ("--site", "perf_lab", *FIRST[2:]),
         (*FIRST, "--bot", "bot@lab.example$(id)"),
         (*FIRST, "--operator", "kim at lab"),
+        (*FIRST, "--bot", "bot@dev.example", "--operator", "kim@dev.example"),
+        (*FIRST, "--list", "reports@bot.lab.example"),
+        (*FIRST, "--set", "PERFWORK_TRUST=opne"),
         (*FIRST, "--list", "lists"),
         (*FIRST, "--database", "mysql://host/name"),
         (*FIRST, "--archive", "https://lore.kernel.org/oe-lkp"),
@@ -167,7 +204,7 @@ def test_postfix_accepts_its_commands(tmp_path: Path, capsys: pytest.CaptureFixt
     assert (done.returncode, done.stderr) == (0, "")
     shown = subprocess.run(["postconf", "-c", tmp_path, "-n"], env=environment, capture_output=True, text=True)
     assert shown.stderr == ""
-    assert "transport_maps = inline:{ bot@lab.example=perfwork: }" in shown.stdout
+    assert "transport_maps = inline:{ bot@bot.lab.example=perfwork: }" in shown.stdout
     assert ("smtp_tls_security_level = secure" in shown.stdout) == bool(relay)
     service = subprocess.run(["postconf", "-c", tmp_path, "-M"], env=environment, capture_output=True, text=True)
     assert re.search(rf"^perfwork +unix .*argv={ROOT}/deploy/postfix/read-mail$", service.stdout, re.M | re.S)
@@ -182,13 +219,62 @@ def test_the_record_for_dns_is_that_of_the_key_that_is_made(tmp_path: Path, caps
     zone = printed(tmp_path, capsys, "dns")
     assert zone == printed(tmp_path, capsys, "dns")  # the key that is there is kept
     assert all(len(line) < 1000 for line in zone.splitlines())
-    [record] = re.findall(r"^perfwork\._domainkey\.lab\.example\. IN TXT \( (.*) \)$", zone, re.M)
+    [record] = re.findall(r"^perfwork\._domainkey\.bot\.lab\.example\. IN TXT \( (.*) \)$", zone, re.M)
     key = (tmp_path / "var" / "lib" / "perfwork" / "dkim.key").read_bytes()
-    mail = b"From: bot@lab.example\r\nSubject: s\r\n\r\ntext\r\n"
-    signature = dkim.sign(mail, b"perfwork", b"lab.example", key)
+    mail = b"From: bot@bot.lab.example\r\nSubject: s\r\n\r\ntext\r\n"
+    signature = dkim.sign(mail, b"perfwork", b"bot.lab.example", key)
     text = "".join(re.findall(r'"([^"]*)"', record))
     assert base64.b64decode(text.partition("p=")[2])
     assert dkim.verify(signature + mail, dnsfunc=lambda name, timeout=5: text.encode())
+
+
+def test_an_ed25519_key_and_a_signing_domain_have_their_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = tmp_path / "etc" / "key"
+    key.parent.mkdir()
+    signing = nacl.signing.SigningKey.generate()
+    key.write_bytes(base64.b64encode(bytes(signing)) + b"\n")
+    call_command("setup", *FIRST, "--root", str(tmp_path))
+    for value in ("PERFWORK_DKIM_KEY=/etc/key", "PERFWORK_DKIM_DOMAIN=lab.example", "PERFWORK_DKIM_SELECTOR=s1"):
+        text = (tmp_path / "etc" / "perfwork.env").read_text()
+        values = dict([value.split("=")])
+        (tmp_path / "etc" / "perfwork.env").write_text(set_in(text, values))
+    capsys.readouterr()
+    call_command("setup", "dns", "--root", str(tmp_path), "--dry-run")
+    public = base64.b64encode(bytes(signing.verify_key)).decode()
+    assert f's1._domainkey.lab.example. IN TXT ( "v=DKIM1; k=ed25519; p={public}" )' in capsys.readouterr().out
+
+
+def test_what_was_changed_in_a_unit_is_kept_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("setup", *FIRST, "--root", str(tmp_path))
+    unit = tmp_path / "etc" / "systemd" / "system" / "perfwork.service"
+    changed = unit.read_text().replace("ReadWritePaths=", "ReadWritePaths=/data/lore ")
+    unit.write_text(changed)
+    file = tmp_path / "etc" / "perfwork.env"
+    file.chmod(0o644)
+    capsys.readouterr()
+    call_command("setup", "--root", str(tmp_path))
+    assert (
+        "perfwork.service: changed; what it was is in /etc/systemd/system/perfwork.service.old"
+        in capsys.readouterr().out
+    )
+    assert unit.with_name("perfwork.service.old").read_text() == changed
+    assert file.stat().st_mode & 0o777 == 0o640, "the secret could be read by everybody"
+
+
+def test_mail_is_read_wherever_the_code_is(tmp_path: Path) -> None:
+    """What Postfix runs; 75 is "try again later"."""
+    script = tmp_path / "deploy" / "postfix" / "read-mail"
+    script.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "deploy" / "postfix" / "read-mail", script)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    for code, expected in ((0, 0), (65, 65), (78, 75)):
+        python.write_text(f'#!/bin/sh\necho "$PWD $*"; exit {code}\n')
+        python.chmod(0o755)
+        done = subprocess.run([script], cwd="/", capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (expected, f"{tmp_path} manage.py read -\n")
 
 
 def test_the_command_runs_as_the_service_and_setup_as_root(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import threading
 import uuid
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -101,7 +101,7 @@ class Installation:
 
     def refused(self, *arguments: str) -> str:
         done = self.run(*arguments)
-        assert done.returncode in (os.EX_DATAERR, os.EX_NOINPUT, os.EX_CANTCREAT, os.EX_TEMPFAIL)
+        assert done.returncode in (os.EX_DATAERR, os.EX_NOINPUT, os.EX_UNAVAILABLE, os.EX_CANTCREAT, os.EX_TEMPFAIL)
         assert "Traceback" not in done.stderr
         return done.stderr
 
@@ -342,6 +342,10 @@ def test_an_installation_moves_from_sqlite_to_postgresql_with_all_its_rows(
     work = Installation(tmp_path / "work")
     work.manage("demo", "--no-serve", "--database", url := f"sqlite:///{tmp_path / 'demo.sqlite3'}")
     work.env["DATABASE_URL"] = url
+    with closing(sqlite3.connect(tmp_path / "demo.sqlite3")) as database, database:  # PostgreSQL stores no NUL
+        database.execute(
+            "UPDATE tracker_event SET remark = 'a' || char(0) || 'b' WHERE id = (SELECT MIN(id) FROM tracker_event)"
+        )
     file = tmp_path / "backup.tar"
     work.manage("outbox", "hold", "--reason", "it moves")  # as before the last backup; the restore adds its own
     work.manage("backup", str(file))
@@ -353,9 +357,35 @@ def test_an_installation_moves_from_sqlite_to_postgresql_with_all_its_rows(
     after = json.loads(moved.manage("shell", "-v0", "-c", ROWS).splitlines()[-1])
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     # The restore stops sending, puts what was approved in doubt, and holds what was composed.
-    assert changed <= {"tracker.Restoration", "tracker.SendingStop", "tracker.OutgoingMail", "tracker.MailTransition"}
+    assert changed <= {
+        *(
+            "tracker.Restoration",
+            "tracker.SendingStop",
+            "tracker.OutgoingMail",
+            "tracker.MailTransition",
+            "tracker.Event",
+        )
+    }
+    assert {name: len(rows) for name, rows in after.items()} == {name: len(rows) for name, rows in before.items()} | {
+        "tracker.Restoration": 1,
+        "tracker.SendingStop": 2,
+    } | {"tracker.MailTransition": len(after["tracker.MailTransition"])}
+    [remark] = [row for row in after["tracker.Event"] if row not in before["tracker.Event"]]
+    assert '"ab"' in remark
     assert moved.manage("export", "reports") == work.manage("export", "reports")
     moved.manage("ingest", "fixtures/results/05-sched-fair.json")  # new rows get numbers that are free
+
+    # A row that can't be stored: the database stays as it was.
+    broken = tmp_path / "broken.tar"
+    with closing(sqlite3.connect(tmp_path / "demo.sqlite3")) as database, database:
+        database.execute("PRAGMA foreign_keys = OFF")
+        database.execute(
+            "UPDATE tracker_report SET culprit_id = 999999 WHERE id = (SELECT MIN(id) FROM tracker_report)"
+        )
+    work.manage("backup", str(broken))
+    before = moved.states()
+    assert "the database: " in moved.refused("restore", "--replace", str(broken))
+    assert moved.states() == before
 
     old = tmp_path / "old.tar"
     with_manifest(file, old, {"migrations": ["tracker.0001_schema"]})

@@ -29,6 +29,7 @@ from celery import Celery
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, ProgrammingError
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django.utils import timezone
 from kombu import Queue
@@ -97,9 +98,9 @@ def test_backups_that_stopped_are_a_problem(tmp_path: Path, settings: Any) -> No
         return [fault.error for fault in faults(datetime.now(UTC)) if fault.kind is FaultKind.BACKUP]
 
     settings.PERFWORK_BACKUPS = str(tmp_path)
-    assert told() == []  # the folder is new
+    assert told() == []  # the database is new
     long_ago = NOW.timestamp() - 3 * 86_400
-    os.utime(tmp_path, (long_ago, long_ago))
+    MigrationRecorder.Migration.objects.update(applied=NOW - timedelta(days=3))
     assert told() == ["no backup of the last two days: `systemctl status perfwork-daily` says why"]
     backup = tmp_path / "2026-11-24.tar"
     backup.touch()
@@ -506,6 +507,7 @@ class Installation:
         self.env = {**clean, "PERFWORK_VAR": str(var), "PERFWORK_METRICS_KEY": KEY, "EMAIL_URL": "smtp://127.0.0.1:9"}
         self.env |= {"PERFWORK_PAGE_CACHE": "off", "LOG_LEVEL": "CRITICAL", "PERFWORK_TREES": "alerting=/srv/git/x.git"}
         (var / "backups").mkdir(parents=True, exist_ok=True)
+        (var / "backups" / "new.tar").touch()
         self.env["PERFWORK_BACKUPS"] = str(var / "backups")
         self.port, self.prometheus_port = free_port(), free_port()
         self.web: subprocess.Popen[bytes] | None = None
@@ -640,8 +642,8 @@ def test_every_alert_fires_by_its_cause_and_ends_with_it(installation: Installat
     refused, filler = at.var / "drop" / "refused", at.var / "filler"
     refused.mkdir(parents=True)
     try_out("PerfworkRejected", (refused / "a.json").touch, (refused / "a.json").unlink)
-    folder = at.var / "backups"
-    try_out("PerfworkBackup", lambda: os.utime(folder, (0, 0)), (folder / "new.tar").touch)
+    backup = at.var / "backups" / "new.tar"
+    try_out("PerfworkBackup", lambda: os.utime(backup, (0, 0)), backup.touch)
     try_out("PerfworkDisk", lambda: filler.write_bytes(b"x" * (free(at.var) - (2 << 20))), filler.unlink)
 
     def rename(was: str, becomes: str) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from celery import current_app
 from django.conf import settings
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Q
 
 from tracker.domain.text import counted
@@ -324,12 +325,14 @@ def _due_since(mail: OutgoingMail, moves: Sequence[MailTransition]) -> datetime 
 
 
 def _newest_backup(folder: Path) -> datetime | None:
-    """Return when the newest backup was made; of a folder without any, when it was made itself, None if it is gone."""
+    """Return when the newest backup was made; without any, when the database was; None if the folder can't be read."""
     try:
-        newest = max((path.stat().st_mtime for path in folder.glob("*.tar")), default=folder.stat().st_mtime)
+        times = [path.stat().st_mtime for path in folder.iterdir() if path.suffix == ".tar"]
     except OSError:
         return None
-    return datetime.fromtimestamp(newest, UTC)
+    if times:
+        return datetime.fromtimestamp(max(times), UTC)
+    return MigrationRecorder.Migration.objects.order_by("applied").values_list("applied", flat=True).first()
 
 
 def _files(folder: Path) -> int:

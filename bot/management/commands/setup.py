@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from nacl.signing import SigningKey
 
 from bot import deployment
 from bot.deployment import ARCHIVES, SETTINGS, STATE, TREES, Mirror
@@ -26,6 +28,7 @@ BACKUPS = Path("/var/backups/perfwork")
 COMMAND = Path("/usr/local/bin/perfwork")
 UNITS = Path("/etc/systemd/system")
 DKIM_KEY = STATE / "dkim.key"
+_CREATE_DATABASE = ("createdb", "-O", USER, "-E", "UTF8", "-T", "template0", USER)  # whatever the cluster's locale is
 QUESTIONS = {
     "site": "Host name of the pages, such as perf.example.org: ",
     "bot": "Address of the bot, such as perfbot@bot.example.org: ",
@@ -82,30 +85,37 @@ class Command(BaseCommand):
             case "postfix":
                 return deployment.postfix(values, settings.BASE_DIR, relay)
         key = Path(values.get("PERFWORK_DKIM_KEY") or DKIM_KEY)
+        file = str(self._below(key))
         if not self._below(key).exists():
             if self.dry_run:
                 raise ValueError(f"{key} does not exist: without --dry-run, it is made")
             if self.writes_only:
                 self._below(key).parent.mkdir(parents=True, exist_ok=True)
-            self._run("openssl", "genrsa", "-out", str(self._below(key)), "2048", as_service=True)
-        done = self._run("openssl", "rsa", "-in", str(self._below(key)), "-pubout", "-outform", "DER", as_service=True)
+            self._run("openssl", "genrsa", "-out", file, "2048", as_service=True)
+        private = self._run("cat", file, as_service=True, reads=True)
+        if private.lstrip().startswith(b"-----BEGIN"):
+            rsa = ("openssl", "rsa", "-in", file, "-pubout", "-outform", "DER")
+            kind, public = "rsa", self._run(*rsa, as_service=True, reads=True)
+        else:
+            kind, public = "ed25519", bytes(SigningKey(base64.b64decode(private)).verify_key)
         selector = values.get("PERFWORK_DKIM_SELECTOR") or settings.PERFWORK_DKIM_SELECTOR
-        records = deployment.dns(values, base64.b64encode(done).decode(), selector)
+        records = deployment.dns(values, base64.b64encode(public).decode(), kind, selector)
         if values.get("PERFWORK_DKIM_KEY"):
             return records
-        return f"{records}; Once these are published: perfwork setup --set PERFWORK_DKIM_KEY={key}\n"
+        return f"{records}; once these are published: perfwork setup --set PERFWORK_DKIM_KEY={key}\n"
 
     # --- The installation, step by step ---
 
     def _install(self, options: Mapping[str, Any]) -> None:
         mirrors = [*map(deployment.archive_mirror, options["archive"]), *map(deployment.tree_mirror, options["tree"])]
-        is_new = not self._read(SETTINGS)
-        text = self._settings(options, mirrors)  # refuses what is wrong before anything is made
+        text = self._settings(options, mirrors)
+        self._refuse_invalid(text)  # before anything is made
         self._user()
         self._write(SETTINGS, text, 0o640, group=USER)
         self._write(COMMAND, deployment.command_text(settings.BASE_DIR), 0o755)
         for unit in sorted((settings.BASE_DIR / "deploy" / "systemd").iterdir()):
-            self._write(UNITS / unit.name, deployment.relocated(unit.read_text(), settings.BASE_DIR), 0o644)
+            unit_text = deployment.relocated(unit.read_text(), settings.BASE_DIR)
+            self._write(UNITS / unit.name, unit_text, 0o644, keeps=True)
         if self.writes_only:
             return
         for folder in (BACKUPS, STATE, ARCHIVES, TREES):
@@ -125,8 +135,30 @@ class Command(BaseCommand):
         self._run(str(COMMAND), "migrate", "--verbosity", "0")
         self._run(str(COMMAND), "check", "--deploy")
         if not self.dry_run:
-            how = "enable --now perfwork perfwork-daily.timer" if is_new else "restart perfwork"
-            self.stdout.write(f"next: systemctl {how}")
+            self.stdout.write(f"next: systemctl {self._next()}")
+
+    def _next(self) -> str:
+        """Return what starts the new settings: the units that are enabled here, else all of Perfwork."""
+        command = ["systemctl", "list-unit-files", "--no-legend", "--state=enabled", "perfwork*.service"]
+        try:
+            lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+        except FileNotFoundError:  # no systemd
+            lines = []
+        enabled = [line.split()[0].removesuffix(".service") for line in lines if line.strip()]
+        return f"restart {' '.join(enabled)}" if enabled else "enable --now perfwork perfwork-daily.timer"
+
+    def _refuse_invalid(self, text: str) -> None:
+        """Raise ValueError, in the words of `check`, if Perfwork would not start with these settings."""
+        with tempfile.TemporaryDirectory(prefix="perfwork-setup-") as name:
+            file = Path(name) / "perfwork.env"
+            file.touch(mode=0o600)
+            file.write_text(text)
+            environment = self._environment() | {"PERFWORK_ENV": str(file), "PERFWORK_VAR": name}
+            command = [sys.executable, "manage.py", "check"]
+            done = subprocess.run(command, cwd=settings.BASE_DIR, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            words = [line for line in done.stderr.splitlines() if ": " in line]
+            raise ValueError((words[0] if words else done.stderr).strip().removeprefix("perfwork: "))
 
     def _settings(self, options: Mapping[str, Any], mirrors: Sequence[Mirror]) -> str:
         """Return the file of settings as it is to be. Raises ValueError."""
@@ -149,13 +181,18 @@ class Command(BaseCommand):
         before = deployment.read_settings(current)
         for mirror in mirrors:
             listed = values.get(mirror.setting, before.get(mirror.setting, ""))
-            values |= {mirror.setting: deployment.with_mirror(listed, mirror), "PERFWORK_FETCH": "on"}
+            if not deployment.has_mirror(listed, mirror):
+                listed = f"{listed},{mirror.value}" if listed else mirror.value
+                values |= {mirror.setting: listed, "PERFWORK_FETCH": "on"}
         for pair in options["set"]:
             name, equals, value = pair.partition("=")
             if not equals:
                 raise ValueError(f"--set: expected NAME=VALUE, found {pair[:80]!r}")
             values[name] = value
-        return deployment.with_settings(current, values)
+        return deployment.with_settings(current, values, self._names())
+
+    def _names(self) -> set[str]:
+        return deployment.settings_in((settings.BASE_DIR / "deploy" / "perfwork.env").read_text())
 
     def _user(self) -> None:
         if self.writes_only or subprocess.run(["id", USER], capture_output=True).returncode == 0:
@@ -167,10 +204,10 @@ class Command(BaseCommand):
         """Make the role and its database on this machine, unless they are there."""
         asked: Sequence[tuple[str, str, Callable[[], bytes]]] = (
             ("role", "pg_roles WHERE rolname", lambda: self._as_postgres("createuser", USER)),
-            ("database", "pg_database WHERE datname", lambda: self._as_postgres("createdb", "-O", USER, USER)),
+            ("database", "pg_database WHERE datname", lambda: self._as_postgres(*_CREATE_DATABASE)),
         )
         for what, where, make in asked:
-            if not self._as_postgres("psql", "-tAc", f"SELECT 1 FROM {where} = '{USER}'").strip():
+            if not self._as_postgres("psql", "-tAc", f"SELECT 1 FROM {where} = '{USER}'", reads=True).strip():
                 make()
                 self._say(f"PostgreSQL {what} {USER}", "made")
 
@@ -197,15 +234,20 @@ class Command(BaseCommand):
         except FileNotFoundError:
             return ""
 
-    def _write(self, path: Path, text: str, mode: int, group: str = "") -> None:
-        """Write a file whole; one with this text stays as it is."""
+    def _write(self, path: Path, text: str, mode: int, group: str = "", *, keeps: bool = False) -> None:
+        """Write a file whole; one with this text gets its mode only. `keeps`: what was there before, as FILE.old."""
         target = self._below(path)
         before = self._read(path)
         if before == text:
+            if not self.dry_run:
+                target.chmod(mode)
             return
-        self._say(str(path), "changed" if before else "made")
+        kept = f"; what it was is in {path}.old" if before and keeps else ""
+        self._say(str(path), f"changed{kept}" if before else "made")
         if self.dry_run:
             return
+        if kept:
+            target.with_name(f"{target.name}.old").write_text(before)
         target.parent.mkdir(parents=True, exist_ok=True)
         unfinished = target.with_name(f".{target.name}.unfinished")
         unfinished.unlink(missing_ok=True)
@@ -224,21 +266,25 @@ class Command(BaseCommand):
     def _say(self, what: str, done: str) -> None:
         self.stdout.write(f"{what}: {f'would be {done}' if self.dry_run else done}")
 
-    def _as_postgres(self, *command: str) -> bytes:
-        return self._run("runuser", "-u", "postgres", "--", *command)
+    def _as_postgres(self, *command: str, reads: bool = False) -> bytes:
+        return self._run("runuser", "-u", "postgres", "--", *command, reads=reads)
 
-    def _run(self, *command: str, as_service: bool = False) -> bytes:
-        """Run a program in Perfwork's folder, and return what it printed. Raises CommandError with its words."""
+    def _run(self, *command: str, as_service: bool = False, reads: bool = False) -> bytes:
+        """Run a program in Perfwork's folder, and return what it printed. Raises CommandError with its words.
+
+        `reads`: it changes nothing, and runs in a dry run, too. None of them gets root's terminal.
+        """
         if as_service and not self.writes_only:
             command = ("runuser", "-u", USER, "--", "env", f"HOME={STATE}", *command)
-        if self.dry_run:
+        if self.dry_run and not reads:
             return b""
-        # What the file of settings said before, this process has in its environment, where it would win.
-        template = (settings.BASE_DIR / "deploy" / "perfwork.env").read_text()
-        names = deployment.settings_in(template) - {"PERFWORK_VAR"}
-        environment = {name: value for name, value in os.environ.items() if name not in names}
         done = subprocess.run(
-            command, cwd=settings.BASE_DIR, env=environment, capture_output=True, stdin=subprocess.DEVNULL
+            command,
+            cwd=settings.BASE_DIR,
+            env=self._environment(),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
         if done.returncode:
             said = " ".join((done.stderr or done.stdout).decode(errors="replace").split())
@@ -246,3 +292,8 @@ class Command(BaseCommand):
                 f"{' '.join(command)[:200]}: {said[-600:] or done.returncode}", returncode=os.EX_SOFTWARE
             )
         return done.stdout
+
+    def _environment(self) -> dict[str, str]:
+        """Return the environment without settings: what Django read from a file would win over the file that is new."""
+        names = self._names() - {"PERFWORK_VAR"} | {"PERFWORK_ENV"}
+        return {name: value for name, value in os.environ.items() if name not in names}

@@ -35,10 +35,13 @@ def test_the_reference_can_be_read_whole() -> None:
         ("SECRET_KEY", "correct horse", MASK),
         ("PERFWORK_METRICS_KEY", "", ""),
         ("PERFWORK_DKIM_KEY", "/var/lib/perfwork/dkim.key", "/var/lib/perfwork/dkim.key"),
-        ("DATABASE_URL", "postgres://perf:horse@db/perfwork", f"postgres://perf:{MASK}@db/perfwork"),
+        ("DATABASE_URL", "postgres://perf:horse@db/perfwork", f"postgres://{MASK}@db/perfwork"),
         ("DATABASE_URL", "postgres://db/perfwork?password=horse", f"postgres://db/perfwork?{MASK}"),
-        ("EMAIL_URL", "smtp+tls://kim%40lab:ho:r/se@mx:587", f"smtp+tls://kim%40lab:{MASK}@mx:587"),
-        ("PERFWORK_ARCHIVES", "/srv/a,imaps://kim:horse@mx/Sent", f"/srv/a,imaps://kim:{MASK}@mx/Sent"),
+        ("EMAIL_URL", "smtp+tls://kim%40lab:ho:r/se@mx:587", f"smtp+tls://{MASK}@mx:587"),
+        ("EMAIL_URL", "smtp+tls://kim@lab.example:horse@mx.example:587", f"smtp+tls://{MASK}@mx.example:587"),
+        ("PERFWORK_SENT", "imaps://kim@lab.example:horse@mx/Sent", f"imaps://{MASK}@mx/Sent"),
+        ("PERFWORK_LORE", "https://token@lore.example/all?key=horse", f"https://{MASK}@lore.example/all?{MASK}"),
+        ("PERFWORK_ARCHIVES", "/srv/a,imaps://kim:horse@mx/Sent", f"/srv/a,imaps://{MASK}@mx/Sent"),
     ],
 )
 def test_secrets_are_masked(name: str, value: str, shown: str) -> None:
@@ -47,8 +50,8 @@ def test_secrets_are_masked(name: str, value: str, shown: str) -> None:
 
 @given(st.text())
 def test_no_password_of_an_address_is_shown(password: str) -> None:
-    shown = masked("EMAIL_URL", f"smtp+tls://kim:{password}~horse@mx.example:587")
-    assert "~horse" not in shown
+    for user in ("kim", "kim@lab.example", ""):
+        assert "~horse" not in masked("EMAIL_URL", f"smtp+tls://{user}:{password}~horse@mx.example:587")
 
 
 @pytest.mark.django_db

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from django.conf import settings
 from django.db import connection
 from django.test import Client
 
 from bot.tasks import prune
 from tests.support.people import person
-from tracker.models import StoredSize
+from tracker.models import RawMessage, StoredSize
 from tracker.services.sizes import KEPT, LARGEST, Growth, growth, measure, record
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +54,17 @@ def test_measurements_are_bounded() -> None:
     assert growth(NOW)[0] == Growth("table 99", 100 * MIB, None)
 
 
-def test_the_daily_task_removes_and_measures_and_the_page_shows_it(client: Client) -> None:
+def test_an_operator_may_prune_by_hand_only(settings: Any) -> None:
+    old = RawMessage.objects.create(digest="q", compressed=b"", received_at=NOW - timedelta(days=400))
+    settings.PERFWORK_PRUNE = False
+    assert prune() == 0
+    assert RawMessage.objects.filter(pk=old.pk).exists()
+    settings.PERFWORK_PRUNE = True
+    assert prune() == 1
+    assert not RawMessage.objects.filter(pk=old.pk).exists()
+
+
+def test_the_daily_task_removes_and_measures_and_the_page_shows_it(client: Client, settings: Any) -> None:
     done = settings.PERFWORK_DROP / "done"
     done.mkdir(parents=True, exist_ok=True)
     (done / "a.json").write_bytes(b"x" * 3 * MIB)
