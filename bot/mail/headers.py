@@ -165,7 +165,7 @@ def message_ids(value: str) -> tuple[str, ...]:
     pairs = [(_plain_id(match[1]), value[max(0, match.start() - 2) : match.start()]) for match in _ID.finditer(value)]
     # "Message from Lee <lee@dev.example> of Monday <id>": what follows a name is an address.
     ids = [message_id for message_id, before in pairs if message_id and not re.search(r"\w\s?\Z", before)]
-    ids = ids or [message_id for message_id, _ in pairs] or _BARE_ID.findall(value)
+    ids = ids or [message_id for message_id, _ in pairs] or _BARE_ID.findall(value.replace("\0", ""))
     ids = list(dict.fromkeys(map(bounded_id, ids)))
     return tuple(ids if len(ids) <= MAX_IDS else ids[: MAX_IDS // 2] + ids[-MAX_IDS // 2 :])
 
@@ -176,7 +176,7 @@ def _plain_id(text: str) -> str:
     text = "".join(text.split())  # folded in its middle
     if _LINK.match(text):
         text = unquote(text.rstrip("/").rpartition("/")[2])
-    return text
+    return text.replace("\0", "")  # PostgreSQL stores none
 
 
 def bounded_id(message_id: str) -> str:

@@ -64,6 +64,8 @@ def mail_bytes(body: str, **more: str) -> bytes:
         ("<https://lore.kernel.org/r/a@b>", ["a@b"]),
         ("<https://lore.kernel.org/oe-lkp/a+b%2Bc@d/>", ["a+b+c@d"]),
         ("<a@\n b>", ["a@b"]),  # folded in the middle
+        ("<a\0@b> <https://lore.kernel.org/r/c%00@d>", ["a@b", "c@d"]),
+        ("a\0@b", ["a@b"]),
         ("nothing", []),
         ("", []),
     ],
@@ -97,9 +99,10 @@ def test_dates(value: str, received: str, expected: str | None) -> None:
 @given(st.text(max_size=300))
 @example("=?utf-8?b?////?= =?utf-8?q?=zz?=")
 @example("=?utf-8?B?" + "A" * 900)
+@example("<\0@b> a\0@b")
 def test_any_header_reads(value: str) -> None:
     assert "\n" not in headers.decode(value)
-    headers.message_ids(value)
+    assert "\0" not in "".join(headers.message_ids(value))
     found = headers.date(value, [value, value])
     assert found is None or found.tzinfo is UTC
     assert found is None or found >= datetime(1991, 1, 1, tzinfo=UTC)
