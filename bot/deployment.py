@@ -144,15 +144,16 @@ def tree_mirror(text: str) -> Mirror:
     return Mirror(url, path, "PERFWORK_TREES", f"{name}={path}")
 
 
-def has_mirror(setting: str, mirror: Mirror) -> bool:
-    """Whether a setting's comma-separated list has this archive, or a tree of this name, wherever it is."""
-    for part in setting.split(","):
+def place_of(setting: str, mirror: Mirror) -> Path | None:
+    """Return where a setting's comma-separated list has this archive, or a tree of this name; None if it has not."""
+    for part in (part.strip() for part in setting.split(",")):
         if mirror.setting == "PERFWORK_TREES":
-            if part.partition("=")[0].strip() == mirror.value.partition("=")[0]:
-                return True
-        elif mirror.path == Path(part.strip()) or mirror.path.parent.parent == Path(part.strip()):
-            return True
-    return False
+            name, _, path = part.partition("=")
+            if name == mirror.value.partition("=")[0]:
+                return Path(path.partition("#")[0])
+        elif Path(part) in (mirror.path, mirror.path.parent.parent):
+            return mirror.path
+    return None
 
 
 def _split(option: str, url: str) -> SplitResult:

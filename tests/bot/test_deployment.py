@@ -100,16 +100,16 @@ def test_no_value_sets_another_setting(value: str) -> None:
 def test_an_epoch_is_cloned_to_where_the_epochs_after_it_are_found(url: str, path: str, value: str) -> None:
     mirror = deployment.archive_mirror(url)
     assert (str(mirror.path), mirror.value) == (path, value)
-    assert not deployment.has_mirror("/srv/other", mirror)
+    assert deployment.place_of("/srv/other", mirror) is None
     for listed in (value, f"/srv/other,{value}/", path):
-        assert deployment.has_mirror(listed, mirror)
+        assert deployment.place_of(listed, mirror) == mirror.path
 
 
 def test_a_tree_stays_where_it_is_with_the_branches_that_were_chosen() -> None:
     mirror = deployment.tree_mirror("mm=https://git.example.org/mm.git")
     assert (str(mirror.path), mirror.value) == ("/srv/git/mm.git", "mm=/srv/git/mm.git")
-    assert deployment.has_mirror("linus=/srv/git/linux.git,mm=/data/mm.git#mm-*", mirror)
-    assert not deployment.has_mirror("linus=/srv/git/mm.git", mirror)
+    assert deployment.place_of("linus=/srv/git/linux.git,mm=/data/mm.git#mm-*", mirror) == Path("/data/mm.git")
+    assert deployment.place_of("linus=/srv/git/mm.git", mirror) is None
 
 
 @pytest.mark.parametrize(
@@ -244,6 +244,15 @@ def test_an_ed25519_key_and_a_signing_domain_have_their_record(
     call_command("setup", "dns", "--root", str(tmp_path), "--dry-run")
     public = base64.b64encode(bytes(signing.verify_key)).decode()
     assert f's1._domainkey.lab.example. IN TXT ( "v=DKIM1; k=ed25519; p={public}" )' in capsys.readouterr().out
+
+
+def test_a_key_that_is_none_is_refused(tmp_path: Path) -> None:
+    call_command("setup", *FIRST, "--root", str(tmp_path))
+    file = tmp_path / "etc" / "perfwork.env"
+    file.write_text(set_in(file.read_text(), {"PERFWORK_DKIM_KEY": "/etc/key"}))
+    (tmp_path / "etc" / "key").write_text("no key")
+    with pytest.raises(CommandError, match="/etc/key: expected an RSA key in PEM, or an Ed25519 seed in base64"):
+        call_command("setup", "dns", "--root", str(tmp_path))
 
 
 def test_what_was_changed_in_a_unit_is_kept_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

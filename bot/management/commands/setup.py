@@ -59,9 +59,9 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
 
     def handle(self, *, piece: str | None, root: str, dry_run: bool, **options: Any) -> None:
-        if not root and not dry_run and os.geteuid():
+        if not root and os.geteuid() and (not dry_run or piece == "dns"):
             raise CommandError(
-                "setup writes to /etc: run it as root, or with --dry-run to see what it would do",
+                "setup writes to /etc, and reads keys: run it as root, or with --dry-run to see what it would do",
                 returncode=os.EX_NOPERM,
             )
         self.root, self.dry_run, self.writes_only = Path(root or "/"), dry_run, bool(root)
@@ -97,7 +97,10 @@ class Command(BaseCommand):
             rsa = ("openssl", "rsa", "-in", file, "-pubout", "-outform", "DER")
             kind, public = "rsa", self._run(*rsa, as_service=True, reads=True)
         else:
-            kind, public = "ed25519", bytes(SigningKey(base64.b64decode(private)).verify_key)
+            try:
+                kind, public = "ed25519", bytes(SigningKey(base64.b64decode(private)).verify_key)
+            except ValueError:
+                raise ValueError(f"{key}: expected an RSA key in PEM, or an Ed25519 seed in base64") from None
         selector = values.get("PERFWORK_DKIM_SELECTOR") or settings.PERFWORK_DKIM_SELECTOR
         records = deployment.dns(values, base64.b64encode(public).decode(), kind, selector)
         if values.get("PERFWORK_DKIM_KEY"):
@@ -131,7 +134,8 @@ class Command(BaseCommand):
         if values.get("DATABASE_URL") == deployment.settings_of(database="postgresql")["DATABASE_URL"]:
             self._postgresql()
         for mirror in mirrors:
-            self._clone(mirror)
+            if deployment.place_of(values[mirror.setting], mirror) == mirror.path:
+                self._clone(mirror)
         self._run(str(COMMAND), "migrate", "--verbosity", "0")
         self._run(str(COMMAND), "check", "--deploy")
         if not self.dry_run:
@@ -181,7 +185,7 @@ class Command(BaseCommand):
         before = deployment.read_settings(current)
         for mirror in mirrors:
             listed = values.get(mirror.setting, before.get(mirror.setting, ""))
-            if not deployment.has_mirror(listed, mirror):
+            if deployment.place_of(listed, mirror) is None:
                 listed = f"{listed},{mirror.value}" if listed else mirror.value
                 values |= {mirror.setting: listed, "PERFWORK_FETCH": "on"}
         for pair in options["set"]:
@@ -202,6 +206,8 @@ class Command(BaseCommand):
 
     def _postgresql(self) -> None:
         """Make the role and its database on this machine, unless they are there."""
+        if os.geteuid():  # a dry run: only root may ask
+            return
         asked: Sequence[tuple[str, str, Callable[[], bytes]]] = (
             ("role", "pg_roles WHERE rolname", lambda: self._as_postgres("createuser", USER)),
             ("database", "pg_database WHERE datname", lambda: self._as_postgres(*_CREATE_DATABASE)),
