@@ -13,7 +13,10 @@ from tests.conftest import ROOT
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "last"),
-    [(("search.py", "60", "100"), "search, common words"), (("comparisons.py", "10"), "the index, known")],
+    [
+        pytest.param(("search.py", "60", "100"), "search, common words", marks=pytest.mark.long),
+        (("comparisons.py", "10"), "the index, known"),
+    ],
 )
 def test_a_benchmark_runs_at_its_smallest(command: tuple[str, ...], last: str) -> None:
     script, *sizes = command

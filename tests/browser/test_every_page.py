@@ -145,6 +145,7 @@ def firefox(site: Site, tmp_path: Path) -> Iterator[Firefox]:
         yield firefox
 
 
+@pytest.mark.long
 def test_firefox_shows_the_same(firefox: Firefox, site: Site) -> None:
     """On a desktop and, at 200% zoom, on half of it: axe finds nothing, nothing is wider, and the curve is live."""
     axe = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()

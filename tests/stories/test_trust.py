@@ -522,7 +522,8 @@ def test_a_recipient_that_the_robot_did_not_sign_is_none(forged_reports_world: W
 
 
 @pytest.mark.django_db
-def test_whichever_mail_comes_first_the_rows_are_the_same(forged_reports_world: World) -> None:
+@pytest.mark.parametrize("orders", [4, pytest.param(24, marks=pytest.mark.long)])
+def test_whichever_mail_comes_first_the_rows_are_the_same(forged_reports_world: World, orders: int) -> None:
     """A stranger's report under another name and tree, the robot's own two, and what is answered to them."""
     forged = report_mail(forged_reports_world, "Dana <dana@dev.example>, Mallory <mallory@evil.example>", "forged")
     forged = forged.replace(b"[linus:master] [mm/vmscan]", b"[evil:branch] [evil]").replace(b"walk cold", b"steal all")
@@ -544,7 +545,7 @@ def test_whichever_mail_comes_first_the_rows_are_the_same(forged_reports_world: 
     }
     seen = {
         order: _rows_after(forged_reports_world, mails, order)
-        for order in Random(1).sample(list(permutations(mails)), 12)
+        for order in Random(1).sample(list(permutations(mails)), orders)
     }
     first = next(iter(seen.values()))
     assert first["report"] == ["[linus:master] [mm/vmscan] 3b1f0c9d2e: vm-scan.ops_per_sec -12.4% regression"]

@@ -651,7 +651,7 @@ def queried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(name)
         return {"s1._domainkey.dev.example": "v=DKIM1; p=x", "none._domainkey.dev.example": ""}.get(name)
 
-    monkeypatch.setattr(config, "_record", record)
+    monkeypatch.setattr(config, "key_in_dns", record)
     return names
 
 
@@ -674,7 +674,7 @@ def test_a_key_is_asked_for_once_and_kept(queried: list[str], now: datetime) -> 
 def test_a_record_from_dns_can_be_stored_whatever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = SimpleNamespace(strings=(b"v=DKIM1; p=\0", b"\xff" * 20_000))
     monkeypatch.setattr("dns.resolver.resolve", lambda *arguments, **options: [answer])
-    record = config._record("s1._domainkey.dev.example")
+    record = config.key_in_dns("s1._domainkey.dev.example")
     assert record is not None
     assert record.startswith("v=DKIM1; p=\ufffd")
     assert len(record) == 10_000
