@@ -40,15 +40,15 @@ def settings_in(text: str) -> set[str]:
     return {name for _, name, _ in _LINE.findall(text)}
 
 
-def with_settings(text: str, values: Mapping[str, str], known: Collection[str]) -> str:
+def with_settings(text: str, values: Mapping[str, str], names: Collection[str]) -> str:
     """Return a file of settings in which these are set; all others stay as they were.
 
     A setting is set on the line that counts, else on the one that shows its default, else at the end. Raises ValueError
-    for a name that is not `known`, and for a value that is not one line.
+    for a name that is none of `names`, and for a value that is not one line.
     """
     for name, value in values.items():
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
             raise ValueError(f"{name}: there is no such setting{f'; did you mean {near[0]}?' if near else ''}")
         if not value.isprintable() or value != value.strip():
             raise ValueError(f"{name}: expected one line, found {value[:80]!r}")
@@ -71,8 +71,8 @@ def settings_of(
     """Return the settings that these options stand for; what is empty sets nothing. Raises ValueError.
 
     `site`: the host name of the pages. `reports`: the list that gets every report. `operators`: comma-separated.
-    `database`: `postgresql` for one on
-    this machine, which knows the service's user by its name (PostgreSQL 20.9, peer authentication), or a URL.
+    `database`: a URL, or `postgresql` for one on this machine, which knows the service's user by its name (PostgreSQL
+    20.9, peer authentication).
     """
     values: dict[str, str] = {}
     if site:
