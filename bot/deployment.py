@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 CODE = "/srv/perfwork"  # in the files of deploy/
 SETTINGS, STATE = Path("/etc/perfwork.env"), Path("/var/lib/perfwork")
 ARCHIVES, TREES = Path("/srv/lore"), Path("/srv/git")
+LOCAL_DATABASE = "postgresql:///perfwork"
 _SITE = "perf.example.org"
 _LINE = re.compile(r"^(#?)(?:export )?([A-Z][A-Z_]+)=(.*)$", re.M)
 _HOST = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
@@ -54,9 +55,12 @@ def with_settings(text: str, values: Mapping[str, str], names: Collection[str]) 
             raise ValueError(f"{name}: expected one line, found {value[:80]!r}")
         lines = [match for match in _LINE.finditer(text) if match[2] == name]
         in_force = [match for match in lines if not match[1]][-1:] or lines[:1]
-        start, end = in_force[0].span() if in_force else (len(text), len(text))
-        before = "\n" if not in_force and text and not text.endswith("\n") else ""
-        text = f"{text[:start]}{before}{name}={value}{text[end:] if in_force else chr(10)}"
+        if in_force:
+            start, end = in_force[0].span()
+            text = f"{text[:start]}{name}={value}{text[end:]}"
+        else:
+            separator = "" if not text or text.endswith("\n") else "\n"
+            text = f"{text}{separator}{name}={value}\n"
     return text
 
 
@@ -94,7 +98,7 @@ def settings_of(
             _address("--operator", operator.strip()) for operator in operators.split(",")
         )
     if database == "postgresql":
-        values["DATABASE_URL"] = "postgresql:///perfwork"
+        values["DATABASE_URL"] = LOCAL_DATABASE
     elif database:
         if not database.startswith(("sqlite:///", "postgres://", "postgresql://")):
             raise ValueError("--database: expected postgresql, or postgres://user:password@host/name")

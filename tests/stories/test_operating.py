@@ -77,8 +77,7 @@ def hanging() -> Mirror:
 
 @pytest.fixture
 def operator() -> User:
-    user = person("operator", "kim", "kim@lab.example", is_staff=True)
-    return user
+    return person("operator", "kim", "kim@lab.example", is_staff=True)
 
 
 @pytest.mark.django_db

@@ -131,7 +131,7 @@ class Command(BaseCommand):
         if not built.exists() or built.stat().st_mtime < newest:
             self._run(sys.executable, "manage.py", "documentation")
         values = deployment.read_settings(text)
-        if values.get("DATABASE_URL") == deployment.settings_of(database="postgresql")["DATABASE_URL"]:
+        if values.get("DATABASE_URL") == deployment.LOCAL_DATABASE:
             self._postgresql()
         for mirror in mirrors:
             if deployment.place_of(values[mirror.setting], mirror) == mirror.path:
