@@ -84,6 +84,11 @@ class Command(BaseCommand):
                 return deployment.nginx((settings.BASE_DIR / "deploy" / "nginx.conf").read_text(), values)
             case "postfix":
                 return deployment.postfix(values, settings.BASE_DIR, relay)
+            case _:
+                return self._dns(values)
+
+    def _dns(self, values: Mapping[str, str]) -> str:
+        """Return the records for DNS; a DKIM key is made if there is none."""
         key = Path(values.get("PERFWORK_DKIM_KEY") or DKIM_KEY)
         file = str(self._below(key))
         if not self._below(key).exists():
