@@ -223,11 +223,11 @@ def postfix(settings: Mapping[str, str], code: Path, relay: str = "") -> str:
             "smtp_sasl_password_maps": "hash:/etc/postfix/sasl_passwd",
             "smtp_sasl_tls_security_options": "noanonymous",
         }
+    else:  # nothing of a smarthost of before; TLS where the other server has it, as Debian sets it
+        values |= {"relayhost": "", "smtp_tls_security_level": "may", "smtp_sasl_auth_enable": "no"}
     pipe = f"perfwork unix - n n - 2 pipe flags=DRX user=perfwork:perfwork argv={code}/deploy/postfix/read-mail"
     lines = [f"postconf -e {shlex.quote(f'{name} = {value}'.rstrip())}" for name, value in values.items()]
     lines.append(f"postconf -M {shlex.quote(f'perfwork/unix={pipe}')}")
-    if not relay:  # as a smarthost of before would be used on
-        lines.append("postconf -X relayhost smtp_tls_security_level smtp_sasl_auth_enable smtp_sasl_password_maps")
     if relay:
         lines.append("test -e /etc/postfix/sasl_passwd || install -m 600 /dev/null /etc/postfix/sasl_passwd")
         lines.append("postmap /etc/postfix/sasl_passwd")
