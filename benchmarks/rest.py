@@ -1,10 +1,10 @@
 """What an idle installation takes, and how long a dropped result takes to become a mail: `rest.py [SECONDS]`.
 
-`up` as it is, on SQLite and without servers, or with DATABASE_URL and CELERY_BROKER_URL; 60 seconds after its start,
-processes, proportional set sizes (PSS: a page that n processes share counts an nth in each, proc(5)) and voluntary
-context switches (each is a wake-up) are counted for 300 seconds. Then five results are dropped, one after the other,
-and pages are looked at, and memory is measured again. `--beside PATH` measures another checkout, with its own .venv,
-in turns with this one.
+`up` as it is, on SQLite and without servers, or with `--servers` on PostgreSQL and Redis, whose own processes don't
+count; 60 seconds after its start, processes, proportional set sizes (PSS: a page that n processes share counts an nth
+in each, proc(5)) and voluntary context switches (each is a wake-up) are counted for 300 seconds. Then five results are
+dropped, one after the other, and pages are looked at, and memory is measured again. `--beside PATH` measures another
+checkout, with its own .venv, after this one.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import argparse
 import json
 import os
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,8 @@ sys.path.insert(0, str(ROOT))
 from aiosmtpd.controller import Controller
 
 from benchmarks.budgets import figure
+from tests.crash.run import broker_of, database_of
+from tests.support.servers import free_port
 
 WARM_UP = 60  # seconds
 DROPS = ("01-mm-vmscan", "03-block", "04-net-relay", "05-sched-fair", "06-x86-entry")
@@ -45,12 +46,6 @@ class Arrivals:
     async def handle_DATA(self, *_: Any) -> str:  # noqa: N802  # as aiosmtpd calls it
         self.times.append(time.monotonic())
         return "250 OK"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def tree_of(pid: int) -> Iterator[int]:
@@ -73,12 +68,13 @@ def switches(pid: int) -> int:
 
 
 @contextmanager
-def installation(checkout: Path, folder: Path, smtp_port: int) -> Iterator[tuple[int, int]]:
-    """`up` of a checkout, on what DATABASE_URL and CELERY_BROKER_URL name; the pid, and the port of its pages."""
+def installation(checkout: Path, folder: Path, smtp_port: int, servers: Mapping[str, str]) -> Iterator[tuple[int, int]]:
+    """`up` of a checkout, with the settings that name its servers; the pid, and the port of its pages."""
     port = free_port()
     (folder / "policy.toml").write_text("per_author_a_day = 0\n")
     env = {
         **os.environ,
+        **servers,
         "PERFWORK_VAR": str(folder),
         "EMAIL_URL": f"smtp://127.0.0.1:{smtp_port}",
         "PERFWORK_APPROVE_FIRST": "off",
@@ -95,13 +91,16 @@ def installation(checkout: Path, folder: Path, smtp_port: int) -> Iterator[tuple
         process.wait(60)
 
 
-def measure(checkout: Path, seconds: float) -> dict[str, float]:
+def measure(checkout: Path, seconds: float, on_servers: bool) -> dict[str, float]:
     """The figures of one checkout."""
-    with tempfile.TemporaryDirectory() as name:
-        folder, arrivals = Path(name), Arrivals()
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder, arrivals, servers = Path(name), Arrivals(), {}
+        if on_servers:
+            servers["DATABASE_URL"] = database_of("postgresql", folder, stack)
+            servers["CELERY_BROKER_URL"] = broker_of("redis", folder, stack)
         smtp = Controller(arrivals, hostname="127.0.0.1", port=free_port())
         smtp.start()
-        with installation(checkout, folder, smtp.port) as (pid, port):
+        with installation(checkout, folder, smtp.port, servers) as (pid, port):
             time.sleep(WARM_UP)
             pids = list(tree_of(pid))
             before = sum(map(switches, pids))
@@ -131,9 +130,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("seconds", type=float, nargs="?", default=300)
     parser.add_argument("--beside", type=Path)
+    parser.add_argument("--servers", action="store_true", help="on PostgreSQL and Redis")
     options = parser.parse_args()
-    ours = measure(ROOT, options.seconds)
-    other = measure(options.beside.resolve(), options.seconds) if options.beside else {}
+    ours = measure(ROOT, options.seconds, options.servers)
+    other = measure(options.beside.resolve(), options.seconds, options.servers) if options.beside else {}
     print(json.dumps({"here": ours, "beside": other}))
 
     def line(what: str, key: str, unit: str, budget: float) -> None:

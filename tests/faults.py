@@ -1,7 +1,8 @@
 """`make faults`: disks that are full, without inodes or read-only, and processes, files and servers that fail.
 
 Pages stay, uploads wait, what was taken is there, nothing is lost. The stories of disks have a file system of their own
-in memory, so they need root; elsewhere they are skipped, and said. docs/measured.md has the seconds of the others.
+in memory, so they need root; elsewhere they are skipped, and said. docs/measured.md has the seconds of the others. Some
+wait for the five minutes after which silence is a problem, so it takes a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -9,14 +10,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
+import socket
 import sqlite3
+import ssl
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiosmtpd.controller import Controller
@@ -24,7 +30,7 @@ from aiosmtpd.controller import Controller
 from bot.mail.settings import BotSettings
 from tests.browser.site import ROOT, Site
 from tests.stories.test_it_runs_by_itself import Running
-from tests.support.needs import need
+from tests.support.needs import need, redis_server
 from tests.support.world import World
 
 PAGES = ("/", "/v5.6/", "/report/8019ad13ef/", "/curve/1/", "/search/?q=subsystem:mm", "/compare/?of=v5.5&of=v5.6")
@@ -259,3 +265,225 @@ def test_a_second_scheduler(running: Running, timed: list[str]) -> None:
     finally:
         second.terminate()
         second.wait(30)
+
+
+# --- Servers, clocks and disks that are away; `/readyz` tells of them ---
+
+# A clock that jumps, for a process and all that it starts. (libfaketime breaks sleeping, or the monotonic clock.)
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static long ahead(void) {
+    char text[32] = "";
+    int file = open(getenv("CLOCK_IS_AHEAD"), O_RDONLY | O_CLOEXEC);
+    if (file >= 0) { if (read(file, text, 31) < 0) text[0] = 0; close(file); }
+    return atol(text);
+}
+int clock_gettime(clockid_t which, struct timespec *now) {
+    int result = syscall(SYS_clock_gettime, which, now);
+    if (which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE) now->tv_sec += ahead();
+    return result;
+}
+int gettimeofday(struct timeval *now, void *zone) {
+    struct timespec exact;
+    clock_gettime(CLOCK_REALTIME, &exact);
+    now->tv_sec = exact.tv_sec; now->tv_usec = exact.tv_nsec / 1000;
+    return 0;
+}
+time_t time(time_t *now) {
+    struct timespec exact;
+    clock_gettime(CLOCK_REALTIME, &exact);
+    return now ? *now = exact.tv_sec : exact.tv_sec;
+}
+"""
+
+
+def clock_of(folder: Path) -> tuple[Path, dict[str, str]]:
+    """Return a file that says how many seconds a clock is ahead, and the environment of processes that go by it."""
+    if not shutil.which("cc"):
+        pytest.skip("NOT RUN: requires a C compiler (apt install gcc libc6-dev)")
+    ahead, library = folder / "ahead", folder / "clock.so"
+    ahead.write_text("0")
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=CLOCK.encode(), check=True)
+    return ahead, {"LD_PRELOAD": str(library), "CLOCK_IS_AHEAD": str(ahead)}
+
+
+@contextmanager
+def installation(folder: Path, **settings: str) -> Iterator[Running]:
+    """`up` as it is by default, with these settings, once it has pages."""
+    running = Running(folder, PERFWORK_PERIOD="60", **settings)
+    try:
+        running.wait("the front page", lambda: "Perfwork" in running.page("/"))
+        running.wait("no problem", lambda: probe(running) == (200, "ready"), 120)
+        yield running
+    finally:
+        running.end()
+
+
+def probe(running: Running) -> tuple[int, str]:
+    status, text = ask(urllib.request.Request(f"http://127.0.0.1:{running.port}/readyz"))
+    return status, text.strip()
+
+
+def shows(running: Running, kind: str, patience: float = 400) -> str:
+    """Wait until the probe tells of a problem of this kind; return what it says, and after how many seconds."""
+    began = time.monotonic()
+    running.wait(f"a problem of {kind}", lambda: kind in probe(running)[1], patience)
+    return f"{probe(running)[1]!r} after {time.monotonic() - began:.0f} s"
+
+
+def heals(running: Running, count: int = 1) -> str:
+    """Wait for the mails, and until the probe tells of no problem; return the seconds of both in words."""
+    began = time.monotonic()
+    mailed(running, count)
+    sent = time.monotonic() - began
+    running.wait("no problem", lambda: probe(running) == (200, "ready"), 400)
+    return f"the mail {sent:.1f} s after its end, no problem {time.monotonic() - began:.1f} s after it"
+
+
+@contextmanager
+def own_redis(socket_path: Path) -> Iterator[None]:
+    command = [redis_server(), "--port", "0", "--unixsocket", str(socket_path), "--save", ""]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        while not socket_path.exists():
+            time.sleep(0.05)
+        yield
+    finally:
+        server.kill()
+        server.wait()
+        socket_path.unlink(missing_ok=True)
+
+
+@pytest.mark.django_db
+def test_the_broker_is_away(tmp_path: Path, bot_settings: BotSettings, capsys: pytest.CaptureFixture[str]) -> None:
+    need("redis")
+    place = tmp_path / "redis.socket"
+    with ExitStack() as stack:
+        with own_redis(place):
+            running = stack.enter_context(installation(tmp_path, CELERY_BROKER_URL=f"redis+socket://{place}"))
+        shown = shows(running, "degraded")
+        dropped(running, bot_settings)
+        with own_redis(place):
+            healed = heals(running)
+    say(capsys, f"a broker that was away: {shown}; {healed}")
+
+
+@pytest.mark.django_db
+def test_the_database_is_away(
+    tmp_path: Path, bot_settings: BotSettings, postgres: str, postgres_server: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installation(tmp_path, DATABASE_URL=postgres) as running:
+        postgres_server.stop()
+        began = time.monotonic()
+        running.wait("a problem", lambda: probe(running)[0] == 503)
+        shown = time.monotonic() - began
+        assert ask(urllib.request.Request(f"http://127.0.0.1:{running.port}/"))[0] == 503
+        dropped(running, bot_settings)
+        time.sleep(30)
+        postgres_server.start()
+        healed = heals(running)
+    say(capsys, f"a database that was away: shown after {shown:.0f} s; {healed}")
+
+
+@pytest.mark.django_db
+def test_a_worker_is_wedged(tmp_path: Path, bot_settings: BotSettings, capsys: pytest.CaptureFixture[str]) -> None:
+    """The one that has the scheduler."""
+    with installation(tmp_path) as running:
+        os.kill(running.worker(), signal.SIGSTOP)
+        dropped(running, bot_settings)
+        shown = shows(running, "degraded")
+        os.kill(running.worker(), signal.SIGCONT)
+        healed = heals(running)
+    say(capsys, f"a wedged worker: {shown}; {healed}")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("days", [3, -3])
+def test_the_clock_jumps(
+    tmp_path: Path, bot_settings: BotSettings, days: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For 25 seconds, as seen once; then it is right again."""
+    ahead, clock = clock_of(tmp_path)
+    with installation(tmp_path, **clock) as running:
+        ahead.write_text(f"{days * 86_400}")
+        time.sleep(25)
+        ahead.write_text("0")
+        kinds = probe(running)[1]
+        dropped(running, bot_settings)
+        healed = heals(running)
+    say(capsys, f"a clock that jumped {days:+} days for 25 s: {kinds}; {healed}")
+
+
+@contextmanager
+def hanging_server() -> Iterator[int]:
+    """A server that accepts connections and never answers; its port."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.mark.django_db
+def test_an_archive_hangs(tmp_path: Path, bot_settings: BotSettings, capsys: pytest.CaptureFixture[str]) -> None:
+    """As on a server that takes the connection and says nothing."""
+    with hanging_server() as port, installation(tmp_path, PERFWORK_FETCH="on") as running:
+        git = ["git", "-C", str(running.inbox.path / "git" / "0.git")]
+        subprocess.run([*git, "remote", "add", "origin", f"http://127.0.0.1:{port}/0"], check=True)
+        dropped(running, bot_settings)
+        began = time.monotonic()
+        mailed(running)
+        sent = time.monotonic() - began
+        shown = shows(running, "archive", 1200)
+        subprocess.run([*git, "remote", "remove", "origin"], check=True)
+        running.sql("update tracker_mirror set tried_at = null")  # as its button at /operating/ does
+        healed = heals(running)
+    say(capsys, f"an archive that hangs: a mail beside it after {sent:.1f} s; {shown}; {healed}")
+
+
+@pytest.mark.django_db
+def test_a_certificate_has_expired(
+    tmp_path: Path, bot_settings: BotSettings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need("openssl")
+    ahead, clock = clock_of(tmp_path)
+    for name, days in (("old", -30), ("new", 0)):
+        ahead.write_text(f"{days * 86_400}")
+        key = ["-keyout", str(tmp_path / f"{name}.key"), "-out", str(tmp_path / f"{name}.pem")]
+        names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "9"]
+        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *names, *key]
+        subprocess.run(command, env={**os.environ, **clock}, check=True, capture_output=True)
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_text((tmp_path / "old.pem").read_text() + (tmp_path / "new.pem").read_text())
+
+    def server(name: str, port: int) -> Controller:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tmp_path / f"{name}.pem", tmp_path / f"{name}.key")
+        made = Controller(running.mail, hostname="127.0.0.1", port=port, ssl_context=context)
+        made.start()
+        return made
+
+    with socket.socket() as probed:
+        probed.bind(("127.0.0.1", 0))
+        port = probed.getsockname()[1]
+    settings = {"EMAIL_URL": f"smtp+ssl://localhost:{port}", "SSL_CERT_FILE": str(trusted)}
+    with installation(tmp_path, **settings) as running:
+        expired = server("old", port)
+        dropped(running, bot_settings)
+        began = time.monotonic()
+        error = "select words from tracker_mailtransition"
+        running.wait("its words", lambda: any("expired" in row[0] for row in running.sql(error)), 120)
+        shown = time.monotonic() - began
+        expired.stop()
+        renewed = server("new", port)
+        healed = heals(running)
+        renewed.stop()
+    say(capsys, f"an expired certificate: on the mail's page after {shown:.1f} s; {healed}")
+
+
+def say(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    with capsys.disabled():
+        print(f"\n  {text}")
