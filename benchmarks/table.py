@@ -36,6 +36,7 @@ SCRIPTS = {
     "floods": "Pages while others flood the site",
     "load": "Pages under load",
     "rest": "At rest",
+    "size": "What there is to read and to type",
 }
 HEAD = """## <a id="benchmarks"></a>Benchmarks
 

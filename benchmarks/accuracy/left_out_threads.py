@@ -105,12 +105,20 @@ def print_figures(name: str, found: Sequence[Judged]) -> None:
     share("the same, right or too thin", right + thin, len(acts), _READERS, unseen=unseen)
     share(f"effects that a person would let act, and that did, {where}", done, len(wanted), _READERS, unseen=unseen)
     share(f"effects acted on or suggested, {where}", offered, len(found), _READERS, unseen=unseen)
+    suggested = [
+        each.is_right(name_of(effect))
+        for each in found
+        for effect in each.effects
+        if effect.mode is Mode.SUGGEST and effect.kind and not (effect.rule == MERE_RESPONSE and each.acting)
+    ]
+    share(f"suggestions, {where}", sum(suggested), len(suggested), _READERS, unseen=unseen)
     print(f"\n{name}: {len(found)} replies in {len({each.reply.thread for each in found})} threads")
     print(f"  automatic effects right        {interval(right, len(acts))}")
     print(f"  too thin                       {interval(thin, len(acts))}")
     print(f"  wrong                          {interval(len(acts) - right - thin, len(acts))}, {closing} closing")
     print(f"  wanted automatically, and done {interval(done, len(wanted))}")
     print(f"  acted on or suggested          {interval(offered, len(found))}, at most {most} suggestions")
+    print(f"  suggestions right              {interval(sum(suggested), len(suggested))}")
     print(f"  the same, by the one label     {interval(strictly, len(found))}")
     print_mere_responses([each for each in found if each.is_mere_response], where, unseen=unseen)
 
@@ -149,8 +157,10 @@ def print_states(found: Sequence[Judged]) -> None:
     threads = ends(found)
     whole = [each for each in threads if each.whole]
     awaited = [pair for each in threads for pair in each.awaited]
+    right = sum(each.state == each.want for each in whole)
+    share("final states of whole threads, right suggestions accepted", right, len(whole), _READERS, unseen=True)
     print("\nwith the suggestions that are right accepted:")
-    print(f"  final state of whole threads   {interval(sum(each.state == each.want for each in whole), len(whole))}")
+    print(f"  final state of whole threads   {interval(right, len(whole))}")
     print(f"  awaited after a reply          {interval(sum(want == us for want, us in awaited), len(awaited))}")
     for each in whole:
         if each.state != each.want:
@@ -177,6 +187,7 @@ def main() -> None:
     written = training.labelled(training.load())
     found = left_out(folds, written)
     by_set(found, print_figures)
+    print_figures("all sets", found)
     print_by_effect(found)
     print_states(found)
     os.environ.pop(KEPT, None)  # the table is of what is learned from all

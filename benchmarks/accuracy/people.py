@@ -9,11 +9,15 @@ one of the careful readers accepts it.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from benchmarks.accuracy.replies import LKP, ROLES, SHARED, STATES
+from benchmarks.accuracy.shares import share
 from bot.archives.files import read_mbox
 from bot.explain import explain
 from bot.replies.rules import persons
@@ -116,6 +120,19 @@ def left_out(threads: Sequence[PersonThread], *, known: bool) -> list[PersonThre
     return result
 
 
+def keep(found: PersonFigures) -> None:
+    """Keep the shares for the table of `make accuracy`."""
+    where = f"{NAME}, {found.threads} threads, left one out"
+    rows = (
+        ("reports made or offered", found.made_or_offered, found.reports),
+        (f"automatic effects, {where}", found.right, found.acted),
+        (f"effects that a person would let act, and that did, {where}", found.done, found.wanted),
+        ("final states", found.states, found.threads),
+    )
+    for what, right, of in rows:
+        share(what, right, of, "careful readers' labels, real threads", unseen=True)
+
+
 def report() -> None:
     """Print the figures, the facts of each first mail beside their labels, and the sentence of each thread."""
     for known in (False, True):
@@ -128,6 +145,8 @@ def report() -> None:
                 f" states {found.states} of {found.threads};"
                 f" reports {found.made_or_offered} of {found.reports}, {found.wrong_offers} wrong"
             )
+            if name == "left one out" and known:
+                keep(found)
     for thread in read_threads(known=True):
         print(f"\n{thread.label['subject']}\n  {thread.first.get('status', 'not a report')}")
         facts = thread.first["report"] or {}

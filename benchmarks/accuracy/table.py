@@ -19,6 +19,7 @@ SCRIPTS = {
     ("robot_reports",): "Robots' reports",
     ("left_out_threads",): "Replies",
     ("left_out_threads", "--put-aside"): "Replies put aside",
+    ("people",): "People's reports",
     ("whole_archive",): "Whole archives",
     ("landings",): "Landings",
     ("recipients",): "Recipients",
