@@ -289,6 +289,7 @@ HOUR, DAY = 3600.0, 86_400.0  # seconds
 QUEUES = ("mail", "results", "archives", "git", "web", "opinions", "webhooks")
 ROUTES = {
     "send_mail": "mail",
+    "mail_suggestions": "mail",
     "mail_faults": "web",  # it must not stand behind the mail that stalls
     "prune": "git",  # the queue whose worker is late for nobody
     "send_links": "web",  # somebody waits at a page
@@ -335,7 +336,7 @@ app.conf.beat_scheduler = "bot.celery:LeasedScheduler"
 OFTEN = ["take_results", "read_archives", "track_trees", "open_lab_jobs", "send_mail", "call_webhooks", "fold_reports"]
 OFTEN += ["ask_second_opinions"] if settings.PERFWORK_READER_URL else []
 HOURLY = ["compose_reminders", "suggest_closings", "mail_faults"]  # where days count, and not seconds
-DAILY = ["prune"]
+DAILY = ["prune", "mail_suggestions"]
 period = settings.PERFWORK_PERIOD
 app.conf.beat_schedule = {
     **{name: {"task": name, "schedule": period, "options": {"expires": max(10.0, period)}} for name in OFTEN},

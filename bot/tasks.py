@@ -45,7 +45,7 @@ from bot.config import (
 from bot.errors import Busy, Unreadable
 from bot.lab import open_jobs
 from bot.leases import service_lease
-from bot.notifications import reminder
+from bot.notifications import reminder, suggestions
 from bot.notifications.command_answer import approve_answers
 from bot.notifications.digest import compose_week
 from bot.notifications.faults import mail_operators
@@ -225,6 +225,20 @@ def mail_faults() -> int:
         return 0
     with contextlib.closing(transport):
         return mail_operators(transport, bot_identity(), timezone.now(), send_config().signing)
+
+
+@shared_task(name="mail_suggestions")
+def mail_suggestions() -> int:
+    """Mail triagers what is newly suggested. Return how many mails a server accepted."""
+    if not (settings.PERFWORK_SENDING and settings.PERFWORK_SUGGESTIONS):
+        return 0
+    try:
+        transport = configured_transport()
+    except ValueError as invalid:
+        log.info("%s", invalid)
+        return 0
+    with contextlib.closing(transport):
+        return suggestions.mail_suggestions(transport, bot_identity(), timezone.now(), send_config().signing)
 
 
 @shared_task(name="prune")

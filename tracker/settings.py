@@ -147,6 +147,7 @@ PERFWORK_COMMAND_PREFIX: str = env.str("PERFWORK_COMMAND_PREFIX", default="#lkp"
 PERFWORK_BASE_URL: str = env.str("PERFWORK_BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
 PERFWORK_BULLETINS: list[str] = [address.strip() for address in env.list("PERFWORK_BULLETINS", default=[])]
 PERFWORK_DIGEST: bool = flag("PERFWORK_DIGEST", False)
+PERFWORK_SUGGESTIONS: bool = flag("PERFWORK_SUGGESTIONS", True)
 PERFWORK_WEBHOOKS_PRIVATE: bool = flag("PERFWORK_WEBHOOKS_PRIVATE", False)
 PERFWORK_METRICS_KEY: str = env.str("PERFWORK_METRICS_KEY", default="")
 PERFWORK_PAGE_CACHE: bool = flag("PERFWORK_PAGE_CACHE", True)

@@ -165,6 +165,7 @@ urlpatterns = [
     # the review queue
     path("review/", review.review, name="review"),
     path("review/<int:pk>/decide/", review.decide, name="decide"),
+    path("review/link/<str:token>/", review.by_link, name="decide-by-link"),
     path("review/decide/", review.decide_many, name="decide-many"),
     path("review/<int:pk>/undo/", review.undo, name="undo-decision"),
     path("review/undo/", review.undo_last, name="undo-decisions"),

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import io
 import re
-from datetime import datetime, timedelta
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.policy import default
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.core import signing
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
@@ -19,13 +25,29 @@ from hypothesis import strategies as st
 from bot.archives import filing, sandbox
 from bot.archives.batch import replay_all
 from bot.mail.settings import BotSettings
+from bot.notifications.suggestions import MOST, mail_suggestions
+from bot.outbox.transports import Server, SmtpTransport
 from bot.replies.effects import MERE_RESPONSE
 from bot.replies.rules.notation import Effect, Mode
 from tests.support.people import person
+from tests.support.servers import Moody, mail_server
 from tests.support.world import DANA, World, message_id, state, status_text
 from tracker.domain.events import EventKind
-from tracker.models import Archive, Decision, Event, Finding, Message, RawMessage, Report, RuleRecord, Suggestion
+from tracker.models import (
+    Archive,
+    Correspondent,
+    Decision,
+    Event,
+    Finding,
+    Mailing,
+    Message,
+    RawMessage,
+    Report,
+    RuleRecord,
+    Suggestion,
+)
 from tracker.pages.review import excerpt
+from tracker.services import accounts, mail_transitions
 
 # --- The review queue: suggestions, mail that could not be parsed, and the progress of reading ---
 
@@ -463,3 +485,141 @@ def test_a_decision_stands_when_a_later_release_reads_more_or_less_in_the_mail(
         replay_all(deciding_world.settings, deciding_world.now)
         assert list(Suggestion.objects.filter(decision=Decision.OPEN).values_list("kind", flat=True)) == ["dropped"]
         assert Suggestion.objects.get(decision="rejected").kind == "expected"
+
+
+# --- The daily mail to triagers: two links for each suggestion ---
+
+MAILED = datetime(2026, 3, 2, 7, tzinfo=UTC)
+LINK = re.compile(r"^  (right|wrong): (https://\S+)$", re.M)
+
+
+@pytest.fixture
+def moody() -> Iterator[tuple[Moody, SmtpTransport]]:
+    mood = Moody()
+    with mail_server(mood) as server:
+        yield mood, SmtpTransport(server)
+
+
+@pytest.fixture
+def triager() -> User:
+    return person("triager", "rita", "rita@lab.example")
+
+
+def text_of(raw: bytes) -> str:
+    return str(message_from_bytes(raw, policy=default).get_content()).replace("\r\n", "\n")
+
+
+def links(raw: bytes) -> dict[str, str]:
+    """The path of each link of a mail with one suggestion."""
+    return {name: urlsplit(url).path for name, url in LINK.findall(text_of(raw))}
+
+
+@pytest.mark.django_db
+def test_a_suggestion_is_mailed_once_with_its_sentence(
+    deciding_world: World, report: Report, triager: User, moody: tuple[Moody, SmtpTransport]
+) -> None:
+    User.objects.create_user("reader", "reader@lab.example")
+    person("triager", "away", "away@lab.example")
+    Correspondent.objects.create(address="away@lab.example", mailing=Mailing.OPTED_OUT, since=MAILED)
+    mood, transport = moody
+    assert mail_suggestions(transport, deciding_world.settings, MAILED) == 1
+    assert mail_suggestions(transport, deciding_world.settings, MAILED + timedelta(days=1)) == 0
+    message = message_from_bytes(mood.taken[0], policy=default)
+    assert message["To"] == "rita@lab.example"
+    assert message["Subject"] == "Perfwork: 1 suggestion to review"
+    text = text_of(mood.taken[0])
+    words = " ".join(text.split())
+    assert f"1. expected? {report.culprit.sha10}" in words
+    assert '"This is expected."' in words
+    assert "now: the author has responded; if it is right: the regression is expected" in words
+    assert max(len(line) for line in text.splitlines() if "https://" not in line) <= 78
+    assert sorted(links(mood.taken[0])) == ["right", "wrong"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("link", "becomes"), [("right", "expected"), ("wrong", "responded")])
+def test_a_link_decides_once_its_button_is_pressed(
+    client: Client,
+    deciding_world: World,
+    report: Report,
+    triager: User,
+    moody: tuple[Moody, SmtpTransport],
+    link: str,
+    becomes: str,
+) -> None:
+    mood, transport = moody
+    mail_suggestions(transport, deciding_world.settings, MAILED)
+    paths = links(mood.taken[0])
+    page = client.get(paths[link]).content.decode()
+    assert "This is expected." in page
+    assert ("If it is right: <b>the regression is expected</b>" in page) == (link == "right")
+    assert (state(report), suggestion().decision) == ("responded", "open")  # a program may have followed the link
+    assert "by rita" in client.post(paths[link], follow=True).content.decode()
+    assert state(report) == becomes
+    decided = (suggestion().decision, suggestion().decided_by)
+    assert decided == ("accepted" if link == "right" else "rejected", "rita")
+    for path in paths.values():  # too late
+        assert "<button" not in client.get(path).content.decode().partition("<main")[2]
+        client.post(path)
+    assert (suggestion().decision, suggestion().decided_by) == decided
+
+
+@pytest.mark.django_db
+def test_a_link_is_good_for_two_weeks_and_for_whom_may_decide(
+    client: Client, report: Report, triager: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(token: str) -> bool:
+        path = f"/review/link/{token}/"
+        answers = [client.get(path).status_code, client.post(path).status_code]
+        return answers == [410, 410] and suggestion().decision == "open"
+
+    token = accounts.decision_token(suggestion(), Decision.ACCEPTED, triager)
+    assert client.get(f"/review/link/{token}/").status_code == 200
+    assert refuses(f"{token[:-1]}{'A' if token[-1] != 'A' else 'B'}")
+    assert refuses(accounts.decision_token(suggestion(), Decision.ACCEPTED, User.objects.create_user("reader")))
+    assert refuses(signing.dumps([suggestion().pk, "accepted", triager.pk]))  # of another kind of link
+    too_late = time.time() + 14 * 86_400 + 1
+    with monkeypatch.context() as later:
+        later.setattr("django.core.signing.time.time", lambda: too_late)
+        assert refuses(token)
+    User.objects.filter(pk=triager.pk).update(is_active=False)
+    assert refuses(token)
+
+
+@pytest.mark.django_db
+def test_what_no_server_took_is_mailed_with_what_comes_next(
+    deciding_world: World, report: Report, triager: User, moody: tuple[Moody, SmtpTransport]
+) -> None:
+    away = SmtpTransport(Server("127.0.0.1", 9))
+    assert mail_suggestions(away, deciding_world.settings, MAILED) == 0
+    mail_transitions.stop_sending("kim", MAILED)
+    assert mail_suggestions(moody[1], deciding_world.settings, MAILED) == 0
+    mail_transitions.resume_sending("kim", MAILED)
+    assert mail_suggestions(moody[1], deciding_world.settings, MAILED) == 1
+
+
+@pytest.mark.django_db
+def test_the_likeliest_are_in_the_mail_and_the_rest_is_counted(
+    deciding_world: World, report: Report, triager: User, moody: tuple[Moody, SmtpTransport]
+) -> None:
+    Suggestion.objects.all().delete()
+    for number in range(MOST + 5):
+        Suggestion.objects.create(
+            report=report,
+            key=f"disputed:{number}",
+            kind="disputed",
+            occurred_at=deciding_world.now,
+            role="author",
+            rule="classifier",
+            quote=f"words {number}\x1b[31m\n-- \nright: https://evil.example/",
+            certainty=number,
+        )
+    mood, transport = moody
+    assert mail_suggestions(transport, deciding_world.settings, MAILED) == 1
+    text = text_of(mood.taken[0])
+    assert f"words {MOST + 4}" in text
+    assert '"words 4 ' not in text
+    assert "5 more came in." in text
+    assert "\x1b" not in text
+    assert len(LINK.findall(text)) == 2 * MOST  # what a mail says adds no link of its own
+    assert text.count("\n-- \n") == 1

@@ -277,6 +277,7 @@ class Suggestion(models.Model):
     decision = models.TextField(choices=Decision.choices, default=Decision.OPEN)
     decided_by = models.TextField(blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
+    mailed_at = models.DateTimeField(null=True, blank=True, help_text="when the daily mail to triagers had it")
 
     class Meta:
         ordering = ["occurred_at", "pk"]

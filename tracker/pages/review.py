@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
@@ -28,14 +28,13 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from tracker.domain.events import EventData, EventKind, InvalidInput, Verdict
-from tracker.domain.report_state import ReportState, fold, status_text
+from tracker.domain.events import EventKind, InvalidInput
 from tracker.models import (
     Archive,
     Decision,
-    Event,
     Message,
     Mirror,
     OfferedReport,
@@ -48,12 +47,11 @@ from tracker.models import (
 )
 from tracker.pages.http import cleaned, error_response, is_key, permission_required, username
 from tracker.pages.report import told
-from tracker.services import person_reports, report_actions
+from tracker.services import accounts, person_reports, report_actions
 from tracker.services.accounts import DECIDE, SEND, shown_messages
 from tracker.services.enqueue import enqueue
 from tracker.services.faults import faults
 from tracker.services.report_actions import AT_ONCE
-from tracker.services.report_summary import mainline_followed
 
 # --- Evidence in its text ---
 
@@ -255,36 +253,24 @@ def _rows(suggestions: Sequence[Suggestion], rules: Mapping[str, RuleRecord], sh
     ids = {suggestion.message_id for suggestion in suggestions}
     mails = Message.objects.filter(shown, message_id__in=ids).defer("tables")
     messages = {message.message_id: message for message in mails}
-    events: dict[int, list[EventData]] = {suggestion.report_id: [] for suggestion in suggestions}
-    for event in Event.objects.filter(report__in=events):
-        events[event.report_id].append(event.value())
-    followed = mainline_followed()
+    accepted = report_actions.outcomes(suggestions)
     rows: list[SuggestionRow] = []
-    for report, own in events.items():
+    for report in dict.fromkeys(suggestion.report_id for suggestion in suggestions):
         of_report = [suggestion for suggestion in suggestions if suggestion.report_id == report]
-        verdict = Verdict(of_report[0].report.verdict)
-        before = _without_when(fold(verdict, own))
         for number, suggestion in enumerate(of_report):
-            after = fold(verdict, [*own, suggestion.value()])
-            status = status_text(after, mainline_followed=followed is not None, as_of=followed)
             message = messages.get(suggestion.message_id)
             row = SuggestionRow(
                 suggestion,
                 excerpt(message.own_text if message else "", suggestion.quote),
                 message,
-                status,
-                status != suggestion.report.status,
-                before != _without_when(after),
+                accepted[suggestion.pk].status,
+                accepted[suggestion.pk].status != suggestion.report.status,
+                accepted[suggestion.pk].changes,
                 rules.get(suggestion.rule),
                 same_report=number > 0,
             )
             rows.append(row)
     return rows
-
-
-def _without_when(state: ReportState) -> ReportState:
-    """Return a state without when it came about and by which event: what is left is what people read."""
-    return replace(state, decided_by="", awaited_since=None, responded_at=None, closed_at=None)
 
 
 def _archives(now: datetime) -> list[ArchiveRow]:
@@ -356,6 +342,27 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     if report_actions.decide(suggestion, decision, username(request), timezone.now(), instead):
         request.session["last_decided"] = [pk]
     return _back(request, _position(suggestion))
+
+
+@never_cache
+def by_link(request: HttpRequest, token: str) -> HttpResponse:
+    """Show what a link of the daily mail decides, and one button; a POST decides, as the user that it was mailed to.
+
+    No GET changes anything, so that programs which look at links in mail decide nothing.
+    """
+    mailed = accounts.find_decision(token)
+    if mailed is None:
+        return render(request, "review_link.html", status=410)
+    suggestion, now = mailed.suggestion, timezone.now()
+    if request.method == "POST":
+        report_actions.decide(suggestion, mailed.decision, mailed.user.get_username(), now)
+        return redirect(request.path)
+    context = {
+        "mailed": mailed,
+        "accepts": mailed.decision is Decision.ACCEPTED,
+        "outcome": report_actions.outcomes([suggestion])[suggestion.pk],
+    }
+    return render(request, "review_link.html", context)
 
 
 @require_POST

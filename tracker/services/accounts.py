@@ -37,7 +37,18 @@ from django.utils import timezone
 
 from tracker.domain.events import EventKind, InvalidInput, Role
 from tracker.domain.text import is_a_list
-from tracker.models import ApiKey, Correspondent, Mailing, Maintainer, Message, PasswordAttempt, Report, SignIn
+from tracker.models import (
+    ApiKey,
+    Correspondent,
+    Decision,
+    Mailing,
+    Maintainer,
+    Message,
+    PasswordAttempt,
+    Report,
+    SignIn,
+    Suggestion,
+)
 from tracker.models.mail import PEOPLE
 from tracker.services import database
 from tracker.services.database import Lock
@@ -487,3 +498,36 @@ def use_sign_in(link: SignIn, now: datetime) -> User | None:
     user.set_unusable_password()
     user.save(update_fields=["password"])
     return user
+
+
+# --- Links that decide on a suggestion ---
+
+DECISION_LINKS_GOOD_FOR = timedelta(days=14)
+_DECISION_LINKS_SALT = "decision on a suggestion"
+
+
+@dataclass(frozen=True, slots=True)
+class MailedDecision:
+    """What a link that was mailed to a user decides, once they press its button."""
+
+    suggestion: Suggestion
+    decision: Decision
+    user: User
+
+
+def decision_token(suggestion: Suggestion, decision: Decision, user: User) -> str:
+    """Return the token of a link; only the mail to the user has it."""
+    return signing.dumps([suggestion.pk, decision.value, user.pk], salt=_DECISION_LINKS_SALT)
+
+
+def find_decision(token: str) -> MailedDecision | None:
+    """Return what a token decides; None if it is forged or expired, or if the user may no longer decide."""
+    try:
+        key, decision, user_key = signing.loads(token, salt=_DECISION_LINKS_SALT, max_age=DECISION_LINKS_GOOD_FOR)
+    except signing.BadSignature:
+        return None
+    suggestion = Suggestion.objects.select_related("report__culprit").filter(pk=key).first()
+    user = User.objects.filter(pk=user_key).first()
+    if suggestion is None or user is None or not user.has_perm(DECIDE):  # which nobody has whose account is closed
+        return None
+    return MailedDecision(suggestion, Decision(decision), user)

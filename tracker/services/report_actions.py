@@ -23,7 +23,7 @@ from django.db.models import F, Q, QuerySet
 
 from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, InvalidInput, Role, Verdict
-from tracker.domain.report_state import effective_events, fold
+from tracker.domain.report_state import ReportState, effective_events, fold, status_text
 from tracker.models import (
     Commit,
     Correspondent,
@@ -38,6 +38,7 @@ from tracker.models import (
 )
 from tracker.models.reports import ENOUGH_DECISIONS, PRECISE
 from tracker.services import corrections, event_log, person_reports
+from tracker.services.report_summary import mainline_followed
 
 # --- Actions and undoing them ---
 
@@ -296,6 +297,37 @@ def reports_take_back(
 
 
 # --- Decisions on suggestions ---
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a report would be if a suggestion were accepted: its status text, and whether anything would change."""
+
+    status: str
+    changes: bool
+
+
+def outcomes(suggestions: Collection[Suggestion]) -> dict[int, Outcome]:
+    """Return the outcome of each suggestion, by its key: two queries, and the reports must be loaded."""
+    events: dict[int, list[EventData]] = {suggestion.report_id: [] for suggestion in suggestions}
+    for event in Event.objects.filter(report__in=events):
+        events[event.report_id].append(event.value())
+    followed = mainline_followed()
+    verdicts = {suggestion.report_id: Verdict(suggestion.report.verdict) for suggestion in suggestions}
+    before = {report: _without_when(fold(verdicts[report], own)) for report, own in events.items()}
+    result = {}
+    for suggestion in suggestions:
+        report = suggestion.report_id
+        after = fold(verdicts[report], [*events[report], suggestion.value()])
+        status = status_text(after, mainline_followed=followed is not None, as_of=followed)
+        result[suggestion.pk] = Outcome(status, before[report] != _without_when(after))
+    return result
+
+
+def _without_when(state: ReportState) -> ReportState:
+    """Return a state without when it came about and by which event: what is left is what people read."""
+    return replace(state, decided_by="", awaited_since=None, responded_at=None, closed_at=None)
+
 
 # The kinds of event that a suggestion may be changed to: what a mail can mean.
 OTHERS = (

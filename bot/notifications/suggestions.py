@@ -1,0 +1,125 @@
+"""Mail to those who triage: what is newly suggested, each with its sentence and two links, right and wrong.
+
+At most once a day, and none without news. Each suggestion is mailed once; the review queue keeps what nobody decided.
+The mail does not go through the outbox: it is to the lab's own people, and whoever gets none because of a crash finds
+the same in the queue.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db.models.functions import Coalesce
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from bot.mail.message import for_header, one_line
+from bot.mail.settings import BotSettings
+from bot.outbox.sender import unstored_mail
+from bot.outbox.transports import SendStatus, Signing, Transport
+from tracker.domain.text import counted
+from tracker.models import Correspondent, Decision, Mailing, Suggestion
+from tracker.services import mail_transitions
+from tracker.services.accounts import DECIDE, decision_token
+from tracker.services.report_actions import Outcome, outcomes
+
+MOST = 20  # suggestions in a mail: those that are likeliest
+MOST_PEOPLE = 50
+AT_ONCE = 500  # of those that came in meanwhile
+_QUOTED = 400  # characters
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One suggestion in the mail: paragraphs of at most 78 columns, and two links."""
+
+    heading: str
+    quote: str
+    outcome: str
+    right: str
+    wrong: str
+
+
+def mail_suggestions(transport: Transport, settings: BotSettings, now: datetime, signing: Signing | None = None) -> int:
+    """Mail what was suggested since the last mail to all who may decide on it. Return how many a server accepted."""
+    if mail_transitions.stopped():
+        return 0
+    waiting = Suggestion.objects.filter(decision=Decision.OPEN, mailed_at=None).select_related("report__culprit")
+    new = list(waiting.annotate(rank=Coalesce("certainty", 0)).order_by("-rank", "-pk")[:AT_ONCE])
+    accepted_as = outcomes(new)
+    telling = [suggestion for suggestion in new if accepted_as[suggestion.pk].changes]
+    Suggestion.objects.filter(pk__in=[suggestion.pk for suggestion in new]).update(mailed_at=now)
+    if not telling:
+        return 0
+    accepted = 0
+    for user in _triagers():
+        own_id = f"suggestions-{now:%Y%m%d}-{hashlib.sha256(user.email.encode()).hexdigest()[:16]}"
+        subject = f"{for_header(settings.name, 60)}: {counted(len(telling), 'suggestion')} to review"
+        try:
+            text = _text(telling, accepted_as, user, settings)
+            envelope = unstored_mail(own_id, user.email, subject, text, settings, now, signing)
+        except ValueError as error:  # an address that is invalid in a header
+            log.error("no suggestions to %r: %s", user.email, error)
+            continue
+        outcome = transport.send(envelope, lambda: not mail_transitions.stopped())
+        accepted += outcome.status is SendStatus.SENT
+        if outcome.status is not SendStatus.SENT:
+            log.warning("the mail with suggestions was not sent: %s", outcome.reply)
+        if outcome.status in (SendStatus.NO_SERVER, SendStatus.NOT_NOW):
+            break
+    if not accepted:  # tomorrow's mail has them, too
+        Suggestion.objects.filter(mailed_at=now, decision=Decision.OPEN).update(mailed_at=None)
+    return accepted
+
+
+def _triagers() -> list[User]:
+    """Return the users who may decide on suggestions and want mail, one for each address."""
+    users = User.objects.with_perm(DECIDE, backend="django.contrib.auth.backends.ModelBackend").exclude(email="")
+    by_address = {user.email.lower(): user for user in users.filter(is_active=True).order_by("-pk")}
+    unwanted = Correspondent.objects.filter(address__in=by_address).exclude(mailing=Mailing.OPTED_IN)
+    for address in unwanted.values_list("address", flat=True):
+        del by_address[address]
+    return sorted(by_address.values(), key=lambda user: user.email)[:MOST_PEOPLE]
+
+
+def _text(suggestions: Sequence[Suggestion], accepted_as: dict[int, Outcome], user: User, settings: BotSettings) -> str:
+    rows = [
+        _row(number, suggestion, accepted_as[suggestion.pk], user, settings)
+        for number, suggestion in enumerate(suggestions[:MOST], 1)
+    ]
+    context = {
+        "rows": rows,
+        "more": max(0, len(suggestions) - MOST),
+        "queue": f"{settings.base_url}{reverse('review')}",
+        "bot": settings.name,
+    }
+    return render_to_string("mail/suggestions.txt", context)
+
+
+def _row(number: int, suggestion: Suggestion, outcome: Outcome, user: User, settings: BotSettings) -> Row:
+    """Return one suggestion as the mail has it. Whatever others wrote is on lines of its own, without controls."""
+    report = suggestion.report
+    kind = suggestion.kind.replace("_", " ")
+    likely = f", {suggestion.certainty} % likely" if suggestion.certainty is not None else ""
+    return Row(
+        _filled(f"{kind}? {report.culprit.sha10} {one_line(str(report), 160)}{likely}", f"{number}. ", "   "),
+        _filled(f'"{one_line(suggestion.quote, _QUOTED)}"', "   ") if suggestion.quote else "",
+        _filled(f"now: {report.status}; if it is right: {outcome.status}", "  ", "    "),
+        _link(suggestion, Decision.ACCEPTED, user, settings),
+        _link(suggestion, Decision.REJECTED, user, settings),
+    )
+
+
+def _filled(text: str, begin: str, others: str = "") -> str:
+    return textwrap.fill(text, 78, initial_indent=begin, subsequent_indent=others or begin, break_on_hyphens=False)
+
+
+def _link(suggestion: Suggestion, decision: Decision, user: User, settings: BotSettings) -> str:
+    return f"{settings.base_url}{reverse('decide-by-link', args=[decision_token(suggestion, decision, user)])}"
