@@ -270,8 +270,14 @@ class LeasedScheduler(Scheduler):
         It stays so: tasks that start together take the interpreter from each other, two hundred times a second.
         """
         from tracker.models import TaskRun
+        from tracker.services.faults import SILENCE, STARTED
 
         now, last = timezone.now(), dict(TaskRun.objects.values_list("task", "at"))
+        began = last.pop(STARTED, None)
+        newest = max(last.values(), default=None)
+        # Not again before anything has run: what never runs would never be late.
+        if newest and now - newest > SILENCE and (began is None or newest > began):
+            TaskRun.objects.update_or_create(task=STARTED, defaults={"at": now, "seconds": 0})
         for number, name in enumerate(self.app.conf.beat_schedule):
             entry = self.schedule[name]
             period: timedelta = entry.schedule.run_every  # type: ignore[union-attr]  # all are in seconds

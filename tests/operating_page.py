@@ -1,13 +1,14 @@
 """Follow docs/operating.md word by word in containers with Debian 12 and 13: `make operating` (as root).
 
 Prints each command with its outcome and the first lines of its output; the first one that fails ends it. Then the
-installation is broken on purpose: a backup that fails, a full disk. Requires debootstrap and systemd-nspawn. The
-container shares the network of this machine, and how apt and pip reach their indexes; archive and tree are small ones
-inside it.
+installation is broken on purpose: a backup that fails, a full disk. On the first Debian, 1.0 and 1.1 are then installed
+by their own pages, upgraded by this one, and brought back. Requires debootstrap and systemd-nspawn. The container
+shares the network of this machine, and how apt and pip reach their indexes; archive and tree are small ones inside it.
 """
 
 from __future__ import annotations
 
+import json
 import mailbox
 import os
 import re
@@ -24,6 +25,9 @@ ROOT = Path(__file__).resolve().parent.parent
 RELEASES = os.environ.get("PERFWORK_DEBIAN", "bookworm,trixie").split(",")
 PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,iproute2,procps,curl"
 PAGE = ROOT / "docs" / "operating.md"
+# Earlier versions, by their last commit.
+BEFORE = {"1.0": "ac6ac18490105c58046022216d86d6e9e9d2a0a2", "1.1": "e98f7847307862df8a80dbef1acf65925ab5c9a6"}
+BACK = "### Back to the version before"
 _BLOCKS = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
 # Where the page's addresses lead in a container.
 _ARCHIVE, _TREE = (
@@ -32,19 +36,30 @@ _ARCHIVE, _TREE = (
 )
 
 
-def commands() -> Iterator[str]:
-    """Yield the commands of the page in their order; one of several lines as a whole."""
-    for block in _BLOCKS.findall(PAGE.read_text()):
+def page() -> str:
+    """Return the page, without the way back, which is for those who come from an earlier version."""
+    text = PAGE.read_text()
+    return text.replace(section(text, BACK), "")
+
+
+def commands(text: str) -> Iterator[str]:
+    """Yield the commands of a page in their order; one of several lines, or with a here-document, as a whole."""
+    for block in _BLOCKS.findall(text):
         lines = iter(block.splitlines())
         for line in lines:
             whole = [line]
-            while whole[-1].endswith("\\"):
+            while whole[-1].endswith("\\") or ("<<'EOF'" in line and whole[-1] != "EOF"):
                 whole.append(next(lines))
             yield "\n".join(whole)
 
 
-def make_container(folder: Path, release: str) -> Path:
-    """Install a small Debian, with the project's source of HEAD in /srv/perfwork."""
+def section(text: str, heading: str) -> str:
+    """Return a section of a page, up to the next heading of any level."""
+    return re.split(r"^#+ .*\n", text.partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.M)[0]
+
+
+def make_container(folder: Path, release: str, commit: str = "HEAD") -> Path:
+    """Install a small Debian, with a clone in /srv/perfwork that stands at a commit; `git pull` brings it to HEAD."""
     box = folder / "box"
     command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", release, str(box)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -52,13 +67,18 @@ def make_container(folder: Path, release: str) -> Path:
     if authorities := os.environ.get("PIP_CERT"):  # of an index inside a network
         shutil.copy(authorities, box / "etc" / "index-authorities.pem")
         (box / "etc" / "pip.conf").write_text("[global]\ncert = /etc/index-authorities.pem\n")
-    code = box / "srv" / "perfwork"
-    code.mkdir(parents=True)
-    archive = subprocess.Popen(["git", "-C", ROOT, "archive", "HEAD"], stdout=subprocess.PIPE)
-    subprocess.run(["tar", "-x", "-C", code], stdin=archive.stdout, check=True)
+    source = box / "srv" / "source"
+    git = ["git", "-c", "advice.detachedHead=false"]
+    subprocess.run([*git, "clone", "-q", "--bare", ROOT, source / "perfwork.git"], check=True)
+    subprocess.run([*git, "-C", source / "perfwork.git", "branch", "-f", "current"], check=True)
+    subprocess.run(
+        [*git, "clone", "-q", "-b", "current", source / "perfwork.git", box / "srv" / "perfwork"], check=True
+    )
+    inside = [*git, "-C", box / "srv" / "perfwork"]
+    subprocess.run([*inside, "reset", "-q", "--hard", commit], check=True)
+    subprocess.run([*inside, "remote", "set-url", "origin", "/srv/source/perfwork.git"], check=True)
     with (box / "etc" / "hosts").open("a") as hosts:
         hosts.write("127.0.0.1 localhost bot.example.org perf.example.org\n")
-    source = box / "srv" / "source"
     with closing(mailbox.mbox(ROOT / "fixtures" / "mail" / "thread.mbox", create=False)) as mails:
         make_repository(source / "oe-lkp.git", {f"{number}": {"m": bytes(mail)} for number, mail in enumerate(mails)})
     make_repository(source / "linux.git", {"Linux 6.1": {"MAINTAINERS": b"Maintainers List\n"}})
@@ -144,6 +164,24 @@ FILLED = (
 )
 UPLOAD = '-H "Authorization: Bearer $KEY" --data-binary @fixtures/results/05-sched-fair.json https://perf.example.org/api/v1/results'
 RETRY = "--retry 60 --retry-delay 1 --retry-all-errors"  # it has just been started
+# What an installation has, whatever its version: rows of each table, and the state of each report.
+HAS = """
+import json, sqlite3
+rows = sqlite3.connect("file:/var/lib/perfwork/perfwork.sqlite3?mode=ro", uri=True)
+named = rows.execute("select name from sqlite_master where type = 'table' and name like 'tracker_%'")
+tables = [name for name, in named]
+counts = {name: rows.execute(f"select count(*) from {name}").fetchone()[0] for name in tables}
+states = dict(rows.execute("select culprit_id, state from tracker_report"))
+print(json.dumps({"counts": counts, "states": states}))
+"""
+# What they must keep, and what goes in before.
+KEPT = ("report", "bisectresult", "finding", "sample", "message", "outgoingmail", "event", "suggestion", "archive")
+TAKEN_IN = (
+    "cp fixtures/results/*.json /tmp/ && chmod 644 /tmp/*.json",
+    "perfwork ingest /tmp/*.json",
+    "cp fixtures/mail/thread.mbox /tmp/ && perfwork read /tmp/thread.mbox",
+    "perfwork outbox list",
+)
 # What the page takes for granted before a command.
 PREPARATIONS = {
     # curl is to know the certificate that the page makes for trying it out.
@@ -186,7 +224,15 @@ def main() -> None:
         begun = time.monotonic()
         print(f"Debian {release}")
         follow(release)
-        print(f"followed on {release}: {len([*commands()])} commands in {(time.monotonic() - begun) / 60:.1f} minutes")
+        count = len([*commands(page())])
+        print(f"followed on {release}: {count} commands in {(time.monotonic() - begun) / 60:.1f} minutes")
+    for version, commit in BEFORE.items():
+        if subprocess.run(["git", "-C", ROOT, "cat-file", "-e", commit], capture_output=True).returncode:
+            sys.exit(f"NOT FOLLOWED: this clone lacks the commit of {version}")
+        begun = time.monotonic()
+        print(f"{version} on Debian {RELEASES[0]}")
+        upgrade(RELEASES[0], version, commit)
+        print(f"upgraded from {version}, and back, in {(time.monotonic() - begun) / 60:.1f} minutes")
 
 
 def follow(release: str) -> None:
@@ -194,20 +240,70 @@ def follow(release: str) -> None:
     with tempfile.TemporaryDirectory(prefix="operating-", dir="/var/tmp") as name:
         container = Container(make_container(Path(name), release))
         try:
-            for what, command in [*(("", command) for command in commands()), *CHECKS]:
+            for what, command in [*(("", command) for command in commands(page())), *CHECKS]:
                 if preparation := PREPARATIONS.get(command):
                     prepared = container.run(preparation)
                     assert prepared.returncode == 0, prepared.stderr
-                done = container.run(command)
-                print(
-                    f"{'ok  ' if done.returncode == 0 else 'FAIL'} {what or command.splitlines()[0][:110]}", flush=True
-                )
-                for line in done.stdout.splitlines()[:12]:
-                    print(f"       {line[:110]}", flush=True)
-                if done.returncode:
-                    sys.exit(f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+                paste(container, command, what)
         finally:
             container.end()
+
+
+def paste(container: Container, command: str, what: str = "") -> str:
+    """Run a command, and print its outcome; return what it printed. SystemExit if it fails."""
+    done = container.run(command)
+    print(f"{'ok  ' if done.returncode == 0 else 'FAIL'} {what or command.splitlines()[0][:110]}", flush=True)
+    for line in done.stdout.splitlines()[:12]:
+        print(f"       {line[:110]}", flush=True)
+    if done.returncode:
+        sys.exit(f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def upgrade(release: str, version: str, commit: str) -> None:
+    """Install an earlier version by its own page, upgrade it by ours, and bring it back; nothing may get lost."""
+    old_page = subprocess.check_output(["git", "-C", ROOT, "show", f"{commit}:docs/operating.md"], text=True)
+    old_install, forward, back = (
+        section(old_page, "## Install"),
+        section(PAGE.read_text(), "## Upgrade"),
+        section(PAGE.read_text(), BACK),
+    )
+    migrations = subprocess.check_output(
+        ["git", "-C", ROOT, "ls-tree", "--name-only", commit, "tracker/migrations/"], text=True
+    )
+    last = max(re.findall(r"/(\d{4}_\w+)\.py", migrations))
+    with tempfile.TemporaryDirectory(prefix="operating-", dir="/var/tmp") as name:
+        container = Container(make_container(Path(name), release, commit))
+        try:
+            for command in [*commands(old_install), *TAKEN_IN]:
+                if "changepassword" not in command:  # asks
+                    paste(container, command)
+            before = has(container)
+            for command in commands(forward):
+                paste(container, command)
+            lost_nothing(before, has(container))
+            for command in commands(back):
+                paste(container, command.replace("0012_keys_by_kind", last).replace("e98f7847", commit))
+            lost_nothing(before, has(container))
+        finally:
+            container.end()
+
+
+def has(container: Container) -> dict[str, dict[str, object]]:
+    """Return what the installation has, once its duties are done."""
+    time.sleep(20)
+    counted: dict[str, dict[str, object]] = json.loads(paste(container, f"python3 - <<'EOF'{HAS}EOF", "what is there"))
+    return counted
+
+
+def lost_nothing(before: dict[str, dict[str, object]], after: dict[str, dict[str, object]]) -> None:
+    """SystemExit if a report has another state than before, or if a table has other rows."""
+    for name in KEPT:
+        table = f"tracker_{name}"
+        if table in before["counts"] and before["counts"][table] != after["counts"][table]:
+            sys.exit(f"{table} had {before['counts'][table]} rows, and has {after['counts'][table]}")
+    if before["states"] != after["states"]:
+        sys.exit(f"the reports were {before['states']}, and are {after['states']}")
 
 
 if __name__ == "__main__":

@@ -96,8 +96,12 @@ def open_sources(name: str) -> list[Source]:
     if "://" in name:
         return [_on_a_server(name)]
     path = Path(name).resolve()
-    if not path.exists():
-        raise Unreadable(f"{name}: there is no such file or directory")
+    try:
+        if not path.exists():
+            raise Unreadable(f"{name}: there is no such file or directory")
+        list(path.iterdir() if path.is_dir() else ())
+    except PermissionError:
+        raise Unreadable(f"{name}: {repository.complaint(path)}") from None
     if path.is_file():
         return [FileSource(path, printable(path))]
     if (path / "cur").is_dir() and (path / "new").is_dir():

@@ -1,8 +1,9 @@
 """Run git as a subprocess, fetch mirrors, and read the refs of a tree.
 
-Every git process of Perfwork is started here: without user configuration or prompts, whoever owns the repository, and
-without the hooks and monitors that its configuration names. An error is one line with the repository and what git
-said, raised as Unreadable.
+Every git process of Perfwork is started here: without prompts, whoever owns the repository, and without the hooks and
+monitors that its configuration names. Only those that talk to a server read the configuration of the user and of the
+machine, for its proxies and certificates. An error is one line with the repository and what git said, raised as
+Unreadable.
 
 A mirror is fetched before it is walked, if a remote is set. The refs of a tree are its followed branches, and its
 tags in order: kernel versions, and the days of linux-next. A shallow clone is refused, since it lacks the history.
@@ -10,6 +11,7 @@ tags in order: kernel versions, and the days of linux-next. A shallow clone is r
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 import signal
@@ -86,11 +88,12 @@ ENVIRONMENT = {
     "LC_ALL": "C",
     **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
 }
+_OF_OTHERS = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
 
 
 # What a repository's own configuration could make git run.
 _SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "log.showSignature=false")
-_REMOTE = ("fetch", "clone", "ls-remote")
+_REMOTE = ("fetch", "clone", "ls-remote")  # what talks to a server
 _TERMINATE_TIMEOUT = 3.0  # seconds
 
 
@@ -101,7 +104,7 @@ def command(repository: Path, *arguments: str) -> list[str]:
     The directory is explicit: for a broken repository, git would otherwise look for another in the folders above.
     """
     inner = repository / ".git"
-    directory = inner if inner.exists() else repository
+    directory = inner if os.access(inner, os.F_OK) else repository
     # A partial clone would fetch what it lacks, by a command of its configuration.
     remote = () if _subcommand(arguments) in _REMOTE else ("protocol.allow=never",)
     settings = (f"safe.directory={directory.absolute()}", *_SETTINGS, *remote)
@@ -120,6 +123,9 @@ def start(
     """Start git, its output in a pipe; every git process of Perfwork is started here. Raises Unreadable without git."""
     line = command(repository, *arguments)
     out = subprocess.PIPE
+    if _subcommand(arguments) in _REMOTE:
+        own = {name: value for name, value in env.items() if name not in _OF_OTHERS}
+        env = {**own, "HOME": os.environ.get("HOME", "/")}
     try:
         return start_child(
             line, stdin=stdin, stdout=out, stderr=stderr, env=env, bufsize=bufsize, new_session=new_session
@@ -202,8 +208,20 @@ def error_line(stderr: bytes) -> str:
 
 
 def is_repository(path: Path) -> bool:
-    """Whether the directory is a git repository, bare or with a work tree."""
-    return any((top / "HEAD").is_file() and (top / "objects").is_dir() for top in (path, path / ".git"))
+    """Whether the directory is a git repository, bare or with a work tree, that this user may read."""
+    try:
+        return any((top / "HEAD").is_file() and (top / "objects").is_dir() for top in (path, path / ".git"))
+    except PermissionError:
+        return False
+
+
+def complaint(path: Path) -> str:
+    """Return why something can't be read as a repository or an archive: what it lacks, and what to do."""
+    if os.path.lexists(path) and os.access(path, os.R_OK | os.X_OK):
+        return "not a git repository: clone it again"
+    if os.path.lexists(path) or not os.access(path.parent, os.X_OK):
+        return f"this user may not read it: chown -R {getpass.getuser()}: {path}"
+    return "there is no such directory: clone it again"
 
 
 # --- Fetch ---

@@ -28,7 +28,7 @@ from django.db.models import F, Max, Q
 
 from bot.errors import Busy, Unreadable
 from bot.git.inspection import patch_ids
-from bot.git.repository import fetch, is_repository, read_refs, resolve
+from bot.git.repository import complaint, fetch, is_repository, read_refs, resolve
 from bot.leases import acquire, extend, release
 from bot.mail.patches import find_links
 from bot.mail.settings import Aliases, BotSettings
@@ -309,7 +309,7 @@ def track(
     """
     repository = Path(tree.path)
     if not tree.path or not is_repository(repository):
-        raise Unreadable(f"{tree.name}: {tree.path}: not a git repository; set PERFWORK_TREES to a clone of it")
+        raise Unreadable(f"{tree.path}: {complaint(repository)}, or correct PERFWORK_TREES")
     checkpoint = load_checkpoint(tree.cursor)
     route = Route(repository, TreeRole(tree.role), read_refs(repository), checkpoint, tree.branches)
     if tree.branches and not route.heads:

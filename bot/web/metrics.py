@@ -27,7 +27,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from tracker.models import BisectResult, Decision, Event, OutgoingMail, OutgoingState, Suggestion, TaskRun
-from tracker.services.faults import FaultKind, Snapshot, list_faults, snapshot
+from tracker.services.faults import STARTED, FaultKind, Snapshot, list_faults, snapshot
 
 KEPT = 10.0  # seconds for which the lengths of queues are kept
 _CACHED = "perfwork-queue-lengths"
@@ -85,7 +85,7 @@ def from_snapshot(at: Snapshot) -> Iterator[Metric]:
 
 def _from_database(now: datetime) -> Iterator[Metric]:
     day = now - timedelta(days=1)
-    runs = list(TaskRun.objects.all())
+    runs = list(TaskRun.objects.exclude(task=STARTED))
     since = {run.task: _age(now, run.at) for run in runs}
     yield _labelled("perfwork_task_last_run_seconds", "Time since each task last ended.", "task", since)
     took = {run.task: run.seconds for run in runs}

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from queue import Empty
@@ -210,6 +210,26 @@ def test_tasks_go_on_in_their_periods(scheduler: LeasedScheduler) -> None:
     assert 59 * 60 < waits["suggest_closings"] <= 3600  # the clock was wrong
     starts = sorted(entry.last_run_at + entry.schedule.run_every for entry in scheduler.schedule.values())
     assert all(later - earlier > timedelta(seconds=0.4) for earlier, later in pairwise(starts))
+
+
+def test_a_start_after_a_silence_is_known_until_something_has_run(scheduler: LeasedScheduler) -> None:
+    """So that nobody is told of what is late only because all was off."""
+
+    def began() -> datetime | None:
+        scheduler._know_last_runs()
+        return TaskRun.objects.filter(task="scheduler").values_list("at", flat=True).first()
+
+    now = timezone.now()
+    assert began() is None  # new
+    TaskRun.objects.create(task="send_mail", at=now - timedelta(minutes=1), seconds=1)
+    assert began() is None
+    TaskRun.objects.update(at=now - timedelta(days=1))
+    first = began()
+    assert first
+    assert first >= now
+    assert began() == first  # it dies again and again, and nothing runs: that must not hide it
+    TaskRun.objects.filter(task="scheduler").update(at=now - timedelta(days=2))
+    assert (began() or now) > now
 
 
 # --- A worker that runs its tasks in threads starts anew when one can't be ended, or when it has grown ---

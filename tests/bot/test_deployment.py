@@ -157,7 +157,7 @@ def test_setup_writes_an_installation_and_run_again_changes_only_what_is_asked(
     assert (tmp_path / "etc" / "perfwork.env").stat().st_mode & 0o777 == 0o640
 
     call_command("setup", "--root", str(tmp_path))
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == "nothing to change\n"
     call_command("setup", "--root", str(tmp_path), "--archive", "https://lore.kernel.org/oe-lkp/0")
     assert capsys.readouterr().out == "/etc/perfwork.env: changed\n"
     assert settings_below(tmp_path) == values | {"PERFWORK_ARCHIVES": "/srv/lore/oe-lkp", "PERFWORK_FETCH": "on"}

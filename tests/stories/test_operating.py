@@ -922,8 +922,10 @@ def test_one_page_says_what_is_wrong_and_what_waits(operators_client: Client, dj
         mail = {"message_id": f"{number}@b", "purpose": f"p{number}", "state": "composed", "composed_at": now}
         OutgoingMail.objects.create(raw=b"", sender="", recipients=[], **mail)
     operators_client.get("/operating/")
-    with django_assert_num_queries(22):
+    mail_transitions.stop_sending("kim", now, "the lab moves")
+    with django_assert_num_queries(23):
         page = operators_client.get("/operating/").content.decode()
+    assert f"1 stop of all sending since {now:%Y-%m-%d %H:%M}, by kim: the lab moves</a>" in page
     assert "Operating: 1 problem<" in page
     assert "failed: OSError: no route to host" in page
     assert '<a href="/outbox/">3 mails to approve</a>' in page
@@ -936,6 +938,15 @@ def test_only_operators_see_how_the_installation_stands(client: Client, operator
     assert client.get("/operating/").status_code == 403
     assert "Operating" not in client.get("/").content.decode()
     assert "Operating" in operators_client.get("/").content.decode()
+
+
+def test_the_command_tries_again_what_failed(db: None, capsys: pytest.CaptureFixture[str]) -> None:
+    now = timezone.now()
+    Mirror.objects.create(path="/srv/lore/x", tried_at=now, error="not a git repository", failures=5)
+    Mirror.objects.create(path="/srv/lore/y", tried_at=now)
+    with pytest.raises(CommandError, match="problem"):
+        call_command("status", "--try-again")
+    assert [mirror.tried_at for mirror in Mirror.objects.order_by("path")] == [None, now]
 
 
 def test_what_failed_is_tried_again_at_once(operators_client: Client) -> None:

@@ -135,6 +135,7 @@ class Snapshot:
 
     now: datetime
     scheduler_until: datetime | None = None  # until when a scheduler holds its lease
+    started: datetime | None = None  # when a scheduler last began after a silence: much is late, and about to run
     runs: Sequence[Run] = ()
     disks: Sequence[Disk] = ()  # each file system once, that of var/ first
     backups: str = ""  # the folder that gets them, if one is named
@@ -156,16 +157,14 @@ def list_faults(snapshot: Snapshot, limits: Limits = Limits()) -> list[Fault]:
     return [
         *_processes(snapshot, limits),
         *_stores(snapshot, limits),
-        *_followed(FaultKind.ARCHIVE, snapshot.archives, snapshot.now, max(limits.archive, 2 * snapshot.interval)),
-        *_followed(FaultKind.TREE, snapshot.trees, snapshot.now, max(limits.tree, 2 * snapshot.interval)),
+        *_followed(FaultKind.ARCHIVE, snapshot.archives, snapshot, limits, limits.archive),
+        *_followed(FaultKind.TREE, snapshot.trees, snapshot, limits, limits.tree),
     ]
 
 
 def _processes(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
     until = snapshot.scheduler_until
-    if until is None:
-        yield Fault(FaultKind.SCHEDULER, "scheduler", "has never run: start it (manage.py up --only beat)")
-    elif snapshot.now - until > limits.scheduler:
+    if until is None or snapshot.now - until > limits.scheduler:
         yield Fault(FaultKind.SCHEDULER, "scheduler", "does not run: nothing is read, tracked or sent; start it", until)
     for run in snapshot.runs:
         if run.at is None:
@@ -176,8 +175,15 @@ def _processes(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
             )
         elif run.error:
             yield Fault(FaultKind.TASK, run.task, f"failed: {run.error}", run.at)
-        elif snapshot.now - run.at > max(2 * run.period, run.period + limits.task):
+        elif not _just_started(snapshot, limits) and snapshot.now - run.at > max(
+            2 * run.period, run.period + limits.task
+        ):
             yield Fault(FaultKind.TASK, run.task, "does not run: is there a worker for its queue?", run.at)
+
+
+def _just_started(snapshot: Snapshot, limits: Limits) -> bool:
+    """Whether what is late may only be late because nothing ran for a time."""
+    return snapshot.started is not None and snapshot.now - snapshot.started < limits.task
 
 
 def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
@@ -211,16 +217,21 @@ def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
         yield Fault(FaultKind.JOB, "lab", f"{jobs}: start a runner, or decide at /lab/", max(opened) + NOT_TAKEN_FOR)
 
 
-def _followed(kind: FaultKind, rows: Sequence[Followed], now: datetime, limit: timedelta) -> Iterator[Fault]:
+def _followed(
+    kind: FaultKind, rows: Sequence[Followed], snapshot: Snapshot, limits: Limits, silence: timedelta
+) -> Iterator[Fault]:
+    late = max(silence, 2 * snapshot.interval)
     for row in rows:
         if row.error:
             yield Fault(kind, row.name, row.error, row.since)
-        elif row.at and now - row.at > limit:
+        elif row.at and snapshot.now - row.at > late and not _just_started(snapshot, limits):
             yield Fault(kind, row.name, "was not read lately: is there a worker for its queue?", row.at)
 
 
 # --- The snapshot ---
 
+STARTED = "scheduler"  # the row among the tasks that says when a scheduler began after a silence
+SILENCE = timedelta(minutes=5)
 MOST = 100  # of each kind
 
 
@@ -247,6 +258,7 @@ def snapshot(now: datetime) -> Snapshot:
     return Snapshot(
         now=now,
         scheduler_until=lease.lease_until if lease else None,
+        started=by_task[STARTED].at if STARTED in by_task else None,
         runs=runs,
         disks=disks(),
         backups=settings.PERFWORK_BACKUPS,

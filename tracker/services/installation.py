@@ -27,6 +27,7 @@ from tracker.models import (
     OfferedReport,
     OutgoingMail,
     OutgoingState,
+    SendingStop,
     Suggestion,
     TaskRun,
     Tree,
@@ -87,7 +88,11 @@ def _waiting() -> list[Waiting]:
         (OfferedReport.objects.filter(decision=Decision.OPEN), "report", "by people to decide", "review", {}),
         (unproven, "test", "asked for by somebody who is not verified", "lab", {}),
     )
-    rows = []
+    rows = [
+        Waiting(1, "stop", f"of all sending since {stop.at:%Y-%m-%d %H:%M}, by {stop.by}{reason}", reverse("outbox"))
+        for stop in SendingStop.objects.filter(ended_at=None)
+        for reason in [f": {stop.reason[:100]}" if stop.reason else ""]
+    ]
     for query, noun, what, page, parameters in kinds:
         if number := query.order_by().values("pk")[:MOST].count():
             url = reverse(page) + (f"?{urlencode(parameters)}" if parameters else "")
@@ -108,6 +113,7 @@ _DOES = {
     "compose_reminders": "compose reminders and digests",
     "suggest_closings": "suggest what may be closed",
     "mail_faults": "mail operators about problems",
+    "mail_suggestions": "mail triagers what is suggested",
     "prune": "remove what no report needs any more, and measure what is stored",
 }
 
@@ -190,6 +196,14 @@ def try_now(kind: Tried, name: str) -> bool:
         followed = Tree.objects.filter(name=name).update(fetched_at=None)
         enqueue("track_trees")
     return bool(followed)
+
+
+def try_all() -> None:
+    """Make all archives and trees due again that failed, and wake a worker."""
+    Mirror.objects.exclude(error="").update(tried_at=None)
+    Tree.objects.exclude(error="").update(fetched_at=None)
+    enqueue("read_archives")
+    enqueue("track_trees")
 
 
 def triable(problems: Sequence[Fault]) -> set[Fault]:

@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 from django.core.management.commands import check
 
 from bot.checks import check_connections
+from tracker.domain.text import counted
 
 
 class Command(check.Command):
@@ -32,5 +33,5 @@ class Command(check.Command):
         for message in messages:
             self.stderr.write(str(message.msg))
         if messages:
-            raise CommandError(f"{len(messages)} of these can't be used", returncode=os.EX_UNAVAILABLE)
+            raise CommandError(f"{counted(len(messages), 'problem')}, see above", returncode=os.EX_UNAVAILABLE)
         self.stdout.write("All servers answer.")

@@ -65,11 +65,14 @@ class Command(BaseCommand):
                 returncode=os.EX_NOPERM,
             )
         self.root, self.dry_run, self.writes_only = Path(root or "/"), dry_run, bool(root)
+        self.changes = False  # whether anything was, or would be, made or changed
         try:
             if piece:
                 self.stdout.write(self._piece(piece, options["relay"]), ending="")
             else:
                 self._install(options)
+                if not self.changes:
+                    self.stdout.write("nothing to change")
         except ValueError as mistake:
             raise CommandError(str(mistake), returncode=os.EX_USAGE) from None
         except OSError as error:
@@ -276,6 +279,7 @@ class Command(BaseCommand):
 
     def _say(self, what: str, done: str) -> None:
         self.stdout.write(f"{what}: {f'would be {done}' if self.dry_run else done}")
+        self.changes = True
 
     def _as_postgres(self, *command: str, reads: bool = False) -> bytes:
         return self._run("runuser", "-u", "postgres", "--", *command, reads=reads)

@@ -1,23 +1,31 @@
-"""`status`: what is wrong, what waits for a person, when each duty was last done; exit code 1 if anything is wrong."""
+"""`status`: what is wrong, what waits for a person, when each duty was last done; exit code 1 if anything is wrong.
+
+`--try-again` makes archives and trees due at once that failed, as the buttons of `/operating/` do.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 import bot.celery  # noqa: F401  # which tells what is due
 from tracker.domain.text import age, counted
-from tracker.services.installation import standing
+from tracker.services.installation import standing, try_all
 
 
 class Command(BaseCommand):
     help = "Print what is wrong, what waits for a person, and when each duty was last done; exit code 1 for a problem."
     requires_system_checks = []  # it must tell of a half configured installation
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--try-again", action="store_true", help="read archives and trees at once that failed")
+
     def handle(self, **options: Any) -> None:
         now = timezone.now()
+        if options["try_again"]:
+            try_all()
         installation = standing(now)
         problems = counted(len(installation.problems), "problem")
         self.stdout.write(f"{problems}{':' if installation.problems else ''}")

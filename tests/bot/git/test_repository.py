@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from bot.archives.sources import open_sources
 from bot.errors import Busy, Unreadable
 from bot.git import repository as git
 from bot.git.repository import fetch, read_refs
@@ -143,8 +144,74 @@ def test_one_worker_at_a_time(db: None, world: World, upstream: Linux) -> None:
 def test_a_task_logs_its_trouble_and_goes_on(db: None, settings: Any, caplog: pytest.LogCaptureFixture) -> None:
     settings.PERFWORK_TREES = {"linus": "/nowhere"}
     track_tree("linus")
-    assert "linus: /nowhere: not a git repository" in caplog.text
-    assert "not a git repository" in Tree.objects.get().error
+    assert "/nowhere: there is no such directory: clone it again, or correct PERFWORK_TREES" in caplog.text
+    assert "there is no such directory" in Tree.objects.get().error
+
+
+def as_nobody(call: Callable[[], str]) -> str:
+    """Return what a call returns to a user who is not root."""
+    if os.geteuid():
+        return call()
+    read, write = os.pipe()
+    if pid := os.fork():
+        os.close(write)
+        with os.fdopen(read) as pipe:
+            said = pipe.read()
+        os.waitpid(pid, 0)
+        return said
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+    os.write(write, call().encode())
+    os._exit(0)
+
+
+def test_what_this_user_may_not_read_is_said_and_stops_nothing(upstream: Linux, tmp_path_factory: Any) -> None:
+    """A tree that became unreadable stopped the intake of results, which looks at all trees."""
+    place = tmp_path_factory.mktemp("trees")
+    for folder in (place, *place.parents[:-2]):
+        folder.chmod(0o755)
+    hidden = place / "hidden.git"
+    clone(upstream, hidden, "--mirror")
+    (hidden / "git").mkdir()
+    hidden.chmod(0o000)
+    try:
+        assert as_nobody(lambda: str(git.is_repository(hidden))) == "False"
+        assert as_nobody(lambda: git.complaint(hidden)).startswith("this user may not read it: chown -R nobody: /")
+        assert as_nobody(lambda: why_not(str(hidden))).startswith(f"{hidden}: this user may not read it: chown")
+        assert as_nobody(lambda: git.command(hidden, "log")[0]) == "git"
+    finally:
+        hidden.chmod(0o755)
+    assert git.complaint(place / "gone") == "there is no such directory: clone it again"
+    assert git.complaint(place) == "not a git repository: clone it again"
+
+
+def why_not(archive: str) -> str:
+    try:
+        open_sources(archive)
+    except Unreadable as error:
+        return str(error)
+    return ""
+
+
+def test_what_talks_to_a_server_uses_the_configuration_of_the_user(
+    upstream: Linux, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its proxies and certificates are there; everything else is as without it."""
+    mirror = clone(upstream, tmp_path / "mirror.git", "--mirror")
+    subprocess.run(["git", "-C", mirror, "config", "remote.origin.url", "https://git.invalid/linux"], check=True)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".gitconfig").write_text(
+        f'[url "{upstream.path}"]\n\tinsteadOf = https://git.invalid/linux\n[log]\n\tdate = relative\n'
+    )
+    with pytest.raises(Unreadable):
+        fetch(mirror, TIMEOUT)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    newest = upstream.commit("mm: a")
+    assert fetch(mirror, TIMEOUT)
+    assert git.run(mirror, "rev-parse", "refs/heads/master").decode().strip() == newest
+    with pytest.raises(Unreadable):
+        git.run(mirror, "config", "log.date")
 
 
 def test_names_that_are_none_of_ours_are_refused(db: None, settings: Any) -> None:

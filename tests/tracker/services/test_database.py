@@ -60,9 +60,14 @@ def test_a_healthy_installation_has_none() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "kind", "words"),
     [
-        (replace(WELL, scheduler_until=None), FaultKind.SCHEDULER, "has never run"),
+        (replace(WELL, scheduler_until=None), FaultKind.SCHEDULER, "does not run"),
         (replace(WELL, scheduler_until=NOW - 6 * MINUTE), FaultKind.SCHEDULER, "does not run"),
         (replace(WELL, runs=[Run("t", NOW - 20 * MINUTE, "", MINUTE)]), FaultKind.TASK, "does not run"),
+        (
+            replace(WELL, started=NOW - 6 * MINUTE, runs=[Run("t", NOW - HOUR, "", MINUTE)]),
+            FaultKind.TASK,
+            "does not run",
+        ),
         (replace(WELL, runs=[Run("t", NOW, "ValueError: x", MINUTE)]), FaultKind.TASK, "failed: ValueError: x"),
         (replace(WELL, disks=[Disk("var", 1 << 30, 100 << 30)]), FaultKind.DISK, "only 1024 MiB are free"),
         (replace(WELL, disks=[Disk("database", 9 << 10, 9 << 30)]), FaultKind.DISK, "the disk is full: nothing can be"),
@@ -92,6 +97,14 @@ def test_each_fault_is_said_once_with_its_reason(snapshot: Snapshot, kind: Fault
         replace(WELL, sending=False, oldest_due=NOW - 2 * HOUR),  # nothing is to be sent
         replace(WELL, disks=[Disk("var", 1 << 30, 10 << 30)]),  # of a small disk, 5% are enough
         replace(WELL, archives=[Followed("new", None, "")]),  # not read yet
+        # All of it was off for a day, and began a minute ago
+        replace(
+            WELL,
+            started=NOW - MINUTE,
+            runs=[Run("t", NOW - 20 * HOUR, "", MINUTE)],
+            archives=[Followed("a", NOW - 20 * HOUR, "")],
+            trees=[Followed("t", NOW - 20 * HOUR, "")],
+        ),
         replace(WELL, trees=[Followed("t", NOW - 7 * HOUR, "")], interval=6 * HOUR),
     ],
 )
