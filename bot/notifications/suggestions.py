@@ -105,20 +105,21 @@ def _text(suggestions: Sequence[Suggestion], accepted_as: dict[int, Outcome], us
 
 def _row(number: int, suggestion: Suggestion, outcome: Outcome, user: User, settings: BotSettings) -> Row:
     """Return one suggestion as the mail has it. Whatever others wrote is on lines of its own, without controls."""
-    report = suggestion.report
-    kind = suggestion.kind.replace("_", " ")
-    likely = f", {suggestion.certainty} % likely" if suggestion.certainty is not None else ""
+    report, sha = suggestion.report, suggestion.report.culprit.sha10
+    title = one_line(str(report), 160)
+    kind = suggestion.kind.replace("_", " ").capitalize()
+    likely = f" {suggestion.certainty} % likely." if suggestion.certainty is not None else ""
     return Row(
-        _filled(f"{kind}? {report.culprit.sha10} {one_line(str(report), 160)}{likely}", f"{number}. ", "   "),
+        _filled(title if sha in title else f"{sha} {title}", f"{number}. "),
         _filled(f'"{one_line(suggestion.quote, _QUOTED)}"', "   ") if suggestion.quote else "",
-        _filled(f"now: {report.status}; if it is right: {outcome.status}", "  ", "    "),
+        _filled(f"{kind}?{likely} Now: {report.status}. If it is right: {outcome.status}.", "   "),
         _link(suggestion, Decision.ACCEPTED, user, settings),
         _link(suggestion, Decision.REJECTED, user, settings),
     )
 
 
-def _filled(text: str, begin: str, others: str = "") -> str:
-    return textwrap.fill(text, 78, initial_indent=begin, subsequent_indent=others or begin, break_on_hyphens=False)
+def _filled(text: str, begin: str, others: str = "   ") -> str:
+    return textwrap.fill(text, 78, initial_indent=begin, subsequent_indent=others, break_on_hyphens=False)
 
 
 def _link(suggestion: Suggestion, decision: Decision, user: User, settings: BotSettings) -> str:

@@ -490,7 +490,7 @@ def test_a_decision_stands_when_a_later_release_reads_more_or_less_in_the_mail(
 # --- The daily mail to triagers: two links for each suggestion ---
 
 MAILED = datetime(2026, 3, 2, 7, tzinfo=UTC)
-LINK = re.compile(r"^  (right|wrong): (https://\S+)$", re.M)
+LINK = re.compile(r"^   (right|wrong): (https://\S+)$", re.M)
 
 
 @pytest.fixture
@@ -529,9 +529,9 @@ def test_a_suggestion_is_mailed_once_with_its_sentence(
     assert message["Subject"] == "Perfwork: 1 suggestion to review"
     text = text_of(mood.taken[0])
     words = " ".join(text.split())
-    assert f"1. expected? {report.culprit.sha10}" in words
-    assert '"This is expected."' in words
-    assert "now: the author has responded; if it is right: the regression is expected" in words
+    assert f"1. {report}" in words
+    assert '"This is expected." Expected?' in words
+    assert "Now: the author has responded. If it is right: the regression is expected." in words
     assert max(len(line) for line in text.splitlines() if "https://" not in line) <= 78
     assert sorted(links(mood.taken[0])) == ["right", "wrong"]
 
