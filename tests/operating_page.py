@@ -27,6 +27,7 @@ PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,iproute2,procps,curl"
 PAGE = ROOT / "docs" / "operating.md"
 # Earlier versions, by their last commit.
 BEFORE = {"1.0": "ac6ac18490105c58046022216d86d6e9e9d2a0a2", "1.1": "e98f7847307862df8a80dbef1acf65925ab5c9a6"}
+NEWEST_OF_1_1 = "0014_rate_calendars"  # the page's example
 BACK = "### Back to the version before"
 _BLOCKS = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
 # Where the page's addresses lead in a container.
@@ -271,6 +272,7 @@ def upgrade(release: str, version: str, commit: str) -> None:
     migrations = subprocess.check_output(
         ["git", "-C", ROOT, "ls-tree", "--name-only", commit, "tracker/migrations/"], text=True
     )
+    assert NEWEST_OF_1_1 in back, "the page's example is another one"
     last = max(re.findall(r"/(\d{4}_\w+)\.py", migrations))
     with tempfile.TemporaryDirectory(prefix="operating-", dir="/var/tmp") as name:
         container = Container(make_container(Path(name), release, commit))
@@ -283,7 +285,7 @@ def upgrade(release: str, version: str, commit: str) -> None:
                 paste(container, command)
             lost_nothing(before, has(container))
             for command in commands(back):
-                paste(container, command.replace("0012_keys_by_kind", last).replace("e98f7847", commit))
+                paste(container, command.replace(NEWEST_OF_1_1, last).replace("e98f7847", commit))
             lost_nothing(before, has(container))
         finally:
             container.end()
