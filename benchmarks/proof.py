@@ -19,6 +19,7 @@ from benchmarks.table import PAGE, write_part
 
 BEFORE = ROOT / "benchmarks" / "figures-1.1.md"
 TOLERANCE = 0.1  # of the figure before: less is within what two runs differ by
+POINTS = 0.03  # by which a share may fall: a reply or two of most samples
 SILENT = "*not explained*"
 # The least shares: of a section of the accuracy, what its row begins with.
 GOALS: Mapping[tuple[str, str], float] = {
@@ -34,9 +35,22 @@ GOALS: Mapping[tuple[str, str], float] = {
     ("Whole archives", "events judged wrong that are not"): 0.97,
 }
 # What was tried, by the beginning of a row that is short of its goal or over its budget.
-TRIED: Mapping[str, str] = {}
+_RARE = "what is missed is said once or twice in all threads; a rule that no other thread bears out is not kept"
+TRIED: Mapping[str, str] = {
+    "Replies: automatic effects": "12 of the 17 others are too thin, and none closes a report",
+    "Replies: effects that a person would let act": _RARE,
+    "Replies: suggestions": "those below 50 % likely, or without a sentence that says so, are not made",
+    "Replies: final states": f"one sentence decides how a thread ends; {_RARE}",
+    "People's reports: automatic effects": "44 of 46 with all rules; left out, a rule of one thread does not count",
+    "People's reports: final states": "10 of 14 with all rules",
+    "Sending mail: its share": "a mail must survive a crash: two commits to disk, which the plain loop does not make",
+    "What there is to read and to type: Python files": "650 in 1.1; each format of results is a file of its own",
+    "What there is to read and to type: their lines": "grew by people's reports, any lab's files, and setup",
+}
 # Why a row is worse than in 1.1, by its beginning.
-REASONS: Mapping[str, str] = {}
+REASONS: Mapping[str, str] = {
+    "Replies: effects acted on or suggested": "a fifth as many suggestions: each is likely, and changes something",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +117,14 @@ def short(now: Sequence[Row]) -> Iterator[tuple[Row, str]]:
 def worse(now: Sequence[Row], before: Mapping[tuple[str, str, int], Row]) -> Iterator[tuple[Row, Row]]:
     """Yield what is worse than before by more than the tolerance, with what it was."""
     for row in now:
-        if (old := before.get(row.key)) and row.badness > old.badness * (1 + TOLERANCE) + 1e-9:
-            yield row, old
+        if old := before.get(row.key):
+            limit = old.badness + POINTS if "share" in row.cells else old.badness * (1 + TOLERANCE)
+            if row.badness > limit + 1e-9:
+                yield row, old
 
 
-def why(words: Mapping[str, str], what: str) -> str:
-    return next((text for begins, text in words.items() if what.startswith(begins)), SILENT)
+def why(words: Mapping[str, str], row: Row) -> str:
+    return next((text for begins, text in words.items() if f"{row.section}: {row.what}".startswith(begins)), SILENT)
 
 
 def main() -> None:
@@ -121,18 +137,16 @@ def main() -> None:
         "",
         "| what | measured | goal | what was tried |",
         "| --- | --- | --- | --- |",
-        *(
-            f"| {row.section}: {row.what} | {row.figure} | {goal} | {why(TRIED, row.what)} |"
-            for row, goal in short(now)
-        ),
+        *(f"| {row.section}: {row.what} | {row.figure} | {goal} | {why(TRIED, row)} |" for row, goal in short(now)),
         "",
-        f"And these are worse than in 1.1 by more than {TOLERANCE:.0%} (by the ratio to a yardstick, if there is one):",
+        f"And these are worse than in 1.1 by more than {TOLERANCE:.0%} (of the ratio to a yardstick, if there is one)",
+        f"or by more than {100 * POINTS:.0f} points of a share:",
         "",
         "| what | 1.1 | now | why |",
         "| --- | --- | --- | --- |",
     ]
     for row, old in worse(now, before):
-        lines.append(f"| {row.section}: {row.what} | {old.figure} | {row.figure} | {why(REASONS, row.what)} |")
+        lines.append(f"| {row.section}: {row.what} | {old.figure} | {row.figure} | {why(REASONS, row)} |")
     text = "\n".join(lines) + "\n"
     write_part("short", text)
     print(text)
