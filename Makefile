@@ -6,6 +6,7 @@
 #   make long          the tests of many kills, orders, servers and machines; CI runs them after `make test`
 #   make up            web server, worker and scheduler, configured by the environment
 #   make dist          the source as an archive without its history, and an SBOM, in build/dist/
+#   make release       `make dist`, and an annotated tag of this commit with the version
 #   make docs          the documentation as files, in build/docs/
 #   make coverage      branches of the code on which the truth rests that no test takes
 #   make mutation      changes that code two thousand times, and counts which changes a test notices
@@ -40,7 +41,7 @@ TESTERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 TEMPROOT ?= $(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test quick long fuzz crash faults orders crash-test bench proof golden maintainers model accuracy reading pictures operating machines soak matrix audit format lint types rooms settings docs dist mutation coverage
+.PHONY: help demo up test quick long fuzz crash faults orders crash-test bench proof golden maintainers model accuracy reading pictures operating machines soak matrix audit format lint types rooms settings docs dist release mutation coverage
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -124,6 +125,12 @@ dist: tools
 	@$(PYTHON) -m venv build/sbom-tool && build/sbom-tool/bin/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0
 	@build/sbom-tool/bin/cyclonedx-py environment --output-reproducible --output-file build/dist/perfwork-$(VERSION).cdx.json build/sbom/bin/python
 	@cd build/dist && sha256sum perfwork-$(VERSION).tar.gz perfwork-$(VERSION).cdx.json | tee SHA256SUMS
+
+release: dist
+	@grep -q '^## $(VERSION) (' CHANGELOG.md || { echo "CHANGELOG.md has no section of $(VERSION): write it first"; exit 1; }
+	@git rev-parse -q --verify refs/tags/v$(VERSION) >/dev/null && { echo "v$(VERSION) is there already: raise __version__ in tracker/__init__.py"; exit 1; } || true
+	@git tag -a v$(VERSION) -m 'Perfwork $(VERSION)'
+	@echo "tagged; publish it with: git push origin v$(VERSION), and the files of build/dist/"
 
 docs: $(VENV)/run.stamp
 	@$(RUN) manage.py documentation --to build/docs
