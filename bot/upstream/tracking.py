@@ -309,7 +309,7 @@ def track(
     """
     repository = Path(tree.path)
     if not tree.path or not is_repository(repository):
-        raise Unreadable(f"{tree.path}: {complaint(repository)}, or correct PERFWORK_TREES")
+        raise Unreadable(f"{tree.name}: {tree.path}: {complaint(repository)}, or correct PERFWORK_TREES")
     checkpoint = load_checkpoint(tree.cursor)
     route = Route(repository, TreeRole(tree.role), read_refs(repository), checkpoint, tree.branches)
     if tree.branches and not route.heads:

@@ -151,7 +151,7 @@ def test_a_tree_that_fails_keeps_no_other_from_being_followed(
     assert output.out.splitlines() == ["linus: 0 landings, 0 events"]
     lines = output.err.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["nowhere", str(lab.world.directory / "mm.git"), "next"]
-    assert "set PERFWORK_TREES to a clone of it" in lines[0]
+    assert "clone it again, or correct PERFWORK_TREES" in lines[0]
     assert "no branch matches next" in lines[2]
     assert Tree.objects.get(name="nowhere").error == lines[0]
     assert Tree.objects.get(name="linus").error == ""

@@ -223,7 +223,7 @@ def _followed(
     late = max(silence, 2 * snapshot.interval)
     for row in rows:
         if row.error:
-            yield Fault(kind, row.name, row.error, row.since)
+            yield Fault(kind, row.name, row.error.removeprefix(f"{row.name}: "), row.since)
         elif row.at and snapshot.now - row.at > late and not _just_started(snapshot, limits):
             yield Fault(kind, row.name, "was not read lately: is there a worker for its queue?", row.at)
 

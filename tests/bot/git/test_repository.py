@@ -144,7 +144,7 @@ def test_one_worker_at_a_time(db: None, world: World, upstream: Linux) -> None:
 def test_a_task_logs_its_trouble_and_goes_on(db: None, settings: Any, caplog: pytest.LogCaptureFixture) -> None:
     settings.PERFWORK_TREES = {"linus": "/nowhere"}
     track_tree("linus")
-    assert "/nowhere: there is no such directory: clone it again, or correct PERFWORK_TREES" in caplog.text
+    assert "linus: /nowhere: there is no such directory: clone it again, or correct PERFWORK_TREES" in caplog.text
     assert "there is no such directory" in Tree.objects.get().error
 
 

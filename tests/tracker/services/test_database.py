@@ -80,7 +80,7 @@ def test_a_healthy_installation_has_none() -> None:
         (replace(WELL, jobs_opened=[NOW - 30 * HOUR]), FaultKind.JOB, "1 job waited for more than a day"),
         (replace(WELL, archives=[Followed("a", NOW, "no such path")]), FaultKind.ARCHIVE, "no such path"),
         (replace(WELL, archives=[Followed("a", NOW - 7 * HOUR, "")]), FaultKind.ARCHIVE, "was not read lately"),
-        (replace(WELL, trees=[Followed("t", None, "not a git repository")]), FaultKind.TREE, "not a git repository"),
+        (replace(WELL, trees=[Followed("t", None, "t: not a git repository")]), FaultKind.TREE, "not a git repository"),
         (replace(WELL, trees=[Followed("t", NOW - 7 * HOUR, "")]), FaultKind.TREE, "was not read lately"),
     ],
 )
@@ -88,6 +88,7 @@ def test_each_fault_is_said_once_with_its_reason(snapshot: Snapshot, kind: Fault
     (fault,) = list_faults(snapshot)
     assert fault.kind is kind
     assert words in fault.error
+    assert not fault.error.startswith("t: ")  # its name is said before
 
 
 @pytest.mark.parametrize(
