@@ -238,7 +238,10 @@ def mail_suggestions() -> int:
         log.info("%s", invalid)
         return 0
     with contextlib.closing(transport):
-        return suggestions.mail_suggestions(transport, bot_identity(), timezone.now(), send_config().signing)
+        signing = send_config().signing
+        return _alone(
+            "suggestions", lambda: suggestions.mail_suggestions(transport, bot_identity(), timezone.now(), signing)
+        )
 
 
 @shared_task(name="prune")

@@ -11,8 +11,8 @@ tags in order: kernel versions, and the days of linux-next. A shallow clone is r
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 import re
 import signal
 import subprocess
@@ -220,8 +220,16 @@ def complaint(path: Path) -> str:
     if os.path.lexists(path) and os.access(path, os.R_OK | os.X_OK):
         return "not a git repository: clone it again"
     if os.path.lexists(path) or not os.access(path.parent, os.X_OK):
-        return f"this user may not read it: chown -R {getpass.getuser()}: {path}"
+        return f"this user may not read it: chown -R {_own_name()}: {path}"
     return "there is no such directory: clone it again"
+
+
+def _own_name() -> str:
+    """Return the name of the user as whom this runs, or its number; the environment may still name another."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
 
 
 # --- Fetch ---
