@@ -16,7 +16,7 @@ from tests.conftest import ROOT
     ("command", "last"),
     [
         pytest.param(("search.py", "60", "100"), "search, common words", marks=pytest.mark.long),
-        (("comparisons.py", "10"), "the index, known"),
+        pytest.param(("comparisons.py", "10"), "the index, known", marks=pytest.mark.long),
     ],
 )
 def test_a_benchmark_runs_at_its_smallest(command: tuple[str, ...], last: str) -> None:
