@@ -24,6 +24,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
 from bot.errors import Unreadable
+from bot.git.repository import hidden_part
 
 _ADDRESS = re.compile(r"[^@\s<>]+@[^@\s<>]+\.[^@\s<>]+|[^@\s<>]+@localhost")
 _NEWEST, _HEAD = 1000, 16_000  # mails, and bytes of each
@@ -198,9 +199,9 @@ def _paths() -> Iterator[CheckMessage]:
     ]
     for name, value in paths:
         path = Path(value)
-        if not path.exists():
+        if hidden := hidden_part(path):
+            yield Notice(f"{name}: {str(hidden)[:200]} can't be read by this user", id="perfwork.W003")
+        elif not path.exists():
             yield Notice(
                 f"{name}: {value[:200]} does not exist", hint="clone it, or correct the path", id="perfwork.W002"
             )
-        elif not os.access(path, os.R_OK):
-            yield Notice(f"{name}: {value[:200]} can't be read by this user", id="perfwork.W003")

@@ -96,12 +96,10 @@ def open_sources(name: str) -> list[Source]:
     if "://" in name:
         return [_on_a_server(name)]
     path = Path(name).resolve()
-    try:
-        if not path.exists():
-            raise Unreadable(f"{name}: there is no such file or directory")
-        list(path.iterdir() if path.is_dir() else ())
-    except PermissionError:
-        raise Unreadable(f"{name}: {repository.complaint(path)}") from None
+    if hidden := repository.hidden_part(path):
+        raise Unreadable(f"{hidden}: {repository.complaint(hidden)}")
+    if not path.exists():
+        raise Unreadable(f"{name}: there is no such file or directory")
     if path.is_file():
         return [FileSource(path, printable(path))]
     if (path / "cur").is_dir() and (path / "new").is_dir():
@@ -109,7 +107,7 @@ def open_sources(name: str) -> list[Source]:
     if clones := epochs(path):
         for epoch in clones:
             if not repository.is_repository(epoch):
-                raise Unreadable(f"{epoch}: not a git repository; clone the epoch again")
+                raise Unreadable(f"{epoch}: {repository.complaint(epoch)}")
         return [EpochSource(epoch, printable(epoch)) for epoch in clones]
     raise Unreadable(
         f"{name}: not a mail archive; expected a public-inbox (git/0.git), one epoch, a Maildir (cur/, new/), an mbox"

@@ -216,12 +216,25 @@ def is_repository(path: Path) -> bool:
 
 
 def complaint(path: Path) -> str:
-    """Return why something can't be read as a repository or an archive: what it lacks, and what to do."""
-    if os.path.lexists(path) and os.access(path, os.R_OK | os.X_OK):
-        return "not a git repository: clone it again"
-    if os.path.lexists(path) or not os.access(path.parent, os.X_OK):
-        return f"this user may not read it: chown -R {_own_name()}: {path}"
-    return "there is no such directory: clone it again"
+    """Return why a repository can't be read, and what to do."""
+    if not may_read(path):
+        return f"the user {_own_name()} may not read it: correct its owner or its mode"
+    return "not a git repository: clone it again" if path.exists() else "there is no such directory: clone it again"
+
+
+def may_read(path: Path) -> bool:
+    """Whether this user may read a file or directory, or see that it is not there. Path's own tests raise instead."""
+    if os.access(path, os.F_OK):
+        return os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0))
+    return os.access(path.parent, os.X_OK) if os.access(path.parent, os.F_OK) else may_read(path.parent)
+
+
+def hidden_part(mirror: Path) -> Path | None:
+    """Return the part of a mirror that this user may not read, itself or an epoch of it, if there is one."""
+    if not may_read(mirror):
+        return mirror
+    parts = (mirror / "git", *mirror.glob("git/*.git")) if mirror.is_dir() else ()
+    return next((part for part in parts if not may_read(part)), None)
 
 
 def _own_name() -> str:

@@ -16,11 +16,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from bot.archives.sources import open_sources
+from bot.checks import _paths
 from bot.errors import Busy, Unreadable
 from bot.git import repository as git
 from bot.git.repository import fetch, read_refs
 from bot.leases import acquire
-from bot.processes import process_name
+from bot.processes import fork, process_name
 from bot.tasks import track_tree
 from bot.upstream.tracking import Patience, follow
 from tests.support.world import Linux, World
@@ -153,37 +154,54 @@ def as_nobody(call: Callable[[], str]) -> str:
     if os.geteuid():
         return call()
     read, write = os.pipe()
-    if pid := os.fork():
-        os.close(write)
-        with os.fdopen(read) as pipe:
-            said = pipe.read()
-        os.waitpid(pid, 0)
-        return said
-    os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
-    os.write(write, call().encode())
-    os._exit(0)
+
+    def answer() -> None:
+        os.setgroups([])
+        os.setresgid(65534, 65534, 65534)
+        os.setresuid(65534, 65534, 65534)
+        os.write(write, call().encode())
+
+    pid = fork(answer)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        said = pipe.read()
+    assert os.waitpid(pid, 0)[1] == 0
+    return said
 
 
-def test_what_this_user_may_not_read_is_said_and_stops_nothing(upstream: Linux, tmp_path_factory: Any) -> None:
-    """A tree that became unreadable stopped the intake of results, which looks at all trees."""
-    place = tmp_path_factory.mktemp("trees")
+@pytest.fixture
+def inbox(upstream: Linux, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An inbox with one epoch, where everybody may read."""
+    place = tmp_path_factory.mktemp("lore")
     for folder in (place, *place.parents[:-2]):
         folder.chmod(0o755)
-    hidden = place / "hidden.git"
-    clone(upstream, hidden, "--mirror")
-    (hidden / "git").mkdir()
-    hidden.chmod(0o000)
+    (place / "git").mkdir(mode=0o755)
+    clone(upstream, place / "git" / "0.git", "--mirror")
+    return place
+
+
+@pytest.mark.parametrize("hidden", ["", "git", "git/0.git"])
+def test_what_this_user_may_not_read_is_said_and_stops_nothing(inbox: Path, settings: Any, hidden: str) -> None:
+    """A tree that became unreadable stopped the intake of results, and an epoch was called no repository."""
+    epoch = inbox / "git" / "0.git"
+    settings.PERFWORK_ARCHIVES, settings.PERFWORK_TREES = [str(inbox)], {"linus": str(epoch)}
+    (inbox / hidden).chmod(0o000)
     try:
-        assert as_nobody(lambda: str(git.is_repository(hidden))) == "False"
-        assert as_nobody(lambda: git.complaint(hidden)).startswith("this user may not read it: chown -R nobody: /")
-        assert as_nobody(lambda: why_not(str(hidden))).startswith(f"{hidden}: this user may not read it: chown")
-        assert as_nobody(lambda: git.command(hidden, "log")[0]) == "git"
+        assert as_nobody(lambda: str(git.is_repository(epoch))) == "False"
+        assert "nobody may not read it: correct its owner or its mode" in as_nobody(lambda: git.complaint(epoch))
+        assert "nobody may not read it" in as_nobody(lambda: why_not(str(inbox)))
+        assert as_nobody(lambda: git.command(epoch, "log")[0]) == "git"
+        warned = as_nobody(lambda: " ".join(f"{message.id} {message.msg}" for message in _paths()))
+        assert warned.count("perfwork.W003") == 2
+        assert "perfwork.W002" not in warned
     finally:
-        hidden.chmod(0o755)
-    assert git.complaint(place / "gone") == "there is no such directory: clone it again"
-    assert git.complaint(place) == "not a git repository: clone it again"
+        (inbox / hidden).chmod(0o755)
+    assert as_nobody(lambda: why_not(str(inbox))) == ""
+
+
+def test_what_is_no_repository_is_said(tmp_path: Path) -> None:
+    assert git.complaint(tmp_path / "gone") == "there is no such directory: clone it again"
+    assert git.complaint(tmp_path) == "not a git repository: clone it again"
 
 
 def why_not(archive: str) -> str:
