@@ -129,13 +129,17 @@ class Followed:
     since: datetime | None = None
 
 
+STARTED = "scheduler"  # the row among the tasks that says when a scheduler began after a silence
+SILENCE = timedelta(minutes=5)  # without any task; as long, after it, what is late is no fault
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """How an installation stands at one moment. Times are aware; `None` means never, or none."""
 
     now: datetime
     scheduler_until: datetime | None = None  # until when a scheduler holds its lease
-    started: datetime | None = None  # when a scheduler last began after a silence: much is late, and about to run
+    started: datetime | None = None  # when a scheduler last began after a silence
     runs: Sequence[Run] = ()
     disks: Sequence[Disk] = ()  # each file system once, that of var/ first
     backups: str = ""  # the folder that gets them, if one is named
@@ -151,14 +155,19 @@ class Snapshot:
     trees: Sequence[Followed] = ()
     interval: timedelta = timedelta(0)  # between two fetches of an archive or a tree
 
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether what is late may only be late because nothing ran for a time, and is about to run."""
+        return self.started is not None and self.now - self.started < SILENCE
+
 
 def list_faults(snapshot: Snapshot, limits: Limits = Limits()) -> list[Fault]:
     """Return all faults, those that stop most first."""
     return [
         *_processes(snapshot, limits),
         *_stores(snapshot, limits),
-        *_followed(FaultKind.ARCHIVE, snapshot.archives, snapshot, limits, limits.archive),
-        *_followed(FaultKind.TREE, snapshot.trees, snapshot, limits, limits.tree),
+        *_followed(FaultKind.ARCHIVE, snapshot.archives, snapshot, limits.archive),
+        *_followed(FaultKind.TREE, snapshot.trees, snapshot, limits.tree),
     ]
 
 
@@ -175,15 +184,10 @@ def _processes(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
             )
         elif run.error:
             yield Fault(FaultKind.TASK, run.task, f"failed: {run.error}", run.at)
-        elif not _just_started(snapshot, limits) and snapshot.now - run.at > max(
-            2 * run.period, run.period + limits.task
-        ):
+        elif snapshot.is_catching_up:
+            continue
+        elif snapshot.now - run.at > max(2 * run.period, run.period + limits.task):
             yield Fault(FaultKind.TASK, run.task, "does not run: is there a worker for its queue?", run.at)
-
-
-def _just_started(snapshot: Snapshot, limits: Limits) -> bool:
-    """Whether what is late may only be late because nothing ran for a time."""
-    return snapshot.started is not None and snapshot.now - snapshot.started < limits.task
 
 
 def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
@@ -217,21 +221,17 @@ def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
         yield Fault(FaultKind.JOB, "lab", f"{jobs}: start a runner, or decide at /lab/", max(opened) + NOT_TAKEN_FOR)
 
 
-def _followed(
-    kind: FaultKind, rows: Sequence[Followed], snapshot: Snapshot, limits: Limits, silence: timedelta
-) -> Iterator[Fault]:
-    late = max(silence, 2 * snapshot.interval)
+def _followed(kind: FaultKind, rows: Sequence[Followed], snapshot: Snapshot, limit: timedelta) -> Iterator[Fault]:
+    limit = max(limit, 2 * snapshot.interval)
     for row in rows:
         if row.error:
             yield Fault(kind, row.name, row.error.removeprefix(f"{row.name}: "), row.since)
-        elif row.at and snapshot.now - row.at > late and not _just_started(snapshot, limits):
+        elif row.at and snapshot.now - row.at > limit and not snapshot.is_catching_up:
             yield Fault(kind, row.name, "was not read lately: is there a worker for its queue?", row.at)
 
 
 # --- The snapshot ---
 
-STARTED = "scheduler"  # the row among the tasks that says when a scheduler began after a silence
-SILENCE = timedelta(minutes=5)
 MOST = 100  # of each kind
 
 
