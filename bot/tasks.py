@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ from bot.config import (
 from bot.errors import Busy, Unreadable
 from bot.lab import open_jobs
 from bot.leases import service_lease
+from bot.mail.settings import BotSettings
 from bot.notifications import reminder, suggestions
 from bot.notifications.command_answer import approve_answers
 from bot.notifications.digest import compose_week
@@ -55,6 +56,7 @@ from bot.notifications.sign_in import mail_links
 from bot.notifications.subscription import compose_subscriptions
 from bot.outbox import reconcile
 from bot.outbox.sender import ENDS_A_ROUND, has_due, is_busy, send_due
+from bot.outbox.transports import Signing, Transport
 from bot.results.curves import extend_curves
 from bot.results.intake import take_dropped
 from bot.upstream.tracking import Patience, follow, store_trees
@@ -216,15 +218,7 @@ def send_links() -> int:
 @shared_task(name="mail_faults")
 def mail_faults() -> int:
     """Mail operators what does not work, at most once a day. Return how many mails a server accepted."""
-    if not settings.PERFWORK_SENDING:
-        return 0
-    try:
-        transport = configured_transport()
-    except ValueError as invalid:
-        log.info("%s", invalid)
-        return 0
-    with contextlib.closing(transport):
-        return mail_operators(transport, bot_identity(), timezone.now(), send_config().signing)
+    return _send_unstored(mail_operators) if settings.PERFWORK_SENDING else 0
 
 
 @shared_task(name="mail_suggestions")
@@ -232,16 +226,7 @@ def mail_suggestions() -> int:
     """Mail triagers what is newly suggested. Return how many mails a server accepted."""
     if not (settings.PERFWORK_SENDING and settings.PERFWORK_SUGGESTIONS):
         return 0
-    try:
-        transport = configured_transport()
-    except ValueError as invalid:
-        log.info("%s", invalid)
-        return 0
-    with contextlib.closing(transport):
-        signing = send_config().signing
-        return _alone(
-            "suggestions", lambda: suggestions.mail_suggestions(transport, bot_identity(), timezone.now(), signing)
-        )
+    return _alone("suggestions", lambda: _send_unstored(suggestions.mail_suggestions))
 
 
 @shared_task(name="prune")
@@ -306,6 +291,17 @@ def call_webhook(pk: int) -> int:
         lambda: webhooks.deliver(pk, timezone.now, private=private, until=timezone.now() + CALLING),
         minutes=5,
     )
+
+
+def _send_unstored(mail: Callable[[Transport, BotSettings, datetime, Signing | None], int]) -> int:
+    """Return what a function sends that composes mail and stores none; 0 if no transport is set."""
+    try:
+        transport = configured_transport()
+    except ValueError as invalid:
+        log.info("%s", invalid)
+        return 0
+    with contextlib.closing(transport):
+        return mail(transport, bot_identity(), timezone.now(), send_config().signing)
 
 
 def _alone(service: str, work: Callable[[], int], minutes: int = 30) -> int:
