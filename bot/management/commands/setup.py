@@ -73,6 +73,8 @@ class Command(BaseCommand):
                 self._install(options)
                 if not self.changes:
                     self.stdout.write("nothing to change")
+                if not (self.dry_run or self.writes_only):
+                    self.stdout.write(f"next: systemctl {self._next()}")
         except ValueError as mistake:
             raise CommandError(str(mistake), returncode=os.EX_USAGE) from None
         except OSError as error:
@@ -146,8 +148,6 @@ class Command(BaseCommand):
                 self._clone(mirror)
         self._run(str(COMMAND), "migrate", "--verbosity", "0")
         self._run(str(COMMAND), "check", "--deploy")
-        if not self.dry_run:
-            self.stdout.write(f"next: systemctl {self._next()}")
 
     def _next(self) -> str:
         """Return what starts the new settings: the units that are enabled here, else all of Perfwork."""
