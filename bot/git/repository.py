@@ -79,16 +79,15 @@ def clamped_seconds(seconds: bytes) -> int:
 # --- Running git ---
 
 _PASSED_ON = ("http_proxy", "https_proxy", "no_proxy", "SSH_AUTH_SOCK")  # the lab's proxies and its ssh agent
+_WITHOUT_CONFIGURATION = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_CONFIG_NOSYSTEM": "1",
+    **_WITHOUT_CONFIGURATION,
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "LC_ALL": "C",
     **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
 }
-_OF_OTHERS = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
 
 
 # What a repository's own configuration could make git run.
@@ -124,8 +123,8 @@ def start(
     line = command(repository, *arguments)
     out = subprocess.PIPE
     if _subcommand(arguments) in _REMOTE:
-        own = {name: value for name, value in env.items() if name not in _OF_OTHERS}
-        env = {**own, "HOME": os.environ.get("HOME", "/")}
+        env = {name: value for name, value in env.items() if name not in _WITHOUT_CONFIGURATION}
+        env["HOME"] = os.environ.get("HOME", "/")
     try:
         return start_child(
             line, stdin=stdin, stdout=out, stderr=stderr, env=env, bufsize=bufsize, new_session=new_session
