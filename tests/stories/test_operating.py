@@ -925,7 +925,7 @@ def test_one_page_says_what_is_wrong_and_what_waits(operators_client: Client, dj
     mail_transitions.stop_sending("kim", now, "the lab moves")
     with django_assert_num_queries(23):
         page = operators_client.get("/operating/").content.decode()
-    assert f"1 stop of all sending since {now:%Y-%m-%d %H:%M}, by kim: the lab moves</a>" in page
+    assert f"1 hold on all sending since {now:%Y-%m-%d %H:%M}, by kim: the lab moves</a>" in page
     assert "Operating: 1 problem<" in page
     assert "failed: OSError: no route to host" in page
     assert '<a href="/outbox/">3 mails to approve</a>' in page

@@ -88,11 +88,11 @@ def _waiting() -> list[Waiting]:
         (OfferedReport.objects.filter(decision=Decision.OPEN), "report", "by people to decide", "review", {}),
         (unproven, "test", "asked for by somebody who is not verified", "lab", {}),
     )
-    rows = [
-        Waiting(1, "stop", f"of all sending since {stop.at:%Y-%m-%d %H:%M}, by {stop.by}{reason}", reverse("outbox"))
-        for stop in SendingStop.objects.filter(ended_at=None)
-        for reason in [f": {stop.reason[:100]}" if stop.reason else ""]
-    ]
+    rows = []
+    for stop in SendingStop.objects.filter(ended_at=None):
+        reason = f": {stop.reason[:100]}" if stop.reason else ""
+        what = f"on all sending since {stop.at:%Y-%m-%d %H:%M}, by {stop.by}{reason}"
+        rows.append(Waiting(1, "hold", what, reverse("outbox")))
     for query, noun, what, page, parameters in kinds:
         if number := query.order_by().values("pk")[:MOST].count():
             url = reverse(page) + (f"?{urlencode(parameters)}" if parameters else "")
