@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import subprocess
 import tempfile
-import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -27,9 +25,9 @@ from bot.documentation import build
 from bot.mail.settings import BotSettings
 from bot.outbox.transports import Server
 from tests.support.databases import Timers
-from tests.support.needs import need, redis_server
+from tests.support.needs import need
 from tests.support.outbox import unrecorded
-from tests.support.servers import Moody, mail_server, rabbit
+from tests.support.servers import Moody, mail_server, private_redis, rabbit
 from tests.support.world import ROBOT, Kernel, World
 from tracker.models import Report
 from tracker.services import enqueue, event_log
@@ -159,14 +157,8 @@ def redis(tmp_path: Path) -> Iterator[str]:
     """A Redis server of this test's own, on a private socket; its URL as a Celery broker."""
     need("redis")
     socket = tmp_path / "redis.socket"
-    command = [redis_server(), "--port", "0", "--unixsocket", str(socket), "--save", ""]
-    server = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 20
-    while not socket.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    yield f"redis+socket://{socket}"
-    server.terminate()
-    server.wait(10)
+    with private_redis(socket):
+        yield f"redis+socket://{socket}"
 
 
 @pytest.fixture

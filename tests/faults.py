@@ -30,7 +30,8 @@ from aiosmtpd.controller import Controller
 from bot.mail.settings import BotSettings
 from tests.browser.site import ROOT, Site
 from tests.stories.test_it_runs_by_itself import Running
-from tests.support.needs import need, redis_server
+from tests.support.needs import need
+from tests.support.servers import free_port, private_redis
 from tests.support.world import World
 
 PAGES = ("/", "/v5.6/", "/report/8019ad13ef/", "/curve/1/", "/search/?q=subsystem:mm", "/compare/?of=v5.5&of=v5.6")
@@ -147,7 +148,7 @@ def test_read_only(small: Site) -> None:
     assert json.loads(get(small, "/api/v1/reports?limit=1")[1])
 
 
-# --- Processes, files and servers, under `up` as it is by default; how long each takes is printed (-s) ---
+# --- Processes, files and servers, under `up` as it is by default; how long each takes is printed ---
 
 
 @pytest.fixture
@@ -159,11 +160,17 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 
 @pytest.fixture
-def timed() -> Iterator[list[str]]:
+def timed(capsys: pytest.CaptureFixture[str]) -> Iterator[list[str]]:
     """What is said of the seconds since the test began."""
     began, said = time.monotonic(), [""]
     yield said
-    print(f"\n  {said[0]}: {time.monotonic() - began:.1f} s")
+    say(capsys, f"{said[0]}: {time.monotonic() - began:.1f} s")
+
+
+def say(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    """Print it, whatever pytest does with what tests print."""
+    with capsys.disabled():
+        print(f"\n  {text}")
 
 
 def dropped(running: Running, bot_settings: BotSettings, sha: str = "b" * 40) -> str:
@@ -346,30 +353,16 @@ def heals(running: Running, count: int = 1) -> str:
     return f"the mail {sent:.1f} s after its end, no problem {time.monotonic() - began:.1f} s after it"
 
 
-@contextmanager
-def own_redis(socket_path: Path) -> Iterator[None]:
-    command = [redis_server(), "--port", "0", "--unixsocket", str(socket_path), "--save", ""]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        while not socket_path.exists():
-            time.sleep(0.05)
-        yield
-    finally:
-        server.kill()
-        server.wait()
-        socket_path.unlink(missing_ok=True)
-
-
 @pytest.mark.django_db
 def test_the_broker_is_away(tmp_path: Path, bot_settings: BotSettings, capsys: pytest.CaptureFixture[str]) -> None:
     need("redis")
     place = tmp_path / "redis.socket"
     with ExitStack() as stack:
-        with own_redis(place):
+        with private_redis(place):
             running = stack.enter_context(installation(tmp_path, CELERY_BROKER_URL=f"redis+socket://{place}"))
         shown = shows(running, "degraded")
         dropped(running, bot_settings)
-        with own_redis(place):
+        with private_redis(place):
             healed = heals(running)
     say(capsys, f"a broker that was away: {shown}; {healed}")
 
@@ -466,9 +459,7 @@ def test_a_certificate_has_expired(
         made.start()
         return made
 
-    with socket.socket() as probed:
-        probed.bind(("127.0.0.1", 0))
-        port = probed.getsockname()[1]
+    port = free_port()
     settings = {"EMAIL_URL": f"smtp+ssl://localhost:{port}", "SSL_CERT_FILE": str(trusted)}
     with installation(tmp_path, **settings) as running:
         expired = server("old", port)
@@ -482,8 +473,3 @@ def test_a_certificate_has_expired(
         healed = heals(running)
         renewed.stop()
     say(capsys, f"an expired certificate: on the mail's page after {shown:.1f} s; {healed}")
-
-
-def say(capsys: pytest.CaptureFixture[str], text: str) -> None:
-    with capsys.disabled():
-        print(f"\n  {text}")

@@ -22,8 +22,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
 django.setup()
 
 from tests.conftest import ROOT
-from tests.support.needs import NEEDS, redis_server
-from tests.support.servers import rabbit
+from tests.support.needs import NEEDS
+from tests.support.servers import private_redis, rabbit
 
 ON_THE_DATABASE = ("tests/tracker", "tests/bot", "tests/stories")
 CRASH = ("--mails", "300", "--kills", "60")
@@ -46,13 +46,8 @@ def postgresql(folder: Path) -> Iterator[str]:
 @contextmanager
 def redis(folder: Path) -> Iterator[str]:
     socket = folder / "redis.socket"
-    command = [redis_server(), "--port", "0", "--unixsocket", str(socket), "--save", ""]
-    server = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
-    while not socket.exists():
-        time.sleep(0.05)
-    yield f"redis+socket://{socket}"
-    server.terminate()
-    server.wait(10)
+    with private_redis(socket):
+        yield f"redis+socket://{socket}"
 
 
 @contextmanager

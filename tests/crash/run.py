@@ -22,7 +22,7 @@ from typing import Any
 
 from tests.crash.receiver import Receiver, serve
 from tests.support.databases import migrated
-from tests.support.needs import redis_server
+from tests.support.servers import private_redis
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LEASE = 1.0  # seconds
@@ -127,11 +127,7 @@ def broker_of(kind: str, directory: Path, stack: ExitStack) -> str:
     if kind != "redis":
         return kind
     socket = directory / "redis.socket"
-    command = [redis_server(), "--port", "0", "--unixsocket", str(socket), "--save", ""]
-    server = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL)
-    stack.callback(server.kill)
-    while not socket.exists():
-        time.sleep(0.05)
+    stack.enter_context(private_redis(socket))
     return f"redis+socket://{socket}"
 
 

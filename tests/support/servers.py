@@ -22,7 +22,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from bot.mail.message import parse
 from bot.outbox.transports import Server
-from tests.support.needs import SERVERS
+from tests.support.needs import SERVERS, redis_server
 
 # --- A scriptable mail server on loopback: it can reject, defer, hang up at a given byte, or accept and vanish ---
 
@@ -88,6 +88,22 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@contextmanager
+def private_redis(place: Path) -> Iterator[None]:
+    """Run a Redis that listens on a socket of this path, and stores nothing."""
+    command = [redis_server(), "--port", "0", "--unixsocket", str(place), "--save", ""]
+    server = subprocess.Popen(command, cwd=place.parent, stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 20
+        while not place.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        yield
+    finally:
+        server.kill()
+        server.wait()
+        place.unlink(missing_ok=True)
 
 
 @contextmanager
