@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from benchmarks.proof import BEFORE, PAGE, SILENT, rows, short, worse
+from benchmarks.proof import BEFORE, PAGE, SILENT, dates, rows, shortfalls, worse
 from tests.conftest import ROOT
 
 
@@ -56,7 +56,7 @@ NOW = """\
 
 
 def test_what_falls_short_is_named_with_its_goal() -> None:
-    assert [(row.what, goal) for row, goal in short([*rows(NOW)])] == [
+    assert [(row.what, goal) for row, goal in shortfalls([*rows(NOW)])] == [
         ("suggestions, all sets", "75% or more"),
         ("rows a second", "1,000 or more"),
     ]
@@ -78,6 +78,12 @@ def test_what_falls_short_is_named_with_its_goal() -> None:
 def test_what_got_worse_is_named(was: str, is_now: str, found: list[str]) -> None:
     before = {row.key: row for row in rows(NOW)}
     assert [row.what for row, _ in worse([*rows(NOW.replace(was, is_now))], before)] == found
+
+
+def test_the_page_says_of_when_and_what_its_figures_are() -> None:
+    page = "\nCounted on 2026-11-28 at 3a9c93d6 with changes.\n\nMeasured on 2026-11-25 at 78ae734, on 2 × AMD.\n"
+    assert dates(page) == "Accuracy: 2026-11-28 at 3a9c93d6 with changes. Benchmarks: 2026-11-25 at 78ae734."
+    assert dates("") == "Accuracy: never. Benchmarks: never."
 
 
 def test_no_row_of_this_page_is_without_words() -> None:

@@ -26,6 +26,7 @@ from bot.replies.effects import MERE_RESPONSE, closes, content_effects, settled
 from bot.replies.rules.notation import Effect, Mode, name_of
 
 _READERS = "careful readers' labels, real threads"
+ALL = "all sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def print_figures(name: str, found: Sequence[Judged]) -> None:
     strictly = sum(each.reply.label["status_effect"] in each.offered for each in found)
     closing = sum(effect.mode is Mode.AUTO and closes(effect) for each in found for effect in each.effects)
     most = max(sum(effect.mode is Mode.SUGGEST for effect in each.effects) for each in found)
-    unseen = name != "threads-dev"  # of those, rules were written with the threads in view
+    unseen = name not in ("threads-dev", ALL)  # of those, rules were written with the threads in view
     where = f"{name}, {len({each.reply.thread for each in found})} threads"
     share(f"automatic effects, {where}", right, len(acts), _READERS, unseen=unseen)
     share("the same, right or too thin", right + thin, len(acts), _READERS, unseen=unseen)
@@ -150,7 +151,7 @@ def print_by_effect(found: Sequence[Judged]) -> None:
         print(f"  {label:16} {taken:16}{times:4}")
 
 
-def print_states(found: Sequence[Judged]) -> None:
+def print_states(found: Sequence[Judged], *, unseen: bool) -> None:
     """Print how many whole threads end in the right state, and how often we await whom the reader awaits."""
     from benchmarks.accuracy.reply_states import ends
 
@@ -158,7 +159,7 @@ def print_states(found: Sequence[Judged]) -> None:
     whole = [each for each in threads if each.whole]
     awaited = [pair for each in threads for pair in each.awaited]
     right = sum(each.state == each.want for each in whole)
-    share("final states of whole threads, right suggestions accepted", right, len(whole), _READERS, unseen=True)
+    share("final states of whole threads, right suggestions accepted", right, len(whole), _READERS, unseen=unseen)
     print("\nwith the suggestions that are right accepted:")
     print(f"  final state of whole threads   {interval(right, len(whole))}")
     print(f"  awaited after a reply          {interval(sum(want == us for want, us in awaited), len(awaited))}")
@@ -181,15 +182,15 @@ def main() -> None:
         found = judged(labelled.replies(put_aside=True), load())
         print_figures("put aside", found)
         print_by_effect(found)
-        print_states(found)
+        print_states(found, unseen=True)
         return
     folds = next((int(each) for each in sys.argv[1:] if each.isdigit()), 10)
     written = training.labelled(training.load())
     found = left_out(folds, written)
     by_set(found, print_figures)
-    print_figures("all sets", found)
+    print_figures(ALL, found)
     print_by_effect(found)
-    print_states(found)
+    print_states(found, unseen=False)
     os.environ.pop(KEPT, None)  # the table is of what is learned from all
     for part_of in (0.25, 0.5):
         part = left_out(max(3, folds // 2), written, part_of)
