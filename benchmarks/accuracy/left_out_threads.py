@@ -26,7 +26,7 @@ from bot.replies.effects import MERE_RESPONSE, closes, content_effects, settled
 from bot.replies.rules.notation import Effect, Mode, name_of
 
 _READERS = "careful readers' labels, real threads"
-ALL = "all sets"
+PUT_ASIDE = "put aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def print_figures(name: str, found: Sequence[Judged]) -> None:
     strictly = sum(each.reply.label["status_effect"] in each.offered for each in found)
     closing = sum(effect.mode is Mode.AUTO and closes(effect) for each in found for effect in each.effects)
     most = max(sum(effect.mode is Mode.SUGGEST for effect in each.effects) for each in found)
-    unseen = name not in ("threads-dev", ALL)  # of those, rules were written with the threads in view
+    unseen = name == PUT_ASIDE  # with all others in view, rules were written
     where = f"{name}, {len({each.reply.thread for each in found})} threads"
     share(f"automatic effects, {where}", right, len(acts), _READERS, unseen=unseen)
     share("the same, right or too thin", right + thin, len(acts), _READERS, unseen=unseen)
@@ -180,7 +180,7 @@ def main() -> None:
     labelled.require()
     if "--put-aside" in sys.argv:
         found = judged(labelled.replies(put_aside=True), load())
-        print_figures("put aside", found)
+        print_figures(PUT_ASIDE, found)
         print_by_effect(found)
         print_states(found, unseen=True)
         return
@@ -188,7 +188,7 @@ def main() -> None:
     written = training.labelled(training.load())
     found = left_out(folds, written)
     by_set(found, print_figures)
-    print_figures(ALL, found)
+    print_figures("all sets", found)
     print_by_effect(found)
     print_states(found, unseen=False)
     os.environ.pop(KEPT, None)  # the table is of what is learned from all

@@ -30,8 +30,8 @@ HEAD = """## <a id="accuracy"></a>Accuracy
 `make accuracy` measures how much is read correctly. *Unseen* says whether the code, its rules and
 its model were made without the sample: replies of threads that were left out of the training, generated histories and
 commits that no test uses, threads that were put aside and influenced no choice. Where it says no, the figure shows that
-nothing has become worse, not how the next mail will be read. With threads-dev, the model had not seen the thread
-either, but some rules were written with those threads in view. Intervals are 95 %, by Wilson; most samples of real mail
+nothing has become worse, not how the next mail will be read. With the threads that are not put aside, the model had not
+seen the thread either, but rules were written with it in view. Intervals are 95 %, by Wilson; most samples of real mail
 are small.
 """
 
