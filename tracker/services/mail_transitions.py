@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from django.db import transaction
-from django.db.models import Exists, F, QuerySet
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
 
 from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import (
@@ -313,6 +313,20 @@ _NEEDED = (
 )
 FREED = {"lease_until": None, "handed_over_at": None}
 _OURS = (S.SENDING, S.IN_DOUBT)  # the states in which our attempt may find it
+# The statements that every mail needs are plain SQL: the ORM takes longer to build these three than the database to
+# execute them. benchmarks/outbox.py: 274 mails a second so, 166 with the ORM (2.2 and 3.5 times smtplib's time).
+_MAIL, _LOG, _STOP = (model._meta.db_table for model in (OutgoingMail, MailTransition, SendingStop))
+_BEGIN_DATA = (
+    f"UPDATE {_MAIL} SET handed_over_at = %s"
+    " WHERE id = %s AND attempts = %s AND state = 'sending' AND handed_over_at IS NULL"
+    f" AND NOT EXISTS (SELECT 1 FROM {_STOP} WHERE ended_at IS NULL)"
+)
+_SENT_TO_ALL = (
+    f"UPDATE {_MAIL} SET state = 'sent', sent_at = %s, unrecorded = (unrecorded OR %s), reason = '',"
+    " lease_until = NULL, handed_over_at = NULL, not_before = NULL"
+    " WHERE id = %s AND attempts = %s AND state = 'sending'"
+)
+_LOG_SENT = f"INSERT INTO {_LOG} (mail_id, was, became, at, by, words) VALUES (%s, 'sending', 'sent', %s, %s, %s)"
 
 
 def claim(keys: Sequence[int], now: datetime, lease: timedelta, by: str) -> list[OutgoingMail]:
@@ -348,18 +362,18 @@ def begin_data(mail: OutgoingMail, now: datetime) -> bool:
 
     Return False if it must not be sent: the lease was lost to another worker, or all sending was stopped.
     """
-    ready = _claimed(mail).filter(pk=mail.pk, state=S.SENDING, handed_over_at=None)
-    stops = SendingStop.objects.filter(ended_at=None)
-    return ready.exclude(Exists(stops)).update(handed_over_at=now) == 1
+    with connection.cursor() as cursor:
+        cursor.execute(_BEGIN_DATA, [_column(now), mail.pk, mail.attempts])
+        return bool(cursor.rowcount == 1)
 
 
 def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
     """Record that a server accepted the mail. It is sent again to the deferred recipients only."""
-    columns = _sent_columns(mail, now)
     if not outcome.refused and not outcome.deferred:
-        if not transition_one(_claimed(mail), mail.pk, S.SENDING, S.SENT, by, now, outcome.reply, **columns):
+        if not _sent_to_all(mail, now, by, outcome.reply[:MAX_NOTE_LENGTH]):
             _set_sent(mail, now, now, by, f"after its lease expired: {outcome.reply}")
         return
+    columns = _sent_columns(mail, now)
     again = bool(outcome.deferred) and mail.tries + 1 < MOST_TRIES
     refused = dict(outcome.refused) if again else {**outcome.refused, **outcome.deferred}
     # Who was rejected and who was put off, with the server's words for each
@@ -382,6 +396,23 @@ def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> N
             refused = {**outcome.refused, **outcome.deferred}
         if refused:
             record(mail, refused, FailureSource.SERVER, now)
+
+
+def _sent_to_all(mail: OutgoingMail, now: datetime, by: str, note: str) -> bool:
+    """Record that a server accepted the mail for everybody. Return False and change nothing if the claim was lost."""
+    columns = _sent_columns(mail, now)
+    values = [_column(columns["sent_at"]), "unrecorded" in columns, mail.pk, mail.attempts]
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_SENT_TO_ALL, values)
+        if cursor.rowcount != 1:
+            return False
+        cursor.execute(_LOG_SENT, [mail.pk, _column(now), by, note])
+    return True
+
+
+def _column(at: datetime) -> Any:
+    """Return a time as the database stores it."""
+    return connection.ops.adapt_datetimefield_value(at)
 
 
 def _set_sent(mail: OutgoingMail, at: datetime, now: datetime, by: str, note: str) -> bool:
