@@ -107,12 +107,13 @@ def fork(work: Callable[[], None]) -> int:
         os._exit(code)
 
 
-def kill(pid: int) -> None:
-    """Kill a forked process, and wait for its end."""
+def kill(pid: int) -> int:
+    """Kill a forked process, wait for its end, and return its wait status: of an earlier end, if it had ended."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     with suppress(ChildProcessError):  # somebody waits for all children
-        os.waitpid(pid, 0)
+        return os.waitpid(pid, 0)[1]
+    return 0
 
 
 def end_with_parent() -> None:

@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -31,10 +33,10 @@ from bot.archives.files import RawMail
 from bot.archives.filing import Filed, MailFiler
 from bot.archives.known_reports import awaited_keys, keys_in_database, keys_of_culprit, tracked_keys
 from bot.archives.prefilter import Passes, Prefilter, key_of_message
-from bot.archives.sandbox import Sandbox, Unparsable
+from bot.archives.sandbox import FILING_CPU, FILING_CPU_OF_ALL, Sandbox, Unparsable, limited_cpu
 from bot.mail.limits import OverLimit
 from bot.mail.settings import BotSettings
-from bot.replies.reading import Reading, check_limits, understand
+from bot.replies.reading import Reading, check_limits
 from bot.replies.sender_kind import SenderKind
 from bot.second_opinion import suggest_stored
 from tracker.models import (
@@ -81,6 +83,9 @@ class ReadTally:
 MOST_KEYS = 40  # per pending mail: with what it says, it makes at most 50 rows
 ROUNDS = 1000  # a pending mail may wait for another one, as deep as threads go
 AT_ONCE = 500
+# Seconds after which what is parsed is filed, so that mails that each take long save their progress; and for those that
+# are found by what was filed, in its transaction.
+PARSING, PARSING_FOUND = 60.0, 300.0
 THREAD = 2000  # mails per thread
 ROWS = 20  # mails that are decompressed at once
 SLICE = 8 << 20  # bytes of pending mail that are read together
@@ -97,23 +102,26 @@ class Passed:
     why: Passes
     source: RawMessage | None = None
     reading: Reading | Exception | None = None
+    seen: int = 0  # mails of its source up to this one
 
 
 Search = Callable[[Sequence[str]], Iterable[list[Passed]]]
 
 
 def parsed(passed: Sequence[Passed], sandbox: Sandbox) -> list[Passed]:
-    """Parse the mails that will be filed, before the lock that workers file under: it takes most of the time.
+    """Parse the mails that will be filed, before the lock that workers file under: it takes most of the time. Return
+    those that were parsed within PARSING seconds, which are the first, and all as a rule.
 
     What can't be parsed carries its error, for which `take` quarantines it.
     """
-    unread = [candidate.mail.raw for candidate in passed if _is_unread(candidate)]
-    readings = iter(sandbox.understand_all(unread))
-    return [replace(one, reading=next(readings)) if _is_unread(one) else one for one in passed]
-
-
-def _is_unread(passed: Passed) -> bool:
-    return passed.reading is None and passed.why is not Passes.MAYBE
+    until = time.monotonic() + PARSING
+    done: list[Passed] = []
+    for one in passed:
+        if done and time.monotonic() > until:
+            break
+        unread = one.reading is None and one.why is not Passes.MAYBE
+        done.append(replace(one, reading=sandbox.understand(one.mail.raw)) if unread else one)
+    return done
 
 
 def take(
@@ -149,9 +157,12 @@ def take(
         mails = Message.objects.filter(about).values("source")
         sources = RawMessage.objects.filter(pk__in=mails).order_by("pk")[:THREAD]
         for source in sources.iterator(chunk_size=20):
-            reading = understand(source.raw, filer.settings)
+            reading = filer.sandbox.understand(source.raw)
+            if isinstance(reading, Exception):
+                continue  # it stays as it was read when it was filed
             filer.load_reports([reading])
-            filer.file_again(reading)
+            with suppress(OverLimit), transaction.atomic(), limited_cpu(FILING_CPU):
+                filer.file_again(reading)
     filer.refold()
     return tally
 
@@ -169,9 +180,11 @@ def _file(
     readings = _understood(passed, archive, filer, tally)
     filer.load_reports([reading for _, reading in readings])
     unfiled: list[Passed] = []
+    begin = time.process_time()
     for number, (candidate, reading) in enumerate(readings):
         try:
-            with transaction.atomic():
+            left = FILING_CPU_OF_ALL - (time.process_time() - begin)
+            with transaction.atomic(), limited_cpu(min(FILING_CPU, max(left, 0.5))):
                 filed = _take(candidate, reading, archive, filer)
         except (SoftTimeLimitExceeded, MemoryError):
             raise  # the host's fault, not the mail's: nothing may be skipped for it
@@ -220,12 +233,14 @@ def _understood(
     rows = RawMessage.objects.filter(digest__in=digests, erased_at__isnull=False)
     erased = {digests[digest] for digest in rows.values_list("digest", flat=True)}
     passed = [candidate for candidate in passed if candidate.mail.raw not in erased]
-    unread = filer.sandbox.understand_all([one.mail.raw for one in passed if one.reading is None])
-    read = iter(unread)
     readings: list[tuple[Passed, Reading]] = []
+    until = time.monotonic() + PARSING_FOUND
     for candidate in passed:
-        reading = candidate.reading or next(read)
+        reading = candidate.reading
         try:
+            if reading is None and time.monotonic() > until:
+                raise OverLimit("not read: those of its thread took too long together; `replay` reads it")
+            reading = reading or filer.sandbox.understand(candidate.mail.raw)
             if isinstance(reading, Exception):
                 raise reading
             check_limits(reading)

@@ -19,7 +19,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -268,7 +268,8 @@ class _Reading:
         self.tally = ReadTally()
         self.passed: list[Passed] = []
         self.size = 0  # bytes in `passed`
-        self.unsent: list[str] = []  # positions of others that passed, whose bytes are only in the archive
+        # Others that passed, whose bytes are only in the archive: by position, `read_to`, and the mails seen up to them
+        self.unsent: dict[str, tuple[str | None, int]] = {}
         self.last: RawMail | Prefiltered | None = None
         self.newest = b""  # the last mail whose bytes are here
         self.saved = 0  # mails up to the saved cursor
@@ -292,9 +293,10 @@ class _Reading:
             self.newest = mail.raw or self.newest
             if why is not Passes.NOT:
                 if mail.raw is None:
-                    self.unsent.append(mail.position)
+                    self.unsent[mail.position] = (mail.read_to, self.tally.seen)
                 else:
-                    self.passed.append(Passed(RawMail(mail.raw, mail.position, mail.read_to), why))
+                    raw = RawMail(mail.raw, mail.position, mail.read_to)
+                    self.passed.append(Passed(raw, why, seen=self.tally.seen))
                 self.size += size
             full = len(self.passed) + len(self.unsent) >= MOST or self.size >= MOST_BYTES
             full = full or time.monotonic() >= self.flush_at
@@ -309,11 +311,26 @@ class _Reading:
         # Before the transaction: fetch the keys that the mails are signed with, and parse them
         if self.unsent:
             assert isinstance(self.source, EpochSource)
-            self.passed += [Passed(mail, Passes.TRACKED) for mail in self.source.at(self.unsent)]
+            for mail in self.source.at(list(self.unsent)):
+                read_to, seen = self.unsent[mail.position]
+                self.passed.append(Passed(replace(mail, read_to=read_to), Passes.TRACKED, seen=seen))
+            self.passed.sort(key=lambda passed: passed.seen)
         if self.filer.settings.trust_anchors.warm((passed.mail.raw for passed in self.passed), self.now):
             self.filer.sandbox.close()  # its child does not know these keys
-        self.passed = parsed(self.passed, self.filer.sandbox)
-        archive, seen = self.archive, self.tally.seen - self.saved
+        waiting = self.passed
+        while True:
+            self.passed = parsed(waiting, self.filer.sandbox)
+            waiting = waiting[len(self.passed) :]
+            if not waiting:
+                break
+            self._file(self.passed[-1].mail, self.passed[-1].seen)
+        self._file(self.last, self.tally.seen, goal)
+        self.passed, self.unsent, self.size, self.last = [], {}, 0, None
+        self.flush_at = time.monotonic() + EVERY
+
+    def _file(self, last: RawMail | Prefiltered | None, upto: int, goal: str | None = None) -> None:
+        """File what is parsed, and save the cursor with it: after a mail, the last of so many that were seen."""
+        archive, seen = self.archive, upto - self.saved
         with transaction.atomic():
             tally = self._take()
             position = goal or ""
@@ -321,22 +338,20 @@ class _Reading:
                 if self.index is None:
                     tally += claim_pending(self.filer, self.prefilter)
                 archive.read_at, archive.error = self.now, ""
-            elif self.last and self.source.resumes:
-                position = self.last.position if self.last.read_to is None else self.last.read_to
+            elif last and self.source.resumes:
+                position = last.position if last.read_to is None else last.read_to
             if position:
                 archive.cursor = self.source.after(archive.cursor, position, seen)
             if self.lease:
                 extend(archive, self.lease)
             archive.seen += seen
             archive.kept += tally.kept
-            if self.last:
+            if last:
                 moments = (archive.newest_at, parse(head_of(self.newest)[:MAX_VALUE] + b"\n\n").date)
                 archive.newest_at = max((moment for moment in moments if moment), default=None)
             archive.save(update_fields=["cursor", "seen", "kept", "newest_at", "read_at", "error", "searched"])
             self.tally += tally
-            self.saved = self.tally.seen
-            self.passed, self.unsent, self.size, self.last = [], [], 0, None
-            self.flush_at = time.monotonic() + EVERY
+            self.saved = upto
 
     def _take(self) -> ReadTally:
         """File what passed, and what the index finds by the names that matter now."""

@@ -1,4 +1,5 @@
-"""Parse mails in a child process that may take only so much CPU and memory, so that no mail stops an archive.
+"""Mail that takes too long stops no archive: it is parsed in a child process that may take only so much CPU and memory,
+and filed with a limit of CPU of its own.
 
 The limits of bot/mail/limits.py refuse what is known to be expensive; this is for what nobody has thought of yet. A
 fork of the reader, which has everything loaded, parses mail by mail and sends each reading back. A mail that kills a
@@ -11,9 +12,10 @@ import gc
 import os
 import resource
 import signal
+import threading
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import Pipe
@@ -40,6 +42,29 @@ class Limits:
 
 
 LIMITS = Limits()
+# Seconds for filing one mail, where a hundredth is usual, but for the first, which loads the rules; and for a batch.
+FILING_CPU, FILING_CPU_OF_ALL = 10.0, 600.0
+
+
+@contextmanager
+def limited_cpu(seconds: float) -> Iterator[None]:
+    """Raise OverLimit in the block once it has taken that much CPU, and again each second, in case something swallows
+    it. Python's `re` looks for signals meanwhile, so no pattern holds it up. Only in the main thread, which gets them.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise OverLimit(f"filing it took more than {seconds:.0f} s of CPU")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 class Sandbox:
@@ -49,20 +74,20 @@ class Sandbox:
         self.settings, self.limits = settings, limits
         self._pipe: Connection | None = None
         self._read = 0  # mails that the child has parsed
-        self._kill: Callable[[], object] = lambda: None
+        self._kill: Callable[[], int | None] = lambda: None
 
-    def understand_all(self, raws: Sequence[bytes]) -> list[Reading | Exception]:
-        """Return the reading of each mail, or why it could not be read: Unparsable or OverLimit."""
-        return [self._understand(raw) for raw in raws]
-
-    def close(self) -> None:
-        """End the child. The next mail is parsed by a fresh one, which knows the keys that were fetched meanwhile."""
-        self._kill()
+    def close(self) -> int | None:
+        """End the child, and return its wait status. The next mail is parsed by a fresh one, which knows the keys that
+        were fetched meanwhile.
+        """
+        status = self._kill()
         if self._pipe:
             self._pipe.close()
             self._pipe = None
+        return status
 
-    def _understand(self, raw: bytes) -> Reading | Exception:
+    def understand(self, raw: bytes) -> Reading | Exception:
+        """Return the reading of a mail, or why it could not be read: Unparsable or OverLimit."""
         if self._read >= self.limits.mails:
             self.close()
         while True:
@@ -71,8 +96,9 @@ class Sandbox:
                 pipe.send_bytes(raw)
                 reading: Reading | Exception = pipe.recv()  # from our own fork
             except (EOFError, OSError):
-                self.close()
-                if not self._read:  # it has killed a fresh child
+                status = self.close()
+                # It has taken its CPU, or killed a fresh child; else what the child had kept may have been too much.
+                if not self._read or (status and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
                     most = f"{self.limits.cpu} seconds of CPU or {self.limits.memory >> 20:,} MB of memory"
                     return OverLimit(f"reading it took more than {most}")
                 continue
@@ -92,9 +118,9 @@ class Sandbox:
         return ours
 
 
-def _end(pid: int, parent: int) -> None:
-    if os.getpid() == parent:  # and not a fork of it, which has a copy of the object
-        kill(pid)
+def _end(pid: int, parent: int) -> int:
+    """End a child; do nothing in a fork of its parent, which has a copy of the object."""
+    return kill(pid) if os.getpid() == parent else 0
 
 
 def _serve(ours: Connection, theirs: Connection, settings: BotSettings, limits: Limits) -> None:

@@ -21,7 +21,7 @@ MOST_BYTES = 64_000  # the delivery status is near the beginning
 MOST_IDS = 20
 _LONG = re.compile(rb"([^\n]{998})[^\n]+")  # RFC 5322 section 2.1.1; the detectors are slow on longer lines
 _ID = re.compile(rb"^message-id:\s*<([^<>\s]{1,900})>", re.I | re.M)
-_ADDRESS = re.compile(r"[^\s<>;,@]+@[^\s<>;,@]+")
+_ADDRESS = re.compile(r"(?<![^\s<>;,@])[^\s<>;,@]{1,64}@[^\s<>;,@]{1,255}")  # RFC 5321 section 4.5.3.1
 MOST_TEXT = 20_000
 # "Failed Recipient: a@b" with "Reason: 550 …" below, as SmarterMail and others write it
 _NAMED = re.compile(

@@ -250,7 +250,7 @@ def without_doubt(text: str) -> str:
         wrapped = _QUOTE.match(above) and len(above) + 1 + len(line.split(maxsplit=1)[0]) > _WRAPPED_AT
         if rest_of_quote := rest_of_quote or bool(wrapped):
             whole[number], has_rest = "", True
-        elif _older_mail_may_begin(lines, number, last_patch):
+        elif not _ELLIPSIS.match(line) and _older_mail_may_begin(lines, number, last_patch):
             return "\n".join(whole[:number])
     return "\n".join(whole) if has_rest else text
 

@@ -488,9 +488,9 @@ _FIGURE = re.compile(
 )
 _HEADER = re.compile(rf"^[^\d\n]{{0,40}}?({_KERNEL})(?:-[\w.+-]*)?[\s|]+({_KERNEL})(?:-[\w.+-]*)?(?![\w.])", re.I)
 _EACH_WITH = re.compile(
-    r"(?P<old>\d[\d.,]*k?) ?(?P<unit>[a-z/%]{1,12})? (?:with|on|in|under) "
+    r"(?<![\d.,])(?P<old>\d[\d.,]{0,20}k?) ?(?P<unit>[a-z/%]{1,12})? (?:with|on|in|under) "
     rf"(?:(?:kernel|linux) )?(?P<good>{_KERNEL})[;, ]{{1,3}}(?:(?:and|but) )?(?:only )?"
-    r"(?P<new>\d[\d.,]*k?)(?: ?(?P=unit))? (?:with|on|in|under) "
+    r"(?P<new>\d[\d.,]{0,20}k?)(?: ?(?P=unit))? (?:with|on|in|under) "
     rf"(?:(?:kernel|linux) )?(?P<bad>{_KERNEL})",
     re.I,
 )

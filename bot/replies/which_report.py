@@ -280,11 +280,13 @@ _BACKPORT = re.compile(
 _SERIES = re.compile(r"\b\d{1,3}/0*([1-9]\d{0,2})\b")
 _SPEAKS = re.compile(r"\bregress|\b(?:kernel )?test robot\b|\b0-?day\b|\blkp\b", re.I)
 _CURE = r"(?:fix|solv|resolv|address|eliminat|cur|recover|restor|mitigat|reduc|alleviat|avoid|remov)(?:e|es|ed|ing|s)?"
-_WORD = r"[\w%-]+(?:\.[\w%-]+)*"
+# A word with what precedes it in the sentence. Possessive, and no character may belong to either: else a row of dashes
+# is taken apart in all ways.
+_WORD = r"[^\w.;%]++(?!no\b|not\b)[\w%]++(?:[.-](?!regress)[\w%]++)*+"
 # "This fixes the regression", "the regression is gone", "to recover the 25% will-it-scale regression".
 _CURES = re.compile(
-    rf"\b{_CURE}\b(?:[^\w.;]+(?!no\b|not\b){_WORD}){{0,8}}?\W+regress\w*"
-    rf"|\bregress\w*(?:[^\w.;]+(?!no\b|not\b){_WORD}){{0,6}}?\W+(?:gone|disappear(?:s|ed)?|{_CURE})\b",
+    rf"\b{_CURE}\b(?:{_WORD}){{0,8}}?\W+regress\w*"
+    rf"|\bregress\w*(?:{_WORD}){{0,6}}?\W+(?:gone|disappear(?:s|ed)?|{_CURE})\b",
     re.I,
 )
 _LONGEST = 50_000  # characters of a mail that are searched

@@ -20,18 +20,23 @@ from typing import Any
 
 import billiard
 import pytest
+from billiard.exceptions import SoftTimeLimitExceeded
 from django.core.management import CommandError, call_command
+from django.db import transaction
 from django.test import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from bot.archives import batch, known_reports, reader
+from bot.archives.batch import Passed, replay_quarantine
 from bot.archives.files import RawMail
+from bot.archives.filing import MailFiler
 from bot.archives.known_reports import NameIndex
-from bot.archives.prefilter import Prefilter
+from bot.archives.prefilter import Passes, Prefilter
 from bot.archives.public_inbox import EpochSource
 from bot.archives.reader import Prefiltered, has_names_to_search, read_ahead, read_source
+from bot.archives.sandbox import Sandbox
 from bot.archives.sources import open_sources
 from bot.demo import DemoInbox
 from bot.errors import Unreadable
@@ -179,6 +184,76 @@ def test_a_mail_that_breaks_the_reader_is_quarantined_and_the_next_one_read(
     kept = RawMessage.objects.exclude(error="").get()
     assert kept.error == "RuntimeError: a bug of ours"
     assert b"This one." in kept.raw
+
+
+@pytest.mark.django_db
+def test_a_mail_that_takes_long_to_be_filed_is_quarantined_and_the_next_one_filed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = world.report()
+    world.post(DANA, "This one.", to=message_id(report))
+    world.post(DANA, "It is the lock.", to=message_id(report))
+    real = MailFiler.file
+
+    def slow(self: MailFiler, reading: Any, *arguments: Any) -> Any:
+        if "This one" in reading.own_text:
+            with suppress(ValueError):  # as code of ours might: it is stopped again a second later
+                re.match(r"(?:a+)+$", "a" * 40 + "b")
+            re.match(r"(?:a+)+$", "a" * 40 + "b")
+        return real(self, reading, *arguments)
+
+    monkeypatch.setattr(MailFiler, "file", slow)
+    monkeypatch.setattr(batch, "FILING_CPU", 1.0)
+    tally = world.read()
+    assert (tally.quarantined, tally.replies) == (1, 1)
+    assert RawMessage.objects.exclude(error="").get().error == "filing it took more than 1 s of CPU"
+
+
+@pytest.mark.django_db
+def test_mails_that_take_long_to_parse_are_saved_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long all of them take, the next attempt begins where the last one ended."""
+    report = world.report()
+    world.post(DANA, "Zero.", to=message_id(report))
+    world.read()  # what is filed later by the names in it is not read before its turn
+    for text in ("One.", "Two.", "Three.", "Four."):
+        world.post(DANA, text, to=message_id(report))
+    real = Sandbox.understand
+
+    def interrupted(self: Sandbox, raw: bytes) -> Any:
+        if b"Three." in raw:
+            raise SoftTimeLimitExceeded
+        return real(self, raw)
+
+    monkeypatch.setattr(batch, "PARSING", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(Sandbox, "understand", interrupted)
+        for _ in range(2):
+            with pytest.raises(SoftTimeLimitExceeded):
+                world.read()
+    assert Message.objects.filter(author_email=DANA.email).count() == 3
+    tally = world.read()
+    assert (tally.seen, tally.replies) == (2, 2)
+
+
+@pytest.mark.django_db
+def test_mails_of_a_thread_that_take_too_long_together_are_kept_for_a_replay(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that a report releases are parsed in its transaction, which must end."""
+    report = world.report()
+    raws = [world.mail(DANA, text, to=message_id(report)) for text in ("One.", "Two.", "Three.")]
+    found = [Passed(RawMail(raw, str(number)), Passes.NAMED) for number, raw in enumerate(raws)]
+    prefilter = Prefilter(known_reports.tracked_keys(), world.settings, known_reports.awaited_keys())
+    monkeypatch.setattr(batch, "PARSING_FOUND", 0.0)
+    with transaction.atomic():
+        tally = batch.take(found, None, MailFiler(world.settings, world.later()), prefilter)
+    assert tally.quarantined == 3
+    [error] = set(RawMessage.objects.exclude(error="").values_list("error", flat=True))
+    assert error == "not read: those of its thread took too long together; `replay` reads it"
+    monkeypatch.undo()
+    replay_quarantine(world.settings, world.later())
+    assert not RawMessage.objects.exclude(error="").exists()
+    assert Message.objects.filter(author_email=DANA.email).count() == 3
 
 
 @pytest.mark.django_db

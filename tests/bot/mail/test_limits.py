@@ -188,7 +188,8 @@ def endless() -> None:
 def test_the_one_mail_that_kills_the_reader_is_found(monkeypatch: pytest.MonkeyPatch, how: Any) -> None:
     raws = [HEAD + b"\nmail %d\n" % number for number in range(9)]
     monkeypatch.setattr(sandbox, "understand", broken(b"mail 6", how))
-    readings = Sandbox(SETTINGS, Limits(cpu=0, memory=256 << 20)).understand_all(raws)
+    reader = Sandbox(SETTINGS, Limits(cpu=0, memory=256 << 20))
+    readings = [reader.understand(raw) for raw in raws]
     assert [isinstance(reading, Reading) for reading in readings] == [number != 6 for number in range(9)]
     assert "reading it took more than" in str(readings[6])
     assert [reading.own_text for reading in readings if isinstance(reading, Reading)][:2] == ["mail 0", "mail 1"]
@@ -199,11 +200,11 @@ def test_a_child_that_ends_by_itself_is_replaced_and_no_mail_blamed() -> None:
     before = children()
     reader = Sandbox(SETTINGS, Limits(mails=2))
     for raw in raws:
-        (reading,) = reader.understand_all([raw])
+        reading = reader.understand(raw)
         assert isinstance(reading, Reading)
         for child in children() - before:
             os.kill(child, signal.SIGKILL)
-    assert all(isinstance(reading, Reading) for reading in reader.understand_all(raws))
+    assert all(isinstance(reading, Reading) for reading in map(reader.understand, raws))
     assert len(children() - before) == 1
     del reader
     assert not children() - before
@@ -218,10 +219,10 @@ def test_a_fresh_child_knows_what_was_learnt_meanwhile(monkeypatch: pytest.Monke
     learnt: list[str] = []
     monkeypatch.setattr(sandbox, "understand", lambda raw, settings: tuple(learnt))
     reader = Sandbox(SETTINGS)
-    assert reader.understand_all([b"mail"]) == [()]
+    assert reader.understand(b"mail") == ()
     learnt.append("a key")
     reader.close()
-    assert reader.understand_all([b"mail"]) == [("a key",)]
+    assert reader.understand(b"mail") == ("a key",)
 
 
 def test_what_a_parser_raises_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,10 +230,9 @@ def test_what_a_parser_raises_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         raise LookupError("no such charset")
 
     monkeypatch.setattr(sandbox, "understand", broken(b"mail", fails))
-    (error,) = Sandbox(SETTINGS).understand_all([HEAD + b"\nmail\n"])
+    error = Sandbox(SETTINGS).understand(HEAD + b"\nmail\n")
     assert isinstance(error, Unparsable)
     assert str(error) == "LookupError: no such charset"
-    assert Sandbox(SETTINGS).understand_all([]) == []
 
 
 def test_a_bomb_is_refused_and_what_is_before_it_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
