@@ -25,6 +25,7 @@ from bot.mail.quoting import above_older_mail, own_text, unquoted_lines
 from tracker.models import Message
 
 MOST_PARTS = 200  # of a series
+MOST_BYTES = 4 << 20  # of its mails: parsing them takes a second
 _MOST_STEPS = 20  # from one mail of a series to the next
 
 
@@ -125,8 +126,11 @@ def series_of(mail: ParsedMail) -> RequestedPatch | None:
     place = _place(mail.subject)
     if place is None or place[2] < 1 or (place[2] == 1 and place[1] == 1):
         return None
-    rows = _members(mail, place)
-    mails = {number: parse(row.source.raw) for number, row in rows.items()}
+    raws = {number: row.source.raw for number, row in _members(mail, place).items()}
+    if sum(map(len, raws.values())) > MOST_BYTES:
+        missing = f"the series is larger than {MOST_BYTES >> 20} MB"
+        return RequestedPatch(message_id=mail.message_id, in_series=True, missing=missing)
+    mails = {number: parse(raw) for number, raw in raws.items()}
     mails[place[1]] = mail
     total = place[2]
     patches = {number: patch_of(mails[number]) for number in range(1, total + 1) if number in mails}

@@ -22,7 +22,7 @@ from django.template.loader import render_to_string
 from bot.compose.conventions import message_id, reply_position
 from bot.compose.mail import ComposedMail, mail_of, to_bytes
 from bot.compose.recipients import Recipient, Recipients
-from bot.mail.message import is_address, is_message_id, one_line
+from bot.mail.message import is_message_id, one_line
 from bot.mail.settings import BotSettings
 from bot.replies import gate
 from bot.replies.commands import MAX_COMMANDS, Commands, Word, refused
@@ -30,6 +30,7 @@ from bot.replies.reading import Reading
 from tracker.domain.events import OPEN
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Report
 from tracker.services import mail_transitions
+from tracker.services.accounts import is_of_a_person
 from tracker.services.mail_transitions import why_careful
 
 # --- What it says ---
@@ -180,20 +181,22 @@ def _deserved(reading: Reading, about: gate.About, report: Report, settings: Bot
     standing = gate.Standing(reading.trust, about=about, has_got_mail=_has_got_mail(mail.author.email, report))
     if not gate.permitted(gate.Caused.ANSWER, standing, settings.trust_policy):
         return False
-    lists = {settings.list_address, *settings.lists, *settings.robots}
+    author = mail.author.email.lower()
+    others = {settings.list_address, *settings.lists, *settings.robots}
     fresh = mail.date is not None and now - FRESH < mail.date
-    reachable = (
-        is_address(mail.author.email) and mail.author.email not in lists and not _NOBODY.match(mail.author.email)
-    )
+    reachable = is_of_a_person(author) and author not in others and not _NOBODY.match(author)
     if not (fresh and reachable):
         return False
     return report.tag in reading.tags or report.outgoing.filter(purpose=Purpose.REPORT).exists()
 
 
 def _has_got_mail(address: str, report: Report) -> bool:
-    """Return whether our mail about the report went to an address: then one more in its thread is no news to it."""
-    sent = report.outgoing.filter(state=OutgoingState.SENT).values_list("recipients", flat=True)
-    return any(address.lower() in (recipient.lower() for recipient in recipients) for recipients in sent)
+    """Return whether our mail about the report went to a person's address: then one more in its thread is no news to
+    them. A list gets none, whoever writes in its name.
+    """
+    sent = report.outgoing.filter(state=OutgoingState.SENT).values_list("recipients", "lists")
+    people = ({to.lower() for to in recipients} - {to.lower() for to in lists} for recipients, lists in sent)
+    return any(address.lower() in addresses for addresses in people)
 
 
 def approve_answers(now: datetime) -> int:

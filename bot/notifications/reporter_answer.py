@@ -14,12 +14,13 @@ from django.template.loader import render_to_string
 from bot.compose.conventions import message_id, reply_position
 from bot.compose.mail import ComposedMail, mail_of
 from bot.compose.recipients import Recipient, Recipients
-from bot.mail.message import is_address, is_message_id, one_line
+from bot.mail.message import is_message_id, one_line
 from bot.mail.settings import BotSettings
 from bot.notifications.command_answer import FRESH, queue_answer
 from bot.outbox.drafts import excluded_addresses
 from bot.replies.reading import Reading
 from tracker.models import OutgoingMail, Purpose, Report
+from tracker.services.accounts import is_of_a_person
 
 MOST_A_DAY = 20
 _TRACKED = "tracked "  # in the purpose, after the address
@@ -31,7 +32,9 @@ def answer_reporter(reading: Reading, report: Report, settings: BotSettings, now
     author = mail.author.email
     lists = {address.email for address in mail.recipients} & settings.answer_on
     fresh = mail.date is not None and now - FRESH < mail.date
-    if not (lists and fresh and reading.trust.proven and is_address(author) and is_message_id(mail.message_id)):
+    if not (
+        lists and fresh and reading.trust.proven and is_of_a_person(author.lower()) and is_message_id(mail.message_id)
+    ):
         return False
     if author in excluded_addresses(settings.aliases):
         return False

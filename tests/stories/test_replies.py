@@ -254,6 +254,19 @@ def test_the_answer_quotes_the_line_and_says_why(answers_world: World) -> None:
 
 
 @pytest.mark.django_db
+def test_a_list_that_got_the_report_gets_no_answer_whoever_writes_in_its_name(answers_world: World) -> None:
+    report = answers_world.report()
+    lists = Address("", "dev@lists.example")
+    sent = OutgoingMail.objects.get(report=report)
+    sent.recipients, sent.lists = [*sent.recipients, lists.email], [*sent.lists, lists.email]
+    sent.save()
+    for name in (lists, Address("", "linux-mm@vger.kernel.org"), Address("", "linux-mm@kvack.org")):
+        answers_world.post(name, BAD, to=message_id(report))
+    answers_world.read()
+    assert answers() == []
+
+
+@pytest.mark.django_db
 def test_sent_it_is_no_news_of_the_report(answers_world: World) -> None:
     report = answers_world.report()
     answers_world.post(DANA, BAD, to=message_id(report))
@@ -355,7 +368,14 @@ def test_nothing_of_a_mail_breaks_out_of_its_place_in_the_answer(name: str, subj
     mail = email.message_from_bytes(made, policy=default)
     assert set(mail.keys()) <= {
         *("Message-ID", "Date", "From", "Reply-To", "To", "Subject", "In-Reply-To", "References", "Auto-Submitted"),
-        *("X-Perfwork-Report", "Content-Type", "Content-Transfer-Encoding", "MIME-Version", "List-Unsubscribe"),
+        *(
+            "X-Perfwork-Report",
+            "X-Mailer",
+            "Content-Type",
+            "Content-Transfer-Encoding",
+            "MIME-Version",
+            "List-Unsubscribe",
+        ),
     }
 
 

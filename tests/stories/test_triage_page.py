@@ -814,6 +814,9 @@ def test_what_became_known_counts_and_not_when_it_happened(client: Client) -> No
     assert shown(text(client, f"/v5.6/?changed_after={day:%Y-%m-%d}")) == {late.pk, recent.pk}
     assert shown(text(client, f"/v5.6/?changed_after={NOW - timedelta(minutes=30):%Y-%m-%dT%H:%M}")) == set()
     assert shown(text(client, f"/v5.6/?changed_after!={day:%Y-%m-%d}")) == {old.pk}
+    assert old.pk in shown(text(client, "/v5.6/?changed_after=0999-01-01"))
+    never = client.get("/v5.6/?changed_after=0001-01-01T00:00:00%2B14:00")
+    assert "expected a day or a time in UTC" in never.content.decode()
     exported = json.loads(text(client, f"/v5.6.json?changed_after={day:%Y-%m-%d}"))
     assert len(exported["merged"]) == 2
     api = json.loads(text(client, f"/api/v1/reports?release=v5.6&changed_after={day:%Y-%m-%d}"))

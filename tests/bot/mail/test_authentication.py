@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
-import dkim
 import patatt
 import pytest
 from hypothesis import given
@@ -19,7 +18,7 @@ from nacl.signing import SigningKey
 from bot import config
 from bot.config import KeyCache
 from bot.mail import authentication
-from bot.mail.authentication import CLOCK, UNPROVEN, AuthVerdict, Trust, authenticate, joined, other_readings
+from bot.mail.authentication import CLOCK, UNPROVEN, AuthVerdict, Trust, authenticate, dkimpy, joined, other_readings
 from bot.mail.message import parse
 from bot.mail.settings import TrustAnchors
 from bot.replies.gate import Caused, Standing, permitted
@@ -30,6 +29,7 @@ from tracker.models import SigningKey as ModelsSigningKey
 
 # --- Who wrote a mail: signatures with test keys, forged ones, and the headers of trusted servers ---
 
+dkim = dkimpy()
 SENT = datetime(2026, 3, 11, 9, 15, tzinfo=UTC).timestamp()
 SECRET = SigningKey(b"\x07" * 32)
 RECORD = f"v=DKIM1; k=ed25519; p={base64.b64encode(bytes(SECRET.verify_key)).decode()}"
@@ -223,6 +223,12 @@ STRANGER = b"Received: from x (x [192.0.2.9]) by stranger.example with SMTP\n"
         (AR + b"spf=none a); b (; dkim=pass header.d=dev.example )\n" + OUTSIDE, AuthVerdict.NONE),
         (AR + b"spf=none a); dkim=pass header.d=dev.example\n" + OUTSIDE, AuthVerdict.PASS),
         (NAMELESS + GOOD + OUTSIDE, AuthVerdict.NONE),
+        # A client that says in its name for itself that it came from inside
+        (
+            b"Received: from a by mx.list.example with LMTP (mail.evil.example [192.0.2.9])\n"
+            b"\tby mx.list.example with ESMTP\n" + GOOD + OUTSIDE,
+            AuthVerdict.NONE,
+        ),
         (NAMELESS.replace(b" ([192.0.2.7])", b"") + GOOD + OUTSIDE, AuthVerdict.NONE),
     ],
 )

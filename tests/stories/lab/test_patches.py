@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from bot import requested_patches
 from bot.demo import DemoTree
 from bot.errors import Unreadable
 from bot.git import inspection
@@ -362,6 +363,19 @@ def test_nobody_allows_a_series_of_which_a_part_is_not_here(lab_world: World, re
     lab_world.read()
     round_of(lab_world)
     assert runner("claim", {})[0] == 204
+
+
+def test_a_series_of_megabytes_is_not_parsed_for_whoever_asks(
+    lab_world: World, report: Report, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cover = part(lab_world, DANA, 0, "", message_id(report), message_id="cover@dev.example")
+    part(lab_world, DANA, 1, DIFF, cover)
+    part(lab_world, DANA, 2, SECOND, cover)
+    lab_world.read()
+    page = f"/lab/patch/{Message.objects.get(message_id=cover).pk}"
+    assert client.get(page).content.decode() == DIFF + SECOND
+    monkeypatch.setattr(requested_patches, "MOST_BYTES", 100)
+    assert client.get(page).status_code == 404
 
 
 def test_a_part_that_was_sent_twice_keeps_no_series_from_running(lab_world: World, report: Report, runner: Any) -> None:

@@ -109,11 +109,12 @@ class Moments(Texts):
     def one(self, text: str) -> str:
         try:
             moment = datetime.fromisoformat(text)
-        except ValueError:
+            moment = moment.astimezone(UTC) if moment.tzinfo else moment
+        except (ValueError, OverflowError):
             expected = "expected a day or a time in UTC, like 2026-03-01 or 2026-03-01T09:30"
             raise forms.ValidationError(f"{expected}; found {text[:40]!r}") from None
-        moment = moment.astimezone(UTC) if moment.tzinfo else moment
-        return f"{moment:%Y-%m-%d}" if "T" not in text and " " not in text else f"{moment:%Y-%m-%dT%H:%M}"
+        moment = moment.replace(tzinfo=None)
+        return moment.date().isoformat() if "T" not in text and " " not in text else moment.isoformat("T", "minutes")
 
 
 class AnyOf(django_filters.Filter):
