@@ -224,6 +224,19 @@ def test_one_click_in_the_review_queue_makes_a_report_with_its_thread(world: Wor
     assert Report.objects.count() == 1
 
 
+def test_two_peoples_reports_of_one_regression_are_joined_by_one_click(world: World, triager: Client) -> None:
+    _, first = open_report(world)
+    _, second = open_report(world, MARIA)
+    page = triager.get(f"/report/{second.culprit.sha}/").content.decode()
+    same = page.partition('id="same"')[2].partition("</section>")[0]
+    assert "between the same versions" in same
+    fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', same))
+    triager.post("/triage/change/", fields)
+    assert "a duplicate of" in status_text(second)
+    assert Event.objects.get(report=second, kind="duplicate").remark == first.culprit.sha
+    assert 'id="same"' not in triager.get(f"/report/{first.culprit.sha}/").content.decode()
+
+
 def test_a_rejected_offer_stays_rejected(world: World, triager: Client) -> None:
     first = post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
     triager.post(f"/review/offers/{OfferedReport.objects.get().pk}/", {"decision": "reject"})

@@ -77,6 +77,27 @@ class PersonReport:
         return values
 
 
+def agreement(one: PersonReport, other: PersonReport) -> str:
+    """Return why two mails may be about one regression, "" if nothing says so: the same culprit, the same versions, or
+    the same metric or suite in the same release. Two that name different commits are not.
+    """
+    shas = [report.culprit.value.lower() for report in (one, other)]
+    titles = {report.culprit_title.value.casefold() for report in (one, other)}
+    digits = min(map(len, shas))  # either may be abbreviated
+    if (digits and shas[0][:digits] == shas[1][:digits]) or (len(titles) == 1 and "" not in titles):
+        return "the same culprit"
+    if digits:
+        return ""
+    spans = {(report.good.value.lstrip("v"), report.bad.value.lstrip("v")) for report in (one, other)}
+    if len(spans) == 1 and all(spans.pop()):
+        return "between the same versions"
+    for name in ("metric", "suite"):
+        values = {getattr(report, name).value.casefold() for report in (one, other)}
+        if len(values) == 1 and "" not in values and one.cycle and one.cycle == other.cycle:
+            return f"the same {name} in {one.cycle}"
+    return ""
+
+
 def reported_event(report: PersonReport, message_id: str, at: datetime) -> EventData:
     """Return the event that a person reported it. `remark`: who; `title`: between which versions, if not bisected."""
     title = "" if report.culprit else (report.span or NOT_BISECTED)

@@ -32,8 +32,8 @@ from tracker.documents.csv_tables import FINDINGS as FINDINGS_CSV
 from tracker.domain import text as formats
 from tracker.domain import timeline
 from tracker.domain.comparison_tables import unpack
-from tracker.domain.events import CLOSED, EventKind, InvalidInput, State
-from tracker.domain.person_report import PersonReport
+from tracker.domain.events import CLOSED, OPEN, EventKind, InvalidInput, ReportedBy, State
+from tracker.domain.person_report import PersonReport, agreement
 from tracker.domain.report_state import effective_events
 from tracker.domain.text import commit_url, reply_url, tag_of
 from tracker.domain.tool_output import TEXT
@@ -125,6 +125,7 @@ PAYLOAD = 1 << 20  # characters; the bisect steps of a larger result are not dra
 MBOX = 5000  # mails in an mbox export
 
 SIMILAR = 6  # reports
+LATEST = 200  # of other people's open reports: those that are compared with one
 SPAN = timedelta(days=90)
 MAINLINE = "https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git"  # while no tree is configured
 
@@ -328,6 +329,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "file_pairs": _pairs(files),
         "past": past if past and past.curve.points > 2 else None,  # more than this one change
         "similar": _similar(report),
+        "perhaps_same": _perhaps_same(report) if report.of_person and report.state in OPEN else (),
         # The releases whose tables list it, and whether their release reports highlight it
         "cycles": {version: detailed for version, detailed in highlighted.items() if version},
         **_links(report, headline, our_mail),
@@ -412,6 +414,14 @@ def _similar(report: Report) -> list[Report]:
     same_author = near.filter(author=report.author).exclude(author="").order_by().values("pk")
     rows = Report.objects.filter(pk__in=alike.union(same_author)).select_related("culprit")
     return list(rows.order_by("-urgency", "pk")[:SIMILAR])
+
+
+def _perhaps_same(report: Report) -> list[tuple[Report, str]]:
+    """Return other people's open reports that may be about the same regression, the newest first, and why."""
+    others = Report.objects.filter(reported_by=ReportedBy.PERSON, state__in=sorted(OPEN)).exclude(pk=report.pk)
+    rows = others.select_related("culprit").order_by("-pk")[:LATEST]
+    facts = report.person_report
+    return [(other, why) for other in rows if (why := agreement(facts, other.person_report))][:SIMILAR]
 
 
 def _results(report: Report, headline: Finding | None) -> list[BisectResult]:
