@@ -17,6 +17,9 @@ from bot.compose.report_data import Attachment
 from bot.mail.addresses import Address
 from bot.mail.message import for_header
 from bot.mail.settings import BotSettings
+from tracker import __version__
+
+MADE_BY = f"Perfwork {__version__}"  # in the header X-Mailer, for whoever has to find out which version wrote a mail
 
 _NARROW = email.policy.SMTP.clone(cte_type="8bit")
 
@@ -107,6 +110,7 @@ def to_bytes(mail: ComposedMail) -> bytes:
         message["References"] = " ".join(f"<{reference}>" for reference in mail.references)
     message["Auto-Submitted"] = mail.submitted
     message["X-Perfwork-Report"] = mail.report_tag
+    message["X-Mailer"] = MADE_BY
     mailto = f"<mailto:{mail.reply_to.email}?subject=unsubscribe>"  # RFC 2369
     message["List-Unsubscribe"] = f"<{mail.unsubscribe}>, {mailto}" if mail.unsubscribe else mailto
     if mail.unsubscribe:

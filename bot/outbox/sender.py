@@ -29,7 +29,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from bot.compose.mail import POLICY
+from bot.compose.mail import MADE_BY, POLICY
 from bot.compose.policy import QuietHours, Rates, reserve_slot
 from bot.mail.message import for_header
 from bot.mail.settings import Aliases, BotSettings
@@ -396,6 +396,7 @@ def unstored_mail(
     message["To"] = address
     message["Subject"] = subject
     message["Auto-Submitted"] = "auto-generated"
+    message["X-Mailer"] = MADE_BY
     message.set_content(text, charset="utf-8", cte="8bit")
     raw = message.as_bytes()
     return Envelope(own_id, settings.address, [address], signing.sign(raw) if signing else raw)
