@@ -575,6 +575,9 @@ def _settle(backup_at: datetime, now: datetime) -> None:
     composed = OutgoingMail.objects.filter(Q(state=OutgoingState.COMPOSED) | of_a_rule)
     columns = {"reason": held, "decided_by_person": True, "not_before": None}
     mail_transitions.transition(composed, OutgoingState.HELD, _BY, now, held, **columns)
+    # Mails that are not in the outbox: links to sign in, and the daily mail of suggestions, which the review queue has.
+    SignIn.objects.filter(mailed_at=None).update(mailed_at=backup_at)
+    Suggestion.objects.filter(mailed_at=None).update(mailed_at=backup_at)
     # A reason for which a report was held may have been cleared since, and its mail sent; no result clears this one.
     unmailed = Report.objects.filter(results__isnull=False).exclude(outgoing__purpose="report").distinct()
     keys = list(unmailed.exclude(held__endswith=FORGOTTEN).values_list("pk", flat=True))

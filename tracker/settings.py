@@ -128,6 +128,9 @@ if env_file := env.str("PERFWORK_ENV", default=""):
         raise ImproperlyConfigured(f"PERFWORK_ENV: no such file: {env_file}")
     env.read_env(env_file)
 
+# How the commands are called in what pages and commands say: an installation has a program, a checkout has manage.py.
+PROGRAM = "perfwork" if env_file == "/etc/perfwork.env" else "./manage.py"
+
 VAR = Path(env.str("PERFWORK_VAR", default=str(BASE_DIR / "var")))
 try:
     VAR.mkdir(parents=True, exist_ok=True)  # the database, the queue and the drop directory live here

@@ -12,6 +12,7 @@ import logging
 import sys
 import time
 
+from django.conf import settings
 from django.db import InterfaceError, ProgrammingError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
@@ -22,7 +23,7 @@ from tracker.services.database import is_interruption
 RETRY, RETRY_STORING = 10, 60  # seconds
 _QUIET = 60.0  # seconds between two log lines of a process
 
-_LACKS_MIGRATIONS = "the database lacks migrations: run manage.py migrate"
+_LACKS_MIGRATIONS = f"the database lacks migrations: run `{settings.PROGRAM} migrate`"
 _FULL = "nothing can be stored: the disk is full or read-only"
 _FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 # Parts of the messages of SQLite and PostgreSQL, in lower case, and what they mean.

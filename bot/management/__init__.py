@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils import timezone
 
@@ -52,7 +53,7 @@ def hold_bulletin(bulletin: Bulletin, config: BulletinConfig) -> str:
 def require_folded() -> None:
     """Raise CommandError while reports are being folded."""
     if at := progress():
-        raise CommandError(f"{at}; wait for a worker, or run manage.py refold")
+        raise CommandError(f"{at}; wait for a worker, or run `{settings.PROGRAM} refold`")
 
 
 # --- Who runs it ---

@@ -60,14 +60,14 @@ class Need(Flag):
 
 
 REASONS: Mapping[Need, str] = {
-    Need.HONEST: "not disproven, and not meant for another report",
+    Need.HONEST: "not disproven, nor signed for another report",
     Need.PROVEN: "proven",
     Need.OF_REPORT: "by somebody of the report, known by address",
     Need.OWNER: "by author or maintainer",
     Need.ABOUT: "what is signed leads to the report",
     Need.FOR_US: "our address is in a signed To or Cc",
     Need.RECENT: "delivered within 14 days, or read from an archive",
-    Need.SAME_WORDS: "its body can't be read otherwise",
+    Need.SAME_WORDS: "its body can be read in one way only",
     Need.KNOWN_TO_US: "proven, and what is signed leads to the report; or not proven, but has got our mail about it",
     Need.SECRET: "sent to that recipient's own return path",
     Need.PUBLIC: "from a public archive, or to a list of the report",

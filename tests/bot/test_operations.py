@@ -35,6 +35,7 @@ from bot.results.grading import FORGOTTEN, may_be_forgotten
 from tests.conftest import ROOT, clean_environment
 from tests.support.databases import migrated
 from tests.support.world import DANA, DIFF, World, message_id
+from tracker.domain.events import EventKind, Role
 from tracker.models import (
     Commit,
     Correspondent,
@@ -364,6 +365,8 @@ def test_an_installation_moves_from_sqlite_to_postgresql_with_all_its_rows(
             "tracker.OutgoingMail",
             "tracker.MailTransition",
             "tracker.Event",
+            "tracker.SignIn",
+            "tracker.Suggestion",
         )
     }
     assert {name: len(rows) for name, rows in after.items()} == {name: len(rows) for name, rows in before.items()} | {
@@ -642,3 +645,14 @@ def test_a_report_that_was_held_is_held_for_the_restore_as_well(world: World) ->
     world.now += timedelta(days=20)
     world.ingest(clear)
     assert FORGOTTEN in Report.objects.get(culprit__sha="b" * 40).held
+
+
+@pytest.mark.django_db
+def test_links_and_suggestions_that_may_have_been_mailed_are_not_mailed_again(world: World) -> None:
+    world.ingest(world.result("b" * 40, "mm: a"))
+    SignIn.objects.create(address="terry@dev.example", asked_at=world.now)
+    said = {"kind": EventKind.ACKNOWLEDGED, "occurred_at": world.now, "role": Role.AUTHOR}
+    Suggestion.objects.create(report=Report.objects.get(), key="x", **said)
+    settle(world)
+    assert not SignIn.objects.filter(mailed_at=None).exists()
+    assert not Suggestion.objects.filter(mailed_at=None).exists()

@@ -22,7 +22,7 @@ _QUIET = (
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def made_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     need("chromium")
     site = Site(tmp_path_factory.mktemp("site"))

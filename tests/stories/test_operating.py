@@ -305,8 +305,8 @@ def undefined(sqlstate: str) -> ProgrammingError:
 @pytest.mark.parametrize(
     ("error", "meaning"),
     [
-        (OperationalError("no such table: tracker_report"), "the database lacks migrations: run manage.py migrate"),
-        (undefined("42P01"), "the database lacks migrations: run manage.py migrate"),
+        (OperationalError("no such table: tracker_report"), "the database lacks migrations: run `./manage.py migrate`"),
+        (undefined("42P01"), "the database lacks migrations: run `./manage.py migrate`"),
         (undefined("42601"), ""),  # a syntax error is ours
         (
             OperationalError('FATAL: database "perf" does not exist'),
@@ -365,7 +365,7 @@ def test_an_error_of_the_program_stays_one(monkeypatch: pytest.MonkeyPatch) -> N
     ("error", "line"),
     [
         ("database or disk is full", "nothing can be stored: the disk is full or read-only (database or disk is full)"),
-        ("no such table: x", "the database lacks migrations: run manage.py migrate (no such table: x)"),
+        ("no such table: x", "the database lacks migrations: run `./manage.py migrate` (no such table: x)"),
         ("connection\nrefused", "the database can't be reached (connection refused)"),
     ],
 )
@@ -947,6 +947,16 @@ def test_the_command_tries_again_what_failed(db: None, capsys: pytest.CaptureFix
     with pytest.raises(CommandError, match="problem"):
         call_command("status", "--try-again")
     assert [mirror.tried_at for mirror in Mirror.objects.order_by("path")] == [None, now]
+    assert "read at once, of the archives and trees that failed: 1; known before that:" in capsys.readouterr().out
+
+
+def test_a_second_hold_says_who_holds_and_that_its_reason_is_not_kept(
+    db: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mail_transitions.stop_sending("kim", timezone.now(), "the lab moves")
+    call_command("outbox", "hold", "--reason", "wrong numbers")
+    expected = "all sending was already stopped by kim, 'the lab moves'; the reason given now is not kept\n"
+    assert capsys.readouterr().out == expected
 
 
 def test_what_failed_is_tried_again_at_once(operators_client: Client) -> None:

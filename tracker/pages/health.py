@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse
@@ -35,7 +36,7 @@ def ready(request: HttpRequest) -> HttpResponse:
         log.warning("not ready: %s", " ".join(str(error).split()))
         return _not_ready(reason_of(error) or "the database reports an error, which the log shows")
     if missing:
-        return _not_ready(f"migrations are missing ({len(missing)}): run manage.py migrate")
+        return _not_ready(f"migrations are missing ({len(missing)}): run `{settings.PROGRAM} migrate`")
     if at := event_log.progress():
         return _not_ready(str(at))
     full = [f"the disk of {disk.name} {disk.why_full}" for disk in disks() if disk.why_full]

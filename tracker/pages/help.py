@@ -52,7 +52,7 @@ def page(request: HttpRequest, name: str = "") -> HttpResponse:
     """Show a page of the documentation, or a file that it loads."""
     files = _built()
     if not files:
-        text = "The documentation has not been built on this machine: run ./manage.py documentation\n"
+        text = f"The documentation has not been built on this machine: run {settings.PROGRAM} documentation\n"
         return HttpResponse(text, status=503, content_type="text/plain")
     if moved := _MOVED.get(name):
         return redirect(f"{reverse('help', args=[moved])}#{name.rstrip('/')}", permanent=True)

@@ -86,13 +86,15 @@ class NavMenu:
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """The context processor: `navigation` is built when a template asks for it; `site` is for the footer."""
+    """The context processor: `navigation` is built when a template asks for it; `site` is for the footer;
+    `program` is how commands are called here.
+    """
     site = {
         "name": settings.PERFWORK_LAB,
         "contact": settings.PERFWORK_LIST_ADDRESS,
         "version": __version__,
     }
-    return {"navigation": lambda: _navigation(request), "site": site}
+    return {"navigation": lambda: _navigation(request), "site": site, "program": settings.PROGRAM}
 
 
 def _navigation(request: HttpRequest) -> dict[str, Any]:

@@ -12,7 +12,6 @@ constant number of queries.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -70,17 +69,14 @@ class Excerpt:
 
 def excerpt(own_text: str, quote: str) -> Excerpt:
     """Return the evidence with its context in the mail. White space may differ, since rules read joined lines."""
-    parts = quote.split()[:80]
-    if not parts:
+    text, evidence = " ".join(own_text.split()), " ".join(quote.split()[:80])
+    before, found, after = text.partition(evidence) if evidence else ("", "", "")
+    if not found:
         return Excerpt("", quote, "")
-    match = re.search(r"\s+".join(re.escape(part) for part in parts), own_text)
-    if not match:
-        return Excerpt("", quote, "")
-    before = " ".join(own_text[: match.start()][-2 * AROUND :].split())
-    after = " ".join(own_text[match.end() :][: 2 * AROUND].split())
+    before, after = before.rstrip(), after.lstrip()
     return Excerpt(
         before if len(before) <= AROUND else f"… {before[-AROUND:].partition(' ')[2]}",
-        " ".join(match[0].split()),
+        evidence,
         after if len(after) <= AROUND else f"{after[:AROUND].rpartition(' ')[0]} …",
     )
 

@@ -198,12 +198,13 @@ def try_now(kind: Tried, name: str) -> bool:
     return bool(followed)
 
 
-def try_all() -> None:
-    """Make all archives and trees due again that failed, and wake a worker."""
-    Mirror.objects.exclude(error="").update(tried_at=None)
-    Tree.objects.exclude(error="").update(fetched_at=None)
+def try_all() -> int:
+    """Make all archives and trees due again that failed, and wake a worker. Return how many these are."""
+    number = Mirror.objects.exclude(error="").update(tried_at=None)
+    number += Tree.objects.exclude(error="").update(fetched_at=None)
     enqueue("read_archives")
     enqueue("track_trees")
+    return number
 
 
 def triable(problems: Sequence[Fault]) -> set[Fault]:

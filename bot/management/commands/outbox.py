@@ -113,7 +113,11 @@ class Command(BaseCommand):
         elif mail_transitions.stop_sending(user_at_terminal(), timezone.now(), options["reason"]):
             self.stdout.write("all sending is stopped; `outbox go` resumes it")
         else:
-            self.stdout.write(f"all sending was already {mail_transitions.stopped()}")
+            stop = mail_transitions.stopped()
+            lost = "; the reason given now is not kept" if options["reason"] else ""
+            self.stdout.write(
+                f"all sending was already {stop}{f', {stop.reason!r}' if stop and stop.reason else ''}{lost}"
+            )
 
     def _go(self, options: dict[str, Any]) -> None:
         if not mail_transitions.resume_sending(user_at_terminal(), timezone.now()):

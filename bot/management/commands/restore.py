@@ -15,11 +15,12 @@ from django.utils import timezone
 from bot.operations import BackupError, restore_backup
 from tracker.models import Report
 
-AFTER = """sending is stopped, since mail that was sent after the backup is not known here. Now:
-  manage.py read                              read the archives: copies of our mail are found there
-  manage.py outbox list --state in_doubt      decide on what was not found
-  manage.py outbox list --state held
-  manage.py outbox go                         send again
+AFTER = f"""sending is stopped, since mail that was sent after the backup is not known here. Now:
+  start Perfwork again
+  {settings.PROGRAM} read                              read the archives: copies of our mail are found there
+  {settings.PROGRAM} outbox list --state in_doubt      decide on what was not found, or do it at /outbox/
+  {settings.PROGRAM} outbox list --state held
+  {settings.PROGRAM} outbox go                         send again
 For a week every new mail waits for a person. What was erased on request since the backup is back: erase it again."""
 
 

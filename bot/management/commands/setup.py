@@ -47,7 +47,11 @@ class Command(BaseCommand):
         parser.add_argument("--bot", default="", metavar="ADDRESS", help="the bot's address")
         parser.add_argument("--list", default="", metavar="ADDRESS", help="your list, which gets every report")
         parser.add_argument(
-            "--operator", action="append", default=[], metavar="ADDRESS", help="who runs it; repeatable"
+            "--operator",
+            action="append",
+            default=[],
+            metavar="ADDRESS",
+            help="whose mail speaks for the lab; repeatable",
         )
         database = "postgresql: make one on this machine; or its URL; default: SQLite"
         parser.add_argument("--database", default="", metavar="URL", help=database)

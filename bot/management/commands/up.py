@@ -100,7 +100,8 @@ def prepare(*, migrates: bool) -> str:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             raise CommandError(
-                "migrations are missing: run manage.py migrate first, on one machine", returncode=os.EX_CONFIG
+                f"migrations are missing: run `{settings.PROGRAM} migrate` first, on one machine",
+                returncode=os.EX_CONFIG,
             )
         return ""
     call_command("migrate", verbosity=0)
