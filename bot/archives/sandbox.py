@@ -49,7 +49,8 @@ FILING_CPU, FILING_CPU_OF_ALL = 10.0, 600.0
 @contextmanager
 def limited_cpu(seconds: float) -> Iterator[None]:
     """Raise OverLimit in the block once it has taken that much CPU, and again each second, in case something swallows
-    it. Python's `re` looks for signals meanwhile, so no pattern holds it up. Only in the main thread, which gets them.
+    it. Python's `re` looks for signals meanwhile, so no pattern holds it up. Only in the main thread, which gets them:
+    not in a worker that runs its tasks in threads.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
