@@ -651,7 +651,7 @@ def test_a_report_that_was_held_is_held_for_the_restore_as_well(world: World) ->
 def test_links_and_suggestions_that_may_have_been_mailed_are_not_mailed_again(world: World) -> None:
     world.ingest(world.result("b" * 40, "mm: a"))
     SignIn.objects.create(address="terry@dev.example", asked_at=world.now)
-    said = {"kind": EventKind.ACKNOWLEDGED, "occurred_at": world.now, "role": Role.AUTHOR}
+    said = {"kind": EventKind.WORKING, "occurred_at": world.now, "role": Role.AUTHOR}
     Suggestion.objects.create(report=Report.objects.get(), key="x", **said)
     settle(world)
     assert not SignIn.objects.filter(mailed_at=None).exists()

@@ -211,6 +211,7 @@ for report in Report.objects.filter(merged_release="v5.6", verdict="regression")
 """
 
 
+@pytest.mark.long
 def test_a_maintainer_comes_from_the_mail_and_says_when(person: Callable[..., Hand], site: Site) -> None:
     """By the link in the mail to the page, signed in by a link in another mail and back; then two clicks and a line."""
     _, path = sent_by(site)
@@ -283,7 +284,7 @@ def test_an_operator_corrects_joins_and_edits_and_takes_it_all_back(person: Call
     kim.done(keys=0, clicks=13)
 
 
-@pytest.mark.parametrize("number", [10, pytest.param(30, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [4, pytest.param(30, marks=pytest.mark.long)])
 def test_a_review_queue_is_emptied_by_keys(person: Callable[..., Hand], site: Site, number: int) -> None:
     site.run("manage.py", "shell", "-v0", "-c", WAITING.replace("NUMBER", str(number)))
     kim = person("lab person", "/review/", "kim")

@@ -229,7 +229,7 @@ def needed(script: Script, at: datetime) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("days", "reports", "people"),
-    [pytest.param(110, 150, 40, id="a third"), pytest.param(350, 600, 150, id="whole", marks=pytest.mark.long)],
+    [pytest.param(75, 90, 25, id="ten weeks"), pytest.param(350, 600, 150, id="whole", marks=pytest.mark.long)],
 )
 def test_a_year_without_nagging(db: None, bot_settings: BotSettings, days: int, reports: int, people: int) -> None:
     year = Year(bot_settings, days, reports, people)

@@ -233,7 +233,7 @@ def test_two_peoples_reports_of_one_regression_are_joined_by_one_click(world: Wo
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', same))
     triager.post("/triage/change/", fields)
     assert "a duplicate of" in status_text(second)
-    assert Event.objects.get(report=second, kind="duplicate").remark == first.culprit.sha10
+    assert Event.objects.get(report=second, kind="duplicate").remark == first.culprit.sha[:10]
     assert 'id="same"' not in triager.get(f"/report/{first.culprit.sha}/").content.decode()
 
 

@@ -462,7 +462,8 @@ PIECES = [
 ]
 HOSTILE = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 HEADERS = {
-    *("Message-ID", "Date", "From", "Reply-To", "To", "Cc", "Subject", "Auto-Submitted", "X-Perfwork-Report"),
+    *("Message-ID", "Date", "From", "Reply-To", "To", "Cc", "Subject", "Auto-Submitted", "X-Mailer"),
+    "X-Perfwork-Report",
     *("Content-Type", "Content-Transfer-Encoding", "MIME-Version", "List-Unsubscribe"),
 }
 

@@ -165,6 +165,7 @@ def test_the_model_was_learned_from_these_examples(shared: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_learning_again_gives_the_same() -> None:
     replies = training.labelled(list(training.load())[::20])
     one, other = training.train(replies), training.train(replies)

@@ -382,6 +382,7 @@ def test_a_title_of_the_labs_own(release_report_v5_6: Release, client: Client) -
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_it_prints_as_six_pages_of_pdf(release_report_v5_6: Release, tmp_path: Path) -> None:
     """By WeasyPrint, which counts them."""
     need("pango")
