@@ -230,6 +230,7 @@ def test_two_peoples_reports_of_one_regression_are_joined_by_one_click(world: Wo
     page = triager.get(f"/report/{second.culprit.sha}/").content.decode()
     same = page.partition('id="same"')[2].partition("</section>")[0]
     assert "between the same versions" in same
+    assert 'id="similar"' not in page, "not once more"
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', same))
     triager.post("/triage/change/", fields)
     assert "a duplicate of" in status_text(second)

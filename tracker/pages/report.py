@@ -296,6 +296,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
     our_mail = next((mail for mail in outgoing if mail.purpose == "report"), None)  # that reported it
     files = _tool_outputs(report)
     past = past_of(headline, report.culprit.sha) if headline else None
+    perhaps_same = _perhaps_same(report) if report.of_person and report.state in OPEN else []
     highlighted = {getattr(report, name): getattr(report, f"detailed_in_{name}") for name in CYCLES}
     return {
         "report": report,
@@ -328,8 +329,8 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "notes": notes([("machine", report.machine), ("metric", report.metric), ("subsystem", report.subsystem)]),
         "file_pairs": _pairs(files),
         "past": past if past and past.curve.points > 2 else None,  # more than this one change
-        "similar": _similar(report),
-        "perhaps_same": _perhaps_same(report) if report.of_person and report.state in OPEN else (),
+        "similar": [other for other in _similar(report) if other not in {same for same, _ in perhaps_same}],
+        "perhaps_same": perhaps_same,
         # The releases whose tables list it, and whether their release reports highlight it
         "cycles": {version: detailed for version, detailed in highlighted.items() if version},
         **_links(report, headline, our_mail),
