@@ -22,7 +22,7 @@ from math import isfinite
 
 _HEADS = re.compile(r"\s*(\S{3,16})\s+([0-9a-f]{7,27}|v\d\S{0,26})\s*\Z")
 _RULE = re.compile(r"-{16} -{27}\s*\Z")
-_NUMBER = r"[-+]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+|nan|inf)"
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+|nan|inf)"
 # In the wrong charset "±" is two characters or one mark; the stddev of a negative mean is negative.
 _SPREAD = r"(?:\u00c2?\u00b1|\ufffd|\?)\s*(?P<{}>-?[\d.]{{1,12}}(?:e[+-]?\d+)?|nan)%"
 # Columns are recognised by content, not position: a stddev of four digits shifts everything right of it.
