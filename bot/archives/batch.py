@@ -20,7 +20,6 @@ import logging
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -161,8 +160,12 @@ def take(
             if isinstance(reading, Exception):
                 continue  # it stays as it was read when it was filed
             filer.load_reports([reading])
-            with suppress(OverLimit), transaction.atomic(), limited_cpu(FILING_CPU):
-                filer.file_again(reading)
+            try:
+                with transaction.atomic(), limited_cpu(FILING_CPU):
+                    filer.file_again(reading)
+            except OverLimit as error:
+                log.warning("not read again: %s: %s", source.position, error)
+                filer.clear_cache()  # what it cached from this mail was rolled back
     filer.refold()
     return tally
 

@@ -42,7 +42,7 @@ class Limits:
 
 
 LIMITS = Limits()
-# Seconds for filing one mail, where a hundredth is usual, but for the first, which loads the rules; and for a batch.
+# Seconds for filing one mail, of which the first loads the rules as well; and for all of a batch.
 FILING_CPU, FILING_CPU_OF_ALL = 10.0, 600.0
 
 
