@@ -947,7 +947,7 @@ def test_the_command_tries_again_what_failed(db: None, capsys: pytest.CaptureFix
     with pytest.raises(CommandError, match="problem"):
         call_command("status", "--try-again")
     assert [mirror.tried_at for mirror in Mirror.objects.order_by("path")] == [None, now]
-    assert "read at once, of the archives and trees that failed: 1; known before that:" in capsys.readouterr().out
+    assert "failed archives and trees, read again at once: 1; what follows is older" in capsys.readouterr().out
 
 
 def test_a_second_hold_says_who_holds_and_that_its_reason_is_not_kept(

@@ -329,7 +329,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "notes": notes([("machine", report.machine), ("metric", report.metric), ("subsystem", report.subsystem)]),
         "file_pairs": _pairs(files),
         "past": past if past and past.curve.points > 2 else None,  # more than this one change
-        "similar": [other for other in _similar(report) if other not in {same for same, _ in perhaps_same}],
+        "similar": [other for other in _similar(report) if all(other != same for same, _ in perhaps_same)],
         "perhaps_same": perhaps_same,
         # The releases whose tables list it, and whether their release reports highlight it
         "cycles": {version: detailed for version, detailed in highlighted.items() if version},

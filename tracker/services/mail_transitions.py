@@ -321,7 +321,7 @@ _BEGIN_DATA = (
     " WHERE id = %s AND attempts = %s AND state = 'sending' AND handed_over_at IS NULL"
     f" AND NOT EXISTS (SELECT 1 FROM {_STOP} WHERE ended_at IS NULL)"
 )
-_SENT_TO_ALL = (
+_SENT_TO_ALL = (  # the columns of `_sent_columns`
     f"UPDATE {_MAIL} SET state = 'sent', sent_at = %s, unrecorded = (unrecorded OR %s), reason = '',"
     " lease_until = NULL, handed_over_at = NULL, not_before = NULL"
     " WHERE id = %s AND attempts = %s AND state = 'sending'"

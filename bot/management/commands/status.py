@@ -25,7 +25,7 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         now = timezone.now()
         if options["try_again"]:
-            self.stdout.write(f"read at once, of the archives and trees that failed: {try_all()}; known before that:")
+            self.stdout.write(f"failed archives and trees, read again at once: {try_all()}; what follows is older")
         installation = standing(now)
         problems = counted(len(installation.problems), "problem")
         self.stdout.write(f"{problems}{':' if installation.problems else ''}")
