@@ -20,7 +20,7 @@ CHROMIUM = "/usr/bin/chromium"
 
 
 class Site:
-    """A web server and its database. `fresh` restores the initial database; `url` is the base URL of the pages."""
+    """A web server and its database. `fresh` restores the initial state; `url` is the base URL of the pages."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -83,7 +83,9 @@ class Site:
         raise AssertionError((self.directory / "web.log").read_text())
 
     def fresh(self) -> None:
-        """Put the initial database back, under a server that may have it open."""
+        """Put the initial database back, under a server that may have it open, and forget the mails of other tests."""
+        for mail in (self.directory / "mail" / "new").iterdir():
+            mail.unlink()
         with closing(sqlite3.connect(self.initial)) as initial, closing(sqlite3.connect(self.database)) as own:
             own.execute("PRAGMA synchronous=OFF")
             initial.backup(own)
