@@ -39,7 +39,7 @@ from bot.replies import gate
 from bot.replies.commands import BadCommand, Word
 from bot.replies.effects import COMMAND, effects_of, events_of, in_mainline_event, reported_event, settled, speaker_of
 from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_of
-from bot.replies.reading import Reading, understand, wish_of
+from bot.replies.reading import Reading, wish_of
 from bot.replies.rules.notation import Effect, MailContext, Mode, Relation
 from bot.replies.sender_kind import SenderKind
 from bot.replies.which_report import KnownReports, Thread, person_keys
@@ -147,7 +147,9 @@ class MailFiler:
             chosen = mails.order_by(unproven, "sent_at", "message_id")[:MOST_REPORTS]
             entries = []
             for mail in sorted(chosen, key=lambda mail: (mail.sent_at, mail.message_id)):
-                reading = understand(mail.source.raw, self.settings)
+                reading = self.sandbox.understand(mail.source.raw)
+                if isinstance(reading, Exception):
+                    continue  # it stays as it was read when it was filed
                 if robot_report := self._report_in(reading):
                     proven = is_proven(robot_report, reading, self.settings.trust_policy)
                     entries.append((robot_report, proven, reading))
@@ -220,12 +222,16 @@ class MailFiler:
         return filed
 
     def _report_in(self, reading: Reading) -> RobotReport | None:
-        return find_report(reading.mail) if reading.mail.author.email in self.settings.robots else None
+        if reading.mail.author.email not in self.settings.robots:
+            return None
+        return self.sandbox.call(find_report, reading.mail)
 
     # --- People's reports ---
 
     def _person_report_in(self, reading: Reading) -> PersonReport | None:
-        report = read_report(reading)
+        if reading.mail.ancestors:  # an answer, as most are
+            return None
+        report = self.sandbox.call(read_report, reading)
         if report and Correspondent.objects.filter(address=reading.mail.author.email, note=ERASED).exists():
             return None
         return report
@@ -272,8 +278,10 @@ class MailFiler:
             OfferedReport.objects.filter(pk=offer.pk).update(
                 decision=Decision.ACCEPTED, decided_by=by, decided_at=self.now
             )
-        first = understand(offer.source.raw, self.settings)
-        person_report = read_report(first)
+        first = self.sandbox.understand(offer.source.raw)
+        if isinstance(first, Exception):
+            return {}
+        person_report = self.sandbox.call(read_report, first)
         if person_report is None or Message.objects.filter(message_id=offer.message_id).exists():
             return {}
         self._file_person_report(first, person_report, offer.source)
@@ -543,7 +551,7 @@ class MailFiler:
         at = _sent_at(mail, message.source.received_at if message else self.now)
         recent = message is None or _is_recent(reading, message.source)
         is_public = message is None or message.public
-        effects = effects_of(reading, context, self.settings.trust_policy, recent=recent)
+        effects = self.sandbox.call(effects_of, reading, context, self.settings.trust_policy, recent=recent)
         if not is_public:  # its words are for operators, who see the mail itself
             told = (effect for effect in effects if effect.kind is not EventKind.BISECTED)
             effects = tuple(_without_words(effect) for effect in told)

@@ -1,9 +1,10 @@
-"""Mail that takes too long stops no archive: it is parsed in a child process that may take only so much CPU and memory,
-and filed with a limit of CPU of its own.
+"""Mail that takes too long stops no archive: what is computed from its text alone is computed in a child process, which
+may take only so much CPU and memory; and filing it, with the database, has a limit of CPU of its own.
 
 The limits of bot/mail/limits.py refuse what is known to be expensive; this is for what nobody has thought of yet. A
-fork of the reader, which has everything loaded, parses mail by mail and sends each reading back. A mail that kills a
-fresh child is returned as an error, which quarantines it; whatever else ends a child costs another fork.
+fork of the reader, which has everything loaded, parses mail by mail and sends each reading back; asked about a reading,
+it says what that reports, or does to a report. A mail that kills a fresh child is an error, which quarantines it;
+whatever else ends a child costs another fork.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import ParamSpec, TypeVar, cast
 
 from bot.mail.limits import OverLimit
 from bot.mail.settings import BotSettings
 from bot.processes import FORKING, fork, kill
 from bot.replies.reading import Reading, understand
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class Unparsable(ValueError):  # noqa: N818
@@ -38,7 +43,7 @@ class Limits:
 
     cpu: int = 3
     memory: int = 1 << 30
-    mails: int = 2000  # then a fresh one: what it caches would count against the memory of the next mail
+    calls: int = 5000  # then a fresh one: what it caches would count against the memory of the next mail
 
 
 LIMITS = Limits()
@@ -50,7 +55,7 @@ FILING_CPU, FILING_CPU_OF_ALL = 10.0, 600.0
 def limited_cpu(seconds: float) -> Iterator[None]:
     """Raise OverLimit in the block once it has taken that much CPU, and again each second, in case something swallows
     it. Python's `re` looks for signals meanwhile, so no pattern holds it up. Only in the main thread, which gets them:
-    not in a worker that runs its tasks in threads.
+    in a worker that runs its tasks in threads, the sandbox alone limits what a mail takes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -69,12 +74,12 @@ def limited_cpu(seconds: float) -> Iterator[None]:
 
 
 class Sandbox:
-    """Parses mails in a child, which is forked when needed, and ends with this object."""
+    """Computes in a child, which is forked when needed, and ends with this object."""
 
     def __init__(self, settings: BotSettings, limits: Limits = LIMITS) -> None:
         self.settings, self.limits = settings, limits
         self._pipe: Connection | None = None
-        self._read = 0  # mails that the child has parsed
+        self._calls = 0  # that the child has answered
         self._kill: Callable[[], int | None] = lambda: None
 
     def close(self) -> int | None:
@@ -89,25 +94,35 @@ class Sandbox:
 
     def understand(self, raw: bytes) -> Reading | Exception:
         """Return the reading of a mail, or why it could not be read: Unparsable or OverLimit."""
-        if self._read >= self.limits.mails:
+        return cast("Reading | Exception", self._ask(raw))
+
+    def call(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Return what a function of a module makes of its arguments. Raises Unparsable or OverLimit."""
+        answer = self._ask(partial(function, *args, **kwargs))
+        if isinstance(answer, Unparsable | OverLimit):
+            raise answer
+        return cast("_T", answer)
+
+    def _ask(self, work: bytes | Callable[[], object]) -> object:
+        if self._calls >= self.limits.calls:
             self.close()
         while True:
             pipe = self._pipe or self._fork()
             try:
-                pipe.send_bytes(raw)
-                reading: Reading | Exception = pipe.recv()  # from our own fork
+                pipe.send(work)
+                answer: object = pipe.recv()  # from our own fork
             except (EOFError, OSError):
                 status = self.close()
                 # It has taken its CPU, or killed a fresh child; else what the child had kept may have been too much.
-                if not self._read or (status and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
+                if not self._calls or (status and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
                     most = f"{self.limits.cpu} seconds of CPU or {self.limits.memory >> 20:,} MB of memory"
                     return OverLimit(f"reading it took more than {most}")
                 continue
-            except BaseException:  # the answer to this mail may still come
+            except BaseException:  # the answer may still come
                 self.close()
                 raise
-            self._read += 1
-            return reading
+            self._calls += 1
+            return answer
 
     def _fork(self) -> Connection:
         with FORKING:
@@ -115,7 +130,7 @@ class Sandbox:
             pid = fork(partial(_serve, ours, theirs, self.settings, self.limits))
             theirs.close()  # so that the end of the child is the end of the pipe
         self._kill = weakref.finalize(self, _end, pid, os.getpid())
-        self._pipe, self._read = ours, 0
+        self._pipe, self._calls = ours, 0
         return ours
 
 
@@ -134,16 +149,16 @@ def _serve(ours: Connection, theirs: Connection, settings: BotSettings, limits: 
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     with suppress(EOFError):
         while True:
-            raw = theirs.recv_bytes()
+            work = theirs.recv()  # from the reader
             used = resource.getrusage(resource.RUSAGE_SELF)
             soft = int(used.ru_utime + used.ru_stime) + limits.cpu + 1
             resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.RLIM_INFINITY))
             signal.alarm(20 * limits.cpu + 20)  # what waits, takes no CPU
             try:
-                reading: Reading | Exception = understand(raw, settings)
+                answer = understand(work, settings) if isinstance(work, bytes) else work()
             except MemoryError:
                 os._exit(1)
             except Exception as error:
-                reading = Unparsable(f"{type(error).__name__}: {error}"[:1000])
-            theirs.send(reading)
+                answer = Unparsable(f"{type(error).__name__}: {error}"[:1000])
+            theirs.send(answer)
             signal.alarm(0)  # the reader may take its time before the next mail

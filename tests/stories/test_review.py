@@ -22,12 +22,13 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.archives import filing, sandbox
+from bot.archives import sandbox
 from bot.archives.batch import replay_all
+from bot.archives.sandbox import Sandbox
 from bot.mail.settings import BotSettings
 from bot.notifications.suggestions import MOST, mail_suggestions
 from bot.outbox.transports import Server, SmtpTransport
-from bot.replies.effects import MERE_RESPONSE
+from bot.replies.effects import MERE_RESPONSE, effects_of
 from bot.replies.rules.notation import Effect, Mode
 from tests.support.people import person
 from tests.support.servers import Moody, mail_server
@@ -480,8 +481,12 @@ def test_a_decision_stands_when_a_later_release_reads_more_or_less_in_the_mail(
     assert decide(mira, decision="reject") == 302
     another = Effect(EventKind.DROPPED, Mode.SUGGEST, "classifier", quote="We do more now.")
     for before, after in (((another,), ()), ((), (another,))):
-        changed = [*before, *READ, *after]
-        monkeypatch.setattr(filing, "effects_of", lambda *_, effects=changed, **recent: tuple(effects))
+        changed = (*before, *READ, *after)
+
+        def call(_: Sandbox, function: Any, *args: Any, read: tuple[Effect, ...] = changed, **names: Any) -> Any:
+            return read if function is effects_of else function(*args, **names)
+
+        monkeypatch.setattr(Sandbox, "call", call)
         replay_all(deciding_world.settings, deciding_world.now)
         assert list(Suggestion.objects.filter(decision=Decision.OPEN).values_list("kind", flat=True)) == ["dropped"]
         assert Suggestion.objects.get(decision="rejected").kind == "expected"

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from multiprocessing import SimpleQueue
 from pathlib import Path
@@ -28,7 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from bot.archives import batch, known_reports, reader
+from bot.archives import batch, filing, known_reports, reader
 from bot.archives.batch import Passed, replay_quarantine
 from bot.archives.files import RawMail
 from bot.archives.filing import MailFiler
@@ -41,6 +41,9 @@ from bot.archives.sources import open_sources
 from bot.demo import DemoInbox
 from bot.errors import Unreadable
 from bot.mail.settings import BotSettings
+from bot.replies.effects import effects_of
+from bot.replies.reading import Reading
+from bot.replies.rules.notation import Effect
 from tests.bot.archives.test_public_inbox import LKP
 from tests.bot.robot_reports.test_report import INVENTED
 from tests.conftest import OPERATORS, ROBOTS, ROOT
@@ -207,6 +210,27 @@ def test_a_mail_that_takes_long_to_be_filed_is_quarantined_and_the_next_one_file
     tally = world.read()
     assert (tally.quarantined, tally.replies) == (1, 1)
     assert RawMessage.objects.exclude(error="").get().error == "filing it took more than 1 s of CPU"
+
+
+def takes_long(reading: Reading, *context: Any, **standing: Any) -> tuple[Effect, ...]:
+    if "This one" in reading.own_text:
+        re.match(r"(?:a+)+$", "a" * 40 + "b")
+    return effects_of(reading, *context, **standing)
+
+
+@pytest.mark.django_db
+def test_what_takes_long_to_understand_is_quarantined_where_filing_cannot_be_stopped(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a worker that runs its tasks in threads."""
+    report = world.report()
+    world.post(DANA, "This one.", to=message_id(report))
+    world.post(DANA, "It is the lock.", to=message_id(report))
+    monkeypatch.setattr(filing, "effects_of", takes_long)
+    monkeypatch.setattr(batch, "limited_cpu", lambda seconds: nullcontext())
+    tally = world.read()
+    assert (tally.quarantined, tally.replies) == (1, 1)
+    assert RawMessage.objects.exclude(error="").get().error.startswith("reading it took more than 3 seconds of CPU")
 
 
 @pytest.mark.django_db

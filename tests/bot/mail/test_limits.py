@@ -198,7 +198,7 @@ def test_the_one_mail_that_kills_the_reader_is_found(monkeypatch: pytest.MonkeyP
 def test_a_child_that_ends_by_itself_is_replaced_and_no_mail_blamed() -> None:
     raws = [HEAD + b"\nmail %d\n" % number for number in range(5)]
     before = children()
-    reader = Sandbox(SETTINGS, Limits(mails=2))
+    reader = Sandbox(SETTINGS, Limits(calls=2))
     for raw in raws:
         reading = reader.understand(raw)
         assert isinstance(reading, Reading)
