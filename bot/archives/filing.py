@@ -50,6 +50,7 @@ from tracker.domain.person_report import PersonReport
 from tracker.domain.person_report import reported_event as person_report_event
 from tracker.domain.text import is_a_list
 from tracker.models import (
+    UNDECIDED,
     Correspondent,
     Decision,
     Event,
@@ -511,7 +512,7 @@ class MailFiler:
             # Forget a patch that was filed for a culprit's title which turned out to be another one
             if message.filter(relation=Relation.CULPRIT).delete()[0]:
                 self._withdraw_others(name, ())
-                Suggestion.objects.filter(message_id=name, decision=Decision.OPEN).delete()
+                Suggestion.objects.filter(message_id=name, decision__in=UNDECIDED).delete()
                 self.known.forget(name)
             return
         tag, relation = next(iter(relations.items()))
@@ -639,10 +640,11 @@ class MailFiler:
         values |= {"quote": effect.quote[:2000], "rule": effect.rule, "why": effect.why}
         values["certainty"] = effect.certainty
         row, made = Suggestion.objects.get_or_create(report=report, key=event.key, defaults=values)
+        self._touched.add(report.pk)  # folding it withdraws what would change nothing
         earlier = (event.occurred_at, event.message_id) < (row.occurred_at, row.message_id)
         changed = any(getattr(row, name) != value for name, value in values.items())
         if not made and not earlier and changed:
-            Suggestion.objects.filter(pk=row.pk, decision=Decision.OPEN).update(**values)
+            Suggestion.objects.filter(pk=row.pk, decision__in=UNDECIDED).update(**values)
 
     def _withdraw_others(self, message_id: str, made: Collection[Made]) -> None:
         """Delete what was concluded from a mail before it was read again, and is no more.
@@ -654,7 +656,7 @@ class MailFiler:
         stale = {pk: report for pk, report, key in rows if (report, key, True) not in made}
         Event.objects.filter(pk__in=stale).delete()
         self._touched.update(stale.values())
-        waiting = Suggestion.objects.filter(message_id=message_id, decision=Decision.OPEN)
+        waiting = Suggestion.objects.filter(message_id=message_id, decision__in=UNDECIDED)
         waiting = waiting.exclude(rule=SECOND_OPINION).exclude(key__contains=OF_A_PATCH)
         conclusions = waiting.values_list("pk", "report", "key")
         unmade = [pk for pk, report, key in conclusions if (report, key, False) not in made]

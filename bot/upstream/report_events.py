@@ -23,7 +23,7 @@ from bot.upstream.matching import Match, Related, Tracked
 from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, Part, TreeRole
 from tracker.domain.report_state import effective_events
-from tracker.models import Decision, Event, RelatedCommit, Report, Suggestion, Tree
+from tracker.models import UNDECIDED, Decision, Event, RelatedCommit, Report, Suggestion, Tree
 from tracker.services import event_log
 from tracker.services.database import in_parts
 
@@ -305,15 +305,15 @@ def suggest(view: View, uncertain: Sequence[Match]) -> None:
 
 
 def suggest_again(view: View, shas: Collection[str]) -> None:
-    """Update the open suggestions whose commits have moved on."""
-    waiting = Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="").exclude(rule=_LEFT)
+    """Update the undecided suggestions whose commits have moved on."""
+    waiting = Suggestion.objects.filter(decision__in=UNDECIDED, message_id="").exclude(commit="").exclude(rule=_LEFT)
     for suggestion in waiting:
         if suggestion.commit not in shas:
             continue
         part = _PARTS.get(EventKind(suggestion.kind), Part.FIX)
         event = view.suggested(suggestion.commit, suggestion.title, part, suggestion.remark)
         if event and (event.kind in VERSION_KINDS or not suggestion.tag):
-            Suggestion.objects.filter(pk=suggestion.pk, decision=Decision.OPEN).update(
+            Suggestion.objects.filter(pk=suggestion.pk, decision__in=UNDECIDED).update(
                 kind=event.kind, occurred_at=event.occurred_at, tag=event.tag, tree=event.tree
             )
 
@@ -329,7 +329,7 @@ def suggest_dropped(current_states: Iterable[Now]) -> None:
         elif current.event and current.event.kind in (EventKind.IN_NEXT, EventKind.MERGED, EventKind.LANDED):
             back.add(current.report)
     for batch in in_parts(back):
-        Suggestion.objects.filter(report__in=batch, rule=_LEFT, decision=Decision.OPEN).delete()
+        Suggestion.objects.filter(report__in=batch, rule=_LEFT, decision__in=UNDECIDED).delete()
 
 
 def _store_suggestion(report: int, event: EventData, rule: str, quote: str) -> None:
@@ -342,6 +342,6 @@ def _store_suggestion(report: int, event: EventData, rule: str, quote: str) -> N
 
 
 def suggested_commits() -> set[str]:
-    """Return the commits of open suggestions."""
-    rows = Suggestion.objects.filter(decision=Decision.OPEN, message_id="").exclude(commit="")
+    """Return the commits of undecided suggestions."""
+    rows = Suggestion.objects.filter(decision__in=UNDECIDED, message_id="").exclude(commit="")
     return set(rows.values_list("commit", flat=True))

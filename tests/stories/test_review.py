@@ -6,6 +6,7 @@ import io
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
 from email.policy import default
@@ -33,7 +34,7 @@ from bot.replies.rules.notation import Effect, Mode
 from tests.support.people import person
 from tests.support.servers import Moody, mail_server
 from tests.support.world import DANA, World, message_id, state, status_text
-from tracker.domain.events import EventKind
+from tracker.domain.events import EventData, EventKind
 from tracker.models import (
     Archive,
     Correspondent,
@@ -48,7 +49,7 @@ from tracker.models import (
     Suggestion,
 )
 from tracker.pages.review import excerpt
-from tracker.services import accounts, mail_transitions
+from tracker.services import accounts, event_log, mail_transitions
 
 # --- The review queue: suggestions, mail that could not be parsed, and the progress of reading ---
 
@@ -162,7 +163,7 @@ def test_suggestions_are_paged_and_the_page_costs_the_same(
         for number in range(130)
     )
     Archive.objects.bulk_create(Archive(path=f"/lists/{number}") for number in range(120))
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(17):
         page = client.get("/review/").content.decode()
     assert ("words 129" in page, "words 79" in page) == (True, False)
     later = f"0.{Suggestion.objects.order_by('-pk')[49].pk}"
@@ -305,6 +306,25 @@ def test_rejected_it_is_an_event_that_moves_nothing(mira: Client, report: Report
 
 
 @pytest.mark.django_db
+def test_what_would_change_nothing_any_more_is_withdrawn_and_returns(
+    deciding_world: World, mira: Client, report: Report
+) -> None:
+    later = deciding_world.later()
+    said = EventData("said", EventKind.EXPECTED, later, actor="otto")
+    event_log.record([event_log.event_row(report, said, later)])
+    assert suggestion().decision == "withdrawn"
+    page = mira.get("/review/").content.decode()
+    assert "Suggestions <small>0</small>" in page
+    assert "1 that would change nothing" in page
+    undone = EventData("undone", EventKind.REVERSED, later, actor="otto", reverses="said")
+    event_log.record([event_log.event_row(report, undone, later)])
+    assert suggestion().decision == "open"
+    event_log.record([event_log.event_row(report, replace(said, key="again"), later)])
+    assert decide(mira, decision="reject") == 302  # as ever
+    assert suggestion().decision == "rejected"
+
+
+@pytest.mark.django_db
 def test_another_state(mira: Client, report: Report) -> None:
     assert decide(mira, decision="set", instead="disputed") == 302
     assert state(report) == "disputed"
@@ -426,10 +446,11 @@ def test_only_a_rule_that_was_right_is_accepted_as_a_whole(mira: Client, many: l
     last = max(each.pk for each in many)
     assert f'name="newest" value="{last}"' in mira.get("/review/").content.decode()
     same = {"report": many[0].report, "kind": "expected", "rule": "expected", "occurred_at": many[0].occurred_at}
+    same["role"] = "author"
     later = Suggestion.objects.create(key="later", **same)
     assert mira.post("/review/decide/", {"rule": "expected", "newest": last}).status_code == 302
     later.refresh_from_db()
-    assert later.decision == "open"  # it came in after the page was loaded
+    assert later.decision == "withdrawn"  # it came in after the page was loaded, and is not accepted
     assert Suggestion.objects.filter(decision="accepted").count() == 20
     assert RuleRecord.objects.get(rule="expected").accepted == 119
 

@@ -194,7 +194,7 @@ _PARAMETERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "metric": ("a name", _TEXT),
     "machine": ("a name", _TEXT),
     "kernel": ("a name like v6.12", _TEXT),
-    "decision": ("open unless given", {"enum": ["open", "accepted", "rejected", "changed"]}),
+    "decision": ("open unless given", {"enum": ["open", "accepted", "rejected", "changed", "withdrawn"]}),
 }
 
 

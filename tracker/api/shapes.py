@@ -154,7 +154,7 @@ class CurveShape(Schema):
 
 class SuggestionShape(Schema):
     """What a reading, a commit or a curve suggests. `certainty`: how likely it is right, in per cent, if that is known;
-    `decision`: open, accepted, rejected or changed.
+    `decision`: open, accepted, rejected or changed; withdrawn if it would change nothing any more.
     """
 
     id: int

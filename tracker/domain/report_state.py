@@ -327,6 +327,15 @@ _ONLY_WITH_A_STEP = frozenset(STEPS) - {
 _ABOUT_A_CANDIDATE = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, EventKind.FIX_WITHOUT_EFFECT})
 
 
+def reads_like(one: ReportState, other: ReportState) -> bool:
+    """Whether people read the same in both: but for when it came about, and by which event."""
+
+    def read(state: ReportState) -> ReportState:
+        return replace(state, decided_by="", awaited_since=None, responded_at=None, closed_at=None)
+
+    return read(one) == read(other)
+
+
 def fold(verdict: Verdict, events: Iterable[EventData]) -> ReportState:
     """Return the state of a report after these events. Their order of arrival does not matter.
 

@@ -62,6 +62,7 @@ from tracker.models.releases import (
     TextRevision,
 )
 from tracker.models.reports import (
+    UNDECIDED,
     Decision,
     Event,
     LabJob,
@@ -77,6 +78,7 @@ from tracker.models.results import BisectResult, Finding, ToolOutput
 
 __all__ = [
     "PERSONAL",
+    "UNDECIDED",
     "ApiKey",
     "Archive",
     "ArchiveNames",

@@ -246,12 +246,16 @@ class Event(NaturalModel):
 
 
 class Decision(models.TextChoices):
-    """What a user decided about it."""
+    """What a user decided about it, if it did not withdraw itself."""
 
     OPEN = "open"
+    WITHDRAWN = "withdrawn"  # what is known since leaves it nothing to change; if that goes, it is open again
     ACCEPTED = "accepted"
     CHANGED = "changed"  # to another event than the one suggested
     REJECTED = "rejected"
+
+
+UNDECIDED = (Decision.OPEN, Decision.WITHDRAWN)
 
 
 class Suggestion(models.Model):
@@ -285,7 +289,7 @@ class Suggestion(models.Model):
             models.UniqueConstraint(fields=["report", "key"], name="a_reading_is_suggested_once"),
             models.CheckConstraint(condition=models.Q(decision__in=Decision.values), name="decision_is_known"),
             models.CheckConstraint(
-                condition=models.Q(decision=Decision.OPEN) | ~models.Q(decided_by=""), name="a_decision_names_a_person"
+                condition=models.Q(decision__in=UNDECIDED) | ~models.Q(decided_by=""), name="a_decision_names_a_person"
             ),
         ]
         indexes = [

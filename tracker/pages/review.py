@@ -1,6 +1,7 @@
 """`/review/`: the review queue, where people decide on suggestions and see how far reading has got.
 
-The likeliest come first, those of one report together; what would change nothing is folded away. A suggestion is shown
+The likeliest come first, those of one report together; what would change nothing, as what was withdrawn, is folded
+away. A suggestion is shown
 with its evidence in context, the status that the report would have if it is accepted, and how people decided on other
 suggestions of its rule. It is accepted, rejected or changed; many are decided at once if they are chosen, or if their
 rule was right often enough, but none that came in after the page was loaded. What a session decided last can be undone,
@@ -143,6 +144,11 @@ class SuggestionFilter:
         """The query string, to which more can be added."""
         return "?" + urlencode(self.active)
 
+    def withdrawn(self) -> QuerySet[Suggestion]:
+        """Return those that would change nothing any more, the latest first."""
+        rows = Suggestion.objects.filter(decision=Decision.WITHDRAWN, **self.active).order_by("-occurred_at", "-pk")
+        return rows.prefetch_related("report__culprit").select_related("curve")
+
     def waiting(self, after: tuple[int, int] | None = None) -> QuerySet[Suggestion]:
         """Return the open ones, the likeliest first; only those after a position (`rank` and key) if it is given."""
         ranked = Suggestion.objects.filter(decision=Decision.OPEN, **self.active)
@@ -224,7 +230,8 @@ def _queue(
     more = len(open_suggestions) > SUGGESTIONS
     decided = list(RuleRecord.objects.all()[:PAGE])
     new = [RuleRecord(rule=name) for name in sorted(by_rule.keys() - {record.rule for record in decided})]
-    rows = _rows(open_suggestions[:SUGGESTIONS], {record.rule: record for record in decided}, shown)
+    withdrawn = [] if after else list(chosen.withdrawn()[:SUGGESTIONS])
+    rows = _rows([*open_suggestions[:SUGGESTIONS], *withdrawn], {record.rule: record for record in decided}, shown)
     return {
         "suggestions": [row for row in rows if row.changes],
         "idle": [row for row in rows if not row.changes],

@@ -1,9 +1,9 @@
 """The event log, the only way to add events; folding all again; suggestions of what may be closed.
 
-Events are appended once each, by their keys, and folded into the cached columns of their reports; unsent mail about
-what changed is checked again. Reports are locked in the order of their keys meanwhile, so that concurrent folds
-neither overwrite each other nor deadlock. What was concluded from a mail is deleted before the mail is read again
-(DESIGN rule 1); what a user said or decided stays.
+Events are appended once each, by their keys, and folded into the cached columns of their reports; suggestions that
+would change nothing any more are withdrawn, and unsent mail about what changed is checked again. Reports are locked in
+the order of their keys meanwhile, so that concurrent folds neither overwrite each other nor deadlock. What was
+concluded from a mail is deleted before the mail is read again (DESIGN rule 1); what a user said or decided stays.
 
 After an upgrade that changes the report summary, a worker folds all reports again in the background. Until then
 tables would be empty or wrong, so pages and commands say how far it is; if it is interrupted, it goes on where it
@@ -13,7 +13,7 @@ was. What may be closed by now (tracker/domain/deadlines.py) is suggested once; 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,8 +22,10 @@ from django.db.models import Q, Subquery
 
 from tracker.domain.deadlines import GONE_FOR, closing_of
 from tracker.domain.events import OPEN, EventData, EventKind, Role, Verdict
+from tracker.domain.report_state import ReportState, reads_like
 from tracker.domain.report_state import fold as fold_events
 from tracker.models import (
+    UNDECIDED,
     Decision,
     Event,
     Folding,
@@ -100,7 +102,7 @@ def forget_mail(message_ids: models.QuerySet[Any] | Sequence[str]) -> None:
 
     What a user said or decided is kept.
     """
-    Suggestion.objects.filter(decision=Decision.OPEN, message_id__in=message_ids).delete()
+    Suggestion.objects.filter(decision__in=UNDECIDED, message_id__in=message_ids).delete()
     Event.objects.filter(message_id__in=message_ids, actor="").delete()
 
 
@@ -144,7 +146,7 @@ def events_of(reports: Iterable[int]) -> dict[int, list[Event]]:
 def amend(report_ids: Iterable[int], make_event: Callable[[Report, list[Event]], Event | None]) -> None:
     """Call `make_event` with each of these reports and its events, and append the event that it returns, if any.
 
-    Five statements in all. The reports are locked meanwhile. The event must be new.
+    Six statements in all, but for suggestions that change. The reports are locked meanwhile. The event must be new.
     """
     reports = _lock(report_ids)
     events = events_of(report.pk for report in reports)
@@ -158,17 +160,16 @@ def amend(report_ids: Iterable[int], make_event: Callable[[Report, list[Event]],
 
 @transaction.atomic
 def refold(report_ids: Iterable[int]) -> None:
-    """Write the cached columns of these reports from their events: two reads and one write in all."""
+    """Write the cached columns of these reports from their events: three reads and one write in all."""
     reports = _lock(report_ids)
     _write(reports, events_of(report.pk for report in reports))
 
 
 def _write(reports: Sequence[Report], events: Mapping[int, list[Event]]) -> None:
-    """Fold, write what changed, and have unsent mail about that checked again."""
-    states = {
-        report.pk: fold_events(Verdict(report.verdict), [event.value() for event in events[report.pk]])
-        for report in reports
-    }
+    """Fold, write what changed, withdraw suggestions, and have unsent mail about what changed checked again."""
+    values = {report.pk: [event.value() for event in events[report.pk]] for report in reports}
+    states = {report.pk: fold_events(Verdict(report.verdict), values[report.pk]) for report in reports}
+    _withdraw(values, states)
     changed_at = {pk: max((event.occurred_at for event in rows), default=None) for pk, rows in events.items()}
     followed = next((vars(report)["followed"] for report in reports), None)
     if moved := report_summary.write_states(reports, states, changed_at, followed=followed):
@@ -178,6 +179,31 @@ def _write(reports: Sequence[Report], events: Mapping[int, list[Event]]) -> None
         reminders = Reminder.objects.filter(report__in=moved)  # which may name several reports
         mails = OutgoingMail.objects.filter(own | unsent & Q(pk__in=reminders.values("mail")))
         mails.exclude(purpose__startswith=Purpose.ANSWER).update(stale=True, looked_at=None)
+
+
+def state_if_accepted(verdict: Verdict, events: Sequence[EventData], suggestion: Suggestion) -> ReportState:
+    """Return the state of a report with these events once a suggestion is accepted: under a key of its own, since
+    that of the suggestion may be of a decision that was undone.
+    """
+    return fold_events(verdict, [*events, replace(suggestion.value(), key=f"{suggestion.key}?")])
+
+
+def _withdraw(events: Mapping[int, list[EventData]], states: Mapping[int, ReportState]) -> None:
+    """Withdraw what would change nothing about these reports if it were accepted; what would again waits again.
+
+    That a report was reported stays: to accept it vouches for the people that it names.
+    """
+    undecided = Suggestion.objects.filter(report__in=events, decision__in=UNDECIDED).exclude(kind=EventKind.REPORTED)
+    changed: dict[Decision, list[int]] = {Decision.OPEN: [], Decision.WITHDRAWN: []}
+    for suggestion in undecided:
+        before = states[suggestion.report_id]
+        after = state_if_accepted(before.verdict, events[suggestion.report_id], suggestion)
+        decision = Decision.WITHDRAWN if reads_like(before, after) else Decision.OPEN
+        if suggestion.decision != decision:
+            changed[decision].append(suggestion.pk)
+    for decision, keys in changed.items():
+        if keys:
+            Suggestion.objects.filter(pk__in=keys, decision__in=UNDECIDED).update(decision=decision)
 
 
 # --- Folding after an upgrade ---
@@ -270,9 +296,9 @@ def suggest_closings(now: datetime) -> int:
             row.quote, row.rule, row.why = closing.reason, RULE, "nothing has moved it since"
             rows.append(row)
     given = {(row.report_id, row.key) for row in rows}
-    waiting = Suggestion.objects.filter(rule=RULE, decision=Decision.OPEN).values_list("pk", "report", "key")
+    waiting = Suggestion.objects.filter(rule=RULE, decision__in=UNDECIDED).values_list("pk", "report", "key")
     outdated = [pk for pk, report, key in waiting if (report, key) not in given]
-    Suggestion.objects.filter(pk__in=outdated, decision=Decision.OPEN).delete()
+    Suggestion.objects.filter(pk__in=outdated, decision__in=UNDECIDED).delete()
     before = Suggestion.objects.filter(rule=RULE).count()
     Suggestion.objects.bulk_create(rows, ignore_conflicts=True)
     return Suggestion.objects.filter(rule=RULE).count() - before

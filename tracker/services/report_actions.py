@@ -1,7 +1,7 @@
 """What people do to reports: actions, each with a key; undoing them; decisions on suggestions.
 
 An action adds one event per report, with the user, and can be undone: a reversal is an event as well. Many reports
-are changed in one transaction of five statements. A report that has changed since the user loaded it is left
+are changed in one transaction of six statements. A report that has changed since the user loaded it is left
 unchanged, and the outcome says so; so is one where the action has no effect, or which the user may not change. Only
 its user knows the ID of an action: the key of its events, which everybody can read, does not reveal it.
 
@@ -23,8 +23,9 @@ from django.db.models import F, Q, QuerySet
 
 from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, InvalidInput, Role, Verdict
-from tracker.domain.report_state import ReportState, effective_events, fold, status_text
+from tracker.domain.report_state import effective_events, fold, reads_like, status_text
 from tracker.models import (
+    UNDECIDED,
     Commit,
     Correspondent,
     Decision,
@@ -314,19 +315,14 @@ def outcomes(suggestions: Collection[Suggestion]) -> dict[int, Outcome]:
         events[event.report_id].append(event.value())
     followed = mainline_followed()
     verdicts = {suggestion.report_id: Verdict(suggestion.report.verdict) for suggestion in suggestions}
-    before = {report: _without_when(fold(verdicts[report], own)) for report, own in events.items()}
+    before = {report: fold(verdicts[report], own) for report, own in events.items()}
     result = {}
     for suggestion in suggestions:
         report = suggestion.report_id
-        after = fold(verdicts[report], [*events[report], suggestion.value()])
+        after = event_log.state_if_accepted(verdicts[report], events[report], suggestion)
         status = status_text(after, mainline_followed=followed is not None, as_of=followed)
-        result[suggestion.pk] = Outcome(status, before[report] != _without_when(after))
+        result[suggestion.pk] = Outcome(status, not reads_like(before[report], after))
     return result
-
-
-def _without_when(state: ReportState) -> ReportState:
-    """Return a state without when it came about and by which event: what is left is what people read."""
-    return replace(state, decided_by="", awaited_since=None, responded_at=None, closed_at=None)
 
 
 # The kinds of event that a suggestion may be changed to: what a mail can mean.
@@ -349,8 +345,8 @@ def decide(
 
     Accepted or changed, it becomes an event of that kind; rejected, an event that changes no state.
     """
-    open_one = Suggestion.objects.filter(pk=suggestion.pk, decision=Decision.OPEN)
-    if not open_one.update(decision=decision, decided_by=person, decided_at=now):
+    undecided = Suggestion.objects.filter(pk=suggestion.pk, decision__in=UNDECIDED)
+    if not undecided.update(decision=decision, decided_by=person, decided_at=now):
         return False
     value = replace(suggestion.value(), actor=person)
     if decision == Decision.REJECTED:
@@ -373,8 +369,10 @@ def decide(
 
 
 def decide_many(keys: Collection[int], decision: Decision, person: str, now: datetime) -> list[int]:
-    """Accept or reject suggestions, oldest first, each in a transaction of its own. Returns those that were open."""
-    chosen = Suggestion.objects.filter(pk__in=keys, decision=Decision.OPEN).select_related("report")
+    """Accept or reject suggestions, oldest first, each in a transaction of its own. Returns those that nobody had
+    decided.
+    """
+    chosen = Suggestion.objects.filter(pk__in=keys, decision__in=UNDECIDED).select_related("report")
     return [row.pk for row in chosen.order_by("occurred_at", "pk") if decide(row, decision, person, now)]
 
 
@@ -393,8 +391,8 @@ def of_precise_rule(rule: str, most: int, newest: int) -> list[int]:
 
 @transaction.atomic
 def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
-    """Undo a decision: reverse its event and reopen the suggestion. Returns False if it is already open."""
-    decided = Suggestion.objects.filter(pk=suggestion.pk).exclude(decision=Decision.OPEN)
+    """Undo a decision: reverse its event and reopen the suggestion. Returns False if nobody has decided."""
+    decided = Suggestion.objects.filter(pk=suggestion.pk).exclude(decision__in=UNDECIDED)
     before = decided.values_list("decision", flat=True).first()
     if before is None or not decided.update(decision=Decision.OPEN, decided_by="", decided_at=None):
         return False

@@ -182,7 +182,7 @@ def test_a_decision_returns_to_its_page_of_the_queue(admin_client: Client) -> No
     report = line(1)
     made = [
         Suggestion.objects.create(
-            report=report, key=f"k{number}", kind="noted", occurred_at=NOW, quote="x", role="author"
+            report=report, key=f"k{number}", kind="working", occurred_at=NOW, quote="x", role="author"
         )
         for number in range(120)
     ]
