@@ -139,11 +139,6 @@ class ParsedMail:
         return tuple(message_id for message_id in every if message_id != self.message_id)
 
     @property
-    def thread_root(self) -> str:
-        """The Message-ID of the oldest mail of the thread that it names, else its own."""
-        return self.references[0] if self.references else self.parent or self.message_id
-
-    @property
     def recipients(self) -> tuple[Address, ...]:
         return self.to + self.cc
 

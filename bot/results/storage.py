@@ -145,7 +145,7 @@ def _take(
     for result, digest in zip(results, digests, strict=True):
         row = by_key[result.key]
         is_new = fresh.pop(result.key, None) is not None
-        conflict = _conflict(row, result, digest)
+        conflict = None if result.id_is_digest else _conflict(row, result, digest)
         answers.append(conflict or Receipt(Taken.NEW if is_new else Taken.DUPLICATE, row, row.report))
     return answers
 

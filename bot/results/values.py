@@ -159,7 +159,8 @@ class Result:
     them. `parent_is_stated`: the input says that `parent` is the culprit's parent; otherwise that is only likely.
     `doubt`: what an operator must check whatever a tree says, as different tools on the two sides. `note`: what of the
     input could not be used, a sentence for each. `files`: what says how it was run, as job.yaml, by name, and
-    `parent_files` of the parent.
+    `parent_files` of the parent. `id_is_digest`: the id is made from all that counts, so that what is known by it is
+    the same.
     """
 
     producer: str
@@ -185,6 +186,7 @@ class Result:
     note: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     parent_files: Mapping[str, str] = field(default_factory=dict)
+    id_is_digest: bool = False
 
     @property
     def key(self) -> tuple[str, str]:

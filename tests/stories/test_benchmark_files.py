@@ -93,6 +93,36 @@ def test_without_a_tree_the_commit_must_be_described(db: None, tmp_path: Path) -
     assert "1 new; 1 mail composed" in ingest(*sides, *described)
 
 
+def test_the_same_files_count_once_whatever_they_are_called(
+    db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = runs(tmp_path / "old", OLD), runs(tmp_path / "new", NEW)
+    described = ["--machine", "laptop", "--commit", "a" * 40, "--base", "b" * 40, "--title", "mm: a"]
+    assert "1 new" in ingest("--parent", *old, "--culprit", *new, *described)
+    assert "1 new" in ingest("--kernel", "v6.12", "--machine", "laptop", *new)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "new").rename(tmp_path / "renamed")
+    renamed = sorted(str(path.relative_to(tmp_path)) for path in (tmp_path / "renamed").iterdir())[::-1]
+    assert "1 duplicate; 0 mails" in ingest("--parent", *old, "--culprit", *renamed, *described)
+    assert "1 duplicate; 0 mails" in ingest("--kernel", "v6.12", "--machine", "laptop", *renamed)
+    versions = ["--base", "v6.11", "--commit", "v6.12", "--machine", "laptop"]
+    assert "1 new, 1 duplicate" in ingest("--parent", *old, "--culprit", *renamed, *versions)
+
+
+def test_a_file_given_twice_is_refused(db: None, tmp_path: Path) -> None:
+    old, new = runs(tmp_path / "old", OLD), runs(tmp_path / "new", NEW)
+    long = [tmp_path / "one.txt", tmp_path / "copy.txt"]
+    for path in long:
+        path.write_text((FOLDER / "sysbench-cpu.txt").read_text())
+    copied = ["--parent", *map(str, long), "--culprit", str(long[0])]
+    described = ["--machine", "laptop", "--commit", "a" * 40, "--base", "b" * 40, "--title", "mm: a"]
+    for sides in (["--parent", old[0], *old, "--culprit", *new], ["--parent", *old, "--culprit", *new, new[2]], copied):
+        out = io.StringIO()
+        with pytest.raises(CommandError):
+            call_command("ingest", *sides, *described, stdout=out, stderr=out)
+        assert "expected each run once, found this one twice" in out.getvalue()
+
+
 def test_two_versions_make_curves_and_no_report(db: None, tmp_path: Path) -> None:
     old, new = runs(tmp_path / "old", OLD), runs(tmp_path / "new", NEW)
     told = ingest("--parent", *old, "--culprit", *new, "--base", "v6.11", "--commit", "v6.12", "--machine", "laptop")

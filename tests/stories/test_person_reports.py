@@ -104,6 +104,22 @@ def triager(client: Client, db: None) -> Client:
 # --- By a command ---
 
 
+def test_no_export_invents_a_commit_for_what_is_not_bisected(world: World, client: Client) -> None:
+    world.commit(TITLE)
+    world.tag("v9.1-rc1")
+    world.track()
+    text = f"{SLOW}\n#regzbot introduced: v9.0..v9.1-rc2\n"
+    post(world, PAT, text, subject="[REGRESSION] reads are slower in 9.1-rc2")
+    report = Report.objects.get()
+    assert report.culprit.placeholder
+    version = report.merged_release or report.shift_left_release
+    exported = {form: client.get(f"/{version}/.{form}").getvalue().decode() for form in ("regzbot", "txt", "md", "csv")}
+    assert "#regzbot introduced: v9.0..v9.1-rc2\n" in exported["regzbot"]
+    for form, text in exported.items():
+        assert "reads are slower" in text, form
+        assert report.culprit.sha[:10] not in text.replace(f"/report/{report.culprit.sha}", ""), form
+
+
 def test_from_a_command_to_the_landing_the_sentence_says_where_it_stands(world: World) -> None:
     sha = world.commit(TITLE)
     world.tag("v9.1-rc1")

@@ -44,7 +44,7 @@ def compose(of: str, rows: Sequence[CycleRow], page: str, now: datetime, closed_
         lines += [f"And {len(still) - shown} more:", page, ""]  # never cut: it would lead elsewhere
     if fixed:
         kept = LINES - len(lines) - 2
-        lines.append("Fixed:")
+        lines.append("Fixed or dropped:" if any(row.state == State.DROPPED for row in fixed) else "Fixed:")
         for row in fixed[: max(kept, 1)]:
             became = row.fix_landing or LABELS[State(row.state)].lower()
             lines.append(_cut(f"  {_change(row)}  {name(row)} ({became})"))

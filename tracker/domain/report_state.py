@@ -139,6 +139,7 @@ STEPS: dict[EventKind, Step] = {
 
 _ANSWERS = {
     *(EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.DISPUTED, EventKind.FIX_PROPOSED),
+    *(EventKind.EXPECTED, EventKind.INVALID, EventKind.DUPLICATE),
 }
 _OF_FIXES = {
     *(EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED, EventKind.FIX_MERGED),

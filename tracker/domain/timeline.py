@@ -24,7 +24,7 @@ _VERBS: Mapping[EventKind, str] = {
     EventKind.MERGED: "got the commit after {tag}",
     EventKind.LANDED: "got the commit in {tag}",
     EventKind.FIX_GONE: "no longer has the fix",
-    EventKind.FIX_FAILED: "said that the fix does not help",
+    EventKind.FIX_FAILED: "said that the fix fails",
     EventKind.FIX_WITHDRAWN: "withdrew the fix",
     EventKind.FIX_WITHOUT_EFFECT: "measured no effect of the fix",
     EventKind.RESPONDED: "answered",

@@ -128,6 +128,11 @@ class OutgoingMail(Lease):
         return f"{self.pk}@{self.composed_at.astimezone(UTC):%Y%m%dT%H%M%S%f}"
 
     @property
+    def purpose_in_words(self) -> str:
+        """What it is for, without the key that follows: "said fix failed" of "said fix_failed:job/3"."""
+        return self.purpose.partition(":")[0].replace("_", " ")
+
+    @property
     def about(self) -> Report:
         """The report that it is about: every mail but a bulletin has one."""
         assert self.report

@@ -453,9 +453,9 @@ def test_what_an_event_adds(kind: EventKind, columns: dict[str, str], changes: d
     ("kind", "role", "responded"),
     [
         *((kind, Role.AUTHOR, True) for kind in (H.RESPONDED, H.WORKING, H.ASKED, H.DISPUTED)),
-        (H.FIX_PROPOSED, Role.AUTHOR, True),
+        *((kind, Role.AUTHOR, True) for kind in (H.FIX_PROPOSED, H.EXPECTED, H.INVALID, H.DUPLICATE)),
         *((H.RESPONDED, role, role is Role.MAINTAINER) for role in Role if role is not Role.AUTHOR),
-        *((kind, Role.AUTHOR, False) for kind in (H.ANSWERED, H.FIX_QUEUED, H.NOTED, H.EXPECTED, H.REPORTED)),
+        *((kind, Role.AUTHOR, False) for kind in (H.ANSWERED, H.FIX_QUEUED, H.NOTED, H.REPORTED)),
     ],
 )  # fmt: skip
 def test_who_answered_first(kind: EventKind, role: Role, responded: bool) -> None:

@@ -22,6 +22,7 @@ from django.utils.feedgenerator import Atom1Feed
 from tracker.documents import csv_tables
 from tracker.documents.blocks import escaped
 from tracker.domain.events import OPEN
+from tracker.domain.report_state import NOT_BISECTED
 from tracker.domain.text import NONE, number, signed_pct
 from tracker.models import Finding, Report
 from tracker.pages.http import csv_response
@@ -35,7 +36,7 @@ Rows = Sequence[Mapping[str, Any]]
 Sections = Mapping[str, Rows]
 TITLES = {
     "merged": "Merged in this release",
-    "shift_left": "Before the release, from other trees",
+    "shift_left": "Before the release, from other trees or by people",
     "reports": "Reports",
 }
 
@@ -56,7 +57,7 @@ def reports_text(rows: Rows) -> str:
     """Return reports as paragraphs of 78 columns; "" for none."""
     paragraphs = [
         [
-            *_wrapped(f"{_change(row)}  {row['culprit'][:10]} {_name(row)}"),
+            *_wrapped(f"{_change(row)}  {_commit(row)} {_name(row)}"),
             *_wrapped(row["status"], _INDENT),
             *_wrapped(_place(row), _INDENT),
         ]
@@ -70,7 +71,7 @@ def as_markdown(title: str, sections: Sections, url: str) -> bytes:
     for section, rows in sections.items():
         lines += ["", f"## {TITLES[section]} ({len(rows)})", ""]
         lines += [
-            f"- **{escaped(_change(row))}** [{row['culprit'][:10]}]({row['url']}) {escaped(_name(row))}: "
+            f"- **{escaped(_change(row))}** [{_commit(row)}]({row['url']}) {escaped(_name(row))}: "
             f"{escaped(row['status'])} ({escaped(_place(row))})"
             for row in rows
         ] or ["none"]
@@ -88,7 +89,7 @@ def as_atom(title: str, sections: Sections, url: str) -> bytes:
     )
     for row in sorted(rows, key=lambda row: row["changed_at"] or newest, reverse=True):
         feed.add_item(
-            title=_printable(f"{_change(row)} {row['culprit'][:10]} {_name(row)}"),
+            title=_printable(f"{_change(row)} {_commit(row)} {_name(row)}"),
             link=row["url"],
             description=_printable(f"{row['status']}; {_place(row)}"),
             unique_id=row["url"],
@@ -106,7 +107,7 @@ def as_regzbot(title: str, sections: Sections, url: str) -> bytes:
     rows = {row["url"]: row for rows in sections.values() for row in rows if row["verdict"] == "regression"}
     paragraphs = []
     for row in rows.values():
-        lines = [_printable(f"{row['url']} ({row['status']})"), f"#regzbot introduced: {row['culprit']}"]
+        lines = [_printable(f"{row['url']} ({row['status']})"), f"#regzbot introduced: {_introduced(row)}"]
         lines += [_printable(f"#regzbot title: {_change(row)} {row['metric']}: {row['culprit_title'] or row['title']}")]
         if fix := row["fix"]["title"] or row["fix"]["sha"]:
             lines += [_printable(f"#regzbot fix: {fix}")]
@@ -155,6 +156,8 @@ def _csv_rows(
             yield {
                 **report_json(report, by_metric, absolute),
                 "section": section,
+                "culprit": "" if report.culprit.placeholder else report.culprit.sha,
+                "culprit_title": report.culprit.title or str(report),
                 "culprit_author": report.culprit.author_name,
                 "low": headline.low_pct if headline else None,
                 "high": headline.high_pct if headline else None,
@@ -167,7 +170,21 @@ def _change(row: Mapping[str, Any]) -> str:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    return ": ".join(part for part in (row["subsystem"], row["culprit_title"] or row["title"]) if part)
+    title = (row["culprit_title"] or row["title"]).removeprefix(f"{row['subsystem']}: ")
+    return ": ".join(part for part in (row["subsystem"], title) if part)
+
+
+def _commit(row: Mapping[str, Any]) -> str:
+    return str(row["culprit"][:10]) if row["bisected"] else NOT_BISECTED
+
+
+def _introduced(row: Mapping[str, Any]) -> str:
+    """Return the culprit as regzbot takes it: the commit, else the versions that a person's mail names."""
+    if row["bisected"]:
+        return str(row["culprit"])
+    good, bad = ((row["facts"] or {}).get(name) for name in ("good", "bad"))
+    versions = [fact["value"] if fact else "" for fact in (good, bad)]
+    return _printable("..".join(versions)) if any(versions) else "unknown"
 
 
 def _place(row: Mapping[str, Any]) -> str:

@@ -49,7 +49,6 @@ COLUMNS = (
         "change",
         "noise_pct",
         "spark",
-        "effect",
     ),
     *("effect", "weight"),
     *(
@@ -319,7 +318,7 @@ class TriageSection:
         return str(getattr(row, self.group) or "none").replace("_", " ")
 
 
-HEADINGS = {"merged": "Merged in this release", "shifted": "Before the release, from other trees"}
+HEADINGS = {"merged": "Merged in this release", "shifted": "Before the release, from other trees or by people"}
 
 
 def sections(version: str, query: TriageQuery, now: datetime, visited: datetime | None = None) -> list[TriageSection]:
