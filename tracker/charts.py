@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median, pstdev
 from typing import Any, Protocol
 
@@ -172,11 +172,12 @@ _NARROWEST, _WIDEST = 42, 150  # pixels from one commit to the next
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The samples of one commit. `verdict`: good, bad or skip."""
+    """The samples of one commit. `verdict`: good, bad or skip; `is_mean`: the only one stands for several runs."""
 
     name: str
     verdict: str
     samples: tuple[float, ...]
+    is_mean: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +233,10 @@ def groups_of(
 def measured_later(name: str, metric: str, measured: Sequence[Any]) -> list[Group]:
     """Return the same metric's mean from a later result that became no finding; only its mean is stored."""
     return [
-        side(name, "bad" if measurement.get("verdict") == "regression" else "good", [measurement.get("new")])
+        replace(
+            side(name, "bad" if measurement.get("verdict") == "regression" else "good", [measurement.get("new")]),
+            is_mean=True,
+        )
         for measurement in measured
         if isinstance(measurement, Mapping) and measurement.get("metric") == metric
     ][:1]
@@ -270,7 +274,8 @@ def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
             for place, value in enumerate(group.samples)
         ]
         spread = f" ± {number(pstdev(group.samples))}" if many > 1 else ""
-        numbers = f"{number(mean)}{spread}{f' {unit}' if unit else ''}, n = {many}"
+        told = "mean of its runs" if group.is_mean else f"n = {many}"
+        numbers = f"{number(mean)}{spread}{f' {unit}' if unit else ''}, {told}"
         description = f"{group.name} ({group.verdict}): {numbers}"
         columns.append(Column(group, x, dots, y(mean), x - 18, x + 18, description))
     description = "; ".join(column.description for column in columns)

@@ -351,9 +351,10 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
     if len(tested) > 1:  # how many were looked at tells how much chance can have found
         moved = sum(entry.is_graded for entry in tested)
         parts.append(f"{moved} of {len(tested)} metrics moved at FDR 5%")
-    strength = report_data.strength(headline)
-    phrases = "; ".join(parts) or "number of runs and spread unknown"
-    yield _fact("evidence:", f"{strength}: {phrases}" if strength else phrases)
+    begin = f"{strength}: " if (strength := report_data.strength(headline)) else ""
+    while len(_fact("", begin + "; ".join(parts), 3)) > 2:  # half a clause would say nothing
+        parts.pop()
+    yield _fact("evidence:", begin + ("; ".join(parts) or "number of runs and spread unknown"))
     if report.history:
         yield _fact("history:", report.history)
     if warning:

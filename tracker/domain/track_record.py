@@ -166,8 +166,10 @@ def by(courses: Iterable[Course], name_of: Callable[[Course], str], most: int = 
 
 
 def _waits(spans: Iterable[tuple[datetime | None, datetime | None]]) -> list[timedelta]:
-    """Return the times from a report to something, of those that got there."""
-    return [until - since for since, until in spans if since and until and until >= since]
+    """Return the times from a report to something, of those that got there: none if it was there before, as the fix of
+    a culprit that was reported late.
+    """
+    return [max(until - since, timedelta(0)) for since, until in spans if since and until]
 
 
 def _times(waits: Sequence[timedelta], of: int) -> Times:

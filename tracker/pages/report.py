@@ -199,7 +199,7 @@ def lead(report: Report, finding: Finding | None, now: datetime) -> Lead:
         spread = max(finding.old_stddev_pct or 0.0, finding.new_stddev_pct or 0.0)
         if spread and finding.change_pct_raw is not None:
             times = abs(finding.change_pct_raw) / spread
-            runs += f", which vary by {spread:.1f}%, so the change is {formats.multiple(times)} the noise"
+            runs += f", which vary by {spread:.1f}%: the change is {formats.multiple(times)} that"
     return Lead(
         change=timeline.change(number, report.verdict),
         is_worse={"regression": True, "improvement": False}.get(report.verdict),

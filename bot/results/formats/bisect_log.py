@@ -64,8 +64,8 @@ def parse(data: Any, where: str) -> Result:
     if not isinstance(data, dict) or not all(isinstance(data.get(name), str) for name in ("log", "samples")):
         raise RejectedInput(where, "expected an object with the texts `log` and `samples`")
     log = _read_log(data["log"], where)
-    by_name, header, params = _read_samples(data["samples"], f"{where}, samples")
-    values = _by_commit(by_name, log, f"{where}, samples")
+    by_name, header, params = _read_samples(data["samples"], f"{where}, its CSV")
+    values = _by_commit(by_name, log, f"{where}, its CSV")
     old, new, uncertainty = _sides(log, values, where)
     metrics = [name for name in values[new] if name in values[old]]
     if not metrics:
@@ -82,7 +82,7 @@ def parse(data: Any, where: str) -> Result:
         created_at = checks.utc(header["date"]) if "date" in header else None
     except ValueError:
         fault = f"expected # date: a date (ISO 8601), found {header['date'][:40]!r}"
-        raise RejectedInput(f"{where}, samples", fault) from None
+        raise RejectedInput(f"{where}, its CSV", fault) from None
     culprit = _culprit(log.first[0], header, where) if len(log.first) == 1 else None
     suite = header.get("suite") or next(iter(values[new])).partition(".")[0]
     return Result(
@@ -258,12 +258,14 @@ def _sides(log: _Log, values: Mapping[str, object], where: str) -> tuple[str, st
 def _culprit(commit: CommitInfo, header: Mapping[str, str], where: str) -> CommitInfo:
     author = next(iter(parse_addresses(header.get("author", ""))), None)
     if header.get("author") and author is None:
-        raise RejectedInput(f"{where}, samples", f"expected # author: Name <mail>, found {header['author'][:60]!r}")
+        raise RejectedInput(
+            f"{where}, its CSV", f"expected # author: Name <mail>, found {header['author'][:60]!r}"
+        )
     return CommitInfo(commit.sha, commit.title, author.name if author else "", author.email if author else "")
 
 
 def _machine(header: Mapping[str, str], where: str) -> MachineInfo:
     cpus = header.get("cpus", "")
     if cpus and not re.fullmatch(r"[1-9]\d{0,5}", cpus):
-        raise RejectedInput(f"{where}, samples", f"expected # cpus: a number, found {cpus[:40]!r}")
+        raise RejectedInput(f"{where}, its CSV", f"expected # cpus: a number, found {cpus[:40]!r}")
     return MachineInfo(header.get("machine", "unknown")[:200], cpus=int(cpus) if cpus else None)

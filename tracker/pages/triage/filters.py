@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -93,16 +93,6 @@ class Spans(Texts):
         return text
 
 
-class Days(Texts):
-    """Days: 2026-03-01."""
-
-    def one(self, text: str) -> str:
-        try:
-            return date.fromisoformat(text).isoformat()
-        except ValueError:
-            raise forms.ValidationError(f"expected a day like 2026-03-01; found {text[:40]!r}") from None
-
-
 class Moments(Texts):
     """Days, or minutes in UTC: 2026-03-01, 2026-03-01T09:30."""
 
@@ -168,9 +158,9 @@ class Since(AnyOf):
 
 
 class OnOrAfter(AnyOf):
-    """Rows whose time is on this day or later."""
+    """Rows whose time is this one, or on this day, or later."""
 
-    field_class = Days
+    field_class = Moments
 
     def condition(self, values: list[str]) -> Q:
         return Q(**{f"{self.field_name}__gte": datetime.fromisoformat(min(values)).replace(tzinfo=UTC)})
@@ -429,7 +419,8 @@ def presets(
     queries.append(("Changed since Monday", f"changed_after={monday}"))
     number, at = release.candidate, release.candidate_at  # type: ignore[attr-defined]
     if number and at:
-        queries.append((f"Changed since -rc{number}", f"changed_after={at:%Y-%m-%d}"))
-        queries.append((f"New since -rc{number}", f"reported_after={at:%Y-%m-%d}"))
-        queries.append((f"Closed since -rc{number}", f"closed_after={at:%Y-%m-%d}"))
+        since = f"{at:%Y-%m-%dT%H:%M}"
+        queries.append((f"Changed since -rc{number}", urlencode({"changed_after": since})))
+        queries.append((f"New since -rc{number}", urlencode({"reported_after": since})))
+        queries.append((f"Closed since -rc{number}", urlencode({"closed_after": since})))
     return [Preset(name, f"?{query}", query == current) for name, query in queries]

@@ -139,8 +139,11 @@ def test_without_any_telling_the_name_of_the_metric_tells_the_suite() -> None:
 @pytest.mark.parametrize(
     ("samples", "expected"),
     [
-        ("", "in, samples: expected samples, found none"),
-        ("sha;metric;value\n", "in, samples, line 1: expected the header sha,metric,value, found 'sha;metric;value'"),
+        ("", "in, its CSV: expected samples, found none"),
+        (
+            "sha;metric;value\n",
+            "in, its CSV, line 1: expected the header sha,metric,value, found 'sha;metric;value'",
+        ),
         ("sha,metric,value\nHEAD,m,1\n", "line 2: expected a sha, a metric and a value, found 'HEAD,m,1'"),
         ("sha,metric,value\nbbbbbbb,m\n", "line 2: expected a sha, a metric and a value"),
         ("sha,metric,value\nbbbbbbb,m,fast\n", "line 2: expected a finite number, found 'fast'"),
@@ -151,9 +154,9 @@ def test_without_any_telling_the_name_of_the_metric_tells_the_suite() -> None:
         ("sha,metric,value\naaaaaaa,m,1\n", "expected samples of bbbbbbbbbbbb, the first bad commit of the log"),
         ("sha,metric,value\nbbbbbbb,m,1\naaaaaaa,n,1\n", "expected samples of one metric for both aaaaaaaaaa and"),
         ("sha,metric,value\nbbbbbbb,m,1\nbbbbbbbb,m,1\naaaaaaa,m,1\n", "bbbbbbbbbbbb is written in two ways"),
-        (CSV.replace("cpus: 64", "cpus: many"), "in, samples: expected # cpus: a number, found 'many'"),
+        (CSV.replace("cpus: 64", "cpus: many"), "in, its CSV: expected # cpus: a number, found 'many'"),
         (CSV.replace("2026-03-01T09:12:44Z", "today"), "expected # date: a date (ISO 8601), found 'today'"),
-        (CSV + "bbbbbbbbbb,m,1\0\n", "in, samples: expected text, found a NUL"),
+        (CSV + "bbbbbbbbbb,m,1\0\n", "in, its CSV: expected text, found a NUL"),
     ],
 )
 def test_what_is_refused(samples: str, expected: str) -> None:
