@@ -217,6 +217,14 @@ def read_bytes(raw: bytes, name: str) -> Iterator[Input]:
     return read_stream(io.BytesIO(raw), name)
 
 
+def tool_of(raw: bytes) -> str:
+    """Return the name of the benchmark that wrote this, "" if it is none's own output."""
+    if len(raw) > _MOST_OF_TOOL or b'"schema"' in raw[:4096]:
+        return ""
+    reader = benchmark_files.reader_of(Document("body", raw.decode("utf-8", "replace")))
+    return reader.NAME if reader else ""
+
+
 def _lines(first: bytes, stream: IO[bytes], name: str, number: int) -> Iterator[Input]:
     line = first
     while line:

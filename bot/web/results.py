@@ -72,6 +72,9 @@ def take_results(request: HttpRequest) -> JsonResponse:
     inputs = list(islice(read_bytes(body, "body"), MAX_RESULTS + 1))
     if len(inputs) > MAX_RESULTS:
         return error_response(413, f"expected at most {MAX_RESULTS:,} results per body; nothing was taken")
+    if not any(entry.result for entry in inputs) and (tool := recognise.tool_of(body)):
+        how = "post it to /api/v1/files, with what it doesn't say: curl -F file=@FILE -F kernel=VERSION …"
+        return error_response(400, f"expected a result, found what {tool} wrote itself: {how}")
     return _taken([_of_producer(entry, key.producer) for entry in inputs], timezone.now(), key)
 
 
@@ -167,9 +170,11 @@ def take_files(request: HttpRequest) -> JsonResponse:
         form, uploads = request.POST, request.FILES
     except (MultiPartParserError, TooManyFilesSent, SuspiciousOperation) as error:
         return error_response(400, f"expected a form with files: {error}")
-    unknown = sorted({*form, *uploads} - {*TEXTS, "cpus", "param", "kernel", "parent", "culprit", "file"})
+    fields = {*TEXTS, "cpus", "param", "kernel", "parent", "culprit", "file"}
+    unknown = sorted({*form, *uploads} - fields)
     if unknown:
-        return error_response(400, f"expected the fields of docs/results.md, found {', '.join(unknown)[:200]}")
+        known = ", ".join(sorted(fields))
+        return error_response(400, f"expected of these fields: {known}; found {', '.join(unknown)[:200]}")
     producer = form.get("producer", "") or ("" if key.producer == ANY_PRODUCER else key.producer)
     texts = {name: form.get(name, "") for name in form if name != "param"} | {"producer": producer}
     now = timezone.now()

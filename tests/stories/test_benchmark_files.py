@@ -203,13 +203,21 @@ def test_a_form_is_refused_with_its_faults(db: None) -> None:
     for data, words in (
         ({"kernel": "v6.12"}, "expected files as `parent` and `culprit`"),
         (form({"file": OLD}, kernel="v6.12", machine="m1", param="x"), "NAME=VALUE"),
-        (form({"file": OLD}, kernel="v6.12", colour="red"), "found colour"),
+        (form({"file": OLD}, kernel="v6.12", colour="red"), "suite, title, tree; found colour"),
     ):
         status, answer = post(data, key)
         assert (status, words in str(answer)) == (400, True), answer
     assert post(form({"parent": OLD, "culprit": NEW}, **CULPRIT, producer="other"), token("lab7"))[0] == 400
     assert post(form({"parent": OLD, "culprit": NEW}, **CULPRIT), "guessed")[0] == 401
     assert Client().post("/api/v1/files", "{}", content_type="application/json").status_code == 401
+
+
+def test_a_file_posted_as_a_result_is_told_where_it_belongs(db: None) -> None:
+    headers = {"Authorization": f"Bearer {token()}"}
+    for name in ("fio-1.json", "sysbench-cpu.txt"):
+        body = (FOLDER / name).read_bytes()
+        answer = Client().post("/api/v1/results", body, content_type="application/json", headers=headers)
+        assert (answer.status_code, "post it to /api/v1/files" in answer.json()["error"]) == (400, True)
 
 
 # --- The client ---

@@ -923,7 +923,7 @@ def test_one_page_says_what_is_wrong_and_what_waits(operators_client: Client, dj
         OutgoingMail.objects.create(raw=b"", sender="", recipients=[], **mail)
     operators_client.get("/operating/")
     mail_transitions.stop_sending("kim", now, "the lab moves")
-    with django_assert_num_queries(23):
+    with django_assert_num_queries(24):
         page = operators_client.get("/operating/").content.decode()
     assert f"1 hold on all sending since {now:%Y-%m-%d %H:%M}, by kim: the lab moves</a>" in page
     assert "Operating: 1 problem<" in page

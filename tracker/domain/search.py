@@ -24,6 +24,7 @@ SIZES = ("worse", "better")
 DATES = ("after", "before")
 FIELDS = (*TEXTS, *CHOICES, *SIZES, *DATES)
 _TERM = re.compile(r'(-?)(?:([a-z]+):)?(?:"([^"]*)"|(\S+))')
+_LIKE_A_FIELD = re.compile(r"([a-z_]{2,30}):[^/\s]")
 _SIZE = re.compile(r">?=?(\d{1,6}(?:\.\d{1,3})?)%?")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?")
 
@@ -70,6 +71,12 @@ def parse(text: str) -> SearchQuery:
         elif plain := term[0][len(minus) :].strip('"'):
             (without if minus else phrases).append(plain)
     return SearchQuery(tuple(phrases), tuple(without), tuple(fields))
+
+
+def unknown_fields(query: SearchQuery) -> list[str]:
+    """Return what looks like a field and is none: `reported_by` of `reported_by:person`, which was taken as a word."""
+    words = (_LIKE_A_FIELD.match(phrase) for phrase in (*query.phrases, *query.without))
+    return list(dict.fromkeys(word[1] for word in words if word))
 
 
 def _value(name: str, value: str) -> str | float | datetime:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import Count, QuerySet
 from django.db.models.functions import Length
@@ -78,6 +79,8 @@ def overview(*, with_people: bool) -> dict[str, Any]:
         rows = _rows(with_people)
         mails = [mail for state in states for mail in rows.filter(state=state)[: ROWS + 1]]
         state = states[-1] if len(mails) > ROWS else ""
+        if S.APPROVED in states and not settings.EMAIL_URL:
+            description = "EMAIL_URL names no mail server: these wait."
         if mails:
             actions, in_doubt = actions_for(mails[-1:]), S.IN_DOUBT in states
             sections.append(OutboxSection(name, description, mails[:ROWS], actions, state, in_doubt))

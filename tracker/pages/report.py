@@ -257,7 +257,9 @@ def find_report(ref: str) -> Report:
     rows = list(reports.select_related("culprit", "tree")[:3])
     rows = [row for row in rows if row.culprit.sha == ref] or rows  # rather than one that had this address before
     if len(rows) != 1:
-        raise Http404(f"{'more than one' if rows else 'no'} report has a culprit or a tag that begins with {ref}")
+        which = [f"{row.culprit.sha[:16]} ({row})"[:100] for row in rows]
+        several = f"several reports have a culprit or a tag that begins with {ref}: {', '.join(which)}"
+        raise Http404(several if rows else f"no report has a culprit or a tag that begins with {ref}")
     return rows[0]
 
 

@@ -31,7 +31,7 @@ from django.views.decorators.http import require_safe
 
 from tracker.domain import versions
 from tracker.domain.events import Awaited, InvalidInput, Verdict
-from tracker.domain.search import FieldTerm, SearchQuery, parse, suggestions
+from tracker.domain.search import FieldTerm, SearchQuery, parse, suggestions, unknown_fields
 from tracker.domain.search import named as search_named
 from tracker.models import Commit, Machine, Message, Metric, RelatedCommit, Release, Report, Scenario
 from tracker.pages.http import error_response
@@ -294,6 +294,7 @@ def search(request: HttpRequest) -> HttpResponse:
     except (InvalidInput, InvalidQuery) as error:
         return render(request, "search.html", {**context, "error": str(error)}, status=400)
     base = "?" + urlencode({"q": text})
+    context["unknown_fields"] = [] if results.rows else unknown_fields(query)
     context |= {"section": results, "base": base, "query": table, "pages": pages_named(query), "forms": NAMES}
     return render(request, "search.html", context)
 

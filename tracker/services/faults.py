@@ -145,6 +145,7 @@ class Snapshot:
     backups: str = ""  # the folder that gets them, if one is named
     backup_at: datetime | None = None  # the newest one
     sending: bool = True  # whether mail is to be sent at all
+    has_server: bool = True  # to send through
     oldest_due: datetime | None = None  # approved mail: since when the longest waiting one could have been sent
     in_doubt: int = 0
     failed: int = 0
@@ -201,7 +202,9 @@ def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
         problem = "no backup of the last two days: `systemctl status perfwork-daily` says why"
         yield Fault(FaultKind.BACKUP, snapshot.backups, problem, snapshot.backup_at)
     due = snapshot.oldest_due
-    if snapshot.sending and due and snapshot.now - due > limits.outbox:
+    if snapshot.sending and due and not snapshot.has_server:
+        yield Fault(FaultKind.OUTBOX, "outbox", "approved mail can't be sent: EMAIL_URL names no mail server", due)
+    elif snapshot.sending and due and snapshot.now - due > limits.outbox:
         yield Fault(FaultKind.OUTBOX, "outbox", "approved mail is not sent: see /outbox/ and the mail server", due)
     if snapshot.in_doubt:
         yield Fault(FaultKind.IN_DOUBT, "outbox", f"{counted(snapshot.in_doubt, 'mail')} in doubt: decide at /outbox/")
@@ -248,7 +251,6 @@ def snapshot(now: datetime) -> Snapshot:
     for entry in current_app.conf.beat_schedule.values():
         run, period = by_task.get(entry["task"]), timedelta(seconds=float(entry["schedule"]))
         runs.append(Run(entry["task"], run.at if run else None, run.error if run else "", period))
-    sending = settings.PERFWORK_SENDING and bool(settings.EMAIL_URL)
     stops = SendingStop.objects.filter(ended_at=None)
     # What is configured, and what was read by hand and failed
     mirrors = Mirror.objects.order_by("path")[:MOST]
@@ -263,7 +265,8 @@ def snapshot(now: datetime) -> Snapshot:
         disks=disks(),
         backups=settings.PERFWORK_BACKUPS,
         backup_at=_newest_backup(Path(settings.PERFWORK_BACKUPS)) if settings.PERFWORK_BACKUPS else None,
-        sending=sending and not stops.exists(),
+        sending=settings.PERFWORK_SENDING and not stops.exists(),
+        has_server=bool(settings.EMAIL_URL),
         oldest_due=_oldest_due(now),
         in_doubt=OutgoingMail.objects.filter(state=OutgoingState.IN_DOUBT)[: MOST * 10].count(),
         failed=OutgoingMail.objects.filter(state=OutgoingState.FAILED)[: MOST * 10].count(),

@@ -258,9 +258,7 @@ def _sides(log: _Log, values: Mapping[str, object], where: str) -> tuple[str, st
 def _culprit(commit: CommitInfo, header: Mapping[str, str], where: str) -> CommitInfo:
     author = next(iter(parse_addresses(header.get("author", ""))), None)
     if header.get("author") and author is None:
-        raise RejectedInput(
-            f"{where}, its CSV", f"expected # author: Name <mail>, found {header['author'][:60]!r}"
-        )
+        raise RejectedInput(f"{where}, its CSV", f"expected # author: Name <mail>, found {header['author'][:60]!r}")
     return CommitInfo(commit.sha, commit.title, author.name if author else "", author.email if author else "")
 
 

@@ -74,6 +74,7 @@ def test_a_healthy_installation_has_none() -> None:
         (replace(WELL, disks=[Disk("drop", 9 << 30, 9 << 30, has_inodes=False)]), FaultKind.DISK, "has no inodes left"),
         (replace(WELL, disks=[Disk("var", 9 << 30, 9 << 30, is_read_only=True)]), FaultKind.DISK, "is read-only"),
         (replace(WELL, oldest_due=NOW - 2 * HOUR), FaultKind.OUTBOX, "is not sent"),
+        (replace(WELL, has_server=False), FaultKind.OUTBOX, "EMAIL_URL names no mail server"),
         (replace(WELL, in_doubt=1), FaultKind.IN_DOUBT, "1 mail in doubt"),
         (replace(WELL, quarantined=2), FaultKind.QUARANTINE, "2 mails could not be read"),
         (replace(WELL, rejected=3), FaultKind.REJECTED, "3 files rejected"),
