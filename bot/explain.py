@@ -1,8 +1,8 @@
-"""`explain`: what raw mail is read as, one JSON object per mail (DESIGN section 5). Pure.
+"""`explain`: what raw mail is read as, one JSON object per mail (DESIGN section 5).
 
-It needs no database. Reports anywhere in the input are tracked, and others may be given; replies are read against all
-of them. A report of the input gets the state that its automatic events lead to, and the state if every suggestion is
-accepted.
+It needs no database, but for `--tracked`, which takes the reports of one. Reports anywhere in the input are tracked,
+and others may be given; replies are read against all of them. A report of the input gets the state that its automatic
+events lead to, and the state if every suggestion is accepted.
 
 The field `report` has every field of a robot's report, null if it is missing. People of a mail that is not proven
 have no rights, and none beside those of one that is (DESIGN rule 8).

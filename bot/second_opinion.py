@@ -1,6 +1,6 @@
 """A second opinion on replies: a lab's own language model is asked what they mean, and may only suggest.
 
-Asked about are the newest replies of which nothing is recorded but that they are a response. Each mail of a report is
+It is asked about the newest replies of which nothing is recorded but that they are a response. Each mail of a report is
 asked about once: the answer is stored, or the reason why it doesn't count, so that reading mail again needs no second
 question.
 

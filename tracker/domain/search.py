@@ -1,9 +1,8 @@
 """The search box: `subsystem:xfs worse:>10 "page fault" -drm after:2026-03` parsed, and completed. Pure.
 
-A query has phrases that must all occur, those that must not (with a minus), and fields. While somebody types, the
-last term is completed by a field, or by a known name that begins so, or of which a part does. A word with a colon
-whose beginning is no field is a word, such as `mm:` in a title or `http://…`. A value that its field can't have is
-refused by name.
+A query has phrases that must all occur, those that must not (with a minus), and fields. While somebody types, the last
+term is completed by a field, or by a known name of which a word begins so. A word with a colon whose beginning is no
+field is a word, such as `mm:` in a title or `http://…`. A value that its field can't have is refused by name.
 """
 
 from __future__ import annotations

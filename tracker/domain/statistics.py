@@ -1,10 +1,9 @@
 """Is a change real, and is it good: samples, changes, Welch's t-test, bootstrap intervals, verdicts. Pure.
 
-The change is the metric's own, in per cent of the parent's mean. Whether it is significant says Welch's t-test (B. L.
-Welch, Biometrika 34, 1947), with the numbers of scipy.stats.ttest_ind but without the second that importing
-scipy.stats takes. How large it is says a 95% interval, by the percentile bootstrap of B. Efron (1979) with a fixed
-seed: the same samples always give the same interval. What it means says the metric's direction, and never the sign
-alone.
+The change is the metric's own, in per cent of the parent's mean. Welch's t-test says whether it is significant (B. L.
+Welch, Biometrika 34, 1947), with the numbers of scipy.stats.ttest_ind but without the second that importing scipy.stats
+takes. A 95% interval, by the percentile bootstrap of B. Efron (1979) with a fixed seed, says how large it is: the same
+samples always give the same interval. Whether it is good depends on the metric's direction, never on the sign alone.
 
 Standard deviations are the population's (divided by n), as on the mailing lists: LKP's `± n%` is that in per cent of
 the mean. Whole batches are graded at once, since thousands of measurements take only a few calls of numpy and scipy.

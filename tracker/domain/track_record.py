@@ -8,9 +8,9 @@ imported table have its own date for everything: they count as answered, but say
 or disputed report, and its share is taken of the closed or disputed ones: a disputed report counts as settled even if
 it is still open. Improvements are no alarms, and count as neither.
 
-Whether a lab is worth reading says its precision: of the regressions that people settled, how many were real, since
-they were fixed, reverted or accepted as expected. What disappeared or was a duplicate settles nothing. Shares have E.
-B. Wilson's interval (J. Am. Stat. Assoc. 22, 1927), which holds for few reports, too; medians have that of the order
+Its precision says whether a lab is worth reading: how many of the regressions that people settled were real, since they
+were fixed, reverted or accepted as expected. What disappeared or was a duplicate settles nothing. Shares have E. B.
+Wilson's interval (J. Am. Stat. Assoc. 22, 1927), which holds for few reports, too; medians have that of the order
 statistics (W. J. Conover, Practical Nonparametric Statistics, section 3.2).
 """
 

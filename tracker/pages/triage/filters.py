@@ -214,11 +214,11 @@ class Tagged(AnyOf):
 
 
 # To add a filter: `AnyOf` for a column of names, which are stored cut (FILTER_COLUMNS of tracker/models/reports.py);
-# `OneOf` for a fixed set; `Flag` for yes or no; else a class with its own `condition`. Its name in NAMES if it is free
-# text and named like its column, so that typos are found. Its counts come from COUNTED and its place in the form from
-# OFFERED, both in table.py. The API takes it as it is; to document it there: `_PARAMETERS` of tracker/api/requests.py,
-# and `@_list("/reports", …)` of tracker/api/tables.py. For the search box: TEXTS or CHOICES of
-# tracker/domain/search.py, and `_CONDITIONS` of tracker/pages/search.py.
+# `OneOf` for a fixed set; `Flag` for yes or no; else, as for a text that is not cut, a class with its own `condition`.
+# Its name in NAMES if it is free text and named like its column, so that typos are found. Its counts come from COUNTED
+# and its place in the form from OFFERED, both in table.py. The API takes it as it is; to document it there:
+# `_PARAMETERS` of tracker/api/requests.py, and `@_list("/reports", …)` of tracker/api/tables.py. For the search box:
+# TEXTS or CHOICES of tracker/domain/search.py, and `_CONDITIONS` of tracker/pages/search.py.
 _POSITIVE: dict[str, Any] = {
     "state": InStates(known=STATES),
     "kind": OneOf(field_name="verdict", known=[verdict.value for verdict in Verdict]),

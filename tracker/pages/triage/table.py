@@ -4,7 +4,7 @@ A release has two sections: reports merged in its cycle, and reports from other 
 cell formatted, so that templates compute nothing. A page of a section takes one query: the keys are found in an
 index, then only their rows are read. Other pages show any reports this way (`section`).
 
-The counts say how many reports of a release each filter value would show. They are cached under a stamp, made of the
+The counts beside the filters say how many reports of a release have each value. They are cached under a stamp, made of the
 release's newest events, which an index finds, and of the number of its reports. A change without an event, such as a
 renamed machine, shows after KEEP seconds at the latest.
 """
@@ -34,8 +34,9 @@ from tracker.services.report_summary import clipped
 
 # --- Rows ---
 
-# The columns that a row needs; no others are loaded. To add one: its name here, a field of TriageRow, its cell in
-# templates/triage_rows.html, its header in triage_section.html, its width in static/perfwork.css.
+# The columns that a row needs; no others are loaded. To add one: its name here, a field of TriageRow, and in
+# _SHOWN_AS_STORED or with a value of its own in `row_of`; its cell in templates/triage_rows.html, its header, and one
+# more in the group row's colspan, in triage_section.html; its width in static/perfwork.css.
 COLUMNS = (
     *("pk", "revision", "verdict", "state", "status", "awaited", "awaited_since", "assignee", "title", "given_title"),
     *(
