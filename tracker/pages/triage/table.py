@@ -4,9 +4,9 @@ A release has two sections: reports merged in its cycle, and reports from other 
 cell formatted, so that templates compute nothing. A page of a section takes one query: the keys are found in an
 index, then only their rows are read. Other pages show any reports this way (`section`).
 
-The counts beside the filters say how many reports of a release have each value. They are cached under a stamp, made of the
-release's newest events, which an index finds, and of the number of its reports. A change without an event, such as a
-renamed machine, shows after KEEP seconds at the latest.
+The counts beside the filters say how many reports of a release have each value. They are cached under a stamp, made of
+the release's newest events, which an index finds, and of the number of its reports. A change without an event, such as
+a renamed machine, shows after KEEP seconds at the latest.
 """
 
 from __future__ import annotations
