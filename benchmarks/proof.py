@@ -126,8 +126,9 @@ def worse(now: Sequence[Row], before: Mapping[tuple[str, str, int], Row]) -> Ite
 def dates(page: str) -> str:
     """Return when the figures of a page were measured, and of which commits, in its own words."""
     counted = re.search(r"^Counted on (\S+ at [^.\n]+)", page, re.M)
-    measured = re.search(r"^Measured on (\S+ at [^,\n]+),", page, re.M)
-    return f"Accuracy: {counted[1] if counted else 'never'}. Benchmarks: {measured[1] if measured else 'never'}."
+    measured = sorted(set(re.findall(r"^Measured on (\S+ at [^.\n]+)", page, re.M))) or ["never"]
+    spans = f"{measured[0]} to {measured[-1]}" if len(measured) > 1 else measured[0]
+    return f"Accuracy: {counted[1] if counted else 'never'}. Benchmarks: {spans}."
 
 
 def why(words: Mapping[str, str], row: Row) -> str:

@@ -1,7 +1,8 @@
 """All budgets in one table: `table.py [SCRIPT ...]` runs the benchmarks one by one, and writes docs/measured.md.
 
 Each figure stands beside its budget and, as a ratio, beside the yardstick that ran next to it. What is over budget is
-marked, and the command ends with 1. What was not measured, and why, is written too.
+marked, and the command ends with 1. What was not measured, and why, is written too. Each script's part of the page is
+written when it ends, with its date and commit: what is cut short, or run alone, leaves the others as they are.
 """
 
 from __future__ import annotations
@@ -38,12 +39,6 @@ SCRIPTS = {
     "rest": "At rest",
     "size": "What there is to read and to type",
 }
-HEAD = """## <a id="benchmarks"></a>Benchmarks
-
-Every budget, what was measured, and how that compares with a yardstick
-that ran beside it. A yardstick does the least possible work on the same data: machines differ, ratios hold. Figures
-with a spread are medians of five runs or more; the largest sizes ran once.
-"""
 
 
 def run(name: str, figures: Path) -> str:
@@ -78,14 +73,19 @@ def machine() -> str:
 def commit() -> str:
     """Return what was measured: a commit, and whether the tree has changes beside it."""
     head = subprocess.check_output(["git", "-C", ROOT, "log", "-1", "--format=%h"], text=True).strip()
-    changed = subprocess.check_output(["git", "-C", ROOT, "status", "--porcelain", "-uno"], text=True).strip()
+    beside = ["--", ".", f":!{PAGE.relative_to(ROOT)}"]  # which each part writes
+    changed = subprocess.check_output(["git", "-C", ROOT, "status", "--porcelain", "-uno", *beside], text=True).strip()
     return f"{head} with changes" if changed else head
 
 
-def table(title: str, figures: list[Figure]) -> str:
+def table(title: str, figures: list[Figure], when: str, missing: str) -> str:
+    """Return a script's part of the page. `missing`: why it ended early, "" if it did not."""
+    if not figures:
+        return f"### {title}\n\nNot measured: {missing}.\n"
     rows = ["| what | measured | budget | the yardstick beside it | over? |", "| --- | --- | --- | --- | --- |"]
     rows += ["| " + " | ".join(each.cells()) + " |" for each in figures]
-    return f"\n### {title}\n\n" + "\n".join(rows) + "\n"
+    end = f"\n\nNot all was measured: {missing}." if missing else ""
+    return f"### {title}\n\nMeasured on {when}.\n\n" + "\n".join(rows) + end + "\n"
 
 
 def write_part(name: str, text: str) -> None:
@@ -96,21 +96,18 @@ def write_part(name: str, text: str) -> None:
 
 
 def main() -> None:
-    chosen = sys.argv[1:] or list(SCRIPTS)
-    parts, over = [], 0
+    over = 0
     with tempfile.TemporaryDirectory() as folder:
-        for name in chosen:
+        for name in sys.argv[1:] or SCRIPTS:
             kept = Path(folder) / f"{name}.jsonl"
             kept.touch()
             missing = run(name, kept)
             figures = [Figure(**json.loads(line)) for line in kept.read_text().splitlines()]
             over += sum(not each.fits for each in figures)
-            part = table(SCRIPTS[name], figures) if figures else f"\n### {SCRIPTS[name]}\n"
-            parts.append(part + (f"\nNot measured: {missing}.\n" if missing else ""))
-    if chosen == list(SCRIPTS):
-        when = f"\nMeasured on {datetime.now(UTC):%Y-%m-%d} at {commit()}, on {machine()}.\n"
-        write_part("benchmarks", HEAD + when + "".join(parts))
-    print("".join(parts))
+            part = table(SCRIPTS[name], figures, f"{datetime.now(UTC):%Y-%m-%d} at {commit()}", missing)
+            write_part(name, part)
+            print(part)
+    write_part("machine", f"The machine: {machine()}.")
     sys.exit(f"{over} over budget" if over else 0)
 
 

@@ -81,8 +81,10 @@ def test_what_got_worse_is_named(was: str, is_now: str, found: list[str]) -> Non
 
 
 def test_the_page_says_of_when_and_what_its_figures_are() -> None:
-    page = "\nCounted on 2026-11-28 at 3a9c93d6 with changes.\n\nMeasured on 2026-11-25 at 78ae734, on 2 × AMD.\n"
-    assert dates(page) == "Accuracy: 2026-11-28 at 3a9c93d6 with changes. Benchmarks: 2026-11-25 at 78ae734."
+    page = "\nCounted on 2026-11-28 at 3a9c93d6 with changes.\n\nMeasured on 2026-11-27 at 78ae734.\n"
+    assert dates(page) == "Accuracy: 2026-11-28 at 3a9c93d6 with changes. Benchmarks: 2026-11-27 at 78ae734."
+    page += "\nMeasured on 2026-11-25 at 9bc0de1 with changes.\n"
+    assert dates(page).endswith("Benchmarks: 2026-11-25 at 9bc0de1 with changes to 2026-11-27 at 78ae734.")
     assert dates("") == "Accuracy: never. Benchmarks: never."
 
 
