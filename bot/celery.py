@@ -197,6 +197,7 @@ LEASE = timedelta(seconds=60)
 WAIT = 5  # seconds between two attempts to take over
 APART = timedelta(seconds=0.5)
 RENEWED = 15.0  # seconds after which the lease is renewed
+RETRY = timedelta(hours=1)  # after which a daily task that failed runs again
 
 
 class LeasedScheduler(Scheduler):
@@ -250,6 +251,7 @@ class LeasedScheduler(Scheduler):
                 acquire(row, LEASE)
             if not self.leads:
                 self._know_last_runs()
+            self._retry_failed()
         except Busy:
             if self.leads or not self.waits:
                 log.warning("another scheduler is running; this one waits, and takes over if that one ends")
@@ -284,6 +286,19 @@ class LeasedScheduler(Scheduler):
             due = now - period + number * APART
             entry.last_run_at = min(now, max(due, last.get(name, due)))
         self._heap = None  # is made again from the entries
+
+
+    def _retry_failed(self) -> None:
+        """Make due what runs once a day and failed: the next try comes an hour after the last, not a day."""
+        from tracker.models import TaskRun
+
+        now = timezone.now()
+        failed = TaskRun.objects.filter(task__in=DAILY, at__lt=now - RETRY).exclude(error="")
+        for name in failed.values_list("task", flat=True):
+            entry = self.schedule[name]
+            if entry.last_run_at and entry.last_run_at < now - RETRY:
+                entry.last_run_at = now - entry.schedule.run_every  # type: ignore[union-attr]  # all are in seconds
+                self._heap = None  # is made again from the entries
 
 
 # --- The app ---

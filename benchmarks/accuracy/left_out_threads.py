@@ -113,6 +113,10 @@ def print_figures(name: str, found: Sequence[Judged]) -> None:
         if effect.mode is Mode.SUGGEST and effect.kind and not (effect.rule == MERE_RESPONSE and each.acting)
     ]
     share(f"suggestions, {where}", sum(suggested), len(suggested), _READERS, unseen=unseen)
+    from benchmarks.accuracy.reply_states import still_waiting
+
+    waiting = list(still_waiting(found))
+    share("those that wait when their thread has ended", sum(waiting), len(waiting), _READERS, unseen=unseen)
     print(f"\n{name}: {len(found)} replies in {len({each.reply.thread for each in found})} threads")
     print(f"  automatic effects right        {interval(right, len(acts))}")
     print(f"  too thin                       {interval(thin, len(acts))}")
@@ -120,6 +124,7 @@ def print_figures(name: str, found: Sequence[Judged]) -> None:
     print(f"  wanted automatically, and done {interval(done, len(wanted))}")
     print(f"  acted on or suggested          {interval(offered, len(found))}, at most {most} suggestions")
     print(f"  suggestions right              {interval(sum(suggested), len(suggested))}")
+    print(f"  those that wait at the end     {interval(sum(waiting), len(waiting))}")
     print(f"  the same, by the one label     {interval(strictly, len(found))}")
     print_mere_responses([each for each in found if each.is_mere_response], where, unseen=unseen)
 

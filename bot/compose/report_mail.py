@@ -161,11 +161,14 @@ def _groups(findings: Iterable[FindingData]) -> list[list[FindingData]]:
 
 
 def impacts(report: ReportData) -> tuple[str, ...]:
-    """Return the lines of the box of other tests, with the worst change of each; empty if there are none."""
+    """Return the lines of the box of other tests, each with the worst change of what it is run for, else of all; empty
+    if there are none.
+    """
     elsewhere = [
         finding for finding in report.findings if finding.table_key != report.headline.table_key and finding.is_graded
     ]
-    shown = [worst(group)[0] for group in _groups(finding for finding in elsewhere if finding.change_pct is not None)]
+    groups = _groups(finding for finding in elsewhere if finding.change_pct is not None)
+    shown = [worst([one for one in group if is_key(one.metric, one.suite)] or group)[0] for group in groups]
     if not shown:
         return ()
     edge = f"+{'-' * _LEFT}+{'-' * _RIGHT}+"

@@ -212,6 +212,22 @@ def test_tasks_go_on_in_their_periods(scheduler: LeasedScheduler) -> None:
     assert all(later - earlier > timedelta(seconds=0.4) for earlier, later in pairwise(starts))
 
 
+def test_a_daily_task_that_failed_runs_again_after_an_hour(scheduler: LeasedScheduler) -> None:
+    now = timezone.now()
+    run = TaskRun.objects.create(task="prune", at=now - timedelta(minutes=50), seconds=1, error="OSError: no space")
+    TaskRun.objects.create(task="mail_suggestions", at=now - timedelta(hours=5), seconds=1)
+    assert scheduler._holds_lease()
+    assert not scheduler.schedule["prune"].is_due().is_due
+    TaskRun.objects.filter(pk=run.pk).update(at=now - timedelta(minutes=70))
+    scheduler.schedule["prune"].last_run_at = now - timedelta(minutes=70)
+    assert scheduler._holds_lease()
+    assert scheduler.schedule["prune"].is_due().is_due
+    assert not scheduler.schedule["mail_suggestions"].is_due().is_due
+    scheduler.schedule["prune"].last_run_at = now  # it was enqueued, and runs
+    assert scheduler._holds_lease()
+    assert not scheduler.schedule["prune"].is_due().is_due
+
+
 def test_a_start_after_a_silence_is_known_until_something_has_run(scheduler: LeasedScheduler) -> None:
     """So that nobody is told of what is late only because all was off."""
 

@@ -17,8 +17,9 @@ from django.db import connection
 from tests.conftest import ROOT, clean_environment
 from tests.support.rows import line
 from tests.support.world import World
-from tracker.models import OutgoingMail
+from tracker.models import Folding, OutgoingMail
 from tracker.pages import search
+from tracker.services import event_log
 
 pytestmark = pytest.mark.django_db
 TRIGGERS = {f"{index}_{end}" for index in ("report_words", "message_words") for end in ("added", "removed", "changed")}
@@ -46,6 +47,11 @@ def test_the_full_text_index_has_its_triggers_after_all_migrations() -> None:
         "a migration made tracker_report or tracker_message again, which loses its triggers: let it end with "
         "migrations.RunPython(make_again, …) of tracker/migrations/_search_triggers.py"
     )
+
+
+def test_a_new_database_is_folded_by_the_present_version() -> None:
+    """Else the first reports in it would be said to be folded after an upgrade."""
+    assert Folding.objects.get().version == event_log.VERSION
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL needs no triggers")

@@ -20,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management import call_command
@@ -35,6 +36,7 @@ from tracker.services import event_log
 from tracker.services.database import keep_journal
 
 ROLES = ("web", "worker", "beat")
+_THIS_MACHINE = ("127.0.0.1", "localhost")
 MOST_WORKERS = 64  # of each kind, on one machine
 EXTRA_FETCHERS = 2  # more processes for archives and trees: most of their time they wait for a server
 QUICK = ("mail", "results", "web")  # the queues of the first worker; all others belong to the fetcher
@@ -85,6 +87,9 @@ class Command(BaseCommand):
         processes = works(listening, workers, only, queues)
         pages = f"pages at http://{bind}/" if "web" in processes else f"{', '.join(processes)}"
         self.stdout.write(f"{pages} · results from {settings.PERFWORK_DROP} · Ctrl-C stops all")
+        base = urlsplit(settings.PERFWORK_BASE_URL)
+        if "web" in processes and base.hostname in _THIS_MACHINE and str(base.port) != bind.rpartition(":")[2]:
+            self.stdout.write(f"links on pages and in mail lead to {base.geturl()}: set PERFWORK_BASE_URL")
         self.stdout.flush()
         _share_memory()
         Supervisor(processes).run()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
@@ -122,6 +123,8 @@ def read_file(file: File) -> Reading:
         if file.text.lstrip()[:1] in "{[" and document.json is None:
             document.check_json()
             document.check()
+        if _FIO_TEXT.search(file.text[:20_000]):
+            raise RejectedInput(file.name, "expected fio's JSON, found its text: fio --output-format=json")
         raise RejectedInput(file.name, f"expected one of {', '.join(reader.NAME for reader in FORMATS)}; found none")
     if document.json is not None and file.text.lstrip()[:1] in "{[" and not _is_lines(reader):
         document.check_json()
@@ -139,6 +142,7 @@ def _is_lines(reader: Format) -> bool:
 
 
 _Key = tuple[str, tuple[tuple[str, str], ...]]  # suite and parameters
+_FIO_TEXT = re.compile(r"^\S{1,100}: \(g=\d+\): rw=|^3;fio-\d", re.M)  # its usual output, and its terse one
 _LONG = 500  # characters that no two runs write alike
 
 
