@@ -7,15 +7,17 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from bot.notifications import digest
-from bot.notifications.digest import Bulletin, BulletinConfig
 from tracker.domain.events import InvalidInput
 from tracker.services.event_log import progress
+
+if TYPE_CHECKING:
+    from bot.notifications.digest import Bulletin, BulletinConfig
 
 # --- Progress ---
 
@@ -40,6 +42,8 @@ def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
 
 def hold_bulletin(bulletin: Bulletin, config: BulletinConfig) -> str:
     """Hold the bulletin and return one line about the result; CommandError if it can't be sent."""
+    from bot.notifications import digest  # with all that composes mail, which most commands start without
+
     try:
         row = digest.hold(bulletin, config, timezone.now())
     except InvalidInput as error:
