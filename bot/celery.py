@@ -287,7 +287,6 @@ class LeasedScheduler(Scheduler):
             entry.last_run_at = min(now, max(due, last.get(name, due)))
         self._heap = None  # is made again from the entries
 
-
     def _retry_failed(self) -> None:
         """Make due what runs once a day and failed: the next try comes an hour after the last, not a day."""
         from tracker.models import TaskRun
