@@ -27,7 +27,6 @@ from typing import ParamSpec, TypeVar, cast
 from bot.mail.limits import OverLimit
 from bot.mail.settings import BotSettings
 from bot.processes import FORKING, fork, kill
-from bot.replies.effects import prepare
 from bot.replies.reading import Reading, understand
 
 _P = ParamSpec("_P")
@@ -126,7 +125,6 @@ class Sandbox:
             return answer
 
     def _fork(self) -> Connection:
-        prepare()
         with FORKING:
             ours, theirs = Pipe()
             pid = fork(partial(_serve, ours, theirs, self.settings, self.limits))

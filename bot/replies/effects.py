@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from textwrap import shorten
 
 from bot.mail.branches import ref_in
@@ -27,7 +27,7 @@ from bot.replies.classifier import Model, Opinion, ReplyFacts, decide, load, nam
 from bot.replies.commands import Command, Word
 from bot.replies.person_report import culprit_named
 from bot.replies.reading import Audience, Reading, in_thread_of
-from bot.replies.rules import RULES, compile_all
+from bot.replies.rules import RULES
 from bot.replies.rules.notation import NOTHING, By, Effect, Intent, MailContext, Mode, Relation, Rule, name_of
 from bot.replies.sender_kind import SenderKind
 from bot.replies.sentences import Sentence, has_content, is_greeting, is_polite
@@ -244,13 +244,6 @@ _SHA = re.compile(r"\b[0-9a-f]{7,40}\b", re.I)
 _TITLE = 20  # characters that identify a title
 MOST_EFFECTS = 30  # of one mail on one report; twenty commands, and what its sentences say
 _BUT = re.compile(r"(?:but|however|though|although|still|except|unfortunately)\b", re.I)
-
-
-@cache
-def prepare() -> None:
-    """Load what replies are read with, once: for processes that are forked to read them, which else each would do."""
-    compile_all()
-    load()
 
 
 def effects_of(

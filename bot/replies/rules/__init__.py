@@ -29,10 +29,3 @@ RULES: tuple[Rule, ...] = (
     *closing.DOUBTS,
     *asking.SHOWN,
 )
-
-
-def compile_all() -> None:
-    """Compile all rules now, and not each where it is used first."""
-    for rule in RULES:
-        for words in (rule.cue, *(unless.words for unless in rule.unless)):
-            assert words.pattern
