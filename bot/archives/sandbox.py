@@ -39,7 +39,7 @@ class Unparsable(ValueError):  # noqa: N818
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a child may take: seconds of CPU for one mail, and bytes beyond what the reader has; and its mails."""
+    """What a child may take: seconds of CPU for one answer, bytes beyond what the reader has, and its answers."""
 
     cpu: int = 3
     memory: int = 1 << 30
@@ -47,7 +47,7 @@ class Limits:
 
 
 LIMITS = Limits()
-# Seconds for filing one mail, of which the first loads the rules as well; and for all of a batch.
+# Seconds for filing one mail, without what the child computes; and for all of a batch.
 FILING_CPU, FILING_CPU_OF_ALL = 10.0, 600.0
 
 
