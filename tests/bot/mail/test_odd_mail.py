@@ -343,7 +343,9 @@ CHECKS: dict[str, Check] = {
     "subject": lambda mail, reading, output: output["subject"],
     "in_reply_to": lambda mail, reading, output: bracketed(output["in_reply_to"][0]),
     "parent": lambda mail, reading, output: bracketed(mail.parent),
-    "thread_root": lambda mail, reading, output: bracketed((*mail.references, mail.parent, mail.message_id)[0]),
+    "thread_root": lambda mail, reading, output: bracketed(
+        next(filter(None, (*mail.references, mail.parent, mail.message_id)))
+    ),
     "dedup_key": lambda mail, reading, output: bracketed(output["message_id"]),
     "date_utc": lambda mail, reading, output: output["date"],
     "direct_ids": lambda mail, reading, output: list(reading.tags),
