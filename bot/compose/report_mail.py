@@ -355,7 +355,7 @@ def _facts(report: ReportData, warning: str) -> Iterator[list[str]]:
         moved = sum(entry.is_graded for entry in tested)
         parts.append(f"{moved} of {len(tested)} metrics moved at FDR 5%")
     begin = f"{strength}: " if (strength := report_data.strength(headline)) else ""
-    while len(_fact("", begin + "; ".join(parts), 3)) > 2:  # half a clause would say nothing
+    while len(parts) > 1 and len(_fact("", begin + "; ".join(parts), 3)) > 2:  # half a clause would say nothing
         parts.pop()
     yield _fact("evidence:", begin + ("; ".join(parts) or "number of runs and spread unknown"))
     if report.history:

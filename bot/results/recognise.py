@@ -219,7 +219,7 @@ def read_bytes(raw: bytes, name: str) -> Iterator[Input]:
 
 def tool_of(raw: bytes) -> str:
     """Return the name of the benchmark that wrote this, "" if it is none's own output."""
-    if len(raw) > _MOST_OF_TOOL or b'"schema"' in raw[:4096]:
+    if len(raw) > _MOST_OF_TOOL or b'"schema"' in raw[:HEAD]:
         return ""
     reader = benchmark_files.reader_of(Document("body", raw.decode("utf-8", "replace")))
     return reader.NAME if reader else ""
