@@ -1,11 +1,10 @@
 """`/review/`: the review queue, where people decide on suggestions and see how far reading has got.
 
 The likeliest come first, those of one report together; what would change nothing, as what was withdrawn, is folded
-away. A suggestion is shown
-with its evidence in context, the status that the report would have if it is accepted, and how people decided on other
-suggestions of its rule. It is accepted, rejected or changed; many are decided at once if they are chosen, or if their
-rule was right often enough, but none that came in after the page was loaded. What a session decided last can be undone,
-and each decision leads to the next suggestion, as filtered.
+away. A suggestion is shown with its evidence in context, the status that the report would have if it is accepted, and
+how people decided on other suggestions of its rule. It is accepted, rejected or changed; many are decided at once if
+they are chosen, or if their rule was right often enough, but none that came in after the page was loaded. What a
+session decided last can be undone, and each decision leads to the next suggestion, as filtered.
 
 Below are the mails in quarantine, the archives and trees with how far they were read, and the rules. All this takes a
 constant number of queries.
