@@ -30,7 +30,7 @@ from tracker.documents import blocks, digest
 from tracker.documents.blocks import Document
 from tracker.documents.digest import compose as compose_digest
 from tracker.domain.events import InvalidInput
-from tracker.domain.text import tag_of
+from tracker.domain.text import THIS_MACHINE, tag_of
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Study
 from tracker.services import mail_transitions
 
@@ -89,7 +89,6 @@ def escape_signature(text: str) -> str:
 # --- Into the outbox ---
 
 NEEDS_APPROVAL = "needs approval"
-LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 log = logging.getLogger(__name__)
 
 
@@ -128,7 +127,7 @@ def hold(bulletin: Bulletin, config: BulletinConfig, now: datetime) -> OutgoingM
     writer = OutboxWriter(config.settings, config.compose_config, now)
     mail = compose_bulletin(bulletin, config, now)
     problems = list(faults(mail, config.settings, config.compose_config.conventions, now, foreign=[bulletin.text]))
-    if urlsplit(config.settings.base_url).hostname in LOCAL:
+    if urlsplit(config.settings.base_url).hostname in THIS_MACHINE:
         problems.append("its links work only on this machine: set PERFWORK_BASE_URL")
     start = Start(OutgoingState.HELD, "; ".join([NEEDS_APPROVAL, *problems])[:1000])
     if writer.insert(None, mail, bulletin.purpose, start):

@@ -33,6 +33,8 @@ from urllib.parse import unquote, urlsplit
 import environ
 import patatt
 
+from tracker.domain.text import THIS_MACHINE
+
 # --- Interface ---
 
 
@@ -464,6 +466,6 @@ def _server(url: str, ehlo: str, timeout: float, patience: float) -> Server:
     except (ValueError, KeyError, TypeError):
         raise ValueError("EMAIL_URL: expected smtp://user:password@host:port") from None
     encrypted = server.tls or server.starttls
-    if server.user and not encrypted and server.host not in ("localhost", "127.0.0.1", "::1"):
+    if server.user and not encrypted and server.host not in THIS_MACHINE:
         raise ValueError("EMAIL_URL: a password needs encryption: use smtp+tls:// or smtp+ssl://")
     return server

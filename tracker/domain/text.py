@@ -134,6 +134,8 @@ def safe_cell(value: object) -> object:
 
 # --- Links out of our pages ---
 
+THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})  # hosts of links that lead nowhere for anybody else
+
 # Trees on these hosts have a page for each commit; of others we don't know. `{url}` has no ".git" where they drop it.
 _VIEWS = (
     (re.compile(r"https?://(?:[\w-]+\.)*kernel\.org/.+"), "{git}/commit/?id={sha}"),  # cgit

@@ -31,12 +31,12 @@ from django.db.migrations.executor import MigrationExecutor
 from bot.celery import QUEUES, app, run_scheduler, run_worker
 from bot.processes import Supervisor
 from bot.web.server import listen, serve
+from tracker.domain.text import THIS_MACHINE
 from tracker.models import Parameter, Suite
 from tracker.services import event_log
 from tracker.services.database import keep_journal
 
 ROLES = ("web", "worker", "beat")
-_THIS_MACHINE = ("127.0.0.1", "localhost")
 MOST_WORKERS = 64  # of each kind, on one machine
 EXTRA_FETCHERS = 2  # more processes for archives and trees: most of their time they wait for a server
 QUICK = ("mail", "results", "web")  # the queues of the first worker; all others belong to the fetcher
@@ -88,7 +88,7 @@ class Command(BaseCommand):
         pages = f"pages at http://{bind}/" if "web" in processes else f"{', '.join(processes)}"
         self.stdout.write(f"{pages} · results from {settings.PERFWORK_DROP} · Ctrl-C stops all")
         base = urlsplit(settings.PERFWORK_BASE_URL)
-        if "web" in processes and base.hostname in _THIS_MACHINE and str(base.port) != bind.rpartition(":")[2]:
+        if "web" in processes and base.hostname in THIS_MACHINE and str(base.port) != bind.rpartition(":")[2]:
             self.stdout.write(f"links on pages and in mail lead to {base.geturl()}: set PERFWORK_BASE_URL")
         self.stdout.flush()
         _share_memory()
