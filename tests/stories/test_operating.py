@@ -783,11 +783,13 @@ event("test_asked:g@h#10", kind="test_asked", message_id="g@h")
 event("reading_rejected=working:g@h#2!1", kind="reading_rejected", message_id="g@h", actor="dana")
 event("reversed:noted:g@h#3", kind="reversed", reverses="noted:g@h#3", actor="dana")
 row("Suggestion", report=report, key="working:g@h#2", kind="working", occurred_at=now, message_id="g@h",
-    decision="rejected", decided_by="dana", decided_at=now)
+    role="author", decision="rejected", decided_by="dana", decided_at=now)
 for suffix in ("", "#2"):  # rejected twice, under two keys
     event(f"reading_rejected=asked:e@f{suffix}", kind="reading_rejected", message_id="e@f", actor="dana")
-row("Suggestion", report=report, key="asked:e@f#2", kind="asked", occurred_at=now, message_id="e@f")
-row("Suggestion", report=report, key="responded:e@f", kind="responded", occurred_at=now, message_id="e@f")
+row("Suggestion", report=report, key="asked:e@f#2", kind="asked", occurred_at=now, message_id="e@f",
+    role="author")
+row("Suggestion", report=report, key="responded:e@f", kind="responded", occurred_at=now, message_id="e@f",
+    role="author")
 row("LabJob", report=report, event_key="test_asked:g@h#10", request="test", opened_at=now, due_at=now)
 row("TokenBucket", key="", used_until=now + datetime.timedelta(hours=1))
 row("TokenBucket", key="@dev.example", used_until=now - datetime.timedelta(hours=1))

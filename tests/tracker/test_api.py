@@ -385,6 +385,18 @@ def test_suggestions_are_listed_and_decided_once(client: Client, toni: User, rep
     assert Event.objects.filter(actor="toni").count() == 2
 
 
+def test_requests_at_the_beginning_of_a_minute_are_counted_by_one_statement_each(
+    toni: User, django_assert_num_queries: pytest.FixtureRequest
+) -> None:
+    """Two statements let a request that came between them be refused."""
+    key_for(toni)
+    key, now = ApiKey.objects.get(), timezone.now().replace(second=0, microsecond=0)
+    for number, moment in enumerate([now, now, now + timedelta(minutes=1)]):
+        with django_assert_num_queries(1):  # type: ignore[operator]
+            assert accounts.count_request(key, moment) == 0
+        assert ApiKey.objects.get().requests == [1, 2, 1][number]
+
+
 def test_too_many_requests_wait_for_the_next_minute(
     client: Client, toni: User, report: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, U
 from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Case, Count, F, Q, QuerySet, When
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -154,13 +154,10 @@ def count_request(key: ApiKey, now: datetime) -> int:
     """Count a request of a key; return 0, or the seconds to wait if it has made too many in this minute."""
     minute = now.replace(second=0, microsecond=0)
     own = ApiKey.objects.filter(pk=key.pk)
-    if own.filter(minute=minute, requests__lt=MOST_A_MINUTE).update(requests=F("requests") + 1):
-        return 0
-    if own.exclude(minute=minute).update(minute=minute, requests=1) or own.filter(minute=None).update(
-        minute=minute, requests=1
-    ):
-        return 0
-    return 60 - now.second
+    # One statement: of requests at the same moment, one begins the minute and the others count.
+    counted = Case(When(minute=minute, then=F("requests") + 1), default=1)
+    fresh = ~Q(minute=minute) | Q(requests__lt=MOST_A_MINUTE)
+    return 0 if own.filter(fresh).update(minute=minute, requests=counted) else 60 - now.second
 
 
 def revoke(name: str, now: datetime) -> bool:
