@@ -1,5 +1,5 @@
-"""Around every request: its time, the marks of its log lines, private pages, folding after an upgrade, and what
-would turn a line.
+"""Middleware: request times, log context, private pages, waiting for the fold after an upgrade, and names for hidden
+characters, which could reverse or break a line.
 
 What signed-in people see stays private, and no table is shown before all reports are folded.
 """

@@ -104,7 +104,7 @@ def print_figures(name: str, found: Sequence[Judged]) -> None:
     where = f"{name}, {len({each.reply.thread for each in found})} threads"
     share(f"automatic effects, {where}", right, len(acts), _READERS, unseen=unseen)
     share("the same, right or too thin", right + thin, len(acts), _READERS, unseen=unseen)
-    share(f"effects that a person would let act, and that did, {where}", done, len(wanted), _READERS, unseen=unseen)
+    share(f"effects wanted automatically, and applied, {where}", done, len(wanted), _READERS, unseen=unseen)
     share(f"effects acted on or suggested, {where}", offered, len(found), _READERS, unseen=unseen)
     suggested = [
         each.is_right(name_of(effect))

@@ -126,7 +126,7 @@ def keep(found: PersonFigures) -> None:
     rows = (
         ("reports made or offered", found.made_or_offered, found.reports),
         (f"automatic effects, {where}", found.right, found.acted),
-        (f"effects that a person would let act, and that did, {where}", found.done, found.wanted),
+        (f"effects wanted automatically, and applied, {where}", found.done, found.wanted),
         ("final states", found.states, found.threads),
     )
     for what, right, of in rows:  # left one out, but rules were written with these threads in view

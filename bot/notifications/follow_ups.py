@@ -6,8 +6,8 @@ mail says is in findings.py, fix.py and announcement.py. The purpose makes a mai
 fix, one withdrawal.
 
 First, unsent mails that a new event has outdated are cancelled; those still due are then composed again, and what a
-person decided stays. A withdrawal is never held, and a posted fix holds only reminders. Each report is composed under
-a row lock, and an error with one blocks no other.
+person decided stays. A withdrawal is never held; once a fix is posted, the policy may hold only more findings and
+"still there". Each report is composed under a row lock, and an error with one blocks no other.
 """
 
 from __future__ import annotations
@@ -211,12 +211,12 @@ class _Further:
         return compose_fix(context.patch_thread(event, fix.title), fix, context.headline, *common)
 
     def _decision(self, context: ReportContext, kind: EventKind | None = None) -> PolicyDecision:
-        """Return the policy's decision: a withdrawal is never held, and a posted fix holds only reminders."""
+        """Return the policy's decision, as the head says what is held."""
         if kind is EventKind.INVALID:
             return PolicyDecision(self.otherwise)
-        is_reminder = kind in (None, EventKind.STILL_THERE)
+        reminds = kind in (None, EventKind.STILL_THERE)
         data = report_data(context.report, self.settings, ComposeConfig(), PatchMails())  # rules need no trees
-        policy_context = basic_context(context.report, with_fix=is_reminder)
+        policy_context = basic_context(context.report, with_fix=reminds)
         decision = decide(data, self.config.policy, policy_context, self.now, self.otherwise)
         return decision if decision.action is Action.HOLD else PolicyDecision(self.otherwise)
 

@@ -566,7 +566,7 @@ def test_who_may_do_what_to_a_report(everybody: dict[str, Client]) -> None:
         "change where it stands, note, assign": states,
         "undo what one did oneself": rights_of(everybody, undoes(own=True)),
         "undo what somebody else did": rights_of(everybody, undoes(own=False)),
-        "correct whose commit it is": whose,
+        "correct the culprit": whose,
         "decide on suggestions": rights_of(everybody, decides),
         "approve, hold and edit its mail": rights_of(everybody, holds),
     }

@@ -5,8 +5,8 @@ to the segments that cover their times; a point that is known already, by its ti
 curve whose points have changed is stale (tracker/services/curve_changes.py looks at it again).
 
 Builds stand at the dates that came with them, until their places in the mainline are known; then their points are
-moved. The places are stored first: what comes meanwhile stands right, and what is not moved now is moved by the next
-call.
+moved. The places are stored first: points that arrive meanwhile are placed correctly, and what is not moved now is
+moved by the next call.
 """
 
 from __future__ import annotations
@@ -204,7 +204,8 @@ _CURVES = 100  # whose points are moved in one transaction
 def store_places(places: Mapping[str, datetime], missed: Sequence[str], now: datetime) -> int:
     """Store the places of builds, and that others have none yet; move their points. Returns how many curves changed.
 
-    The places are stored first: what comes meanwhile stands right, and what is not moved now is moved by the next call.
+    The places are stored first: points that arrive meanwhile are placed correctly, and what is not moved now is moved
+    by the next call.
     """
     rows = [row for part in in_parts(sorted(places)) for row in CurveBuild.objects.filter(name__in=part)]
     for row in rows:

@@ -1,4 +1,4 @@
-"""`examples check`: whether the written examples (fixtures/replies) are well-formed, each of its own."""
+"""`examples check`: whether the written examples (fixtures/replies) are each well-formed."""
 
 from __future__ import annotations
 

@@ -47,10 +47,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="*", metavar="PATH")
         files = parser.add_argument_group("files of a benchmark")
-        files.add_argument("--parent", nargs="+", metavar="PATH", default=[], help="its files on the culprit's parent")
+        files.add_argument(
+            "--parent", nargs="+", metavar="PATH", default=[], help="the benchmark's files for the culprit's parent"
+        )
         files.add_argument("--culprit", nargs="+", metavar="PATH", default=[], help="its files on the culprit")
         files.add_argument("--commit", default="", metavar="SHA", help="the culprit; its parent is --base")
-        files.add_argument("--base", default="", metavar="SHA", help="by default the parent that a followed tree has")
+        files.add_argument("--base", default="", metavar="SHA", help="the parent; default: from a followed tree")
         files.add_argument("--title", default="", help="the culprit's title, if no followed tree has it")
         files.add_argument("--author", default="", metavar="NAME <ADDRESS>", help="the culprit's author, likewise")
         files.add_argument("--kernel", default="", metavar="VERSION", help="PATHs were measured on this one kernel")

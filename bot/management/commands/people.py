@@ -29,7 +29,7 @@ class Command(BaseCommand):
         role = actions.add_parser("role", help="give an account another role, or none")
         role.add_argument("name")
         role.add_argument("role", choices=[*map(str, UserRole), "none"])
-        revoke = actions.add_parser("revoke", help="let an account sign in no more, and revoke its keys")
+        revoke = actions.add_parser("revoke", help="close an account and revoke its keys")
         revoke.add_argument("name")
 
     def handle(self, *, action: str, **options: Any) -> None:

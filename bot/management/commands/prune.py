@@ -23,7 +23,9 @@ MOST = 36_500  # days: a century, which is never
 
 
 class Command(BaseCommand):
-    help = "Remove what no report rests on: old raw mail that concerns nothing, imported files, links and sessions."
+    help = (
+        "Remove what no report depends on: old raw mail that belongs to no report, imported files, links and sessions."
+    )
     requires_system_checks = []  # it uses the database only
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -55,7 +55,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--threads",
             metavar="FILE",
-            help="make the mails that this list names, by a link or a Message-ID a line, reports by people; their"
+            help="a file with one link or Message-ID per line: make these mails reports by people; their"
             " threads are read from the PATHs, else from PERFWORK_LORE",
         )
         parser.add_argument("--missing", action="store_true", help="also read missing parents of tracked threads")

@@ -25,7 +25,9 @@ For a week every new mail waits for a person. What was erased on request since t
 
 
 class Command(BaseCommand):
-    help = "Replace the database by that of a backup, with Perfwork stopped. Nothing is sent until `outbox go`."
+    help = (
+        "Replace the database with the one in a backup, while Perfwork is stopped. Nothing is sent until `outbox go`."
+    )
     requires_system_checks = []  # it uses the database only
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -20,7 +20,7 @@ class Command(BaseCommand):
     requires_system_checks = []  # it must tell of a half configured installation
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--try-again", action="store_true", help="read archives and trees at once that failed")
+        parser.add_argument("--try-again", action="store_true", help="retry failed archives and trees at once")
 
     def handle(self, **options: Any) -> None:
         now = timezone.now()

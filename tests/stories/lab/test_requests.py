@@ -301,7 +301,7 @@ def test_an_operator_cancels_a_job_and_the_thread_is_told(
     text = " ".join(parse(bytes(mail.raw)).text.split())
     assert "its machine is gone" in text
     page = operator.get("/lab/").content.decode()
-    assert "Ended lately" in page
+    assert "Recently ended" in page
     assert "its machine is gone" in page
     assert "cancelled" in operator.get(f"/report/{report.culprit.sha}/").content.decode()
 

@@ -19,6 +19,6 @@ def test_reports_of_no_release_are_named_before_a_tree_is_followed(world: World,
     world.ingest(world.result("b" * 40, "mm: a change"))
     page = client.get("/").content.decode()
     assert "No reports yet." not in page
-    assert "none is of a release that is shown here yet" in page
+    assert "none belongs to a release shown here yet" in page
     found = client.get("/search/?q=state:open").content.decode()
     assert "b" * 10 in found
