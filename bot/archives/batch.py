@@ -161,9 +161,10 @@ def take(
                 continue  # it stays as it was read when it was filed
             filer.load_reports([reading])
             try:
+                filer.sandbox.allow(FILING_CPU)
                 with transaction.atomic(), limited_cpu(FILING_CPU):
                     filer.file_again(reading)
-            except OverLimit as error:
+            except (OverLimit, Unparsable) as error:
                 log.warning("not read again: %s: %s", source.position, error)
                 filer.clear_cache()  # what it cached from this mail was rolled back
     filer.refold()
@@ -183,11 +184,13 @@ def _file(
     readings = _understood(passed, archive, filer, tally)
     filer.load_reports([reading for _, reading in readings])
     unfiled: list[Passed] = []
-    begin = time.process_time()
+    begin = time.process_time() + filer.sandbox.spent
     for number, (candidate, reading) in enumerate(readings):
         try:
-            left = FILING_CPU_OF_ALL - (time.process_time() - begin)
-            with transaction.atomic(), limited_cpu(min(FILING_CPU, max(left, 0.5))):
+            left = FILING_CPU_OF_ALL - (time.process_time() + filer.sandbox.spent - begin)
+            most = min(FILING_CPU, max(left, 0.5))
+            filer.sandbox.allow(most)
+            with transaction.atomic(), limited_cpu(most):
                 filed = _take(candidate, reading, archive, filer)
         except (SoftTimeLimitExceeded, MemoryError):
             raise  # the host's fault, not the mail's: nothing may be skipped for it

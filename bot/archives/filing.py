@@ -26,9 +26,9 @@ from django.db.models import Case, Q, When
 from bot.archives import report_import
 from bot.archives.known_reports import FiledMail, add_report, keys_of_culprit, load, names_in
 from bot.archives.prefilter import key_of_commit, key_of_title
-from bot.archives.sandbox import Sandbox
+from bot.archives.sandbox import Sandbox, Unparsable
 from bot.mail.authentication import AuthVerdict
-from bot.mail.limits import MAX_EFFECTS, MAX_REPORTS
+from bot.mail.limits import MAX_EFFECTS, MAX_REPORTS, OverLimit
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import bare_title, find_links
 from bot.mail.settings import BotSettings
@@ -151,7 +151,11 @@ class MailFiler:
                 reading = self.sandbox.understand(mail.source.raw)
                 if isinstance(reading, Exception):
                     continue  # it stays as it was read when it was filed
-                if robot_report := self._report_in(reading):
+                try:
+                    robot_report = self._report_in(reading)
+                except (OverLimit, Unparsable):
+                    continue  # the same
+                if robot_report:
                     proven = is_proven(robot_report, reading, self.settings.trust_policy)
                     entries.append((robot_report, proven, reading))
             report_import.import_again(report, entries, self.settings)

@@ -2,11 +2,11 @@
 
 Stage one looks at bytes only (prefilter.py), stage two files what passed (batch.py), many mails per transaction, and
 the cursor is saved in the same transaction. A bad mail affects no other (DESIGN rule 6): it is stored whole with its
-error, and the cursor moves on.
+error, and the checkpoint moves on.
 
 The first mails of an epoch are looked at here, the rest in a process of its own, ahead of the filing. git unpacks on
-one core; looking at the bytes takes about as long again, and so does filing where robots post: done by one process
-they would wait for each other. What is found does not depend on who looks, since what is tracked is asked only here,
+one core; looking at the bytes takes about as long again, and so does filing where robots post: done by one process they
+would wait for each other. The result does not depend on which process looks, since what is tracked is asked only here,
 mail by mail, in the order of the archive (`Prefilter.decide`).
 
 `read_mirror` makes one pass over a configured archive: lease, fetch, read, release. Whatever fails is stored, and

@@ -2,18 +2,20 @@
 may take only so much CPU and memory; and filing it, with the database, has a limit of CPU of its own.
 
 The limits of bot/mail/limits.py refuse what is known to be expensive; this is for what nobody has thought of yet. A
-fork of the reader, which has everything loaded, parses mail by mail and sends each reading back; asked about a reading,
-it says what that reports, or does to a report. A mail that kills a fresh child is an error, which quarantines it;
+fork of the reader, which has everything loaded, parses mail by mail and sends each reading back; given a reading, it
+works out what that reports, or does to a report. A mail that kills a fresh child is an error, which quarantines it;
 whatever else ends a child costs another fork.
 """
 
 from __future__ import annotations
 
 import gc
+import math
 import os
 import resource
 import signal
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -47,7 +49,7 @@ class Limits:
 
 
 LIMITS = Limits()
-# Seconds for filing one mail, without what the child computes; and for all of a batch.
+# Seconds of CPU for filing one mail, here and, as much again, in the child; and for all of a batch, both together.
 FILING_CPU, FILING_CPU_OF_ALL = 10.0, 600.0
 
 
@@ -78,6 +80,8 @@ class Sandbox:
 
     def __init__(self, settings: BotSettings, limits: Limits = LIMITS) -> None:
         self.settings, self.limits = settings, limits
+        self.spent = 0.0  # seconds of CPU that the answers took
+        self._most = math.inf
         self._pipe: Connection | None = None
         self._calls = 0  # that the child has answered
         self._kill: Callable[[], int | None] = lambda: None
@@ -96,8 +100,14 @@ class Sandbox:
         """Return the reading of a mail, or why it could not be read: Unparsable or OverLimit."""
         return cast("Reading | Exception", self._ask(raw))
 
+    def allow(self, seconds: float) -> None:
+        """Let `call` take that much CPU from now on, in all its answers: a mail may be about many reports."""
+        self._most = self.spent + seconds
+
     def call(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Return what a function of a module makes of its arguments. Raises Unparsable or OverLimit."""
+        if self.spent > self._most:
+            raise OverLimit("what is computed of it took more CPU than one mail may")
         answer = self._ask(partial(function, *args, **kwargs))
         if isinstance(answer, Unparsable | OverLimit):
             raise answer
@@ -110,9 +120,10 @@ class Sandbox:
             pipe = self._pipe or self._fork()
             try:
                 pipe.send(work)
-                answer: object = pipe.recv()  # from our own fork
+                answer, seconds = pipe.recv()  # from our own fork
             except (EOFError, OSError):
                 status = self.close()
+                self.spent += self.limits.cpu
                 # It has taken its CPU, or killed a fresh child; else what the child had kept may have been too much.
                 if not self._calls or (status and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
                     most = f"{self.limits.cpu} seconds of CPU or {self.limits.memory >> 20:,} MB of memory"
@@ -122,7 +133,8 @@ class Sandbox:
                 self.close()
                 raise
             self._calls += 1
-            return answer
+            self.spent += seconds
+            return cast("object", answer)
 
     def _fork(self) -> Connection:
         with FORKING:
@@ -150,8 +162,8 @@ def _serve(ours: Connection, theirs: Connection, settings: BotSettings, limits: 
     with suppress(EOFError):
         while True:
             work = theirs.recv()  # from the reader
-            used = resource.getrusage(resource.RUSAGE_SELF)
-            soft = int(used.ru_utime + used.ru_stime) + limits.cpu + 1
+            before = time.process_time()
+            soft = int(before) + limits.cpu + 1
             resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.RLIM_INFINITY))
             signal.alarm(20 * limits.cpu + 20)  # what waits, takes no CPU
             try:
@@ -160,5 +172,5 @@ def _serve(ours: Connection, theirs: Connection, settings: BotSettings, limits: 
                 os._exit(1)
             except Exception as error:
                 answer = Unparsable(f"{type(error).__name__}: {error}"[:1000])
-            theirs.send(answer)
+            theirs.send((answer, time.process_time() - before))
             signal.alarm(0)  # the reader may take its time before the next mail

@@ -305,7 +305,7 @@ def suggest(view: View, uncertain: Sequence[Match]) -> None:
 
 
 def suggest_again(view: View, shas: Collection[str]) -> None:
-    """Update the undecided suggestions whose commits have moved on."""
+    """Update the undecided suggestions whose commits have moved on; what was withdrawn waits again."""
     waiting = Suggestion.objects.filter(decision__in=UNDECIDED, message_id="").exclude(commit="").exclude(rule=_LEFT)
     for suggestion in waiting:
         if suggestion.commit not in shas:
@@ -314,7 +314,11 @@ def suggest_again(view: View, shas: Collection[str]) -> None:
         event = view.suggested(suggestion.commit, suggestion.title, part, suggestion.remark)
         if event and (event.kind in VERSION_KINDS or not suggestion.tag):
             Suggestion.objects.filter(pk=suggestion.pk, decision__in=UNDECIDED).update(
-                kind=event.kind, occurred_at=event.occurred_at, tag=event.tag, tree=event.tree
+                kind=event.kind,
+                occurred_at=event.occurred_at,
+                tag=event.tag,
+                tree=event.tree,
+                decision=Decision.OPEN,
             )
 
 

@@ -109,6 +109,20 @@ def test_the_same_files_count_once_whatever_they_are_called(
     assert "1 new, 1 duplicate" in ingest("--parent", *old, "--culprit", *renamed, *versions)
 
 
+def test_a_name_counts_where_it_names_the_test(db: None, tmp_path: Path) -> None:
+    """will-it-scale's CSV says nowhere which test it is of: its file does."""
+    head = "tasks,processes,processes_idle,threads,threads_idle,linear\n"
+    for side, numbers in (("old", (1000, 3000)), ("new", (900, 3100)), ("swapped", (3100, 900))):
+        (tmp_path / side).mkdir()
+        for name, number in zip(("page_fault1", "malloc1"), numbers, strict=True):
+            (tmp_path / side / f"{name}.csv").write_text(f"{head}1,{number},90,{number},90,{number}\n")
+    described = ["--machine", "laptop", "--commit", "a" * 40, "--base", "b" * 40, "--title", "mm: a"]
+    for side in ("swapped", "new"):
+        sides = ["--parent", str(tmp_path / "old"), "--culprit", str(tmp_path / side)]
+        assert "1 new" in ingest(*sides, *described), side
+        assert "1 new" in ingest("--kernel", "v6.12", "--machine", "laptop", str(tmp_path / side)), side
+
+
 def test_a_file_given_twice_is_refused(db: None, tmp_path: Path) -> None:
     old, new = runs(tmp_path / "old", OLD), runs(tmp_path / "new", NEW)
     long = [tmp_path / "one.txt", tmp_path / "copy.txt"]

@@ -115,6 +115,16 @@ def test_no_export_invents_a_commit_for_what_is_not_bisected(world: World, clien
     version = report.merged_release or report.shift_left_release
     exported = {form: client.get(f"/{version}/.{form}").getvalue().decode() for form in ("regzbot", "txt", "md", "csv")}
     assert "#regzbot introduced: v9.0..v9.1-rc2\n" in exported["regzbot"]
+    for facts, introduced in (
+        ({"good": ["6.15", "a"], "bad": ["6.16-rc2", "a"]}, "v6.15..v6.16-rc2"),
+        ({"culprit": ["abc12345", "a"], "good": ["before the commit", "a"], "bad": ["6.16-rc2", "a"]}, "abc12345"),
+        ({"good": ["before the commit", "a"], "bad": ["6.16-rc2", "a"]}, "unknown"),
+        ({"bad": ["6.16-rc2", "a"]}, "unknown"),
+        ({}, "unknown"),
+    ):
+        Report.objects.update(facts=facts)
+        export = client.get(f"/{version}/.regzbot").getvalue().decode()
+        assert f"#regzbot introduced: {introduced}\n" in export
     for form, text in exported.items():
         assert "reads are slower" in text, form
         assert report.culprit.sha[:10] not in text.replace(f"/report/{report.culprit.sha}", ""), form

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,10 +34,13 @@ from bot.notifications.suggestions import MOST, mail_suggestions
 from bot.outbox.transports import Server, SmtpTransport
 from bot.replies.effects import MERE_RESPONSE, effects_of
 from bot.replies.rules.notation import Effect, Mode
+from tests.conftest import ROOT
 from tests.support.people import person
+from tests.support.rows import line
 from tests.support.servers import Moody, mail_server
 from tests.support.world import DANA, World, message_id, state, status_text
-from tracker.domain.events import EventData, EventKind
+from tracker.domain.events import EventData, EventKind, State, Verdict
+from tracker.domain.report_state import ReportState
 from tracker.models import (
     Archive,
     Correspondent,
@@ -50,6 +56,7 @@ from tracker.models import (
 )
 from tracker.pages.review import excerpt
 from tracker.services import accounts, event_log, mail_transitions
+from tracker.services.report_actions import outcomes
 
 # --- The review queue: suggestions, mail that could not be parsed, and the progress of reading ---
 
@@ -201,7 +208,7 @@ def test_the_likeliest_come_first_and_what_would_change_nothing_is_folded_away(
     assert re.findall("<mark>words (.)</mark>", page) == ["2", "4", "0", "1", "3"]
     assert "91% likely</small>" in page
     assert "None" not in page
-    assert "1 that would change nothing</summary>" in page
+    assert "1 suggestion that would change nothing</summary>" in page
     assert page.index("would change nothing</summary>") < page.index("<mark>words 3</mark>")
     second = Suggestion.objects.get(certainty=62)
     first = Suggestion.objects.get(certainty=91)
@@ -315,13 +322,90 @@ def test_what_would_change_nothing_any_more_is_withdrawn_and_returns(
     assert suggestion().decision == "withdrawn"
     page = mira.get("/review/").content.decode()
     assert "Suggestions <small>0</small>" in page
-    assert "1 that would change nothing" in page
+    assert "1 suggestion that would change nothing" in page
     undone = EventData("undone", EventKind.REVERSED, later, actor="otto", reverses="said")
     event_log.record([event_log.event_row(report, undone, later)])
     assert suggestion().decision == "open"
     event_log.record([event_log.event_row(report, replace(said, key="again"), later)])
     assert decide(mira, decision="reject") == 302  # as ever
     assert suggestion().decision == "rejected"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("kind", "columns", "decision"),
+    [
+        (EventKind.SAME_PATCH, {"title": "mm: the same", "commit": "c" * 40}, "open"),  # git follows it once accepted
+        (EventKind.BISECTED, {"commit": "d" * 40}, "open"),  # the report gets its commit
+        (EventKind.FIX_LANDED, {"commit": "e" * 40, "tag": "v6.13", "title": "mm: fix"}, "withdrawn"),  # known already
+    ],
+)
+def test_only_what_changes_nothing_at_all_is_withdrawn(
+    world: World, kind: EventKind, columns: dict[str, str], decision: str
+) -> None:
+    report, now = line(1), world.now
+    landed = EventData("landed", EventKind.FIX_LANDED, now, commit="e" * 40, tag="v6.13", title="mm: fix", tree="linus")
+    waiting = Suggestion.objects.create(
+        report=report, key="git", kind=kind, occurred_at=now, role="machine", rule="fixes", **columns
+    )
+    event_log.record([event_log.event_row(report, landed, now)])
+    waiting.refresh_from_db()
+    assert waiting.decision == decision
+    [outcome] = outcomes([waiting]).values()
+    assert outcome.changes is (decision == "open")
+
+
+@pytest.mark.django_db
+def test_a_thread_full_of_suggestions_is_folded_as_fast_as_one_with_fifty(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report, folds = line(1), []
+    for number in range(60):
+        Suggestion.objects.create(
+            report=report, key=str(number), kind="responded", occurred_at=world.now, role="author", rule="classifier"
+        )
+    monkeypatch.setattr(
+        event_log, "state_if_accepted", lambda *_: folds.append(1) or ReportState(Verdict.REGRESSION, State.WORKING)
+    )
+    event_log.refold([report.pk])
+    assert len(folds) == 50
+
+
+@pytest.mark.slow
+def test_two_people_who_decide_at_the_same_moment_both_succeed(postgres: str, tmp_path: Path) -> None:
+    """On PostgreSQL: each holds the row of their suggestion and waits for the report, of which the other is folded."""
+    code = """
+import django; django.setup()
+import threading
+from django.core.management import call_command
+from django.db import connection
+from django.utils import timezone
+from tests.support.rows import line
+from tracker.models import Decision, Suggestion
+from tracker.services import event_log, report_actions
+call_command("migrate", verbosity=0)
+report, now, record = line(1), timezone.now(), event_log.record
+waiting = [
+    Suggestion.objects.create(report=report, key=f"expected:{number}", kind="expected", occurred_at=now, role="author",
+        message_id=f"{number}@x", rule="expected")
+    for number in range(2)
+]
+both = threading.Barrier(2)
+def together(rows):
+    both.wait(20)
+    return record(rows)
+event_log.record = together
+def decide(suggestion):
+    print(report_actions.decide(suggestion, Decision.ACCEPTED, "mira", now), flush=True)
+    connection.close()
+threads = [threading.Thread(target=decide, args=(suggestion,)) for suggestion in waiting]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+    env = {**os.environ, "DATABASE_URL": postgres, "DJANGO_SETTINGS_MODULE": "tracker.settings"}
+    env["PERFWORK_VAR"] = str(tmp_path)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["True", "True"], done.stderr[-2000:]
 
 
 @pytest.mark.django_db

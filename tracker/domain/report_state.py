@@ -329,10 +329,11 @@ _ABOUT_A_CANDIDATE = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, E
 
 
 def reads_like(one: ReportState, other: ReportState) -> bool:
-    """Whether people read the same in both: but for when it came about, and by which event."""
+    """Whether people read the same in both: but for when it came about, by which events, and what they replaced."""
 
     def read(state: ReportState) -> ReportState:
-        return replace(state, decided_by="", awaited_since=None, responded_at=None, closed_at=None)
+        undated = replace(state, awaited_since=None, responded_at=None, closed_at=None)
+        return replace(undated, decided_by="", cures=(), older_fixes=frozenset())
 
     return read(one) == read(other)
 

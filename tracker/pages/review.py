@@ -32,6 +32,7 @@ from django.views.decorators.http import require_POST
 
 from tracker.domain.events import EventKind, InvalidInput
 from tracker.models import (
+    UNDECIDED,
     Archive,
     Decision,
     Message,
@@ -323,7 +324,7 @@ def review(request: HttpRequest) -> HttpResponse:
         "chosen": chosen,
         "others": report_actions.OTHERS,
         "may_decide": may_decide,
-        "last": list(last.exclude(decision=Decision.OPEN)) if last is not None else [],  # what this session decided
+        "last": list(last.exclude(decision__in=UNDECIDED)) if last is not None else [],  # what this session decided
     }
     return render(request, "review.html", context)
 

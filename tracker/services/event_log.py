@@ -12,6 +12,7 @@ was. What may be closed by now (tracker/domain/deadlines.py) is suggested once; 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -188,22 +189,38 @@ def state_if_accepted(verdict: Verdict, events: Sequence[EventData], suggestion:
     return fold_events(verdict, [*events, replace(suggestion.value(), key=f"{suggestion.key}?")])
 
 
-def _withdraw(events: Mapping[int, list[EventData]], states: Mapping[int, ReportState]) -> None:
-    """Withdraw what would change nothing about these reports if it were accepted; what would again waits again.
+# To accept one of these does more than its event: it vouches for the people whom a report names, gives the report its
+# commit, or has the same patch followed in git.
+_DOES_MORE = frozenset({EventKind.REPORTED, EventKind.BISECTED, EventKind.SAME_PATCH})
 
-    That a report was reported stays: to accept it vouches for the people that it names.
-    """
-    undecided = Suggestion.objects.filter(report__in=events, decision__in=UNDECIDED).exclude(kind=EventKind.REPORTED)
+
+def would_change(suggestion: Suggestion, before: ReportState, after: ReportState) -> bool:
+    """Whether to accept a suggestion would change anything. `after`: the state of its report if it is accepted."""
+    return suggestion.kind in _DOES_MORE or not reads_like(before, after)
+
+
+_LOOKED_AT = 50  # suggestions of a report, the newest: each folds the report again
+
+
+def _withdraw(events: Mapping[int, list[EventData]], states: Mapping[int, ReportState]) -> None:
+    """Withdraw what would change nothing about these reports if it were accepted; what would again waits again."""
+    undecided = Suggestion.objects.filter(report__in=events, decision__in=UNDECIDED)
+    looked_at = Counter[int]()
     changed: dict[Decision, list[int]] = {Decision.OPEN: [], Decision.WITHDRAWN: []}
-    for suggestion in undecided:
+    for suggestion in undecided.order_by("-occurred_at", "-pk"):
+        looked_at[suggestion.report_id] += 1
+        if looked_at[suggestion.report_id] > _LOOKED_AT:
+            continue
         before = states[suggestion.report_id]
         after = state_if_accepted(before.verdict, events[suggestion.report_id], suggestion)
-        decision = Decision.WITHDRAWN if reads_like(before, after) else Decision.OPEN
+        decision = Decision.OPEN if would_change(suggestion, before, after) else Decision.WITHDRAWN
         if suggestion.decision != decision:
             changed[decision].append(suggestion.pk)
     for decision, keys in changed.items():
         if keys:
-            Suggestion.objects.filter(pk__in=keys, decision__in=UNDECIDED).update(decision=decision)
+            # Whoever decides on one holds its row and waits for the report, which is locked here: no waiting for them.
+            free = undecided.filter(pk__in=keys).select_for_update(skip_locked=True).values_list("pk", flat=True)
+            Suggestion.objects.filter(pk__in=list(free)).update(decision=decision)
 
 
 # --- Folding after an upgrade ---

@@ -23,7 +23,7 @@ from django.db.models import F, Q, QuerySet
 
 from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, InvalidInput, Role, Verdict
-from tracker.domain.report_state import effective_events, fold, reads_like, status_text
+from tracker.domain.report_state import effective_events, fold, status_text
 from tracker.models import (
     UNDECIDED,
     Commit,
@@ -321,7 +321,7 @@ def outcomes(suggestions: Collection[Suggestion]) -> dict[int, Outcome]:
         report = suggestion.report_id
         after = event_log.state_if_accepted(verdicts[report], events[report], suggestion)
         status = status_text(after, mainline_followed=followed is not None, as_of=followed)
-        result[suggestion.pk] = Outcome(status, not reads_like(before[report], after))
+        result[suggestion.pk] = Outcome(status, event_log.would_change(suggestion, before[report], after))
     return result
 
 

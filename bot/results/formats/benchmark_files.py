@@ -148,13 +148,16 @@ _LONG = 500  # characters that no two runs write alike
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The runs of one kernel. `metrics`: by test, then by name; `tools`: with their versions."""
+    """The runs of one kernel. `metrics`: by test, then by name; `tools`: with their versions. `contents`: by which
+    the files are known again, the text of each with the tests that it holds; a name counts only where it names a test.
+    """
 
     metrics: Mapping[_Key, Mapping[str, Metric]]
     tools: tuple[str, ...]
     machine: str
     cpus: int | None
     kernel: str
+    contents: Sequence[tuple[str, Sequence[_Key]]]
 
 
 def _read_side(files: Sequence[File], about: About, faults: list[tuple[str, str]]) -> _Side:
@@ -165,6 +168,7 @@ def _read_side(files: Sequence[File], about: About, faults: list[tuple[str, str]
     metrics: dict[_Key, dict[str, Metric]] = {}
     named: dict[_Key, list[tuple[str, set[str]]]] = {}  # the metrics of each test by file
     readings = []
+    contents: list[tuple[str, list[_Key]]] = []
     given: set[tuple[str, str]] = set()
     for file in files:
         # A short output may well be that of another run, too
@@ -179,9 +183,11 @@ def _read_side(files: Sequence[File], about: About, faults: list[tuple[str, str]
             faults += rejection.faults or [(rejection.where, rejection.why)]
             continue
         readings.append(reading)
+        contents.append((file.text, []))
         for test in reading.tests:
             suite = about.suite or test.suite
             params = tuple(sorted({**test.params, **about.params}.items()))
+            contents[-1][1].append((suite, params))
             kept = metrics.setdefault((suite, params), {})
             names = {metric.name.removeprefix(f"{test.suite}.") for metric in test.metrics}
             named.setdefault((suite, params), []).append((file.name, names))
@@ -199,6 +205,7 @@ def _read_side(files: Sequence[File], about: About, faults: list[tuple[str, str]
         next((reading.machine for reading in readings if reading.machine), ""),
         next((reading.cpus for reading in readings if reading.cpus), None),
         next((reading.kernel for reading in readings if reading.kernel), ""),
+        sorted(contents),
     )
 
 
@@ -289,10 +296,9 @@ def compare(about: About, parent: Sequence[File], culprit: Sequence[File], where
     of_machine = MachineInfo(machine, cpus=about.cpus or new.cpus or old.cpus)
     runs = tuple(TestRun(suite, dict(params), of_machine, measurements) for (suite, params), measurements in tests)
     stored = checks.canonical(payload(about, parent, culprit))
-    before, after = _contents(parent), _contents(culprit)
     return Result(
         producer=about.producer or "files",
-        id=f"{about.base[:12]}..{about.commit[:12]} {_digest(asdict(about), before, after)[:20]}",
+        id=f"{about.base[:12]}..{about.commit[:12]} {_digest(asdict(about), old.contents, new.contents)[:20]}",
         created_at=None,
         outcome="conclusive",
         tree=about.tree or "unknown",
@@ -307,14 +313,9 @@ def compare(about: About, parent: Sequence[File], culprit: Sequence[File], where
         payload=stored,
         format=FORMAT,
         parent_is_stated=False,
-        doubt=_SAME if before == after else _doubt(old, new, pairs),
+        doubt=_SAME if old.contents == new.contents else _doubt(old, new, pairs),
         id_is_digest=True,
     )
-
-
-def _contents(files: Sequence[File]) -> list[str]:
-    """Return what makes these files what they are: neither their names nor their order."""
-    return sorted(file.text for file in files)
 
 
 def _digest(*values: object) -> str:
@@ -450,7 +451,7 @@ def of_kernel(name: str, about: About, files: Sequence[File], now: str, where: s
     if faults:
         raise RejectedInput(*faults[0], list(dict.fromkeys(faults)))
     said = asdict(about) | {"commit": "", "base": ""}  # it may have come as one side of two versions
-    digest = _digest(name, said, _contents(files))
+    digest = _digest(name, said, side.contents)
     kernel = {"sha": name} if checks.SHA.match(name) else {"version": name}
     value = {
         "schema": release.FORMAT,

@@ -233,6 +233,31 @@ def test_what_takes_long_to_understand_is_quarantined_where_filing_cannot_be_sto
     assert RawMessage.objects.exclude(error="").get().error.startswith("reading it took more than 3 seconds of CPU")
 
 
+def takes_a_while(reading: Reading, *context: Any, **standing: Any) -> tuple[Effect, ...]:
+    until = time.process_time() + 0.3
+    while time.process_time() < until and "These" in reading.own_text:
+        pass
+    return effects_of(reading, *context, **standing)
+
+
+@pytest.mark.django_db
+def test_a_mail_about_many_reports_may_take_no_longer_than_one_about_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is computed in the child counts, too: together for one mail."""
+    reports = [world.report(f"mm: change number {number}") for number in range(5)]
+    links = "\n".join(f"https://lore.kernel.org/r/{message_id(report)}" for report in reports)
+    world.post(DANA, f"These are noise.\n\n{links}\n", to=message_id(reports[0]))
+    world.post(DANA, "It is the lock.", to=message_id(reports[0]))
+    monkeypatch.setattr(filing, "effects_of", takes_a_while)
+    monkeypatch.setattr(batch, "FILING_CPU", 0.5)
+    monkeypatch.setattr(batch, "limited_cpu", lambda seconds: nullcontext())
+    tally = world.read()
+    assert (tally.quarantined, tally.replies) == (1, 1)
+    kept = RawMessage.objects.exclude(error="").get()
+    assert kept.error == "what is computed of it took more CPU than one mail may"
+
+
 @pytest.mark.django_db
 def test_mails_that_take_long_to_parse_are_saved_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long all of them take, the next attempt begins where the last one ended."""

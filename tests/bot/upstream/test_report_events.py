@@ -12,11 +12,16 @@ from bot.demo import DANA
 from bot.errors import Busy, Unreadable
 from bot.mail.addresses import Address
 from bot.upstream import backfill, walk
+from bot.upstream.landings import LandingState
+from bot.upstream.matching import Tracked
+from bot.upstream.report_events import View, suggest_again
 from bot.upstream.tracking import Patience, follow
+from tests.support.rows import NOW, line
 from tests.support.world import LEE, ROBOT, TITLE, Kernel, closes, message_id, state, status_text
-from tracker.domain.events import Verdict
+from tracker.domain.events import EventData, EventKind, Verdict
 from tracker.models import Commit, Decision, Event, Landing, Report, Suggestion, Tree
-from tracker.services import catalog, report_actions
+from tracker.models.git import TreeRole
+from tracker.services import catalog, event_log, report_actions
 
 # --- Commits that move: from linux-next to mainline, rebased, dropped, reverted ---
 
@@ -586,3 +591,20 @@ def test_the_first_walk_of_next_says_nothing_of_what_is_past_it(kernel: Kernel) 
     kernel.git.tag("next-20260920", "next")
     kernel.walk("linus", "next")
     assert status_text(report) == "merged at v9.1-rc1, but the fix has been reverted in v9.1-rc3"
+
+
+@pytest.mark.django_db
+def test_a_withdrawn_suggestion_whose_commit_lands_waits_again() -> None:
+    report, sha = line(1), "d" * 40
+    waiting = Suggestion.objects.create(
+        report=report, key="git", kind="fix_queued", occurred_at=NOW, role="machine", commit=sha, rule="fixes"
+    )
+    expected = EventData("said", EventKind.EXPECTED, NOW - timedelta(hours=1), actor="otto")
+    event_log.record([event_log.event_row(report, expected, NOW)])
+    waiting.refresh_from_db()
+    assert waiting.decision == "withdrawn"
+    landed = {sha: LandingState(tag="v6.13", at=NOW)}
+    view = View("linus", TreeRole.MAINLINE, Tracked(), landings=landed, titles={}, mainline=(), day="", now=NOW)
+    suggest_again(view, {sha})
+    waiting.refresh_from_db()
+    assert (waiting.kind, waiting.tag, waiting.decision) == ("fix_landed", "v6.13", "open")

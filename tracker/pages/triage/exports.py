@@ -21,6 +21,7 @@ from django.utils.feedgenerator import Atom1Feed
 
 from tracker.documents import csv_tables
 from tracker.documents.blocks import escaped
+from tracker.domain import versions
 from tracker.domain.events import OPEN
 from tracker.domain.report_state import NOT_BISECTED
 from tracker.domain.text import NONE, number, signed_pct
@@ -182,9 +183,10 @@ def _introduced(row: Mapping[str, Any]) -> str:
     """Return the culprit as regzbot takes it: the commit, else the versions that a person's mail names."""
     if row["bisected"]:
         return str(row["culprit"])
-    good, bad = ((row["facts"] or {}).get(name) for name in ("good", "bad"))
-    versions = [fact["value"] if fact else "" for fact in (good, bad)]
-    return _printable("..".join(versions)) if any(versions) else "unknown"
+    named, good, bad = (((row["facts"] or {}).get(name) or {}).get("value", "") for name in ("culprit", "good", "bad"))
+    tags = [f"v{version.lstrip('v')}" for version in (good, bad)]
+    span = "..".join(tags) if all(map(versions.parse, tags)) else "unknown"
+    return _printable(named) or span
 
 
 def _place(row: Mapping[str, Any]) -> str:
