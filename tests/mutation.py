@@ -1,7 +1,7 @@
 """Would the tests notice? `make mutation` changes the code a little, two thousand times, and runs the tests of each.
 
-Of the parts on which the truth of a status rests: the state of reports, the proofs of who wrote a mail, and the
-transitions of outgoing mail. Prints the share of changes that a test noticed, and each that one could have noticed.
+Of the parts on which the truth of a status rests: the state of reports, the proofs of who wrote a mail and what they
+permit, the transitions of outgoing mail, what counts as more than chance, and the lab's jobs. Prints the share of changes that a test noticed, and each that one could have noticed.
 A part takes five to thirty minutes; `tests.mutation trust` runs one of them.
 """
 
@@ -35,14 +35,17 @@ class MutatedPart:
 
 PARTS = {
     "state": MutatedPart(["tracker/domain/report_state.py"], ["tests/tracker/domain"]),
-    "trust": MutatedPart(
-        ["bot/mail/authentication.py", "bot/mail/settings.py", "bot/replies/effects.py"],
-        ["tests/bot/mail"],
-    ),
+    "gate": MutatedPart(["bot/replies/gate.py"], ["tests/bot/replies/test_gate.py"]),
+    "trust": MutatedPart(["bot/mail/authentication.py", "bot/mail/settings.py"], ["tests/bot/mail"]),
     "transitions": MutatedPart(
         ["tracker/services/mail_transitions.py"],
         ["tests/tracker/services/test_mail_transitions.py"],
     ),
+    "multiplicity": MutatedPart(
+        ["tracker/domain/statistics.py", "bot/results/grading.py"],
+        ["tests/tracker/domain/test_statistics.py", "tests/bot/results/test_grading.py"],
+    ),
+    "jobs": MutatedPart(["tracker/services/lab_jobs.py"], ["tests/stories/lab"]),
 }
 CONFIGURATION = """
 [tool.mutmut]

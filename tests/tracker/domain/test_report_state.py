@@ -131,6 +131,78 @@ def test_the_sentence(steps: Sequence[tuple[EventKind, dict[str, str]] | EventKi
     assert text_of(*[(s[0], dict(s[1])) if isinstance(s, tuple) else s for s in steps]) == expected
 
 
+BY_PAT = (H.REPORTED, {"role": "reporter", "remark": "Pat", "title": "5.15 good, 5.16 bad"})
+BISECTED_BY_PAT = (H.REPORTED, {"role": "reporter", "remark": "Pat"})
+WHERE = "5.15 good, 5.16 bad, not bisected"
+FIX = (H.FIX_PROPOSED, {"title": "mm: fix"})
+REPORTER, USER = {"role": "reporter"}, {"role": "third_party"}
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([BY_PAT], f"{WHERE}, reported by Pat, unanswered"),
+        ([BISECTED_BY_PAT], "reported by Pat, unanswered"),
+        ([(H.REPORTED, {"remark": "Pat", "title": "not bisected"})], "not bisected, reported by Pat, unanswered"),
+        ([BISECTED_BY_PAT, RC1], "merged at v5.6-rc1, reported by Pat, unanswered"),
+        ([BY_PAT, H.REPORTED], f"{WHERE}, reported by Pat, unanswered"),  # a robot's, later: the first one counts
+        ([BY_PAT, (H.BISECTED, {"commit": "a" * 40})], "reported by Pat, unanswered"),
+        ([BY_PAT, (H.CORRECTED, {"commit": "a" * 40})], "reported by Pat, unanswered"),
+        (
+            [BISECTED_BY_PAT, (H.CORRECTED, {"title": "v5.15..v5.16-rc1"})],
+            "v5.15..v5.16-rc1, not bisected, reported by Pat, unanswered",
+        ),
+        ([BY_PAT, H.RESPONDED], f"{WHERE}, reported by Pat, answered"),
+        ([BY_PAT, H.WORKING], f"{WHERE}, a developer is working on a fix"),
+        ([BY_PAT, (H.WORKING, REPORTER)], f"{WHERE}, Pat is working on a fix"),
+        ([BY_PAT, (H.ASKED, {"remark": "Can you bisect?"})], f'{WHERE}, waiting for Pat: "Can you bisect?"'),
+        ([BY_PAT, H.ASKED], f"{WHERE}, waiting for Pat"),
+        ([BY_PAT, (H.ASKED, REPORTER)], f"{WHERE}, waiting for an answer"),
+        ([BY_PAT, (H.DISPUTED, {"remark": "Lee"})], f"{WHERE}, disputed by Lee"),
+        ([BY_PAT, H.DISPUTED], f"{WHERE}, disputed"),
+        ([BY_PAT, FIX], f"{WHERE}, a fix is proposed"),
+        ([BY_PAT, FIX, (H.FIX_CONFIRMED, REPORTER)], f'{WHERE}, "mm: fix" works for Pat'),
+        ([BY_PAT, FIX, (H.FIX_CONFIRMED, USER)], f'{WHERE}, "mm: fix" works for another user'),
+        ([BY_PAT, FIX, H.FIX_CONFIRMED], f'{WHERE}, "mm: fix" works for a developer'),
+        ([BY_PAT, H.FIX_PROPOSED, (H.FIX_CONFIRMED, REPORTER)], f"{WHERE}, the proposed fix works for Pat"),
+        (
+            [BY_PAT, H.RESPONDED, FIX, (H.FIX_FAILED, REPORTER)],
+            f'{WHERE}, reported by Pat, "mm: fix" did not help Pat',
+        ),
+        (
+            [BY_PAT, H.RESPONDED, H.FIX_PROPOSED, (H.FIX_FAILED, USER)],
+            f"{WHERE}, reported by Pat, the proposed fix did not help another user",
+        ),
+        ([BY_PAT, H.RESPONDED, FIX, H.FIX_FAILED], f'{WHERE}, reported by Pat, "mm: fix" did not help a developer'),
+        (
+            [BY_PAT, H.RESPONDED, FIX, H.FIX_FAILED, FIX, H.FIX_CONFIRMED, H.FIX_WITHDRAWN],
+            f"{WHERE}, reported by Pat, answered",  # another one did help
+        ),
+        ([BY_PAT, (H.EXPECTED, {"remark": "Lee"})], f"{WHERE}, intended, says Lee"),
+        ([BY_PAT, H.EXPECTED], f"{WHERE}, intended"),
+        ([BY_PAT, (H.INVALID, REPORTER)], f"{WHERE}, withdrawn by Pat"),
+        ([BY_PAT, (H.INVALID, {"remark": "a wrong kernel"})], f"{WHERE}, called invalid: a wrong kernel"),
+        ([BY_PAT, H.INVALID], f"{WHERE}, called invalid"),
+        ([BY_PAT, (H.DISAPPEARED, {"tag": "v6.15-rc3"})], f"{WHERE}, gone in v6.15-rc3, cause unknown"),
+        ([BY_PAT, H.DISAPPEARED], f"{WHERE}, gone, cause unknown"),
+        ([BY_PAT, (H.NOTED, {"remark": "see v2"})], f"{WHERE}, reported by Pat, unanswered, see v2"),
+        (
+            [BISECTED_BY_PAT, RC1, (H.FIX_LANDED, {"tag": "v5.6-rc6"})],
+            "merged at v5.6-rc1, the regression has been fixed in v5.6-rc6",
+        ),
+    ],
+)
+def test_the_sentence_of_a_persons_report(
+    steps: Sequence[tuple[EventKind, dict[str, str]] | EventKind], expected: str
+) -> None:
+    assert text_of(*steps) == expected
+
+
+def test_a_person_who_reports_and_fixes_it_is_awaited() -> None:
+    assert fold(Verdict.REGRESSION, events_of(BY_PAT, (H.WORKING, REPORTER))).awaited is Awaited.REPORTER
+    assert fold(Verdict.REGRESSION, events_of(BY_PAT, H.WORKING)).awaited is Awaited.AUTHOR
+
+
 @pytest.mark.parametrize("kind", [H.RESPONDED, H.WORKING, H.ASKED, H.DISPUTED])
 def test_talk_about_an_improvement_changes_nothing_and_complains_of_nothing(kind: EventKind) -> None:
     assert text_of(RC1, kind, verdict=Verdict.IMPROVEMENT) == "merged at v5.6-rc1"
