@@ -1,8 +1,9 @@
 """Would the tests notice? `make mutation` changes the code a little, two thousand times, and runs the tests of each.
 
 Of the parts on which the truth of a status rests: the state of reports, the proofs of who wrote a mail and what they
-permit, the transitions of outgoing mail, what counts as more than chance, and the lab's jobs. Prints the share of changes that a test noticed, and each that one could have noticed.
-A part takes five to thirty minutes; `tests.mutation trust` runs one of them.
+permit, the transitions of outgoing mail, what counts as more than chance, and the lab's jobs. Prints the share of
+changes that a test noticed, and each that one could have noticed. A part takes five to thirty minutes; `tests.mutation
+trust` runs one of them.
 """
 
 from __future__ import annotations

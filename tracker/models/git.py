@@ -6,11 +6,11 @@ from django.db import models
 from django.db.models.functions import Length, Lower
 
 from tracker.domain.events import TreeRole
+from tracker.domain.report_state import NOT_BISECTED
 from tracker.models.base import NamedLease, NaturalModel, values
 
 __all__ = ["Commit", "Landing", "Tree", "TreeRole"]
 
-UNKNOWN_SHA = "unknown"
 models.TextField.register_lookup(Length)
 models.TextField.register_lookup(Lower)
 
@@ -89,8 +89,8 @@ class Commit(NaturalModel):
 
     @property
     def sha10(self) -> str:
-        """The ten digits shown in subjects and tables; "unknown" while nobody has bisected it."""
-        return UNKNOWN_SHA if self.placeholder else self.sha[:10]
+        """The ten digits shown in subjects and tables; "not bisected" where nobody knows it."""
+        return NOT_BISECTED if self.placeholder else self.sha[:10]
 
 
 class Tree(NaturalModel, NamedLease):

@@ -27,8 +27,8 @@ from django.urls import reverse
 from tracker.charts import described, paths
 from tracker.domain import text as formats
 from tracker.domain.events import CLOSED, OPEN, ReportedBy, Verdict
+from tracker.domain.report_state import NOT_BISECTED
 from tracker.models import Event, Finding, Release, Report
-from tracker.models.git import UNKNOWN_SHA
 from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, TriageQuery
 from tracker.services.report_summary import clipped
 
@@ -126,7 +126,7 @@ class TriageRow:
 
     @property
     def sha10(self) -> str:
-        return self.sha[:10] if self.is_bisected else UNKNOWN_SHA
+        return self.sha[:10] if self.is_bisected else NOT_BISECTED
 
     @property
     def state_label(self) -> str:
@@ -316,7 +316,7 @@ class TriageSection:
     def _name(self, row: TriageRow) -> str:
         if not self.group:
             return "Closed" if row.state in CLOSED else ""
-        return str(getattr(row, self.group) or "none").replace("_", " ")
+        return str(getattr(row, self.group) or f"no {self.group}").replace("_", " ")
 
 
 HEADINGS = {"merged": "Merged in this release", "shifted": "Before the release, from other trees or by people"}
