@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracker.domain.events import CLOSED, Awaited, EventData, EventKind, Role, State, Verdict
-from tracker.domain.report_state import STEPS, Fix, ReportState, fold, remember, status_text
+from tracker.domain.report_state import STEPS, Fix, ReportState, fold, reads_like, remember, status_text
 
 # --- Events fold to a report state, and a report state to a status text ---
 
@@ -769,3 +769,97 @@ def test_a_question_of_the_lab_waits_for_the_author() -> None:
     assert stranger.state is State.NEEDS_INFO
     by_author = fold(Verdict.REGRESSION, [reported, event(2, EventKind.ASKED, Role.AUTHOR)])
     assert (by_author.state, by_author.awaited) == (State.NEEDS_INFO, Awaited.REPORTER)
+
+
+# --- Several candidates, measured by jobs of the lab ---
+
+ONE, OTHER = (H.FIX_PROPOSED, {"title": "one", "commit": "1" * 40}), (H.FIX_PROPOSED, {"title": "other"})
+
+
+def by_job(kind: EventKind, mail: str, title: str = "one", result: str = "job/7") -> tuple[EventKind, dict[str, str]]:
+    """What the end of a job says of the candidate in a mail."""
+    return kind, {"result": result, "title": title, "in_reply_to": mail, "role": "reporter"}
+
+
+def after(*steps: tuple[EventKind, dict[str, str]] | EventKind) -> ReportState:
+    return fold(Verdict.REGRESSION, events_of(*steps))
+
+
+def test_of_several_candidates_the_one_that_was_measured_to_help_is_the_fix() -> None:
+    state = after(ONE, OTHER, by_job(H.FIX_CONFIRMED, "m0"))
+    assert (state.state, state.fix, state.fix_measured) == (State.FIX_CONFIRMED, Fix("one", "m0", ""), True)
+    assert state.older_fixes == {"m1"}
+    assert after(ONE, by_job(H.FIX_CONFIRMED, "m0")).fix == Fix("one", "m0", "1" * 40), "its commit is known"
+    unseen = after(OTHER, by_job(H.FIX_CONFIRMED, "m9"))
+    assert (unseen.fix, unseen.older_fixes) == (Fix("one", "m9", ""), {"m0"})
+
+
+@pytest.mark.parametrize("missing", [{"title": ""}, {"result": "a result"}])
+def test_a_confirmation_that_does_not_name_its_patch_is_of_none_that_was_superseded(missing: dict[str, str]) -> None:
+    state = after(ONE, OTHER, by_job(H.FIX_CONFIRMED, "m0", **missing))
+    assert (state.state, state.fix) == (State.FIX_PROPOSED, Fix("other", "m1", ""))
+
+
+def test_the_failure_of_another_candidate_takes_nothing_from_one_that_helps() -> None:
+    helps = (ONE, by_job(H.FIX_CONFIRMED, "m0"))
+    assert after(*helps, by_job(H.FIX_FAILED, "m9", "third")).state is State.FIX_CONFIRMED
+    assert after(*helps, by_job(H.FIX_FAILED, "m0")).state is State.RESPONDED
+    assert after(ONE, by_job(H.FIX_FAILED, "m9", "third")).state is State.RESPONDED, "none helps yet"
+    unnamed = (H.FIX_CONFIRMED, {"title": "one", "result": "a result"})
+    assert after(unnamed, by_job(H.FIX_FAILED, "m9")).state is State.NO_RESPONSE, "it may well be the same"
+    assert after(H.ASKED, by_job(H.FIX_FAILED, "m9")).state is State.RESPONDED, "there is no candidate"
+
+
+# --- Who is awaited, and since when ---
+
+
+def test_the_lab_is_awaited_until_it_has_tested() -> None:
+    asked = after(H.REPORTED, H.TEST_ASKED)
+    assert (asked.awaited, asked.owes_test) == (Awaited.REPORTER, True)
+    talk = after(H.REPORTED, H.TEST_ASKED, H.RESPONDED, H.ASKED)
+    assert (talk.awaited, talk.owes_test) == (Awaited.REPORTER, True)
+    answered = after(H.REPORTED, H.TEST_ASKED, H.RESPONDED, (H.ANSWERED, REPORTER))
+    assert (answered.awaited, answered.owes_test) == (Awaited.AUTHOR, False)
+    assert after(H.RESPONDED).awaited is Awaited.AUTHOR
+
+
+def test_a_question_about_a_candidate_leaves_it_one() -> None:
+    asked = after(ONE, H.ASKED)
+    assert (asked.state, asked.awaited, asked.owes_test) == (State.FIX_PROPOSED, Awaited.REPORTER, False)
+    by_lab = after(ONE, (H.ASKED, REPORTER))
+    assert (by_lab.state, by_lab.awaited) == (State.FIX_PROPOSED, Awaited.AUTHOR)
+
+
+def test_a_developer_answers_the_lab() -> None:
+    answered = after((H.ASKED, REPORTER), H.RESPONDED)
+    assert (answered.state, answered.decided_by) == (State.RESPONDED, "e1")
+    assert after(H.WORKING, H.RESPONDED).state is State.WORKING
+
+
+def test_since_when_somebody_is_awaited() -> None:
+    day = timedelta(days=1)
+    assert after(H.REPORTED).awaited_since == DAY
+    assert after(H.REPORTED, H.REPORTED, H.NOTED).awaited_since == DAY
+    assert after(H.REPORTED, H.RESPONDED, H.RESPONDED).awaited_since == DAY + day
+    assert after(H.REPORTED, H.ASKED, (H.ASKED, REPORTER)).awaited_since == DAY + 2 * day, "another is awaited"
+    assert after(H.REPORTED, H.EXPECTED).awaited_since is None
+
+
+# --- What reads alike ---
+
+
+def test_people_read_the_same_whenever_it_came_about_and_by_which_event() -> None:
+    one, later = after(H.REPORTED, H.WORKING), after(H.REPORTED, H.NOTED, H.WORKING)
+    assert (one.decided_by, one.awaited_since) != (later.decided_by, later.awaited_since)
+    assert reads_like(one, later)
+    landed = (H.FIX_LANDED, {"tag": "v5.6-rc6", "commit": "a" * 40})
+    assert reads_like(after(H.REPORTED, landed), after(H.REPORTED, landed, landed))
+    assert reads_like(after(ONE, OTHER), after(OTHER, OTHER)), "an older candidate is not shown"
+    assert reads_like(after(H.REPORTED, H.EXPECTED), after(H.REPORTED, H.NOTED, H.EXPECTED))
+    for other in (H.ASKED, (H.NOTED, {"remark": "see v2"}), (H.WORKING, {"role": "reporter"})):
+        assert not reads_like(after(BY_PAT, H.WORKING), after(BY_PAT, H.WORKING, other)), other
+
+
+def test_a_robots_report_that_a_person_corrected_to_a_range() -> None:
+    text = text_of(H.REPORTED, (H.CORRECTED, {"title": "v5.5..v5.6-rc1"}))
+    assert text == "v5.5..v5.6-rc1, not bisected, no response from author yet"
