@@ -293,9 +293,9 @@ class LeasedScheduler(Scheduler):
 
         now = timezone.now()
         failed = TaskRun.objects.filter(task__in=DAILY, at__lt=now - RETRY).exclude(error="")
-        for name in failed.values_list("task", flat=True):
+        for name, at in failed.values_list("task", "at"):
             entry = self.schedule[name]
-            if entry.last_run_at and entry.last_run_at < now - RETRY:
+            if entry.last_run_at and entry.last_run_at - at < RETRY:  # else the next try waits for a worker
                 entry.last_run_at = now - entry.schedule.run_every  # type: ignore[union-attr]  # all are in seconds
                 self._heap = None  # is made again from the entries
 

@@ -116,7 +116,7 @@ def print_figures(name: str, found: Sequence[Judged]) -> None:
     from benchmarks.accuracy.reply_states import still_waiting
 
     waiting = list(still_waiting(found))
-    share("suggestions that still wait when their thread has ended", sum(waiting), len(waiting), _READERS, unseen=unseen)
+    share("suggestions that still wait at a thread's end", sum(waiting), len(waiting), _READERS, unseen=unseen)
     print(f"\n{name}: {len(found)} replies in {len({each.reply.thread for each in found})} threads")
     print(f"  automatic effects right        {interval(right, len(acts))}")
     print(f"  too thin                       {interval(thin, len(acts))}")

@@ -226,6 +226,11 @@ def test_a_daily_task_that_failed_runs_again_after_an_hour(scheduler: LeasedSche
     scheduler.schedule["prune"].last_run_at = now  # it was enqueued, and runs
     assert scheduler._holds_lease()
     assert not scheduler.schedule["prune"].is_due().is_due
+    # No worker has come for three hours: it is not enqueued a second time.
+    TaskRun.objects.filter(pk=run.pk).update(at=now - timedelta(hours=4))
+    scheduler.schedule["prune"].last_run_at = now - timedelta(hours=3) + timedelta(seconds=1)
+    assert scheduler._holds_lease()
+    assert not scheduler.schedule["prune"].is_due().is_due
 
 
 def test_a_start_after_a_silence_is_known_until_something_has_run(scheduler: LeasedScheduler) -> None:
