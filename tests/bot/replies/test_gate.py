@@ -82,6 +82,22 @@ def test_no_stranger_has_a_patch_run(policy: str) -> None:
     assert bool(permitted(Caused.JOB, FORGED["no proof"], policy)) is (policy == "open")
 
 
+def test_maintainers_rule_means_author_or_maintainer_by_their_address() -> None:
+    assert permitted(Caused.COMMAND, replace(AUTHOR, role=Role.MAINTAINER), "maintainers")
+    for standing in (replace(AUTHOR, role=Role.REPORTER), replace(AUTHOR, by_address=False)):
+        assert REASONS[Need.OWNER] in permitted(Caused.COMMAND, standing, "maintainers").missing
+
+
+def test_a_failed_command_is_answered_where_our_mail_was_or_a_signature_leads() -> None:
+    """Else anybody could have us mail to anybody."""
+    unproven = replace(AUTHOR, trust=UNPROVEN)
+    assert permitted(Caused.ANSWER, unproven, "verified")
+    assert not permitted(Caused.ANSWER, replace(unproven, has_got_mail=False), "verified")
+    assert permitted(Caused.ANSWER, replace(AUTHOR, has_got_mail=False), "verified")
+    assert not permitted(Caused.ANSWER, replace(AUTHOR, about=About.UNSIGNED), "verified")
+    assert not permitted(Caused.ANSWER, FORGED["a signature that fails"], "verified")
+
+
 def test_the_reasons_say_all_that_is_missing() -> None:
     missing = permitted(Caused.CLOSE, replace(AUTHOR, trust=UNPROVEN, recent=False), "verified").missing
     assert missing == "proven; delivered within 14 days, or read from an archive"
@@ -94,6 +110,7 @@ NOW = datetime(2026, 3, 20, tzinfo=UTC)
     ("signed", "days", "delivered", "recent"),
     [
         ({"from", "date"}, 13, NOW, True),
+        ({"from", "date"}, 14, NOW, True),
         ({"from", "date"}, 15, NOW, False),
         ({"from", "date"}, 15, None, True),  # of an archive
         ({"from"}, 1, NOW, False),  # anybody can have written the date

@@ -178,6 +178,10 @@ REPORTER, USER = {"role": "reporter"}, {"role": "third_party"}
             [BY_PAT, H.RESPONDED, FIX, H.FIX_FAILED, FIX, H.FIX_CONFIRMED, H.FIX_WITHDRAWN],
             f"{WHERE}, reported by Pat, answered",  # another one did help
         ),
+        (
+            [BY_PAT, H.RESPONDED, FIX, H.FIX_FAILED, H.DISPUTED, FIX, H.FIX_WITHDRAWN],
+            f'{WHERE}, reported by Pat, "mm: fix" did not help a developer',  # talk doesn't change that
+        ),
         ([BY_PAT, (H.EXPECTED, {"remark": "Lee"})], f"{WHERE}, intended, says Lee"),
         ([BY_PAT, H.EXPECTED], f"{WHERE}, intended"),
         ([BY_PAT, (H.INVALID, REPORTER)], f"{WHERE}, withdrawn by Pat"),
@@ -790,6 +794,7 @@ def test_of_several_candidates_the_one_that_was_measured_to_help_is_the_fix() ->
     assert (state.state, state.fix, state.fix_measured) == (State.FIX_CONFIRMED, Fix("one", "m0", ""), True)
     assert state.older_fixes == {"m1"}
     assert after(ONE, by_job(H.FIX_CONFIRMED, "m0")).fix == Fix("one", "m0", "1" * 40), "its commit is known"
+    assert after(ONE, OTHER, by_job(H.FIX_CONFIRMED, "m9")).fix == Fix("one", "m9", ""), "not that of another"
     unseen = after(OTHER, by_job(H.FIX_CONFIRMED, "m9"))
     assert (unseen.fix, unseen.older_fixes) == (Fix("one", "m9", ""), {"m0"})
 
