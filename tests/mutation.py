@@ -42,10 +42,7 @@ PARTS = {
         ["tracker/services/mail_transitions.py"],
         ["tests/tracker/services/test_mail_transitions.py"],
     ),
-    "multiplicity": MutatedPart(
-        ["tracker/domain/statistics.py", "bot/results/grading.py"],
-        ["tests/tracker/domain/test_statistics.py", "tests/bot/results/test_grading.py"],
-    ),
+    "multiplicity": MutatedPart(["tracker/domain/statistics.py"], ["tests/tracker/domain/test_statistics.py"]),
     "jobs": MutatedPart(["tracker/services/lab_jobs.py"], ["tests/stories/lab"]),
 }
 CONFIGURATION = """
