@@ -16,12 +16,16 @@ from tracker.domain.statistics import (
     Graded,
     SampleSummary,
     better_pct,
+    certain,
     change_pct,
     effect,
+    false_discovery,
+    family_wise,
     grade,
     grade_all,
     overlap,
     summarise,
+    t_quantile,
     verdict_of,
     welch,
 )
@@ -189,3 +193,90 @@ def test_without_samples_the_interval_is_that_of_the_samples(new_mean: float) ->
     ]
     assert widths[1] == pytest.approx(widths[0], rel=0.2)
     assert (summed.low_pct, summed.high_pct) == pytest.approx((sampled.low_pct, sampled.high_pct), abs=0.15 * widths[0])
+
+
+# --- Corrected for how many were tested ---
+
+tested = st.lists(st.none() | st.floats(0, 1), max_size=12)
+
+
+@given(tested)
+def test_the_share_of_false_discoveries_is_scipys(p_values: list[float | None]) -> None:
+    from scipy.stats import false_discovery_control
+
+    corrected = false_discovery(p_values)
+    assert [p is None for p in corrected] == [p is None for p in p_values]
+    known = [p for p in p_values if p is not None]
+    theirs = false_discovery_control(known).tolist() if known else []
+    assert [p for p in corrected if p is not None] == pytest.approx(theirs)
+
+
+@given(tested)
+def test_the_family_is_corrected_step_by_step(p_values: list[float | None]) -> None:
+    """By Holm's own words: the smallest of n times n, the next one times n - 1, and none less than the one before."""
+    corrected = family_wise(p_values)
+    known = [p for p in p_values if p is not None]
+    for p, ours in zip(p_values, corrected, strict=True):
+        if p is None:
+            assert ours is None
+        else:
+            steps = [smaller * sum(other >= smaller for other in known) for smaller in known if smaller <= p]
+            assert ours == pytest.approx(min(1.0, max(steps)))
+
+
+# --- How much of a change is certain ---
+
+
+@pytest.mark.parametrize(
+    ("change", "low", "high", "spread", "size"),
+    [
+        (None, None, None, None, 0.0),
+        (math.inf, None, None, None, 0.0),
+        (0.0, None, None, None, 0.0),
+        (-50.0, None, None, None, -50.0),
+        (50.0, None, None, None, 50.0),
+        (50.0, None, None, 8.0, 42.0),
+        (-5.0, None, None, 8.0, 0.0),
+        (-5.0, None, None, 0.0, -5.0),
+        (-50.0, -60.0, -40.0, 5.0, -40.0),  # the near end of the interval is nearer
+        (-50.0, -52.0, -48.0, 5.0, -45.0),  # the spread takes more
+        (50.0, 40.0, 60.0, None, 40.0),
+        (50.0, None, 60.0, None, 50.0),  # half an interval says nothing
+        (50.0, 40.0, None, None, 50.0),
+        (-0.5, -0.9, -0.4, None, -0.4),
+        (-50.0, -60.0, 1.0, None, 0.0),
+        (-50.0, -60.0, 0.0, None, 0.0),
+        (-100.0, None, None, None, -99.9999),  # of nothing left there is no logarithm
+    ],
+)
+def test_how_much_of_a_change_is_certain(
+    change: float | None, low: float | None, high: float | None, spread: float | None, size: float
+) -> None:
+    assert certain(change, low, high, spread) == pytest.approx(100 * abs(math.log(1 + size / 100)), rel=1e-3)
+
+
+def test_half_weighs_as_much_as_double() -> None:
+    assert certain(-50.0, None, None, None) == pytest.approx(certain(100.0, None, None, None))
+
+
+# --- Numbers at the ends of what a float holds ---
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-160, 1e-150, 1.0, 1e150, 1e160, 1e200])
+def test_a_spread_whose_squares_do_not_fit_is_that_of_smaller_numbers(scale: float) -> None:
+    side = summarise([3 * scale, 5 * scale, 10 * scale])
+    assert (side.mean, side.n) == (pytest.approx(6 * scale), 3)
+    assert side.stddev == pytest.approx(scale * math.sqrt(26 / 3))
+
+
+def test_what_overflows_has_an_infinite_spread() -> None:
+    side = summarise([1.7e308, -1.7e308, 1.7e308])
+    assert (side.stddev, side.n) == (math.inf, 3)
+    assert summarise([2.5] * 3) == SampleSummary(2.5, 0.0, 3)
+    tiny = summarise([1.0, 1.0 + 2**-52, 1.0])
+    assert tiny.mean == pytest.approx(1.0)
+    assert tiny.n == 3
+
+
+def test_students_quantile_is_that_of_the_tables() -> None:
+    assert [round(t_quantile(freedom), 3) for freedom in (1, 2, 10, 100)] == [12.706, 4.303, 2.228, 1.984]
