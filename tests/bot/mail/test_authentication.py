@@ -699,3 +699,35 @@ def test_what_dns_cannot_tell_is_asked_again_and_what_is_not_there_after_a_while
     assert not keys.signs("dev.example")
     ModelsSigningKey.objects.update(fetched_at=now - timedelta(days=4000))
     assert KeyCache(ask_dns=True).warm([none], now) == 1
+
+
+# --- What would take long, and what is the same mail ---
+
+
+@pytest.mark.parametrize(
+    ("raw", "costly"),
+    [
+        (b"Subject: a\n" + b" \n" * 10 + b"\nbody", False),
+        (b"Subject: a\n" + b" \n" * 250 + b"\nbody", True),
+        (b" " * 250 + b"Subject: a\n\nbody", True),
+        (b"Subject: a" + b"\t" * 250, True),  # a head alone
+        (b"Subject: a\n\nbody\n" + b" \n" * 250, False),
+        (b"Subject: a\n\nbody\n\n" + b" \n" * 250, False),  # of two empty lines the first ends the head
+        (b"Subject: a\n\n" + b" " * 4000 + b"x", False),
+        (b"Subject: a\n\n" + (b" " * 4000 + b"x") * 2, True),  # each takes the square of its length
+        (b"Subject: a\n\n" + (b" " * 100 + b"x") * 1500, False),
+    ],
+)
+def test_runs_of_blanks_that_dkimpy_would_take_long_for(raw: bytes, costly: bool) -> None:
+    assert authentication._has_costly_blanks(raw) is costly
+
+
+def test_a_mail_is_known_again_by_its_date_and_its_words() -> None:
+    head = [("subject", "a"), ("date", "Mon, 2 Mar 2026 12:00:00 +0000")]
+    digest = authentication._digest(b"Date: x\n\nIt is the lock.\n\n Thanks\n", head)
+    same = (b"X: y\r\n\r\nIt is the lock.\r\n\r\n  Thanks \r\n", b"\n\nIt  is the lock. Thanks")
+    assert {authentication._digest(raw, head) for raw in same} == {digest}
+    assert authentication._digest(b"Date: x\n\nThanks\n", head) != digest
+    assert authentication._digest(b"Date: x\n\nIt is the lock.\n\n Thanks\n", [("date", "another")]) != digest
+    assert authentication._digest(b"\n\na", []) == authentication._digest(b"\n\na", [("subject", "b")])
+    assert authentication._digest(b"\n\na", [("date", "\udc80")])
