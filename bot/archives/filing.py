@@ -26,7 +26,7 @@ from django.db.models import Case, Q, When
 from bot.archives import report_import
 from bot.archives.known_reports import FiledMail, add_report, keys_of_culprit, load, names_in
 from bot.archives.prefilter import key_of_commit, key_of_title
-from bot.archives.sandbox import Sandbox, Unparsable
+from bot.archives.sandbox import FILING_CPU, Sandbox, Unparsable
 from bot.mail.authentication import AuthVerdict
 from bot.mail.limits import MAX_EFFECTS, MAX_REPORTS, OverLimit
 from bot.mail.message import ParsedMail, parse
@@ -151,6 +151,7 @@ class MailFiler:
                 reading = self.sandbox.understand(mail.source.raw)
                 if isinstance(reading, Exception):
                     continue  # it stays as it was read when it was filed
+                self.sandbox.allow(FILING_CPU)
                 try:
                     robot_report = self._report_in(reading)
                 except (OverLimit, Unparsable):
