@@ -23,6 +23,7 @@ from tracker.domain.statistics import (
     family_wise,
     grade,
     grade_all,
+    grade_of,
     overlap,
     summarise,
     t_quantile,
@@ -280,3 +281,29 @@ def test_what_overflows_has_an_infinite_spread() -> None:
 
 def test_students_quantile_is_that_of_the_tables() -> None:
     assert [round(t_quantile(freedom), 3) for freedom in (1, 2, 10, 100)] == [12.706, 4.303, 2.228, 1.984]
+
+
+def test_the_interval_of_means_and_spreads_is_that_of_welchs_t() -> None:
+    """The parent's mean is uncertain, too: the change is one from samples that have the culprit's size."""
+    from scipy.stats import ttest_ind
+
+    old, new = [1000.0, 1010.0, 985.0, 1004.0, 995.5], [850.0, 905.0, 870.0]
+    side, other = summarise(old), summarise(new)
+    (graded,) = grade_all([MeasurementData("m", "", "higher", "kpi", side, other, (), ())], ["higher"])
+    assert graded.p_value == pytest.approx(float(ttest_ind(old, new, equal_var=False).pvalue))
+    scaled = [value * other.mean / side.mean for value in old]
+    ends = ttest_ind(new, scaled, equal_var=False).confidence_interval(0.95)
+    half, change = 100 * float(ends.high - ends.low) / 2 / side.mean, 100 * (other.mean / side.mean - 1)
+    assert (graded.low_pct, graded.high_pct) == pytest.approx((change - half, change + half))
+
+
+def test_a_change_at_the_level_is_not_significant() -> None:
+    assert grade_of(1.0, 2.0, 0.05, "higher") is Grade.NOT_SIGNIFICANT
+    assert grade_of(1.0, 2.0, 0.0499, "higher") is Grade.IMPROVEMENT
+    assert change_pct(5.0, math.inf) is None
+    assert change_pct(math.inf, 5.0) is None
+
+
+def test_two_samples_on_each_side_have_an_interval() -> None:
+    for old, new, has_one in (((1.0, 2.0), (3.0, 4.0), True), ((1.0,), (3.0, 4.0), False), ((1.0, 2.0), (3.0,), False)):
+        assert (grade(compared(old, new), "higher").low_pct is not None) is has_one
