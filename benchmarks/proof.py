@@ -36,7 +36,7 @@ GOALS: Mapping[tuple[str, str], float] = {
 }
 # Why figures without a yardstick are worse on 2026-11-28 than on 2026-11-25.
 _SLOW = "the machine was half as fast as on 2026-11-25: a page without a query took 2.2 ms, against 1.1 ms then"
-_START = "the machine was slow: run in turns that day, `read --help` took 1.65 s here and 1.51 s in 1.1, 0.46 s of old"
+_START = "the machine was slow: run in turns that day, `read --help` took 1.65 s, and 1.51 s in 1.1, once 0.46 s"
 _ENGINE = f"one template engine instead of two, which was planned; and {_SLOW}"
 _SENDING = (
     "run in turns with 1.1 that day, this version was faster (below); it takes 2.1 to 2.6 times as long as smtplib"

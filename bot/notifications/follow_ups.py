@@ -211,7 +211,7 @@ class _Further:
         return compose_fix(context.patch_thread(event, fix.title), fix, context.headline, *common)
 
     def _decision(self, context: ReportContext, kind: EventKind | None = None) -> PolicyDecision:
-        """Return the policy's decision, as the head says what is held."""
+        """Return the policy's decision: a withdrawal is never held, and a posted fix holds only what reminds of it."""
         if kind is EventKind.INVALID:
             return PolicyDecision(self.otherwise)
         reminds = kind in (None, EventKind.STILL_THERE)

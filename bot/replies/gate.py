@@ -62,7 +62,7 @@ class Need(Flag):
 REASONS: Mapping[Need, str] = {
     Need.HONEST: "not disproven, nor signed for another report",
     Need.PROVEN: "proven",
-    Need.OF_REPORT: "from somebody involved in the report, by address",
+    Need.OF_REPORT: "from somebody involved in the report, known by address",
     Need.OWNER: "by author or maintainer",
     Need.ABOUT: "what is signed leads to the report",
     Need.FOR_US: "our address is in a signed To or Cc",

@@ -30,7 +30,7 @@ from tracker.pages.release_report import in_cycle, mail_lines
 
 
 class Command(BaseCommand):
-    help = "Print the weekly digest of a release cycle: new, unanswered, with a fix and closed regressions."
+    help = "Print the weekly digest of a release cycle: which regressions are new, unanswered, closed or have a fix."
     requires_system_checks = ["perfwork"]
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`examples check`: whether the written examples (fixtures/replies) are each well-formed."""
+"""`examples check`: whether each written example (fixtures/replies) is well-formed."""
 
 from __future__ import annotations
 

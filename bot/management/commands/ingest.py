@@ -50,7 +50,7 @@ class Command(BaseCommand):
         files.add_argument(
             "--parent", nargs="+", metavar="PATH", default=[], help="the benchmark's files for the culprit's parent"
         )
-        files.add_argument("--culprit", nargs="+", metavar="PATH", default=[], help="its files on the culprit")
+        files.add_argument("--culprit", nargs="+", metavar="PATH", default=[], help="its files for the culprit")
         files.add_argument("--commit", default="", metavar="SHA", help="the culprit; its parent is --base")
         files.add_argument("--base", default="", metavar="SHA", help="the parent; default: from a followed tree")
         files.add_argument("--title", default="", help="the culprit's title, if no followed tree has it")
