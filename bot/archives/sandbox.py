@@ -107,7 +107,7 @@ class Sandbox:
     def call(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Return what a function of a module makes of its arguments. Raises Unparsable or OverLimit."""
         if self.spent > self._most:
-            raise OverLimit("what is computed of it took more CPU than one mail may")
+            raise OverLimit("reading it took more CPU than one mail may take")
         answer = self._ask(partial(function, *args, **kwargs))
         if isinstance(answer, Unparsable | OverLimit):
             raise answer
@@ -120,12 +120,13 @@ class Sandbox:
             pipe = self._pipe or self._fork()
             try:
                 pipe.send(work)
+                answer: object
                 answer, seconds = pipe.recv()  # from our own fork
             except (EOFError, OSError):
                 status = self.close()
-                self.spent += self.limits.cpu
                 # It has taken its CPU, or killed a fresh child; else what the child had kept may have been too much.
                 if not self._calls or (status and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
+                    self.spent += self.limits.cpu
                     most = f"{self.limits.cpu} seconds of CPU or {self.limits.memory >> 20:,} MB of memory"
                     return OverLimit(f"reading it took more than {most}")
                 continue
@@ -134,7 +135,7 @@ class Sandbox:
                 raise
             self._calls += 1
             self.spent += seconds
-            return cast("object", answer)
+            return answer
 
     def _fork(self) -> Connection:
         with FORKING:

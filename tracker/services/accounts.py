@@ -156,8 +156,8 @@ def count_request(key: ApiKey, now: datetime) -> int:
     own = ApiKey.objects.filter(pk=key.pk)
     # One statement: of requests at the same moment, one begins the minute and the others count.
     counted = Case(When(minute=minute, then=F("requests") + 1), default=1)
-    fresh = ~Q(minute=minute) | Q(requests__lt=MOST_A_MINUTE)
-    return 0 if own.filter(fresh).update(minute=minute, requests=counted) else 60 - now.second
+    has_room = ~Q(minute=minute) | Q(requests__lt=MOST_A_MINUTE)
+    return 0 if own.filter(has_room).update(minute=minute, requests=counted) else 60 - now.second
 
 
 def revoke(name: str, now: datetime) -> bool:

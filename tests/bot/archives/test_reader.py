@@ -255,7 +255,7 @@ def test_a_mail_about_many_reports_may_take_no_longer_than_one_about_one(
     tally = world.read()
     assert (tally.quarantined, tally.replies) == (1, 1)
     kept = RawMessage.objects.exclude(error="").get()
-    assert kept.error == "what is computed of it took more CPU than one mail may"
+    assert kept.error == "reading it took more CPU than one mail may take"
 
 
 @pytest.mark.django_db
