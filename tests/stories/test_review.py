@@ -43,6 +43,7 @@ from tracker.domain.events import EventData, EventKind, State, Verdict
 from tracker.domain.report_state import ReportState
 from tracker.models import (
     Archive,
+    Commit,
     Correspondent,
     Decision,
     Event,
@@ -336,7 +337,7 @@ def test_what_would_change_nothing_any_more_is_withdrawn_and_returns(
     ("kind", "columns", "decision"),
     [
         (EventKind.SAME_PATCH, {"title": "mm: the same", "commit": "c" * 40}, "open"),  # git follows it once accepted
-        (EventKind.BISECTED, {"commit": "d" * 40}, "open"),  # the report gets its commit
+        (EventKind.BISECTED, {"commit": "d" * 40}, "withdrawn"),  # the commit is known already
         (EventKind.FIX_LANDED, {"commit": "e" * 40, "tag": "v6.13", "title": "mm: fix"}, "withdrawn"),  # known already
     ],
 )
@@ -353,6 +354,19 @@ def test_only_what_changes_nothing_at_all_is_withdrawn(
     assert waiting.decision == decision
     [outcome] = outcomes([waiting]).values()
     assert outcome.changes is (decision == "open")
+
+
+@pytest.mark.django_db
+def test_who_names_the_commit_waits_until_the_report_has_it(world: World) -> None:
+    report = line(1)
+    Commit.objects.filter(pk=report.culprit_id).update(placeholder=True)
+    waiting = Suggestion.objects.create(
+        report=report, key="m", kind="bisected", occurred_at=world.now, role="reporter", rule="names", commit="d" * 40
+    )
+    named = EventData("short", EventKind.BISECTED, world.now, commit="d" * 10)  # by a sha that no tree knows
+    event_log.record([event_log.event_row(report, named, world.now)])
+    waiting.refresh_from_db()
+    assert waiting.decision == "open"
 
 
 @pytest.mark.django_db

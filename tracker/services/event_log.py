@@ -189,27 +189,28 @@ def state_if_accepted(verdict: Verdict, events: Sequence[EventData], suggestion:
     return fold_events(verdict, [*events, replace(suggestion.value(), key=f"{suggestion.key}?")])
 
 
-# To accept one of these does more than its event: it vouches for the people whom a report names, gives the report its
-# commit, or has the same patch followed in git.
-_DOES_MORE = frozenset({EventKind.REPORTED, EventKind.BISECTED, EventKind.SAME_PATCH})
+# To accept one of these does more than its event: it vouches for the people whom a report names, or has the same patch
+# followed in git.
+_DOES_MORE = frozenset({EventKind.REPORTED, EventKind.SAME_PATCH})
+_MOST_FOLDS = 50  # of a report, for its newest suggestions
 
 
 def would_change(suggestion: Suggestion, before: ReportState, after: ReportState) -> bool:
-    """Whether to accept a suggestion would change anything. `after`: the state of its report if it is accepted."""
-    return suggestion.kind in _DOES_MORE or not reads_like(before, after)
-
-
-_LOOKED_AT = 50  # suggestions of a report, the newest: each folds the report again
+    """Whether to accept a suggestion would change anything. `after`: the state of its report if it is accepted. The
+    report must be loaded, with its culprit: to accept who names the culprit gives the report its commit.
+    """
+    names_it = suggestion.kind == EventKind.BISECTED and suggestion.report.culprit.placeholder
+    return names_it or suggestion.kind in _DOES_MORE or not reads_like(before, after)
 
 
 def _withdraw(events: Mapping[int, list[EventData]], states: Mapping[int, ReportState]) -> None:
     """Withdraw what would change nothing about these reports if it were accepted; what would again waits again."""
     undecided = Suggestion.objects.filter(report__in=events, decision__in=UNDECIDED)
-    looked_at = Counter[int]()
+    folds = Counter[int]()
     changed: dict[Decision, list[int]] = {Decision.OPEN: [], Decision.WITHDRAWN: []}
-    for suggestion in undecided.order_by("-occurred_at", "-pk"):
-        looked_at[suggestion.report_id] += 1
-        if looked_at[suggestion.report_id] > _LOOKED_AT:
+    for suggestion in undecided.select_related("report__culprit").order_by("-occurred_at", "-pk"):
+        folds[suggestion.report_id] += 1
+        if folds[suggestion.report_id] > _MOST_FOLDS:
             continue
         before = states[suggestion.report_id]
         after = state_if_accepted(before.verdict, events[suggestion.report_id], suggestion)
