@@ -178,15 +178,19 @@ notices, tables. The second, written rules, finds phrases. The third, a <a id="c
 examples, weighs all words of the reply, what they answer, who wrote it and what the rules found, and gives each
 possible effect a probability.
 
-One effect is applied automatically: the likeliest one if its probability is at least 75 % (85 % for disputes and failed
+One effect is applied automatically: the likeliest one if its probability is at least 75 % (90 % for disputes and failed
 tests), or one that a rule also finds, if its probability is at least 35 %. "Responded" is applied if the probabilities
 of all effects that a careful reader would also call a response add up to 70 % or more. What the lab states about a
 candidate fix is applied, whatever the classifier thinks, if the lab's table of parent, culprit and candidate shows it,
-too. The classifier alone never closes a report and never says that a fix was applied. The likeliest of the other
-effects is suggested if its probability is at least 50 % (25 % for what the lab says about a test); one that closes the
-report is suggested only if a rule finds the sentence that says so. A suggestion waits in the [review queue](/review/)
-for a click. If nothing is applied, it is recorded as a <a id="mere_response"></a>mere response of the author or
-maintainer, so that nobody reminds them. The evidence shown is the sentence that weighed most.
+too; and so is a maintainer's word that a fix is in a tree, unless it answers the report itself, where no fix was named.
+The classifier alone never closes a report and never says that a fix was applied.
+
+The likeliest of the other effects is suggested if its probability is at least 50 %, or 40 % where a rule would apply
+it; one that closes the report is suggested only if a rule finds the sentence that says so. Where a rule finds that a
+test passed or failed, or that the culprit is dropped, that is suggested even if it is unlikely, whoever says it. A
+suggestion waits in the [review queue](/review/) for a click. If nothing is applied, it is recorded as a
+<a id="mere_response"></a>mere response of the author or maintainer, so that nobody reminds them. The evidence shown is
+the sentence that weighed most.
 
 **Automatic without a matching sentence**: a patch that a person sends in a reply, or posts with `Closes:` or `Link:`
 to the report ("fix proposed"; a debug patch, a patch by the lab, or a patch elsewhere that only has `Fixes:` with the

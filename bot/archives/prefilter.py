@@ -62,6 +62,7 @@ _FIELDS = {
     IN_REPLY_TO: b"in-reply-to:",
     REFERENCES: b"references:",
 }
+_QUOTES = rb"(?:[\"'`]|\xe2\x80[\x98-\x9f\xb9\xba]|\xc2[\xab\xbb])"  # of any kind, in UTF-8
 _EACH = hyperscan.HS_FLAG_CASELESS
 _ONCE = hyperscan.HS_FLAG_CASELESS | hyperscan.HS_FLAG_SINGLEMATCH
 Found = dict[int, list[int]]  # pattern → the offset of the end of each match
@@ -84,8 +85,8 @@ class Patterns:
             (LINK, rb"kernel\.org/", _EACH),
             (LINK, rb"msgid\.link/", _EACH),
             (FIXES, rb"fixes:", _EACH),
-            (REVERTED_COMMIT, rb"reverts?\s(?:the )?commit", _EACH),
-            (REVERTED_TITLE, rb"revert\s{1,9}\"", _EACH),
+            (REVERTED_COMMIT, rb"revert(?:s|ing)?:?\s", _EACH),
+            (REVERTED_TITLE, rb"revert\s{1,9}" + _QUOTES, _EACH),
             *((ROBOT, _quoted(robot), _EACH) for robot in sorted(settings.robots)),
             (REPORTED, rb"reported-by:", _ONCE),
             (NOTICED, rb"noticed a", _EACH),
@@ -222,15 +223,21 @@ def _decoded(block: bytes) -> bytes:
 
 _ID = re.compile(rb"<([^<>]{1,4000})>")
 _BARE_ID = re.compile(rb"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
-_ODD_IDS = (b"=?", b"://", b" () ")  # encoded, a link, or as marc.info shows it (headers.py)
+# Encoded, a link, or as marc.info shows it (headers.py)
+_ODD_IDS = (b"=?", b"://", b" () ", b"%40", b"mid:", b"mailto:", b"news:")
 _CONTINUES = (b" ", b"\t")
 _BLANKS = b" \t\n\r\v\f"
-_SHA = re.compile(rb"(?:\s|\xc2\xa0|\xa0){0,20}(?:commit )?([0-9a-f]{7,40})", re.I)
+_SHA = re.compile(
+    rb"(?:\s|\xc2\xa0|\xa0){0,20}(?:commit )?(?:<?https?://\S{5,200}?[/=](?=[0-9a-f]{7,40}\b))?([0-9a-f]{7,40})", re.I
+)
+_COMMIT = re.compile(rb"(?:the )?(?:commits?:?\s{1,20})?(?=[0-9a-f]{7,40}\b)", re.I)
+_REVERT = re.compile(rb"Revert " + _QUOTES, re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
 _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
 _CLOSES = re.compile(rb"(?:closes|link):", re.I)
 _ANSWER = re.compile(ANSWER.encode(), re.I)
-_MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert \"|" + ANSWER.encode(), re.I)
+_MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert " + _QUOTES + b"|" + ANSWER.encode(), re.I)
+_LAST_QUOTE = re.compile(_QUOTES + rb"+\Z")
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT.encode(), re.I)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT.encode(), re.M | re.I)
 _POSTING = re.compile(rb"\s*\[[^\]]{0,60}\b(?:PATCH|RFC|PULL)\b", re.I)
@@ -315,7 +322,7 @@ class Prefilter:
             names += _linked(body, offset)
         names += _fixed(body, in_body)
         names += _answered_culprit(subject, answered, body)
-        if b'Revert "' in subject and not _ANSWER.match(subject):
+        if _REVERT.search(subject) and not _ANSWER.match(subject):
             names.append(key_of_title(subject))
         ours = OWN in matches or OWN in in_body or PAGE in in_body
         may_be_report = self._may_be_report(raw, matches, end)
@@ -357,7 +364,7 @@ class Prefilter:
         keys += _fixed(body, self._signs.of(body))
         subject = _subject(raw, matches, end)
         keys += _answered_culprit(subject, answered, body)
-        keys += [key_of_title(subject)] if b'Revert "' in subject else []
+        keys += [key_of_title(subject)] if _REVERT.search(subject) else []
         named = {key.decode("utf-8", "replace"): key in own[:1] for key in keys}
         named = {key: is_own for key, is_own in named.items() if len(key) <= _LONGEST and "\0" not in key}
         alone = not _may_be_persons(subject, answered, self._signs.of(body), body)
@@ -369,7 +376,7 @@ class Prefilter:
         if self.tracked.holds_any(ids) or OWN in matches:
             return Passes.TRACKED
         subject = _subject(raw, matches, end)
-        if b'Revert "' in subject and not _ANSWER.match(subject) and key_of_title(subject) in self.tracked:
+        if _REVERT.search(subject) and not _ANSWER.match(subject) and key_of_title(subject) in self.tracked:
             return Passes.NAMED
         suspicious = self.awaited.holds_any(ids) or (b"% " in subject and _CHANGED.search(subject) is not None)
         if ROBOT in matches and matches[ROBOT][0] < end:
@@ -446,7 +453,7 @@ def key_of_title(subject: str | bytes) -> bytes:
     title = (subject.encode("utf-8", "replace") if isinstance(subject, str) else subject)[:MAX_SUBJECT]
     while (marks := _MARKS.match(title)) and marks.end():
         title = title[marks.end() :]
-    return b"title " + title.rstrip(b'"')
+    return b"title " + _LAST_QUOTE.sub(b"", title)
 
 
 def _values(raw: bytes, matches: Found, sign: int, end: int) -> list[bytes]:
@@ -498,16 +505,20 @@ def _on_one_line(value: bytes) -> bytes:
 def _fixed(body: bytes, matches: Found) -> list[bytes]:
     """Return the keys of the commits that a patch says it fixes or reverts, by sha and by title."""
     keys: list[bytes] = []
-    for offset in (*matches.get(FIXES, ()), *matches.get(REVERTED_COMMIT, ())):
+    for offset in matches.get(FIXES, ()):
         if sha := _SHA.match(body, offset):
             keys.append(key_of_commit(sha[1]))
-            if title := patches.FIXED_TITLE.match(_text_at(body, sha.end())):
-                keys.append(key_of_title(" ".join(title[1].split())))
+            if fixed := patches.title_after(_text_at(body, sha.end())):
+                keys.append(key_of_title(fixed))
+    for offset in matches.get(REVERTED_COMMIT, ()):
+        if commit := _COMMIT.match(body, offset):
+            reverted = patches.reverted_at(_text_at(body, commit.end()))
+            keys += [*map(key_of_commit, reverted.commits), *map(key_of_title, reverted.titles)]
     for offset in matches.get(REVERTED_TITLE, ()):
         if title := patches.REVERTED_TITLE.match(_text_at(body, offset)):
             keys.append(key_of_title(" ".join(title[1].split())))
     for value in _values(body, matches, SUBJECT, len(body)):  # of a patch in the body, too
-        if b"=?" in value and b'Revert "' in (subject := _on_one_line(value)):
+        if b"=?" in value and _REVERT.search(subject := _on_one_line(value)):
             keys.append(key_of_title(subject))
     return keys
 

@@ -1,8 +1,8 @@
 """Parse a bounce: which recipients failed, why, and for which of our mails.
 
 Which mail is one, bot/replies/sender_kind.py decides. A delivery status (RFC 3464, RFC 6533) says it field by field,
-however it is encoded; what it says goes before anything else. flufl.bounce knows the odd formats, and of free text
-"Failed Recipient:" and "Reason:" are read here. A warning that a mail is late is no failure.
+however it is encoded; what it says goes before anything else. flufl.bounce knows the odd formats, and free text is
+read here: an address, and the server's answer to it below. A warning that a mail is late is no failure.
 """
 
 from __future__ import annotations
@@ -23,17 +23,23 @@ _LONG = re.compile(rb"([^\n]{998})[^\n]+")  # RFC 5322 section 2.1.1; the detect
 _ID = re.compile(rb"^message-id:\s*<([^<>\s]{1,900})>", re.I | re.M)
 _ADDRESS = re.compile(r"(?<![^\s<>;,@])[^\s<>;,@]{1,64}@[^\s<>;,@]{1,255}")  # RFC 5321 section 4.5.3.1
 MOST_TEXT = 20_000
-# "Failed Recipient: a@b" with "Reason: 550 …" below, as SmarterMail and others write it
+# "Failed Recipient: a@b" with "Reason: …" below, as SmarterMail and others write it
 _NAMED = re.compile(
     r"^[ \t]*(?:failed |original |final )?recipients?(?: address)?[ \t]*:[ \t]*"
     r"<?([^\s<>;,@]{1,200}@[^\s<>;,@]{1,200})>?[^\n]*"
     r"(?:\n[ \t]*(?:reason|error|diagnostic)[ \t]*:[ \t]*([^\n]{1,500}))?",
     re.I | re.M,
 )
+# A server's answer with its code (RFC 5321 section 4.2, RFC 3463): "550 5.1.1 User unknown"
+_ANSWER = re.compile(r"(?<![\d.])(?:([45])\d\d(?=[ :-])|#?([45])\.\d{1,3}\.\d{1,3}(?![\d.]))[^\n]{0,300}")
+_ANSWERED_WITHIN = 700  # characters below the address
+# Above the mail that is returned
+_RETURNED = re.compile(r"^[ \t]*-{2,}.*(?:copy|original message|below this line)", re.I | re.M)
 _LATE = re.compile(
     r"\bwarning (?:message )?only\b|\bdo(?:es)? not need to resend|\b(?:has been|is|was) delayed\b|\bwill be retried\b"
     r"|\bwill (?:be )?(?:keep|continue) (?:to )?try|\bI will keep trying\b|\bstill (?:be )?(?:trying|being retried)\b"
-    r"|\bnot yet (?:been )?delivered\b|\baddresses yet\b",
+    r"|\bnot yet (?:been )?delivered\b|\bdelivered (?:yet|so far)\b|\baddresses yet\b"
+    r"|\b(?:attempted|try|tried) again\b(?! manually)",
     re.I,
 )
 
@@ -63,10 +69,15 @@ def read_bounce(raw: bytes) -> Bounce:
         text = _text(message)
     except Exception:  # the parser or one of twenty detectors may raise anything on hostile bytes
         return Bounce(message_ids=ids)
+    answered = dict(_answered(text))
     named = {match[1].lower(): match[2] or "" for match in _NAMED.finditer(text)}
+    named = {address: reason for address, reason in named.items() if reason or address not in answered}
+    named = answered | named
     stated = {address: has_failed for address, has_failed, _ in status if has_failed is not None}
     if not dead and not stated:
         dead = set(named)
+    tried_again = {address for address, answer in answered.items() if _is_temporary(answer)} - stated.keys()
+    late, dead = late | (dead & tried_again), dead - tried_again
     if _LATE.search(text) and not any(stated.values()):
         late, dead = late | dead, set()
     dead = {address for address in dead if stated.get(address, True)}
@@ -76,6 +87,22 @@ def read_bounce(raw: bytes) -> Bounce:
     failed = sorted(address for address in dead if address)[:MOST_ADDRESSES]
     failures = {address: reasons.get(address, "") or "no reason given" for address in failed}
     return Bounce(failures, frozenset(late) - frozenset(failed), ids)
+
+
+def _answered(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each address that has a server's answer below it, before another address; with that answer."""
+    text = text[: returned.start()] if (returned := _RETURNED.search(text)) else text
+    matches = [(match, match[0].strip("()[]\"'.:").lower()) for match in _ADDRESS.finditer(text)]
+    for number, (match, address) in enumerate(matches):
+        others = (other.start() for other, name in matches[number + 1 :] if name != address)
+        end = min(match.end() + _ANSWERED_WITHIN, next(others, len(text)))
+        if answer := _ANSWER.search(text, match.end(), end):
+            yield address, " ".join(answer[0].split())
+
+
+def _is_temporary(answer: str) -> bool:
+    match = _ANSWER.match(answer)
+    return bool(match and "4" in (match[1], match[2]))
 
 
 def _text(message: Message) -> str:

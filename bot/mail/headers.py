@@ -94,8 +94,11 @@ def _utf16(raw: bytes, declared: str) -> str:
 MAX_IDS = 1000
 _WORD = re.compile(r"=\?([^?\s]{1,60})\?(?:([bB])\?([A-Za-z0-9+/=\s]{0,8000})|([qQ])\?([^\r\n]{0,2000}?))\?=")
 _ID = re.compile(r"<([^<>]{1,4000})>")
-_LINK = re.compile(r"https?://[^/]+/\S*@", re.I)
-_BARE_ID = re.compile(r"(?<![^\s<>,;\"])[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
+_LINK = re.compile(r"(?:https?://[^/]+/|mid:|mailto:|news:)(?=.*(?:@|%40|\(\)))", re.I)
+_BARE_ID = re.compile(
+    r"(?<![^\s<>,;\"])[^\s<>,;\"]{1,400}(?:@|%40)[^\s<>,;\"]{1,400}"
+    r"|[^\s<>,;\"]{1,400} \(\) [^\s<>,;\"]{1,100}(?: ! [^\s<>,;\"]{1,100}){0,9}"
+)
 # Line ends and bidirectional control characters must not appear in text that is shown on one line.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 # A date before the first kernel, or after the mail was received, comes from a wrong clock.
@@ -165,17 +168,25 @@ def message_ids(value: str) -> tuple[str, ...]:
     pairs = [(_plain_id(match[1]), value[max(0, match.start() - 2) : match.start()]) for match in _ID.finditer(value)]
     # "Message from Lee <lee@dev.example> of Monday <id>": what follows a name is an address.
     ids = [message_id for message_id, before in pairs if message_id and not re.search(r"\w\s?\Z", before)]
-    ids = ids or [message_id for message_id, _ in pairs] or _BARE_ID.findall(value.replace("\0", ""))
+    ids = (
+        ids
+        or [message_id for message_id, _ in pairs]
+        or [_plain_id(bare) for bare in _BARE_ID.findall(value.replace("\0", ""))]
+    )
     ids = list(dict.fromkeys(map(bounded_id, ids)))
     return tuple(ids if len(ids) <= MAX_IDS else ids[: MAX_IDS // 2] + ids[-MAX_IDS // 2 :])
 
 
 def _plain_id(text: str) -> str:
+    if link := _LINK.match(text):
+        path, _, query = text[link.end() :].partition("?i=")  # marc.info's
+        parts = [unquote(part) for part in (query.split("&")[:1] if query else path.partition("#")[0].split("/"))]
+        text = next((part for part in reversed(parts) if "@" in part or " () " in part), text)
     if " () " in text:
         text = text.replace(" () ", "@").replace(" ! ", ".")
+    elif "@" not in text:
+        text = text.replace("%40", "@")
     text = "".join(text.split())  # folded in its middle
-    if _LINK.match(text):
-        text = unquote(text.rstrip("/").rpartition("/")[2])
     return text.replace("\0", "")  # PostgreSQL stores none
 
 

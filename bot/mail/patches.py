@@ -70,14 +70,20 @@ Reviewed-by Signed-off-by Suggested-by Tested-by
 KNOWN = {name.lower(): name for name in _KEYS.split()}
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z-]{1,30})[ \t]{0,3}[:：][ \t]*(.*)")
 _QUOTES = "\"'`“”„‟«»‘’‚‹›「」『』"
-_FIXES = re.compile(r"(?:commit )?([0-9a-f]{7,40})\b", re.I)
+_FIXES = re.compile(r"(?:commit )?(?:<?https?://\S{5,200}?[/=])?([0-9a-f]{7,40})\b", re.I)
 _OPEN_QUOTE = re.compile(rf"\([{_QUOTES}]")
 _CLOSED_QUOTE = re.compile(rf"[{_QUOTES}]\)")
 # The title after the sha in a Fixes: trailer, and what git-revert(1) writes: to be matched where they begin
-FIXED_TITLE = re.compile(rf"\s{{0,20}}\(?[{_QUOTES}](.{{1,400}}?)[{_QUOTES}]\)?[ \t]*(?:\n|\Z)", re.S)
-REVERTED_TITLE = re.compile(r"(.{1,400}?)\"\.?[ \t]*(?:\n(?![ \t])|\Z)", re.S)
-_REVERTS = re.compile(r"\breverts?\s(?:the )?commit\s{1,20}([0-9a-f]{7,40})\b", re.I)
-_REVERT_LINE = re.compile(r"^\s*Revert \"", re.M)
+_FIXED_TITLE = re.compile(
+    rf"\s{{0,20}}(?:\(?[{_QUOTES}](.{{1,400}}?)[{_QUOTES}]\)?|\(([^\n]{{1,400}}?)\))\.?[ \t]*(?:#[^\n]*)?(?:\n|\Z)",
+    re.S,
+)
+REVERTED_TITLE = re.compile(rf"(.{{1,400}}?)[{_QUOTES}]\.?[ \t]*(?:\n(?![ \t])|\Z)", re.S)
+# "This reverts commit <sha>", "reverts commits <sha> and <sha>", "by reverting <sha>"; up to the first sha
+_REVERTS = re.compile(r"\brevert(?:s|ing)?:?\s(?:the )?(?:commits?:?\s{1,20})?(?=[0-9a-f]{7,40}\b)", re.I)
+_SHAS = re.compile(r"(?:(?:\s*,|\s+and)?\s*(?:commit\s+)?[0-9a-f]{7,40}\b){1,50}", re.I)
+_LISTED = re.compile(r"\b[0-9a-f]{7,40}\b", re.I)
+_REVERT_LINE = re.compile(rf"^\s*Revert [{_QUOTES}]", re.M | re.I)
 MAX_TRAILERS = 500
 
 
@@ -133,8 +139,22 @@ def fixed_commits(trailers: Sequence[Trailer]) -> tuple[str, ...]:
 def fixed_titles(trailers: Sequence[Trailer]) -> tuple[str, ...]:
     """Return the titles in `Fixes:` trailers, in quotes of any kind: a commit that was rebased keeps its title."""
     values = [trailer.value for trailer in trailers if trailer.key == "Fixes"]
-    matches = (FIXED_TITLE.match(value, sha.end()) for value in values if (sha := _FIXES.match(value)))
-    return tuple(" ".join(match[1].split()) for match in matches if match)
+    titles = (title_after(value[sha.end() :]) for value in values if (sha := _FIXES.match(value)))
+    return tuple(filter(None, titles))
+
+
+def title_after(text: str) -> str:
+    """Return the title that stands at the start of a text, after a sha, in quotes of any kind or in brackets; or ""."""
+    match = _FIXED_TITLE.match(text)
+    return " ".join((match[1] or match[2]).split()) if match else ""
+
+
+def reverted_at(text: str) -> Reverted:
+    """Return the commits, and their titles, that stand at the start of a text, after "This reverts commit "."""
+    match = _SHAS.match(text)
+    shas = _LISTED.findall(match[0]) if match else []
+    title = title_after(text[match.end() :]) if match else ""
+    return Reverted(tuple(sha.lower() for sha in shas), (title,) if title else ())
 
 
 class Reverted(NamedTuple):
@@ -149,12 +169,15 @@ def find_reverted(lines: Sequence[str], patches: Sequence[Patch]) -> Reverted:
     the diff, or such a title of a patch.
     """
     text = "\n".join(itertools.takewhile(lambda line: not line.startswith("diff --git "), lines))
-    commits = dict.fromkeys(sha.lower() for sha in _REVERTS.findall(text))
-    quoted = [patch.title.removeprefix('Revert "') for patch in patches if patch.title.startswith('Revert "')]
+    mentions = itertools.islice(_REVERTS.finditer(text), MAX_LINKS)
+    named = [reverted_at(text[mention.end() : mention.end() + MAX_SUBJECT]) for mention in mentions]
+    commits = dict.fromkeys(sha for reverted in named for sha in reverted.commits)
+    quoted = [patch.title[revert.end() :] for patch in patches if (revert := _REVERT_LINE.match(patch.title))]
     starts = itertools.islice(_REVERT_LINE.finditer(text), MAX_LINKS)
     quoted += [text[start.end() : start.end() + MAX_SUBJECT] for start in starts]
     matches = (REVERTED_TITLE.match(title) for title in quoted)
-    titles = dict.fromkeys(" ".join(match[1].split()) for match in matches if match)
+    titles = dict.fromkeys(title for reverted in named for title in reverted.titles)
+    titles |= dict.fromkeys(" ".join(match[1].split()) for match in matches if match)
     return Reverted(tuple(commits)[:MAX_LINKS], tuple(titles)[:MAX_LINKS])
 
 
@@ -232,7 +255,8 @@ def _end_of_hunk(lines: Sequence[str], at: int, old: int, new: int) -> int:
 MAX_SUBJECT = 4000  # characters of a subject that are read
 _DIFF = re.compile(r"^(?:diff --git \S|Index: \S|--- \S.{0,400}\n\+\+\+ \S)", re.M)
 _HUNK = re.compile(
-    r"^@@+ -\d+(?:,\d+)? .{0,60}\+\d+(?:,\d+)? @@|^(?:rename from|(?:(?:new|deleted) file|new) mode|GIT binary)\b",
+    r"^@@+ -\d+(?:,\d+)? .{0,60}\+\d+(?:,\d+)? @@"
+    r"|^(?:(?:rename|copy) from|(?:(?:new|deleted) file|new) mode|GIT binary)\b",
     re.M,
 )
 _FILE = re.compile(r"^--- \S.{0,400}\n\+\+\+ (?:b/)?([^\s]{1,300})", re.M)

@@ -7,7 +7,6 @@ takes a job of the lab, only on the first.
 from __future__ import annotations
 
 import hashlib
-import logging
 import textwrap
 from datetime import datetime, timedelta
 
@@ -18,7 +17,7 @@ from django.urls import reverse
 
 from bot.mail.message import for_header, one_line
 from bot.mail.settings import BotSettings
-from bot.outbox.sender import unstored_mail
+from bot.outbox.sender import send_unstored
 from bot.outbox.transports import SendStatus, Signing, Transport
 from tracker.domain.text import counted
 from tracker.models import FaultMail
@@ -29,7 +28,6 @@ from tracker.services.faults import Fault, FaultKind, faults
 MOST = 50  # operators, and problems in a mail
 KEPT = timedelta(days=90)
 _UNSENT = frozenset({SendStatus.NO_SERVER, SendStatus.LATER, SendStatus.NOT_NOW})
-log = logging.getLogger(__name__)
 
 
 def mail_operators(transport: Transport, settings: BotSettings, now: datetime, signing: Signing | None = None) -> int:
@@ -59,19 +57,11 @@ def mail_operators(transport: Transport, settings: BotSettings, now: datetime, s
         # Today's mail has the same Message-ID if it is composed again.
         own_id = f"problems-{now:%Y%m%d}-{hashlib.sha256(address.encode()).hexdigest()[:16]}"
         subject = f"{name}: {counted(len(untold), 'problem')}"
-        try:
-            text = _text(untold, settings)
-            envelope = unstored_mail(own_id, address, subject, text, settings, now, signing)
-        except ValueError as error:  # an address that is invalid in a header
-            log.error("no mail to operator %r: %s", address, error)
-            continue
-        outcome = transport.send(envelope, lambda: not mail_transitions.stopped())
-        accepted += outcome.status is SendStatus.SENT
-        if outcome.status is not SendStatus.SENT:
-            log.warning("the mail about problems was not sent: %s", outcome.reply)
-        if outcome.status in _UNSENT:
+        status = send_unstored(own_id, address, subject, _text(untold, settings), transport, settings, now, signing)
+        accepted += status is SendStatus.SENT
+        if status in _UNSENT:
             note.delete()  # nothing was sent: again in an hour
-        if outcome.status in (SendStatus.NO_SERVER, SendStatus.NOT_NOW):
+        if status in (SendStatus.NO_SERVER, SendStatus.NOT_NOW):
             break
     return accepted
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime, timedelta
 
 from django.template.loader import render_to_string
@@ -10,14 +9,13 @@ from django.urls import reverse
 
 from bot.mail.message import for_header
 from bot.mail.settings import BotSettings
-from bot.outbox.sender import unstored_mail
+from bot.outbox.sender import send_unstored
 from bot.outbox.transports import SendStatus, Signing, Transport
 from tracker.models import SignIn
 from tracker.services import accounts, mail_transitions
 
 AT_ONCE = 50
 FRESH = timedelta(minutes=10)  # older requests are not mailed
-log = logging.getLogger(__name__)
 
 
 def mail_links(transport: Transport, settings: BotSettings, now: datetime, signing: Signing | None = None) -> int:
@@ -31,19 +29,11 @@ def mail_links(transport: Transport, settings: BotSettings, now: datetime, signi
             continue  # another worker has it
         if not (link.for_opt_out or accounts.is_known(link.address)):
             continue
-        try:
-            verb = "No more mail from" if link.for_opt_out else "Sign in to"
-            subject, text = f"{verb} {for_header(settings.name, 60)}", _text(link, settings)
-            own_id = f"link-{link.pk}-{link.asked_at:%Y%m%d%H%M%S}"
-            envelope = unstored_mail(own_id, link.address, subject, text, settings, now, signing)
-        except ValueError as error:  # an address that is invalid in a header; go on with the others
-            log.error("no sign-in link for %r: %s", link.address, error)
-            continue
-        outcome = transport.send(envelope, lambda: not mail_transitions.stopped())
-        accepted += outcome.status is SendStatus.SENT
-        if outcome.status is not SendStatus.SENT:
-            log.warning("a sign-in link was not sent: %s", outcome.reply)
-        if outcome.status is SendStatus.NO_SERVER:
+        subject = f"{'No more mail from' if link.for_opt_out else 'Sign in to'} {for_header(settings.name, 60)}"
+        own_id = f"link-{link.pk}-{link.asked_at:%Y%m%d%H%M%S}"
+        status = send_unstored(own_id, link.address, subject, _text(link, settings), transport, settings, now, signing)
+        accepted += status is SendStatus.SENT
+        if status is SendStatus.NO_SERVER:
             SignIn.objects.filter(pk=link.pk).update(mailed_at=None)  # nothing was sent
             break
     return accepted

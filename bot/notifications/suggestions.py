@@ -8,7 +8,6 @@ the same in the queue.
 from __future__ import annotations
 
 import hashlib
-import logging
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from django.urls import reverse
 
 from bot.mail.message import for_header, one_line
 from bot.mail.settings import BotSettings
-from bot.outbox.sender import unstored_mail
+from bot.outbox.sender import send_unstored
 from bot.outbox.transports import SendStatus, Signing, Transport
 from tracker.domain.text import counted
 from tracker.models import Correspondent, Decision, Mailing, Suggestion
@@ -33,7 +32,6 @@ MOST = 20  # suggestions in a mail: those that are likeliest
 MOST_PEOPLE = 50
 AT_ONCE = 500  # of those that came in meanwhile
 _QUOTED = 400  # characters
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +60,10 @@ def mail_suggestions(transport: Transport, settings: BotSettings, now: datetime,
     for user in _triagers():
         own_id = f"suggestions-{now:%Y%m%d}-{hashlib.sha256(user.email.encode()).hexdigest()[:16]}"
         subject = f"{for_header(settings.name, 60)}: {counted(len(telling), 'suggestion')} to review"
-        try:
-            text = _text(telling, accepted_as, user, settings)
-            envelope = unstored_mail(own_id, user.email, subject, text, settings, now, signing)
-        except ValueError as error:  # an address that is invalid in a header
-            log.error("no suggestions to %r: %s", user.email, error)
-            continue
-        outcome = transport.send(envelope, lambda: not mail_transitions.stopped())
-        accepted += outcome.status is SendStatus.SENT
-        if outcome.status is not SendStatus.SENT:
-            log.warning("the mail with suggestions was not sent: %s", outcome.reply)
-        if outcome.status in (SendStatus.NO_SERVER, SendStatus.NOT_NOW):
+        text = _text(telling, accepted_as, user, settings)
+        status = send_unstored(own_id, user.email, subject, text, transport, settings, now, signing)
+        accepted += status is SendStatus.SENT
+        if status in (SendStatus.NO_SERVER, SendStatus.NOT_NOW):
             break
     if not accepted:  # tomorrow's mail has them, too
         Suggestion.objects.filter(mailed_at=now, decision=Decision.OPEN).update(mailed_at=None)

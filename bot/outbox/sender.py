@@ -381,13 +381,35 @@ def _wait_for_due(until: float) -> bool:
 # --- Mail past the outbox ---
 
 
+def send_unstored(
+    local: str,
+    address: str,
+    subject: str,
+    text: str,
+    transport: Transport,
+    settings: BotSettings,
+    now: datetime,
+    signing: Signing | None,
+) -> SendStatus | None:
+    """Send a mail to one person at once, without storing it. `local`: the first part of its Message-ID.
+
+    Return None, and log it, if the address is invalid in a header.
+    """
+    try:
+        envelope = unstored_mail(local, address, subject, text, settings, now, signing)
+    except ValueError as error:
+        log.error("no mail %r to %r: %s", subject, address, error)
+        return None
+    outcome = transport.send(envelope, lambda: not mail_transitions.stopped())
+    if outcome.status is not SendStatus.SENT:
+        log.warning("the mail %r was not sent: %s", subject, outcome.reply)
+    return outcome.status
+
+
 def unstored_mail(
     local: str, address: str, subject: str, text: str, settings: BotSettings, now: datetime, signing: Signing | None
 ) -> Envelope:
-    """Return a mail to one person that is sent at once and not stored. `local`: the first part of its Message-ID.
-
-    Raises ValueError for an address that is invalid in a header.
-    """
+    """Return a mail that is not stored. Raise ValueError for an address that is invalid in a header."""
     own_id = f"{local}@{settings.address.partition('@')[2]}"
     message = EmailMessage(policy=POLICY)
     message["Message-ID"] = f"<{own_id}>"

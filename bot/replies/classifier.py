@@ -63,10 +63,13 @@ _WRITERS: Mapping[Role | None, str] = {Role.REPORTER: "lab", Role.THIRD_PARTY: "
 
 @dataclass(frozen=True, slots=True)
 class ReplyFacts:
-    """What the classifier looks at in a reply. `found`: the names of rules that matched, and the effects they give."""
+    """What the classifier looks at in a reply. `by_person`: whether a person reported the regression, not a robot;
+    `found`: the names of rules that matched, and the effects they give.
+    """
 
     sentences: tuple[Sentence, ...]
     role: Role | None
+    by_person: bool
     improvement: bool
     has_patch: bool
     has_table: bool
@@ -90,6 +93,7 @@ def features(facts: ReplyFacts) -> dict[str, float]:
         f"patch of {writer}": facts.has_patch,
         f"table of {writer}": facts.has_table,
         "improvement": facts.improvement,
+        f"{writer} in a person's thread": facts.by_person,
     }
     values |= {name: _FLAG for name, holds in flags.items() if holds}
     values |= {f"found: {name}": 1.0 for name in facts.found}
@@ -237,13 +241,16 @@ RULE = "classifier"
 # Chosen by cross-validation over the labelled threads (make accuracy; docs/reading.md has its figures). The threads put
 # aside had no part in the choice.
 ACTS = 0.75  # the probability above which an effect acts by itself
-SURER = {"disputed": 0.85, "fix_failed": 0.85}  # the same for those that were wrong most often
+SURER = {"disputed": 0.90, "fix_failed": 0.90}  # the same for those that were wrong most often
 AGREES = 0.35  # the same for one that a rule finds, too
-AGREES_MILDLY = {"info_provided": 0.25}  # the same where little is at stake: the lab has answered something
+# The same where little is at stake, as when the lab has answered something; and for what is said in few words, of which
+# there are few examples to learn from: a maintainer has taken the fix.
+AGREES_MILDLY = {"info_provided": 0.25, "fix_queued": 0.0}
 AGREES_TO_CLOSE = 0.5  # and that closes the report; its writer must be proven, too
 ENGAGED = 0.70  # the probability, of all effects that are also a response, above which it is recorded as a response
 ENGAGED_FIRST = 0.60  # the same where a mere response is the likeliest of all
 SUGGESTED = 0.50  # below this nothing is suggested; three in four that are left are right
+SUGGESTED_BY_RULE = 0.40  # the same for what a rule would do by itself and the classifier doubts
 MEANINGLESS = 0.5  # the probability of "none" from which nothing is suggested
 MOST_SUGGESTIONS = 1
 SAYS_SOMETHING = 0.10  # the probability of an effect from which its author has responded, whatever it means
@@ -280,7 +287,7 @@ def decide(effects: Sequence[Effect], opinion: Opinion, *, may_act: bool = True)
         for name in likely[:MOST_SUGGESTIONS]
         if name not in ("none", acting)
         and not (acting and name == "responded")  # that is said by the other effect, too
-        and opinion.probabilities[name] >= SUGGESTED
+        and opinion.probabilities[name] >= (SUGGESTED_BY_RULE if _is_auto(by_rule.get(name)) else SUGGESTED)
         and (name in by_rule or name not in CLOSING)  # a sentence must say so
     ]
     return [
@@ -302,17 +309,23 @@ def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:
     """Return the name of the effect that acts by itself, "" for none."""
     likely = opinion.probabilities
     first = next(iter(likely))
-    if first not in CLOSING | {"none", "responded", "fix_queued"} and likely[first] >= SURER.get(first, ACTS):
+    # That a fix was applied, some sentence must say
+    may_be_read = first not in CLOSING | {"none", "responded"} and (first != "fix_queued" or first in by_rule)
+    if may_be_read and likely[first] >= SURER.get(first, ACTS):
         return first
     for name in (first, *by_rule):
         rule = by_rule.get(name)
-        is_auto = rule is not None and rule.mode is Mode.AUTO and name not in ("none", "responded")
+        is_auto = _is_auto(rule) and name not in ("none", "responded")
         agrees = AGREES_TO_CLOSE if name in CLOSING else AGREES_MILDLY.get(name, AGREES)
         if is_auto and likely.get(name, 0.0) >= agrees:
             return name
     engaged = sum(probability * ALSO_RESPONDED.get(name, 0.0) for name, probability in likely.items())
     enough = ENGAGED_FIRST if first == "responded" else ENGAGED
     return "responded" if engaged >= enough and first != "none" else ""
+
+
+def _is_auto(effect: Effect | None) -> bool:
+    return effect is not None and effect.mode is Mode.AUTO
 
 
 def _effect(name: str, rule: Effect | None, opinion: Opinion, mode: Mode) -> Effect:

@@ -27,7 +27,7 @@ from bot.replies.classifier import Model, Opinion, ReplyFacts, decide, load, nam
 from bot.replies.commands import Command, Word
 from bot.replies.person_report import culprit_named
 from bot.replies.reading import Audience, Reading, in_thread_of
-from bot.replies.rules import RULES
+from bot.replies.rules import OPERATORS, RULES
 from bot.replies.rules.notation import NOTHING, By, Effect, Intent, MailContext, Mode, Relation, Rule, name_of
 from bot.replies.sender_kind import SenderKind
 from bot.replies.sentences import Sentence, has_content, is_greeting, is_polite
@@ -391,8 +391,8 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
             yield Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
         return
     by_lab = reading.kind is SenderKind.BOT_OPERATOR
-    if reading.reporters and context.role in _USERS:
-        yield from user_effects(reading, context)
+    if _is_user(reading, context):
+        yield from user_effects(reading, context, model)
         return
     if reading.reporters and context.role is None and _keeps_a_list(reading):
         return
@@ -415,28 +415,45 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
             yield from effects
             return
         opinion = (model or load()).opinion(facts_of(reading, context, effects))
-        decided = _asked(decide(effects, opinion, may_act=not outsider), reading)
-        if by_lab:
-            decided += _told_by_lab(effects, decided, opinion)
+        decided = _certain(decide(effects, opinion, may_act=not outsider), reading)
+        decided = _with_told(effects, decided, opinion)
         if (decided or says_something(opinion)) and not outsider and not by_lab:
             decided.append(Effect(RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=_evidence_text(reading)))
         yield from (effect for effect in decided if not outsider or effect.kind is not RESPONDED)
 
 
-# What a rule may find in a mail of the lab, and how likely it must be, in per cent: less likely outcomes were wrong.
-_LAB_TELLS = {EventKind.ASKED: 0, EventKind.FIX_CONFIRMED: 25, EventKind.FIX_FAILED: 25}
+_OUTCOMES = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
+_TOLD = _OUTCOMES | {EventKind.DROPPED}
+# What a rule finds, and the classifier finds less likely than this, in per cent, was wrong.
+TOLD_LIKELY = 5
+TOLD_BY_LAB = 25  # by the rules of the lab, which tests much besides candidates
+_LAB_RULES = frozenset(rule.name for rule in OPERATORS)
 
 
-def _told_by_lab(effects: Iterable[Effect], decided: Iterable[Effect], opinion: Opinion) -> Iterator[Effect]:
-    """Yield, to be suggested, the questions and outcomes that rules find in a mail of the lab, and not the classifier.
+def _with_told(effects: Sequence[Effect], decided: list[Effect], opinion: Opinion) -> list[Effect]:
+    """Return what is decided, and, suggested, what only a rule finds: a test's outcome, a drop, the lab's question.
 
-    Few people write these, so it has learned from few.
+    These are said in a few words, in many ways, of which the classifier has learned few. Of a test it never says the
+    opposite of the rule, and what it alone suggests stands back.
     """
+    asked = [effect for effect in effects if effect.rule == "operator_asks"]
+    told = [
+        effect
+        for effect in effects
+        if effect.kind in _TOLD
+        and opinion.certainty(name_of(effect)) >= (TOLD_BY_LAB if effect.rule in _LAB_RULES else TOLD_LIKELY)
+    ]
+    found = {effect.kind for effect in effects}
+    outcomes = found & _OUTCOMES
+    decided = [effect for effect in decided if not (outcomes and effect.kind in _OUTCOMES - outcomes)]
     kinds = {effect.kind for effect in decided}
-    for effect in effects:
-        certainty = opinion.certainty(name_of(effect))
-        if effect.kind in _LAB_TELLS.keys() - kinds and certainty >= _LAB_TELLS[effect.kind]:
-            yield replace(effect, mode=Mode.SUGGEST, certainty=certainty)
+    for effect in [*told[:1], *asked[:1]]:
+        if effect.kind in kinds:
+            continue
+        # What nothing but the classifier suggests stands back
+        decided = [one for one in decided if one.mode is not Mode.SUGGEST or one.kind in found or not one.kind]
+        decided.append(replace(effect, mode=Mode.SUGGEST, certainty=opinion.certainty(name_of(effect))))
+    return decided
 
 
 def _patch_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
@@ -466,16 +483,23 @@ def _patch_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
 # --- What the reporter says, and other users, in a person's thread ---
 
 _USERS = (Role.REPORTER, Role.THIRD_PARTY)
+_OF_CANDIDATES = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, EventKind.FIX_PROPOSED})
+# Only the reporter can take it back, and what others do is no promise.
+_OF_REPORTERS = _OF_CANDIDATES | {EventKind.ANSWERED, EventKind.WORKING, EventKind.INVALID}
 _HELPERS = frozenset(rule.name for rule in RULES if rule.by is By.HELPER)
 
 
-def user_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
+def _is_user(reading: Reading, context: MailContext) -> bool:
+    """Whether the person who reported a regression writes, or another user who has it."""
+    return bool(reading.reporters) and context.role in _USERS
+
+
+def user_effects(reading: Reading, context: MailContext, model: Model | None = None) -> Iterator[Effect]:
     """Yield the effects of a mail by the person who reported a regression, or by another user who has it.
 
     The reporter's own mail is never a response. What it says of a candidate counts for them; what else it says answers
     a question, unless it only asks, thanks or promises.
     """
-    by_reporter = context.role is Role.REPORTER
     above = reading.undoubted  # what may be an older mail, unmarked, is not read
     if above and any(_tells(sentence) for sentence in above.sentences):
         reading = in_thread_of(above, reading.reporters)
@@ -485,17 +509,23 @@ def user_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
             yield effect if is_posting(reading.mail.subject) else replace(effect, mode=Mode.SUGGEST)
         if is_posting(reading.mail.subject):
             return
+    effects = list(_user_effects_by_rules(reading, context))
+    if reading.sentences and not any(effect.rule == "user_tested_by" for effect in effects):
+        effects = decide(effects, (model or load()).opinion(facts_of(reading, context, effects)))
+    kinds = _OF_REPORTERS if context.role is Role.REPORTER else _OF_CANDIDATES
+    yield from (_of_the_patch(effect) for effect in effects if effect.kind in kinds)
+
+
+def _user_effects_by_rules(reading: Reading, context: MailContext) -> Iterator[Effect]:
     intents = list(_intents_by_rules(reading, By.USER, context.improvement))
-    effects = [_of_the_patch(effect) for effect in _rule_effects(intents)]
-    if not by_reporter:  # only the reporter can take it back, and what others do is no promise
-        effects = [effect for effect in effects if effect.kind in _OF_CANDIDATES]
+    effects = list(_rule_effects(intents))
     author = reading.mail.author.email
     tested = next((one for one in reading.trailers if one.key == "Tested-by" and author in one.value.lower()), None)
     if tested and not effects:
         quote = f"Tested-by: {tested.value}"
         effects = [Effect(EventKind.FIX_CONFIRMED, Mode.AUTO, "user_tested_by", quote=quote, remark="the patch")]
     yield from effects
-    if not by_reporter or effects:
+    if effects:
         return
     kinds = {intent.intent for intent in intents}
     idle = [rule for rule in RULES if rule.name in _TELL_NOTHING]
@@ -527,15 +557,20 @@ def _keeps_a_list(reading: Reading) -> bool:
     return bool(reading.commands.good) or _TRACKER.search(reading.own_text[:5000]) is not None
 
 
-def _asked(effects: list[Effect], reading: Reading) -> list[Effect]:
-    """Return effects in which a request of a person is a suggestion if the mail has no question."""
-    if not reading.reporters or any(sentence.asks for sentence in reading.sentences):
-        return effects
-    return [replace(one, mode=Mode.SUGGEST) if one.kind is EventKind.ASKED else one for one in effects]
+def _certain(effects: list[Effect], reading: Reading) -> list[Effect]:
+    """Return effects of which two are only suggested: a request to a person without a question, and that a fix was
+    applied, in an answer to the report itself, where no fix has been named yet.
+    """
+    asks = not reading.reporters or any(sentence.asks for sentence in reading.sentences)
+    unsure = {kind for kind in (EventKind.ASKED,) if not asks}
+    unsure |= {kind for kind in (EventKind.FIX_QUEUED,) if reading.answers_robot}
+    return [
+        replace(one, mode=Mode.SUGGEST) if one.kind in unsure and not (one.title or one.remark) else one
+        for one in effects
+    ]
 
 
 _TELL_NOTHING = frozenset({"user_is_about_mail", "user_will_test", "user_asks_status"})
-_OF_CANDIDATES = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, EventKind.FIX_PROPOSED})
 
 
 def _tells(sentence: Sentence) -> bool:
@@ -544,12 +579,19 @@ def _tells(sentence: Sentence) -> bool:
 
 def facts_of(reading: Reading, context: MailContext, effects: Sequence[Effect]) -> ReplyFacts:
     """Return what the classifier looks at. `effects`: the effects by rules, the deciding one first."""
-    intents = intents_of(reading, improvement=context.improvement)
+    by_user = _is_user(reading, context)
+    intents = (
+        _intents_by_rules(reading, By.USER, context.improvement)
+        if by_user
+        else intents_of(reading, improvement=context.improvement)
+    )
     first = effects[0] if effects else NOTHING
     names = [intent.rule.name for intent in intents if intent.rule]
+    names += [effect.rule for effect in effects if effect.rule in _OF_TESTS]
     return ReplyFacts(
         sentences=reading.sentences,
         role=context.role,
+        by_person=bool(reading.reporters),
         improvement=context.improvement,
         has_patch=bool(reading.patches),
         has_table=holds_table(reading.own_text),
@@ -559,12 +601,39 @@ def facts_of(reading: Reading, context: MailContext, effects: Sequence[Effect]) 
 
 def effects_by_rules(reading: Reading, context: MailContext) -> Iterator[Effect]:
     """Yield the effects of a person's mail by the written rules alone, the deciding one first."""
-    if reading.patches:
+    if _is_user(reading, context):
+        yield from _user_effects_by_rules(reading, context)
+    elif reading.patches:
         yield from _patch_effects(reading, context)
-        return
-    if reading.kind is SenderKind.BOT_OPERATOR:
-        yield from _operator_effects(reading, context)
-        return
+    else:
+        by_lab = reading.kind is SenderKind.BOT_OPERATOR
+        effects = list(_operator_effects(reading, context) if by_lab else _developer_effects(reading, context))
+        yield from effects
+        if not context.improvement and not any(effect.kind in _OUTCOMES for effect in effects):
+            yield from _tried(reading)
+
+
+# Anybody may try a candidate, and says so as users do.
+_OF_TESTS = frozenset(
+    rule.name for rule in RULES if rule.by is By.USER and rule.does in _OUTCOMES and rule.mode is Mode.AUTO
+)
+
+
+def _tried(reading: Reading) -> Iterator[Effect]:
+    """Yield the outcome for somebody who tried a candidate, as a suggestion: what they say, or their Tested-by."""
+    author = reading.mail.author.email
+    for intent in _intents_by_rules(reading, By.USER, improvement=False):
+        if intent.rule and intent.rule.name in _OF_TESTS and intent.rule.does:
+            yield Effect(intent.rule.does, Mode.SUGGEST, intent.rule.name, quote=intent.evidence)
+            return
+    for trailer in reading.trailers:
+        if trailer.key == "Tested-by" and author in trailer.value.lower():
+            quote = f"Tested-by: {trailer.value}"
+            yield Effect(EventKind.FIX_CONFIRMED, Mode.SUGGEST, "user_tested_by", quote=quote)
+            return
+
+
+def _developer_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     intents: Iterable[FoundIntent] = intents_of(reading, improvement=context.improvement)
     if context.role not in _DEVELOPERS:
         intents = (intent for intent in intents if intent.rule and intent.rule.does in _THIRD_PARTY_KINDS)

@@ -34,6 +34,7 @@ from bot.mail.patches import (
     fixed_commits,
     fixed_titles,
     is_answer,
+    is_diff,
     posted_title,
 )
 from bot.mail.settings import BotSettings
@@ -165,6 +166,7 @@ class Reading:
     # What it says above the first line at which an older mail may begin; None if there is no such line.
     undoubted: Reading | None = None
     reporters: frozenset[str] = frozenset()  # in the thread of a person's report: who that is (`in_thread_of`)
+    answers_robot: bool = False  # whether the mail that it answers is a robot's, by its Message-ID
 
     @property
     def certain(self) -> tuple[Reading, ...] | None:
@@ -252,6 +254,7 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
     tags = (settings.tag_in(address.email) for address in (*mail.recipients, *mail.delivered_to))
     named = tuple(dict.fromkeys(tag for tag in tags if tag))
     patches = find_patches(lines, mail.subject, mail.attachments)
+    attached = [line for part in mail.attachments[:50] if is_diff(part.text) for line in ["", *part.text.split("\n")]]
     signed = (*(mail.to if trust.covers("to") else ()), *(mail.cc if trust.covers("cc") else ()))
     return Reading(
         mail=mail,
@@ -260,9 +263,9 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         sentences=() if posted_title(mail.subject) else own_sentences(in_context),
         audience=audience_of(mail, settings),
         commands=commands,
-        trailers=find_trailers(lines),
+        trailers=(*find_trailers(lines), *(find_trailers(attached) if attached else ())),
         patches=patches,
-        reverted=find_reverted(lines, patches) if patches else Reverted(),
+        reverted=find_reverted([*lines, *attached], patches) if patches else Reverted(),
         links=find_links("\n".join(lines), settings.base_url),
         tags=named[:MAX_REPORTS],
         notice=find_notice(own),
@@ -277,6 +280,7 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         signed_for_us=any(settings.is_own(address.email) for address in signed),
         rules_off=settings.rules_off,
         answered_culprit=answered_culprit(mail),
+        answers_robot=mail.parent.endswith((settings.address, *settings.robots)),
     )
 
 

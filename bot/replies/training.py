@@ -23,7 +23,7 @@ import numpy as np
 from bot.mail.settings import BotSettings
 from bot.replies.classifier import Model, ReplyFacts, features, grams
 from bot.replies.effects import effects_by_rules, facts_of
-from bot.replies.reading import Reading, understand
+from bot.replies.reading import Reading, in_thread_of, understand
 from bot.replies.rules.notation import Intent, MailContext, Relation
 from tracker.domain.events import Role
 
@@ -31,6 +31,7 @@ from tracker.domain.events import Role
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "replies"
 LAB = "lab@robots.example"
+REPORTER = "reporter@users.example"  # a person, not a robot
 IDENTITY = BotSettings(address="bot@perf.example", operators=frozenset({LAB}), trust_policy="open")
 EFFECTS = (
     *("none", "responded", "working", "needs_info", "info_provided", "fix_proposed", "fix_confirmed", "fix_failed"),
@@ -42,6 +43,8 @@ ROLES = {
     "bot_operator": Role.REPORTER,
     "third_party": Role.THIRD_PARTY,
     "regression_tracker": Role.THIRD_PARTY,
+    "reporter": Role.REPORTER,  # in a person's thread
+    "user": Role.THIRD_PARTY,
 }
 _KEYS = {"role", "text", "quoted", "patch", "table", "candidate", "asked", "effect", "also", "evidence", "intents"}
 _INTENTS = {*Intent, "off_topic"}
@@ -68,6 +71,7 @@ class Example:
 
     name: str  # file and line
     role: Role
+    by_person: bool  # whether a person reported the regression
     text: str
     quoted: str
     has_patch: bool
@@ -87,14 +91,21 @@ class Example:
         quote = "".join(f"> {line}\n" for line in (self.quoted or "testcase: x").split("\n"))
         above, paragraph = _at_paragraph(text, self.evidence) if self.quoted else ("", text)
         verdict = "improvement" if self.improvement else "regression"
-        sender = LAB if self.role is Role.REPORTER else "somebody@dev.example"
+        reporter = REPORTER if self.by_person else LAB
+        sender = reporter if self.role is Role.REPORTER else "somebody@dev.example"
         head = f"From: {sender}\nSubject: Re: [linus:master] [mm] 3b1f0c9d2e: a.b 12% {verdict}\nMessage-ID: <a@b>\n"
         kind = "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n"
         body = f"On Monday, the robot wrote:\n{above}{quote}\n{paragraph}\n"
-        return understand(f"{head}{kind}\n{body}".encode("utf-8", "replace"), IDENTITY)
+        reading = understand(f"{head}{kind}To: {reporter}\n\n{body}".encode("utf-8", "replace"), IDENTITY)
+        return in_thread_of(reading, frozenset({REPORTER})) if self.by_person else reading
 
     def context(self) -> MailContext:
-        return MailContext(Relation.THREAD, self.role, self.improvement)
+        return MailContext(
+            Relation.THREAD,
+            self.role,
+            self.improvement,
+            reporters=frozenset({REPORTER}) if self.by_person else frozenset(),
+        )
 
 
 def _at_paragraph(text: str, evidence: str) -> tuple[str, str]:
@@ -126,6 +137,7 @@ def _parsed(name: str, line: str) -> Example:
     return Example(
         name=name,
         role=ROLES[given["role"]],
+        by_person=given.get("person", False),
         text=given["text"],
         quoted=given["quoted"],
         has_patch=given["patch"],
@@ -137,8 +149,8 @@ def _parsed(name: str, line: str) -> Example:
 
 def _fault_of(given: Mapping[str, object]) -> str:
     """Return what is wrong with an example, "" if nothing is."""
-    if not isinstance(given, dict) or given.keys() != _KEYS:
-        return f"the keys must be {', '.join(sorted(_KEYS))}"
+    if not isinstance(given, dict) or given.keys() - {"person"} != _KEYS:
+        return f"the keys must be {', '.join(sorted(_KEYS))}, and perhaps person"
     if given["role"] not in ROLES:
         return f"role {given['role']!r}: must be one of {', '.join(ROLES)}"
     named: Sequence[str] = [given["effect"], *given["also"]]

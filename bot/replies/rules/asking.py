@@ -39,7 +39,7 @@ REQUESTS = (
         cue=words(
             "<can you> … <run>",
             "please … test|retest|re-test|rerun|re-run|try|verify|repeat|bisect|run",
-            "<can you>|please … give …… try|spin|go|whirl",
+            "<can you>|please … give|giving …… try|spin|go|whirl",
             "worth a? retest|re-test|rerun|re-run|retry|try",
             "let me|us know if|whether|how it|this|that|the … <help>|makes|changes",
             "is there a? way|chance to|that|you … <run>|put",

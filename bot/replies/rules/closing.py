@@ -7,7 +7,7 @@ change is expected is only suggested as well: a developer's plain English never 
 
 from __future__ import annotations
 
-from bot.replies.rules.notation import CONDITIONAL, HEDGED, NEGATED, REPORTED, Intent, Mode, Rule, Unless, words
+from bot.replies.rules.notation import CONDITIONAL, HEDGED, NEGATED, REPORTED, By, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 
 # --- Disputes ---
@@ -143,8 +143,12 @@ DROPS = (
             "<i have> now|just|already|since? pulled|taken|took|kicked|removed <culprit> … out_of|from",
             "agreed|decided to take|pull|kick|throw <culprit> … out|from",
             "decided|agreed to <drop> <culprit>",
-            "<culprit> has_been|have_been now|already? dropped",
+            "<culprit> has_been|have_been|is now|already? dropped|withdrawn",
+            r"^ /(?:(?:ok|okay|thanks|right|sure|now|patch|series),? )?"
+            r"(?:dropped|withdrawn|dropping (?:it|this)(?: one)?)(?=[.!,]|\Z)/",
             "dropped|removed now? from the|my|our? <tree>",
+            "^ now? dropped|reverted|backed_out|removed it|this|that? in|from|for the|my|our? <tree>",
+            "revert is|was|has_been|went|got now|just? in|landed|pushed|applied|merged",
         ),
         unless=(NEGATED, CONDITIONAL, HEDGED, REPORTED),
         question=False,
@@ -156,13 +160,14 @@ DROPS = (
         intent=Intent.ANNOUNCES_DROP,
         says="""The writer is about to drop or revert it, or has reverted it, even for a test: "I'll drop it", "let's
         revert this".""",
-        yes=("Okay, let's just revert it.", "Good catch, will revert it."),
+        yes=("Okay, let's just revert it.", "Good catch, will revert it.", "Fine, I'm backing out the series."),
         no=("I won't drop it.", "The throughput will drop."),
         cue=words(
             "<i have> now|just|already|since? reverted <culprit>",
             "<culprit> has_been|have_been|was|were|got now|already? reverted|backed_out|dropped",
             "<i will> … <drop> <culprit>",
             "<i want> … <drop> <culprit>",
+            "<i am>|^ … reverting|dropping|backing_out|withdrawing <culprit>",
             "<i will> send|post|queue|do a|the revert",
             "let's|let_us|feel_free_to just|please? <drop> <culprit>",
             "will|to be dropped|reverted",
@@ -271,12 +276,23 @@ EXPECTED = (
         name="wont_act",
         intent=Intent.EXPECTED_WONTFIX,
         says="""The writer will not act on it: "I'm not going to look at this any further", "I don't think we care".""",
-        yes=("I don't think we should care about this benchmark.", "I'm not going to look at this any further"),
-        no=("We should look into this one.",),
+        yes=(
+            "I don't think we should care about this benchmark.",
+            "I'm not going to look at this any further",
+            "I am not too concerned about a test that nobody runs.",
+            "We don't plan to optimise for this case.",
+        ),
+        no=("We should look into this one.", "I am concerned about the tail latency."),
         cue=words(
-            "<i am> not going_to|planning_to|gonna look|fix|do|change|worry|spend|work|bother|investigate|chase|care",
+            "/(?:i am|i'm|we are|we're) not|we aren't/ going_to|planning_to|gonna look|bring|restore|revert|fix|do|"
+            "change|worry|spend|work|bother|investigate|chase|care",
             "<i> won't|will_not fix|send|look|worry|spend|bother|change|do_anything|pursue",
             "<i> don't|do_not … care|worry|bother",
+            "<i> don't|do_not|no intend|plan|have_plans to",
+            "<not> particularly|too|that|overly|really|terribly? worried|concerned|bothered about|by",
+            "stop|drop|close tracking|following this|it|the",
+            "won't-fix|wontfix|won'tfix",
+            "not interested in",
             "<not> … worth fixing|worrying|bothering|the_effort|it",
             "<not>|nothing … to? worry_about|need_fixing|need_to_be_fixed",
             "not a real? concern|problem|bug|regression",
@@ -298,12 +314,25 @@ EXPECTED = (
         name="asks_to_reopen",
         intent=Intent.KEEP_OPEN,
         says="""A closed report is to be opened again: "please reopen".""",
-        yes=("That was the wrong report, please reopen it.", "Can you reopen the report?"),
-        no=("I'd have to reopen the file.", "The merge window reopens on Monday."),
+        yes=("That was the wrong report, please reopen it.", "Can you reopen the report?", "Could you open it again?"),
+        no=("I'd have to reopen the file.", "The merge window reopens on Monday.", "No need to reopen it."),
         cue=words(
-            "please|pls|can_you|could_you|let's|should|must|to /re-?open(?=[.!?,]|\\Z| (?:it|this|the report))/",
+            "please|pls|can_you|can_we|could_you|could_we|let's|should|must|to "
+            "/re-?open(?=[.!?,]|\\Z| (?:it|this|the report))/",
+            "/re-?open(?:ed|ing)(?=[.!?,:]|\\Z)/",
+            "open it|this|the_report again",
+            "<not> invalid|a_duplicate|noise|expected",
+            "real|genuine|valid <regression> after_all",
+            "i was wrong|mistaken",
+            "report is valid|right|correct",
         ),
-        unless=(NEGATED, REPORTED),
+        unless=(
+            Unless(
+                "does not want it, or not yet", words("<not>|no_need|no_reason … reopen|reopened|open", "if|unless")
+            ),
+            REPORTED,
+        ),
+        by=By.ANYONE,
         does=EventKind.REOPENED,
         mode=Mode.SUGGEST,
         aside=True,

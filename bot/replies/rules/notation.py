@@ -131,7 +131,8 @@ _LISTS = {
     """,
     "can you": r"""
         can you, could you, would you, will you, may you, might you, can lkp, could lkp, can the bot,
-        could the bot, is it possible, is it possible for you, any chance, any chance you,
+        could the bot, /(?:\A|(?<=[,;:.] )|(?<=so ))mind/, is it possible, is it possible for you,
+        any chance, any chance you,
         would it be possible, do you mind, would you mind, are you able, i'd appreciate if you,
         would be great if you, would be nice if you, would be good if you, would be helpful if you,
         may i ask you, can i ask you
@@ -141,7 +142,8 @@ _LISTS = {
         retesting, check, checking, verify, verifying, bisect, repeat, apply, measure, compare, rebuild, throw
     """,
     "give": r"""
-        share, send, provide, post, attach, upload, paste, give, tell, explain, describe, elaborate, show,
+        share, send, provide, post, attach, upload, paste, give, tell, sharing, sending, resending,
+        posting, giving, explain, describe, elaborate, show,
         point, clarify, get, collect, capture
     """,
     "topic": r"""

@@ -31,6 +31,7 @@ USERS = (
             "Sorry for the noise, it was a wrong setting in my BIOS.",
             "It turned out to be a faulty disk, so it's not a kernel regression.",
             "I had a debug kernel, there is no problem with 5.4 here.",
+            "So please disregard.",
         ),
         no=("It may be a kernel config that I changed.", "Is it not a kernel bug?", "Sorry for the late reply."),
         cue=words(
@@ -38,6 +39,8 @@ USERS = (
             "isn't|not a|an? kernel|real|actual regression|bug|issue|problem",
             "false alarm",
             "ignore|disregard this|my|the report|regression|mail|thread",
+            r"^ /(?:so |please |and )*(?:disregard|never mind|ignore me)(?= please|[.!,]|\Z)/",
+            "mystery|puzzle|case solved|closed",
             "withdraw|retract this|my|the report",
             "there's|there_is|there_was no problem|issue|regression|bug …… here|after_all",
             "forget i_asked|about_it|about_this|my_report|my_mail|the_report",
@@ -69,6 +72,11 @@ USERS = (
         ),
         cue=words(
             "<regression>|it|this is still there|present|visible|reproducible",
+            "<regression>|it|this still? persists|remains|stays|exists",
+            "/(?:\\A|[,;:.] |\\b(?:but|that|it|this|patch|fix|numbers?|results?|scores?) )(?:still )?(?:does|did|do)"
+            "(?:n't| not)/ … <help>|works|change|make_a|make_any",
+            "it's|is|are not|not_yet fixed|solved|better|gone",
+            "works|is|are|runs no|not better|faster",
             "still see|seeing|have|having|get|getting …… <regression>|it|that …… with|including|include",
             "still slow|slower|bad|regressed …… with|on|after",
             "still triggers|happens|occurs|fails|reproduces|shows …… with|after …… <patch>",
@@ -78,6 +86,7 @@ USERS = (
             "outcome|result*|number*|performance|picture is|are|remains|stays unchanged|no_different",
             r"^ /(?:unfortunately|sadly|sorry|alas),? (?:not|no)\b/",
             "no luck|change|difference|improvement|effect",
+            "nothing changed|improved|helped",
             "^ nope|no still|the_same",
             "the? same as without|before",
             "<not> see any change|improvement|difference … in|with",
@@ -118,7 +127,12 @@ USERS = (
             "it's|it_is|problem|issue fixed|solved|gone … here|for_me|for_us|now|with",
             "for_me|for_us|here it's|it_is|this_is|the_problem_is|the_issue_is fixed|solved|gone|fine",
             "with …… <patch> …… <gone>|fast_again|back_to",
-            "<performance> … is|are|was back to|at normal|before|the_old",
+            "is|are|was|we're|i'm back to|at|in normal|before|where|parent*|the_old|the_level|the_normal",
+            "^ back to|at|in normal|before|where|parent*|the_old|the_level|the_normal",
+            "fast|quick|normal|good|fine again",
+            "^ yes|yep|yup|ok|okay|great|tested|confirmed|thanks? it|that|this? works|fixed|solved|helps|helped|fixes",
+            "works perfectly|flawlessly|again|now",
+            "all|looks|everything good|fine|well now|again|here",
         ),
         unless=(_PARTLY, _TO_COME, REPORTED, _REVERTED),
         by=By.USER,
@@ -237,53 +251,6 @@ USERS = (
 # What developers say in such a thread, beside what they say in any.
 DEVELOPERS = (
     Rule(
-        name="helper_applied",
-        intent=Intent.FIX_ELSEWHERE,
-        says="""The fix is in a maintainer's tree, or on its way to the mainline: "queued, thanks", "it's now applied to
-        block-6.6".""",
-        yes=(
-            "Queued, thanks.",
-            "I added the tags, and it's now applied to block-6.6.",
-            "The patch has been added to the -mm mm-hotfixes-unstable branch.",
-            "Added to for-next with the reviewed-by, thanks.",
-            "Thanks everybody, picked that up for net.",
-            "Now in the 6.1 queue, thanks.",
-            "That one's sitting in my block-6.6 branch now.",
-            "The pull request with this fix was sent to Linus yesterday.",
-        ),
-        no=(
-            "I'll queue it once it is tested.",
-            "Has it been applied?",
-            "This has been added to the list of tracked regressions.",
-            "The regression is in the block-6.6 branch, too, not in mine.",
-            "The request is queued to the device.",
-            "I applied your patch to 6.1 and ran it.",
-            "I'll send it to Linus once it is tested.",
-        ),
-        cue=words(
-            r"^ /(?:applied|queued|merged|picked up)(?=[,.! ]*(?:thanks?|thx|thank you|up\b|for\b|to\b|in\b|\Z))/",
-            r"^ /(?:applied|added|pushed|pulled|taken|queued|merged)(?: it| this| them)? (?:to|into|in|for)"
-            r" (?:the |my |our )?[\w\/.-]*(?:[-\/.]\w|tree|branch|queue|next)/",
-            r"/(?:^now|sits|sitting|is|are|it's) (?:now )?in (?:my|our|the) [\w\/.-]+ (?:branch|tree|queue)/",
-            r"/(?:is|are|it's|was|been|being|now) (?:now )?(?:applied|queued(?: up)?|merged|pushed|taken) (?:to"
-            r"|in|into|for)"
-            r" (?:the |my |our )?[\w\/.-]*(?:[-\/.]\w|tree|branch|queue|next|mainline|upstream|linus)/",
-            "has|have been added to the … tree|branch|queue",
-            "picked|took|pulled|queued it|this|that|them|these|both up|in|for",
-            "pull|pull_request|fix|patch|it|this …… sent|gone|went|headed … to|off_to linus|mainline|upstream",
-        ),
-        unless=(
-            CONDITIONAL,
-            REPORTED,
-            Unless("is not so, or not yet", words("<not>", "once|when")),
-            Unless("is to come", words("<i will>", "will"), near=True),
-        ),
-        by=By.HELPER,
-        question=False,
-        does=EventKind.FIX_QUEUED,
-        mode=Mode.AUTO,
-    ),
-    Rule(
         name="helper_posts",
         intent=Intent.FIX_ELSEWHERE,
         says="""A fix is posted, or shown below: "patch is here", "I've just sent a patchset".""",
@@ -336,7 +303,7 @@ DEVELOPERS = (
             "first|next thing …… is …… move|upgrade|update|try|test",
             "<can you>|please|need_to|should …… try|test|move|upgrade|update|reproduce …… kernel|mainline|upstream|"
             "linux-next|/v?\\d\\.\\d+/",
-            "you check|test|try whether|if|how",
+            "you|please check|test|try|see whether|if|how",
         ),
         unless=(
             REPORTED,

@@ -205,6 +205,23 @@ def test_the_answer_to_a_mail_that_just_passed(own: str) -> None:
     assert stage_one.passes(second) is Passes.TRACKED
 
 
+@pytest.mark.parametrize(
+    "patch",
+    [
+        f"Subject: [PATCH] x\n\nThis reverts {SHA[:12]}.\n",
+        f"Subject: [PATCH] x\n\nThis reverts commits deadbeef1234 and {SHA[:12]}.\n",
+        'Subject: [PATCH] x\n\nThis reverts commit deadbeef1234 ("mm: scan").\n',
+        "Subject: [PATCH] x\n\nFixes: deadbeef1234 (mm: scan)\n",
+        f"Subject: [PATCH] x\n\nFixes: https://git.kernel.org/torvalds/c/{SHA[:12]}\n",
+        "Subject: [PATCH] Revert “mm: scan”\n\nhi\n",
+        "Subject: [PATCH] revert 'mm: scan'\n\nhi\n",
+    ],
+)
+def test_a_patch_that_says_in_its_own_way_what_it_fixes_or_reverts(patch: str) -> None:
+    stage_one = Prefilter([key_of_commit(SHA), key_of_title("mm: scan")], ROBOT_READER)
+    assert stage_one.passes(f"Message-ID: <1@x>\n{patch}".encode()) is Passes.NAMED
+
+
 def test_a_revert_of_a_revert() -> None:
     title = 'Revert "mm: scan"'
     stage_one = Prefilter([key_of_title(title)], ROBOT_READER)

@@ -60,7 +60,8 @@ SAYS = {
     "This should be fixed by commit 3b1f0c9d2e44 in mainline.": "fix_proposed suggest",
     "I've sent a patch for that already.": "fix_proposed suggest",
     "The fix was merged into the mm tree yesterday.": "fix_queued suggest",
-    "Applied, thanks!": "fix_queued suggest",
+    "Applied, thanks!": "fix_queued auto",
+    "I just committed your patch.": "fix_queued auto",
     "This is expected, we do more work now.": "wontfix suggest",
     "Fine, we can live with that.": "wontfix suggest",
     "I don't think we should care about this benchmark.": "wontfix suggest",
@@ -320,6 +321,38 @@ def test_the_outcome_of_a_test_by_the_lab_is_suggested_unless_it_is_unlikely(
         reading("Still slow with 6.1.4.", OPERATOR), MailContext(Relation.THREAD, Role.REPORTER), unsure
     )
     assert [f"{name_of(each)} {each.mode}" for each in effects] == suggested
+
+
+@pytest.mark.parametrize(
+    ("text", "role", "expected"),
+    [
+        ("Still slow with your patch.", Role.THIRD_PARTY, "fix_failed"),
+        ("I applied it, and nothing changed.", Role.MAINTAINER, "fix_failed"),
+        ("This does the trick on our boxes, thanks.", Role.THIRD_PARTY, "fix_confirmed"),
+        ("Tested-by: Dana Brook <dana@dev.example>", Role.THIRD_PARTY, "fix_confirmed"),
+        ("OK, dropping this one.", Role.AUTHOR, "dropped"),
+    ],
+)
+def test_whoever_tried_a_candidate_or_drops_the_culprit_is_heard(text: str, role: Role, expected: str) -> None:
+    """However unlikely the classifier finds it; of a test it never says the opposite."""
+    opposite = {"fix_failed": "fix_confirmed", "fix_confirmed": "fix_failed"}.get(expected, "working")
+    thinks = Opinion({opposite: 0.8, "responded": 0.1, expected: 0.06}, {}, {})
+    unsure = cast(Model, SimpleNamespace(opinion=lambda facts: thinks))
+    effects = list(content_effects(reading(text), MailContext(Relation.THREAD, role), unsure))
+    assert [name_of(each) for each in effects if each.mode is Mode.SUGGEST and each.kind] == [expected]
+    assert opposite == "working" or opposite not in {name_of(each) for each in effects}
+
+
+def test_that_a_fix_is_in_a_tree_is_believed_only_where_one_was_named() -> None:
+    thinks = Opinion({"responded": 0.8, "none": 0.1}, {}, {})
+    unsure = cast(Model, SimpleNamespace(opinion=lambda facts: thinks))
+    context = MailContext(Relation.THREAD, Role.MAINTAINER)
+    answered = {"<x@dev.example>": "auto", "<202609011200.7d3e91c0-perfbot@bot.example.org>": "suggest"}
+    for parent, mode in answered.items():
+        mail = reading("Applied to net, thanks!", DEVELOPER + f"In-Reply-To: {parent}\n")
+        assert f"fix_queued {mode}" in {
+            f"{name_of(each)} {each.mode}" for each in content_effects(mail, context, unsure)
+        }
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,8 @@ CULPRIT = "65bb821a6d282df18fd3e2a79c331bc507b2174a"
         ('Fixes: 65bb821a6d28 ("mm: of another tree")', True),
         (f'Fixes: deadbeef1234 ("{TITLE}")', True),  # rebased since it was reported
         (f"Fixes: deadbeef1234 (“{TITLE}”)", True),
-        (f"Fixes: deadbeef1234 ({TITLE})", False),
+        (f"Fixes: deadbeef1234 ({TITLE})", True),
+        (f"Fixes: deadbeef1234 {TITLE}", False),
         ('Fixes: deadbeef1234 ("mm/vmscan: walk")', False),
         (f"This reverts commit {CULPRIT}.", True),
         (f'Revert "{TITLE}"', True),
