@@ -510,7 +510,8 @@ def user_effects(reading: Reading, context: MailContext, model: Model | None = N
         if is_posting(reading.mail.subject):
             return
     effects = list(_user_effects_by_rules(reading, context))
-    if reading.sentences and not any(effect.rule == "user_tested_by" for effect in effects):
+    sure = culprit_named(reading)[0] or any(effect.rule == "user_tested_by" for effect in effects)
+    if reading.sentences and not sure:
         effects = decide(effects, (model or load()).opinion(facts_of(reading, context, effects)))
     kinds = _OF_REPORTERS if context.role is Role.REPORTER else _OF_CANDIDATES
     yield from (_of_the_patch(effect) for effect in effects if effect.kind in kinds)
