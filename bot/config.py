@@ -141,6 +141,7 @@ def identity_without_keys() -> BotSettings:
         name=settings.PERFWORK_BOT_NAME,
         list_address=settings.PERFWORK_LIST_ADDRESS.lower(),
         lists=tuple(address.lower() for address in settings.PERFWORK_LISTS),
+        lkml=settings.PERFWORK_LKML.lower(),
         answer_on=frozenset(address.strip().lower() for address in settings.PERFWORK_ANSWER_REPORTERS),
         prefix=settings.PERFWORK_COMMAND_PREFIX,
         base_url=settings.PERFWORK_BASE_URL,

@@ -48,7 +48,7 @@ from bot.robot_reports.report import RobotReport, find_report, is_proven
 from tracker.domain.events import ArchiveKind, EventData, EventKind, InvalidInput, Role, Verdict
 from tracker.domain.person_report import PersonReport
 from tracker.domain.person_report import reported_event as person_report_event
-from tracker.domain.text import is_a_list
+from tracker.domain.text import is_a_list, is_a_lists_role
 from tracker.models import (
     UNDECIDED,
     Correspondent,
@@ -365,7 +365,8 @@ class MailFiler:
         hidden = filed.kind not in PEOPLE and reading.kind in PEOPLE
         same = (filed.trust, filed.author) == (reading.trust.verdict, author)
         reads_more = hidden or (reading.kind in PEOPLE and _is_plain(reading.mail))
-        if not reading.trust.proven or (same and not reads_more):
+        pinned = reading.trust.covers("message-id")  # else an old mail of the same writer, under this id
+        if not reading.trust.proven or (same and not reads_more and not pinned):
             return False
         if Message.objects.filter(message_id=name).exclude(source__erased_at=None).exists():
             return False  # what was erased on request does not come back
@@ -375,7 +376,11 @@ class MailFiler:
             return False  # somebody has looked at this patch, and at no other
         filed_before = Message.objects.filter(message_id=name).select_related("report", "source")
         before = filed_before.first()
-        if before is None or (same and not hidden and _is_plain(parse(before.source.raw))):
+        if before is None:  # such as somebody else's opt-out
+            return not same and wish_of(reading, self.settings) is not None
+        if same and not reads_more and not before.signature:
+            return False
+        if same and not hidden and not (pinned and before.signature) and _is_plain(parse(before.source.raw)):
             return False
         if not filed_before.exclude(source=keep()).exists():
             return False  # the very same mail, which `replay` reads again
@@ -383,7 +388,7 @@ class MailFiler:
             # To prove one's own address takes nobody else's mail away, but for somebody of the report.
             known = self.known.reports.get(before.report.tag)
             theirs = known and before.trust == AuthVerdict.PASS and known.knows(before.author_email, self.settings)
-            if theirs or not self._is_of_a_report(reading):
+            if theirs or not (self._is_of_a_report(reading) or wish_of(reading, self.settings)):
                 return False
         events = Event.objects.filter(message_id=name, actor="")
         self._touched |= {before.report_id, *events.values_list("report", flat=True)}
@@ -487,15 +492,15 @@ class MailFiler:
         """Whether everybody may see a mail: a public archive has it, or a list got it; never what a server returned."""
         mail = reading.mail
         archived = source.archive is not None and source.archive.kind == ArchiveKind.PUBLIC
-        lists = {self.settings.list_address, *self.settings.lists}
+        lists = {self.settings.list_address, *self.settings.lists, self.settings.lkml} - {""}
         listed = any(address.email in lists or is_a_list(address.email) for address in mail.recipients)
         if report and not (archived or listed):
             sent = report.outgoing.order_by("-pk").values_list("lists", flat=True)[:MOST_REPORTS]
             lists = {address.lower() for addresses in sent for address in addresses}
             listed = any(address.email in lists for address in mail.recipients)
-        from_list = (
-            source.archive is not None and source.archive.kind == ArchiveKind.FILE and bool(mail.mark("list-id"))
-        )
+        in_file = source.archive is not None and source.archive.kind == ArchiveKind.FILE
+        # A list's software writes to one person, too, and marks that as the list's.
+        from_list = in_file and bool(mail.mark("list-id")) and not is_a_lists_role(mail.author.email)
         robots = mail.author.email in self.settings.robots  # their reports are public
         returned = reading.kind is SenderKind.BOUNCE
         standing = gate.Standing(public=(archived or listed or from_list or robots) and not returned)

@@ -310,11 +310,21 @@ def verified_by_server(headers: Headers, address: str, anchors: TrustAnchors) ->
         return Trust(AuthVerdict.FAIL, f"{failed.server}: dmarc {domain}")  # whatever else passed
     proofs = []
     for result in results:
-        signer = result.properties.get("header.d", "")
+        signer = result.properties.get("header.d", "") or _domain_of(result.properties.get("header.i", ""), headers)
         if result.method == "dkim" and result.outcome == "pass" and signer and anchors.aligned(address, signer):
             by = f"{result.server}: dkim {signer}"
             proofs.append(_signed_by(signer, result.properties.get("header.b", ""), by, headers))
     return joined(proofs)
+
+
+def _domain_of(identity: str, headers: Headers) -> str:
+    """Return the signing domain of a result that only names the identity (header.i, RFC 8601 section 2.7.1), which lies
+    in that domain (RFC 6376 section 3.5): that of the one signature in the mail that it fits, or "".
+    """
+    host = identity.rpartition("@")[2].lower()
+    domains = {tags.get("d", "").lower() for tags in signatures(headers)} - {""}
+    fitting = [domain for domain in domains if host == domain or host.endswith(f".{domain}")]
+    return fitting[0] if len(fitting) == 1 else ""
 
 
 def _signed_by(signer: str, beginning: str, by: str, headers: Headers) -> Trust:

@@ -19,7 +19,32 @@ from typing import NamedTuple
 WROTE = (
     *("wrote", "writes", "said", "schrieb", "a écrit", "escribió", "ha scritto", "escreveu", "schreef", "skrev"),
     *("skrev följande", "napisał", r"napisał\(a\)", "пишет", "писал", "kirjoitti", "napsal", "yazdı", "写道"),
-    *("のメール", "님이 작성"),
+    *(
+        "のメール",
+        "님이 작성",
+        "napísal(?:a)?",
+        "írta",
+        "ha escrit",
+        "a scris",
+        "έγραψε",
+        "đã viết",
+        "пише",
+        "написав(?:ла)?",
+    ),
+    *(
+        "rakstīja",
+        "rašė",
+        "kirjutas",
+        "napisao",
+        "napisala",
+        "je napisal",
+        "написа",
+        "כתב(?:ה)?",
+        "نوشت",
+        "كتب",
+        "寫道",
+    ),
+    *("提到", "さんは書きました", "さんが書きました", "menulis", "написал(?:а)?"),
 )
 ON = ("On", "Am", "Le", "El", "Em", "Op", "Il", "At", "Den", "W dniu", "在")
 OLDER_MAIL = (
@@ -132,7 +157,7 @@ _BLANKS = re.compile(r"(?<=\S)\s+|(?<=\s{4})\s+")
 # What may begin an older mail, whatever its language: marks that few programs use, a rule with words, two lines as
 # of a header, a line with an address and a moment.
 _ODD_MARK = re.compile(r"\s{0,12}(?:[＞»›]|[%:]\s|\[\w{1,20}\]\s|\[quote\b|[\w.]{1,20}[>＞]\s)|\s{4,40}>")
-_RULE_ENDS = re.compile(r"[-_=*\u2010-\u2015\u2500]{2}")
+_RULE_ENDS = re.compile(r"[-_=*#\u2010-\u2015\u2500]{2}")
 # Marks of vowels, as in Thai and Hindi, are no letters to the re module.
 _LABEL = re.compile(r"[\s*<\u3000]{0,12}[^\W\d_][^:：,;()/<>@]{0,31}[:：]\*?[\s\u3000]*\S")
 _MAILBOX_OR_BARE = re.compile(r"[^\s<>,;:()@]@[\w-]{1,100}\.\w")
@@ -141,6 +166,8 @@ _DAY = re.compile(
 )
 _DATED = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d[./-]\d{1,2}[./-]\d")  # what both have, and most lines don't
 _CLOCK = re.compile(r"\b\d{1,2}[:.]\d\d\b")
+_YEAR_AND_DAY = re.compile(r"\b\d{1,2}\b.{0,40}(?<!\d)(?:19|20)\d\d(?!\d)|(?<!\d)(?:19|20)\d\d\b.{0,40}\b\d{1,2}\b")
+_QUOTING = re.compile(r"\s{0,8}quoting\b.*\d", re.I)  # Alot's and others' attribution, with or without a colon
 # What Apple's programs write above a forwarded mail, with no rule around it.
 _FORWARDED = re.compile(
     r"forward|weitergeleitet|transf[ée]r|r[ée]exp[ée]di|reenviad|inoltrat|encaminhad|doorgestuurd|vidarebefordra"
@@ -281,10 +308,12 @@ def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) ->
         return is_set_off and bool(_MAILBOX.search(" ".join(attribution)))
     if ends_in_colon:  # an attribution, of up to four lines
         above = " ".join(_paragraph_above(lines, number))[-_TELLING:]
-        tells = _has_mailbox(above) or bool(_CLOCK.search(above)) or _has_moment(above)
+        tells = _has_mailbox(above) or bool(_CLOCK.search(above) or _YEAR_AND_DAY.search(line)) or _has_moment(above)
         if tells or _NAMES_OTHERS.search(line) or (len(line) < _SHORT and _FORWARDED.search(line)):
             return True
     if (_FIRST_OF_BLOCK.match(line) and last_patch < number) or _ONLY_MAILBOX.fullmatch(line.strip()):
+        return True
+    if _QUOTING.match(line):
         return True
     # Two lines as "word: value", one of them with an address or a moment; or an address with a moment near
     has_mailbox = _has_mailbox(line)

@@ -113,6 +113,7 @@ class BotSettings:
     name: str = "Perfwork"
     list_address: str = ""
     lists: tuple[str, ...] = ()
+    lkml: str = ""  # the public list that every report goes to
     answer_on: frozenset[str] = frozenset()  # the lists on which a person who reports a regression gets an answer
     prefix: str = "#lkp"
     base_url: str = "http://127.0.0.1:8000"

@@ -353,7 +353,10 @@ def test_a_private_part_of_a_series_keeps_what_failed_private(world: World, clie
 def test_the_review_queue_names_no_writer_of_private_mail(world: World, client: Client) -> None:
     report = world.report()
     lou = Address("Lou Loner", "lou@dev.example")
-    deliver(world, signed(world.mail(lou, "This is noise, the report is bogus: I cannot reproduce it.", to=message_id(report))))
+    deliver(
+        world,
+        signed(world.mail(lou, "This is noise, the report is bogus: I cannot reproduce it.", to=message_id(report))),
+    )
     assert Suggestion.objects.exists()
     assert b"Loner" not in body(client, "/review/")
     olga = person("operator", "olga")
@@ -381,10 +384,16 @@ def test_an_answer_to_one_person_is_for_operators(world: World, client: Client) 
         ("linux-mm@kvack.org", True),
         ("someone@dev.example", False),
         ("bot-friends@dev.example", False),
+        ("lkml@vger.dev.example", True),  # the one that every report goes to
+        ("linux-mm-owner@lists.infradead.org", False),
+        ("linux-mm-request@lists.infradead.org", False),
+        ("linux-mm@lists.infradead.org.evil.dev.example.net", False),
+        ("me@wish-list.example.com", False),
     ],
 )
 def test_mail_that_a_list_got_is_public(world: World, to: str, public: bool) -> None:
     report = world.report()
+    world.settings = replace(world.settings, lkml="lkml@vger.dev.example")
     deliver(world, world.mail(DANA, "It is the lock.", to=message_id(report), Cc=to))
     assert Message.objects.get(author_email=DANA.email).public is public
 
@@ -407,6 +416,13 @@ def test_a_bait_in_a_robots_or_our_name_leads_to_no_report(world: World) -> None
     hers = world.mail(DANA, "#syz invalid", to="x-1@other.example")
     deliver(world, signed(hers.replace(world.settings.address.encode(), b"other@lists.example")))
     assert state(report) != "invalid"
+
+
+def test_an_opt_out_acts_though_a_stranger_used_its_message_id_before(world: World) -> None:
+    report = world.report()
+    deliver(world, world.mail(MALLORY, "hello", to=message_id(report), message_id="x-1@dev.example"))
+    deliver(world, signed(world.mail(DANA, "unsubscribe", message_id="x-1@dev.example")))
+    assert wishes()[DANA.email] == Mailing.OPTED_OUT
 
 
 @pytest.mark.parametrize("kind", [b"text/html", b"application/octet-stream", b"message/rfc822"])

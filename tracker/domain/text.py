@@ -259,13 +259,25 @@ def tag_of(sha: str) -> str:
 
 # Hosts of public mailing lists, which everybody can read.
 _OF_LISTS = re.compile(
-    r"@(?:(?:.+\.)?(?:vger\.kernel\.org|kvack\.org|googlegroups\.com|sourceforge\.net)\Z|.*\blists?\b)"
+    r"@(?:(?:.+\.)?(?:vger\.kernel\.org|kvack\.org|googlegroups\.com|sourceforge\.net)"
+    r"|(?:[\w-]+\.)?lists?\.[\w-]+(?:\.[\w-]+){0,2})\Z"
+)
+# The people and the software behind a list, such as its moderators
+_BEHIND_LISTS = re.compile(
+    r"(?:[-+](?:owner|request|bounces?|admin|subscribe|unsubscribe|join|leave|confirm|help)(?:\+[^@]*)?"
+    r"|\A(?:mailman|majordomo|listserv|owner-[^@]+))@"
 )
 
 
 def is_a_list(address: str) -> bool:
-    """Return whether an address is on a host of public mailing lists."""
-    return bool(_OF_LISTS.search(address.lower()))
+    """Return whether an address is that of a public mailing list, by its host."""
+    address = address.lower()
+    return bool(_OF_LISTS.search(address)) and not is_a_lists_role(address)
+
+
+def is_a_lists_role(address: str) -> bool:
+    """Return whether an address is that of a list's owner or of its software, whose mail no subscriber gets."""
+    return bool(_BEHIND_LISTS.search(address.lower()))
 
 
 # --- Scales ---

@@ -215,6 +215,10 @@ STRANGER = b"Received: from x (x [192.0.2.9]) by stranger.example with SMTP\n"
             AuthVerdict.NONE,
         ),
         (AR + b"dkim=pass header.i=header.d=dev.example@evil.example\n" + OUTSIDE, AuthVerdict.NONE),
+        # Only the identity is named, as Gmail does it (RFC 8601 section 2.7.1).
+        (AR + b"dkim=pass header.i=@dev.example header.b=eHh4\n" + OUTSIDE, AuthVerdict.PASS),
+        (AR + b"dkim=pass header.i=@dev.example.evil.example\n" + OUTSIDE, AuthVerdict.NONE),
+        (AR + b"dkim=pass header.i=dana@evil.example\n" + OUTSIDE, AuthVerdict.NONE),
         (
             AR + b"dkim=fail ((x); dkim=pass header.d=dev.example (y)) header.d=evil.example\n" + OUTSIDE,
             AuthVerdict.NONE,
