@@ -28,6 +28,7 @@ from bot.archives.known_reports import FiledMail, add_report, keys_of_culprit, l
 from bot.archives.prefilter import key_of_commit, key_of_title
 from bot.archives.sandbox import FILING_CPU, Sandbox, Unparsable
 from bot.mail.authentication import AuthVerdict
+from bot.mail.headers import message_ids
 from bot.mail.limits import MAX_EFFECTS, MAX_REPORTS, OverLimit
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import bare_title, find_links
@@ -36,7 +37,7 @@ from bot.notifications.command_answer import answer
 from bot.notifications.reporter_answer import answer_reporter
 from bot.outbox import reconcile
 from bot.replies import gate
-from bot.replies.commands import BadCommand, Word
+from bot.replies.commands import BadCommand, Word, named_sha, unquoted
 from bot.replies.effects import COMMAND, effects_of, events_of, in_mainline_event, reported_event, settled, speaker_of
 from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_of
 from bot.replies.reading import Reading, wish_of
@@ -598,12 +599,18 @@ class MailFiler:
         """Return the first digits of the culprit of the report that a `dup` names by a link, a sha, a subject or a
         title; what it says if that is none of ours.
         """
-        if _SHA.match(named.lower()):
-            return named[:10].lower()
         links = find_links(named, self.settings.base_url)
-        tags = (self.known.by_message.get(link.message_id, "") for link in links)
-        shas = [self._rows[tag].culprit.sha10 for tag in tags if tag in self._rows]
-        return next(iter(shas), "") or _report_named(named) or named[:200]
+        ids = [*(link.message_id for link in links), *message_ids(named)]
+        tags = [*(link.page for link in links), *(self.known.by_message.get(message_id, "") for message_id in ids)]
+        if sha := next((self._rows[tag].culprit.sha10 for tag in tags if tag in self._rows), ""):
+            return sha
+        sha = next((link.page for link in links if link.page), "") or named_sha(named)[0]
+        by_sha = Report.objects.filter(culprit__sha__startswith=sha) if sha else Report.objects.none()
+        by_mail = Report.objects.filter(Q(messages__message_id__in=ids) | Q(outgoing__message_id__in=ids)).distinct()
+        for reports in (by_sha, by_mail) if ids else (by_sha,):
+            if len(found := reports.select_related("culprit")[:2]) == 1:
+                return found[0].culprit.sha10
+        return sha[:10] or _report_named(unquoted(named)) or named[:200]
 
     def _checked(self, reading: Reading, tag: str) -> Reading:
         """Return a reading without the commands that name what is not there, as the pages refuse them: another report,
@@ -693,7 +700,7 @@ def _report_named(text: str) -> str:
     """Return the culprit of the report with this subject, or whose culprit has this title; "" for none or several."""
     if (sha := read_subject(text).sha) and (begins := Report.objects.filter(culprit__sha__startswith=sha)[:2]):
         return begins[0].culprit.sha10 if len(begins) == 1 else ""
-    titled = Report.objects.filter(culprit__title=bare_title(text)).select_related("culprit")[:2]
+    titled = Report.objects.filter(culprit__title__iexact=bare_title(text)).select_related("culprit")[:2]
     return titled[0].culprit.sha10 if len(titled) == 1 else ""
 
 

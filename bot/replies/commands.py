@@ -45,7 +45,7 @@ class Word(StrEnum):
 # regzbot: docs/regzbot commands; syzbot: docs/syzbot.md. Other spellings of our commands.
 _SPELLINGS = {
     **dict.fromkeys(("dup-of", "dupof", "duplicate", "duplicate-of", "duplicateof"), Word.DUP),
-    **dict.fromkeys(("fixed-by", "fixedby"), Word.FIX),
+    **dict.fromkeys(("fixed-by", "fixedby", "fixed", "fixes"), Word.FIX),
     **dict.fromkeys(("summary", "subject"), Word.TITLE),
     **dict.fromkeys(("resolved", "inconclusive"), Word.RESOLVE),
     "monitor": Word.INTRODUCED,
@@ -137,9 +137,44 @@ def _read(text: str, line: int, foreign: bool, written: str, following: str) -> 
         return None if foreign else BadCommand(text[:200], f"unknown command {(name or text[:30])!r}", line)
     word = _SPELLINGS.get(name) or Word(name)
     argument = written[match.start(2) :].strip() or (following if word in _NEEDS_ARGUMENT else "")
+    if word is Word.DUP:
+        argument = _OF.sub("", argument)
+    elif word is Word.FIX and name.startswith("fixed"):
+        argument = _BY.sub("", argument)
     if word in _NEEDS_ARGUMENT and not argument:
         return BadCommand(text, f"{word.value} needs an argument", line)
     return Command(word, argument, line, text.startswith("^"))
+
+
+_OF = re.compile(r"of\b\s*:?\s*", re.I)  # "dup of <sha>"
+_BY = re.compile(r"by\b\s*:?\s*", re.I)
+
+# How a command names a commit: its sha, perhaps in marks and with its title; or a link to it in a web view of git.
+_MARKS = " `'\"<>[]()#*_,.;"
+_NAMED_SHA = re.compile(
+    r"[`'\"<\[(#*]{0,3}(?:commit\s+)?[`'\"<\[(#*]{0,3}([0-9a-f]{7,40})\b[\s:,.;`'\">\])*-]*(.*)", re.I | re.S
+)
+_COMMIT_URL = re.compile(r"<?https?://\S*?(?:[?&;]id=|/(?:c(?:ommit)?s?|linus|\+)/)([0-9a-f]{7,40})\b\S*>?", re.I)
+_IN_QUOTES = re.compile(r"""["“”„«»`]\s?([^"“”„«»`]{3,})\s?["“”„«»`][.,]?|['‘‚](.{3,})['’‘][.,]?""")
+
+
+def named_sha(argument: str) -> tuple[str, str]:
+    """Return the sha that an argument names, in lower case, and what it says after it, such as the title; "" if none.
+
+    >>> named_sha("`3b1f0c9d2e44` (“mm: take the lock”)")
+    ('3b1f0c9d2e44', 'mm: take the lock')
+    """
+    if url := _COMMIT_URL.fullmatch(argument.strip()):
+        return url[1].lower(), ""
+    named = _NAMED_SHA.fullmatch(argument.strip())
+    return (named[1].lower(), unquoted(named[2].strip().removeprefix("(").removesuffix(")"))) if named else ("", "")
+
+
+def unquoted(text: str) -> str:
+    """Return a title without the quotation marks around it, typographic ones, too, and without "Subject:"."""
+    quoted = _IN_QUOTES.fullmatch(text.strip())
+    text = (quoted[1] or quoted[2]) if quoted else text
+    return re.sub(r"\Asubject:\s*", "", text.strip(), flags=re.I)
 
 
 # --- The writer's own lines ---

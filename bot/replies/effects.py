@@ -24,7 +24,7 @@ from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title, is_posting, version_of
 from bot.replies import gate
 from bot.replies.classifier import Model, Opinion, ReplyFacts, decide, load, named_commit, says_something
-from bot.replies.commands import Command, Word
+from bot.replies.commands import Command, Word, named_sha, unquoted
 from bot.replies.person_report import culprit_named
 from bot.replies.reading import Audience, Reading, in_thread_of
 from bot.replies.rules import OPERATORS, RULES
@@ -54,13 +54,10 @@ COMMANDED: dict[Word, EventKind] = {
     Word.INTRODUCED: EventKind.BISECTED,
     Word.BACKBURNER: EventKind.NOTED,
 }
-# How a command says which commit is the fix: its sha, perhaps with the title; or a link to it in a web view of git.
-_NAMED_SHA = re.compile(r"(?:commit\s+)?([0-9a-f]{7,40})\b[\s:,-]*(.*)", re.I)
-_COMMIT_URL = re.compile(r"<?https?://\S*?(?:[?&;]id=|/c(?:ommit)?s?/)([0-9a-f]{7,40})\b\S*>?", re.I)
 _URL = re.compile(r"<?(https?://[^\s<>]+)>?")
+_ID = re.compile(r"<?([^\s<>/]+@[^\s<>/]+)>?")
 COMMAND = "command_"  # what the rules of commands begin with
 _IN_TITLE = frozenset({Word.FIX, Word.TITLE})
-_IN_QUOTES = re.compile(r"""["“”„«»]\s?([^"“”„«»]{3,})\s?["“”„«»][.,]?|['‘‚](.{3,})['’‘][.,]?""")
 
 
 def effect_of(command: Command) -> Effect:
@@ -70,17 +67,18 @@ def effect_of(command: Command) -> Effect:
     'mm: take the lock'
     """
     text, title = command.argument, ""
-    if command.word is Word.FIX and (url := _COMMIT_URL.fullmatch(text)):
-        text = url[1].lower()
+    commit, after = named_sha(text)
+    if command.word is Word.FIX and commit:
+        text, title = commit, after
     elif command.word is Word.FIX and (link := _URL.fullmatch(text)):
         text = link[1]
-    elif command.word is Word.FIX and (named := _NAMED_SHA.fullmatch(text)):
-        text, title = named[1].lower(), _unquoted(named[2].strip().removeprefix("(").removesuffix(")"))
+    elif command.word is Word.FIX and (mail := _ID.fullmatch(text)):
+        text = f"https://lore.kernel.org/r/{mail[1]}"
     elif command.word in _IN_TITLE:
-        text, title = "", _unquoted(text)
+        text, title = "", unquoted(text)
     sha = ""
-    if command.word is Word.INTRODUCED and (named := _NAMED_SHA.match(text)):
-        sha, text = named[1].lower(), ""
+    if command.word is Word.INTRODUCED and commit:
+        sha, text = commit, ""
     elif command.word is Word.ASSIGN and text.lower() == "nobody":
         text = ""
     elif command.word is Word.BACKBURNER:
@@ -94,11 +92,6 @@ def effect_of(command: Command) -> Effect:
         remark=text,
         commit=sha,
     )
-
-
-def _unquoted(text: str) -> str:
-    quoted = _IN_QUOTES.fullmatch(text)  # typographic quotes, too
-    return (quoted[1] or quoted[2]).strip() if quoted else text
 
 
 # --- What a lab's reply provides ---

@@ -191,6 +191,29 @@ def test_a_duplicate_is_named_by_the_sha_of_the_other(world: World) -> None:
     assert state(report) == "responded"
 
 
+def test_a_duplicate_is_named_in_many_ways_and_never_in_a_circle(world: World) -> None:
+    other = world.report("net: take the lock once")
+    sha = other.culprit.sha
+    ways = (
+        f"dup: {sha[:8]}",
+        f"dup of {sha[:12]}",
+        f'dup: commit {sha[:12]} ("net: take the lock once").',
+        f"dup: `{sha[:12]}`",
+        f"dup: {world.settings.base_url}/report/{sha}/",
+        f"dup: https://git.kernel.org/torvalds/c/{sha[:12]}",
+        f"dup: <{message_id(other)}>",
+        "dup: “net: Take the lock once”",
+    )
+    for number, way in enumerate(ways):
+        report = world.report(f"mm: a {number}")
+        world.post(DANA, f"#lkp {way}", to=message_id(report))
+        world.read()
+        assert status_text(report) == f"a duplicate of {other.culprit.sha10}", way
+    world.post(DANA, f"#lkp dup: {report.culprit.sha}", to=message_id(other))
+    world.read()
+    assert state(other) == "responded"  # and Dana is told
+
+
 def test_somebody_whom_the_report_was_sent_to_counts_as_a_maintainer(world: World) -> None:
     trailers = [{"tag": "Reviewed-by", "value": "Lee Park <lee@dev.example>"}]
     author = {"name": DANA.name, "email": DANA.email}

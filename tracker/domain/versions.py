@@ -20,7 +20,10 @@ from datetime import datetime, timedelta
 # Documentation/process/2.Process.rst: X.Y is a release, X.Y-rcN its -rcs, X.Y.Z its stable updates. Until 2011,
 # releases had three numbers and their updates four: v2.6.39-rc7 < v2.6.39 < v2.6.39.4.
 # v5.12-rc1 corrupted file systems, and its tag was renamed to v5.12-rc1-dontuse.
-_VERSION = re.compile(r"v(\d{1,3})\.(\d{1,4})(?:\.(\d{1,4}))?(?:\.(\d{1,4}))?(?:-rc(\d{1,3}))?(?:-dontuse)?\Z")
+_NUMBER = r"(0|[1-9]\d{0,3})"
+_VERSION = re.compile(
+    rf"v{_NUMBER}\.{_NUMBER}(?:\.{_NUMBER})?(?:\.{_NUMBER})?(?:-rc([1-9]\d{{0,2}}))?(?:-dontuse)?\Z", re.A
+)
 _NO_CANDIDATE = 999
 
 

@@ -47,6 +47,8 @@ MOST = 500  # reports per action
 LONGEST = 2000  # characters of the argument
 IN_A_SENTENCE = 160  # characters of a note in the status text
 MOST_TAGS = 10
+MOST_STEPS = 10  # from a duplicate to its report that is none
+MOST_CANDIDATES = 15  # of one release; no kernel has had more than ten
 _TAG = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}\Z")
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}\Z")
 _BATCH = re.compile(r"[0-9a-f]{12}\Z")
@@ -199,6 +201,8 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
                 raise InvalidInput(f"expected the sha of another report's culprit; no report has {event.remark}")
             if not set(same) - set(reports):
                 raise InvalidInput(f"{event.remark} is the report itself; expected another report's culprit")
+            if _leads_back(event.kind, same, reports):
+                raise InvalidInput(f"the report of {event.remark} itself leads to this one; expected one that stays")
         case EventKind.ASSIGNED if event.remark and event.remark != event.actor:
             if not _is_known_person(event.remark):
                 raise InvalidInput(f"expected a user's name, or an address that a report knows; found {event.remark!r}")
@@ -207,10 +211,37 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
                 raise InvalidInput(
                     f"{event.tag} can't be released yet: the newest version is {Release.objects.first()}"
                 )
+            if event.kind is not EventKind.BLOCKS and (landing := _landed_after(event.tag, reports)):
+                raise InvalidInput(f"{event.tag} is older than the culprit, which landed in {landing}")
         case EventKind.FIX_QUEUED if event.tree and not Tree.objects.filter(name=event.tree).exists():
             names = ", ".join(Tree.objects.order_by("name").values_list("name", flat=True)[:20])
             raise InvalidInput(f"expected a followed tree ({names or 'none is'}); found {event.tree[:40]!r}")
     return event
+
+
+def _leads_back(kind: EventKind, others: Iterable[int], reports: Collection[int]) -> bool:
+    """Whether a report that one is to be a duplicate of, or to go on as, is that of this one already."""
+    seen, pending = set[int](), set(others)
+    while pending and len(seen) < MOST_STEPS:
+        seen |= pending
+        leads_to = Q(pk__in=[])
+        for other in Report.objects.filter(pk__in=pending).prefetch_related("events"):
+            state = fold(Verdict(other.verdict), [event.value() for event in other.events.all()])
+            sha = state.successor if kind is EventKind.SUCCEEDED else state.duplicate_of
+            leads_to |= Q(culprit__sha__startswith=sha) if sha else Q(pk__in=[])
+        pending = set(Report.objects.filter(leads_to).values_list("pk", flat=True)[:MOST_STEPS]) - seen
+        if pending & set(reports):
+            return True
+    return False
+
+
+def _landed_after(tag: str, reports: Collection[int]) -> str:
+    """Return a version in which the culprit of one of these reports landed, after that of a fix in the mainline; ""."""
+    version = versions.parse(tag)
+    landings = Report.objects.filter(pk__in=reports).values_list("landing", flat=True)
+    if version is None or version.is_stable:  # where culprits are backported, too
+        return ""
+    return next((name for name in landings if (landed := versions.parse(name)) and landed > version), "")
 
 
 def _is_known_person(name: str) -> bool:
@@ -231,6 +262,8 @@ def _may_be_released(name: str, now: datetime) -> bool:
     A release comes every 9 or 10 weeks, and v4.20, v5.19 and v6.19 were the last of their major version.
     """
     version, newest = versions.parse(name), _version_of(Release.objects.first())
+    if version is not None and version.is_candidate and version.candidate > MOST_CANDIDATES:
+        return False
     if version is None or newest is None:
         return True
     latest = _place(newest)

@@ -21,7 +21,7 @@ from bot.replies.reading import Reading, read
 from bot.replies.rules import OPERATORS, RULES
 from bot.replies.rules.notation import NOTHING, Effect, MailContext, Mode, Relation, Rule, expression, name_of
 from bot.replies.sentences import has_content, own_sentences
-from tracker.domain.events import Role
+from tracker.domain.events import EventKind, Role
 
 LAB = BotSettings(
     address="perfbot@bot.example.org", robots=frozenset({"lab@lab.example"}), operators=frozenset({"olga@lab.example"})
@@ -411,7 +411,28 @@ def test_the_labs_rules_are_its_own() -> None:
 @pytest.mark.parametrize(
     "written",
     [
+        "3b1f0c9d2e44",
+        "`3b1f0c9d2e44`",
+        "<3b1f0c9d2e44>",
+        '"3b1f0c9d2e44"',
+        "commit 3B1F0C9D2E44.",
+        "https://git.kernel.org/linus/3b1f0c9d2e44",
+        "https://kernel.googlesource.com/linux/+/3b1f0c9d2e44",
+        "https://git.kernel.org/pub/scm/tip.git/commit/?id=3b1f0c9d2e44",
+    ],
+)
+@pytest.mark.parametrize("word", ["fix", "fixed", "fixes", "fixed-by", "fixed by"])
+def test_a_fix_is_named_by_its_sha_in_many_ways(word: str, written: str) -> None:
+    (named, *_) = effects_of(reading(f"#lkp {word}: {written}"), MailContext(Relation.THREAD, Role.AUTHOR), "open")
+    assert (named.kind, named.remark, named.title) == (EventKind.FIX_PROPOSED, "3b1f0c9d2e44", "")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
         "mm/vmscan: stop it",
+        "`mm/vmscan: stop it`",
+        "Subject: mm/vmscan: stop it",
         '"mm/vmscan: stop it"',
         "“mm/vmscan: stop it”",
         "„mm/vmscan: stop it“",

@@ -148,6 +148,10 @@ def test_blocking_assigning_and_reopening(report: Report) -> None:
         (H.FIX_LANDED, "v99.9", "v99.9 can't be released yet: the newest version is v6.19"),
         (H.DISAPPEARED, "v8.0-rc1", "v8.0-rc1 can't be released yet"),
         (H.BLOCKS, "v6.40", "v6.40 can't be released yet"),
+        (H.FIX_LANDED, "v6.19-rc99", "v6.19-rc99 can't be released yet"),
+        (H.FIX_LANDED, "v6.19-rc0", "expected a version like v6.12-rc4"),
+        (H.FIX_LANDED, "v06.19", "expected a version like v6.12-rc4"),
+        (H.FIX_LANDED, "v６.１９", "expected a version like v6.12-rc4"),
         (H.FIX_QUEUED, "net", r"expected a followed tree \(akpm\); found 'net'"),
     ],
 )
@@ -179,6 +183,18 @@ def test_a_version_that_may_be_released_by_now_is_taken(report: Report, tag: str
     else:
         with pytest.raises(InvalidInput, match="can't be released yet"):
             report_actions.change(seen(report), fixed, anybody)
+
+
+@pytest.mark.parametrize(
+    ("tag", "is_older"), [("v6.18", True), ("v6.19-rc1", True), ("v6.19-rc2", False), ("v6.12.9", False)]
+)
+def test_no_mainline_version_before_the_culprits_has_the_fix(report: Report, tag: str, is_older: bool) -> None:
+    Report.objects.update(landing="v6.19-rc2")
+    if is_older:
+        with pytest.raises(InvalidInput, match="older than the culprit, which landed in v6.19-rc2"):
+            report_actions.change(seen(report), act(H.FIX_LANDED, tag), anybody)
+    else:
+        assert report_actions.change(seen(report), act(H.FIX_LANDED, tag), anybody).changed == [report.pk]
 
 
 def test_a_report_is_assigned_to_whom_a_report_knows(report: Report, django_user_model: Any) -> None:
