@@ -45,7 +45,7 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("unknown", r"^time\.(?!elapsed)", "counters of time(1), not of the benchmark: they grow with the work done"),
     DirectionRule("unknown", r"^latency_[<>]?=?\d+\w*%$", "fio's histogram: the share of one bucket, not a latency", "fio"),
     # How much the runs differ, whatever it is that they measure.
-    DirectionRule("lower", r"(?:^|[._-])(?:std-?dev|std_dev|stdev|variance|variation|deviation)%?(?:[._-]|$)", "a spread: steadier is better"),
+    DirectionRule("lower", r"(?:^|[._-])(?:std-?dev|std_dev|stdev|variance|variation|deviation|cv|rsd)%?(?:[._-]|$)", "a spread: steadier is better"),
     # By suite, where the name alone is misleading or says nothing.
     DirectionRule("higher", r"latency_[\d.]+(?:us|ms)%$", "the share of requests that were answered within that time", "redis.*|memtier.*"),
     DirectionRule("higher", r"faults", "pft counts the page faults that it manages to take", "pft"),
@@ -54,6 +54,10 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("lower", r".", "fwq and ftq measure the time that the kernel takes from fixed work", "fwq|ftq"),
     DirectionRule("lower", r".", "these measure how late a task wakes up", "cyclictest|rtla.*|timerlat|osnoise|hwlatdetect"),
     DirectionRule("lower", r".", "how long the boot took, in seconds", "boot-time"),
+    # What failed or was lost, whatever it is counted in.
+    DirectionRule("lower", r"(?:^|[._-])(?:failed|failures?|reconnects?|aborted|aborts|rejected|dropped|lost|loss|retries)"
+         r"(?:[._-](?:ops|operations|requests|packets|transactions|events|connections))?(?:[._-]per[._-]sec(?:ond)?|/s(?:ec)?)?%?$",
+         "work that failed or was lost"),
     # Work per time, whatever the work is: faults, misses and stalls are what such a stressor makes.
     DirectionRule("higher", r"(?:^|[._-])ops(?:[._-]per[._-]sec)?$", "operations, as stress-ng.fault.ops_per_sec"),
     DirectionRule("higher", r"through?put", "throughput, as vm-scalability.throughput_fault"),
@@ -74,6 +78,7 @@ RULES: tuple[DirectionRule, ...] = (
          "time per operation in words, as stress-ng's nanosec per fork"),
     DirectionRule("lower", r"jitter|stall|(?:^|[._-])(?:miss|fault|error|drop|retransmit|timeout)(?:s|es|ed)?(?:[._/-]|$)",
          "waiting and waste"),
+    DirectionRule("higher", r"(?:^|[._-])per[._-](?:watt|joule|wh)", "work for the same energy"),
     DirectionRule("lower", r"joule|energy|watt", "energy for the same work"),
     # Larger is better: work per time.
     DirectionRule("higher", r"(?:^|[._-])per[._-](?:sec(?:ond)?|min(?:ute)?|hour|process_ops|thread_ops)",
@@ -82,9 +87,9 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("higher", r"iops|(?:^|[._-])(?:ops|[tqrfp]ps|mips|[kmg]?flops)(?:[._-]|$)", "work per time, abbreviated"),
     DirectionRule("higher", r"[kmgt]i?b(?:ps|its?/s|ytes/s)|[kmgt]i?b[._-](?:per[._-])?s(?:ec)?|(?:^|[._-])bps(?:[._-]|$)|/s(?:ec|econd)?$",
          "an amount per second: MB/s, GB_sec, iperf's bps"),
-    DirectionRule("higher", r"(?:^|[._-])(?:score|speed_?up|hit_?rate)(?:[._-]|$)", "scores and cache hit rates"),
+    DirectionRule("higher", r"(?:^|[._-])(?:score|speed_?up|hit_?rat(?:e|io))(?:[._-]|$)", "scores and cache hit rates"),
     # Last, names that end in a unit of time.
-    DirectionRule("lower", r"(?:^|[._-])(?:time|duration|delay|seconds|[num]s|[num]sec)$", "a time, by its unit"),
+    DirectionRule("lower", r"(?:^|[._-])(?:time(?:[._-]s(?:ec)?)?|duration|delay|seconds|[num]s|[num]sec)$", "a time, by its unit"),
 )  # fmt: skip
 
 

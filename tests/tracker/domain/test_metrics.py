@@ -12,6 +12,14 @@ from hypothesis import strategies as st
 from tracker.domain.metrics import RULES, direction_of, is_key, rule_of, unit_of
 
 CASES = [
+    ("sysbench.reconnects_per_sec", "lower", "reconnects/s"),
+    ("demo.failed_ops_per_sec", "lower", "ops/s"),
+    ("demo.packet_loss", "lower", ""),
+    ("demo.ops_per_watt", "higher", ""),
+    ("demo.joules", "lower", ""),
+    ("demo.ops_per_sec_cv%", "lower", "%"),
+    ("demo.hit_ratio", "higher", ""),
+    ("redis.set_avg_time_sec", "lower", "s"),
     ("aim7.jobs-per-min", "higher", "jobs/min"),
     ("boot-time.boot", "lower", ""),
     ("specjbb2015.critical-jOPS", "higher", ""),

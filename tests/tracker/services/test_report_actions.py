@@ -191,7 +191,7 @@ def test_a_version_that_may_be_released_by_now_is_taken(report: Report, tag: str
 def test_no_mainline_version_before_the_culprits_has_the_fix(report: Report, tag: str, is_older: bool) -> None:
     Report.objects.update(landing="v6.19-rc2")
     if is_older:
-        with pytest.raises(InvalidInput, match="older than the culprit, which landed in v6.19-rc2"):
+        with pytest.raises(InvalidInput, match=r"older than the culprit, which landed in v6\.19-rc2"):
             report_actions.change(seen(report), act(H.FIX_LANDED, tag), anybody)
     else:
         assert report_actions.change(seen(report), act(H.FIX_LANDED, tag), anybody).changed == [report.pk]
