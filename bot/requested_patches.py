@@ -126,7 +126,8 @@ def series_of(mail: ParsedMail) -> RequestedPatch | None:
     place = _place(mail.subject)
     if place is None or place[2] < 1 or (place[2] == 1 and place[1] == 1):
         return None
-    raws = {number: row.source.raw for number, row in _members(mail, place).items()}
+    members = _members(mail, place)
+    raws = {number: row.source.raw for number, row in members.items()}
     if sum(map(len, raws.values())) > MOST_BYTES:
         missing = f"the series is larger than {MOST_BYTES >> 20} MB"
         return RequestedPatch(message_id=mail.message_id, in_series=True, missing=missing)
@@ -136,8 +137,11 @@ def series_of(mail: ParsedMail) -> RequestedPatch | None:
     patches = {number: patch_of(mails[number]) for number in range(1, total + 1) if number in mails}
     gaps = [number for number in range(1, total + 1) if number not in patches or not patches[number].text]
     first = mails[min(mails)]
-    # Not the cover letter's: only who wrote the parts answers for what runs.
-    base = next((base for number in sorted(patches) if (base := _base_in(_texts(mails[number])))), "")
+    # `git format-patch --base --cover-letter` writes it in the cover letter. That must be as well proven as the parts:
+    # only who wrote these answers for what runs.
+    proven = {number for number, row in members.items() if row.trust == AuthVerdict.PASS}
+    saying = [*sorted(patches), *((0,) if 0 in mails and (0 in proven or not proven) else ())]
+    base = next((base for number in saying if (base := _base_in(_texts(mails[number])))), "")
     whole = RequestedPatch(
         message_id=first.message_id,
         title=posted_title(first.subject),

@@ -343,12 +343,17 @@ def test_a_base_that_a_stranger_names_is_not_proven_by_who_joins(lab_world: Worl
     assert runner("claim", {})[0] == 204
 
 
-def test_a_cover_letter_names_no_base(lab_world: World, report: Report) -> None:
-    cover = part(lab_world, DANA, 0, "", message_id(report), text=f"Two.\n\nbase-commit: {'6' * 40}\n")
-    part(lab_world, DANA, 1, DIFF, cover)
-    part(lab_world, DANA, 2, SECOND, cover)
+def test_a_cover_letter_names_the_base_if_it_is_proven_as_its_parts_are(lab_world: World, report: Report) -> None:
+    """As `git format-patch --base --cover-letter` writes it."""
+    base = "6" * 40
+    cover = part(lab_world, DANA, 0, "", message_id(report), text=f"Two.\n\nbase-commit: {base}\n")
+    parts = [part(lab_world, DANA, 1, DIFF, cover), part(lab_world, DANA, 2, SECOND, cover)]
     lab_world.read()
-    assert requested_patch(cover).base == ""
+    assert requested_patch(cover).base == base
+    signed_by_dana(*parts)  # and anybody can have written the cover letter
+    assert {requested_patch(name).base for name in (cover, *parts)} == {""}
+    signed_by_dana(cover)
+    assert {requested_patch(name).base for name in (cover, *parts)} == {base}
 
 
 def test_nobody_allows_a_series_of_which_a_part_is_not_here(lab_world: World, report: Report, runner: Any) -> None:
