@@ -99,6 +99,10 @@ def effect_of(command: Command) -> Effect:
 # The head of the robot's tables, or a row of one: mean, change, mean, metric.
 _SPREAD = r"(?: {1,8}± {0,3}\d{1,3}%)?"
 _YOU = re.compile(r"\byour?\b", re.I)
+_REQUEST = re.compile(
+    r"\A(?!.*\bif\b).*\b(?:please|pls|kindly) (?:\w+ )?(?:tell|send|share|provide|attach|post) (?:us|me|your|the)\b",
+    re.I,
+)
 _TABLE = re.compile(
     rf"%stddev {{1,20}}%change|^ {{0,20}}[\d.e+]{{1,20}}{_SPREAD} {{1,20}}[+-]\d[\d.]{{0,8}}%?"
     r" {1,20}[\d.e+]{1,20}(?: |$)",
@@ -700,7 +704,8 @@ def _operator_effects(reading: Reading, context: MailContext) -> Iterator[Effect
         asking = next((match for match in matches if match.intent is Intent.BOT_ASKS), None)
         answers = list(_answer_effects(reading.sentences, asks=asking is not None))
         yield from answers
-        asked = (match.evidence for match in matches if match.intent is Intent.BOT_ASKS and "?" in match.evidence)
+        texts = (match.evidence for match in matches if match.intent is Intent.BOT_ASKS)
+        asked = (text for text in texts if "?" in text or _REQUEST.search(text))
         if not answers and (question := next(filter(_YOU.search, asked), "")):
             # Courtesy ("please let us know") and thoughts ("should we align these?") ask nobody for anything.
             yield Effect(EventKind.ASKED, Mode.SUGGEST, "operator_asks", quote=question)

@@ -305,10 +305,15 @@ RULES = (
         name="operator_asks_kindly",
         intent=Intent.BOT_ASKS,
         says="""The same without a question mark: "please let me know".""",
-        yes=("if the patch fixes the regression, please let us know.", "please let me know"),
+        yes=(
+            "if the patch fixes the regression, please let us know.",
+            "please let me know",
+            "Please share your config.",
+        ),
         no=("Would you please give this one a go?",),
         cue=words(
             "please|pls|kindly … let_me_know|let_us_know|help|suggest|advise|give|guide|tell|correct|confirm",
+            "please|pls|kindly … send|share|provide|attach|post us|me|your|the",
             "not_sure if|whether|about|i_understand",
         ),
         by=By.OPERATOR,

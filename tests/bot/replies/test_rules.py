@@ -299,6 +299,9 @@ def test_what_the_lab_states_and_its_table_shows_needs_no_other_opinion() -> Non
     [
         ("Ada, could you tell us which kernel config you used?", True),
         ("Is your tree based on v6.12?", True),
+        ("Ada, please tell us which compiler you used.", True),
+        ("Please share your .config.", True),
+        ("If you have a patch, please send us the link.", False),
         ("Any thoughts?", False),
         ("Should we make these counters aligned?", False),
         ("Can we merge this option into mainline?", False),
