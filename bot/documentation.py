@@ -192,6 +192,10 @@ suggestion waits in the [review queue](/review/) for a click. If nothing is appl
 <a id="mere_response"></a>mere response of the author or maintainer, so that nobody reminds them. The evidence shown is
 the sentence that weighed most.
 
+In the thread of a **person's report**, the mails of the reporter and of other users are read by rules of their own and
+by the same classifier, which has learned from such threads, too. A reporter's mail is an answer, the outcome of a test,
+a promise or a withdrawal, never a response; of other users only the outcome of a test counts.
+
 **Automatic without a matching sentence**: a patch that a person sends in a reply, or posts with `Closes:` or `Link:`
 to the report ("fix proposed"; a debug patch, a patch by the lab, or a patch elsewhere that only has `Fixes:` with the
 culprit is suggested); a notice by tip-bot or patchwork-bot that the patch was applied ("fix queued"); a comparison
