@@ -1,7 +1,5 @@
 """The bot as a Django app: commands and tasks, no models, and the check of its settings (bot/checks.py)."""
 
-from __future__ import annotations
-
 from django.apps import AppConfig
 from django.core import checks
 

@@ -14,8 +14,6 @@ with more processes they are Celery's own pool, which can end a task that takes 
 `celery -A bot` imports this before Django is set up, so models are imported where they are used.
 """
 
-from __future__ import annotations
-
 import fcntl
 import logging
 import os

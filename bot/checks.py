@@ -5,8 +5,6 @@ back tomorrow and is a warning. `check --database default` also looks at the mai
 at whether the servers answer that the settings name.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import re

@@ -8,8 +8,6 @@ written mail by mail like a list server does. `serve` starts an SMTP server on l
 the list archive and relays nothing.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import threading

@@ -5,8 +5,6 @@ there, perf.example.org and /srv/perfwork. Nothing here touches the machine. Wha
 ValueError, in words that name the option, before it reaches a file or a shell.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import secrets

@@ -7,8 +7,6 @@ The site is built into a directory, whole or not at all: a broken link is an err
 by a complete one, and a directory with anything else in it is refused.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import os

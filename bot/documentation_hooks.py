@@ -1,7 +1,5 @@
 """Hooks for the build by ProperDocs: pages from the root, reference from code, wide tables."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

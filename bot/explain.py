@@ -8,8 +8,6 @@ The field `report` has every field of a robot's report, null if it is missing. P
 have no rights, and none beside those of one that is (DESIGN rule 8).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace

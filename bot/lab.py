@@ -7,8 +7,6 @@ A runner hands in a result (perf-job-result/1). It is stored as received, with t
 follows.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 The lease of a worker that died on this host is freed. A worker may be one of several threads of a process.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

@@ -15,8 +15,6 @@ until an operator has looked; what was approved is in doubt, and counts as sent 
 `Restoration` (bot/results/grading.py).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -6,8 +6,6 @@ starts them together, restarts one that dies, after a growing pause if it dies e
 forks of it, so that what all have imported is in memory once, and one that dies is back within milliseconds.
 """
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os

@@ -7,8 +7,6 @@ Any mail of a series stands for the whole of it, its parts in order. As b4 does,
 version and number of parts in one thread; a part that is not here is named, and the series waits for it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Iterator

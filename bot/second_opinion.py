@@ -12,8 +12,6 @@ The endpoint is any OpenAI-compatible server (llama.cpp, vLLM, Ollama …): one 
 time and size. The first failure of the server ends a run, and the next run goes on.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Mapping, Sequence

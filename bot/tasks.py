@@ -12,8 +12,6 @@ Nothing on the way may block mail: curves that can't be extended, or a digest th
 is sent in runs of seconds, so that a worker can stop soon when it is asked to.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Callable

@@ -13,8 +13,6 @@ was checked: a name server that answers differently the second time gains nothin
 answers are not read.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

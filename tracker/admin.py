@@ -10,8 +10,6 @@ digests, lease tokens) are not shown, and filters are limited to the listed ones
 would tell it letter by letter.
 """
 
-from __future__ import annotations
-
 from django.contrib import admin, messages
 from django.contrib.admin import site
 from django.contrib.auth.admin import UserAdmin

@@ -12,8 +12,6 @@ is too much, samples are thinned out and neighbouring builds share a column.
 - Sparkline: the samples of both sides of a triage row, from the heights that its report caches.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

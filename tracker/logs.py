@@ -4,8 +4,6 @@ Lines are for people; with LOG_FORMAT=json structlog makes one JSON object of ea
 takes a tenth of a second, which every command would pay.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager

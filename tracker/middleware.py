@@ -4,8 +4,6 @@ characters, which could reverse or break a line.
 What signed-in people see stays private, and no table is shown before all reports are folded.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Callable

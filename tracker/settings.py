@@ -5,8 +5,6 @@ every name. A bad value is rejected in one line that names the setting, with wha
 value of a URL is left out, since it may hold a password.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

@@ -5,8 +5,6 @@ RFC 4918). An error of the database makes one log line a minute, without a trace
 is loaded before any model.
 """
 
-from __future__ import annotations
-
 import errno
 import logging
 import sys

@@ -9,8 +9,6 @@ stamp as of the last reading, and tells whether anything may be new. One mail at
 one only as much as shows that it is too large.
 """
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import mmap

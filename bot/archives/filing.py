@@ -13,8 +13,6 @@ If the culprit or the metric of a robot's report is uncertain, or its sender not
 reported is a suggestion, and the report is held until that is accepted.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence

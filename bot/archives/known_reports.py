@@ -13,8 +13,6 @@ A mail is missing from a tracked thread if we have a reply to it, but not the ma
 for it, and again after a week.
 """
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_right
 from collections import defaultdict

@@ -12,8 +12,6 @@ out is looked up exactly, by 64-bit hash.
 bytes, whatever is tracked, and may run in another process; `decide` compares that with what is tracked now.
 """
 
-from __future__ import annotations
-
 import binascii
 import re
 from collections.abc import Iterable, Iterator

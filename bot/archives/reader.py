@@ -13,8 +13,6 @@ mail by mail, in the order of the archive (`Prefilter.decide`).
 shown in the review queue.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

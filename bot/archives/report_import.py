@@ -8,8 +8,6 @@ Since mails are read in any order, `import_again` makes a report anew from all r
 first sure one gives the headline, else the first proven one, else the first; the first proven one names the author.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ works out what that reports, or does to a report. A mail that kills a fresh chil
 whatever else ends a child costs another fork.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 import os

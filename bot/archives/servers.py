@@ -8,8 +8,6 @@ A thread is fetched by Message-ID with the library that b4 uses. A server's erro
 skipped for that.
 """
 
-from __future__ import annotations
-
 import imaplib
 import logging
 import re

@@ -9,8 +9,6 @@ tests/bot/archives/test_sources.py.
 `find_patch_mail` finds the mail that posted a commit as a patch, by its patch-id on a lore server, like `b4 dig`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Sequence

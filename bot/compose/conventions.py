@@ -5,8 +5,6 @@ begins a thread. Foreign text is escaped where programs would act on it, always 
 `Tested-by:` from replies, regzbot reads `#regzbot`, other robots `commit:`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping

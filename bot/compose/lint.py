@@ -9,8 +9,6 @@ To add a check: write a generator that takes a `LintContext` and yields sentence
 tests/bot/compose/test_lint.py.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An outgoing mail as a value and as bytes: text/plain, with headers safe from injection; and with its text edited."""
 
-from __future__ import annotations
-
 import email.policy
 import hashlib
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ quiet hours nothing is sent.
 When a reminder is due is said in bot/notifications/reminder.py.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

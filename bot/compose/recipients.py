@@ -9,8 +9,6 @@ a limit. Above the maximum, lists and maintainers are kept and others dropped. I
 the first list.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

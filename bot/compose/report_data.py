@@ -9,8 +9,6 @@ the result's own script or job file; without these the mail says where to find w
 small text attachments: the job, and a script that reproduces it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

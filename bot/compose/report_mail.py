@@ -11,8 +11,6 @@ Caveats name noise, weak evidence, a debug config and mixed results. To add one:
 and yields sentences, and name it in `warnings_of`.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections import Counter

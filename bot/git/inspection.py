@@ -8,8 +8,6 @@ A patch is applied to an index of its own, so that no file of a tree is ever wri
 said where a tree has one of the commits, and git refused the patch itself.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence

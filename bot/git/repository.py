@@ -9,8 +9,6 @@ A mirror is fetched before it is walked, if a remote is set. The refs of a tree 
 tags in order: kernel versions, and the days of linux-next. A shallow clone is refused, since it lacks the history.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import re

@@ -5,8 +5,6 @@ others. Who signed, reviewed or tested a commit speaks for it as a maintainer do
 copies (Reported-by, Suggested-by, Cc) are left out: they need not know it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

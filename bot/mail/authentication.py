@@ -14,8 +14,6 @@ say something else: a quoted line becomes a line of the writer. Whoever resends 
 that nobody signed, so such a body is read in the other ways, too.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

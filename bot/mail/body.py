@@ -8,8 +8,6 @@ the plain text that its reader sees: Lexbor parses it, as a browser would, nothi
 quotes, and what is hidden is left out.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import quopri

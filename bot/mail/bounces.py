@@ -5,8 +5,6 @@ however it is encoded; what it says goes before anything else. flufl.bounce know
 read here: an address, and the server's answer to it below. A warning that a mail is late is no failure.
 """
 
-from __future__ import annotations
-
 import email
 import email.policy
 import re

@@ -5,8 +5,6 @@ People paste what their web view shows: cgit (`…/linux.git/log/?h=topic`), Git
 these become one form, "git://git.example.org/mm.git topic", which `git fetch` takes as its two arguments.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -7,8 +7,6 @@ Values are unfolded. Encoded words (RFC 2047) are decoded one by one, and a brok
 are without angle brackets, and dates in UTC.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import codecs

@@ -5,8 +5,6 @@ in quarantine, with one line that says which limit, and the next mail is read. W
 a mail is cut off instead: of many recipients, references, lines of text. docs/archives.md lists all limits.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 

@@ -8,8 +8,6 @@ writer behind it is found in the headers that lists leave. Nothing proves such a
 writer's.
 """
 
-from __future__ import annotations
-
 import codecs
 import email
 import email.policy

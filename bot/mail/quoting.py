@@ -8,8 +8,6 @@ older mail follows without marks, nothing below is the writer's: a command in it
 needs. *Own text* ends above the signature, and above the footers of phones, companies and lists.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

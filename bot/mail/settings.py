@@ -7,8 +7,6 @@ report has an address, and every mail a return path that only those who got the 
 and names of one person, from a file in git's mailmap format (gitmailmap(5)).
 """
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -4,8 +4,6 @@ An action is announced only if the person who took it on the report's page chose
 recipients that a report was wrong: due if the lab decided so and no mail of the lab in the thread says so yet.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping
 from datetime import datetime

@@ -9,8 +9,6 @@ A stranger's words are quoted without their links, 200 characters of them at mos
 the ids and the subject of the mail are copied into headers, and only where that is safe.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from dataclasses import dataclass, replace

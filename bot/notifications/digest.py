@@ -6,8 +6,6 @@ person approves them; one that still waits is composed again under the same Mess
 week, if lists are set and anything is open or was closed; the usual rules of the outbox apply to it.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ It does not go through the outbox, which may be what stalls. What stays broken i
 takes a job of the lab, only on the first.
 """
 
-from __future__ import annotations
-
 import hashlib
 import textwrap
 from datetime import datetime, timedelta

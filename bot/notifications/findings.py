@@ -4,8 +4,6 @@ New findings matter if one is clearly worse than what was reported. "Still there
 or of the lab is missing, and counts as a reminder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 

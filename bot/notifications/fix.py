@@ -7,8 +7,6 @@ Whoever asked for a test of a patch gets the numbers without and with it, or in 
 to the mail that asked. A person whose mail proves nothing, and to whom we never wrote, is not addressed.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

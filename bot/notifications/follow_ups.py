@@ -10,8 +10,6 @@ person decided stays. A withdrawal is never held; once a fix is posted, the poli
 "still there". Each report is composed under a row lock, and an error with one blocks no other.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta

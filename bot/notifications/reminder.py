@@ -12,8 +12,6 @@ Each is sent once: a reminder is stored with the reports it names, and "still th
 Unsent reminders are cancelled when something has overtaken them, and composed again if they are still due.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -10,8 +10,6 @@ may have seen it. What should not be sent any more is held with the reason, and 
 composed, so that it blocks no other. Findings that are stored after a mail was composed are left to a follow-up.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ Nobody gets one unless the operator names the list it was sent to (PERFWORK_ANSW
 alone, once a thread, and only if the writer is proven, wrote in the last three days, and wants our mail.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta
 

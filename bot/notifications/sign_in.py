@@ -1,7 +1,5 @@
 """Mailed links, to sign in and to confirm an opt-out: each is sent at most once and not stored."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from django.template.loader import render_to_string

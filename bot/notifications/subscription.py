@@ -6,8 +6,6 @@ mailed again in the same revision. The daily limits of the outbox do not apply. 
 subscription.
 """
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass, replace
 from datetime import datetime

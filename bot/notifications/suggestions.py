@@ -5,8 +5,6 @@ The mail does not go through the outbox: it is to the lab's own people, and whoe
 the same in the queue.
 """
 
-from __future__ import annotations
-
 import hashlib
 import textwrap
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ purpose identifies a mail's content and determines its Message-ID. `ReportContex
 it: its thread, its state, the events in force and its headline. Each kind of mail has a chapter beside this one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

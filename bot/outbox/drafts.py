@@ -10,8 +10,6 @@ change, and the number of mails per day and address. Replies to commands and sub
 they were asked for.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

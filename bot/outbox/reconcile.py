@@ -9,8 +9,6 @@ rule 8), a recent unproven opt-out is confirmed by a mailed link, and an address
 bounce is matched to a mail only by the secret return path.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

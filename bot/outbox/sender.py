@@ -9,8 +9,6 @@ The Sent folder of a mailbox (IMAP APPEND, RFC 3501) keeps copies for people and
 any archive: a mail found there counts as sent, also after a backup was restored.
 """
 
-from __future__ import annotations
-
 import imaplib
 import logging
 import os

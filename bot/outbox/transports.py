@@ -11,8 +11,6 @@ Signing means DKIM (RFC 6376) for our domain, and a developer signature (patatt)
 that mail which waited gets a signature of the current key.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import select

@@ -6,8 +6,6 @@ Commands are obeyed only where the line is the writer's own, not part of a diff,
 patch to this file, or a mail that is passed on, may hold any line. What a command does to a report is in effects.py.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace

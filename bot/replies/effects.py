@@ -9,8 +9,6 @@ Effects are first read as if the writer were proven. Then gate.py says whether e
 suggestion. In the end effects become events of the report, with the mail as evidence.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -9,8 +9,6 @@ reads the body in the same way, and whether the mail came when it was written.
 To add an effect: its row in NEEDS; docs/answering.md prints the table, and a test tries every row on forged mail.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -10,8 +10,6 @@ version is bad if it is the later of two that are compared, or if something is s
 stays unknown. The words were found in the first mails of 14 threads of 2019-2025.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Who or what wrote a mail: a person, the bot, an operator, a robot, a mail server, an auto-responder."""
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 

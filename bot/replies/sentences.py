@@ -5,8 +5,6 @@ elsewhere in the mail does not concern it. A sentence knows the quoted line righ
 thanks and good wishes, which say nothing about the report.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ of the model. The nearest examples are those that share the most n-grams with a 
 they are for people who ask why a reply was read as it was.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

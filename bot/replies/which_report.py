@@ -11,8 +11,6 @@ whose review, next versions and backports are about the patch: of 74 patches fil
 candidate only if the writer says that it cures it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ beside the parent if it was good and beside the culprit if it was bad, which is 
 that today's code can't read is logged and is on no curve.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Iterator

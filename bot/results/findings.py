@@ -12,8 +12,6 @@ A batch is collected result by result and stored together in a few queries, in t
 one result measures a fix for the culprit of another, they are stored one by one, since their order matters.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

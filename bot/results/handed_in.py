@@ -5,8 +5,6 @@ follow from the tree. Without a tree, full shas and a title are needed. Two vers
 changed anything between them that could be named: each becomes a point on the curves of its tests.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -9,8 +9,6 @@ done/, or to refused/ with the reason beside it. A git bisect log and its sample
 crash before the move only repeats the import.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import logging

@@ -7,8 +7,6 @@ Rejected input that has no other copy is kept in refused/ as received, with the 
 `details_of` gives what a stored result says besides its findings: the range, the rechecks, the build.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import logging

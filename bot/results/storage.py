@@ -7,8 +7,6 @@ by one. Stored results and tool output can be read again with today's code (DESI
 its own; what is now rejected stays as it was.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -7,8 +7,6 @@ Intel(R) … @ 2.60GHz (Ice Lake) with 128G memory". How the numbers were measur
 parameters, the machine, the config and the compiler. Missing values are empty.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ culprit or metric may be wrong. To add a check, yield one more in `_about_claim`
 sent a report is decided as for any other mail (DESIGN rule 8).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -10,8 +10,6 @@ The box ("the commit also has significant impact on the following tests") has on
 lines. Its change is turned by the printed verdict, so that plus is better.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ How much is looked up in one walk is limited, and the next walk goes on. What ca
 for again: "nobody maintains it" would be a wrong answer for ever.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ reverted again does not count.
 The rules work on values; the functions that read and write `Landing` and `StableSeries` stand apart from them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

@@ -13,8 +13,6 @@ One function per rule, the most certain first; for each report the first certain
 which becomes a suggestion.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

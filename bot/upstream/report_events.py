@@ -11,8 +11,6 @@ once per title, whether that comes from mail or from git; so does a culprit that
 comes back or is merged.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -13,8 +13,6 @@ Findings and checkpoint are stored in one transaction after git has finished, so
 other writers, and a crash leaves the tree as it was. A tree whose configuration changed is walked from its start.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

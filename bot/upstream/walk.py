@@ -10,8 +10,6 @@ unless a new tag may be the first to hold older commits. Tags may come late, mov
 rewound: `late_tags`, `lost_tags` and `left_behind` find the landings that this puts in doubt.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace

@@ -9,8 +9,6 @@ for whom nothing proves who they are is given only to runners that want it.
 of it runs here.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

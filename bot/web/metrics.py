@@ -4,8 +4,6 @@ All is read from the database when it is asked for, so that nothing counts wrong
 token (PERFWORK_METRICS_KEY) only: names of archives and numbers of mails are for operators.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping

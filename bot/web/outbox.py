@@ -4,8 +4,6 @@ The lint looks at the edited text as at a composed one, and an edit can't change
 waits for approval, and shows who edited it; nothing composes over it.
 """
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render

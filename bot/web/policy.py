@@ -5,8 +5,6 @@ reader (bot/compose/policy.py), and a preview says which mails of the last days 
 file that PERFWORK_POLICY names wins, and is shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import timedelta

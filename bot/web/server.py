@@ -5,8 +5,6 @@ complete: clients who send slowly, or half, take no thread from anybody. Several
 belongs to who started them: while one starts again, connections wait and none is refused.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

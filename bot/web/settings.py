@@ -3,8 +3,6 @@
 For operators; secrets are masked. Settings are changed where they are: in the environment or its file, not here.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection, Mapping

@@ -12,8 +12,6 @@ and the addresses that take data. An address that does not exist is answered in 
 there.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ The shapes document the answers, which are written without going through them (`
 added in both places, those of a whole report in tracker/pages/report_json.py. A test compares them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any

@@ -9,8 +9,6 @@ and say which parameter, what was expected, and what was found. The lists are pu
 needs a key that acts for an operator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus

@@ -9,8 +9,6 @@ surprise.
 and its findings.
 """
 
-from __future__ import annotations
-
 import secrets
 from typing import Any
 

@@ -13,8 +13,6 @@ Below the writers stands what several documents share: a table of machines, and 
 sentence for each kernel and a chart.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

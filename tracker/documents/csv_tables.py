@@ -5,8 +5,6 @@ many digits as its precision: two of those in which it may be wrong (`digits`), 
 spreadsheet would run as a formula has an apostrophe before it.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -4,8 +4,6 @@ A report stands in the first section that fits. `week` and `compose` are pure; t
 a given one, come from two queries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -7,8 +7,6 @@ it stands and who is awaited, the link to the thread, which is never cut. What d
 take a line each. Names from git are cleaned: no doubled prefix, no trailing dot.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -9,8 +9,6 @@ Every number is counted from the rows that stand in a list, and from nothing els
 was merged only, since those of other trees are not comparable. The lab may write a title, and a text for each section.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

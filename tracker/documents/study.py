@@ -11,8 +11,6 @@ make 100%. An average is the geometric mean of performance over tests, where per
 reciprocal if lower is better; averages closer than LEAD count as equal.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ Only builds up to `AFTER` past the change are looked at, so a change is found as
 it is, is known better with time: `shifts` compares the whole stretches on both sides of each change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

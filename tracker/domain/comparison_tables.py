@@ -3,8 +3,6 @@
 Packed to a tenth of the size of their mail; rows beyond MAX_ROWS are only in the mail.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Sequence

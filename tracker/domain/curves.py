@@ -13,8 +13,6 @@ it may not hold yet: it is merged later, or never. So the bad side of a report's
 curve's history, and a good build after it proves no fix.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 import sys

@@ -10,8 +10,6 @@ What may be closed by now (a released improvement; a culprit that left linux-nex
 merged) becomes a suggestion with its reason: it waits for a person, and can be undone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta

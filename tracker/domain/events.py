@@ -9,8 +9,6 @@ A verdict says what a change means by the metric's direction and never by its si
 measurement shows, and no verdict on the culprit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum

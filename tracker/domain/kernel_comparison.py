@@ -7,8 +7,6 @@ alone decides; without a direction it is `unknown`. Several results for one plac
 the newest of bare means.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ A job is a request for a test until a runner has handed in a result: measured, o
 without the patch (old) and with it (new), as grading takes them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

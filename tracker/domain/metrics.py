@@ -9,8 +9,6 @@ The glossary exists because readers of reports asked "what exactly is app_overhe
 as in "jobs that AIM7 completes per minute".
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

@@ -12,8 +12,6 @@ chain continues from it at the last index, and its note says so. The interval is
 samples are resampled 599 times, and the whole chain is computed from each resample.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Mapping, Sequence

@@ -15,8 +15,6 @@ A person's statement overrides an earlier statement, but not a commit; if one of
 reverted, the first of the others decides. The status text puts the result into the words of the v5.6 report.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

@@ -5,8 +5,6 @@ term is completed by a field, or by a known name of which a word begins so. A wo
 field is a word, such as `mm:` in a title or `http://…`. A value that its field can't have is refused by name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

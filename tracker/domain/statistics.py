@@ -10,8 +10,6 @@ the mean. Whole batches are graded at once, since thousands of measurements take
 Numbers from labs may be zero, huge or tiny: what would not be finite is None instead.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ identifies it in mail addresses. All charts and sparklines are drawn with one li
 pixels.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -4,8 +4,6 @@ A page that lists events begins each line with its person and verb: "Dana Brook 
 the mail or acted on the page; a commit speaks for its tree, and a result for the lab.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tracker.domain.events import EventKind, Role, State

@@ -8,8 +8,6 @@ To add a kind: `_is_…_heading` and `_parse_…` here, a line in KINDS, a sampl
 a row in docs/measurements.md.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

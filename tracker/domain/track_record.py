@@ -14,8 +14,6 @@ Wilson's interval (J. Am. Stat. Assoc. 22, 1927), which holds for few reports, t
 statistics (W. J. Conover, Practical Nonparametric Statistics, section 3.2).
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -8,8 +8,6 @@ A cycle has its release candidates, the expected date of the next one (by Docume
 kernel), and a burn-down: what was reported and closed between two points, and what was open at each.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

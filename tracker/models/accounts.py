@@ -11,8 +11,6 @@ Operations are what the installation knows of itself: when each periodic task la
 what does not work, what was restored, and how far the reports are folded after an upgrade.
 """
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models

@@ -1,7 +1,5 @@
 """What models share: natural keys, JSON that keeps its order, and the columns of a lease."""
 
-from __future__ import annotations
-
 import json
 from enum import StrEnum
 from functools import reduce

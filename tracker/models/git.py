@@ -1,7 +1,5 @@
 """Git as far as it concerns reports: commits, the trees that are followed, and landings."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.db.models.functions import Length, Lower
 

@@ -9,8 +9,6 @@ A mirror is a configured archive, which may consist of several archives (the epo
 in its reader's own format, where reading goes on.
 """
 
-from __future__ import annotations
-
 import zlib
 
 from django.db import models

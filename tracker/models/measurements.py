@@ -9,8 +9,6 @@ A curve holds the measurements of one place over builds, packed into segments; i
 change of a curve is a build where its level moved to stay.
 """
 
-from __future__ import annotations
-
 from django.db import models
 
 from tracker.models.base import NaturalModel, OrderedJSONField

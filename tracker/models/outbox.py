@@ -9,8 +9,6 @@ goes out once: the database holds both as constraints. A stop of all sending is 
 never deleted.
 """
 
-from __future__ import annotations
-
 from datetime import UTC
 
 from django.db import models

@@ -9,8 +9,6 @@ basket counts from one release up to and including another. Where the entries of
 index is chained (tracker/domain/performance_index.py).
 """
 
-from __future__ import annotations
-
 from django.db import models
 
 from tracker.models.base import NaturalModel

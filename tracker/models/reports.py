@@ -10,8 +10,6 @@ is one whose relation git itself proves: what people said is in events. A job of
 which a runner holds by a lease.
 """
 
-from __future__ import annotations
-
 from django.db import models
 from django.db.models import Q
 

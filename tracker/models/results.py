@@ -8,8 +8,6 @@ A file of tool output belongs to one side of a report, or to a kernel. Its text 
 it is shown.
 """
 
-from __future__ import annotations
-
 from django.db import models
 from django.db.models import Q
 

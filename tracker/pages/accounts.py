@@ -4,8 +4,6 @@
 from a mail takes effect by a POST only, so that link scanners do not use it up.
 """
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import login, logout

@@ -8,8 +8,6 @@ queries.
 The record of an author's replies is for that person and for operators: numbers rank work, not people.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from django.contrib import messages

@@ -9,8 +9,6 @@ Only what anybody else would get is kept: requests with a cookie (but the one of
 by, as do errors and responses that set a cookie. A page is made by one thread, and the others wait for it.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import time

@@ -4,8 +4,6 @@ They block a release, nobody answers, nobody picks up the fix, the fix waits in 
 The page takes a constant number of queries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

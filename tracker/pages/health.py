@@ -1,7 +1,5 @@
 """`/healthz`: the process answers. `/readyz`: it can show pages and store, as the database is there and complete."""
 
-from __future__ import annotations
-
 import logging
 
 from django.conf import settings

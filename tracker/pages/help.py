@@ -1,7 +1,5 @@
 """`/help/…`: the documentation as `./manage.py documentation` built it, linked from mail and pages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache

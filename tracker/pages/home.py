@@ -6,8 +6,6 @@ two for the week. Each release is counted again only after a change, as the filt
 from everything else. Operators also see what does not work.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

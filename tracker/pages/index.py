@@ -10,8 +10,6 @@ whole: every row is validated, the change is logged in the basket's history, and
 was faster.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import secrets

@@ -4,8 +4,6 @@ The known kernels, the measurements of one, and the curves of tests take one que
 use, takes two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

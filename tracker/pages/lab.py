@@ -4,8 +4,6 @@ The overdue requests come first. The list takes a constant number of queries. Op
 take it, or have it tested again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime

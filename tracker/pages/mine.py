@@ -3,8 +3,6 @@
 The page takes a constant number of queries.
 """
 
-from __future__ import annotations
-
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, QueryDict

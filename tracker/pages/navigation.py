@@ -3,8 +3,6 @@
 Only those who may act on what waits see its page there, and its badge; the pages of the lab are open to all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

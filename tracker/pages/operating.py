@@ -3,8 +3,6 @@
 For operators. `status` prints the same.
 """
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse

@@ -9,8 +9,6 @@ approve the text that they saw: a mail that was composed anew since, or is about
 whose state does not allow the action, and the summary says how many.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

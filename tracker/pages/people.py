@@ -4,8 +4,6 @@ Operators invite people, who get in by a mailed link, change their roles, and sh
 keys, whose tokens are shown once. Superusers are changed in the admin. `people` and `apikey` do the same.
 """
 
-from __future__ import annotations
-
 import logging
 
 from django.contrib import messages

@@ -4,8 +4,6 @@ Of each text it is known who wrote which version, and the newest is shown. Docum
 JSON.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

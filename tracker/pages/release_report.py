@@ -6,8 +6,6 @@ the release, or its last measured -rc, compared with the previous release. The p
 versions (tracker/pages/prose.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from urllib.parse import quote

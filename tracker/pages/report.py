@@ -9,8 +9,6 @@ A mail is shown with the words marked that were read; each reading counts, was u
 quotes "From " lines (mboxrd), so that whoever unquotes them gets the mails' bytes, with LF ends.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence

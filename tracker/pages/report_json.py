@@ -8,8 +8,6 @@ the test that shows the regression, and a report an issue, with an incident for 
 issues.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

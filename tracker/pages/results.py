@@ -3,8 +3,6 @@
 The pages take a constant number of queries.
 """
 
-from __future__ import annotations
-
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 

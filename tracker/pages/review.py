@@ -10,8 +10,6 @@ Below are the mails in quarantine, the archives and trees with how far they were
 constant number of queries.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ The names that a search can ask for, from all reports, are kept for some minutes
 no query for them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ Computed from the newest reports in a constant number of queries, and kept for s
 spreadsheets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from decimal import Decimal

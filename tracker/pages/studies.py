@@ -6,8 +6,6 @@ are shown side by side if they are of one kind, machine and scenario; those beyo
 of a saved study is edited in place and keeps its versions (tracker/pages/prose.py).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime

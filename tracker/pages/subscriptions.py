@@ -4,8 +4,6 @@ They subscribe to a search or to the escalations. The link in each mail ends a s
 click (RFC 8058), or after a question, since programs follow links.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User

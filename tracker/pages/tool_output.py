@@ -3,8 +3,6 @@
 An uploaded file belongs to a side of a report, or to a kernel, optionally on a machine.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

@@ -3,8 +3,6 @@
 Their owner adds, stops, restarts and removes them.
 """
 
-from __future__ import annotations
-
 import base64
 import secrets
 from datetime import datetime

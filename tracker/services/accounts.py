@@ -13,8 +13,6 @@ queries beyond a limit; django-axes counts after the hash, so that parallel trie
 everything.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import secrets

@@ -7,8 +7,6 @@ Rows are created in the order of their names, so that two workers that need the 
 another worker creates the same row at the same moment, an IntegrityError tells the caller to try again.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar

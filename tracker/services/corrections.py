@@ -11,8 +11,6 @@ checkpoints. Mail that names the former culprit waits for a person; so does a re
 results name another commit.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from dataclasses import replace

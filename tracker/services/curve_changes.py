@@ -10,8 +10,6 @@ Where a curve came back, a known fix is confirmed; without one, a person is aske
 Reports are locked in the order of their keys, as everybody does who writes findings and reports.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections import defaultdict

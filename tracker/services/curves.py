@@ -9,8 +9,6 @@ moved. The places are stored first: points that arrive meanwhile are placed corr
 moved by the next call.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Wakes workers by enqueuing a task. It may be lost; the scheduler runs the task again (DESIGN rule 7)."""
 
-from __future__ import annotations
-
 import logging
 from threading import Lock, Timer
 

@@ -10,8 +10,6 @@ tables would be empty or wrong, so pages and commands say how far it is; if it i
 was. What may be closed by now (tracker/domain/deadlines.py) is suggested once; a person decides.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

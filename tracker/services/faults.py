@@ -6,8 +6,6 @@ those that stop most first. docs/operating.md has a section for each kind, and a
 is meant to wait, for the mail of its report, for the rates or for a daily limit, is no fault.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A duty is a task that runs by itself: that it is fine is told by its last success, not by the broker's word.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A job ends once: with a result, because its patch does not apply, or because som
 event of its report, which answers everybody who asked for the same. Who undoes that event opens the job again.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ round finds the flag. For a week after a backup was restored no mail leaves with
 before.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Mapping, Sequence

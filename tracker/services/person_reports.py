@@ -9,8 +9,6 @@ Mails that look like such a report wait as offers in the review queue. Of those 
 proven writers first, the likeliest first, so that no flood of forged ones keeps the others out.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Findings from a robot's mail and reports that were sent keep their verdicts. Ope
 headline, and on what is held, are here, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from django.db import transaction

@@ -9,8 +9,6 @@ A decision on a suggestion adds an event with the user, too, and can be undone. 
 triage page: one key, one kind of event; a comment there says how to add one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 Who is signed out costs no query. SESSION_ENGINE names this module.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.auth import SESSION_KEY

@@ -1,7 +1,5 @@
 """How much is stored, by table and directory, and how that grows: measured once a day, shown at `/operating/`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Storing files of tool output in the database: each once, in one piece, as received."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Template filters that format values for the pages."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """`apikey create|list|revoke`: the keys of programs that send results and files over the network."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from typing import Any

@@ -1,7 +1,5 @@
 """`backup FILE`: write a consistent backup, while everything goes on working."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`check`: Django's, and with `--connect` also whether the servers answer that the settings name."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from typing import Any

@@ -8,8 +8,6 @@ Its commands get none of this installation's settings, which would override the 
 database and mail real people. Trust is open and nothing needs approval: no mail leaves this machine.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

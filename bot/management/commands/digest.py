@@ -4,8 +4,6 @@
 cycle.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from argparse import ArgumentParser

@@ -1,7 +1,5 @@
 """`documentation`: build docs/ as the site under /help/."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`erase ADDRESS`: erase a person's data on their request."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from typing import Any

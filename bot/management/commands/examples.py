@@ -1,7 +1,5 @@
 """`examples check`: whether each written example (fixtures/replies) is well-formed."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from collections import Counter

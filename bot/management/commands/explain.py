@@ -3,8 +3,6 @@
 One line per mail, in input order.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from argparse import ArgumentParser

@@ -4,8 +4,6 @@
 findings --format bmf`: what was measured of culprits, in Bencher's metric format.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -4,8 +4,6 @@ Each is new, a duplicate, or refused with reason and place. `--parent FILE… --
 on two kernels, `--kernel VERSION FILE…` what they wrote on one.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

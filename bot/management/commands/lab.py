@@ -1,7 +1,5 @@
 """`lab`: open a job for each request that waits for the lab, and list the jobs."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from typing import Any

@@ -6,8 +6,6 @@ newer events have made outdated is recomposed or cancelled; a mail that the pers
 approved.
 """
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from collections.abc import Mapping

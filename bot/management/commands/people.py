@@ -1,7 +1,5 @@
 """`people list|invite|role|revoke`: who may do what; the page /operating/people/ does the same."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from typing import Any

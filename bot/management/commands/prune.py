@@ -1,7 +1,5 @@
 """`prune`: remove what nobody needs any more."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from datetime import timedelta

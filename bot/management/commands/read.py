@@ -5,8 +5,6 @@ archives are searched again for mail about reports that another archive has brou
 sysexits.h, so that a mail server retries after a temporary failure.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """`refold`: recompute every report's state from its events, for example after loading a fixture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand

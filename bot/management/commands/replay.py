@@ -1,7 +1,5 @@
 """`replay`: process stored mail again with today's code; with `--all`, results and tool output too."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 

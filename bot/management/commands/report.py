@@ -3,8 +3,6 @@
 PDF is printed from the HTML page by WeasyPrint, or, where its libraries are missing (Pango), by Chromium.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

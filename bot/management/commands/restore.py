@@ -1,7 +1,5 @@
 """`restore FILE`: put a backup back; nothing is sent until an operator has looked."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from pathlib import Path

@@ -3,8 +3,6 @@
 As root. It says each thing that it made or changed; the commands that it runs for the service run as its user.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import shutil

@@ -3,8 +3,6 @@
 `--try-again` makes archives and trees due at once that failed, as the buttons of `/operating/` do.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser

@@ -1,7 +1,5 @@
 """`study [SLUG]`: print a study as text or Markdown, or put it into the outbox; `--of` creates it."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from typing import Any

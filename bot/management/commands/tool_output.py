@@ -1,7 +1,5 @@
 """`tool_output FILE…`: attach profiles, counters and other tool output to a report or to a kernel."""
 
-from __future__ import annotations
-
 import getpass
 import os
 from argparse import ArgumentParser

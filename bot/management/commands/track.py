@@ -1,7 +1,5 @@
 """`track`: fetch and walk the git trees for landings, fixes and reverts."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from datetime import timedelta

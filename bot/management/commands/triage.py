@@ -1,7 +1,5 @@
 """`triage [RELEASE] [--state …]`: print the triage table in the terminal."""
 
-from __future__ import annotations
-
 import os
 import sys
 from argparse import ArgumentParser

@@ -5,8 +5,6 @@ one for archives and trees, since mail never waits for a fetch. They share what 
 so this process imports what all need, and nothing else: settings are checked and migrations are run in one that ends.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import importlib

@@ -7,8 +7,6 @@ are its test; then `make reading`, which judges it on the invented threads of fi
 rule for one known mail.
 """
 
-from __future__ import annotations
-
 from bot.replies.rules import asking, closing, fixing, operators, persons
 from bot.replies.rules.notation import Rule
 

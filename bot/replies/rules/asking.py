@@ -5,8 +5,6 @@ dispute rules: in a mail that disputes the report it is part of the dispute. Som
 reproduces, explains, guesses, or proposes an approach; little follows from that, and most of it is only shown.
 """
 
-from __future__ import annotations
-
 from bot.replies.rules.notation import CONDITIONAL, NEGATED, REPORTED, By, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 

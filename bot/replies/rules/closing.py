@@ -5,8 +5,6 @@ culprit acts by itself if the writer has done it or decided to; a plan or somebo
 change is expected is only suggested as well: a developer's plain English never closes a report alone (DESIGN rule 4).
 """
 
-from __future__ import annotations
-
 from bot.replies.rules.notation import CONDITIONAL, HEDGED, NEGATED, REPORTED, By, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 

@@ -6,8 +6,6 @@ only after the requests and the disputes, which are clearer. An improvement is a
 the sign of a bug.
 """
 
-from __future__ import annotations
-
 from bot.replies.rules.notation import CONDITIONAL, NEGATED, REPORTED, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 

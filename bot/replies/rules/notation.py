@@ -10,8 +10,6 @@ of that list in VOCABULARY, `^` for the start of the sentence and `$` for its en
 regular expression. Case is ignored; a comma, a bracket or a quotation mark may stand between two words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ A confirmation with a caveat in its sentence is only a suggestion. That it could
 shows no measurement and promises none. The last rules have no effect of their own.
 """
 
-from __future__ import annotations
-
 from bot.replies.rules.notation import CONDITIONAL, HEDGED, REPORTED, By, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 

@@ -6,8 +6,6 @@ for whom it works. That reverting the culprit helps confirms the culprit, and no
 bisection or for a newer kernel, which they never ask of a lab.
 """
 
-from __future__ import annotations
-
 from bot.replies.rules.notation import CONDITIONAL, HEDGED, REPORTED, By, Intent, Mode, Rule, Unless, words
 from tracker.domain.events import EventKind
 

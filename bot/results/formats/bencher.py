@@ -4,8 +4,6 @@
 own measures have its units; of any other one neither unit nor direction is stated.
 """
 
-from __future__ import annotations
-
 from bot.results.formats.benchmark import HIGHER, LOWER, Document, Metric, Reading, Test
 
 NAME = "Bencher Metric Format"

@@ -9,8 +9,6 @@ A comparison with a culprit is stored as {"about": …, "parent": files, "culpri
 read again when a reader gets better. One kernel's files make a perf-release-result/1, a point on the curves.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -10,8 +10,6 @@ A log may be as people paste it: quoted (`> `), indented, without git's comments
 bisect good`, or ending in git's own `SHA is the first bad commit`.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import re

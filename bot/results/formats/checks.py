@@ -6,8 +6,6 @@ KPIs and headline where an input names no roles. The limits hold for results of 
 single-line text, and sample counts.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -6,8 +6,6 @@ their benchmark, so it follows from their path. A measured value is the time of 
 a sample. estimates.json has only a mean, which counts as one run.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -5,8 +5,6 @@ loops; the others have fewer cycles then. What else the command line says is a p
 writes, whose names differ from run to run.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

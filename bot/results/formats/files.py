@@ -1,7 +1,5 @@
 """Files handed in by a lab: bounded in size, inside their directory and decoded as UTF-8, or rejected."""
 
-from __future__ import annotations
-
 import errno
 import stat
 from pathlib import Path

@@ -5,8 +5,6 @@ curves: `fio.read_bw_MBps` is in MiB/s, latencies are in microseconds. fio 2 wro
 The histogram of json+ is not read.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any

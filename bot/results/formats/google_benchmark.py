@@ -4,8 +4,6 @@ Every repetition is a sample. Aggregates (mean, median, stddev) are never mixed 
 file has nothing else (`--benchmark_report_aggregates_only`), as the mean and deviation of so many repetitions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """hackbench of rt-tests: its text, one run or several after each other. Pure."""
 
-from __future__ import annotations
-
 import re
 
 from bot.results.formats.benchmark import LOWER, Document, Metric, Reading, Test

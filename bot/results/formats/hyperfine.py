@@ -1,7 +1,5 @@
 """hyperfine: the JSON of `--export-json`. Each command is a test, each of its runs a sample. Pure."""
 
-from __future__ import annotations
-
 from bot.results.formats.benchmark import LOWER, Document, Metric, Reading, Test
 
 NAME = "hyperfine JSON"

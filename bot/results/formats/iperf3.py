@@ -1,7 +1,5 @@
 """iperf3: the JSON of `-J`, one file a run. Its names are those of lkp-tests: `tcp.receiver.bps`. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ with a `number` each, are taken as parent and culprit. Which is which follows fr
 from the checkout times; else an operator decides. A report may hold several pairs; each becomes a result of its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

@@ -5,8 +5,6 @@ or in a diagnostic line (`# throughput: 1034 MB/s`); a count without a unit is o
 failed test or a plan with more tests than ran refuses the file.
 """
 
-from __future__ import annotations
-
 import re
 
 from bot.results.formats.benchmark import Document, Metric, Reading, Test

@@ -1,7 +1,5 @@
 """netperf: the text of its classic tests, and the KEYWORD=value lines of `-- -k`. Names as in lkp-tests. Pure."""
 
-from __future__ import annotations
-
 import re
 
 from bot.results.formats.benchmark import HIGHER, LOWER, Document, Metric, Reading, Test

@@ -3,8 +3,6 @@
 Each `# Running 'sched/pipe' benchmark:` begins a run; equal benchmarks in one file are samples of each other.
 """
 
-from __future__ import annotations
-
 import re
 
 from bot.results.formats.benchmark import HIGHER, LOWER, Document, Metric, Reading, Test

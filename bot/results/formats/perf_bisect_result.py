@@ -5,8 +5,6 @@ limit) is checked here. Every error names the line and the JSON pointer. Text is
 wherever that can't hide a fault. perf_release_result.py shares the parts that both formats have.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -11,8 +11,6 @@ values: higher or lower) are required, the others optional. Rows of one commit n
 key is the digest of its rows, so the same file again adds nothing.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -4,8 +4,6 @@ With `-r N` perf writes the means of N runs but not N, so a file is one run all 
 that the machine can't count are left out. For fixed work, less time, fewer cycles and instructions are better.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -4,8 +4,6 @@
 entity could make a small file expand without end.
 """
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

@@ -6,8 +6,6 @@
 `better` is higher, lower or empty. Rows of one metric are samples; with a `run`, one value a run.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 

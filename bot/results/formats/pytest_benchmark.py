@@ -3,8 +3,6 @@
 Saved without `--benchmark-save-data` it has no rounds; then their mean, deviation and number count.
 """
 
-from __future__ import annotations
-
 import math
 
 from bot.results.formats.benchmark import LOWER, Document, Metric, Reading, Test

@@ -1,7 +1,5 @@
 """schbench: its text, one file a run. The last report of a run counts, the earlier ones are its progress. Pure."""
 
-from __future__ import annotations
-
 import re
 
 from bot.results.formats.benchmark import HIGHER, LOWER, Document, Metric, Reading, Test

@@ -3,8 +3,6 @@
 As in lkp-tests, `ops_per_sec` is the bogo operations a second of real time.
 """
 
-from __future__ import annotations
-
 from bot.results.formats.benchmark import HIGHER, Document, Metric, Reading, Test
 from bot.results.formats.lkp import read_yaml
 from bot.results.values import RejectedInput

@@ -1,7 +1,5 @@
 """sysbench 1.0: its text, one run or several after each other. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ Per number of tasks it has the operations of processes and of threads a second. 
 divided by the tasks.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import PurePath

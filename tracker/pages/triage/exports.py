@@ -5,8 +5,6 @@ reports by section as `report_json` returns them, and the address of the page, a
 and the regzbot lines follow Documentation/process/handling-regressions.rst and regzbot's own page of commands.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from textwrap import wrap

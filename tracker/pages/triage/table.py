@@ -9,8 +9,6 @@ the release's newest events, which an index finds, and of the number of its repo
 a renamed machine, shows after KEEP seconds at the latest.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ after a redirect. An open page asks for the rows that have changed since it was 
 by a form with all of them, to correct.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
