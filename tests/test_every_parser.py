@@ -7,6 +7,7 @@ One whose other arguments can't be made from their annotations fails `test_no_pa
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -124,6 +125,15 @@ EXEMPT = {
 }
 
 
+def as_written(annotation: object) -> str:
+    """Return an annotation as the source has it, whether Python deferred it or not: "Sequence[str]"."""
+    return (
+        annotation
+        if isinstance(annotation, str)
+        else re.sub(r"(?:\w+\.)+(?=\w)", "", inspect.formatannotation(annotation))
+    )
+
+
 def found() -> Iterator[tuple[str, Callable[..., object]]]:
     """Yield the name and the function of each parser in the pure rooms."""
     for room in ROOMS:
@@ -136,7 +146,7 @@ def found() -> Iterator[tuple[str, Callable[..., object]]]:
                     and not function.__name__.startswith("_")
                 ):
                     first = next(iter(inspect.signature(function).parameters.values()), None)
-                    if first is not None and first.annotation in HOSTILE:
+                    if first is not None and as_written(first.annotation) in HOSTILE:
                         yield f"{name}.{function.__name__}", function
 
 
@@ -146,7 +156,7 @@ PARSERS = dict(found())
 def arguments(function: Callable[..., object]) -> dict[str, str]:
     """Return the annotations of the arguments that must be given."""
     every = inspect.signature(function).parameters.values()
-    return {each.name: str(each.annotation) for each in every if each.default is inspect.Parameter.empty}
+    return {each.name: as_written(each.annotation) for each in every if each.default is inspect.Parameter.empty}
 
 
 def outcome(function: Callable[..., object], given_arguments: dict[str, Any]) -> object:
