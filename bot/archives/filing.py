@@ -203,6 +203,8 @@ class MailFiler:
             if name in self._bulletins:
                 return Filed()  # it names many reports and belongs to none, and so do replies to it
         if name in self._filed and not self._makes_way(reading, keep):
+            if reading.trust.proven and self._filed[name].author != reading.mail.author.email:
+                self._process_wish(reading, keep)  # a stranger may have used this Message-ID before
             return Filed(name, was_known=True)
         person_report = self._person_report_in(reading)
         if robot_report := self._report_in(reading):
@@ -216,15 +218,20 @@ class MailFiler:
         elif reading.kind is SenderKind.BOUNCE and reconcile.process_bounce(reading, self.settings, self.now):
             keep()  # of a bulletin, which belongs to no report
             filed = Filed(name)
-        elif wish_of(reading, self.settings):
-            recent = _is_recent(reading, keep())
-            reconcile.process_wish(reading, self.settings, self.now, recent=recent)
+        elif self._process_wish(reading, keep):
             filed = Filed(name)
         else:
             return Filed()
         self._filed[name] = FiledMail(reading.trust.verdict, reading.mail.author.email, reading.kind)
         self.filed_now.add(name)
         return filed
+
+    def _process_wish(self, reading: Reading, keep: Callable[[], RawMessage]) -> bool:
+        """Let somebody have no more mail, or mail again; return whether a mail asks for that."""
+        if not wish_of(reading, self.settings):
+            return False
+        reconcile.process_wish(reading, self.settings, self.now, recent=_is_recent(reading, keep()))
+        return True
 
     def _report_in(self, reading: Reading) -> RobotReport | None:
         if reading.mail.author.email not in self.settings.robots:
@@ -375,8 +382,8 @@ class MailFiler:
             return False  # somebody has looked at this patch, and at no other
         filed_before = Message.objects.filter(message_id=name).select_related("report", "source")
         before = filed_before.first()
-        if before is None:  # such as somebody else's opt-out
-            return not same and wish_of(reading, self.settings) is not None
+        if before is None:
+            return False
         if same and not reads_more and not before.signature:
             return False
         if same and not hidden and not (pinned and before.signature) and _is_plain(parse(before.source.raw)):
@@ -387,7 +394,7 @@ class MailFiler:
             # To prove one's own address takes nobody else's mail away, but for somebody of the report.
             known = self.known.reports.get(before.report.tag)
             theirs = known and before.trust == AuthVerdict.PASS and known.knows(before.author_email, self.settings)
-            if theirs or not (self._is_of_a_report(reading) or wish_of(reading, self.settings)):
+            if theirs or not self._is_of_a_report(reading):
                 return False
         events = Event.objects.filter(message_id=name, actor="")
         self._touched |= {before.report_id, *events.values_list("report", flat=True)}

@@ -60,7 +60,10 @@ _FIELDS = {
     IN_REPLY_TO: b"in-reply-to:",
     REFERENCES: b"references:",
 }
-_QUOTES = rb"(?:[\"'`]|\xe2\x80[\x98-\x9f\xb9\xba]|\xc2[\xab\xbb])"  # of any kind, in UTF-8
+# Quotation marks of any kind, in UTF-8 and in windows-1252
+_QUOTES = rb"(?:[\"'`\x82\x84\x8b\x91-\x94\x9b\xab\xbb]|\xe2\x80[\x98-\x9f\xb9\xba]|\xc2[\xab\xbb]|\xe3\x80[\x8c-\x8f])"
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
+_BLANK = rb"(?:\s|\xc2\xa0|\xa0)"
 _EACH = hyperscan.HS_FLAG_CASELESS
 _ONCE = hyperscan.HS_FLAG_CASELESS | hyperscan.HS_FLAG_SINGLEMATCH
 Found = dict[int, list[int]]  # pattern → the offset of the end of each match
@@ -83,7 +86,7 @@ class Patterns:
             (LINK, rb"kernel\.org/", _EACH),
             (LINK, rb"msgid\.link/", _EACH),
             (FIXES, rb"fixes:", _EACH),
-            (REVERTED_COMMIT, rb"revert(?:s|ing)?:?\s", _EACH),
+            (REVERTED_COMMIT, rb"revert(?:s|ing)?:?" + _BLANK, _EACH),
             (REVERTED_TITLE, rb"revert\s{1,9}" + _QUOTES, _EACH),
             *((ROBOT, _quoted(robot), _EACH) for robot in sorted(settings.robots)),
             (REPORTED, rb"reported-by:", _ONCE),
@@ -228,14 +231,14 @@ _BLANKS = b" \t\n\r\v\f"
 _SHA = re.compile(
     rb"(?:\s|\xc2\xa0|\xa0){0,20}(?:commit )?(?:<?https?://\S{5,200}?[/=](?=[0-9a-f]{7,40}\b))?([0-9a-f]{7,40})", re.I
 )
-_COMMIT = re.compile(rb"(?:the )?(?:commits?:?\s{1,20})?(?=[0-9a-f]{7,40}\b)", re.I)
+_COMMIT = re.compile(rb"(?:the )?(?:commits?:?" + _BLANK + rb"{1,20})?(?=[0-9a-f]{7,40}\b)", re.I)
 _REVERT = re.compile(rb"Revert " + _QUOTES, re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
 _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
 _CLOSES = re.compile(rb"(?:closes|link):", re.I)
 _ANSWER = re.compile(ANSWER.encode(), re.I)
 _MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert " + _QUOTES + b"|" + ANSWER.encode(), re.I)
-_LAST_QUOTE = re.compile(_QUOTES + rb"+\Z")
+_LAST_QUOTE = re.compile(_QUOTES + rb"\Z")
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT.encode(), re.I)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT.encode(), re.M | re.I)
 _POSTING = re.compile(rb"\s*\[[^\]]{0,60}\b(?:PATCH|RFC|PULL)\b", re.I)
@@ -451,7 +454,9 @@ def key_of_title(subject: str | bytes) -> bytes:
     title = (subject.encode("utf-8", "replace") if isinstance(subject, str) else subject)[:MAX_SUBJECT]
     while (marks := _MARKS.match(title)) and marks.end():
         title = title[marks.end() :]
-    return b"title " + _LAST_QUOTE.sub(b"", title)
+    while quote := _LAST_QUOTE.search(title, max(0, len(title) - 3)):
+        title = title[: quote.start()]
+    return b"title " + title
 
 
 def _values(raw: bytes, matches: Found, sign: int, end: int) -> list[bytes]:
@@ -474,10 +479,11 @@ def _ids(raw: bytes, matches: Found, end: int, *signs: int) -> list[bytes]:
     ids: list[bytes] = []
     for sign in signs:
         for value in _values(raw, matches, sign, end):
-            if b"@" not in value and not any(mark in value for mark in _ODD_IDS):
-                continue
             value = value[:_LONGEST_FIELD]
-            if any(mark in value for mark in _ODD_IDS):
+            is_odd = any(mark in value.lower() for mark in _ODD_IDS)
+            if b"@" not in value and not is_odd:
+                continue
+            if is_odd:
                 ids += [name.encode() for name in message_ids(value.decode("utf-8", "surrogateescape"))]
                 continue
             # An id may be folded in its middle.
@@ -510,7 +516,7 @@ def _fixed(body: bytes, matches: Found) -> list[bytes]:
                 keys.append(key_of_title(fixed))
     for offset in matches.get(REVERTED_COMMIT, ()):
         if commit := _COMMIT.match(body, offset):
-            reverted = patches.reverted_at(_text_at(body, commit.end()))
+            reverted = patches.reverted_at(_text_at(body, commit.end(), MAX_SUBJECT))
             keys += [*map(key_of_commit, reverted.commits), *map(key_of_title, reverted.titles)]
     for offset in matches.get(REVERTED_TITLE, ()):
         if title := patches.REVERTED_TITLE.match(_text_at(body, offset)):
@@ -521,8 +527,12 @@ def _fixed(body: bytes, matches: Found) -> list[bytes]:
     return keys
 
 
-def _text_at(body: bytes, offset: int) -> str:
-    return to_text(body[offset : offset + _TITLE].decode("utf-8", "surrogateescape"))
+def _text_at(body: bytes, offset: int, most: int = _TITLE) -> str:
+    raw = body[offset : offset + most]
+    text = raw.decode("utf-8", "surrogateescape")
+    if _NO_UTF8.search(text[:-3] if len(raw) == most else text):  # but for a character that is cut at the end
+        return raw.decode("cp1252", "replace")
+    return _NO_UTF8.sub("", text)
 
 
 def _closes_something(body: bytes, matches: Found) -> bool:

@@ -29,7 +29,15 @@ _NAMED = re.compile(
     re.I | re.M,
 )
 # A server's answer with its code (RFC 5321 section 4.2, RFC 3463): "550 5.1.1 User unknown"
-_ANSWER = re.compile(r"(?<![\d.])(?:([45])\d\d(?=[ :-])|#?([45])\.\d{1,3}\.\d{1,3}(?![\d.]))[^\n]{0,300}")
+_ANSWER = re.compile(
+    r"(?:^[ \t]*|[:('\"#<\[][ \t]*|\b(?:said|returned|replied|reason|error|smtp;?) [:('\"]?)"
+    r"(?P<said>(?:([45])\d\d(?:[ :-][ \t]*(?:#?\d\.\d{1,3}\.\d{1,3}\b|[a-z])|[ \t]*$)"
+    r"|#?([45])\.\d{1,3}\.\d{1,3}(?![\w.]))[^\n]{0,300})",
+    re.M | re.I,
+)
+_GIVEN_UP = re.compile(
+    r"\bpermanent|\bgiv(?:en|ing) up\b|\bnot going to try\b|\bretry time(?:out)?\b|\btoo long\b", re.I
+)
 _ANSWERED_WITHIN = 700  # characters below the address
 # Above the mail that is returned
 _RETURNED = re.compile(r"^[ \t]*-{2,}.*(?:copy|original message|below this line)", re.I | re.M)
@@ -37,7 +45,7 @@ _LATE = re.compile(
     r"\bwarning (?:message )?only\b|\bdo(?:es)? not need to resend|\b(?:has been|is|was) delayed\b|\bwill be retried\b"
     r"|\bwill (?:be )?(?:keep|continue) (?:to )?try|\bI will keep trying\b|\bstill (?:be )?(?:trying|being retried)\b"
     r"|\bnot yet (?:been )?delivered\b|\bdelivered (?:yet|so far)\b|\baddresses yet\b"
-    r"|\b(?:attempted|try|tried) again\b(?! manually)",
+    r"|\bwill (?:be )?(?:attempted|try|tried|retry|retried) again\b",
     re.I,
 )
 
@@ -75,6 +83,7 @@ def read_bounce(raw: bytes) -> Bounce:
     if not dead and not stated:
         dead = set(named)
     tried_again = {address for address, answer in answered.items() if _is_temporary(answer)} - stated.keys()
+    tried_again = set() if _GIVEN_UP.search(text) else tried_again
     late, dead = late | (dead & tried_again), dead - tried_again
     if _LATE.search(text) and not any(stated.values()):
         late, dead = late | dead, set()
@@ -95,12 +104,12 @@ def _answered(text: str) -> Iterator[tuple[str, str]]:
         others = (other.start() for other, name in matches[number + 1 :] if name != address)
         end = min(match.end() + _ANSWERED_WITHIN, next(others, len(text)))
         if answer := _ANSWER.search(text, match.end(), end):
-            yield address, " ".join(answer[0].split())
+            yield address, " ".join(answer["said"].split())
 
 
 def _is_temporary(answer: str) -> bool:
-    match = _ANSWER.match(answer)
-    return bool(match and "4" in (match[1], match[2]))
+    match = re.search(r"\b([45])(?:\d\d|\.\d)", answer)
+    return bool(match and match[1] == "4")
 
 
 def _text(message: Message) -> str:

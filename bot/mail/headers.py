@@ -92,10 +92,10 @@ def _utf16(raw: bytes, declared: str) -> str:
 MAX_IDS = 1000
 _WORD = re.compile(r"=\?([^?\s]{1,60})\?(?:([bB])\?([A-Za-z0-9+/=\s]{0,8000})|([qQ])\?([^\r\n]{0,2000}?))\?=")
 _ID = re.compile(r"<([^<>]{1,4000})>")
-_LINK = re.compile(r"(?:https?://[^/]+/|mid:|mailto:|news:)(?=.*(?:@|%40|\(\)))", re.I)
+_LINK = re.compile(r"(https?://[^/]+/|mid:|mailto:|news:)(?=.*(?:@|%40|\(\)))", re.I)
 _BARE_ID = re.compile(
-    r"(?<![^\s<>,;\"])[^\s<>,;\"]{1,400}(?:@|%40)[^\s<>,;\"]{1,400}"
-    r"|[^\s<>,;\"]{1,400} \(\) [^\s<>,;\"]{1,100}(?: ! [^\s<>,;\"]{1,100}){0,9}"
+    r"(?<![^\s<>,;\"])[^\s<>,;\"]{1,400}(?:(?:@|%40)[^\s<>,;\"]{1,400}"
+    r"| \(\) [^\s<>,;\"]{1,100}(?: ! [^\s<>,;\"]{1,100}){0,9})"
 )
 # Line ends and bidirectional control characters must not appear in text that is shown on one line.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
@@ -178,8 +178,10 @@ def message_ids(value: str) -> tuple[str, ...]:
 def _plain_id(text: str) -> str:
     if link := _LINK.match(text):
         path, _, query = text[link.end() :].partition("?i=")  # marc.info's
-        parts = [unquote(part) for part in (query.split("&")[:1] if query else path.partition("#")[0].split("/"))]
-        text = next((part for part in reversed(parts) if "@" in part or " () " in part), text)
+        parts = [query.partition("&")[0]] if query else path.partition("#")[0].split("/")[::-1]
+        if link[1].endswith(":"):  # mid: names a part after the mail (RFC 2392)
+            parts = parts[-1:] if link[1].lower() == "mid:" else [path]
+        text = next((name for part in parts if "@" in (name := unquote(part)) or " () " in name), text)
     if " () " in text:
         text = text.replace(" () ", "@").replace(" ! ", ".")
     elif "@" not in text:

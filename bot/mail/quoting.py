@@ -73,7 +73,22 @@ SUBJECT = (
 )
 # Before the subject of an answer or of a forwarded mail; "Re[2]:" and "Re (3):" count answers.
 ANSWERED = (
-    *("re", "aw", "sv", "vs", "antw(?:ort)?", "odp", "r[ée]p?", "r[ée]f", "res", "rif", "ynt", "ilt", "atb", "vá"),
+    *(
+        "re",
+        "aw",
+        "sv",
+        "vs",
+        "antw(?:ort)?",
+        "odp",
+        "r(?:é|e)p?",
+        "r(?:é|e)f",
+        "res",
+        "rif",
+        "ynt",
+        "ilt",
+        "atb",
+        "vá",
+    ),
     *("r", "svar", "odg", "tl", "trả lời", "رد", "إعادة", "תגובה", "bls", "fwd?", "wg", "enc", "doorst", "vl", "απ"),
     *("ΑΠ", "σχετ", "ΣΧΕΤ", "ответ", "Ответ", "отв", "回复", "回覆"),
     *("答复", "答覆", "返信", "转发", "轉寄", "转寄", "답장", "회신", "השב"),

@@ -134,24 +134,26 @@ def _read(text: str, line: int, foreign: bool, written: str, following: str) -> 
     if not match or name not in {word.value for word in Word} | _SPELLINGS.keys():
         return None if foreign else BadCommand(text[:200], f"unknown command {(name or text[:30])!r}", line)
     word = _SPELLINGS.get(name) or Word(name)
-    argument = written[match.start(2) :].strip() or (following if word in _NEEDS_ARGUMENT else "")
+    argument = written[match.start(2) :].strip()
     if word is Word.DUP:
-        argument = _OF.sub("", argument)
+        argument = _OF.sub("", argument, count=1)
     elif word is Word.FIX and name.startswith("fixed"):
-        argument = _BY.sub("", argument)
+        argument = _BY.sub("", argument, count=1)
+    argument = argument or (following if word in _NEEDS_ARGUMENT else "")
     if word in _NEEDS_ARGUMENT and not argument:
         return BadCommand(text, f"{word.value} needs an argument", line)
     return Command(word, argument, line, text.startswith("^"))
 
 
-_OF = re.compile(r"of\b\s*:?\s*", re.I)  # "dup of <sha>"
-_BY = re.compile(r"by\b\s*:?\s*", re.I)
+_OF = re.compile(r"\Aof\b\s*:?\s*", re.I)  # "dup of <sha>"
+_BY = re.compile(r"\Aby\b\s*:?\s*", re.I)
 
 # How a command names a commit: its sha, perhaps in marks and with its title; or a link to it in a web view of git.
 _MARKS = " `'\"<>[]()#*_,.;"
 _NAMED_SHA = re.compile(
     r"[`'\"<\[(#*]{0,3}(?:commit\s+)?[`'\"<\[(#*]{0,3}([0-9a-f]{7,40})\b[\s:,.;`'\">\])*-]*(.*)", re.I | re.S
 )
+MESSAGE_ID = re.compile(r"<?([^\s<>/]+@[^\s<>/]+)>?")
 _COMMIT_URL = re.compile(r"<?https?://\S*?(?:[?&;]id=|/(?:c(?:ommit)?s?|linus|\+)/)([0-9a-f]{7,40})\b\S*>?", re.I)
 _IN_QUOTES = re.compile(r"""["“”„«»`]\s?([^"“”„«»`]{3,})\s?["“”„«»`][.,]?|['‘‚](.{3,})['’‘][.,]?""")
 
@@ -162,6 +164,8 @@ def named_sha(argument: str) -> tuple[str, str]:
     >>> named_sha("`3b1f0c9d2e44` (“mm: take the lock”)")
     ('3b1f0c9d2e44', 'mm: take the lock')
     """
+    if MESSAGE_ID.fullmatch(argument.strip()):
+        return "", ""
     if url := _COMMIT_URL.fullmatch(argument.strip()):
         return url[1].lower(), ""
     named = _NAMED_SHA.fullmatch(argument.strip())

@@ -22,7 +22,7 @@ from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title, is_posting, version_of
 from bot.replies import gate
 from bot.replies.classifier import Model, Opinion, ReplyFacts, decide, load, named_commit, says_something
-from bot.replies.commands import Command, Word, named_sha, unquoted
+from bot.replies.commands import MESSAGE_ID, Command, Word, named_sha, unquoted
 from bot.replies.person_report import culprit_named
 from bot.replies.reading import Audience, Reading, in_thread_of
 from bot.replies.rules import OPERATORS, RULES
@@ -53,7 +53,6 @@ COMMANDED: dict[Word, EventKind] = {
     Word.BACKBURNER: EventKind.NOTED,
 }
 _URL = re.compile(r"<?(https?://[^\s<>]+)>?")
-_ID = re.compile(r"<?([^\s<>/]+@[^\s<>/]+)>?")
 COMMAND = "command_"  # what the rules of commands begin with
 _IN_TITLE = frozenset({Word.FIX, Word.TITLE})
 
@@ -70,7 +69,7 @@ def effect_of(command: Command) -> Effect:
         text, title = commit, after
     elif command.word is Word.FIX and (link := _URL.fullmatch(text)):
         text = link[1]
-    elif command.word is Word.FIX and (mail := _ID.fullmatch(text)):
+    elif command.word is Word.FIX and (mail := MESSAGE_ID.fullmatch(text)):
         text = f"https://lore.kernel.org/r/{mail[1]}"
     elif command.word in _IN_TITLE:
         text, title = "", unquoted(text)

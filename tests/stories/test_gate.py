@@ -425,6 +425,17 @@ def test_an_opt_out_acts_though_a_stranger_used_its_message_id_before(world: Wor
     assert wishes()[DANA.email] == Mailing.OPTED_OUT
 
 
+def test_a_strangers_opt_out_takes_no_mail_away(world: World) -> None:
+    """Whoever proves their own address may use a Message-ID that they saw, before or after."""
+    report = world.report()
+    hers = world.mail(DANA, "I will send a fix tomorrow.", to=message_id(report), message_id="x-1@dev.example")
+    deliver(world, hers)
+    before = state(report)
+    deliver(world, signed(world.mail(MALLORY, "unsubscribe", message_id="x-1@dev.example")))
+    assert Message.objects.get(message_id="x-1@dev.example").author_email == DANA.email
+    assert state(report) == before
+
+
 @pytest.mark.parametrize("kind", [b"text/html", b"application/octet-stream", b"message/rfc822"])
 def test_a_copy_that_is_read_otherwise_first_keeps_nothing_of_hers_out(world: World, kind: bytes) -> None:
     report = world.report()

@@ -262,7 +262,7 @@ _OF_LISTS = re.compile(
 )
 # The people and the software behind a list, such as its moderators
 _BEHIND_LISTS = re.compile(
-    r"(?:[-+](?:owner|request|bounces?|admin|subscribe|unsubscribe|join|leave|confirm|help)(?:\+[^@]*)?"
+    r"(?:[-+](?:owner|request|bounces?|subscribe|unsubscribe|confsub|unsubconf|join|leave|confirm|help)(?:[-+][^@]*)?"
     r"|\A(?:mailman|majordomo|listserv|owner-[^@]+))@"
 )
 

@@ -156,6 +156,9 @@ def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, r
     """Apply an action to reports, each at the revision that the user saw. Raises InvalidInput if it can't be done."""
     # Reject a bad argument before anything is locked
     checked = check(action.event(Role.MACHINE, release), revisions)
+    # Only of a click: of two mails, the one that is read first would decide.
+    if checked.kind in (EventKind.DUPLICATE, EventKind.SUCCEEDED) and _leads_back(checked, revisions):
+        raise InvalidInput(f"the report of {checked.remark} itself leads to this one; expected one that stays")
     outcome = ActionOutcome()
 
     def make_event(report: Report, events: list[Event]) -> Event | None:
@@ -199,8 +202,6 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
                 raise InvalidInput(f"expected the sha of another report's culprit; no report has {event.remark}")
             if not set(same) - set(reports):
                 raise InvalidInput(f"{event.remark} is the report itself; expected another report's culprit")
-            if _leads_back(event.kind, same, reports):
-                raise InvalidInput(f"the report of {event.remark} itself leads to this one; expected one that stays")
         case EventKind.ASSIGNED if event.remark and event.remark != event.actor:
             if not _is_known_person(event.remark):
                 raise InvalidInput(f"expected a user's name, or an address that a report knows; found {event.remark!r}")
@@ -217,15 +218,16 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
     return event
 
 
-def _leads_back(kind: EventKind, others: Iterable[int], reports: Collection[int]) -> bool:
-    """Whether a report that one is to be a duplicate of, or to go on as, is that of this one already."""
+def _leads_back(event: EventData, reports: Collection[int]) -> bool:
+    """Whether the report that these are to be duplicates of, or to go on as, is that of one of them already."""
+    others = Report.objects.filter(culprit__sha__startswith=event.remark).values_list("pk", flat=True)[:MOST_STEPS]
     seen, pending = set[int](), set(others)
     while pending and len(seen) < MOST_STEPS:
         seen |= pending
         leads_to = Q(pk__in=[])
         for other in Report.objects.filter(pk__in=pending).prefetch_related("events"):
-            state = fold(Verdict(other.verdict), [event.value() for event in other.events.all()])
-            sha = state.successor if kind is EventKind.SUCCEEDED else state.duplicate_of
+            state = fold(Verdict(other.verdict), [row.value() for row in other.events.all()])
+            sha = state.successor if event.kind is EventKind.SUCCEEDED else state.duplicate_of
             leads_to |= Q(culprit__sha__startswith=sha) if sha else Q(pk__in=[])
         pending = set(Report.objects.filter(leads_to).values_list("pk", flat=True)[:MOST_STEPS]) - seen
         if pending & set(reports):

@@ -6,6 +6,7 @@ import base64
 import quopri
 import random
 import subprocess
+import time
 from datetime import datetime
 from email.message import EmailMessage
 from pathlib import Path
@@ -215,11 +216,41 @@ def test_the_answer_to_a_mail_that_just_passed(own: str) -> None:
         f"Subject: [PATCH] x\n\nFixes: https://git.kernel.org/torvalds/c/{SHA[:12]}\n",
         "Subject: [PATCH] Revert “mm: scan”\n\nhi\n",
         "Subject: [PATCH] revert 'mm: scan'\n\nhi\n",
+        "Subject: [PATCH] x\n\nRevert 「mm: scan」\n",
+        f"Subject: [PATCH] x\n\nThis reverts\u00a0commit\u00a0{SHA[:12]}.\n",
+        f"Subject: [PATCH] x\n\nThis reverts commits {', '.join(['deadbeef12' * 4] * 14)} and {SHA}.\n",
     ],
 )
 def test_a_patch_that_says_in_its_own_way_what_it_fixes_or_reverts(patch: str) -> None:
     stage_one = Prefilter([key_of_commit(SHA), key_of_title("mm: scan")], ROBOT_READER)
     assert stage_one.passes(f"Message-ID: <1@x>\n{patch}".encode()) is Passes.NAMED
+
+
+def test_a_revert_in_an_old_charset() -> None:
+    stage_one = Prefilter([key_of_title("mm: scan")], ROBOT_READER)
+    raw = "Message-ID: <1@x>\nSubject: [PATCH] x\n\nRevert “mm: scan”\n".encode("cp1252")
+    assert stage_one.passes(raw) is Passes.NAMED
+
+
+@pytest.mark.parametrize("form", ["<MID:{}>", "<Mailto:{}>", "https://lore.kernel.org/all/{}/T/#u", "<{}>"])
+def test_an_answer_names_its_mail_in_many_ways(form: str) -> None:
+    raw = f"Message-ID: <1@x>\nIn-Reply-To: {form.format(ID)}\nSubject: hi\n\nhi\n"
+    assert prefilter().passes(raw.encode()) is Passes.TRACKED
+
+
+@pytest.mark.parametrize("prefix", ["Rép", "Réf", "Ré", "R", "رد", "Trả lời"])
+def test_an_answer_with_a_prefix_of_another_language_is_one(prefix: str) -> None:
+    raw = f"Message-ID: <1@x>\nSubject: {prefix}: hi\n\n> commit: {SHA}\n\nIt is the lock.\n"
+    assert prefilter().passes(raw.encode()) is Passes.NAMED
+
+
+def test_hostile_headers_and_titles_cost_little() -> None:
+    titles = "".join(f'Subject: =?utf-8?q?Revert_"?= x{chr(34) * 3900}x\n' for _ in range(50))
+    fields = "".join(f"References: {'a' * 63_900} mid:\n" for _ in range(32))
+    for raw in (f"Message-ID: <1@x>\nSubject: x\n\n{titles}", f"Message-ID: <1@x>\n{fields}Subject: x\n\nhi\n"):
+        started = time.process_time()
+        prefilter().passes(raw.encode())
+        assert time.process_time() - started < 1
 
 
 def test_a_revert_of_a_revert() -> None:

@@ -235,6 +235,9 @@ TEXT = "From: MAILER-DAEMON@mx.example\nTo: perfbot@bot.example.org\nSubject: De
             "",
         ),
         ("Failed Recipient: dana@dev.example\nReason: 451 4.7.1 Greylisted\n", ""),
+        ("I've given up. Sorry.\n\n<dana@dev.example>:\nmx: (#4.4.3)\nI'm not going to try again.\n", "#4.4.3"),
+        ("<dana@dev.example>: 550 5.1.1 No such user. Please check the address and try again.\n", "550 5.1.1"),
+        ("We copied dana@dev.example.\nTicket 500 was opened; call +49 555 1234 about v5.10.1.\n", ""),
         # As Exim, qmail, sendmail, Postfix, Exchange, Office 365 and others write it
         (
             "These addresses failed:\n\n  dana@dev.example\n    host mx [192.0.2.1]\n    SMTP error after RCPT TO:"
@@ -252,7 +255,7 @@ TEXT = "From: MAILER-DAEMON@mx.example\nTo: perfbot@bot.example.org\nSubject: De
         ),
         (
             "cannot be reached:\n\n  dana@dev.example on 9/7/2026\n    no account.\n    <mx #5.1.1 smtp;550 5.1.1>\n",
-            "#5.1.1",
+            "5.1.1",
         ),
         (
             "Delivery has failed:\n\ndana@dev.example<mailto:dana@dev.example>\nnot found.\n\nGenerating server: mx\n\n"

@@ -71,6 +71,8 @@ def mail_bytes(body: str, **more: str) -> bytes:
         ("https://marc.info/?i=a@b&w=2", ["a@b"]),
         ("a-1 () dev ! example ! org", ["a-1@dev.example.org"]),
         ("mid:a@b", ["a@b"]),
+        ("<MID:a@b/part@c>", ["a@b"]),  # RFC 2392
+        ("<news:a/b@c>", ["a/b@c"]),
         ("<a%40b>", ["a@b"]),
         ("<a\0@b> <https://lore.kernel.org/r/c%00@d>", ["a@b", "c@d"]),
         ("a\0@b", ["a@b"]),

@@ -430,6 +430,12 @@ def test_a_fix_is_named_by_its_sha_in_many_ways(word: str, written: str) -> None
     assert (named.kind, named.remark, named.title) == (EventKind.FIX_PROPOSED, "3b1f0c9d2e44", "")
 
 
+@pytest.mark.parametrize("name", ["20260311041200.12345-1-dana@dev.example", "3b1f0c9d2e44-dirty@x.example"])
+def test_a_message_id_is_no_sha(name: str) -> None:
+    fix = effects_of(reading(f"#lkp fix: <{name}>"), MailContext(Relation.THREAD, Role.AUTHOR), "open")[0]
+    assert (fix.remark, fix.title) == (f"https://lore.kernel.org/r/{name}", "")
+
+
 @pytest.mark.parametrize(
     "written",
     [
