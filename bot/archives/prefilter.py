@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 
 import hyperscan
 import numpy as np
@@ -252,6 +253,7 @@ _BEFORE, _AFTER = 40, 700  # bytes around the host of a link that hold all of it
 _LONGEST_FIELD = 64_000  # bytes
 _LINKS = 200
 _TITLE = 500  # bytes that hold a title
+_MENTIONS = 2000  # of commits that are reverted; the reader takes 200, in unquoted lines
 _LONGEST = 500  # characters of a stored key
 DIGITS = 7  # of a sha: the fewest in a Fixes: trailer
 
@@ -514,10 +516,10 @@ def _fixed(body: bytes, matches: Found) -> list[bytes]:
             keys.append(key_of_commit(sha[1]))
             if fixed := patches.title_after(_text_at(body, sha.end())):
                 keys.append(key_of_title(fixed))
-    for offset in matches.get(REVERTED_COMMIT, ()):
-        if commit := _COMMIT.match(body, offset):
-            reverted = patches.reverted_at(_text_at(body, commit.end(), MAX_SUBJECT))
-            keys += [*map(key_of_commit, reverted.commits), *map(key_of_title, reverted.titles)]
+    mentions = (commit for offset in matches.get(REVERTED_COMMIT, ()) if (commit := _COMMIT.match(body, offset)))
+    for commit in islice(mentions, _MENTIONS):
+        reverted = patches.reverted_at(_text_at(body, commit.end(), MAX_SUBJECT))
+        keys += [*map(key_of_commit, reverted.commits), *map(key_of_title, reverted.titles)]
     for offset in matches.get(REVERTED_TITLE, ()):
         if title := patches.REVERTED_TITLE.match(_text_at(body, offset)):
             keys.append(key_of_title(" ".join(title[1].split())))

@@ -83,7 +83,7 @@ REVERTED_TITLE = re.compile(rf"(.{{1,400}}?)[{_QUOTES}]\.?[ \t]*(?:\n(?![ \t])|\
 _REVERTS = re.compile(r"\brevert(?:s|ing)?:?\s(?:the )?(?:commits?:?\s{1,20})?(?=[0-9a-f]{7,40}\b)", re.I)
 _SHAS = re.compile(r"(?:(?:\s*,|\s+and)?\s*(?:commit\s+)?[0-9a-f]{7,40}\b){1,50}", re.I)
 _LISTED = re.compile(r"\b[0-9a-f]{7,40}\b", re.I)
-_REVERT_LINE = re.compile(rf"^\s*Revert [{_QUOTES}]", re.M | re.I)
+_REVERT_LINE = re.compile(rf"^[ \t]*Revert [{_QUOTES}]", re.M | re.I)
 MAX_TRAILERS = 500
 
 

@@ -247,7 +247,9 @@ def test_an_answer_with_a_prefix_of_another_language_is_one(prefix: str) -> None
 def test_hostile_headers_and_titles_cost_little() -> None:
     titles = "".join(f'Subject: =?utf-8?q?Revert_"?= x{chr(34) * 3900}x\n' for _ in range(50))
     fields = "".join(f"References: {'a' * 63_900} mid:\n" for _ in range(32))
-    for raw in (f"Message-ID: <1@x>\nSubject: x\n\n{titles}", f"Message-ID: <1@x>\n{fields}Subject: x\n\nhi\n"):
+    reverts = f"reverts commit {SHA[:12]}\n" * 40_000
+    bodies = (f"Subject: x\n\n{titles}", f"{fields}Subject: x\n\nhi\n", f"Subject: x\n\n{reverts}")
+    for raw in (f"Message-ID: <1@x>\n{body}" for body in bodies):
         started = time.process_time()
         prefilter().passes(raw.encode())
         assert time.process_time() - started < 1
