@@ -86,6 +86,7 @@ AT_ONCE = 500
 # are found by what was filed, in its transaction.
 PARSING, PARSING_FOUND = 60.0, 300.0
 THREAD = 2000  # mails per thread
+MOVES = 10  # rounds in which the answers to a mail follow it to another report
 ROWS = 20  # mails that are decompressed at once
 SLICE = 8 << 20  # bytes of pending mail that are read together
 log = logging.getLogger(__name__)
@@ -148,8 +149,9 @@ def take(
         keys, new_keys = new_keys, []
         for batch in (*_pending_for(keys), *(search(keys) if search else ())):
             new_keys += _file(batch, archive, filer, prefilter, tally, waits=waits)
-    # Read the threads of changed reports again: the roles of their writers, or what they mean, may have changed
-    for pk in filer.changed_reports():
+    # Read the threads of changed reports again: the roles of their writers, or what they mean, may have changed, or a
+    # mail went to another report, and the answers to it follow
+    for pk in _in_rounds(filer.changed_reports):
         elsewhere = Event.objects.filter(report=pk, actor="").exclude(message_id="").values("message_id")
         suggested = Suggestion.objects.filter(report=pk).exclude(message_id="").values("message_id")
         about = Q(report=pk) | Q(message_id__in=elsewhere) | Q(message_id__in=suggested)
@@ -169,6 +171,14 @@ def take(
                 filer.clear_cache()  # what it cached from this mail was rolled back
     filer.refold()
     return tally
+
+
+def _in_rounds(changed: Callable[[], list[int]]) -> Iterator[int]:
+    """Yield reports that have changed, and those that change thereby."""
+    for _ in range(MOVES):
+        yield from (reports := changed())
+        if not reports:
+            return
 
 
 def _file(

@@ -526,7 +526,9 @@ class MailFiler:
         message = Message.objects.filter(message_id=name)
         if not relations:
             # Forget a patch that was filed for a culprit's title which turned out to be another one
-            if message.filter(relation=Relation.CULPRIT).delete()[0]:
+            patch = message.filter(relation=Relation.CULPRIT)
+            self._with_new_mail |= set(patch.values_list("report", flat=True))
+            if patch.delete()[0]:
                 self._withdraw_others(name, ())
                 Suggestion.objects.filter(message_id=name, decision__in=UNDECIDED).delete()
                 self.known.forget(name)
@@ -536,9 +538,11 @@ class MailFiler:
         role = self.known.reports[tag].role_of(reading, self.settings) or ""
         thread = self.known.thread_for(reading, tag, relation)
         values = {"report": report, "role": role, "relation": relation, "thread": thread}
+        left = set(message.exclude(report=report).values_list("report", flat=True))
         message.exclude(**values).update(**values)
         self.known.file(name, tag, thread)
-        self._with_new_mail.add(report.pk)
+        self._with_new_mail |= {report.pk} | left  # the last reply may be another in both
+        self._changed |= left  # the answers to this mail go with it
         self._withdraw_others(name, self._apply_to_all(self._checked(reading, tag), relations))
 
     def _apply_to_all(self, reading: Reading, relations: Mapping[str, Relation]) -> set[Made]:
@@ -671,7 +675,7 @@ class MailFiler:
     def _withdraw_others(self, message_id: str, made: Collection[Made]) -> None:
         """Delete what was concluded from a mail before it was read again, and is no more.
 
-        What people decided stays, and so do suggestions that the versions of a patch share.
+        What people decided stays. A suggestion that the versions of a patch share is made again by another of them.
         """
         events = Event.objects.filter(message_id=message_id, actor="").exclude(kind=EventKind.REPORTED)
         rows = events.values_list("pk", "report", "key")
@@ -679,10 +683,10 @@ class MailFiler:
         Event.objects.filter(pk__in=stale).delete()
         self._touched.update(stale.values())
         waiting = Suggestion.objects.filter(message_id=message_id, decision__in=UNDECIDED)
-        waiting = waiting.exclude(rule=SECOND_OPINION).exclude(key__contains=OF_A_PATCH)
-        conclusions = waiting.values_list("pk", "report", "key")
-        unmade = [pk for pk, report, key in conclusions if (report, key, False) not in made]
-        waiting.filter(pk__in=unmade).delete()  # waiting: somebody may have decided meanwhile
+        conclusions = waiting.exclude(rule=SECOND_OPINION).values_list("pk", "report", "key")
+        unmade = [row for row in conclusions if (*row[1:], False) not in made]
+        waiting.filter(pk__in=[pk for pk, _, _ in unmade]).delete()  # waiting: somebody may have decided meanwhile
+        self._changed |= {report for _, report, key in unmade if OF_A_PATCH in key}
 
 
 def _is_plain(mail: ParsedMail) -> bool:

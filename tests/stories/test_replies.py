@@ -14,10 +14,11 @@ from django.test import Client
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bot.archives.batch import ReadTally
+from bot.archives.batch import ReadTally, replay_all
 from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
 from bot.compose.mail import to_bytes
+from bot.demo import DemoInbox
 from bot.mail.addresses import Address
 from bot.mail.message import is_address, parse
 from bot.mail.settings import BotSettings
@@ -496,6 +497,54 @@ def test_a_doubtful_report_adds_no_numbers_to_a_clear_one(tmp_path: Path, robots
     assert report.held == ""
     assert not Finding.objects.filter(report=report, metric__name="vm-scan.faults_per_sec").exists()
     assert report.messages.count() == 2
+
+
+# A report of another culprit, a fix of the first one that closes the other one's report, and an answer to that fix.
+ONE = INVENTED.replace("\nSubject:", "\nDate: Wed, 11 Mar 2026 04:12:00 +0000\nSubject:", 1)
+OTHER = ONE.replace("3b1f0c9d2e", "5c2e1d0f3a").replace("3b1f0c9d", "5c2e1d0f").replace("cold folios", "hot folios")
+OF_BOTH = f"""\
+From: Dana Brook <dana@dev.example>
+To: linux-mm@kvack.org
+Subject: [PATCH] mm: charge in batches
+Date: Thu, 12 Mar 2026 10:00:00 +0000
+Message-ID: <patch@dev.example>
+
+This fixes the regression.
+
+Closes: https://lore.kernel.org/r/202603110412.5c2e1d0f-lkp@intel.com
+Fixes: 3b1f0c9d2e44 ("mm/vmscan: walk cold folios first")
+---
+{DIFF}"""
+ITS_ANSWER = """\
+From: Lee Park <lee@dev.example>
+To: linux-mm@kvack.org
+Subject: Re: [PATCH] mm: charge in batches
+Date: Fri, 13 Mar 2026 10:00:00 +0000
+Message-ID: <answer@dev.example>
+In-Reply-To: <patch@dev.example>
+
+Thanks, applied to mm-unstable.
+"""
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 3, 1), (2, 0, 3, 1), (3, 2, 1, 0), (3, 2, 0, 1)])
+def test_the_answers_to_a_patch_go_with_it_to_the_report_that_it_closes(
+    tmp_path: Path, robots: BotSettings, now: datetime, order: tuple[int, ...]
+) -> None:
+    inbox = DemoInbox(tmp_path)
+    for number in order:
+        inbox.add((ONE, OTHER, OF_BOTH, ITS_ANSWER)[number].encode())
+        (source,) = open_sources(str(inbox.path))
+        read_source(source, robots, now)
+    for _ in range(2):
+        first, other = Report.objects.order_by("culprit__sha")
+        filed = {message.message_id: message.report for message in Message.objects.select_related("report")}
+        assert (filed["patch@dev.example"], filed["answer@dev.example"]) == (other, other)
+        moments = (first.last_human_reply_at, other.last_human_reply_at)
+        assert [moment.day for moment in moments if moment] == [11, 13], "the day of the report, and of the answer"
+        assert (first.state, other.state) == ("no_response", "fix_proposed")
+        replay_all(robots, now)
 
 
 @pytest.mark.django_db
