@@ -176,11 +176,12 @@
     showError(event.detail.xhr.getResponseHeader("Content-Type")?.startsWith("text/plain")
       ? event.detail.xhr.responseText : `The request failed (${event.detail.xhr.status}). Reload the page to see the current state.`);
   });
-  document.body.addEventListener("htmx:sendError", () => {
+  ["htmx:sendError", "htmx:timeout"].forEach((event) => document.body.addEventListener(event, () => {
     showError("The server can't be reached, so the change may not have been saved. Reload the page to check.");
-  });
+  }));
   // Rows that others have changed are replaced where they stand: what is selected, focused or being typed stays so.
   const PERIOD = 20_000; // milliseconds
+  const PATIENCE = 10_000; // milliseconds; what a key does waits until the answer has come
   const replaceRow = (old, fresh) => {
     const within = old.contains(document.activeElement) ? document.activeElement : null;
     const selector = within && within !== old && (within.name === "row" ? "input[name=row]" : "th a");
@@ -193,7 +194,8 @@
   const refresh = async () => {
     const rows = [...new Set(allRows().map((row) => `${row.dataset.row}.${row.dataset.revision}`))];
     if (!rows.length || document.hidden || document.querySelector("table.triage tr:active")) return; // nothing moves under a press
-    const response = await fetch(`/triage/news/?rows=${rows.join(",")}${form ? "&act=1" : ""}`);
+    const address = `/triage/news/?rows=${rows.join(",")}${form ? "&act=1" : ""}`;
+    const response = await fetch(address, { signal: AbortSignal.timeout(PATIENCE) });
     if (response.status !== 200) return; // the next time, perhaps
     const found = document.createElement("template");
     found.innerHTML = await response.text();

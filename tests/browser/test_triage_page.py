@@ -268,6 +268,16 @@ def test_after_a_lost_connection_it_goes_on(visit: Open) -> None:
     expect(page.locator("#feedback li").first).to_contain_text("1 report changed.")
 
 
+def test_a_poll_that_hangs_holds_no_key_up(visit: Open) -> None:
+    page = visit(OPEN, "toni")
+    page.route("**/triage/news/*", lambda route: None)
+    with page.expect_request("**/triage/news/*"):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.keyboard.press("j")
+    page.keyboard.press("w")
+    expect(page.locator("#feedback li").first).to_contain_text("1 report changed.")
+
+
 def test_said_aloud_is_said_once(visit: Open) -> None:
     page = visit(OPEN, "toni")
     page.check("input[name=notify_thread]")
