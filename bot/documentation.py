@@ -185,10 +185,10 @@ The classifier alone never closes a report and never says that a fix was applied
 
 The likeliest of the other effects is suggested if its probability is at least 50 %, or 40 % where a rule would apply
 it; one that closes the report is suggested only if a rule finds the sentence that says so. Where a rule finds that a
-test passed or failed, or that the culprit is dropped, that is suggested even if it is unlikely, whoever says it. A
-suggestion waits in the [review queue](/review/) for a click. If nothing is applied, it is recorded as a
-<a id="mere_response"></a>mere response of the author or maintainer, so that nobody reminds them. The evidence shown is
-the sentence that weighed most.
+test passed or failed, or that the culprit is dropped, that is suggested even if it is unlikely, whoever says it (from
+5 % on; of the lab, which tests much besides fixes, from 25 %). A suggestion waits in the [review queue](/review/) for a
+click. If nothing is applied, it is recorded as a <a id="mere_response"></a>mere response of the author or maintainer,
+so that nobody reminds them. The evidence shown is the sentence that weighed most.
 
 In the thread of a **person's report**, the mails of the reporter and of other users are read by rules of their own and
 by the same classifier, which has learned from such threads, too. A reporter's mail is an answer, the outcome of a test,

@@ -482,7 +482,8 @@ def _ids(raw: bytes, matches: Found, end: int, *signs: int) -> list[bytes]:
     for sign in signs:
         for value in _values(raw, matches, sign, end):
             value = value[:_LONGEST_FIELD]
-            is_odd = any(mark in value.lower() for mark in _ODD_IDS)
+            lowered = value.lower()
+            is_odd = any(mark in lowered for mark in _ODD_IDS)
             if b"@" not in value and not is_odd:
                 continue
             if is_odd:

@@ -77,8 +77,7 @@ def read_bounce(raw: bytes) -> Bounce:
         return Bounce(message_ids=ids)
     answered = dict(_answered(text))
     named = {match[1].lower(): match[2] or "" for match in _NAMED.finditer(text)}
-    named = {address: reason for address, reason in named.items() if reason or address not in answered}
-    named = answered | named
+    named |= {address: answer for address, answer in answered.items() if not named.get(address)}
     stated = {address: has_failed for address, has_failed, _ in status if has_failed is not None}
     if not dead and not stated:
         dead = set(named)

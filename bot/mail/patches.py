@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -164,11 +164,12 @@ class Reverted(NamedTuple):
     titles: tuple[str, ...] = ()
 
 
-def find_reverted(lines: Sequence[str], patches: Sequence[Patch]) -> Reverted:
+def find_reverted(parts: Iterable[Sequence[str]], patches: Sequence[Patch]) -> Reverted:
     """Return the commits that a mail with these patches reverts: "This reverts commit …", a line "Revert "title"" above
-    the diff, or such a title of a patch.
+    the diff, or such a title of a patch. `parts`: the lines of its text, and of each attached patch.
     """
-    text = "\n".join(itertools.takewhile(lambda line: not line.startswith("diff --git "), lines))
+    above = (itertools.takewhile(lambda line: not line.startswith("diff --git "), lines) for lines in parts)
+    text = "\n\n".join("\n".join(lines) for lines in above)
     mentions = itertools.islice(_REVERTS.finditer(text), MAX_LINKS)
     named = [reverted_at(text[mention.end() : mention.end() + MAX_SUBJECT]) for mention in mentions]
     commits = dict.fromkeys(sha for reverted in named for sha in reverted.commits)

@@ -17,32 +17,9 @@ from typing import NamedTuple
 WROTE = (
     *("wrote", "writes", "said", "schrieb", "a écrit", "escribió", "ha scritto", "escreveu", "schreef", "skrev"),
     *("skrev följande", "napisał", r"napisał\(a\)", "пишет", "писал", "kirjoitti", "napsal", "yazdı", "写道"),
-    *(
-        "のメール",
-        "님이 작성",
-        "napísal(?:a)?",
-        "írta",
-        "ha escrit",
-        "a scris",
-        "έγραψε",
-        "đã viết",
-        "пише",
-        "написав(?:ла)?",
-    ),
-    *(
-        "rakstīja",
-        "rašė",
-        "kirjutas",
-        "napisao",
-        "napisala",
-        "je napisal",
-        "написа",
-        "כתב(?:ה)?",
-        "نوشت",
-        "كتب",
-        "寫道",
-    ),
-    *("提到", "さんは書きました", "さんが書きました", "menulis", "написал(?:а)?"),
+    *("のメール", "님이 작성", "napísal(?:a)?", "írta", "ha escrit", "a scris", "έγραψε", "đã viết", "пише"),
+    *("написав(?:ла)?", "rakstīja", "rašė", "kirjutas", "napisao", "napisala", "je napisal", "написа", "כתב(?:ה)?"),
+    *("نوشت", "كتب", "寫道", "提到", "さんは書きました", "さんが書きました", "menulis", "написал(?:а)?"),
 )
 ON = ("On", "Am", "Le", "El", "Em", "Op", "Il", "At", "Den", "W dniu", "在")
 OLDER_MAIL = (
@@ -73,25 +50,10 @@ SUBJECT = (
 )
 # Before the subject of an answer or of a forwarded mail; "Re[2]:" and "Re (3):" count answers.
 ANSWERED = (
-    *(
-        "re",
-        "aw",
-        "sv",
-        "vs",
-        "antw(?:ort)?",
-        "odp",
-        "r(?:é|e)p?",
-        "r(?:é|e)f",
-        "res",
-        "rif",
-        "ynt",
-        "ilt",
-        "atb",
-        "vá",
-    ),
-    *("r", "svar", "odg", "tl", "trả lời", "رد", "إعادة", "תגובה", "bls", "fwd?", "wg", "enc", "doorst", "vl", "απ"),
-    *("ΑΠ", "σχετ", "ΣΧΕΤ", "ответ", "Ответ", "отв", "回复", "回覆"),
-    *("答复", "答覆", "返信", "转发", "轉寄", "转寄", "답장", "회신", "השב"),
+    *("re", "aw", "sv", "vs", "antw(?:ort)?", "odp", "r(?:é|e)p?", "r(?:é|e)f", "res", "rif", "ynt", "ilt", "atb"),
+    *("vá", "r", "svar", "odg", "tl", "trả lời", "رد", "إعادة", "תגובה", "bls", "fwd?", "wg", "enc", "doorst", "vl"),
+    *("απ", "ΑΠ", "σχετ", "ΣΧΕΤ", "ответ", "Ответ", "отв", "回复", "回覆", "答复", "答覆", "返信", "转发", "轉寄"),
+    *("转寄", "답장", "회신", "השב"),
 )
 AWAY = (
     *("automatic reply", "auto(?:matic)?[- ]?(?:response|reply)", "out of (?:the )?office(?: reply)?"),

@@ -394,7 +394,7 @@ def send_unstored(
     Return None, and log it, if the address is invalid in a header.
     """
     try:
-        envelope = unstored_mail(local, address, subject, text, settings, now, signing)
+        envelope = _unstored_mail(local, address, subject, text, settings, now, signing)
     except ValueError as error:
         log.error("no mail %r to %r: %s", subject, address, error)
         return None
@@ -404,7 +404,7 @@ def send_unstored(
     return outcome.status
 
 
-def unstored_mail(
+def _unstored_mail(
     local: str, address: str, subject: str, text: str, settings: BotSettings, now: datetime, signing: Signing | None
 ) -> Envelope:
     """Return a mail that is not stored. Raise ValueError for an address that is invalid in a header."""

@@ -149,7 +149,6 @@ _OF = re.compile(r"\Aof\b\s*:?\s*", re.I)  # "dup of <sha>"
 _BY = re.compile(r"\Aby\b\s*:?\s*", re.I)
 
 # How a command names a commit: its sha, perhaps in marks and with its title; or a link to it in a web view of git.
-_MARKS = " `'\"<>[]()#*_,.;"
 _NAMED_SHA = re.compile(
     r"[`'\"<\[(#*]{0,3}(?:commit\s+)?[`'\"<\[(#*]{0,3}([0-9a-f]{7,40})\b[\s:,.;`'\">\])*-]*(.*)", re.I | re.S
 )

@@ -390,10 +390,9 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
         return
     if reading.reporters and context.role is None and _keeps_a_list(reading):
         return
-    if context.relation in CONTEXT and not concerns(reading, context):
-        tested = any(trailer.key == "Tested-by" for trailer in reading.trailers)
-        if not (by_lab and (tested or holds_table(reading.own_text))):
-            return  # about the patch, not about the regression
+    has_outcome = by_lab and (_tested_by(reading) or holds_table(reading.own_text))
+    if context.relation in CONTEXT and not (has_outcome or concerns(reading, context)):
+        return  # about the patch, not about the regression
     if reading.patches and reading.kind is SenderKind.PERSON:
         yield from _patch_effects(reading, context)
     elif reading.may_command:
@@ -409,7 +408,7 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
             yield from effects
             return
         opinion = (model or load()).opinion(facts_of(reading, context, effects))
-        decided = _certain(decide(effects, opinion, may_act=not outsider), reading)
+        decided = _cautious(decide(effects, opinion, may_act=not outsider), reading)
         decided = _with_told(effects, decided, opinion)
         if (decided or says_something(opinion)) and not outsider and not by_lab:
             decided.append(Effect(RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=_evidence_text(reading)))
@@ -419,8 +418,8 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
 _OUTCOMES = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
 _TOLD = _OUTCOMES | {EventKind.DROPPED}
 # What a rule finds, and the classifier finds less likely than this, in per cent, was wrong.
-TOLD_LIKELY = 5
-TOLD_BY_LAB = 25  # by the rules of the lab, which tests much besides candidates
+_TOLD_LIKELY = 5
+_TOLD_BY_LAB = 25  # by the rules of the lab, which tests much besides candidates
 _LAB_RULES = frozenset(rule.name for rule in OPERATORS)
 
 
@@ -435,7 +434,7 @@ def _with_told(effects: Sequence[Effect], decided: list[Effect], opinion: Opinio
         effect
         for effect in effects
         if effect.kind in _TOLD
-        and opinion.certainty(name_of(effect)) >= (TOLD_BY_LAB if effect.rule in _LAB_RULES else TOLD_LIKELY)
+        and opinion.certainty(name_of(effect)) >= (_TOLD_BY_LAB if effect.rule in _LAB_RULES else _TOLD_LIKELY)
     ]
     found = {effect.kind for effect in effects}
     outcomes = found & _OUTCOMES
@@ -514,10 +513,7 @@ def user_effects(reading: Reading, context: MailContext, model: Model | None = N
 def _user_effects_by_rules(reading: Reading, context: MailContext) -> Iterator[Effect]:
     intents = list(_intents_by_rules(reading, By.USER, context.improvement))
     effects = list(_rule_effects(intents))
-    author = reading.mail.author.email
-    tested = next((one for one in reading.trailers if one.key == "Tested-by" and author in one.value.lower()), None)
-    if tested and not effects:
-        quote = f"Tested-by: {tested.value}"
+    if (quote := _tested_by(reading, by_writer=True)) and not effects:
         effects = [Effect(EventKind.FIX_CONFIRMED, Mode.AUTO, "user_tested_by", quote=quote, remark="the patch")]
     yield from effects
     if effects:
@@ -552,7 +548,7 @@ def _keeps_a_list(reading: Reading) -> bool:
     return bool(reading.commands.good) or _TRACKER.search(reading.own_text[:5000]) is not None
 
 
-def _certain(effects: list[Effect], reading: Reading) -> list[Effect]:
+def _cautious(effects: list[Effect], reading: Reading) -> list[Effect]:
     """Return effects of which two are only suggested: a request to a person without a question, and that a fix was
     applied, in an answer to the report itself, where no fix has been named yet.
     """
@@ -616,16 +612,19 @@ _OF_TESTS = frozenset(
 
 def _tried(reading: Reading) -> Iterator[Effect]:
     """Yield the outcome for somebody who tried a candidate, as a suggestion: what they say, or their Tested-by."""
-    author = reading.mail.author.email
     for intent in _intents_by_rules(reading, By.USER, improvement=False):
         if intent.rule and intent.rule.name in _OF_TESTS and intent.rule.does:
             yield Effect(intent.rule.does, Mode.SUGGEST, intent.rule.name, quote=intent.evidence)
             return
-    for trailer in reading.trailers:
-        if trailer.key == "Tested-by" and author in trailer.value.lower():
-            quote = f"Tested-by: {trailer.value}"
-            yield Effect(EventKind.FIX_CONFIRMED, Mode.SUGGEST, "user_tested_by", quote=quote)
-            return
+    if quote := _tested_by(reading, by_writer=True):
+        yield Effect(EventKind.FIX_CONFIRMED, Mode.SUGGEST, "user_tested_by", quote=quote)
+
+
+def _tested_by(reading: Reading, *, by_writer: bool = False) -> str:
+    """Return the Tested-by: line of a mail, or "". `by_writer`: only one with the writer's own address."""
+    address = reading.mail.author.email if by_writer else ""
+    values = (trailer.value for trailer in reading.trailers if trailer.key == "Tested-by")
+    return next((f"Tested-by: {value}" for value in values if address in value.lower()), "")
 
 
 def _developer_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
@@ -680,13 +679,13 @@ def _operator_effects(reading: Reading, context: MailContext) -> Iterator[Effect
     if table or Intent.BOT_WILL_TEST in intents:
         matches = tuple(match for match in matches if match.intent is not Intent.BOT_CANNOT_TEST)
     outcome = next(_rule_effects(matches), None)
-    tested = next((trailer for trailer in reading.trailers if trailer.key == "Tested-by"), None)
+    tested = _tested_by(reading)
     if Intent.BOT_WILL_TEST in intents and not table:
-        tested = None  # the tag is offered for when the test has passed
+        tested = ""  # the tag is offered for when the test has passed
         if outcome and outcome.kind is EventKind.FIX_CONFIRMED:
             outcome = None
     if tested and (outcome is None or outcome.kind is EventKind.ANSWERED):
-        outcome = Effect(EventKind.FIX_CONFIRMED, Mode.AUTO, "operator_tested_by", quote=f"Tested-by: {tested.value}")
+        outcome = Effect(EventKind.FIX_CONFIRMED, Mode.AUTO, "operator_tested_by", quote=tested)
     helped = None if context.improvement else candidate_helps(reading.own_text)
     if outcome and outcome.kind is not EventKind.ANSWERED:
         yield _qualified(outcome, reading, matches)

@@ -23,6 +23,7 @@ from bot.mail.bounces import Bounce, read_bounce
 from bot.mail.limits import MAX_REPORTS, OVER, OverLimit
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import (
+    MAX_TRAILERS,
     MailLink,
     Patch,
     Reverted,
@@ -254,7 +255,7 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
     tags = (settings.tag_in(address.email) for address in (*mail.recipients, *mail.delivered_to))
     named = tuple(dict.fromkeys(tag for tag in tags if tag))
     patches = find_patches(lines, mail.subject, mail.attachments)
-    attached = [line for part in mail.attachments[:50] if is_diff(part.text) for line in ["", *part.text.split("\n")]]
+    parts = [lines, *(part.text.split("\n") for part in mail.attachments[:50] if is_diff(part.text))]
     signed = (*(mail.to if trust.covers("to") else ()), *(mail.cc if trust.covers("cc") else ()))
     return Reading(
         mail=mail,
@@ -263,9 +264,9 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         sentences=() if posted_title(mail.subject) else own_sentences(in_context),
         audience=audience_of(mail, settings),
         commands=commands,
-        trailers=(*find_trailers(lines), *(find_trailers(attached) if attached else ())),
+        trailers=tuple(trailer for part in parts for trailer in find_trailers(part))[:MAX_TRAILERS],
         patches=patches,
-        reverted=find_reverted([*lines, *attached], patches) if patches else Reverted(),
+        reverted=find_reverted(parts, patches) if patches else Reverted(),
         links=find_links("\n".join(lines), settings.base_url),
         tags=named[:MAX_REPORTS],
         notice=find_notice(own),

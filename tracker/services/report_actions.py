@@ -236,10 +236,12 @@ def _leads_back(event: EventData, reports: Collection[int]) -> bool:
 
 
 def _landed_after(tag: str, reports: Collection[int]) -> str:
-    """Return a version in which the culprit of one of these reports landed, after that of a fix in the mainline; ""."""
+    """Return the version in which a culprit of these reports landed if that is later than `tag`, else "": of the
+    mainline, since culprits are backported to stable kernels.
+    """
     version = versions.parse(tag)
     landings = Report.objects.filter(pk__in=reports).values_list("landing", flat=True)
-    if version is None or version.is_stable:  # where culprits are backported, too
+    if version is None or version.is_stable:
         return ""
     return next((name for name in landings if (landed := versions.parse(name)) and landed > version), "")
 

@@ -259,7 +259,7 @@ def test_a_fixes_trailer_has_a_title_in_quotes_of_any_kind(value: str, titles: t
     ],
 )
 def test_what_a_patch_reverts(text: str, shas: tuple[str, ...], titles: tuple[str, ...]) -> None:
-    assert find_reverted(text.split("\n"), ()) == (shas, titles)
+    assert find_reverted([text.split("\n")], ()) == (shas, titles)
 
 
 def test_a_file_that_is_added_or_removed_empty_is_a_patch() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from email.message import EmailMessage
 
 import pytest
 from hypothesis import given
@@ -145,6 +146,20 @@ def test_a_patch_names_the_culprit_that_it_fixes_or_reverts(text: str, is_named:
     posted = mail("[PATCH] mm: keep folios warm", f"{text}\n---\n{DIFF}")
     assert known.relations(posted) == ({"7d3e91c0a45b28f6": Relation.CULPRIT} if is_named else {})
     assert known.relations(mail("Re: [PATCH] mm: keep folios warm", text)) == {}, "no patch"
+
+
+@pytest.mark.parametrize("inline", ["See below.", f"---\n{DIFF}"])
+@pytest.mark.parametrize("named", [f'Fixes: 65bb821a6d28 ("{TITLE}")', f"This reverts commit {CULPRIT}."])
+def test_each_attached_patch_may_name_the_culprit(inline: str, named: str) -> None:
+    message = EmailMessage()
+    message["From"], message["Subject"] = "Dana Brook <dana@dev.example>", "[PATCH] mm: keep folios warm"
+    message["Message-ID"] = "<1@dev.example>"
+    message.set_content(inline)
+    for number, text in enumerate(("mm: count", named), 1):
+        message.add_attachment(f"{text}\n---\n{DIFF}", subtype="x-patch", filename=f"{number}.patch")
+    known = KnownReports()
+    known.add(KnownReport("7d3e91c0a45b28f6", CULPRIT, TITLE, ()))
+    assert known.relations(understand(bytes(message), IDENTITY)) == {"7d3e91c0a45b28f6": Relation.CULPRIT}
 
 
 @pytest.mark.parametrize(("text", "expected"), [("It lost counts.", False), ("It regressed vm-scan.", True)])
