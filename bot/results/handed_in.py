@@ -23,7 +23,7 @@ from bot.results.formats.files import read_text, reason_of
 from bot.results.recognise import Input
 from bot.results.values import RejectedInput, checked_parse
 
-READS = ", ".join(reader.NAME for reader in FORMATS)
+READS = ", ".join(reader.name for reader in FORMATS)
 NO_CULPRIT = (
     "two versions make curves and a comparison, not a report: a report needs a culprit, which deploy/perf-bisect finds"
 )

@@ -161,7 +161,7 @@ def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]
             and path.stat().st_size <= _MOST_OF_TOOL
             and (reader := benchmark_files.reader_of(Document(path.name, read_text(path, top, perf.MAX_BYTES))))
         ):
-            raise RejectedInput(str(path), f"{reader.NAME} of one kernel: {_OF_TOOL}")
+            raise RejectedInput(str(path), f"{reader.name} of one kernel: {_OF_TOOL}")
         elif may_be_json:
             with path.open("rb") as stream:
                 yield from read_stream(stream, str(path))
@@ -220,7 +220,7 @@ def tool_of(raw: bytes) -> str:
     if len(raw) > _MOST_OF_TOOL or b'"schema"' in raw[:HEAD]:
         return ""
     reader = benchmark_files.reader_of(Document("body", raw.decode("utf-8", "replace")))
-    return reader.NAME if reader else ""
+    return reader.name if reader else ""
 
 
 def _lines(first: bytes, stream: IO[bytes], name: str, number: int) -> Iterator[Input]:

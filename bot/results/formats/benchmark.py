@@ -1,19 +1,19 @@
 """What the output of a benchmark says: its tests with their metrics, or every fault of the file. Pure.
 
-A format is one module with a NAME, `recognises(document)` and `read(document)`. It returns a Reading of one or more
-runs, in which equal tests and metrics are samples of each other in the order of the file. Numbers come out of a
-`Document`, which notes what is missing, infinite, negative or no number, with its place; a format never raises for a
-bad number. A unit or direction that the format doesn't state is left empty, and follows from the metric's name.
+A Format has a name and two functions: one recognises a file, the other returns a Reading of one or more runs, in which
+equal tests and metrics are samples of each other in the order of the file. Numbers come out of a `Document`, which
+notes what is missing, infinite, negative or no number, with its place; a format never raises for a bad number. A unit
+or direction that the format doesn't state is left empty, and follows from the metric's name.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from bot.results.values import RejectedInput
 from tracker.domain.statistics import SampleSummary
@@ -58,16 +58,16 @@ class Reading:
     cpus: int | None = None
 
 
-class Format(Protocol):
-    """What the module of a format has."""
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A tool's files. `recognises`: whether a file is one, by its content; `read`: what it says, with all faults noted
+    in the document.
+    """
 
-    NAME: str
-
-    def recognises(self, document: Document) -> bool:
-        """Whether a file is of this format, by its content."""
-
-    def read(self, document: Document) -> Reading:
-        """Return what a file says that was recognised; what is wrong with it is noted in the document."""
+    name: str
+    recognises: Callable[[Document], bool]
+    read: Callable[[Document], Reading]
+    by_line: bool = False  # JSON, one object a line, which `read` checks itself
 
 
 # --- What it is read from ---

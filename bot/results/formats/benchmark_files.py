@@ -17,28 +17,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from bot.mail.addresses import parse_addresses
-from bot.results.formats import (
-    bencher,
-    checks,
-    criterion,
-    cyclictest,
-    fio,
-    google_benchmark,
-    hackbench,
-    hyperfine,
-    iperf3,
-    ktap,
-    netperf,
-    perf_bench,
-    perf_stat,
-    phoronix,
-    plain_csv,
-    pytest_benchmark,
-    schbench,
-    stress_ng,
-    sysbench,
-    will_it_scale,
-)
+from bot.results.formats import checks, harnesses, io_benchmarks, kernel_benchmarks
 from bot.results.formats import perf_release_result as release
 from bot.results.formats.benchmark import MOST_METRICS, MOST_OBJECTS, Document, Format, Metric, Reading
 from bot.results.formats.lkp import read_job
@@ -57,12 +36,8 @@ from tracker.domain.statistics import SampleSummary, summarise
 
 FORMAT = "benchmark-files/1"
 
-# To add one: a module with NAME, recognises(document) and read(document); see benchmark.py. The first that recognises a
-# file reads it.
-FORMATS: tuple[Format, ...] = (
-    *(fio, hyperfine, google_benchmark, pytest_benchmark, iperf3, criterion, perf_stat, perf_bench, sysbench),
-    *(schbench, hackbench, cyclictest, stress_ng, netperf, phoronix, will_it_scale, plain_csv, ktap, bencher),
-)
+# The first that recognises a file reads it. To add one: a row in the table at the end of a chapter; see benchmark.py.
+FORMATS: tuple[Format, ...] = (*io_benchmarks.FORMATS, *harnesses.FORMATS, *kernel_benchmarks.FORMATS)
 MOST_FILES = 1_000  # of a side
 MOST_BYTES = 64 << 20  # of all files
 JOB = "job.yaml"
@@ -123,20 +98,16 @@ def read_file(file: File) -> Reading:
             document.check()
         if _FIO_TEXT.search(file.text[:20_000]):
             raise RejectedInput(file.name, "expected fio's JSON, found its text: fio --output-format=json")
-        raise RejectedInput(file.name, f"expected one of {', '.join(reader.NAME for reader in FORMATS)}; found none")
-    if document.json is not None and file.text.lstrip()[:1] in "{[" and not _is_lines(reader):
+        raise RejectedInput(file.name, f"expected one of {', '.join(reader.name for reader in FORMATS)}; found none")
+    if document.json is not None and file.text.lstrip()[:1] in "{[" and not reader.by_line:
         document.check_json()
     reading = reader.read(document)
     if sum(len(test.metrics) for test in reading.tests) > MOST_METRICS:
         document.fault("", f"expected at most {MOST_METRICS:,} metrics, found more")
     if not document.faults and not any(test.metrics for test in reading.tests):
-        document.fault("", f"expected numbers of {reader.NAME}, found none: a run cut short?")
+        document.fault("", f"expected numbers of {reader.name}, found none: a run cut short?")
     document.check()
     return reading
-
-
-def _is_lines(reader: Format) -> bool:
-    return reader in (criterion, perf_stat)  # JSON, one object a line, which they check themselves
 
 
 _Key = tuple[str, tuple[tuple[str, str], ...]]  # suite and parameters

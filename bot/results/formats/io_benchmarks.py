@@ -1,0 +1,235 @@
+"""Benchmarks of disks and networks. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.results.formats.benchmark import HIGHER, LOWER, Document, Format, Metric, Reading, Test
+
+# --- fio ---
+
+_DIRECTIONS = ("read", "write", "trim")
+# What tells one job from another; the rest of a job's options says where it ran.
+_OPTIONS = ("rw", "bs", "iodepth", "numjobs", "ioengine", "direct", "size", "rwmixread", "fsync", "rate_iops")
+_DIGITS = 12  # of an option's number; Python refuses to read thousands of them
+_CUT_SHORT = 0.9  # of the wanted run time
+
+
+def is_fio(document: Document) -> bool:
+    return isinstance(document.json, dict) and "fio version" in document.json
+
+
+def read_fio(document: Document) -> Reading:
+    """fio: the JSON of `--output-format=json` and `json+`, one file a run.
+
+    Each job is a test. Its metrics have the names and units that lkp-tests gives them, so that they stand on the same
+    curves: `fio.read_bw_MBps` is in MiB/s, latencies are in microseconds. fio 2 wrote them so, fio 3 writes `clat_ns`.
+    The histogram of json+ is not read.
+    """
+    value = document.json
+    common = value.get("global options")
+    jobs = document.sequence(value.get("jobs"), "/jobs")
+    names = Counter(str(job.get("jobname")) for job in jobs if isinstance(job, dict))
+    tests = []
+    numbers: Counter[str] = Counter()
+    for index, element in enumerate(jobs):
+        place = f"/jobs/{index}"
+        job = document.mapping(element, place)
+        if not job:
+            continue
+        name = document.string(job.get("jobname"), f"{place}/jobname")
+        own = job.get("job options")
+        options = {**(common if isinstance(common, dict) else {}), **(own if isinstance(own, dict) else {})}
+        params = {"test": name, **{key: str(options[key]) for key in _OPTIONS if options.get(key)}}
+        if names[name] > 1:
+            numbers[name] += 1
+            params["job"] = str(numbers[name])  # numjobs without group_reporting
+            jobs = str(options.get("numjobs", "1"))
+            if not jobs.isdecimal() or numbers[name] > int(jobs[:_DIGITS]):
+                document.fault(f"{place}/jobname", f"{names[name]} jobs are called {name!r}: give each its own name")
+        _check_fio_run(document, job, options, place)
+        metrics = tuple(_fio_metrics(document, job, place))
+        if not metrics and not document.faults:
+            document.fault(place, f"the job {name!r} did no I/O")
+        tests.append(Test("fio", params, metrics))
+    return Reading(tuple(tests), tool=str(value["fio version"])[:80])
+
+
+def _check_fio_run(document: Document, job: Mapping[str, Any], options: Mapping[str, Any], place: str) -> None:
+    if job.get("error"):
+        document.fault(f"{place}/error", f"the job failed with error {job['error']}: expected 0")
+    wanted, ran = str(options.get("runtime", "")).removesuffix("s"), job.get("job_runtime")
+    if (
+        wanted.isdecimal()
+        and "time_based" in options
+        and isinstance(ran, int)
+        and ran < 1000 * _CUT_SHORT * int(wanted[:_DIGITS])
+    ):
+        document.fault(
+            f"{place}/job_runtime", f"a run cut short: expected {wanted[:_DIGITS]} s, found {ran / 1000:g} s"
+        )
+
+
+def _fio_metrics(document: Document, job: Mapping[str, Any], place: str) -> Iterator[Metric]:
+    for direction in _DIRECTIONS:
+        at = f"{place}/{direction}"
+        if direction not in job:
+            if direction != "trim":
+                document.fault(at, "expected an object, found none")
+            continue
+        side = document.mapping(job[direction], at)
+        if not side or not (side.get("total_ios") or side.get("io_bytes")):
+            continue  # the job does none of these
+        speed = document.number(side.get("bw"), f"{at}/bw", lowest=0)  # KiB/s, in every version
+        if speed is not None:
+            yield Metric(f"fio.{direction}_bw_MBps", (speed / 1024,), "MiB/s", HIGHER)
+        rate = document.number(side.get("iops"), f"{at}/iops", above=0)
+        if rate is not None:
+            yield Metric(f"fio.{direction}_iops", (rate,), "IOPS", HIGHER)
+        yield from _fio_latencies(document, side, f"fio.{direction}", at)
+
+
+def _fio_latencies(document: Document, side: Mapping[str, Any], prefix: str, place: str) -> Iterator[Metric]:
+    for kind in ("slat", "clat", "lat"):
+        field, scale = (f"{kind}_ns", 1000.0) if f"{kind}_ns" in side else (kind, 1.0)
+        if field not in side:
+            continue
+        times = document.mapping(side[field], f"{place}/{field}")
+        if not times or times.get("N") == 0:
+            continue
+        mean = document.number(times.get("mean"), f"{place}/{field}/mean", lowest=0)
+        if mean:  # 0: not measured
+            yield Metric(f"{prefix}_{kind}_mean_us", (mean / scale,), "us", LOWER)
+        percentiles = times.get("percentile")
+        for name, raw in percentiles.items() if isinstance(percentiles, dict) else ():
+            percent = document.number(name, f"{place}/{field}/percentile/{name[:20]}")
+            number = document.number(raw, f"{place}/{field}/percentile/{name[:20]}", lowest=0)
+            if percent is not None and number:
+                yield Metric(f"{prefix}_{kind}_{percent:g}%_us", (number / scale,), "us", LOWER)
+
+
+# --- iperf3 ---
+
+
+def is_iperf3(document: Document) -> bool:
+    value = document.json
+    start = value.get("start") if isinstance(value, dict) else None
+    return isinstance(start, dict) and "iperf" in str(start.get("version", ""))
+
+
+def read_iperf3(document: Document) -> Reading:
+    """iperf3: the JSON of `-J`, one file a run. Its names are those of lkp-tests: `tcp.receiver.bps`."""
+    value, start = document.json, document.json["start"]
+    if value.get("error"):
+        document.fault("/error", f"the run failed: {str(value['error'])[:200]}")
+    setup: Mapping[str, Any] = {}
+    if "test_start" in start or not document.faults:
+        setup = document.mapping(start.get("test_start"), "/start/test_start")
+    protocol = str(setup.get("protocol", "TCP")).lower()
+    names = {"streams": "num_streams", "block_size": "blksize", "reverse": "reverse", "bitrate": "target_bitrate"}
+    params = {"protocol": protocol, **{name: str(setup[key]) for name, key in names.items() if setup.get(key)}}
+    end = document.mapping(value.get("end"), "/end")
+    metrics = []
+    if end and not any(name in end for name in ("sum_sent", "sum_received", "sum")):
+        document.fault("/end", "a run cut short: expected sum_sent and sum_received, found neither")
+    for field, name in (("sum_sent", "sender"), ("sum_received", "receiver")):
+        if field in end:
+            side = document.mapping(end[field], f"/end/{field}")
+            rate = document.number(side.get("bits_per_second"), f"/end/{field}/bits_per_second", lowest=0)
+            if rate is not None:
+                metrics.append(Metric(f"iperf3.{protocol}.{name}.bps", (rate,), "bit/s", HIGHER))
+    sent, received = (end.get(name) for name in ("sum_sent", "sum"))
+    for part, field, unit in (
+        (sent, "retransmits", ""),
+        (received, "jitter_ms", "ms"),
+        (received, "lost_percent", "%"),
+    ):
+        if isinstance(part, dict) and field in part:
+            number = document.number(part[field], f"/end, {field}", lowest=0)
+            if number is not None:
+                metrics.append(Metric(f"iperf3.{protocol}.{field}", (number,), unit, LOWER))
+    system = str(start.get("system_info", "")).split()
+    return Reading(
+        (Test("iperf3", params, tuple(metrics)),),
+        tool=str(start["version"])[:80],
+        kernel=system[2][:100] if len(system) > 2 and system[0] == "Linux" else "",
+        machine=system[1][:200] if len(system) > 2 else "",
+    )
+
+
+# --- netperf ---
+
+_TITLE = re.compile(
+    r"(?:MIGRATED )?(TCP|UDP|SCTP|DCCP)(6)? (STREAM|MAERTS|SENDFILE|REQUEST/RESPONSE|CONNECT/REQUEST\w*)\w* TEST"
+)
+_SHORT = {"REQUEST/RESPONSE": "RR", "CONNECT/REQUEST": "CRR"}
+_MBIT = "10^6bits/s"
+_KEY = re.compile(r"([A-Z][A-Z_0-9]+)=(.*)$")
+
+
+def is_netperf(document: Document) -> bool:
+    head = document.text[:5000]
+    return bool(_TITLE.search(head)) or ("THROUGHPUT=" in head and "THROUGHPUT_UNITS=" in head)
+
+
+def read_netperf(document: Document) -> Reading:
+    """netperf: the text of its classic tests, and the KEYWORD=value lines of `-- -k`. Names as in lkp-tests."""
+    samples: dict[tuple[str, str], list[float]] = {}
+    test, at, unit = "", 0, ""  # of the run whose number is still to come
+    keys: dict[str, str] = {}
+    for number, line in document.lines:
+        if match := _TITLE.search(line):
+            if test:
+                document.fault(f"line {at}", f"a run of {test} cut short: expected its throughput, found another run")
+            test = f"{match[1]}{match[2] or ''}_{_SHORT.get(match[3], match[3])}"
+            at, unit = number, ""
+        elif match := _KEY.match(line.strip()):
+            if match[1] in keys:
+                document.fault(f"line {number}", f"{match[1]} stands twice")
+            keys[match[1]] = match[2]
+        elif _MBIT in line:
+            unit = "Throughput_Mbps"
+        elif "per sec" in line:
+            unit = "Throughput_tps"
+        elif unit and line.strip():
+            number_or_none = document.number(line.split()[-1], f"line {number}", lowest=0)
+            if number_or_none is not None and test:
+                samples.setdefault((test, unit), []).append(number_or_none)
+            elif not test:
+                document.fault(f"line {number}", "expected the title of the test before its numbers")
+            test, unit = "", ""
+    if test:
+        document.fault(f"line {at}", f"a run of {test} cut short: expected its throughput, found the end of the file")
+    tests = [
+        Test(
+            "netperf",
+            {"test": name},
+            (Metric(f"netperf.{unit}", tuple(values), "Mbit/s" if "M" in unit else "1/s", HIGHER),),
+        )
+        for (name, unit), values in samples.items()
+    ]
+    return Reading((*tests, *_of_keys(document, keys)), tool="netperf")
+
+
+def _of_keys(document: Document, keys: dict[str, str]) -> list[Test]:
+    """Return the test of an omni run (`-- -k THROUGHPUT,THROUGHPUT_UNITS,…`)."""
+    if not keys:
+        return []
+    unit = keys.get("THROUGHPUT_UNITS", "")
+    name = "Throughput_Mbps" if "bits/s" in unit else "Throughput_tps"
+    if unit not in ("10^6bits/s", "Trans/s"):
+        document.fault("THROUGHPUT_UNITS", f"expected 10^6bits/s or Trans/s, found {unit[:40]!r}")
+    value = document.number(keys.get("THROUGHPUT"), "THROUGHPUT", lowest=0)
+    metrics = [Metric(f"netperf.{name}", (value,), unit, HIGHER)] if value is not None else []
+    for key in ("MEAN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY"):
+        if key in keys and (number := document.number(keys[key], key, lowest=0)) is not None:
+            metrics.append(Metric(f"netperf.{key.lower()}_us", (number,), "us", LOWER))
+    return [Test("netperf", {"test": keys.get("PROTOCOL", "omni") or "omni"}, tuple(metrics))]
+
+
+FORMATS = (
+    Format("fio JSON", is_fio, read_fio),
+    Format("iperf3 JSON", is_iperf3, read_iperf3),
+    Format("netperf", is_netperf, read_netperf),
+)
