@@ -58,7 +58,7 @@ from bot.outbox.transports import Signing, Transport
 from bot.results.curves import extend_curves
 from bot.results.intake import take_dropped
 from bot.upstream.tracking import Patience, follow, store_trees
-from tracker.services import event_log, sizes
+from tracker.services import event_log, installation
 from tracker.services.database import database_now
 
 CALLING = timedelta(seconds=20)  # per run of one webhook
@@ -236,7 +236,7 @@ def prune() -> int:
         removed = sum(pruned.number for pruned in operations.prune(settings.PERFWORK_DROP, now))
     named = {f"archive {Path(path).name}": Path(path) for path in settings.PERFWORK_ARCHIVES if "://" not in path}
     named |= {f"tree {path.stem}": path for path in tree_paths()}
-    sizes.record(sizes.measure({"drop directory": settings.PERFWORK_DROP, **named}), now)
+    installation.record(installation.measure({"drop directory": settings.PERFWORK_DROP, **named}), now)
     return removed
 
 

@@ -5,7 +5,7 @@ from django.urls import include, path
 import bot.celery  # noqa: F401  # the pages enqueue tasks through Celery's current app
 from bot.web import lab_jobs, outbox, policy, results
 from bot.web.metrics import metrics
-from bot.web.settings import settings_page
+from bot.web.policy import settings_page
 
 urlpatterns = [
     path("", include("tracker.urls")),

@@ -18,17 +18,14 @@ from tracker.pages import (
     accounts,
     browse,
     escalations,
-    health,
     help,  # noqa: A004  # the page of that name
     home,
     index,
     kernels,
     lab,
     measurements,
-    mine,
     operating,
     outbox,
-    people,
     release_report,
     report,
     results,
@@ -37,8 +34,6 @@ from tracker.pages import (
     statistics,
     studies,
     subscriptions,
-    tool_output,
-    webhooks,
 )
 from tracker.pages.browse import KINDS
 from tracker.pages.triage import views as triage
@@ -107,9 +102,9 @@ urlpatterns = [
     path("index/comment/", index.comment, name="index-comment"),
     re_path(r"^index/(?P<version>v\d{1,3}\.\d{1,4}[\w.-]{0,20})/$", index.point, name="index-point"),
     # profiles and counters
-    path("tool-output/beside/", tool_output.beside, name="tool-output-beside"),
-    path("tool-output/<int:pk>/", tool_output.one_file, name="tool-output"),
-    path("tool-output/<int:pk>/raw/", tool_output.raw, name="tool-output-raw"),
+    path("tool-output/beside/", results.beside, name="tool-output-beside"),
+    path("tool-output/<int:pk>/", results.one_file, name="tool-output"),
+    path("tool-output/<int:pk>/raw/", results.raw, name="tool-output-raw"),
     # signing in and out, saved views
     path("sign-in/", accounts.sign_in, name="sign-in"),
     path("sign-in/password/", accounts.by_password, name="sign-in-by-password"),
@@ -134,7 +129,7 @@ urlpatterns = [
     re_path(rf"^search/?\.{_TABLE_FORM}$", search.search_as, name="search-as"),
     path("search/suggestions/", search.offered, name="search-suggestions"),
     # what awaits whoever is signed in
-    path("mine/", mine.mine, name="mine"),
+    path("mine/", browse.mine, name="mine"),
     # what waits too long
     path("escalations/", escalations.escalations, name="escalations"),
     # the statistics
@@ -142,22 +137,22 @@ urlpatterns = [
     path("statistics.csv", statistics.statistics_csv, name="statistics-csv"),
     # how the installation stands
     path("operating/", operating.operating, name="operating"),
-    path("operating/people/", people.people, name="people"),
+    path("operating/people/", accounts.people, name="people"),
     path("operating/try/", operating.try_now, name="try-now"),
     # the lab's work list and its jobs
     path("lab/", lab.lab, name="lab"),
     path("lab/job/<int:pk>/", lab.job, name="lab-job"),
     path("lab/job/<int:pk>/act/", lab.act, name="act-on-job"),
     # subscriptions by mail
-    path("subscriptions/", subscriptions.mine, name="subscriptions"),
+    path("subscriptions/", subscriptions.my_subscriptions, name="subscriptions"),
     path("subscriptions/add/", subscriptions.subscribe, name="subscribe"),
     path("subscriptions/<int:pk>/end/", subscriptions.end, name="end-subscription"),
     path("unsubscribe/<str:token>/", subscriptions.unsubscribe, name="unsubscribe"),
     # webhooks
-    path("webhooks/", webhooks.mine, name="webhooks"),
-    path("webhooks/add/", webhooks.add, name="add-webhook"),
-    path("webhooks/<int:pk>/", webhooks.webhook, name="webhook"),
-    path("webhooks/<int:pk>/change/", webhooks.change, name="change-webhook"),
+    path("webhooks/", subscriptions.my_webhooks, name="webhooks"),
+    path("webhooks/add/", subscriptions.new_webhook, name="add-webhook"),
+    path("webhooks/<int:pk>/", subscriptions.webhook, name="webhook"),
+    path("webhooks/<int:pk>/change/", subscriptions.change_webhook, name="change-webhook"),
     # results as received
     path("results/", results.results, name="results"),
     path("results/<int:pk>/", results.result, name="result"),
@@ -183,8 +178,8 @@ urlpatterns = [
     path("api/v1/suggestions/<int:pk>/decision", api_triage.decide, name="decide-suggestion"),
     path("api/v1/", api.urls),
     # probes
-    path("healthz", health.alive, name="alive"),
-    path("readyz", health.ready, name="ready"),
+    path("healthz", operating.alive, name="alive"),
+    path("readyz", operating.ready, name="ready"),
     # the documentation
     path("help/", help.page, name="help-index"),
     path("help/<slug:name>/", lambda request, name: help.page(request, f"{name}/"), name="help"),

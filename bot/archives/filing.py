@@ -44,7 +44,7 @@ from bot.replies.sender_kind import SenderKind
 from bot.replies.which_report import KnownReports, Thread, person_keys
 from bot.robot_reports.fields import read_subject
 from bot.robot_reports.report import RobotReport, find_report, is_proven
-from tracker.domain.events import ArchiveKind, EventData, EventKind, InvalidInput, Role, Verdict
+from tracker.domain.events import ArchiveKind, EventData, EventKind, InvalidInput, Role, TreeRole, Verdict
 from tracker.domain.person_report import PersonReport
 from tracker.domain.person_report import reported_event as person_report_event
 from tracker.domain.text import is_a_list, is_a_lists_role
@@ -62,7 +62,6 @@ from tracker.models import (
     Report,
     Suggestion,
 )
-from tracker.models.git import TreeRole
 from tracker.models.mail import PEOPLE
 from tracker.services import catalog, event_log, person_reports, report_summary
 from tracker.services.accounts import ERASED

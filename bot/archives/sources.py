@@ -3,24 +3,27 @@
 A *source* is one archive to read: an epoch, a file, a folder, a group. Its *cursor* says how far it was read, in a
 format of its own. Names, which are stored and shown, and error messages never contain a password.
 
-To add a format: a file with a class like `Source`, a line in `open_sources`, a test in
-tests/bot/archives/test_sources.py.
+To add a format: a class like `Source`, a line in `open_sources`, a test in tests/bot/archives/test_sources.py.
 
 `find_patch_mail` finds the mail that posted a commit as a patch, by its patch-id on a lore server, like `b4 dig`.
 """
 
+import imaplib
+import logging
 import os
 import re
+import warnings
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
-from urllib.parse import urlsplit
+from typing import Any, Protocol
+from urllib.parse import SplitResult, unquote, urlsplit
 
-from bot.archives.files import FileSource, MaildirSource, PipeSource, RawMail, read_mbox
+from bot.archives.files import LIMIT, FileSource, MaildirSource, PipeSource, RawMail, SnapshotSource, read_mbox
 from bot.archives.public_inbox import EpochSource, epochs
-from bot.archives.servers import ImapSource, NntpSource, ThreadSource
 from bot.errors import Unreadable
 from bot.git import repository
 from bot.mail.message import ParsedMail, parse
@@ -178,3 +181,227 @@ def chosen(mails: Sequence[ParsedMail], title: str) -> PatchMail | None:
         return None
     _, last = max(dated, key=lambda pair: pair[0])
     return PatchMail(last.message_id, last.ancestors[::-1])
+
+
+# --- Archives on servers: an IMAP folder, a news group, and a thread on a lore server ---
+# IMAP (RFC 3501) and NNTP are for lists without a mirror: `imaps://user:password@host/folder`, `nntp://host/group`,
+# `nntps://user:password@host:563/group`. Both resume: a folder after a UID, as long as its UIDVALIDITY is the same, a
+# group after an article's number. A name, which is stored and shown, has no password in it.
+#
+# A thread is fetched by Message-ID with the library that b4 uses. A server's error raises Unreadable: nothing may be
+# skipped for that.
+
+_TIMEOUT = 60.0
+_PORTS = {"imap": 143, "imaps": 993, "nntp": 119, "nntps": 563}
+
+
+@dataclass(frozen=True, slots=True)
+class _ServerSource:
+    """A folder or a group, by its URL."""
+
+    url: SplitResult
+    resumes: bool = True
+    exclusive: bool = True
+    kind: ArchiveKind = ArchiveKind.DELIVERY
+
+    @property
+    def folder(self) -> str:
+        return unquote(self.url.path.strip("/")) or "INBOX"  # a group always has a name
+
+    @property
+    def port(self) -> int:
+        return self.url.port or _PORTS[self.url.scheme]
+
+    @property
+    def address(self) -> str:
+        return self.url.geturl()
+
+    @property
+    def name(self) -> str:
+        return f"{self.url.scheme}://{self.url.hostname}:{self.port}/{self.folder}"
+
+    def is_done(self, cursor: str, goal: str) -> bool:
+        return cursor == goal
+
+    def after(self, cursor: str, position: str, seen: int) -> str:
+        return position
+
+
+# --- IMAP ---
+
+_AT_ONCE = 50  # mails per FETCH
+_RANGE = 10_000  # UIDs per SEARCH
+_SIZE = re.compile(rb"RFC822\.SIZE (\d{1,12})")
+_UID = re.compile(rb"UID (\d{1,10})")
+
+
+@dataclass(frozen=True, slots=True)
+class ImapSource(_ServerSource):
+    """One folder, opened read-only. Its cursor is "UIDVALIDITY:UID"; another UIDVALIDITY makes it void."""
+
+    def goal(self) -> str:
+        with self._server() as server:
+            return f"{_mailbox_number(server, 'UIDVALIDITY')}:{max(0, int(_mailbox_number(server, 'UIDNEXT')) - 1)}"
+
+    def resume(self, cursor: str) -> str:
+        with self._server() as server:
+            return cursor if cursor.partition(":")[0] == _mailbox_number(server, "UIDVALIDITY") else ""
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        with self._server() as server:
+            validity, last = _mailbox_number(server, "UIDVALIDITY"), int(goal.partition(":")[2])
+            for first in range(int(cursor.partition(":")[2] or 0) + 1, last + 1, _RANGE):
+                until = min(last, first + _RANGE - 1)  # imaplib reads at most a million bytes per answer
+                answer = self._answer(server, "SEARCH", f"UID {first}:{until}")[0]
+                numbers = map(int, answer.split() if isinstance(answer, bytes) else ())
+                uids = sorted(uid for uid in numbers if first <= uid <= until)
+                for start in range(0, len(uids), _AT_ONCE):
+                    yield from self._fetch(server, uids[start : start + _AT_ONCE], validity)
+
+    def _fetch(self, server: imaplib.IMAP4, uids: list[int], validity: str) -> Iterator[RawMail]:
+        """Yield mails in the order of their UIDs, which the cursor needs; of very large ones only the beginning."""
+        response = self._answer(server, "FETCH", ",".join(map(str, uids)), "(UID RFC822.SIZE)")
+        pairs = [(_UID.search(line), _SIZE.search(line)) for line in response if isinstance(line, bytes)]
+        large = {int(uid[1]) for uid, size in pairs if uid and size and int(size[1]) > LIMIT}
+        for is_large, group in groupby(uids, key=large.__contains__):
+            part = f"BODY.PEEK[]<0.{LIMIT}>" if is_large else "BODY.PEEK[]"
+            mails = _bodies(self._answer(server, "FETCH", ",".join(map(str, group)), f"(UID {part})"))
+            for number in sorted(mails):
+                yield RawMail(mails[number].replace(b"\r\n", b"\n"), f"{validity}:{number}")
+
+    def _answer(self, server: imaplib.IMAP4, *command: str) -> list[Any]:
+        """Return a server's answer. Raises Unreadable if it is NO or BAD: nothing may be skipped for that."""
+        status, response = server.uid(*command)
+        if status != "OK":
+            raise Unreadable(f"{self.name}: {command[0]} failed: {str(response[0])[:150]}")
+        return list(response)
+
+    @contextmanager
+    def _server(self) -> Iterator[imaplib.IMAP4]:
+        connect = imaplib.IMAP4_SSL if self.url.scheme == "imaps" else imaplib.IMAP4
+        try:
+            server = connect(self.url.hostname or "", self.port, timeout=_TIMEOUT)
+            try:
+                server.login(unquote(self.url.username or "anonymous"), unquote(self.url.password or "anonymous"))
+                quoted = self.folder.replace("\\", "\\\\").replace('"', '\\"')
+                status, response = server.select(f'"{quoted}"', readonly=True)
+                if status != "OK":
+                    raise Unreadable(f"{self.name}: {response[0]!r}; check the folder's name")
+                yield server
+            finally:
+                server.shutdown()
+        except (imaplib.IMAP4.error, OSError, EOFError, ValueError) as error:
+            raise Unreadable(f"{self.name}: {' '.join(str(error).split())[:200]}") from error
+
+
+def _mailbox_number(server: imaplib.IMAP4, name: str) -> str:
+    """Return a number that describes the open folder. With another UIDVALIDITY all UIDs stand for other mails."""
+    value = server.untagged_responses.get(name, [b""])[-1]
+    return value.decode("ascii", "replace") if isinstance(value, bytes) and value.isdigit() else "0"
+
+
+def _bodies(response: list[Any]) -> dict[int, bytes]:
+    """Return the bodies by UID, which may stand before a body or after it (RFC 3501 section 7.4.2: in any order)."""
+    mails: dict[int, bytes] = {}
+    for item, following in pairwise([*response, b""]):
+        if isinstance(item, tuple):
+            after = following if isinstance(following, bytes) else b""
+            if uid := _UID.search(item[0]) or _UID.search(after):
+                mails[int(uid[1])] = item[1]
+    return mails
+
+
+# --- NNTP ---
+
+with warnings.catch_warnings():  # the stdlib's until Python 3.12; from 3.13 on the same module from PyPI
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import nntplib
+
+nntplib._MAXLINE = LIMIT  # type: ignore[attr-defined]  # mails have longer lines than its 2,048 bytes
+log = logging.getLogger(__name__)
+
+_NO_SUCH_ARTICLE = ("423", "430")
+
+
+@dataclass(frozen=True, slots=True)
+class NntpSource(_ServerSource):
+    """One group. Its cursor is the number of the last article that was read."""
+
+    kind: ArchiveKind = ArchiveKind.PUBLIC
+
+    def goal(self) -> str:
+        with self._server() as server:
+            return str(server.group(self.folder)[3])
+
+    def resume(self, cursor: str) -> str:
+        """Return the cursor, or "" if the group was recreated and its numbers start over."""
+        return cursor if cursor and int(cursor) <= int(self.goal()) else ""
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        number = int(cursor or 0) + 1
+        while number <= int(goal):
+            with self._server() as server:
+                number = max(number, int(server.group(self.folder)[2]))
+                while number <= int(goal):
+                    number += 1
+                    try:
+                        article = server.article(number - 1)[1]
+                    except nntplib.NNTPTemporaryError as gone:
+                        if str(gone)[:3] not in _NO_SUCH_ARTICLE:
+                            raise
+                        continue
+                    except nntplib.NNTPDataError:
+                        log.warning("%s: article %d has a line that is too long; it is skipped", self.name, number - 1)
+                        break  # the rest of it is still coming in: only a new connection gets past it
+                    yield RawMail((b"\n".join(article.lines) + b"\n")[:LIMIT], str(number - 1))
+
+    @contextmanager
+    def _server(self) -> Iterator[nntplib.NNTP]:
+        connect = nntplib.NNTP_SSL if self.url.scheme == "nntps" else nntplib.NNTP
+        user, password = unquote(self.url.username or "") or None, unquote(self.url.password or "") or None
+        try:
+            with connect(self.url.hostname or "", self.port, user, password, timeout=_TIMEOUT) as server:
+                yield server
+        except (nntplib.NNTPError, OSError, EOFError, ValueError) as error:
+            raise Unreadable(f"{self.name}: {' '.join(str(error).split())[:200] or 'connection closed'}") from error
+
+
+# --- Threads of lore ---
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSource(SnapshotSource):
+    """One thread on one server."""
+
+    server: str
+    message_id: str
+    exclusive: bool = False
+    kind: ArchiveKind = ArchiveKind.PUBLIC
+
+    @property
+    def name(self) -> str:
+        return f"{self.server} {self.message_id}"
+
+    address = name
+
+    def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
+        return read_thread(self.server, self.message_id)
+
+
+def read_thread(server: str, message_id: str) -> Iterator[RawMail]:
+    """Yield the mails of the thread with `message_id`. `server` comes from our settings, never from mail."""
+    import liblore
+
+    node = liblore.LoreNode(server, follow_upstream=False, request_timeout=(5.0, 60.0))
+    try:
+        mbox = node.get_mbox_by_msgid(message_id.strip("<> "))
+    except (liblore.LibloreError, LookupError, OSError) as error:
+        raise Unreadable(f"{server}: {message_id}: {' '.join(str(error).split())[:300]}") from error
+    finally:
+        node.close()
+    if not mbox:
+        raise Unreadable(f"{server}: there is no thread with {message_id}")
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "thread.mbox"
+        file.write_bytes(mbox)
+        yield from read_mbox(file)

@@ -28,7 +28,7 @@ from bot.notifications.thread import ReportContext, report_context
 from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, basic_context, excluded_addresses
 from tracker.domain.events import OPEN, EventData, EventKind
 from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
-from tracker.models.outbox import WAITING
+from tracker.models.mail import WAITING
 from tracker.models.reports import NEWS
 from tracker.services import event_log, mail_transitions
 from tracker.services.database import is_interruption

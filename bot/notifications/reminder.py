@@ -40,7 +40,7 @@ from tracker.domain.deadlines import ReportClock, Stage, report_clock
 from tracker.domain.events import OPEN, Awaited, EventData, EventKind, State, Verdict
 from tracker.domain.report_state import ReportState, effective_events, fold
 from tracker.models import Event, Message, OutgoingMail, OutgoingState, Purpose, ReleaseCandidate, Reminder, Report
-from tracker.models.outbox import WAITING
+from tracker.models.mail import WAITING
 from tracker.services import database, mail_transitions
 from tracker.services.database import Lock
 

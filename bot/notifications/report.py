@@ -57,7 +57,7 @@ from tracker.models import (
     Purpose,
     Report,
 )
-from tracker.models.outbox import WAITING
+from tracker.models.mail import WAITING
 from tracker.services import mail_transitions
 from tracker.services.accounts import learn_maintainers
 from tracker.services.curve_changes import past_of

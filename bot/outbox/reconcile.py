@@ -18,7 +18,7 @@ from bot.mail.settings import BotSettings
 from bot.replies import gate
 from bot.replies.reading import MailWish, Reading, wish_of
 from tracker.models import Correspondent, FailureSource, Mailing, MailTransition, OutgoingMail, OutgoingState
-from tracker.models.outbox import WAITING
+from tracker.models.mail import WAITING
 from tracker.services import accounts, mail_transitions
 from tracker.services.accounts import is_of_a_person
 from tracker.services.mail_transitions import archives_with_copies

@@ -43,8 +43,7 @@ from tracker.models import (
     Purpose,
     RateCalendar,
 )
-from tracker.models.mail import PEOPLE
-from tracker.models.outbox import WAITING
+from tracker.models.mail import PEOPLE, WAITING
 from tracker.services import database, mail_transitions
 from tracker.services.database import Lock, database_now
 

@@ -25,11 +25,10 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from bot.config import tree_paths
-from bot.results import handed_in, recognise
+from bot.results import intake, recognise
 from bot.results.formats.benchmark_files import File
 from bot.results.formats.files import text
-from bot.results.handed_in import TEXTS, HandedIn, about_of
-from bot.results.intake import IntakeAnswer, take_in
+from bot.results.intake import TEXTS, HandedIn, IntakeAnswer, about_of, take_in
 from bot.results.recognise import Input, read_bytes
 from bot.results.storage import ReleaseReceipt, Taken
 from bot.results.values import Conflict, RejectedInput
@@ -38,7 +37,7 @@ from tracker.domain.events import InvalidInput
 from tracker.domain.text import counted
 from tracker.models import ApiKey
 from tracker.pages.http import permission_required
-from tracker.pages.tool_output import attach, find
+from tracker.pages.results import attach, find
 from tracker.services import tool_output
 from tracker.services.accounts import ANY_PRODUCER, SEND, Scope
 from tracker.services.enqueue import enqueue_soon
@@ -182,9 +181,9 @@ def take_files(request: HttpRequest) -> JsonResponse:
         about = about_of(texts, form.getlist("param"))
         parent, culprit, alone = (_uploaded(uploads.getlist(name)) for name in ("parent", "culprit", "file"))
         if alone and not (parent or culprit):
-            handed = handed_in.of_kernel(form.get("kernel", ""), about, alone, now)
+            handed = intake.of_kernel(form.get("kernel", ""), about, alone, now)
         elif parent and culprit and not alone:
-            handed = handed_in.of_culprit(about, parent, culprit, tree_paths(), now)
+            handed = intake.of_culprit(about, parent, culprit, tree_paths(), now)
         else:
             return error_response(400, "expected files as `parent` and `culprit`, or as `file` with `kernel`")
     except RejectedInput as rejection:

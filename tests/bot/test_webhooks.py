@@ -27,7 +27,7 @@ from tests.support.world import World
 from tracker.domain.events import EventData, EventKind, InvalidInput
 from tracker.domain.text import Target, parse_target
 from tracker.models import Report, Webhook, WebhookDelivery
-from tracker.pages import webhooks
+from tracker.pages import subscriptions
 from tracker.services import event_log
 
 BASE = "https://perf.example"
@@ -116,7 +116,7 @@ def remarks(server: Server) -> list[str]:
 
 def test_each_event_arrives_signed_whatever_the_receiver_does(world: World, toni: User, server: Server) -> None:
     report, other = world.report("mm: scan more"), world.report("sched/fair: sleep less")
-    webhook = webhooks.add_webhook(toni, server.url, "subsystem:mm", world.now)
+    webhook = subscriptions.add_webhook(toni, server.url, "subsystem:mm", world.now)
     assert round_of(world) == 0  # what happened before it was added is not sent
     for text in ("first", "second", "third"):
         note(world, report, text)
@@ -167,7 +167,7 @@ def test_a_worker_that_dies_repeats_under_the_same_id(
     world: World, toni: User, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = world.report("mm: scan more")
-    webhooks.add_webhook(toni, server.url, "", world.now)
+    subscriptions.add_webhook(toni, server.url, "", world.now)
     note(world, report, "one")
     now = world.later()
     [pk] = deliveries.queue_events(BASE, now)
@@ -186,7 +186,7 @@ def test_a_worker_that_dies_repeats_under_the_same_id(
 
 def test_given_up_after_three_days_and_sent_again_by_hand(world: World, toni: User, server: Server) -> None:
     report = world.report("mm: scan more")
-    webhook = webhooks.add_webhook(toni, server.url, "", world.now)
+    webhook = subscriptions.add_webhook(toni, server.url, "", world.now)
     note(world, report, "one")
     server.answers = [500] * 50
     for _ in range(14):
@@ -196,13 +196,13 @@ def test_given_up_after_three_days_and_sent_again_by_hand(world: World, toni: Us
     assert 4 < row.attempts < 20
     server.answers = []
     assert round_of(world) == 0
-    assert webhooks.repeat(toni, webhook.pk, world.later()) == 1
+    assert subscriptions.send_again(toni, webhook.pk, world.later()) == 1
     assert round_of(world) == 1
 
 
 def test_gone_ends_it_until_it_is_started_again(world: World, toni: User, server: Server) -> None:
     report = world.report("mm: scan more")
-    webhook = webhooks.add_webhook(toni, server.url, "", world.now)
+    webhook = subscriptions.add_webhook(toni, server.url, "", world.now)
     note(world, report, "one")
     note(world, report, "two")
     server.answers = [410]
@@ -211,7 +211,7 @@ def test_gone_ends_it_until_it_is_started_again(world: World, toni: User, server
     assert webhook.stopped == "the receiver answered 410 Gone"
     assert round_of(world) == 0
     assert len(server.got) == 1
-    webhooks.start(toni, webhook.pk, world.later())
+    subscriptions.start_webhook(toni, webhook.pk, world.later())
     assert round_of(world) == 1
     assert remarks(server) == ["one", "two"]
 
@@ -219,7 +219,7 @@ def test_gone_ends_it_until_it_is_started_again(world: World, toni: User, server
 def test_more_than_fits_into_memory(world: World, toni: User, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliveries, "AT_ONCE", 3)
     report = world.report("mm: scan more")
-    webhooks.add_webhook(toni, server.url, "", world.now)
+    subscriptions.add_webhook(toni, server.url, "", world.now)
     for number in range(8):
         note(world, report, f"{number}")
     assert [round_of(world, 0.01) for _ in range(2)] == [8, 0]
@@ -231,7 +231,7 @@ def test_an_event_that_was_made_again_is_not_sent_again(
 ) -> None:
     monkeypatch.setattr(deliveries, "AT_ONCE", 2)
     report = world.report("mm: scan more")
-    webhooks.add_webhook(toni, server.url, "", world.now)
+    subscriptions.add_webhook(toni, server.url, "", world.now)
     rows = []
     for number in range(4):
         note(world, report, f"{number}")
@@ -248,9 +248,9 @@ def test_an_event_that_was_made_again_is_not_sent_again(
 
 def test_a_query_that_is_no_longer_understood_stops_no_other(world: World, toni: User, server: Server) -> None:
     report = world.report("mm: scan more")
-    broken = webhooks.add_webhook(toni, server.url, "", world.now)
+    broken = subscriptions.add_webhook(toni, server.url, "", world.now)
     Webhook.objects.filter(pk=broken.pk).update(query="worse:x")
-    webhooks.add_webhook(toni, f"{server.url}&b=2", "", world.now)
+    subscriptions.add_webhook(toni, f"{server.url}&b=2", "", world.now)
     note(world, report, "one")
     assert round_of(world) == 1
 
@@ -262,7 +262,7 @@ def test_the_tasks_send_nothing_into_the_own_network(
     monkeypatch.setattr(tasks, "_enqueue", lambda task, pk: enqueued.append(pk))
     monkeypatch.setattr(tasks.timezone, "now", lambda: world.later(0.001))
     report = world.report("mm: scan more")
-    webhook = webhooks.add_webhook(toni, server.url, "", world.now)
+    webhook = subscriptions.add_webhook(toni, server.url, "", world.now)
     note(world, report, "one")
     assert tasks.call_webhooks() == 1
     assert enqueued == [webhook.pk]
@@ -273,7 +273,7 @@ def test_the_tasks_send_nothing_into_the_own_network(
     webhook.refresh_from_db()
     assert webhook.silent == 1
     settings.PERFWORK_WEBHOOKS_PRIVATE = True
-    webhooks.start(toni, webhook.pk, world.later())
+    subscriptions.start_webhook(toni, webhook.pk, world.later())
     assert tasks.call_webhook(webhook.pk) == 1
 
 

@@ -229,7 +229,7 @@ def test_probes(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = client.get("/readyz")
     assert (answer.status_code, answer.content) == (200, b"ready, degraded: scheduler\n")
     with monkeypatch.context() as full:
-        full.setattr("tracker.pages.health.disks", lambda: [Disk("drop", 1 << 40, 1 << 40), Disk("var", 0, 1 << 40)])
+        full.setattr("tracker.pages.operating.disks", lambda: [Disk("drop", 1 << 40, 1 << 40), Disk("var", 0, 1 << 40)])
         answer = client.get("/readyz")
         assert (answer.status_code, answer.content) == (
             503,
@@ -239,7 +239,7 @@ def test_probes(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*arguments: Any) -> None:
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr("tracker.pages.health.MigrationExecutor", gone)
+    monkeypatch.setattr("tracker.pages.operating.MigrationExecutor", gone)
     answer = client.get("/readyz")
     assert (answer.status_code, answer.content) == (503, b"not ready: the database can't be reached\n")
 

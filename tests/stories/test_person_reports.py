@@ -23,7 +23,7 @@ from bot.operations import erase, prune
 from tests.bot.mail.test_authentication import DKIM, RECORD, signed
 from tests.support.people import person
 from tests.support.world import DANA, World, status_text
-from tracker.documents import linus_mail
+from tracker.documents import digest
 from tracker.domain.events import OPEN
 from tracker.domain.person_report import placeholder
 from tracker.models import (
@@ -170,7 +170,7 @@ def test_a_report_that_nobody_has_bisected_has_a_name_wherever_it_is_listed(worl
     report.refresh_from_db()
     version = report.merged_release or report.shift_left_release
     page = client.get("/").content.decode()
-    mail = linus_mail.compose(
+    mail = digest.compose_cycle_mail(
         version, release_report.mail_lines(release_report.in_cycle(version), version), "https://x.example/", world.now
     )[1]
     for text in (page, mail):

@@ -32,8 +32,8 @@ from bot.results.intake import take_in
 from bot.results.recognise import read_path
 from bot.results.storage import Receipt
 from bot.upstream.tracking import TrackTally, track
+from tracker.domain.events import TreeRole
 from tracker.models import OutgoingMail, Report, Tree
-from tracker.models.git import TreeRole
 from tracker.services import mail_transitions
 
 # --- A simulated environment for tests: a lab that measures, a list with an archive, a git tree ---

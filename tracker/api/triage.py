@@ -159,7 +159,7 @@ def kernel(request: HttpRequest, handle: str) -> JsonResponse:
 def result(request: HttpRequest, pk: int) -> JsonResponse:
     """Return a result without its payload, which is large and which the lab already has."""
     try:
-        row = results.named(pk)
+        row = results.result_named(pk)
     except Http404 as missing:
         return error_response(404, str(missing))
     return JsonResponse(

@@ -22,7 +22,26 @@ from tracker.models.accounts import (
     WebhookDelivery,
 )
 from tracker.models.git import Commit, Landing, Tree
-from tracker.models.mail import Archive, ArchiveNames, ArchivePositions, Message, Mirror, PendingReference, RawMessage
+from tracker.models.mail import (
+    PERSONAL,
+    Archive,
+    ArchiveNames,
+    ArchivePositions,
+    DeliveryFailure,
+    FailureSource,
+    MailTransition,
+    Message,
+    Mirror,
+    OutgoingMail,
+    OutgoingState,
+    PendingReference,
+    Purpose,
+    RateCalendar,
+    RawMessage,
+    Reminder,
+    SendingStop,
+    ServiceLease,
+)
 from tracker.models.measurements import (
     Curve,
     CurveBuild,
@@ -35,19 +54,6 @@ from tracker.models.measurements import (
     Metric,
     ReleaseResult,
     Scenario,
-)
-from tracker.models.outbox import (
-    PERSONAL,
-    DeliveryFailure,
-    FailureSource,
-    MailTransition,
-    OutgoingMail,
-    OutgoingState,
-    Purpose,
-    RateCalendar,
-    Reminder,
-    SendingStop,
-    ServiceLease,
 )
 from tracker.models.releases import (
     BasketEntry,

@@ -13,27 +13,27 @@ from collections import Counter
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db.models import Count, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.db.models import Count, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
-from tracker.domain.events import OPEN, InvalidInput
+from tracker.domain.events import OPEN, Awaited, InvalidInput, Verdict
 from tracker.domain.track_record import Past, TrackRecord, record
-from tracker.models import Machine, Metric, Report
-from tracker.pages.http import error_response, permission_required, username, without_empty
+from tracker.models import Machine, Metric, OutgoingMail, OutgoingState, Report
+from tracker.pages.http import error_response, permission_required, sign_in_required, username, without_empty
 from tracker.pages.measurements import curves_of
 from tracker.pages.prose import NOTED, note_place, notes, write
 from tracker.pages.triage.exports import NAMES, in_form
 from tracker.pages.triage.filters import GROUPS, ORDERS, POSITIONS, InvalidQuery, TriageQuery
-from tracker.pages.triage.table import COUNTED, KEEP, Counts, controls, listed, section
+from tracker.pages.triage.table import BOTH, COUNTED, KEEP, Counts, controls, listed, section
 from tracker.pages.triage.table import MOST as OFFERED
 from tracker.pages.triage.table import Count as ValueCount
-from tracker.pages.triage.views import invalid_query
-from tracker.services.accounts import CHANGE_REPORTS, SEND
+from tracker.pages.triage.views import invalid_query, rights
+from tracker.services.accounts import CHANGE_REPORTS, SEND, subsystems_of
 from tracker.services.report_actions import ACTION_KEYS
 from tracker.services.report_summary import clipped
 
@@ -162,3 +162,38 @@ def catalog_page_as(request: HttpRequest, kind: str, name: str, form: str) -> Ht
     rows = listed(_shown(reports, query), query)
     page = reverse("thing", args=[kind, name]) + query.url().rstrip("?")
     return in_form(request, form, f"{kind} {title}", {"reports": rows}, page)
+
+
+# --- `/mine/`: what awaits whoever is signed in: reports of theirs, and mails that they may approve ---
+# The page takes a constant number of queries.
+
+DRAFTS = 20  # mails on the page
+
+
+@require_safe
+@sign_in_required
+def mine(request: HttpRequest) -> HttpResponse:
+    """Show what awaits somebody, what is assigned to them, their culprits, their subsystems, and their drafts."""
+    user, now = request.user, timezone.now()
+    assert isinstance(user, User)
+    address = user.email.lower()
+    own = Q(author=address) if address else Q(pk__in=())
+    reports = Report.objects.filter(state__in=sorted(OPEN))
+    awaits = own & Q(awaited=Awaited.AUTHOR.value)
+    maintained = reports.filter(subsystem__in=subsystems_of(address), verdict=Verdict.REGRESSION).exclude(own)
+    query = TriageQuery.from_query(QueryDict("improvements=on"), now)
+    sections = [
+        section("awaiting", "Awaiting your answer", reports.filter(awaits), query, now, BOTH),
+        section("assigned", "Assigned to you", reports.filter(assignee=user.get_username()), query, now, BOTH),
+        section("culprits", "Your other open culprits", reports.filter(own).exclude(awaits), query, now, BOTH),
+        section("subsystems", "Open in your subsystems", maintained, query, now, BOTH),
+    ]
+    drafts = OutgoingMail.objects.filter(state=OutgoingState.COMPOSED).defer("raw", "body").order_by("pk")
+    context = {
+        "sections": sections,
+        "has_rows": any(section.rows for section in sections),
+        "subsystems": sorted({row.subsystem for row in sections[-1].rows}),  # that MAINTAINERS lists the person for
+        "drafts": list(drafts[:DRAFTS]) if user.has_perm(SEND) else [],  # that they may approve
+        **rights(request, sections),
+    }
+    return render(request, "mine.html", context)

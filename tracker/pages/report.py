@@ -30,7 +30,7 @@ from tracker.documents.csv_tables import FINDINGS as FINDINGS_CSV
 from tracker.domain import text as formats
 from tracker.domain import timeline
 from tracker.domain.comparison_tables import unpack
-from tracker.domain.events import CLOSED, OPEN, EventKind, InvalidInput, ReportedBy, State
+from tracker.domain.events import CLOSED, OPEN, EventKind, InvalidInput, ReportedBy, State, TreeRole
 from tracker.domain.person_report import PersonReport, agreement
 from tracker.domain.report_state import effective_events
 from tracker.domain.text import commit_url, reply_url, tag_of
@@ -54,7 +54,6 @@ from tracker.models import (
     ToolOutput,
     Tree,
 )
-from tracker.models.git import TreeRole
 from tracker.models.results import CommitSide
 from tracker.pages.http import cleaned, csv_response, error_response, is_key, permission_required, username
 from tracker.pages.prose import notes

@@ -13,12 +13,11 @@ from typing import TypeVar
 
 from django.db import models
 
-from tracker.domain.events import Verdict
+from tracker.domain.events import TreeRole, Verdict
 from tracker.domain.metrics import direction_of, unit_of
 from tracker.domain.report_state import fold, status_text
 from tracker.domain.text import scenario_key, tag_of
 from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
-from tracker.models.git import TreeRole
 from tracker.models.measurements import Direction, DirectionBy
 from tracker.services import database
 from tracker.services.report_summary import clipped, mainline_followed, refresh

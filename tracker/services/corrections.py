@@ -23,7 +23,7 @@ from tracker.domain.events import EventData, EventKind, InvalidInput
 from tracker.domain.person_report import placeholder
 from tracker.domain.report_state import effective_events
 from tracker.models import Commit, OutgoingMail, OutgoingState, RelatedCommit, Report, Tree
-from tracker.models.outbox import WAITING
+from tracker.models.mail import WAITING
 from tracker.services import catalog, event_log, report_summary
 from tracker.services.mail_transitions import transition
 

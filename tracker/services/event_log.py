@@ -36,7 +36,7 @@ from tracker.models import (
     Report,
     Suggestion,
 )
-from tracker.models.outbox import WAITING
+from tracker.models.mail import WAITING
 from tracker.services import database, report_summary
 from tracker.services.report_summary import refresh
 

@@ -36,7 +36,7 @@ from tracker.models import (
     Restoration,
     SendingStop,
 )
-from tracker.models.outbox import WAITING
+from tracker.models.mail import WAITING
 from tracker.services import event_log
 
 # --- Archives with copies ---

@@ -21,12 +21,11 @@ from django.db.models.functions import Coalesce, Greatest, Least
 from django.utils import timezone
 
 from tracker.domain import versions
-from tracker.domain.events import OPEN
+from tracker.domain.events import OPEN, TreeRole
 from tracker.domain.report_state import Fix, ReportState, status_text
 from tracker.domain.statistics import certain
 from tracker.domain.text import scale
 from tracker.models import Finding, Machine, Message, Metric, Release, Report, Scenario, StableSeries, Tree
-from tracker.models.git import TreeRole
 from tracker.models.mail import PEOPLE
 from tracker.services import database
 

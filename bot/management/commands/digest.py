@@ -19,9 +19,9 @@ from django.utils import timezone
 from bot.config import bulletin_config
 from bot.management import hold_bulletin, require_folded
 from bot.notifications import digest
-from tracker.documents import blocks, linus_mail
+from tracker.documents import blocks
 from tracker.documents import digest as queries
-from tracker.documents.digest import compose
+from tracker.documents.digest import compose, compose_cycle_mail
 from tracker.domain.events import OPEN
 from tracker.models import Release, Report
 from tracker.pages.release_report import in_cycle, mail_lines
@@ -70,5 +70,5 @@ class Command(BaseCommand):
         page = settings.PERFWORK_BASE_URL + reverse("things", args=["subsystem"])
         if not subsystem.endswith("/"):
             page = settings.PERFWORK_BASE_URL + reverse("thing", args=["subsystem", subsystem])
-        subject, text = linus_mail.compose(subsystem.rstrip("/"), rows, page, now, version)
+        subject, text = compose_cycle_mail(subsystem.rstrip("/"), rows, page, now, version)
         self.stdout.write(f"Subject: {subject}\n\n{text}", ending="")

@@ -21,10 +21,9 @@ from django.utils import timezone
 from bot.config import bot_identity, compose_config, tree_paths
 from bot.management import counting
 from bot.notifications.report import compose_due
-from bot.results import handed_in, recognise
+from bot.results import intake, recognise
 from bot.results.curves import extend_curves
-from bot.results.handed_in import HandedIn, more_faults
-from bot.results.intake import IntakeAnswer, take_in
+from bot.results.intake import HandedIn, IntakeAnswer, more_faults, take_in
 from bot.results.recognise import READS, Input, read_paths, read_stream
 from bot.results.values import RejectedInput
 from tracker.domain.text import counted
@@ -38,7 +37,7 @@ class Command(BaseCommand):
     help = (
         f"Read results: {READS}. JSON is one result, an array, JSON Lines or KCIDB v5. From files, directories, or -"
         " for JSON on standard input. With --parent and --culprit, or --kernel: files of a benchmark"
-        f" ({handed_in.READS}). docs/results.md describes each format."
+        f" ({intake.READS}). docs/results.md describes each format."
     )
     requires_system_checks = ["perfwork"]
 
@@ -107,13 +106,13 @@ class Command(BaseCommand):
         now = timezone.now()
         try:
             log = options["bisect_log"]
-            texts = {**options, "bisect_log": handed_in.read_files([Path(log)])[0].text if log else ""}
-            about = handed_in.about_of(texts, options["param"])
+            texts = {**options, "bisect_log": intake.read_files([Path(log)])[0].text if log else ""}
+            about = intake.about_of(texts, options["param"])
             if options["kernel"]:
-                files = handed_in.read_files([Path(path) for path in paths])
-                return handed_in.of_kernel(options["kernel"], about, files, now)
-            parent, culprit = (handed_in.read_files([Path(path) for path in side]) for side in sides)
-            return handed_in.of_culprit(about, parent, culprit, tree_paths(), now)
+                files = intake.read_files([Path(path) for path in paths])
+                return intake.of_kernel(options["kernel"], about, files, now)
+            parent, culprit = (intake.read_files([Path(path) for path in side]) for side in sides)
+            return intake.of_culprit(about, parent, culprit, tree_paths(), now)
         except RejectedInput as rejection:
             return HandedIn((Input(rejection.where, None, rejection),))
 

@@ -27,7 +27,7 @@ from bot.outbox.sender import send_due
 from bot.outbox.transports import SendStatus
 from tracker.domain.text import counted
 from tracker.models import BisectResult, OutgoingMail, OutgoingState
-from tracker.models.outbox import WAITING
+from tracker.models.mail import WAITING
 from tracker.services import mail_transitions
 
 ALL_DAY = 86_400.0

@@ -23,8 +23,8 @@ from django.utils.safestring import mark_safe
 from bot.config import bulletin_config
 from bot.management import hold_bulletin, require_folded
 from bot.notifications import digest
-from tracker.documents import linus_mail
 from tracker.documents.blocks import FORMS
+from tracker.documents.digest import compose_cycle_mail
 from tracker.models import Release
 from tracker.pages.release_report import document, in_cycle, mail_lines
 
@@ -50,7 +50,9 @@ class Command(BaseCommand):
             if hold or format != "txt":
                 raise CommandError("--for mail prints text; use it without --hold and --format", returncode=os.EX_USAGE)
             page = f"{settings.PERFWORK_BASE_URL}/{release}/"
-            subject, text = linus_mail.compose(release, mail_lines(in_cycle(release), release), page, timezone.now())
+            subject, text = compose_cycle_mail(
+                release, mail_lines(in_cycle(release), release), page, timezone.now()
+            )
             self.stdout.write(f"Subject: {subject}\n\n{text}", ending="")
             return
         content = document(row, settings.PERFWORK_LAB, timezone.now())

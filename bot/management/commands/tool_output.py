@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tracker.domain.events import InvalidInput
 from tracker.models.results import CommitSide
-from tracker.pages.tool_output import attach, find
+from tracker.pages.results import attach, find
 from tracker.services import tool_output
 
 

@@ -27,8 +27,7 @@ from bot.archives.known_reports import missing_parents
 from bot.archives.prefilter import Passes, Prefilter
 from bot.archives.public_inbox import read_epoch
 from bot.archives.reader import read_source
-from bot.archives.servers import _bodies, read_thread
-from bot.archives.sources import find_patch_mail, open_sources
+from bot.archives.sources import _bodies, find_patch_mail, open_sources, read_thread
 from bot.demo import DIFF, DemoInbox
 from bot.errors import Unreadable
 from bot.mail.message import parse

@@ -25,8 +25,8 @@ from bot.processes import fork, process_name
 from bot.tasks import track_tree
 from bot.upstream.tracking import Patience, follow
 from tests.support.world import Linux, World
+from tracker.domain.events import TreeRole
 from tracker.models import Release, Tree
-from tracker.models.git import TreeRole
 
 TIMEOUT = 20.0
 

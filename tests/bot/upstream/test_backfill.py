@@ -13,8 +13,8 @@ from bot.upstream.backfill import order_builds
 from bot.upstream.tracking import Patience, follow
 from tests.support.world import Linux, World
 from tracker.domain.curves import builds_of
+from tracker.domain.events import TreeRole
 from tracker.models import Commit, Curve, CurveBuild, CurveChange, Landing, Report, Tree
-from tracker.models.git import TreeRole
 from tracker.pages.measurements import curve_page
 from tracker.services import curves
 

@@ -32,9 +32,8 @@ from tests.support.world import (
     status_text,
 )
 from tracker.domain import versions
-from tracker.domain.events import Verdict
+from tracker.domain.events import TreeRole, Verdict
 from tracker.models import Commit, Landing, Release, Report, StableSeries, Tree
-from tracker.models.git import TreeRole
 from tracker.services import catalog
 from tracker.services.report_summary import refresh
 

@@ -18,9 +18,8 @@ from bot.upstream.report_events import View, suggest_again
 from bot.upstream.tracking import Patience, follow
 from tests.support.rows import NOW, line
 from tests.support.world import LEE, ROBOT, TITLE, Kernel, closes, message_id, state, status_text
-from tracker.domain.events import EventData, EventKind, Verdict
+from tracker.domain.events import EventData, EventKind, TreeRole, Verdict
 from tracker.models import Commit, Decision, Event, Landing, Report, Suggestion, Tree
-from tracker.models.git import TreeRole
 from tracker.services import catalog, event_log, report_actions
 
 # --- Commits that move: from linux-next to mainline, rebased, dropped, reverted ---

@@ -15,7 +15,7 @@ from tests.support.rows import line as row_of_report
 from tests.support.world import World
 from tracker.documents.blocks import width
 from tracker.documents.cycle import CycleRow
-from tracker.documents.linus_mail import COLUMNS, LINES, compose
+from tracker.documents.digest import COLUMNS, LINES, compose_cycle_mail
 from tracker.domain.events import OPEN, Awaited, State
 from tracker.models import Release
 
@@ -69,7 +69,7 @@ def test_it_reads_as_a_maintainer_would_write_it() -> None:
         ),
         line("f04628387e", "mm/vmscan: walk cold folios first", -12.8, "fixed", "nobody", fix_landing="v9.1-rc3"),
     ]
-    subject, text = compose("v9.1", rows, "https://perf.example.org/v9.1/", NOW)
+    subject, text = compose_cycle_mail("v9.1", rows, "https://perf.example.org/v9.1/", NOW)
     assert subject == "Performance regressions in v9.1: 2 open"
     assert text == GOLDEN.replace("fix failed", "answered")
 
@@ -90,7 +90,7 @@ def test_it_reads_as_a_maintainer_would_write_it() -> None:
     )
 )
 def test_it_fits_and_counts_its_rows(rows: list[CycleRow]) -> None:
-    _, text = compose("v9.1", rows, "https://perf.example.org/v9.1/", NOW)
+    _, text = compose_cycle_mail("v9.1", rows, "https://perf.example.org/v9.1/", NOW)
     lines = text.splitlines()
     assert len(lines) <= LINES
     assert all(width(each) <= COLUMNS for each in lines)
@@ -116,7 +116,9 @@ def test_the_command_prints_it(world: World, capsys: pytest.CaptureFixture[str])
 
 
 def test_what_was_reverted_is_not_called_queued() -> None:
-    _, text = compose("v9.1", [line("27c5d5b778", "ext9: delay the inode table", -47.3, "dropped", "nobody")], "", NOW)
+    _, text = compose_cycle_mail(
+        "v9.1", [line("27c5d5b778", "ext9: delay the inode table", -47.3, "dropped", "nobody")], "", NOW
+    )
     assert "ext9: delay the inode table (reverted)" in text
 
 
@@ -175,5 +177,7 @@ def test_a_digest_for_a_maintainer(db: None, capsys: pytest.CaptureFixture[str])
 
 def test_a_title_of_any_length_is_cut_at_once() -> None:
     """Measured again for each character that is cut, this takes minutes."""
-    _, text = compose("v9.1", [line("27c5d5b778", "漢" * 200_000, -47.3, "responded", subsystem="mm")], "", NOW)
+    _, text = compose_cycle_mail(
+        "v9.1", [line("27c5d5b778", "漢" * 200_000, -47.3, "responded", subsystem="mm")], "", NOW
+    )
     assert max(map(width, text.splitlines())) <= COLUMNS

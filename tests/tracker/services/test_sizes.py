@@ -13,7 +13,7 @@ from django.test import Client
 from bot.tasks import prune
 from tests.support.people import person
 from tracker.models import RawMessage, StoredSize
-from tracker.services.sizes import KEPT, LARGEST, Growth, growth, measure, record
+from tracker.services.installation import KEPT, LARGEST, Growth, growth, measure, record
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 27, 3, tzinfo=UTC)
