@@ -39,7 +39,9 @@ from tracker.domain.statistics import (
     false_discovery,
     family_wise,
     grade_of,
+    least_p,
     overlap,
+    share_against,
 )
 from tracker.domain.text import scenario_key
 from tracker.models import BisectResult, Commit, Machine, Metric, Scenario, Tree
@@ -100,6 +102,9 @@ _MERGE_TITLE = re.compile(
 NO_CODE = "the culprit changes comments or documentation only"
 UNDATED = timedelta(days=30)
 FORGOTTEN = "made before the database was restored from an older backup: check in the archives that no mail was sent"
+CLEAR_ALPHA = 0.001  # below it, a few runs may lie within the other side's
+_FEW_RUNS = 5  # of a side; with fewer, each counts
+_STRAY = 0.2  # share of all pairs of runs, of both sides, in which the change may go the other way
 # Other results about the same culprit don't clear these.
 LASTING = frozenset({MERGE, NO_CODE, FORGOTTEN})
 
@@ -112,7 +117,7 @@ def why_held(
     `author` (of the culprit) is as known by now; `seen` is the culprit as a git tree has it.
     """
     headline = headline_of(measured)
-    graded, data, direction = headline.graded, headline.data, headline.metric.direction
+    data, direction = headline.data, headline.metric.direction
     culprit = result.culprit
     assert culprit
     if culprit.is_merge or _MERGE_TITLE.match(culprit.title) or (seen and len(seen.parents) > 1):
@@ -127,6 +132,16 @@ def why_held(
         yield result.uncertainty
     if result.doubt:
         yield result.doubt
+    yield from _why_chance(headline, measured)
+    if direction == "unknown":
+        yield NO_DIRECTION.format(metric=data.metric)
+    elif data.direction not in ("unknown", direction):
+        yield CONTRADICTION.format(stated=data.direction, metric=data.metric, known=direction)
+
+
+def _why_chance(headline: GradedMeasurement, measured: Sequence[GradedMeasurement]) -> Iterator[str]:
+    """Yield why a change may be none."""
+    graded, data, noise = headline.graded, headline.data, headline.noise
     if graded.verdict is Grade.NOT_TESTABLE:
         yield "the change can't be tested: one run per side, or no standard deviation"
     elif graded.p_value is not None and graded.p_value >= MAIL_ALPHA:
@@ -135,11 +150,13 @@ def why_held(
         may_be = "is not significant" if graded.verdict is Grade.NOT_SIGNIFICANT else "may be chance"
         yield f"the change {may_be} (p = {graded.p_value:.2g}{among}; a mail needs {MAIL_ALPHA})"
     if data.old_samples and data.new_samples and overlap(data.old_samples, data.new_samples):
-        yield "the samples of both sides overlap"
-    if direction == "unknown":
-        yield NO_DIRECTION.format(metric=data.metric)
-    elif data.direction not in ("unknown", direction):
-        yield CONTRADICTION.format(stated=data.direction, metric=data.metric, known=direction)
+        # Ranges grow with the number of runs: of many, a few that stray say nothing against a clear change.
+        is_clear = graded.p_value is not None and graded.p_value < CLEAR_ALPHA
+        few = min(data.old.n, data.new.n) < _FEW_RUNS
+        if few or not is_clear or share_against(data.old_samples, data.new_samples) > _STRAY:
+            yield "the samples of both sides overlap"
+    if noise and (times := effect(graded.change_pct, noise.pct)) is not None and times < 1:
+        yield f"the change is within the usual noise there, ±{noise.pct:.2g}%"
 
 
 def may_be_forgotten(created_at: datetime | None, restored: Sequence[datetime], now: datetime) -> Iterator[str]:
@@ -343,6 +360,9 @@ def grade(results: Sequence[Result], catalog: ResultCatalog) -> list[list[Graded
     return [_beyond_chance(entries, result.runs[0].suite) for entries, result in zip(by_result, results, strict=True)]
 
 
+_FEW_METRICS = 10  # so many beside the key metrics are no choice
+
+
 def headline_of(measured: Iterable[GradedMeasurement]) -> GradedMeasurement:
     """Return the measurement that a result's report is about."""
     return next(entry for entry in measured if entry.data.role == "headline")
@@ -352,9 +372,12 @@ def _beyond_chance(measured: Sequence[GradedMeasurement], suite: str) -> list[Gr
     """Return the measurements of one result with their p-values corrected for how many there are, and the headline.
 
     Of a hundred metrics, five move by chance. The few that the suite is run for are tested by themselves (Holm), all
-    others of the benchmark together (Benjamini-Hochberg), and so are the monitors, which make no headline. The
-    headline stays the one that the input names if it moved beyond chance, unless it is known what the suite is run for,
-    and that moved, too; else it is the key metric that did, else another one that did.
+    others of the benchmark together (Benjamini-Hochberg), and so are the monitors, which make no headline. The headline
+    stays the one that the input names if it moved beyond chance, unless it is known what the suite is run for, and that
+    moved, too; else it is the key metric that did, else another one that did.
+
+    One of many others is a headline only if the order of its runs is beyond chance, too: where a metric has two modes,
+    three runs of the one and three of the other come about by luck, and Welch's test calls that certain.
     """
     families: dict[str, list[int]] = {"key": [], "other": [], "monitor": []}
     for number, entry in enumerate(measured):
@@ -368,23 +391,37 @@ def _beyond_chance(measured: Sequence[GradedMeasurement], suite: str) -> list[Gr
         correct = family_wise if name == "key" else false_discovery
         corrected = correct([measured[number].graded.p_value for number in numbers])
         for number, p in zip(numbers, corrected, strict=True):
-            entry = measured[number]
-            old, new = entry.data.old.mean, entry.data.new.mean
-            verdict = grade_of(old, new, p, entry.metric.direction)
-            graded[number] = replace(entry, graded=replace(entry.graded, p_value=p, verdict=verdict))
+            graded[number] = _corrected(measured[number], p)
     named = next(number for number, entry in enumerate(graded) if entry.data.role == "headline")
-    keys, watches = set(families["key"]), named in families["monitor"]
-    moved = [number for number in (*families["key"], *families["other"]) if _is_beyond_chance(graded[number])]
+    keys, others, watches = set(families["key"]), families["other"], named in families["monitor"]
+    as_headline = {number: graded[number] for number in families["key"]}
+    by_order = false_discovery([_p_by_order(measured[number]) for number in others])
+    for number, p in zip(others, by_order, strict=True):
+        is_chosen = number != named or len(others) > _FEW_METRICS  # of many, the lab has named the one that moved most
+        as_headline[number] = _corrected(measured[number], p) if is_chosen else graded[number]
+    moved = [number for number, entry in as_headline.items() if _is_beyond_chance(entry)]
     beside_the_key = named not in keys and has_own_keys(suite) and not keys.isdisjoint(moved)
     best = named
     if moved and (named not in moved or beside_the_key):
-        best = min(moved, key=lambda number: (number not in keys, graded[number].graded.p_value))
+        best = min(moved, key=lambda number: (number not in keys, as_headline[number].graded.p_value))
     elif watches:  # nothing of the benchmark moved
         best = next(iter((*families["key"], *families["other"])), named)
+    graded[best] = as_headline.get(best, graded[best])
     if best != named:
         for number, role in ((named, "monitor" if watches else "kpi"), (best, "headline")):
             graded[number] = replace(graded[number], data=replace(graded[number].data, role=role))
     return graded
+
+
+def _corrected(entry: GradedMeasurement, p: float | None) -> GradedMeasurement:
+    verdict = grade_of(entry.data.old.mean, entry.data.new.mean, p, entry.metric.direction)
+    return replace(entry, graded=replace(entry.graded, p_value=p, verdict=verdict))
+
+
+def _p_by_order(entry: GradedMeasurement) -> float | None:
+    """Return the p of Welch's test, or the least that so many runs can have by their order alone if that is more."""
+    p, data = entry.graded.p_value, entry.data
+    return None if p is None else max(p, least_p(data.old.n, data.new.n))
 
 
 def _is_beyond_chance(entry: GradedMeasurement) -> bool:

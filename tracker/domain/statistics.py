@@ -12,7 +12,8 @@ Numbers from labs may be zero, huge or tiny: what would not be finite is None in
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Protocol
@@ -218,7 +219,7 @@ def grade(measurement: Compared, direction: str) -> Graded:
 
 def grade_all(measurements: Sequence[Compared], directions: Sequence[str]) -> list[Graded]:
     """Grade measurements, each by the direction of its metric. Returns them in the order given."""
-    tested, intervals = welch([(pair.old, pair.new) for pair in measurements]), _intervals(measurements)
+    tested, intervals = welch([_as_resolved(pair) for pair in measurements]), _intervals(measurements)
     graded = []
     for index, (measurement, direction, p) in enumerate(zip(measurements, directions, tested, strict=True)):
         old, new = measurement.old.mean, measurement.new.mean
@@ -226,6 +227,21 @@ def grade_all(measurements: Sequence[Compared], directions: Sequence[str]) -> li
         low, high = intervals.get(index) or _interval_by_summary(measurement.old, measurement.new) or (None, None)
         graded.append(Graded(grade_of(old, new, p, direction), raw, better_pct(raw, direction), p, low, high))
     return graded
+
+
+def _as_resolved(pair: Compared) -> tuple[SampleSummary, SampleSummary]:
+    """Return both sides; one whose runs are all equal gets the spread that rounding hides: that of numbers of which
+    only the written digits are known.
+    """
+    if not pair.old_samples or not pair.new_samples or (pair.old.stddev and pair.new.stddev):
+        return pair.old, pair.new
+    exponents = [
+        Decimal(repr(float(sample))).normalize().as_tuple().exponent
+        for sample in chain(pair.old_samples, pair.new_samples)
+    ]
+    step = 10.0 ** min(0, *(exponent for exponent in exponents if isinstance(exponent, int)))
+    old, new = (side if side.stddev else replace(side, stddev=step / math.sqrt(12)) for side in (pair.old, pair.new))
+    return old, new
 
 
 def welch(pairs: Sequence[tuple[SampleSummary, SampleSummary]]) -> list[float | None]:
@@ -355,3 +371,24 @@ def overlap(old: Iterable[float], new: Iterable[float]) -> bool:
     """Return whether the ranges of two non-empty sides overlap."""
     old, new = list(old), list(new)
     return max(min(old), min(new)) <= min(max(old), max(new))
+
+
+def share_against(old: Sequence[float], new: Sequence[float]) -> float:
+    """Return in which share of all pairs of an old and a new run the change goes the other way; ties count half.
+
+    >>> share_against([1, 2, 3], [4, 5, 6]), share_against([1, 2, 6], [4, 5, 7])
+    (0.0, 0.2222222222222222)
+    """
+    differences = np.subtract.outer(np.asarray(new, dtype=float), np.asarray(old, dtype=float))
+    share = float(np.mean(np.sign(differences)))  # 1: each new run is higher than each old one
+    return (1 - abs(share)) / 2
+
+
+def least_p(old: int, new: int) -> float:
+    """Return the least p that so many runs can have by their order alone, whatever their distribution: that of the two
+    orders in which one side is wholly above the other (F. Wilcoxon, Biometrics Bull. 1, 1945).
+
+    >>> least_p(3, 3), round(least_p(8, 8), 5)
+    (0.1, 0.00016)
+    """
+    return min(1.0, 2 / math.comb(old + new, old))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +15,9 @@ from bot.results import values
 from bot.results.formats.checks import measurement
 from bot.results.grading import GradedMeasurement, _beyond_chance, headline_of, why_held
 from bot.results.values import CommitInfo, MachineInfo, MeasurementData, Result
+from tracker.domain.curves import CurveNoise
 from tracker.domain.events import Grade
-from tracker.domain.statistics import ALPHA, Graded, change_pct, false_discovery, family_wise, grade_of, welch
+from tracker.domain.statistics import ALPHA, Array, Graded, change_pct, false_discovery, family_wise, grade_all
 from tracker.models import Metric
 
 SUITE, METRICS = "vm-scan", 73
@@ -30,8 +31,26 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
     return (centre - width) / (1 + z * z / trials), (centre + width) / (1 + z * z / trials)
 
 
-def results(seed: int, number: int, runs: int, true_change: float = 0.0) -> Iterator[list[GradedMeasurement]]:
-    """Yield graded results: each metric with noise of 0.5 to 4 %, the key metric with a true change, if any.
+def of_two_modes(random: np.random.Generator, size: tuple[int, ...]) -> Array:
+    return random.choice([930.0, 1070.0], size) + random.standard_normal(size)
+
+
+def counts(random: np.random.Generator, size: tuple[int, ...]) -> Array:
+    return random.poisson(1.5, size).astype(float)
+
+
+def rounded(random: np.random.Generator, size: tuple[int, ...]) -> Array:
+    return np.round(random.normal(20, 0.6, size))
+
+
+Shape = Callable[[np.random.Generator, tuple[int, ...]], Array]
+
+
+def results(
+    seed: int, number: int, runs: int, true_change: float = 0.0, others: Shape | None = None
+) -> Iterator[list[GradedMeasurement]]:
+    """Yield graded results: each metric with noise of 0.5 to 4 %, the key metric with a true change, if any. `others`:
+    how the others spread instead.
 
     As a lab would that looks for what moved most, each names that as its headline.
     """
@@ -41,19 +60,19 @@ def results(seed: int, number: int, runs: int, true_change: float = 0.0) -> Iter
         means, noise = random.uniform(1e3, 1e5, METRICS), random.uniform(0.005, 0.04, METRICS)
         sides = means[:, None, None] * (1 + noise[:, None, None] * random.standard_normal((METRICS, 2, runs)))
         sides[0, 1] *= 1 + true_change
+        if others:
+            sides[1:] = others(random, sides[1:].shape)
         measured: list[MeasurementData] = [
             measurement(name, "", side[0].tolist(), side[1].tolist(), name)
             for name, side in zip(names, sides, strict=True)
         ]
         moved = max(range(METRICS), key=lambda n: abs(change_pct(measured[n].old.mean, measured[n].new.mean) or 0.0))
-        ps = welch([(entry.old, entry.new) for entry in measured])
+        grades = grade_all(measured, ["higher"] * METRICS)
         roles = ["headline" if number == moved else "kpi" for number in range(METRICS)]
-        yield _beyond_chance(list(map(graded, measured, ps, roles)), SUITE)
+        yield _beyond_chance(list(map(graded, measured, grades, roles)), SUITE)
 
 
-def graded(data: MeasurementData, p: float | None, role: str) -> GradedMeasurement:
-    change = change_pct(data.old.mean, data.new.mean)
-    grade = Graded(grade_of(data.old.mean, data.new.mean, p, "higher"), change, change, p)
+def graded(data: MeasurementData, grade: Graded, role: str) -> GradedMeasurement:
     metric = Metric(name=data.metric, direction="higher")
     return GradedMeasurement(replace(data, role=role, direction="higher"), metric, (0, 0, 0), grade, None)
 
@@ -77,6 +96,25 @@ def test_chance_alone_makes_hardly_a_mail(runs: int) -> None:
     low, high = wilson(mailed, 2000)
     print(f"{runs} runs: {mailed} of 2,000 results of chance make a mail ({low:.2%} to {high:.2%})")
     assert high <= 0.025
+
+
+@pytest.mark.parametrize("shape", [of_two_modes, counts, rounded])
+@pytest.mark.parametrize("runs", [2, 3, 5])
+def test_modes_and_counts_make_hardly_a_mail(shape: Shape, runs: int) -> None:
+    """Runs that fall into one mode by luck look certain to Welch's test; so do two equal counts."""
+    assert sum(map(is_mailed, results(runs, 40, runs, others=shape))) <= 2
+
+
+def test_many_runs_of_a_small_change_make_a_mail() -> None:
+    """Of twenty runs a side, some overlap, though the change is five standard errors and more."""
+    assert sum(map(is_mailed, results(20, 40, 20, true_change=-0.08))) >= 35
+
+
+def test_a_change_within_the_usual_noise_is_held() -> None:
+    [measured] = results(7, 1, 8, true_change=-0.2)
+    assert is_mailed(measured)
+    usual = CurveNoise(run_pct=30.0, build_pct=30.0, modes_pct=None, runs=80, builds=20)
+    assert not is_mailed([replace(entry, noise=usual) for entry in measured])
 
 
 @pytest.mark.slow
