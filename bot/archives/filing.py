@@ -397,6 +397,7 @@ class MailFiler:
                 return False
         events = Event.objects.filter(message_id=name, actor="")
         self._touched |= {before.report_id, *events.values_list("report", flat=True)}
+        self._changed.add(before.report_id)  # the answers to it go where it goes
         event_log.forget_mail([name])
         self.known.forget(name)
         before.delete()

@@ -299,6 +299,25 @@ def test_a_stranger_under_her_name_closes_nothing_though_he_is_proven(forged_mai
 
 
 @pytest.mark.django_db
+def test_the_answers_to_a_strangers_mail_go_with_the_proven_one_that_takes_its_id(forged_mail_world: World) -> None:
+    world = forged_mail_world
+    report, other = world.report(), world.report("mm/vmscan: walk hot folios first")
+    mallory = Address("Mal Stranger", "mal@evil.example")
+    world.post(mallory, "Nice work.", to=message_id(other), message_id="same@dev.example")
+    world.post(LEE, "I agree with that.", to="same@dev.example", message_id="answer@dev.example")
+    world.read()
+    assert set(other.messages.values_list("message_id", flat=True)) > {"same@dev.example", "answer@dev.example"}
+    raw = world.mail(DANA, "I've dropped this patch.", to=message_id(report), message_id="same@dev.example")
+    file = world.directory / "proven.eml"
+    file.write_bytes(signed(raw))
+    world.read(file)
+    assert state(report) == "dropped"
+    assert set(report.messages.values_list("message_id", flat=True)) > {"same@dev.example", "answer@dev.example"}
+    assert other.messages.count() == 1
+    assert state(other) == "no_response"
+
+
+@pytest.mark.django_db
 def test_her_mail_sent_again_into_another_thread_proves_nothing(forged_mail_world: World) -> None:
     one, other = forged_mail_world.report(), forged_mail_world.report("mm: another")
     raw = signed(forged_mail_world.mail(DANA, "I've dropped this patch.", to=message_id(one)))
