@@ -150,7 +150,7 @@ log = logging.getLogger(__name__)
 def open_jobs(settings: BotSettings, trees: Sequence[Path], now: datetime) -> int:
     """Bring the jobs up to date with what the lab owes; return how many were opened.
 
-    A patch that applies to none of its possible bases in a followed tree ends its job at once.
+    A patch that applies to none of its possible bases in a followed tree ends its job at once, for all who asked.
     """
     owed_reports = lab_jobs.owed_reports(MOST)
     owed = {
@@ -185,15 +185,10 @@ def _try_open(
         if job := _job_for_the_same(report, patch):
             proven = _may_be_run(report, pending.event, patch, events, settings)
             with transaction.atomic():
-                if joined := lab_jobs.join(job, pending.event.key, proven=proven):
-                    _answer_if_it_does_not_apply(joined, now)
+                if lab_jobs.join(job, pending.event.key, proven=proven):
                     return False  # somebody else asked for it, too: it is tested once, and both are answered
         columns = _checked(report, pending.event, patch, events, settings, trees)
-        with transaction.atomic():
-            opened = lab_jobs.open_job(report, pending, now, asked_in=pending.event.message_id, **columns)
-            if opened:
-                _answer_if_it_does_not_apply(opened, now)
-            return opened is not None
+        return bool(lab_jobs.open_job(report, pending, now, asked_in=pending.event.message_id, **columns))
     except Exception:  # bad mail, or a broken tree
         log.exception("%s: the job for %s could not be opened", report.culprit.sha10, pending.event.key)
         return False

@@ -78,6 +78,17 @@ def test_one_that_does_not_apply_is_answered_and_the_other_is_tested(lab_world: 
     assert "does not apply" in " ".join(parse(bytes(mail.raw)).text.split())
 
 
+def test_a_patch_that_does_not_apply_and_is_asked_for_twice_in_a_mail_is_answered_once(
+    lab_world: World, report: Report
+) -> None:
+    lab_world.post(DANA, f"Can you test this patch?\n\n#lkp test\n\n{STALE}", to=message_id(report))
+    lab_world.read()
+    open_jobs(lab_world.settings, [lab_world.directory / "linux.git"], lab_world.now)
+    assert LabJob.objects.get().state == "done"
+    assert report.events.filter(kind="fix_failed").count() == 1
+    assert len(answers(lab_world)) == 1
+
+
 @pytest.mark.parametrize(("also", "answered"), [("", True), ("#lkp reopen\n", False)])
 def test_who_asks_for_a_test_of_a_closed_report_is_told_how_to_get_it(
     lab_world: World, report: Report, also: str, answered: bool
