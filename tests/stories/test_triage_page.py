@@ -239,6 +239,8 @@ def test_what_is_asked_every_day_is_one_click_away(client: Client, db: None, now
         ({"do": "note", "row": ["1:0"], "argument": "\0"}, "Note: expected some text; found none"),
         ({"do": "block", "row": ["1:0"], "release": "<b>"}, "release: expected a version like v6.12; found '<b>'"),
         ({"do": "fixed", "row": ["1:0"], "argument": "soon"}, "Fixed: expected a version like v6.12-rc4"),
+        ({"do": "block", "row": ["1:0"], "argument": "soon"}, "Blocks the release: expected a version like v6.12-rc4"),
+        ({"do": "working", "row": ["1:0"], "argument": "by Monday"}, "Working on it takes no text: choose Note for it"),
     ],
 )
 def test_a_change_that_makes_no_sense_is_refused(triage_page_toni: Client, posted: dict[str, Any], words: str) -> None:

@@ -124,7 +124,7 @@ def _tags(text: str) -> str:
 def _sha(text: str) -> str:
     if not _SHA.match(text):
         raise InvalidInput(f"expected the sha of another report's culprit; found {text[:40]!r}")
-    return text[:10].lower()
+    return text[:64].lower()
 
 
 @dataclass(slots=True)
@@ -170,6 +170,8 @@ def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, r
             outcome.overtaken.append(report)
         else:
             event = action.event(role, release or report.merged_release or report.shift_left_release)
+            if event.kind in (EventKind.DUPLICATE, EventKind.SUCCEEDED):
+                event = replace(event, remark=checked.remark)
             if event.kind is EventKind.CORRECTED:
                 event = replace(event, commit=checked.commit, remark=report.culprit.sha)
             if event.commit == report.culprit.sha or not _changes_state(report, values, event):
@@ -202,6 +204,7 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
                 raise InvalidInput(f"expected the sha of another report's culprit; no report has {event.remark}")
             if not set(same) - set(reports):
                 raise InvalidInput(f"{event.remark} is the report itself; expected another report's culprit")
+            return replace(event, remark=event.remark[:10])  # all that was typed has been compared
         case EventKind.ASSIGNED if event.remark and event.remark != event.actor:
             if not _is_known_person(event.remark):
                 raise InvalidInput(f"expected a user's name, or an address that a report knows; found {event.remark!r}")
@@ -498,7 +501,7 @@ ACTION_KEYS = (
     ActionKey("duplicate", "m", "Duplicate", EventKind.DUPLICATE, needs="the sha of the other report's culprit"),
     ActionKey("gone", "g", "Disappeared", EventKind.DISAPPEARED, offers="the version: v6.12-rc4"),
     ActionKey("reopen", "o", "Reopen", EventKind.REOPENED),
-    ActionKey("block", "b", "Blocks the release", EventKind.BLOCKS),
+    ActionKey("block", "b", "Blocks the release", EventKind.BLOCKS, offers="another release: v6.12"),
     ActionKey("unblock", "B", "No longer blocks", EventKind.UNBLOCKED),
     ActionKey("note", "n", "Note", EventKind.NOTED, needs="the note"),
     ActionKey("tag", "t", "Tag", EventKind.TAGGED, needs="all its tags: numa thp; or none"),
