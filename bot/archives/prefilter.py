@@ -29,7 +29,7 @@ from bot.mail.patches import MAX_SUBJECT, find_links
 from bot.mail.quoting import ANSWER, clean
 from bot.mail.settings import BotSettings
 from bot.replies.person_report import FORWARDED, SUBJECT_WORDS
-from bot.replies.reading import QUOTED_COMMIT, REPORT_SUBJECT
+from bot.replies.reading import ANSWERED_REPORT, QUOTED_COMMIT, REPORT_SUBJECT
 from bot.robot_reports.report import Recogniser
 
 # --- Patterns ---
@@ -88,7 +88,7 @@ class Patterns:
             (LINK, rb"msgid\.link/", _EACH),
             (FIXES, rb"fixes:", _EACH),
             (REVERTED_COMMIT, rb"revert(?:s|ing)?:?" + _BLANK, _EACH),
-            (REVERTED_TITLE, rb"revert\s{1,9}" + _QUOTES, _EACH),
+            (REVERTED_TITLE, rb"revert:?\s{1,9}" + _QUOTES, _EACH),
             *((ROBOT, _quoted(robot), _EACH) for robot in sorted(settings.robots)),
             (REPORTED, rb"reported-by:", _ONCE),
             (NOTICED, rb"noticed a", _EACH),
@@ -232,15 +232,18 @@ _BLANKS = b" \t\n\r\v\f"
 _SHA = re.compile(
     rb"(?:\s|\xc2\xa0|\xa0){0,20}(?:commit )?(?:<?https?://\S{5,200}?[/=](?=[0-9a-f]{7,40}\b))?([0-9a-f]{7,40})", re.I
 )
-_COMMIT = re.compile(rb"(?:the )?(?:commits?:?" + _BLANK + rb"{1,20})?(?=[0-9a-f]{7,40}\b)", re.I)
-_REVERT = re.compile(rb"Revert " + _QUOTES, re.I)
+_COMMIT = re.compile(
+    rb"\s{0,19}" + patches.REVERTS_OF.encode().replace(rb"\s", _BLANK) + rb"(?=[0-9a-f]{7,40}\b)", re.I
+)
+_REVERT = re.compile(rb"Revert:? ", re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
 _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
 _CLOSES = re.compile(rb"(?:closes|link):", re.I)
 _ANSWER = re.compile(ANSWER.encode(), re.I)
-_MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert " + _QUOTES + b"|" + ANSWER.encode(), re.I)
+_MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert:? " + _QUOTES + b"?|" + ANSWER.encode(), re.I)
 _LAST_QUOTE = re.compile(_QUOTES + rb"\Z")
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT.encode(), re.I)
+_ANSWERED_REPORT = re.compile(ANSWERED_REPORT.encode(), re.I)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT.encode(), re.M | re.I)
 _POSTING = re.compile(rb"\s*\[[^\]]{0,60}\b(?:PATCH|RFC|PULL)\b", re.I)
 _OPENING = re.compile(rb"^#\w[\w:]{0,20}\s{0,5}\^?(?:report|introduced|monitor)", re.I | re.M)
@@ -434,10 +437,10 @@ def _may_be_persons(subject: bytes, answered: list[bytes], matches: Found, body:
 
 def _answered_culprit(subject: bytes, answered: list[bytes], body: bytes) -> list[bytes]:
     """Return the key of the culprit whose report a mail answers, by its subject or, without ids, by what it quotes."""
-    if not _ANSWER.match(subject):
+    if not _ANSWERED_REPORT.match(subject):
         return []
-    by_subject = _REPORT_SUBJECT.search(subject) if b"% " in subject or b" -> " in subject else None
-    named = by_subject or (not answered and _QUOTED_COMMIT.search(body))
+    by_subject = _REPORT_SUBJECT.search(subject) if b"%" in subject or b" -> " in subject else None
+    named = by_subject or (not answered and _ANSWER.match(subject) and _QUOTED_COMMIT.search(body))
     return [key_of_commit(named[1])] if named else []
 
 

@@ -177,8 +177,9 @@ def message_ids(value: str) -> tuple[str, ...]:
 
 def _plain_id(text: str) -> str:
     if link := _LINK.match(text):
-        path, _, query = text[link.end() :].partition("?i=")  # marc.info's
-        parts = [query.partition("&")[0]] if query else path.partition("#")[0].split("/")[::-1]
+        path = text[link.end() :]
+        by_id = re.search(r"[?&]i=([^&#]+)", path)  # marc.info's
+        parts = [by_id[1]] if by_id else path.partition("#")[0].split("/")[::-1]
         if link[1].endswith(":"):  # mid: names a part after the mail (RFC 2392)
             parts = parts[-1:] if link[1].lower() == "mid:" else [path]
         text = next((name for part in parts if "@" in (name := unquote(part)) or " () " in name), text)

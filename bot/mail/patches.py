@@ -75,15 +75,23 @@ _OPEN_QUOTE = re.compile(rf"\([{_QUOTES}]")
 _CLOSED_QUOTE = re.compile(rf"[{_QUOTES}]\)")
 # The title after the sha in a Fixes: trailer, and what git-revert(1) writes: to be matched where they begin
 _FIXED_TITLE = re.compile(
-    rf"\s{{0,20}}(?:\(?[{_QUOTES}](.{{1,400}}?)[{_QUOTES}]\)?|\(([^\n]{{1,400}}?)\))\.?[ \t]*(?:#[^\n]*)?(?:\n|\Z)",
+    rf"[\s:-]{{0,20}}(?:\(?[{_QUOTES}](.{{1,400}}?)[{_QUOTES}]\)?|[\[(]([^\n]{{1,400}}?)[\])])"
+    rf"\.?[ \t]*(?:#[^\n]*)?(?:\n|\Z)",
     re.S,
 )
 REVERTED_TITLE = re.compile(rf"(.{{1,400}}?)[{_QUOTES}]\.?[ \t]*(?:\n(?![ \t])|\Z)", re.S)
-# "This reverts commit <sha>", "reverts commits <sha> and <sha>", "by reverting <sha>"; up to the first sha
-_REVERTS = re.compile(r"\brevert(?:s|ing)?:?\s(?:the )?(?:commits?:?\s{1,20})?(?=[0-9a-f]{7,40}\b)", re.I)
-_SHAS = re.compile(r"(?:(?:\s*,|\s+and)?\s*(?:commit\s+)?[0-9a-f]{7,40}\b){1,50}", re.I)
-_LISTED = re.compile(r"\b[0-9a-f]{7,40}\b", re.I)
-_REVERT_LINE = re.compile(rf"^[ \t]*Revert [{_QUOTES}]", re.M | re.I)
+# "This reverts commit <sha>", "reverts commits <sha> and <sha>", "by reverting parts of <sha>"; up to the first sha
+REVERTS_OF = r"(?:(?:the|all|most|parts?|changes?|following|of|from|in)\s{1,20}){0,4}(?:commits?:?\s{1,20})?"
+_REVERTS = re.compile(rf"(?<!not )\brevert(?:s|ing)?:?\s{{1,20}}{REVERTS_OF}(?=[0-9a-f]{{7,40}}\b)", re.I)
+# Each perhaps with its title, and with one more only where that is in double quotes: another sha may follow it
+_TITLE_OF_SHA = r'\s{0,20}\(["“]([^"”\n]{1,300})["”]\)'
+_SHAS = re.compile(
+    rf"(?:(?:\s*,|\s+and)?\s*(?:commit\s+)?[0-9a-f]{{7,40}}\b(?:{_TITLE_OF_SHA}(?=\s*(?:,|and\s|[0-9a-f]{{7,40}}\s)))?){{1,50}}",
+    re.I,
+)
+_LISTED = re.compile(rf"\b([0-9a-f]{{7,40}})\b(?:{_TITLE_OF_SHA})?", re.I)
+_REVERT_LINE = re.compile(rf"^[ \t]*(?:[\w/.,+-]{{1,40}}: ){{0,3}}Revert:? [{_QUOTES}]", re.M | re.I)
+_BARE_REVERT = re.compile(rf"[ \t]*Revert:? (?=[^\s{_QUOTES}])", re.I)
 MAX_TRAILERS = 500
 
 
@@ -152,9 +160,9 @@ def title_after(text: str) -> str:
 def reverted_at(text: str) -> Reverted:
     """Return the commits, and their titles, that stand at the start of a text, after "This reverts commit "."""
     match = _SHAS.match(text)
-    shas = _LISTED.findall(match[0]) if match else []
-    title = title_after(text[match.end() :]) if match else ""
-    return Reverted(tuple(sha.lower() for sha in shas), (title,) if title else ())
+    listed = _LISTED.findall(match[0]) if match else []
+    titles = [*(title for _, title in listed), title_after(text[match.end() :]) if match else ""]
+    return Reverted(tuple(sha.lower() for sha, _ in listed), tuple(filter(None, titles)))
 
 
 class Reverted(NamedTuple):
@@ -169,16 +177,18 @@ def find_reverted(parts: Iterable[Sequence[str]], patches: Sequence[Patch]) -> R
     the diff, or such a title of a patch. `parts`: the lines of its text, and of each attached patch.
     """
     above = (itertools.takewhile(lambda line: not line.startswith("diff --git "), lines) for lines in parts)
-    text = "\n\n".join("\n".join(lines) for lines in above)
+    text = "\n\n".join([*("\n".join(lines) for lines in above), *(patch.title for patch in patches)])
     mentions = itertools.islice(_REVERTS.finditer(text), MAX_LINKS)
     named = [reverted_at(text[mention.end() : mention.end() + MAX_SUBJECT]) for mention in mentions]
     commits = dict.fromkeys(sha for reverted in named for sha in reverted.commits)
     quoted = [patch.title[revert.end() :] for patch in patches if (revert := _REVERT_LINE.match(patch.title))]
+    bare = [patch.title[revert.end() :] for patch in patches if (revert := _BARE_REVERT.match(patch.title))]
     starts = itertools.islice(_REVERT_LINE.finditer(text), MAX_LINKS)
     quoted += [text[start.end() : start.end() + MAX_SUBJECT] for start in starts]
     matches = (REVERTED_TITLE.match(title) for title in quoted)
     titles = dict.fromkeys(title for reverted in named for title in reverted.titles)
     titles |= dict.fromkeys(" ".join(match[1].split()) for match in matches if match)
+    titles |= dict.fromkeys(" ".join(title.split()) for title in bare)
     return Reverted(tuple(commits)[:MAX_LINKS], tuple(titles)[:MAX_LINKS])
 
 

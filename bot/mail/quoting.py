@@ -53,7 +53,20 @@ ANSWERED = (
     *("re", "aw", "sv", "vs", "antw(?:ort)?", "odp", "r(?:é|e)p?", "r(?:é|e)f", "res", "rif", "ynt", "ilt", "atb"),
     *("vá", "r", "svar", "odg", "tl", "trả lời", "رد", "إعادة", "תגובה", "bls", "fwd?", "wg", "enc", "doorst", "vl"),
     *("απ", "ΑΠ", "σχετ", "ΣΧΕΤ", "ответ", "Ответ", "отв", "回复", "回覆", "答复", "答覆", "返信", "转发", "轉寄"),
-    *("转寄", "답장", "회신", "השב"),
+    *(
+        "转寄",
+        "답장",
+        "회신",
+        "השב",
+        "vastaus",
+        "válasz",
+        "odpověď",
+        "odpoveď",
+        "răspuns",
+        "cevap",
+        "reply",
+        "response",
+    ),
 )
 AWAY = (
     *("automatic reply", "auto(?:matic)?[- ]?(?:response|reply)", "out of (?:the )?office(?: reply)?"),
@@ -70,7 +83,9 @@ def any_of(words: tuple[str, ...]) -> str:
     return f"(?:{'|'.join(words)})"
 
 
-ANSWER = rf"\s*{any_of(ANSWERED)}\.?(?:\s?[\[(^]\d{{1,3}}[\])]?)?\s*(?::|：)\s*"
+# A gateway or a list puts a tag before it: "[EXT] Re:", "***SPAM*** Re:"
+_TAGS = r"(?:(?:\[(?![^\]]*\b(?:PATCH|RFC|PULL)\b)[^\[\]]{1,40}\]|\*{2,5}\w{1,12}\*{2,5})\s*){0,3}"
+ANSWER = rf"\s*{_TAGS}{any_of(ANSWERED)}\.?(?:\s?[\[(^]\d{{1,3}}[\])]?)?\s*(?::|：)\s*"
 
 
 # --- Own text ---
@@ -131,7 +146,22 @@ _BLANKS = re.compile(r"(?<=\S)\s+|(?<=\s{4})\s+")
 
 # What may begin an older mail, whatever its language: marks that few programs use, a rule with words, two lines as
 # of a header, a line with an address and a moment.
-_ODD_MARK = re.compile(r"\s{0,12}(?:[＞»›]|[%:]\s|\[\w{1,20}\]\s|\[quote\b|[\w.]{1,20}[>＞]\s)|\s{4,40}>")
+_ODD_MARK = re.compile(
+    r"\s{0,12}(?:[＞»›]|[%:]\s|\[(?!(?:\d{1,2}|PATCH|RFC|RESEND|LKP|REGRESSION)\])\w{1,20}\]\s|\[quote\b"
+    r"|<?[\w.]{1,20}[>＞]\s)|\s{4,40}>"
+)
+# Above somebody's words in a chat, a tracker or a web page: "Lee Park:", "Lee Park  [06:00]", "Lee replied 3 days ago"
+_NAME = r"\s{0,4}\*{0,2}(?!(?:Hi|Hello|Dear|Hey)\b)[A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30}){0,3}\*{0,2}"
+_TIME = r"\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?"
+_SPEAKS = re.compile(
+    rf"{_NAME}\s{{1,8}}[\[(]?(?:today |yesterday |at ){{0,2}}{_TIME}[\])]?\s*\Z"
+    rf"|(?=\S+ \S){_NAME}\s?[:：]\s*\Z"
+    rf"|(?!.*\bI\b){_NAME} (?:commented|replied|posted|wrote|said)\b.{{0,40}}\b(?:ago|yesterday|today)\b.{{0,20}}\Z",
+    re.A,
+)
+_ONLY_NAME = re.compile(rf"{_NAME}\s*\Z")
+_END_OF_ATTRIBUTION = re.compile(rf"\s{{0,4}}(?:<[^<>\s]{{1,200}}>\s?)?{any_of(WROTE)}.{{0,20}}[:：]\s*\Z")
+_LINK = re.compile(r"https?://\S{1,500}")
 _RULE_ENDS = re.compile(r"[-_=*#\u2010-\u2015\u2500]{2}")
 # Marks of vowels, as in Thai and Hindi, are no letters to the re module.
 _LABEL = re.compile(r"[\s*<\u3000]{0,12}[^\W\d_][^:：,;()/<>@]{0,31}[:：]\*?[\s\u3000]*\S")
@@ -272,6 +302,11 @@ def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) ->
         return True
     if _TRAILER.match(line):
         return False
+    below = lines[number + 1] if number + 1 < len(lines) else ""
+    if _SPEAKS.match(line) or (len(below) < _SHORT and _ONLY_NAME.match(line) and _has_moment(below)):
+        return True
+    if _END_OF_ATTRIBUTION.match(below) and any(map(_QUOTE.match, lines[number + 2 : number + 3])):
+        return False  # an attribution above a marked quote, wrapped as Gmail does it
     following = _next_line(lines, number + 1)
     ends_in_colon = line.rstrip().endswith((":", "："))
     if following < len(lines) and _QUOTE.match(lines[following]):
@@ -305,7 +340,7 @@ def _is_rule_with_text(line: str) -> bool:
 
 
 def _has_mailbox(text: str) -> bool:
-    return "@" in text and bool(_MAILBOX_OR_BARE.search(text))
+    return "@" in text and bool(_MAILBOX_OR_BARE.search(_LINK.sub("", text)))  # a link may hold a Message-ID
 
 
 def _has_moment(text: str) -> bool:

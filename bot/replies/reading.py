@@ -38,6 +38,7 @@ from bot.mail.patches import (
     is_diff,
     posted_title,
 )
+from bot.mail.quoting import ANSWER
 from bot.mail.settings import BotSettings
 from bot.replies.commands import Commands, find_commands, refused, without_foreign_lines
 from bot.replies.sender_kind import SenderKind, kind_of
@@ -46,29 +47,34 @@ from bot.replies.sentences import Sentence, own_sentences
 # --- The answered report ---
 
 # "3b1f0c9d2e:  vm-scan.throughput -12.8% regression"
-# Where the metric was zero before: "51c0ffeec0: 0.00 -> 811.50 regression"
+# Where the metric was zero before: "51c0ffeec0: 0.00 -> 811.50 regression". A mail program may cut the end, or write
+# the number as its user's language does.
 REPORT_SUBJECT = (
-    r"\b([0-9a-f]{10,40})\s*:\s+(?:\S{1,200}\s+)?"
-    r"(?:[-+]?(?:\d+(?:\.\d+)?|inf)%|[-+.\de]{1,20} -> [-+.\de]{1,20})\s+(?:regression|improvement)\b"
+    r"\b([0-9a-f]{10,40})\s*:\s*(?:\S{1,200}\s+)?"
+    r"(?:(?:[-+]|−|–)?(?:\d+(?:[.,]\d+)?|inf)\s?%|[-+.\de]{1,20} -> [-+.\de]{1,20})"
+    r"(?:\s+(?:regr|impr)|\s*(?:\.{2,3}|…)?\s*\Z)"
 )
+# An answer in a language that nobody knows yet has a word or two and a colon before the whole subject of a report.
+ANSWERED_REPORT = rf"(?:{ANSWER}|\s*[^\s\[\]:]{{1,60}}(?: [^\s\[\]:]{{1,60}})?\s?(?::|：)\s*\[)"
 QUOTED_COMMIT = r"^[ \t]{0,8}>[> \t]{0,20}commit:?[ \t]+([0-9a-f]{12,40})\b"
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT, re.I | re.A)
+_ANSWERED_REPORT = re.compile(ANSWERED_REPORT, re.I)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT, re.M | re.I | re.A)
 
 
 def culprit_in(subject: str) -> str:
     """Return the sha of the culprit whose report an answer with this subject is about; "" if it doesn't say."""
-    match = _REPORT_SUBJECT.search(" ".join(subject.split())) if is_answer(subject) else None
+    subject = " ".join(subject.split())
+    match = _REPORT_SUBJECT.search(subject) if _ANSWERED_REPORT.match(subject) else None
     return match[1].lower() if match else ""
 
 
 def answered_culprit(mail: ParsedMail) -> str:
     """Return the sha, perhaps abbreviated, of the culprit whose report this mail answers; "" if it doesn't say."""
-    if not is_answer(mail.subject):
-        return ""
-    match = _REPORT_SUBJECT.search(" ".join(mail.subject.split()))
-    if not match and not mail.ancestors:
-        match = _QUOTED_COMMIT.search(mail.text[:20_000])
+    if culprit := culprit_in(mail.subject):
+        return culprit
+    may_quote = is_answer(mail.subject) and not mail.ancestors
+    match = _QUOTED_COMMIT.search(mail.text[:20_000]) if may_quote else None
     return match[1].lower() if match else ""
 
 

@@ -25,7 +25,7 @@ _IN_DIFF = re.compile(r"[-+ @\\\t]|diff |index |new file|deleted |similarity |re
 _SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP")
 # Columns of numbers, rows of symbols, shell prompts, git graphs, code, the name of a metric alone.
 _NO_PROSE = re.compile(
-    r"\s*(?:[|\\/*+#$%~={}<>]|\.{3,}|[-=_*]{3,}|\[[.\s]{2,}\]|\d[\d.,e+]*\s{2,}|-[\w-]+\b.{0,20}\Z|[0-9a-f]{12,40}\b"
+    r"\s*+(?:[|\\/*+#$%~={}<>]|\.{3,}|[-=_*]{3,}|\[[.\s]{2,}\]|\d[\d.,e+]*\s{2,}|-[\w-]+\b.{0,20}\Z|[0-9a-f]{12,40}\b"
     r"|[^\s/]*/[^\s/]*/\S*\Z|[\w-]{1,80}\.[\w.-]{0,80}\w\Z"
     r"|\[?[\w.-]{1,40}@[\w.-]{1,60}[: ][^\s$#]{0,80}\]?[$#] \S"
     r"|[^.!?]{0,60}~[\w./-]{0,80} ?(?:\([\w./-]{1,60}\))?[$#>] \S)|\t| {6,}"

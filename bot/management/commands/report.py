@@ -50,9 +50,7 @@ class Command(BaseCommand):
             if hold or format != "txt":
                 raise CommandError("--for mail prints text; use it without --hold and --format", returncode=os.EX_USAGE)
             page = f"{settings.PERFWORK_BASE_URL}/{release}/"
-            subject, text = compose_cycle_mail(
-                release, mail_lines(in_cycle(release), release), page, timezone.now()
-            )
+            subject, text = compose_cycle_mail(release, mail_lines(in_cycle(release), release), page, timezone.now())
             self.stdout.write(f"Subject: {subject}\n\n{text}", ending="")
             return
         content = document(row, settings.PERFWORK_LAB, timezone.now())

@@ -217,6 +217,14 @@ def test_the_answer_to_a_mail_that_just_passed(own: str) -> None:
         "Subject: [PATCH] Revert “mm: scan”\n\nhi\n",
         "Subject: [PATCH] revert 'mm: scan'\n\nhi\n",
         "Subject: [PATCH] x\n\nRevert 「mm: scan」\n",
+        'Subject: [PATCH] mm: Revert "mm: scan"\n\nhi\n',
+        "Subject: [PATCH] Revert: mm: scan\n\nhi\n",
+        "Subject: [PATCH v2] Revert mm: scan\n\nhi\n",
+        f"Subject: [PATCH] mm: revert {SHA[:12]}\n\nhi\n",
+        f"Subject: [PATCH] x\n\nThis reverts parts of the commit {SHA[:12]}.\n",
+        f'Subject: [PATCH] x\n\nReverts commits deadbeef1234 ("a") and\n{SHA[:12]} ("b").\n',
+        "Subject: [PATCH] x\n\nFixes: deadbeef1234 [mm: scan]\n",
+        'Subject: [PATCH] x\n\nFixes: deadbeef1234: ("mm: scan")\n',
         f"Subject: [PATCH] x\n\nThis reverts\u00a0commit\u00a0{SHA[:12]}.\n",
         f"Subject: [PATCH] x\n\nThis reverts commits {', '.join(['deadbeef12' * 4] * 14)} and {SHA}.\n",
     ],
@@ -232,13 +240,15 @@ def test_a_revert_in_an_old_charset() -> None:
     assert stage_one.passes(raw) is Passes.NAMED
 
 
-@pytest.mark.parametrize("form", ["<MID:{}>", "<Mailto:{}>", "https://lore.kernel.org/all/{}/T/#u", "<{}>"])
+@pytest.mark.parametrize(
+    "form", ["<MID:{}>", "<Mailto:{}>", "https://marc.info/?l=x&i={}", "https://lore.kernel.org/all/{}/T/#u", "<{}>"]
+)
 def test_an_answer_names_its_mail_in_many_ways(form: str) -> None:
     raw = f"Message-ID: <1@x>\nIn-Reply-To: {form.format(ID)}\nSubject: hi\n\nhi\n"
     assert prefilter().passes(raw.encode()) is Passes.TRACKED
 
 
-@pytest.mark.parametrize("prefix", ["Rép", "Réf", "Ré", "R", "رد", "Trả lời"])
+@pytest.mark.parametrize("prefix", ["Rép", "Réf", "Ré", "R", "رد", "Trả lời", "[EXT] Re", "***SPAM*** Re"])
 def test_an_answer_with_a_prefix_of_another_language_is_one(prefix: str) -> None:
     raw = f"Message-ID: <1@x>\nSubject: {prefix}: hi\n\n> commit: {SHA}\n\nIt is the lock.\n"
     assert prefilter().passes(raw.encode()) is Passes.NAMED

@@ -132,6 +132,8 @@ CULPRIT = "65bb821a6d282df18fd3e2a79c331bc507b2174a"
         (f'Fixes: deadbeef1234 ("{TITLE}")', True),  # rebased since it was reported
         (f"Fixes: deadbeef1234 (“{TITLE}”)", True),
         (f"Fixes: deadbeef1234 ({TITLE})", True),
+        (f"Fixes: deadbeef1234 [{TITLE}]", True),
+        (f'Fixes: deadbeef1234 - "{TITLE}"', True),
         (f"Fixes: deadbeef1234 {TITLE}", False),
         ('Fixes: deadbeef1234 ("mm/vmscan: walk")', False),
         (f"This reverts commit {CULPRIT}.", True),
@@ -216,6 +218,14 @@ def read(subject: str, text: str = "Thanks.", reply_to: str = "") -> str:
         (f"Re: {SUBJECT}", "Thanks.", "", SHA[:10]),
         (f"Re: {SUBJECT}", "Thanks.", "lost@mail", SHA[:10]),
         (f"RE: [External] {SUBJECT}", "Thanks.", "", SHA[:10]),
+        (f"[EXT] Re: {SUBJECT}", "Thanks.", "", SHA[:10]),
+        (f"***SPAM*** Re: {SUBJECT}", "Thanks.", "", SHA[:10]),
+        (f"ตอบ: {SUBJECT}", "Thanks.", "", SHA[:10]),
+        (f"Ynt. pos: {SUBJECT}", "Thanks.", "", SHA[:10]),
+        (f"Re: {SUBJECT[:-6]}", "Thanks.", "", SHA[:10]),
+        (f"Re: {SUBJECT.replace('-12.4%', '−12,4 %')}", "Thanks.", "", SHA[:10]),
+        (f"Re: {SUBJECT.replace(':  vm', ':vm')}", "Thanks.", "", SHA[:10]),
+        ("Re: [mm] 3b1f0c9d2e: WARNING:at_mm/vmscan.c", "Thanks.", "", ""),
         ("Re: [PATCH v3 2/5] mm: walk", QUOTE + "Odd.", "", SHA),
         ("Re: [PATCH v3 2/5] mm: walk", QUOTE.replace("> ", "> > ") + "Odd.", "", SHA),
         # The thread is named: what is quoted may be from another one.
