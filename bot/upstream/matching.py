@@ -130,6 +130,7 @@ class CommitPrefilter:
     shas: frozenset[bytes]
     mails: frozenset[bytes]
     titles: frozenset[bytes]
+    ends: frozenset[bytes]  # of titles that may be written with a word more, less or otherwise (`ends_of`)
     authors: frozenset[bytes]  # "seconds address", as the log writes it
     own_identifiers: tuple[bytes, ...]  # the local part of our tagged addresses, and the URL of our pages
 
@@ -142,7 +143,7 @@ class CommitPrefilter:
         if low[:1] in _ODD_BEGINNINGS or low[end + 1 : end + 2] > b"\n" or b"  " in low[:end]:
             # Every revert passes: it may revert a fix found in this same walk.
             return low.startswith(_QUOTED) or squeezed(_title(low)) in self.titles
-        return False
+        return bool(self.ends) and not self.ends.isdisjoint(ends_of(words_of(low[:end])))
 
     def _names_something(self, low: bytes) -> bool:
         for identifier in self.own_identifiers:
@@ -184,6 +185,30 @@ def _sha(rest: bytes) -> bytes:
 def squeezed(low: bytes) -> bytes:
     """Return a title in lower case without blanks and punctuation, which people write as they like."""
     return low.translate(None, _ANY_PUNCTUATION)
+
+
+_LEAST_WORDS = 4  # that two titles share which are nearly the same
+
+
+def words_of(low: bytes) -> list[bytes]:
+    """Return the words of a title in lower case, without its subsystem and punctuation."""
+    words = (word.strip(_ANY_PUNCTUATION) for word in low.rpartition(b": ")[2].split())
+    return [word for word in words if word]
+
+
+def ends_of(words: Sequence[bytes]) -> tuple[bytes, bytes]:
+    """Return the first two words and the last two: one pair is left if any one word of five changes."""
+    return b"< " + b" ".join(words[:2]), b"> " + b" ".join(words[-2:])
+
+
+def near_keys(words: Sequence[bytes]) -> list[bytes]:
+    """Return the words, all together and without any one of them: titles with such a key in common differ by a word.
+
+    >>> set(near_keys(b"stop it after the first".split())) & set(near_keys(b"stop it after first".split()))
+    {b'stop it after first'}
+    """
+    less = [[*words[:number], *words[number + 1 :]] for number in range(len(words))]
+    return [b" ".join(kept) for kept in (words, *less) if len(kept) >= _LEAST_WORDS]
 
 
 def _title(low: bytes) -> bytes:
@@ -237,7 +262,8 @@ class Tracked:
     mails: dict[str, int] = field(default_factory=dict)
     pages: dict[str, int] = field(default_factory=dict)
     expected: dict[str, list[Expected]] = field(default_factory=dict)
-    nearly: dict[bytes, list[Expected]] = field(default_factory=dict)  # the same, by the squeezed title
+    nearly: dict[bytes, list[Expected]] = field(default_factory=dict)  # the same, by what nearly equal titles share
+    ends: set[bytes] = field(default_factory=set)
     related: dict[str, dict[int, Related]] = field(default_factory=dict)
     titles: dict[str, dict[str, list[Related]]] = field(default_factory=dict)  # title → sha → related
     merges: dict[str, list[int]] = field(default_factory=dict)  # that brought culprits into a mainline
@@ -287,7 +313,12 @@ class Tracked:
         for title in dict.fromkeys((plain(expected.title), plain(bare_title(expected.title)))):
             if title and expected.report in self.reports:
                 self.expected.setdefault(title, []).append(expected)
-                self.nearly.setdefault(squeezed(title.lower().encode()), []).append(expected)
+                low = title.lower().encode()
+                # Of what a person typed, a word may differ; what was posted has its title
+                keys = near_keys(words := words_of(low)) if expected.authors is None else []
+                for key in (squeezed(low), *keys):
+                    self.nearly.setdefault(key, []).append(expected)
+                self.ends |= set(ends_of(words) if keys else ())
 
     def by_sha(self, sha: str) -> Iterator[tuple[str, Related]]:
         """Yield the related commits that a full or abbreviated sha may mean."""
@@ -316,6 +347,7 @@ class Tracked:
             shas=frozenset(sha[:DIGITS].lower().encode() for sha in shas),
             mails=frozenset(mail.rpartition("/")[2].lower().encode().strip(_PUNCTUATION) for mail in self.mails),
             titles=frozenset(squeezed(title.lower().encode()) for title in titles if title),
+            ends=frozenset(self.ends),
             authors=frozenset(f"{at} {email}".lower().encode() for at, email in self._authored if email),
             own_identifiers=tuple(identifier.lower().encode() for identifier in own_identifiers if identifier),
         )
@@ -471,9 +503,24 @@ def expected(seen: Seen, context: Context) -> Iterator[Match]:
         sure = fix.authors is None or _wrote(seen.commit, fix.authors)
         rule = "expected_title" if sure else "title_alone"
         yield Match(fix.report, Part.FIX, seen.commit, rule, fix.quote or title, sure=sure)
-    for fix in context.tracked.nearly.get(squeezed(title.lower().encode()), ()):
+    low = title.lower().encode()
+    nearly, words = context.tracked.nearly, words_of(low)
+    near = [fix for key in near_keys(words) for fix in nearly.get(key, ()) if _differ_little(fix.title, words)]
+    for fix in dict.fromkeys([*nearly.get(squeezed(low), ()), *near]):
         if plain(fix.title) != title:
             yield Match(fix.report, Part.FIX, seen.commit, "title_nearly", fix.quote or title, sure=False)
+
+
+def _differ_little(title: str, words: Sequence[bytes]) -> bool:
+    """Whether a title has one word more or less than these, or one that is spelt otherwise: "folio", "folios"."""
+    typed = words_of(title.lower().encode())
+    if len(typed) != len(words):
+        return True  # the others are equal: they share a key
+    differing = [pair for pair in zip(typed, words, strict=True) if pair[0] != pair[1]]
+    return len(differing) <= 1 and all(one[:_SPELT] == other[:_SPELT] for one, other in differing)
+
+
+_SPELT = 4  # letters with which a word begins, however it is spelt
 
 
 def fixes(seen: Seen, context: Context) -> Iterator[Match]:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests.stories.test_thread_mail import FIX, further, mails, measured, read
 from tests.support.rows import line
-from tests.support.world import DANA, DIFF, LEE, Linux, World, message_id, status_text
+from tests.support.world import DANA, DIFF, LEE, Linux, World, message_id, state, status_text
 from tests.support.world import TITLE as CULPRIT_TITLE
 from tracker.domain.deadlines import closing_of
 from tracker.domain.events import OPEN, EventData, EventKind, Role, Verdict
@@ -512,3 +512,25 @@ def test_many_cost_the_same(reports: None, client: Client, django_assert_num_que
         line(number, reported_at=timezone.now() - 400 * DAY, blocks="v9.1")
     page = client.get("/escalations/").content.decode()
     assert '<a href="/search/?q=blocking%3Ayes%20state%3Aopen%20kind%3Aregression">find all</a>' in page
+
+
+@pytest.mark.parametrize(
+    ("typed", "suggested"),
+    [
+        ("mm/vmscan: Stop after the first cold folio.", True),
+        ("mm/vmscan: stop after first cold folio", True),
+        ("mm: stop after the very first cold folio", True),
+        ("stop after the first cold folios", True),
+        ("mm/vmscan: stop after the first warm folio", False),
+        ("mm/vmscan: start at the first cold page", False),
+    ],
+)
+def test_a_title_that_is_typed_nearly_right_is_suggested(world: World, typed: str, suggested: bool) -> None:
+    report = world.report()
+    world.post(DANA, f"#lkp fix: {typed}", to=message_id(report))
+    world.read()
+    sha = world.commit("mm/vmscan: stop after the first cold folio")
+    world.track()
+    shas = Suggestion.objects.filter(report=report, rule="title_nearly").values_list("commit", flat=True)
+    assert list(shas) == ([sha] if suggested else [])
+    assert state(report) == "fix_proposed"
