@@ -52,7 +52,7 @@ COMMANDED: dict[Word, EventKind] = {
     Word.INTRODUCED: EventKind.BISECTED,
     Word.BACKBURNER: EventKind.NOTED,
 }
-_URL = re.compile(r"<?(https?://[^\s<>]+)>?")
+_URL = re.compile(r"https?://[^\s<>()\]]+")
 COMMAND = "command_"  # what the rules of commands begin with
 _IN_TITLE = frozenset({Word.FIX, Word.TITLE})
 
@@ -67,8 +67,8 @@ def effect_of(command: Command) -> Effect:
     commit, after = named_sha(text)
     if command.word is Word.FIX and commit:
         text, title = commit, after
-    elif command.word is Word.FIX and (link := _URL.fullmatch(text)):
-        text = link[1]
+    elif command.word is Word.FIX and len(links := _URL.findall(text)) == 1:
+        text = links[0].rstrip(".,;")  # it says which one, whatever stands around it
     elif command.word is Word.FIX and (mail := MESSAGE_ID.fullmatch(text)):
         text = f"https://lore.kernel.org/r/{mail[1]}"
     elif command.word in _IN_TITLE:

@@ -422,12 +422,28 @@ def test_the_labs_rules_are_its_own() -> None:
         "https://git.kernel.org/linus/3b1f0c9d2e44",
         "https://kernel.googlesource.com/linux/+/3b1f0c9d2e44",
         "https://git.kernel.org/pub/scm/tip.git/commit/?id=3b1f0c9d2e44",
+        "v6.12-rc3-17-g3b1f0c9d2e44",
     ],
 )
-@pytest.mark.parametrize("word", ["fix", "fixed", "fixes", "fixed-by", "fixed by"])
+@pytest.mark.parametrize("word", ["fix", "fixed", "fixes", "fixed-by", "fixed by", "fixed in"])
 def test_a_fix_is_named_by_its_sha_in_many_ways(word: str, written: str) -> None:
     (named, *_) = effects_of(reading(f"#lkp {word}: {written}"), MailContext(Relation.THREAD, Role.AUTHOR), "open")
     assert (named.kind, named.remark, named.title) == (EventKind.FIX_PROPOSED, "3b1f0c9d2e44", "")
+
+
+@pytest.mark.parametrize(
+    ("written", "title", "remark"),
+    [
+        ("mm/vmscan: stop it (3b1f0c9d2e44)", "mm/vmscan: stop it", "3b1f0c9d2e44"),
+        ('"mm/vmscan: stop it" (commit 3b1f0c9d2e44).', "mm/vmscan: stop it", "3b1f0c9d2e44"),
+        ("mm/vmscan: stop it <https://lore.kernel.org/r/1@x>", "", "https://lore.kernel.org/r/1@x"),
+        ("[mm/vmscan: stop it](https://lore.kernel.org/r/1@x)", "", "https://lore.kernel.org/r/1@x"),
+        ("see https://lore.kernel.org/r/1@x.", "", "https://lore.kernel.org/r/1@x"),
+    ],
+)
+def test_what_names_a_fix_may_stand_beside_other_words(written: str, title: str, remark: str) -> None:
+    (named, *_) = effects_of(reading(f"#lkp fix: {written}"), MailContext(Relation.THREAD, Role.AUTHOR), "open")
+    assert (named.title, named.remark) == (title, remark)
 
 
 @pytest.mark.parametrize("name", ["20260311041200.12345-1-dana@dev.example", "3b1f0c9d2e44-dirty@x.example"])
@@ -448,6 +464,7 @@ def test_a_message_id_is_no_sha(name: str) -> None:
         "« mm/vmscan: stop it »",
         "'mm/vmscan: stop it'",
         "‘mm/vmscan: stop it’.",
+        '("mm/vmscan: stop it")',
     ],
 )
 def test_a_title_in_quotes_is_the_title(written: str) -> None:
