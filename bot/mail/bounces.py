@@ -36,7 +36,7 @@ _ANSWER = re.compile(
     re.M | re.I,
 )
 _GIVEN_UP = re.compile(
-    r"\bpermanent|\bgiv(?:en|ing) up\b|\bnot going to try\b|\bretry time(?:out)?\b|\btoo long\b", re.I
+    r"(?<!no )\bpermanent|\bgiv(?:en|ing) up\b|\bnot going to try\b|\bretry time(?:out)?\b|\btoo long\b", re.I
 )
 _ANSWERED_WITHIN = 700  # characters below the address
 # Above the mail that is returned
@@ -45,7 +45,8 @@ _LATE = re.compile(
     r"\bwarning (?:message )?only\b|\bdo(?:es)? not need to resend|\b(?:has been|is|was) delayed\b|\bwill be retried\b"
     r"|\bwill (?:be )?(?:keep|continue) (?:to )?try|\bI will keep trying\b|\bstill (?:be )?(?:trying|being retried)\b"
     r"|\bnot yet (?:been )?delivered\b|\bdelivered (?:yet|so far)\b|\baddresses yet\b"
-    r"|\bwill (?:be )?(?:attempted|try|tried|retry|retried) again\b",
+    r"|\bwill (?:be )?(?:attempted|try|tried|retry|retried) again\b|\bstill (?:queued|in the queue|pending)\b"
+    r"|\bnext (?:attempt|try|retry)\b",
     re.I,
 )
 
@@ -84,7 +85,7 @@ def read_bounce(raw: bytes) -> Bounce:
     tried_again = {address for address, answer in answered.items() if _is_temporary(answer)} - stated.keys()
     tried_again = set() if _GIVEN_UP.search(text) else tried_again
     late, dead = late | (dead & tried_again), dead - tried_again
-    if _LATE.search(text) and not any(stated.values()):
+    if _LATE.search(text) and not any(stated.values()) and not _GIVEN_UP.search(text):
         late, dead = late | dead, set()
     dead = {address for address in dead if stated.get(address, True)}
     dead |= {address for address, has_failed in stated.items() if has_failed}

@@ -230,6 +230,12 @@ TEXT = "From: MAILER-DAEMON@mx.example\nTo: perfbot@bot.example.org\nSubject: De
         ("This is a warning message only.\n\nFailed Recipient: dana@dev.example\nReason: 451 later\n", ""),
         ("The delivery has been delayed.\nRecipient: dana@dev.example\nReason: 451 4.4.1\n", ""),
         ("I will keep trying.\nRecipient: dana@dev.example\n", ""),
+        ("It is still queued; there was no permanent error.\nRecipient: dana@dev.example\nReason: no route\n", ""),
+        ("Recipient: dana@dev.example\nReason: no route\nNext attempt: in 2 hours\n", ""),
+        (
+            "It was delayed, and retried for 5 days; I have given up.\nRecipient: dana@dev.example\nReason: no route\n",
+            "no route",
+        ),
         (
             "Not delivered yet; delivery will be attempted again.\nRecipient: dana@dev.example\nReason: 421 4.4.0 x\n",
             "",
