@@ -305,12 +305,15 @@ def says_something(opinion: Opinion) -> bool:
     return any(name != "none" and opinion.probabilities[name] >= SAYS_SOMETHING for name in (first, second))
 
 
+_SAID = frozenset({"fix_queued", "fix_confirmed"})  # some sentence must say so, which a rule finds
+
+
 def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:
     """Return the name of the effect that acts by itself, "" for none."""
     likely = opinion.probabilities
     first = next(iter(likely))
-    # That a fix was applied, some sentence must say
-    may_be_read = first not in CLOSING | {"none", "responded"} and (first != "fix_queued" or first in by_rule)
+    unread = CLOSING | {"none", "responded"} | (_SAID - by_rule.keys())
+    may_be_read = first not in unread
     if may_be_read and likely[first] >= SURER.get(first, ACTS):
         return first
     for name in (first, *by_rule):

@@ -15,7 +15,7 @@ _CAVEAT = Unless(
         "<not>",
         "part|partly|partial|partially|some|somewhat|most|mostly|almost|nearly|half|reduced",
         "but|however|though|although|still|only|except",
-        "if|unless|whether|may|might|should|could|seems|seem|looks|expect*|hope*|want*",
+        "if|unless|whether|may|might|should|could|seems|seem|looks|expect*|hope*|want*|once|until|soon|will",
     ),
 )
 _DENIES = Unless(
