@@ -60,7 +60,7 @@ TRIED: Mapping[str, str] = {
     "The API": _SLOW,
     "Measurements over time: its queries": "the titles of the builds beside it, which 1.1 did not show",
     "Pages under load": f"tables cost nearly twice as much ({_ENGINE})",
-    "What there is to read and to type: Python files": "650 in 1.1; each format of results is a file of its own",
+    "What there is to read and to type: Python files": "650 in 1.1; what is left has a subject of its own",
     "What there is to read and to type: their lines": "grew by people's reports, any lab's files, and setup",
 }
 # Why a row is worse than in 1.1, by its beginning.
