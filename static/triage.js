@@ -87,8 +87,10 @@
       field.focus();
       return;
     }
-    send(button, field.value);
-    field.value = "";
+    // What an action does not take stays where it was typed: it would be refused.
+    const takes = button.dataset.needs || "offers" in button.dataset;
+    send(button, takes ? field.value : "");
+    if (takes) field.value = "";
     pendingButton = null;
     mark([]);
     button.closest("details")?.removeAttribute("open");

@@ -23,6 +23,7 @@ WRONG = {
     "queued": [("no-such-tree", "expected a followed tree (akpm)")],
     "fixed": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
     "gone": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
+    "block": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
     "duplicate": [
         ("{own}", "is the report itself"),
         ("123456789abc", "no report has 123456789a"),

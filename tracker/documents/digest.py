@@ -161,7 +161,11 @@ def compose_cycle_mail(
     still = [row for row in rows if row.is_open]
     fixed = [row for row in rows if row.state in (State.FIXED, State.DROPPED)]
     subject = f"Performance regressions in {of}: {len(still)} open"
-    lines = [*textwrap.wrap(_printable(summary(of, rows, now, closed_in)), COLUMNS, break_on_hyphens=False), ""]
+    said = _printable(summary(of, rows, now, closed_in))
+    lines = textwrap.wrap(said, COLUMNS, break_on_hyphens=False)
+    if any(width(line) > COLUMNS for line in lines):  # of letters that take two columns
+        lines = textwrap.wrap(said, COLUMNS // 2, break_on_hyphens=False)
+    lines.append("")
     room = LINES - len(lines) - _REST
     shown = 0
     for row in still:

@@ -102,6 +102,11 @@ def test_it_fits_and_counts_its_rows(rows: list[CycleRow]) -> None:
         assert shown + (int(more[1]) if more else 0) == still
 
 
+def test_a_subsystem_in_wide_letters_fits() -> None:
+    _, text = compose_cycle_mail("v9.1", [line("27c5d5b778", "漢" * 40 + ": walk", -47.3, "responded")], "", NOW)
+    assert all(width(each) <= COLUMNS for each in text.splitlines())
+
+
 def test_the_command_prints_it(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.report("mm/vmscan: walk cold folios first")
     world.tag("v9.1-rc1")
