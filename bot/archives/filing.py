@@ -614,12 +614,12 @@ class MailFiler:
         if sha := next((self._rows[tag].culprit.sha10 for tag in tags if tag in self._rows), ""):
             return sha
         sha = next((link.page for link in links if link.page), "") or named_sha(named)[0]
-        is_named = Q(messages__message_id__in=ids) | Q(outgoing__message_id__in=ids)
-        if sha:
-            is_named |= Q(culprit__sha__startswith=sha)
-        reports = Report.objects.filter(is_named).select_related("culprit").distinct()[:2]
-        if len(reports) == 1:
-            return reports[0].culprit.sha10
+        # Two queries, each by an index: one OR over three tables would read all reports
+        by_sha = Report.objects.filter(culprit__sha__startswith=sha) if sha else Report.objects.none()
+        by_mail = Report.objects.filter(Q(messages__message_id__in=ids) | Q(outgoing__message_id__in=ids)).distinct()
+        for reports in (by_sha, by_mail) if ids else (by_sha,):
+            if len(rows := reports.select_related("culprit")[:2]) == 1:
+                return rows[0].culprit.sha10
         return sha[:10] or _report_named(unquoted(named)) or named[:200]
 
     def _checked(self, reading: Reading, tag: str) -> Reading:

@@ -124,7 +124,7 @@ def _tags(text: str) -> str:
 def _sha(text: str) -> str:
     if not _SHA.match(text):
         raise InvalidInput(f"expected the sha of another report's culprit; found {text[:40]!r}")
-    return text[:64].lower()
+    return text.lower()
 
 
 @dataclass(slots=True)
