@@ -17,7 +17,8 @@ from typing import Any
 from bot.mail.message import ParsedMail
 from bot.mail.patches import answered_posting, is_answer
 from bot.mail.settings import BotSettings
-from bot.replies.effects import MERE_RESPONSE, effects_of, events_of, intents_of, reported_event, settled, speaker_of
+from bot.replies.effects import MERE_RESPONSE, effects_of, events_of, reported_event, settled, speaker_of
+from bot.replies.intents import intents_of
 from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_of
 from bot.replies.reading import Reading, understand
 from bot.replies.rules.notation import NOTHING, Effect, MailContext, Mode, Relation, name_of
