@@ -106,7 +106,7 @@ def settings_of(
 
 def _address(option: str, text: str) -> str:
     if not _ADDRESS.fullmatch(text):
-        raise ValueError(f"{option}: expected an address like perfbot@bot.example.org, found {text[:80]!r}")
+        raise ValueError(f"{option}: expected an address such as dana@dev.example, found {text[:80]!r}")
     return text
 
 

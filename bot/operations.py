@@ -427,8 +427,8 @@ def _refuse_unfit(manifest: Manifest, now: datetime, *, replace: bool) -> None:
         lease = ServiceLease.objects.filter(name="scheduler", lease_until__gt=now).first()
         if lease and not holder_has_died(lease):
             raise BackupError(
-                f"a scheduler is running ({lease.holder}): stop all of Perfwork first; the lease of one that was killed"
-                " on another machine ends within a minute"
+                f"a scheduler is running ({lease.holder}): stop Perfwork first (systemctl stop perfwork); "
+                "the lease of one that was killed on another machine ends within a minute"
             )
     if Report._meta.db_table in tables and not replace and (Report.objects.exists() or OutgoingMail.objects.exists()):
         raise BackupError("the database holds reports already: back it up, then restore with --replace")

@@ -49,7 +49,7 @@ def commands(text: str) -> Iterator[str]:
         lines = iter(block.splitlines())
         for line in lines:
             whole = [line]
-            while whole[-1].endswith("\\") or ("<<'EOF'" in line and whole[-1] != "EOF"):
+            while whole[-1].endswith(("\\", "&&")) or ("<<'EOF'" in line and whole[-1] != "EOF"):
                 whole.append(next(lines))
             yield "\n".join(whole)
 

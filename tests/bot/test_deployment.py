@@ -304,3 +304,18 @@ def test_programs_that_setup_runs_do_not_get_the_settings_of_before(monkeypatch:
     seen = command._run("env").decode().splitlines()
     assert "LANG=C.UTF-8" in seen
     assert not [line for line in seen if line.startswith("DATABASE_URL")]
+
+
+def test_a_refused_setting_is_named_with_what_is_expected(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"\ACELERY_BROKER_URL: expected "):
+        call_command("setup", *FIRST, "--set", "CELERY_BROKER_URL=foo://x", "--root", str(tmp_path))
+
+
+def test_postgresql_that_is_not_here_is_missed_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.management.commands.setup.pwd.getpwall", list)
+    monkeypatch.setattr("bot.management.commands.setup.os.geteuid", lambda: 0)
+    written: list[str] = []
+    monkeypatch.setattr("bot.management.commands.setup.Command._write", lambda *_, **__: written.append("a file"))
+    with pytest.raises(CommandError, match="apt-get install postgresql") as refusal:
+        call_command("setup", *FIRST, "--database", "postgresql")
+    assert (refusal.value.returncode, written) == (os.EX_UNAVAILABLE, [])

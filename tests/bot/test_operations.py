@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -605,7 +606,7 @@ def test_names_are_forgotten_as_they_are_stored_and_whom_a_robot_wrote_to_as_wel
 def test_erasing_asks_first() -> None:
     with pytest.raises(CommandError, match="can't be undone: add --yes"):
         call_command("erase", DANA.email)
-    with pytest.raises(CommandError, match="expected an address"):
+    with pytest.raises(CommandError, match="expected a bare address"):
         call_command("erase", "dana", yes=True)
 
 
@@ -656,3 +657,29 @@ def test_links_and_suggestions_that_may_have_been_mailed_are_not_mailed_again(wo
     settle(world)
     assert not SignIn.objects.filter(mailed_at=None).exists()
     assert not Suggestion.objects.filter(mailed_at=None).exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("address", "code"),
+    [
+        ("Dana <dana@dev.example>", os.EX_USAGE),
+        ("dana", os.EX_USAGE),
+        ("dana@dev.example,otto@dev.example", os.EX_USAGE),
+        ("Perf-Reports@lists.example.org", os.EX_DATAERR),
+        ("linux-kernel@vger.kernel.org", os.EX_DATAERR),
+    ],
+)
+def test_only_one_persons_bare_address_is_erased(address: str, code: int, settings: Any) -> None:
+    settings.PERFWORK_LIST_ADDRESS = "perf-reports@lists.example.org"
+    settings.PERFWORK_LKML = "linux-kernel@vger.kernel.org"
+    with pytest.raises(CommandError) as refusal:
+        call_command("erase", address, "--yes")
+    assert refusal.value.returncode == code
+    assert not Correspondent.objects.exists()
+
+
+@pytest.mark.django_db
+def test_erasing_nobody_asks_whether_the_address_is_right(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("erase", "dnaa@dev.example", "--yes")
+    assert "is the address right?" in capsys.readouterr().out

@@ -4,9 +4,12 @@ import os
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.core.validators import validate_email
 from django.utils import timezone
 
+from bot.config import bot_identity
 from bot.operations import erase
 from tracker.domain.text import counted
 
@@ -20,12 +23,18 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="do it: only a backup can undo it")
 
     def handle(self, *, address: str, yes: bool, **options: Any) -> None:
-        if "@" not in address:
-            raise CommandError(
-                f"expected an address such as dana@dev.example, found {address!r}", returncode=os.EX_USAGE
-            )
+        try:
+            validate_email(address)
+        except ValidationError:
+            found = f"expected a bare address such as dana@dev.example, found {address[:80]!r}"
+            raise CommandError(found, returncode=os.EX_USAGE) from None
+        bot = bot_identity()
+        if address.lower() in {bot.address, bot.list_address, bot.lkml, *bot.lists}:
+            raise CommandError(f"{address} is the bot's or a list's, not a person's", returncode=os.EX_DATAERR)
         if not yes:
             raise CommandError("this can't be undone: add --yes", returncode=os.EX_USAGE)
         erased = erase(address, timezone.now())
         mails, accounts = counted(erased.mails, "mail"), counted(erased.accounts, "account")
         self.stdout.write(f"{address}: {mails} emptied, {accounts} closed; no mail is sent there any more")
+        if not (erased.mails or erased.accounts):
+            self.stdout.write("nothing of theirs was here: is the address right? To undo it: /admin/, Correspondents")

@@ -5,6 +5,8 @@ As root. It says each thing that it made or changed; the commands that it runs f
 
 import base64
 import os
+import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -124,6 +126,10 @@ class Command(BaseCommand):
     def _install(self, options: Mapping[str, Any]) -> None:
         mirrors = [*map(deployment.archive_mirror, options["archive"]), *map(deployment.tree_mirror, options["tree"])]
         text = self._settings(options, mirrors)
+        values = deployment.read_settings(text)
+        is_local = values.get("DATABASE_URL") == deployment.LOCAL_DATABASE
+        if is_local and not (self.writes_only or self.dry_run or _has_user("postgres")):
+            raise CommandError("PostgreSQL is not here: apt-get install postgresql", returncode=os.EX_UNAVAILABLE)
         self._refuse_invalid(text)  # before anything is made
         self._user()
         self._write(SETTINGS, text, 0o640, group=USER)
@@ -142,8 +148,7 @@ class Command(BaseCommand):
         newest = max(file.stat().st_mtime for folder in sources for file in folder.rglob("*.[mp][dy]"))
         if not built.exists() or built.stat().st_mtime < newest:
             self._run(sys.executable, "manage.py", "documentation")
-        values = deployment.read_settings(text)
-        if values.get("DATABASE_URL") == deployment.LOCAL_DATABASE:
+        if is_local:
             self._postgresql()
         for mirror in mirrors:
             if deployment.place_of(values[mirror.setting], mirror) == mirror.path:
@@ -171,8 +176,10 @@ class Command(BaseCommand):
             command = [sys.executable, "manage.py", "check"]
             done = subprocess.run(command, cwd=settings.BASE_DIR, env=environment, capture_output=True, text=True)
         if done.returncode:
-            words = [line for line in done.stderr.splitlines() if ": " in line]
-            raise ValueError((words[0] if words else done.stderr).strip().removeprefix("perfwork: "))
+            # A check's finding is "?: (perfwork.E002) CELERY_BROKER_URL: expected …", below a heading
+            lines = [line for line in done.stderr.splitlines() if ": " in line and "SystemCheckError" not in line]
+            words = re.sub(r"\A\S*: \(\w+\.\w+\) ", "", lines[0].strip()) if lines else done.stderr
+            raise ValueError(words.strip().removeprefix("perfwork: "))
 
     def _settings(self, options: Mapping[str, Any], mirrors: Sequence[Mirror]) -> str:
         """Return the file of settings as it is to be. Raises ValueError."""
@@ -314,3 +321,7 @@ class Command(BaseCommand):
         """Return the environment without settings: what Django read from a file would win over the file that is new."""
         names = self._names() - {"PERFWORK_VAR"} | {"PERFWORK_ENV"}
         return {name: value for name, value in os.environ.items() if name not in names}
+
+
+def _has_user(name: str) -> bool:
+    return any(entry.pw_name == name for entry in pwd.getpwall())
