@@ -568,3 +568,138 @@ def test_a_long_line_costs_no_more_than_its_length(name: str, line: str) -> None
 def test_more_objects_than_any_tool_writes_are_refused_unread() -> None:
     with pytest.raises(RejectedInput, match="at most 400,000 objects"):
         read_file(File("x", '{"fio version": "fio-3.33", "jobs": [' + "{}," * 400_001 + "{}]}"))
+
+
+# --- Small files of one fault each ---
+
+
+def _hyperfine(**changes: object) -> str:
+    return json.dumps({"results": [{"command": "a", "times": [1.0, 1.1], "exit_codes": [0, 0], **changes}]})
+
+
+def _pytest_benchmark(stats: object, **changes: object) -> str:
+    one = {"fullname": "t.py::test_a", "stats": stats}
+    return json.dumps({"machine_info": {"node": "box"}, "benchmarks": [one], "version": "5.1", **changes})
+
+
+def _google(*runs: dict[str, object]) -> str:
+    context = {"library_build_type": "release", "num_cpus": 8}
+    usual = {"run_name": "BM_A", "real_time": 1.5, "cpu_time": 1.4, "time_unit": "ns"}
+    return json.dumps({"context": context, "benchmarks": [{**usual, **run} for run in runs]})
+
+
+def _iperf3(**changes: object) -> str:
+    start = {"version": "iperf 3.12", "system_info": "Linux box 6.12.0 x", "test_start": {"protocol": "UDP"}}
+    end = {"sum_sent": {"bits_per_second": 9e9}, "sum": {"jitter_ms": 0.01, "lost_percent": 0.5}}
+    return json.dumps({"start": start, "end": end, **changes})
+
+
+def _criterion(message: dict[str, object]) -> str:
+    usual = {"reason": "benchmark-complete", "id": "a/b", "unit": "ns"}
+    return json.dumps({**usual, "measured_values": [10, 22], "iteration_count": [1, 2], **message}) + "\n"
+
+
+_CSV = "metric,unit,better,value,run\na.b,s,lower,1.5,1\n"
+_PTS = "<PhoronixTestSuite>{}</PhoronixTestSuite>"
+_RAW = "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count\n"
+_OMNI = "THROUGHPUT=900\nTHROUGHPUT_UNITS=10^6bits/s\n"
+_STREAM = "MIGRATED TCP STREAM TEST from 0.0.0.0\n10^6bits/sec\n\n87380 16384 16384 10.00 9000.1\n"
+SMALL: tuple[tuple[str, str], ...] = (
+    (_hyperfine(exit_codes=[0, 1]), "expected exit code 0, found 1"),
+    (_hyperfine(exit_codes=[0]), "expected one for each of 2 runs, found 1"),
+    (_hyperfine(times=[1.0, 0]), "expected seconds above 0"),
+    (_hyperfine(user=-1), "expected at least 0"),
+    (json.dumps({"results": [{"command": "a", "times": [1]}, {"command": "a", "times": [2]}]}), "stands twice"),
+    (json.dumps({"results": [{"command": "a", "times": [1]}, 7]}), "expected an object"),
+    (_google({"error_occurred": True, "error_message": "no disk"}), "BM_A failed: no disk"),
+    (_google({"time_unit": "min"}), "expected one of ns, us, ms, s"),
+    (_google({}, {"time_unit": "us"}), "mixed units of BM_A"),
+    (_google({"items_per_second": "many"}), "expected a number, found 'many'"),
+    (_google({"run_type": "aggregate", "aggregate_name": "median"}), "expected its repetitions, or the mean"),
+    (_pytest_benchmark({"mean": 1.0, "stddev": 0.1}), "expected a number"),
+    (_pytest_benchmark({"mean": 1.0, "stddev": 0.1, "rounds": 0}), "expected at least 1"),
+    (_pytest_benchmark(7), "expected an object"),
+    (_pytest_benchmark({}, benchmarks=[{"fullname": "a", "stats": {"data": [1]}}] * 2), "stands twice"),
+    (_criterion({"measured_values": [1]}), "expected as many iteration counts as values (1), found 2"),
+    (_criterion({"iteration_count": [0, 1]}), "expected iteration counts above 0"),
+    (_criterion({}) + _criterion({}), "stands twice"),
+    (_criterion({}) + "{", "not JSON, or cut short"),
+    (f"{_RAW}g,f,,,,10,ns,1\ng,f,,,,11,us,1\n", "mixed units of g/f: ns and us"),
+    (f"{_RAW}g,f,,,,10,ns,0\n", "expected an iteration count above 0"),
+    (f"{_RAW}g,f,,,,10,ns,1\ng,f\n", "expected 8 values, found 2: a run cut short?"),
+    (f'{_RAW}g,f,,,,10,ns,1\n"{"x" * 140_000}",f,,,,10,ns,1\n', "expected CSV"),
+    (_PTS.format("<!ENTITY a 'b'>"), "without a document type"),
+    (_PTS.format("<Result>"), "not XML, or cut short"),
+    (_PTS.format("<Result></Result>"), "expected an Identifier"),
+    (_PTS.format("<Result><Identifier>a</Identifier></Result>"), "the values of one kernel, found 0 entries"),
+    (
+        _PTS.format(
+            "<Result><Identifier>a</Identifier><Proportion>UP</Proportion><Data><Entry></Entry></Data></Result>" * 2
+        ),
+        "expected the Proportion HIB or LIB, found 'UP'",
+    ),
+    (_CSV + "a.b,ms,lower,2,2\n", "mixed units of a.b: s and ms"),
+    (_CSV + "a.b,s,higher,2,2\n", "mixed directions of a.b: lower and higher"),
+    (_CSV + "a.b,s,lower,2,1\n", "run 1 of a.b stands twice"),
+    (_CSV + "a.c,s,faster,2,1\n", "expected better to be higher, lower or empty"),
+    (_CSV + ",s,lower,2,1\n", "expected the name of a metric"),
+    (_CSV + "a.b,s,lower,2\n", "expected 5 values, found 4"),
+    (_CSV.replace("run", "turn", 1), "expected metric,unit,better,value[,run]"),
+    ("KTAP version 1\n1..2\nok 1 a # 812 ns\n", "1 of the planned tests are missing"),
+    ("KTAP version 1\n1..1\nnot ok 1 a # 812 ns\n", "a failed: expected ok"),
+    ("KTAP version 1\n1..1\nok 1 a\n", "expected tests with numbers, found none"),
+    ("KTAP version 1\n# speed: 10 MB/s\n# speed: 11 GB/s\n", "mixed units of speed: MB/s and GB/s"),
+    (json.dumps({"a": {"latency": {"value": "x"}}}), "expected a number, found 'x'"),
+    (_iperf3(error="unable to connect"), "the run failed: unable to connect"),
+    (_iperf3(end={"streams": []}), "expected sum_sent and sum_received, found neither"),
+    (_iperf3(end={"sum_sent": {"bits_per_second": -1}}), "expected at least 0"),
+    (_iperf3(end={"sum": {"jitter_ms": None}}), "expected a number"),
+    (_STREAM + "TCP STREAM TEST from 0.0.0.0\n", "cut short: expected its throughput, found the end"),
+    ("TCP STREAM TEST from 0.0.0.0\n" + _STREAM, "cut short: expected its throughput, found another run"),
+    (_STREAM + "10^6bits/sec\n 1 2 3\n", "expected the title of the test before its numbers"),
+    (_OMNI + "THROUGHPUT=901\n", "THROUGHPUT stands twice"),
+    (_OMNI.replace("10^6bits", "10^9bits"), "expected 10^6bits/s or Trans/s"),
+    (_OMNI + "P99_LATENCY=-1\n", "expected at least 0"),
+)
+
+
+@pytest.mark.parametrize(("text", "words"), SMALL)
+def test_the_fault_of_a_small_file_is_told(text: str, words: str) -> None:
+    with pytest.raises(RejectedInput) as rejection:
+        read_file(File("run", text))
+    assert any(words in why for _, why in rejection.value.faults), rejection.value.faults
+
+
+def test_a_summary_of_rounds_has_the_deviation_of_a_population() -> None:
+    """pytest-benchmark without `--benchmark-save-data`: its deviation is divided by n - 1, ours by n."""
+    text = _pytest_benchmark({"mean": 2.0, "stddev": 0.4, "rounds": 4})
+    summary = metric(read_file(File("run", text)), "pytest-benchmark.time", test="t.py::test_a").summary
+    assert summary
+    assert (summary.mean, summary.n) == (2.0, 4)
+    assert summary.stddev == pytest.approx(0.4 * (3 / 4) ** 0.5)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("target/criterion/group/function/new/sample.json", "group/function"),
+        ("group/function/new/sample.json", "group/function"),
+        ("sample.json", "benchmark"),
+    ],
+)
+def test_criterions_folders_name_their_benchmark(path: str, name: str) -> None:
+    sample = json.dumps({"sampling_mode": "Flat", "iters": [1, 2], "times": [10, 22]})
+    assert metric(read_file(File(path, sample)), "criterion.time", test=name).samples == (10, 11)
+
+
+def test_the_sides_of_a_udp_run_are_told_apart() -> None:
+    reading = read_file(File("run", _iperf3()))
+    assert metric(reading, "iperf3.udp.sender.bps").samples == (9e9,)
+    assert metric(reading, "iperf3.udp.lost_percent").samples == (0.5,)
+    assert (reading.kernel, reading.machine) == ("6.12.0", "box")
+
+
+def test_an_omni_run_of_netperf_has_its_latencies() -> None:
+    reading = read_file(File("run", _OMNI + "P99_LATENCY=31\nPROTOCOL=TCP\n"))
+    assert metric(reading, "netperf.Throughput_Mbps", test="TCP").samples == (900,)
+    assert metric(reading, "netperf.p99_latency_us", test="TCP").samples == (31,)
