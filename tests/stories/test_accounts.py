@@ -29,6 +29,7 @@ from tests.support.outbox import claim, reloaded, send
 from tests.support.rows import line
 from tests.support.servers import Moody, mail_server
 from tests.support.world import DANA, LEE, World, message_id
+from tracker import __version__
 from tracker.models import (
     Correspondent,
     DeliveryFailure,
@@ -213,6 +214,13 @@ def test_roles_say_who_may_what(db: None, client: Client, role: str, may: set[st
 
 
 @pytest.mark.usefixtures("no_notification")
+def test_the_page_for_passwords_says_whose_installation_it_is(db: None, client: Client, settings: Any) -> None:
+    settings.PERFWORK_LAB = "Lab 7"
+    page = client.get("/sign-in/password/").content.decode()
+    assert "Run by Lab 7" in page, "Django's LoginView has a `site` of its own"
+    assert f"Perfwork {__version__}" in page
+
+
 def test_a_password_signs_in_and_leads_nowhere_else(db: None, client: Client) -> None:
     User.objects.create_user("toni", password="a-long-password")
     credentials = {"username": "toni", "password": "a-long-password", "next": "https://evil.example/"}

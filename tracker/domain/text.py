@@ -75,12 +75,14 @@ def number(value: float | None, below: float = 1e9) -> str:
 
 
 def duration(value: timedelta | None) -> str:
-    """Return a duration in its largest unit: "3 days", "2 h", "5 min"."""
+    """Return a duration in its largest unit: "3 days", "2 h", "5 min"; "less than a minute"."""
     if value is None:
         return NONE
     if value.days:
         return f"{value.days} day{'s' if value.days > 1 else ''}"
     minutes = value.seconds // 60
+    if not minutes:
+        return "less than a minute"
     return f"{minutes // 60} h" if minutes >= 60 else f"{minutes} min"
 
 

@@ -130,7 +130,7 @@ class OutgoingMail(Lease):
     @property
     def purpose_in_words(self) -> str:
         """What it is for, without the key that follows: "said fix failed" of "said fix_failed:job/3"."""
-        return self.purpose.partition(":")[0].replace("_", " ")
+        return self.purpose.partition(":")[0].partition(" job/")[0].replace("_", " ")
 
     @property
     def about(self) -> Report:

@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from tracker import __version__
-from tracker.models import Decision, OutgoingMail, OutgoingState, Suggestion
+from tracker.models import Decision, OfferedReport, OutgoingMail, OutgoingState, Suggestion
 from tracker.services.accounts import DECIDE, SEND
 
 MOST = 99  # a badge counts no further
@@ -92,7 +92,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         "contact": settings.PERFWORK_LIST_ADDRESS,
         "version": __version__,
     }
-    return {"navigation": lambda: _navigation(request), "site": site, "program": settings.PROGRAM}
+    return {"navigation": lambda: _navigation(request), "installation": site, "program": settings.PROGRAM}
 
 
 def _navigation(request: HttpRequest) -> dict[str, Any]:
@@ -116,23 +116,26 @@ def _own_pages(request: HttpRequest) -> list[NavLink]:
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return []
-    pages: list[tuple[str, str, QuerySet[Any]]] = []
+    pages: list[tuple[str, str, QuerySet[Any, Any]]] = []
     if user.has_perm(DECIDE):
-        pages.append(("To review", "review", Suggestion.objects.filter(decision=Decision.OPEN)))
+        suggestions, offers = (
+            rows.filter(decision=Decision.OPEN).order_by() for rows in (Suggestion.objects, OfferedReport.objects)
+        )
+        pages.append(("To review", "review", suggestions.values("pk").union(offers.values("pk"), all=True)))
     if user.has_perm(SEND):
         waiting = OutgoingMail.objects.filter(state__in=(OutgoingState.COMPOSED, OutgoingState.HELD))
-        pages.append(("Operating", "operating", waiting))
+        pages.append(("Operating", "operating", waiting.values("pk")))
     return [
         NavLink(label, url := reverse(name), request.path.startswith(url), _badge(name, rows))
         for label, name, rows in pages
     ]
 
 
-def _badge(name: str, rows: QuerySet[Any]) -> str:
+def _badge(name: str, rows: QuerySet[Any, Any]) -> str:
     """Return the number of rows up to MOST; counted again after some seconds."""
     badge: str | None = cache.get(f"badge:{name}")
     if badge is None:
-        number = rows.values("pk")[: MOST + 1].count()
+        number = rows[: MOST + 1].count()
         badge = "" if not number else str(number) if number <= MOST else f"{MOST}+"
         cache.set(f"badge:{name}", badge, _KEEP)
     return badge

@@ -333,6 +333,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         # The releases whose tables list it, and whether their release reports highlight it
         "cycles": {version: detailed for version, detailed in highlighted.items() if version},
         **_links(report, headline, our_mail),
+        "follow": f"culprit:{report.culprit.sha10}",
     }
 
 

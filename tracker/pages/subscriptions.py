@@ -140,7 +140,7 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     row = find(token)
     if request.method == "POST" and row is not None:
         end_subscription(row, timezone.now())
-        row = None
+        return render(request, "unsubscribe.html", {"ended": True})
     return render(request, "unsubscribe.html", {"row": row})
 
 

@@ -190,6 +190,7 @@ _NO = ("", "0", "false")  # as SQLite and PostgreSQL write it
 
 
 _LISTED = "listed"  # the states of what a table lists
+_AWAITED, _BLOCKING = "open, awaited", "open, blocking"  # of all open regressions, each once
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +233,7 @@ def stamp(release: Release) -> str:
 
 def counts(release: Release) -> Counts:
     """Return the counts of each filter, the most frequent value first; one query if something has changed."""
-    key = f"counts:{stamp(release)}"
+    key = f"tallies:{stamp(release)}"
     counts: Counts | None = cache.get(key)
     if counts is None:
         counts = _counted(release.version)
@@ -260,13 +261,41 @@ def _counted(version: str) -> Counts:
         .annotate(number=Number("pk"))
         for section, column in SECTIONS.items()
     ]
+    for section, column in SECTIONS.items():
+        waiting = Report.objects.filter(**{column: version}, state__in=OPEN).exclude(verdict=Verdict.IMPROVEMENT)
+        if section != "merged":  # a report in both sections counts once
+            waiting = waiting.exclude(merged_release=version)
+        for name, counted in ((_AWAITED, "awaited"), (_BLOCKING, "blocks")):
+            rows = waiting.order_by().values_list(Value(section), Value(name), Cast(counted, TextField()))
+            parts.append(rows.annotate(number=Number("pk")))
+    awaited, blocking = Counter[str](), 0
     for section, name, value, number in parts[0].union(*parts[1:], all=True):
         if name == _LISTED:
             sections[section]["open" if value in OPEN else "closed"] += number
+        elif name == _AWAITED:
+            awaited[value] += number
+        elif name == _BLOCKING:
+            blocking += number if value else 0
         else:
             tallies[name][value] += number
     by_section = {name: [Count(*pair) for pair in tally.items()] for name, tally in sections.items()}
-    return {**{name: _offered(name, tally) for name, tally in tallies.items()}, **by_section}
+    standing = {
+        _AWAITED: [Count(*pair) for pair in awaited.most_common()],
+        _BLOCKING: [Count(_BLOCKING, blocking)],
+    }
+    return {**{name: _offered(name, tally) for name, tally in tallies.items()}, **by_section, **standing}
+
+
+def standing(counts: Counts) -> dict[str, Any]:
+    """Return how the release stands, whatever the filters: how many regressions are open, for whom they wait, and how
+    many block it.
+    """
+    awaited = counts[_AWAITED]
+    return {
+        "open": sum(count.number for count in awaited),
+        "awaited": {count.value: count.number for count in awaited},
+        "blocking": counts[_BLOCKING][0].number,
+    }
 
 
 def _offered(name: str, tally: Counter[str]) -> list[Count]:

@@ -80,6 +80,7 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
             visited,
             now,
         ),
+        "standing": table.standing(numbers),
         "query": query,
         "controls": controls(query, numbers),
         "orders": ORDERS,
