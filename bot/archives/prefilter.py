@@ -233,7 +233,7 @@ _SHA = re.compile(
     rb"(?:\s|\xc2\xa0|\xa0){0,20}(?:commit )?(?:<?https?://\S{5,200}?[/=](?=[0-9a-f]{7,40}\b))?([0-9a-f]{7,40})", re.I
 )
 _COMMIT = re.compile(
-    rb"\s{0,19}" + patches.REVERTS_OF.encode().replace(rb"\s", _BLANK) + rb"(?=[0-9a-f]{7,40}\b)", re.I
+    _BLANK + rb"{0,19}" + patches.REVERTS_OF.encode().replace(rb"\s", _BLANK) + rb"(?=[0-9a-f]{7,40}\b)", re.I
 )
 _REVERT = re.compile(rb"Revert:? ", re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
@@ -528,7 +528,7 @@ def _fixed(body: bytes, matches: Found) -> list[bytes]:
         if title := patches.REVERTED_TITLE.match(_text_at(body, offset)):
             keys.append(key_of_title(" ".join(title[1].split())))
     for value in _values(body, matches, SUBJECT, len(body)):  # of a patch in the body, too
-        if b"=?" in value and _REVERT.search(subject := _on_one_line(value)):
+        if _REVERT.search(subject := _on_one_line(value)):
             keys.append(key_of_title(subject))
     return keys
 

@@ -38,6 +38,12 @@ _ANSWER = re.compile(
 _GIVEN_UP = re.compile(
     r"(?<!no )\bpermanent|\bgiv(?:en|ing) up\b|\bnot going to try\b|\bretry time(?:out)?\b|\btoo long\b", re.I
 )
+# The same of what has happened, not of what may: "you'll be notified if the delivery fails permanently"
+_HAS_GIVEN_UP = re.compile(
+    r"\b(?:have|has|had|been|was|were|am|is|I'm) given up\b|\bgiving up\b|\bnot going to try\b"
+    r"|\bretry time(?:out)?\b|\bqueue too long\b",
+    re.I,
+)
 _ANSWERED_WITHIN = 700  # characters below the address
 # Above the mail that is returned
 _RETURNED = re.compile(r"^[ \t]*-{2,}.*(?:copy|original message|below this line)", re.I | re.M)
@@ -85,7 +91,7 @@ def read_bounce(raw: bytes) -> Bounce:
     tried_again = {address for address, answer in answered.items() if _is_temporary(answer)} - stated.keys()
     tried_again = set() if _GIVEN_UP.search(text) else tried_again
     late, dead = late | (dead & tried_again), dead - tried_again
-    if _LATE.search(text) and not any(stated.values()) and not _GIVEN_UP.search(text):
+    if _LATE.search(text) and not any(stated.values()) and not _HAS_GIVEN_UP.search(text):
         late, dead = late | dead, set()
     dead = {address for address in dead if stated.get(address, True)}
     dead |= {address for address, has_failed in stated.items() if has_failed}

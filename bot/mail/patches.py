@@ -75,7 +75,8 @@ _OPEN_QUOTE = re.compile(rf"\([{_QUOTES}]")
 _CLOSED_QUOTE = re.compile(rf"[{_QUOTES}]\)")
 # The title after the sha in a Fixes: trailer, and what git-revert(1) writes: to be matched where they begin
 _FIXED_TITLE = re.compile(
-    rf"[\s:-]{{0,20}}(?:\(?[{_QUOTES}](.{{1,400}}?)[{_QUOTES}]\)?|[\[(]([^\n]{{1,400}}?)[\])])"
+    rf"[\s:-]{{0,20}}(?:\(?[{_QUOTES}](.{{1,400}}?)[{_QUOTES}]\)?|[\[(](?!\d{{1,3}}[\])])([^\n{_QUOTES}]{{1,400}}?)[\])])"
+    rf"(?:[ \t]*\[\d{{1,3}}\])?"
     rf"\.?[ \t]*(?:#[^\n]*)?(?:\n|\Z)",
     re.S,
 )

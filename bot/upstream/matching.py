@@ -140,10 +140,13 @@ class CommitPrefilter:
         end = low.find(b"\n")
         if squeezed(low[:end]) in self.titles or author.lower() in self.authors or self._names_something(low):
             return True
-        if low[:1] in _ODD_BEGINNINGS or low[end + 1 : end + 2] > b"\n" or b"  " in low[:end]:
+        title = low[:end]
+        if low[:1] in _ODD_BEGINNINGS or low[end + 1 : end + 2] > b"\n" or b"  " in title:
+            title = _title(low)
             # Every revert passes: it may revert a fix found in this same walk.
-            return low.startswith(_QUOTED) or squeezed(_title(low)) in self.titles
-        return bool(self.ends) and not self.ends.isdisjoint(ends_of(words_of(low[:end])))
+            if low.startswith(_QUOTED) or squeezed(title) in self.titles:
+                return True
+        return bool(self.ends) and not self.ends.isdisjoint(ends_of(words_of(title)))
 
     def _names_something(self, low: bytes) -> bool:
         for identifier in self.own_identifiers:
@@ -188,6 +191,7 @@ def squeezed(low: bytes) -> bytes:
 
 
 _LEAST_WORDS = 4  # that two titles share which are nearly the same
+_MOST_WORDS = 40  # of a title that is compared word by word
 
 
 def words_of(low: bytes) -> list[bytes]:
@@ -207,6 +211,8 @@ def near_keys(words: Sequence[bytes]) -> list[bytes]:
     >>> set(near_keys(b"stop it after the first".split())) & set(near_keys(b"stop it after first".split()))
     {b'stop it after first'}
     """
+    if len(words) > _MOST_WORDS:
+        return []
     less = [[*words[:number], *words[number + 1 :]] for number in range(len(words))]
     return [b" ".join(kept) for kept in (words, *less) if len(kept) >= _LEAST_WORDS]
 
@@ -505,7 +511,8 @@ def expected(seen: Seen, context: Context) -> Iterator[Match]:
         yield Match(fix.report, Part.FIX, seen.commit, rule, fix.quote or title, sure=sure)
     low = title.lower().encode()
     nearly, words = context.tracked.nearly, words_of(low)
-    near = [fix for key in near_keys(words) for fix in nearly.get(key, ()) if _differ_little(fix.title, words)]
+    keys = near_keys(words)
+    near = [fix for key in keys for fix in nearly.get(key, ()) if _differ_little(bare_title(fix.title), words)]
     for fix in dict.fromkeys([*nearly.get(squeezed(low), ()), *near]):
         if plain(fix.title) != title:
             yield Match(fix.report, Part.FIX, seen.commit, "title_nearly", fix.quote or title, sure=False)

@@ -96,7 +96,9 @@ class ReportAction:
                 # Shortened, as the status text shows it; the event keeps all of it as its quote
                 short = _required(text) if len(text) <= IN_A_SENTENCE else f"{text[:IN_A_SENTENCE].rsplit(' ', 1)[0]} …"
                 return replace(event, remark=short)
-        return replace(event, remark=text)
+        if text:
+            raise InvalidInput("this action takes no text: choose Note for it, or delete it")
+        return event
 
 
 def _required(text: str) -> str:

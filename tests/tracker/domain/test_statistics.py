@@ -307,3 +307,10 @@ def test_a_change_at_the_level_is_not_significant() -> None:
 def test_two_samples_on_each_side_have_an_interval() -> None:
     for old, new, has_one in (((1.0, 2.0), (3.0, 4.0), True), ((1.0,), (3.0, 4.0), False), ((1.0, 2.0), (3.0,), False)):
         assert (grade(compared(old, new), "higher").low_pct is not None) is has_one
+
+
+def test_as_many_runs_as_a_file_may_state_cost_no_more() -> None:
+    many = list(range(50_000))
+    assert statistics.share_against(many, many) == 0.5
+    assert statistics.least_p(10**9, 10**9) == 0.0
+    assert statistics.least_p(2, 10**6) < 1e-11
