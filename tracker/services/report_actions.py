@@ -97,7 +97,7 @@ class ReportAction:
                 short = _required(text) if len(text) <= IN_A_SENTENCE else f"{text[:IN_A_SENTENCE].rsplit(' ', 1)[0]} …"
                 return replace(event, remark=short)
         if text:
-            raise InvalidInput("this action takes no text: choose Note for it, or delete it")
+            raise InvalidInput("takes no text: choose Note for it, or delete it")
         return event
 
 

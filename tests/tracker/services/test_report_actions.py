@@ -44,6 +44,12 @@ def status(report: Report) -> str:
     return Report.objects.get(pk=report.pk).status
 
 
+def test_text_for_an_action_that_takes_none_is_refused(report: Report) -> None:
+    with pytest.raises(InvalidInput, match="takes no text: choose Note for it"):
+        report_actions.change(seen(report), act(H.INVALID, "the machine was broken"), anybody)
+    assert status(report) == "no response from author yet"
+
+
 @pytest.mark.parametrize(
     ("kind", "argument", "sentence"),
     [

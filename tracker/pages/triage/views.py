@@ -158,8 +158,6 @@ def change(request: HttpRequest) -> HttpResponse:
     if not 0 < len(revisions) <= report_actions.MOST:
         return error_response(f"row: expected 1 to {report_actions.MOST} rows; found {len(revisions)}")
     argument = cleaned(request.POST, "argument")
-    if argument and not (action.needs or action.offers):
-        return _refused(request, f"{action.label} takes no text: choose Note for it, or delete it")
     notify_thread, release = request.POST.get("notify_thread") == "on", cleaned(request.POST, "release", 20)
     report_action = report_actions.ReportAction(
         action.kind, username(request), secrets.token_hex(6), timezone.now(), argument, notify_thread
