@@ -153,7 +153,11 @@ def fixed_titles(trailers: Sequence[Trailer]) -> tuple[str, ...]:
 
 
 def title_after(text: str) -> str:
-    """Return the title that stands at the start of a text, after a sha, in quotes of any kind or in brackets; or ""."""
+    """Return the title that stands at the start of a text, after a sha, in quotes of any kind or in brackets; or "".
+
+    >>> title_after(' ("mm: take the lock") [1]'), title_after(" [mm: take the lock]"), title_after(" [1]")
+    ('mm: take the lock', 'mm: take the lock', '')
+    """
     match = _FIXED_TITLE.match(text)
     return " ".join((match[1] or match[2]).split()) if match else ""
 

@@ -312,7 +312,7 @@ def test_a_refused_setting_is_named_with_what_is_expected(tmp_path: Path) -> Non
 
 
 def test_postgresql_that_is_not_here_is_missed_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.management.commands.setup.pwd.getpwall", list)
+    monkeypatch.setattr("bot.management.commands.setup._has_user", lambda name: False)
     monkeypatch.setattr("bot.management.commands.setup.os.geteuid", lambda: 0)
     written: list[str] = []
     monkeypatch.setattr("bot.management.commands.setup.Command._write", lambda *_, **__: written.append("a file"))

@@ -213,7 +213,6 @@ def test_roles_say_who_may_what(db: None, client: Client, role: str, may: set[st
     assert "Sign in</a>" in client.get("/").content.decode()  # at once
 
 
-@pytest.mark.usefixtures("no_notification")
 def test_the_page_for_passwords_says_whose_installation_it_is(db: None, client: Client, settings: Any) -> None:
     settings.PERFWORK_LAB = "Lab 7"
     page = client.get("/sign-in/password/").content.decode()
@@ -221,6 +220,7 @@ def test_the_page_for_passwords_says_whose_installation_it_is(db: None, client: 
     assert f"Perfwork {__version__}" in page
 
 
+@pytest.mark.usefixtures("no_notification")
 def test_a_password_signs_in_and_leads_nowhere_else(db: None, client: Client) -> None:
     User.objects.create_user("toni", password="a-long-password")
     credentials = {"username": "toni", "password": "a-long-password", "next": "https://evil.example/"}

@@ -534,3 +534,23 @@ def test_a_title_that_is_typed_nearly_right_is_suggested(world: World, typed: st
     shas = Suggestion.objects.filter(report=report, rule="title_nearly").values_list("commit", flat=True)
     assert list(shas) == ([sha] if suggested else [])
     assert state(report) == "fix_proposed"
+
+
+@pytest.mark.parametrize(
+    ("typed", "title", "suggested"),
+    [
+        ("rcu: reduce the lock hold time in reclaim", "rcu: reduce lock hold time in reclaim", True),
+        ("stop it after the first cold folio", "[mm] stop it after the first cold folio", True),
+        ("[PATCH] never stop it after the first", "always stop it after the first", False),
+        ("[PATCH v2] stop it after the first", "start it after the first", False),
+    ],
+)
+def test_a_nearly_equal_title_is_found_whatever_it_begins_with(
+    world: World, typed: str, title: str, suggested: bool
+) -> None:
+    report = world.report()
+    world.post(DANA, f"#lkp fix: {typed}", to=message_id(report))
+    world.read()
+    world.commit(title)
+    world.track()
+    assert Suggestion.objects.filter(report=report, rule="title_nearly").exists() == suggested

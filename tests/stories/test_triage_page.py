@@ -228,6 +228,7 @@ def test_what_is_asked_every_day_is_one_click_away(client: Client, db: None, now
     assert "<small>2 open, 1 closed</small>" in page
     assert "<h1>Regressions in v5.6: 2 open</h1>" in page
     assert "Nothing blocks the release." in page
+    assert f'Released <time datetime="{release.released_at:%Y-%m-%d}' in page
     assert client.get("/v5.6/?reported_after=soon").status_code == 400
 
 
@@ -242,7 +243,10 @@ def test_what_is_asked_every_day_is_one_click_away(client: Client, db: None, now
         ({"do": "block", "row": ["1:0"], "release": "<b>"}, "release: expected a version like v6.12; found '<b>'"),
         ({"do": "fixed", "row": ["1:0"], "argument": "soon"}, "Fixed: expected a version like v6.12-rc4"),
         ({"do": "block", "row": ["1:0"], "argument": "soon"}, "Blocks the release: expected a version like v6.12-rc4"),
-        ({"do": "working", "row": ["1:0"], "argument": "by Monday"}, "Working on it takes no text: choose Note for it"),
+        (
+            {"do": "working", "row": ["1:0"], "argument": "by Monday"},
+            "Working on it: takes no text: choose Note for it",
+        ),
     ],
 )
 def test_a_change_that_makes_no_sense_is_refused(triage_page_toni: Client, posted: dict[str, Any], words: str) -> None:

@@ -104,6 +104,8 @@ BODIES = [
     f'> commit: {SHA} ("{TITLE}")\nsure',
     f"> quoted \nFixes: commit {SHA[:12].upper()}\n{DIFF}",
     f'Fixes: deadbeef1234 ("{TITLE}")\n{DIFF}',
+    f"This reverts\u00a0\u00a0commit {SHA[:12]}.\n{DIFF}",
+    f"How about this?\n\nFrom: Dana <dana@dev.example>\nSubject: [PATCH] Revert {TITLE}\n\nx\n{DIFF}",
     f"Fixes: deadbeef1234 (“{TITLE}”)\n{DIFF}",
     f"Fixes: deadbeef1234 '{TITLE}'\n{DIFF}",
     f'Fixes: deadbeef1234 ("{TITLE.replace(" ", chr(10) + "  ", 1)}")\n{DIFF}',

@@ -233,6 +233,12 @@ TEXT = "From: MAILER-DAEMON@mx.example\nTo: perfbot@bot.example.org\nSubject: De
         ("It is still queued; there was no permanent error.\nRecipient: dana@dev.example\nReason: no route\n", ""),
         ("Recipient: dana@dev.example\nReason: no route\nNext attempt: in 2 hours\n", ""),
         (
+            "The message was delayed. You'll be notified if the delivery fails permanently.\n"
+            "Recipient: dana@dev.example\nReason: no route\n",
+            "",
+        ),
+        ("It will be retried, and given up after five days.\nRecipient: dana@dev.example\nReason: greylisted\n", ""),
+        (
             "It was delayed, and retried for 5 days; I have given up.\nRecipient: dana@dev.example\nReason: no route\n",
             "no route",
         ),
