@@ -216,7 +216,7 @@ class Command(BaseCommand):
         return deployment.settings_in((settings.BASE_DIR / "deploy" / "perfwork.env").read_text())
 
     def _user(self) -> None:
-        if self.writes_only or subprocess.run(["id", USER], capture_output=True).returncode == 0:
+        if self.writes_only or _has_user(USER):
             return
         self._run("useradd", "--system", "--home-dir", str(STATE), USER)
         self._say(f"user {USER}", "made")
@@ -324,4 +324,8 @@ class Command(BaseCommand):
 
 
 def _has_user(name: str) -> bool:
-    return any(entry.pw_name == name for entry in pwd.getpwall())
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
