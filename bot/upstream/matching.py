@@ -511,7 +511,7 @@ def expected(seen: Seen, context: Context) -> Iterator[Match]:
         yield Match(fix.report, Part.FIX, seen.commit, rule, fix.quote or title, sure=sure)
     low = title.lower().encode()
     nearly, words = context.tracked.nearly, words_of(low)
-    keys = near_keys(words)
+    keys = near_keys(words) if context.tracked.ends else []
     near = [fix for key in keys for fix in nearly.get(key, ()) if _differ_little(bare_title(fix.title), words)]
     for fix in dict.fromkeys([*nearly.get(squeezed(low), ()), *near]):
         if plain(fix.title) != title:
