@@ -86,8 +86,7 @@ def _all_effects(reading: Reading, context: MailContext) -> list[Effect]:
     obeyed = reading.commands.good if reading.may_command else ()
     commands = [effect_of(command) for command in obeyed if command.word in COMMANDED]
     # The culprit of a report is its identity, once it is known.
-    may_name = context.unnamed
-    commands = [one for one in commands if one.kind is not EventKind.BISECTED or (may_name and one.commit)]
+    commands = [one for one in commands if one.kind is not EventKind.BISECTED or (context.unnamed and one.commit)]
     named = any(effect.kind is EventKind.BISECTED for effect in commands)
     bisections = [] if named else list(_bisect_effects(reading, context))
     content = list(content_effects(reading, context))

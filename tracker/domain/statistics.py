@@ -385,6 +385,9 @@ def share_against(old: Sequence[float], new: Sequence[float]) -> float:
     return (1 - abs(share)) / 2
 
 
+_MANY_RUNS = 50  # of a side, whose order alone can have a p below 1e-28
+
+
 def least_p(old: int, new: int) -> float:
     """Return the least p that so many runs can have by their order alone, whatever their distribution: that of the two
     orders in which one side is wholly above the other (F. Wilcoxon, Biometrics Bull. 1, 1945).
@@ -394,6 +397,3 @@ def least_p(old: int, new: int) -> float:
     """
     fewer = min(old, new)
     return 0.0 if fewer > _MANY_RUNS else min(1.0, 2 / math.comb(old + new, fewer))
-
-
-_MANY_RUNS = 50  # a side: by their order alone, p can be below 1e-28

@@ -87,12 +87,12 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     """The context processor: `navigation` is built when a template asks for it; `site` is for the footer;
     `program` is how commands are called here.
     """
-    site = {
+    installation = {  # not `site`, which Django's own sign-in view sets
         "name": settings.PERFWORK_LAB,
         "contact": settings.PERFWORK_LIST_ADDRESS,
         "version": __version__,
     }
-    return {"navigation": lambda: _navigation(request), "installation": site, "program": settings.PROGRAM}
+    return {"navigation": lambda: _navigation(request), "installation": installation, "program": settings.PROGRAM}
 
 
 def _navigation(request: HttpRequest) -> dict[str, Any]:

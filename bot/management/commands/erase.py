@@ -26,8 +26,8 @@ class Command(BaseCommand):
         try:
             validate_email(address)
         except ValidationError:
-            found = f"expected a bare address such as dana@dev.example, found {address[:80]!r}"
-            raise CommandError(found, returncode=os.EX_USAGE) from None
+            words = f"expected a bare address such as dana@dev.example, found {address[:80]!r}"
+            raise CommandError(words, returncode=os.EX_USAGE) from None
         bot = bot_identity()
         if address.lower() in {bot.address, bot.list_address, bot.lkml, *bot.lists}:
             raise CommandError(f"{address} is the bot's or a list's, not a person's", returncode=os.EX_DATAERR)

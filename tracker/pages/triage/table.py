@@ -201,7 +201,8 @@ class Count:
     number: int
 
 
-Counts = Mapping[str, Sequence[Count]]  # by filter; by section, how many are open and closed
+# By filter; by section, how many are open and closed; of the open ones, for whom they wait, and how many block
+Counts = Mapping[str, Sequence[Count]]
 
 
 def _newest(column: str) -> Subquery:
@@ -275,15 +276,13 @@ def _counted(version: str) -> Counts:
         elif name == _AWAITED:
             awaited[value] += number
         elif name == _BLOCKING:
-            blocking += number if value else 0
+            blocking += number if value else 0  # "": it blocks none
         else:
             tallies[name][value] += number
-    by_section = {name: [Count(*pair) for pair in tally.items()] for name, tally in sections.items()}
-    standing = {
-        _AWAITED: [Count(*pair) for pair in awaited.most_common()],
-        _BLOCKING: [Count(_BLOCKING, blocking)],
-    }
-    return {**{name: _offered(name, tally) for name, tally in tallies.items()}, **by_section, **standing}
+    others = {name: [Count(*pair) for pair in tally.items()] for name, tally in sections.items()}
+    others[_AWAITED] = [Count(*pair) for pair in awaited.most_common()]
+    others[_BLOCKING] = [Count(_BLOCKING, blocking)]
+    return {**{name: _offered(name, tally) for name, tally in tallies.items()}, **others}
 
 
 def standing(counts: Counts) -> dict[str, Any]:
