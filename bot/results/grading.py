@@ -144,14 +144,15 @@ def _why_chance(headline: GradedMeasurement, measured: Sequence[GradedMeasuremen
     graded, data, noise = headline.graded, headline.data, headline.noise
     if graded.verdict is Grade.NOT_TESTABLE:
         yield "the change can't be tested: one run per side, or no standard deviation"
-    elif graded.p_value is not None and graded.p_value >= MAIL_ALPHA:
+    elif (p := headline.p_for_mail) is not None and p >= MAIL_ALPHA:
         tested = sum(entry.data.role != "monitor" and entry.graded.p_value is not None for entry in measured)
         among = f", corrected for {tested} metrics" if tested > 1 else ""
+        by_order = "" if p == graded.p_value else " by the order of the runs"
         may_be = "is not significant" if graded.verdict is Grade.NOT_SIGNIFICANT else "may be chance"
-        yield f"the change {may_be} (p = {graded.p_value:.2g}{among}; a mail needs {MAIL_ALPHA})"
+        yield f"the change {may_be} (p = {p:.2g}{by_order}{among}; a mail needs {MAIL_ALPHA})"
     if data.old_samples and data.new_samples and overlap(data.old_samples, data.new_samples):
         # Ranges grow with the number of runs: of many, a few that stray say nothing against a clear change.
-        is_clear = graded.p_value is not None and graded.p_value < CLEAR_ALPHA
+        is_clear = headline.p_for_mail is not None and headline.p_for_mail < CLEAR_ALPHA
         few = min(data.old.n, data.new.n) < _FEW_RUNS
         if few or not is_clear or share_against(data.old_samples, data.new_samples) > _STRAY:
             yield "the samples of both sides overlap"
@@ -266,13 +267,22 @@ MeasurementKey = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class GradedMeasurement:
-    """A measurement with its grade and the rows it refers to."""
+    """A measurement with its grade and the rows it refers to.
+
+    `order_p`: the p-value by the order of the runs alone, corrected as the other; 0.0 where the order need not tell.
+    """
 
     data: MeasurementData
     metric: Metric
     key: MeasurementKey
     graded: Graded
     noise: CurveNoise | None
+    order_p: float = 0.0
+
+    @property
+    def p_for_mail(self) -> float | None:
+        """The p-value that decides whether a mail may say that this changed; None if it could not be tested."""
+        return None if self.graded.p_value is None else max(self.graded.p_value, self.order_p)
 
     def summary(self) -> dict[str, Any]:
         """Return what is displayed of a measurement that doesn't become a finding."""
@@ -376,8 +386,9 @@ def _beyond_chance(measured: Sequence[GradedMeasurement], suite: str) -> list[Gr
     stays the one that the input names if it moved beyond chance, unless it is known what the suite is run for, and that
     moved, too; else it is the key metric that did, else another one that did.
 
-    One of many others is a headline only if the order of its runs is beyond chance, too: where a metric has two modes,
-    three runs of the one and three of the other come about by luck, and Welch's test calls that certain.
+    One of many others makes a mail only if the order of its runs is beyond chance, too: where a metric has two modes,
+    three runs of the one and three of the other come about by luck, and Welch's test calls that certain. What such a
+    measurement shows of a fix stays as Welch's test says it: there, the metric was known before.
     """
     families: dict[str, list[int]] = {"key": [], "other": [], "monitor": []}
     for number, entry in enumerate(measured):
@@ -394,19 +405,18 @@ def _beyond_chance(measured: Sequence[GradedMeasurement], suite: str) -> list[Gr
             graded[number] = _corrected(measured[number], p)
     named = next(number for number, entry in enumerate(graded) if entry.data.role == "headline")
     keys, others, watches = set(families["key"]), families["other"], named in families["monitor"]
-    as_headline = {number: graded[number] for number in families["key"]}
     by_order = false_discovery([_p_by_order(measured[number]) for number in others])
     for number, p in zip(others, by_order, strict=True):
         is_chosen = number != named or len(others) > _FEW_METRICS  # of many, the lab has named the one that moved most
-        as_headline[number] = _corrected(measured[number], p) if is_chosen else graded[number]
-    moved = [number for number, entry in as_headline.items() if _is_beyond_chance(entry)]
+        if is_chosen and p is not None:
+            graded[number] = replace(graded[number], order_p=p)
+    moved = [number for number in (*families["key"], *others) if _is_beyond_chance(graded[number])]
     beside_the_key = named not in keys and has_own_keys(suite) and not keys.isdisjoint(moved)
     best = named
     if moved and (named not in moved or beside_the_key):
-        best = min(moved, key=lambda number: (number not in keys, as_headline[number].graded.p_value))
+        best = min(moved, key=lambda number: (number not in keys, graded[number].p_for_mail))
     elif watches:  # nothing of the benchmark moved
         best = next(iter((*families["key"], *families["other"])), named)
-    graded[best] = as_headline.get(best, graded[best])
     if best != named:
         for number, role in ((named, "monitor" if watches else "kpi"), (best, "headline")):
             graded[number] = replace(graded[number], data=replace(graded[number].data, role=role))
@@ -426,5 +436,5 @@ def _p_by_order(entry: GradedMeasurement) -> float | None:
 
 def _is_beyond_chance(entry: GradedMeasurement) -> bool:
     """Whether a measurement could be the headline of a mail."""
-    p = entry.graded.p_value
+    p = entry.p_for_mail
     return p is not None and p < MAIL_ALPHA and entry.metric.direction != "unknown"

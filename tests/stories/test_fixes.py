@@ -178,6 +178,21 @@ def measure_fix(world: World, report: Report, with_fix: float, without: float = 
     return sha
 
 
+def test_a_fix_that_works_is_confirmed_among_many_metrics_and_few_runs(world: World) -> None:
+    """So few runs can't tell by their order which of a dozen metrics to report; of a fix, that is known before."""
+    slow, fast = {"samples": [700, 705, 695]}, {"samples": [1000, 1010, 990]}
+    shown = {"metric": "vm-scan.huge_pages", "unit": "1/s", "direction": "higher", "role": "headline"}
+    report = world.report(measurements=[{**shown, "good": fast, "bad": slow}])
+    sha = world.commit(FIX, f'Fixes: {report.culprit.sha[:12]} ("{CULPRIT_TITLE}")\nReported-by: x@y.example')
+    world.later(24)
+    names = [f"vm-scan.part{number}" for number in range(12)]
+    others = [{**shown, "metric": name, "role": "kpi", "good": slow, "bad": slow} for name in names]
+    fix = world.result(sha, FIX, measurements=[{**shown, "good": slow, "bad": fast}, *others])
+    fix["first_bad"]["trailers"] = [{"tag": "Fixes", "value": report.culprit.sha[:12]}]
+    world.ingest(fix)
+    assert {event.kind for event in report.events.filter(commit=sha)} == {"fix_confirmed"}
+
+
 def test_a_range_that_merely_ends_in_a_fix_says_nothing_of_it(world: World) -> None:
     """A tip that is the fix, compared with a version before the culprit: both are fast, since the fix cured it."""
     report = world.report()
