@@ -620,7 +620,7 @@ class MailFiler:
         for reports in (by_sha, by_mail) if ids else (by_sha,):
             if len(rows := reports.select_related("culprit")[:2]) == 1:
                 return rows[0].culprit.sha10
-        return sha[:10] or _report_named(unquoted(named)) or named[:200]
+        return sha or _report_named(unquoted(named)) or named[:200]
 
     def _checked(self, reading: Reading, tag: str) -> Reading:
         """Return a reading without the commands that name what is not there, as the pages refuse them: another report,
@@ -642,11 +642,15 @@ class MailFiler:
 
     def _why_not(self, word: Word, argument: str, reading: Reading, tag: str) -> str:
         """Return why a command names nothing that is there, as an action on the pages would say; "" if it does."""
-        if word not in (Word.DUP, Word.ASSIGN) or argument.lower() in ("me", "nobody"):
+        event = EventData("", EventKind.ASSIGNED, self.now, actor=reading.mail.author.email, remark=argument)
+        if word is Word.DUP:
+            event = replace(event, kind=EventKind.DUPLICATE)
+        elif word is Word.FIX:
+            event = replace(event, kind=EventKind.FIX_PROPOSED, title=argument.rstrip("."))
+        elif word is not Word.ASSIGN or argument.lower() in ("me", "nobody"):
             return ""
-        kind = EventKind.DUPLICATE if word is Word.DUP else EventKind.ASSIGNED
         try:
-            check(EventData("", kind, self.now, actor=reading.mail.author.email, remark=argument), [self._rows[tag].pk])
+            check(event, [self._rows[tag].pk])
         except InvalidInput as error:
             return str(error)
         return ""

@@ -154,6 +154,7 @@ _NAMED_SHA = re.compile(
 )
 # Below its title, or as `git describe` writes it: "mm: take the lock (3b1f0c9d2e44)", "v6.12-3-g3b1f0c9d2e44"
 _SHA_AT_END = re.compile(r"(?:(.{1,400})\s\((?:commit )?|v\d[\w.-]{0,40}-\d{1,7}-g)([0-9a-f]{7,40})\)?[.,;]?", re.I)
+_SHORTEST_OF_DIGITS = 12  # of a sha without a letter that stands before other words; git shortens the kernel's to 12
 MESSAGE_ID = re.compile(r"<?([^\s<>/]+@[^\s<>/]+)>?")
 _COMMIT_URL = re.compile(r"<?https?://\S*?(?:[?&;]id=|/(?:c(?:ommit)?s?|linus|\+)/)([0-9a-f]{7,40})\b\S*>?", re.I)
 _IN_QUOTES = re.compile(r"""["“”„«»`]\s?([^"“”„«»`]{3,})\s?["“”„«»`][.,]?|['‘‚](.{3,})['’‘][.,]?""")
@@ -171,10 +172,13 @@ def named_sha(argument: str) -> tuple[str, str]:
         return "", ""
     if url := _COMMIT_URL.fullmatch(argument.strip()):
         return url[1].lower(), ""
-    if at_end := _SHA_AT_END.fullmatch(argument.strip()):
-        return at_end[2].lower(), unquoted(at_end[1] or "")
     named = _NAMED_SHA.fullmatch(argument.strip())
-    return (named[1].lower(), unquoted(named[2].strip().removeprefix("(").removesuffix(")"))) if named else ("", "")
+    # Short digits before a text are a number: "1000000 pages are enough"
+    if named and not (named[2] and named[1].isdigit() and len(named[1]) < _SHORTEST_OF_DIGITS):
+        after = named[2].strip().removeprefix("(")
+        return named[1].lower(), unquoted(after if after.count("(") == after.count(")") else after.removesuffix(")"))
+    at_end = _SHA_AT_END.fullmatch(argument.strip())
+    return (at_end[2].lower(), unquoted(at_end[1] or "")) if at_end else ("", "")
 
 
 def unquoted(text: str) -> str:

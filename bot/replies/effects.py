@@ -172,7 +172,9 @@ COMMANDED: dict[Word, EventKind] = {
     Word.INTRODUCED: EventKind.BISECTED,
     Word.BACKBURNER: EventKind.NOTED,
 }
-_URL = re.compile(r"https?://[^\s<>()\]]+")
+# A link; a bracket in it is closed in it, too. What stands around it is a title if it begins as the kernel's do.
+_URL = re.compile(r"https?://(?:[^\s<>()\]]|\([^\s<>()]*\))+")
+_SUBSYSTEM = re.compile(r"[\w/.,+*-]{1,60}: \S")
 _IN_TITLE = frozenset({Word.FIX, Word.TITLE})
 
 
@@ -187,6 +189,8 @@ def effect_of(command: Command) -> Effect:
     if command.word is Word.FIX and commit:
         text, title = commit, after
     elif command.word is Word.FIX and len(links := _URL.findall(text)) == 1:
+        around = unquoted(text.replace(links[0], "").strip(" \t()[]<>.,;"))
+        title = around if _SUBSYSTEM.match(around) else ""
         text = links[0].rstrip(".,;")  # it says which one, whatever stands around it
     elif command.word is Word.FIX and (mail := MESSAGE_ID.fullmatch(text)):
         text = f"https://lore.kernel.org/r/{mail[1]}"

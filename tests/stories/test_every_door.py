@@ -24,9 +24,11 @@ WRONG = {
     "fixed": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
     "gone": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
     "block": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
+    "proposed": [("v9.1-rc1", "v9.1-rc1 is a version"), ("9.1", "9.1 is a version")],
     "duplicate": [
         ("{own}", "is the report itself"),
         ("123456789abc", "no report has 123456789a"),
+        ("{own}0", "no report has"),
         ("the other one", "expected the sha of another report's culprit"),
         ("", "expected the sha of another report's culprit"),
     ],
@@ -40,7 +42,11 @@ WRONG = {
     "assign": [("no-such-person", "expected a user's name, or an address"), ("", "expected some text")],
     "culprit": [("no sha", "expected the sha of the culprit, or a range"), ("abcdef0123", "no commit is known here")],
 }
-BY_MAIL = {"duplicate": "dup", "assign": "assign"}  # and no other command takes an argument that may be wrong
+BY_MAIL = {
+    "duplicate": "dup",
+    "assign": "assign",
+    "proposed": "fixed in",
+}  # and no other command takes an argument that may be wrong
 Door = Callable[[Client, World, Report, str, str], str]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import itertools
 import re
 from datetime import datetime, timedelta
 from email.policy import default
@@ -544,6 +545,26 @@ def test_the_answers_to_a_patch_go_with_it_to_the_report_that_it_closes(
         moments = (first.last_human_reply_at, other.last_human_reply_at)
         assert [moment.day for moment in moments if moment] == [11, 13], "the day of the report, and of the answer"
         assert (first.state, other.state) == ("no_response", "fix_proposed")
+        replay_all(robots, now)
+
+
+@pytest.mark.django_db
+def test_a_deep_thread_goes_with_its_patch_whichever_answer_was_read_first(
+    tmp_path: Path, robots: BotSettings, now: datetime
+) -> None:
+    inbox, names = DemoInbox(tmp_path), ["patch@dev.example", *(f"{number}@dev.example" for number in range(15))]
+    answers = [
+        ITS_ANSWER.replace("patch@", parent.replace("dev.example", "")).replace("answer@dev.example", name)
+        for parent, name in itertools.pairwise(names)
+    ]
+    answers = [answer.replace("13 Mar 2026 10:00", f"13 Mar 2026 10:{n:02d}") for n, answer in enumerate(answers)]
+    for mail in (*reversed(answers), ONE, OF_BOTH, OTHER):
+        inbox.add(mail.encode())
+        (source,) = open_sources(str(inbox.path))
+        read_source(source, robots, now)
+    for _ in range(2):
+        _, other = Report.objects.order_by("culprit__sha")
+        assert set(names) <= set(other.messages.values_list("message_id", flat=True))
         replay_all(robots, now)
 
 

@@ -76,6 +76,8 @@ class ReportAction:
         event = EventData(self.key, self.kind, self.at, role, actor=self.person)
         text = " ".join(self.argument.split())[:LONGEST]
         match self.kind:
+            case EventKind.FIX_PROPOSED if _SHA.match(text) or text.startswith(("https://", "http://")):
+                return replace(event, remark=text if "://" in text else text.lower())
             case EventKind.FIX_PROPOSED | EventKind.FIX_CONFIRMED:
                 return replace(event, title=text[:300])
             case EventKind.FIX_QUEUED:
@@ -207,6 +209,8 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
             if not set(same) - set(reports):
                 raise InvalidInput(f"{event.remark} is the report itself; expected another report's culprit")
             return replace(event, remark=event.remark[:10])  # all that was typed has been compared
+        case EventKind.FIX_PROPOSED if versions.parse(f"v{event.title.removeprefix('v')}"):
+            raise InvalidInput(f"expected the fix's title, its sha or a link to its mail; {event.title} is a version")
         case EventKind.ASSIGNED if event.remark and event.remark != event.actor:
             if not _is_known_person(event.remark):
                 raise InvalidInput(f"expected a user's name, or an address that a report knows; found {event.remark!r}")
@@ -493,7 +497,9 @@ ACTION_KEYS = (
     ActionKey("working", "w", "Working on it", EventKind.WORKING, often=True),
     ActionKey("needs-info", "i", "Needs info", EventKind.ASKED),
     ActionKey("disputed", "d", "Disputed", EventKind.DISPUTED),
-    ActionKey("proposed", "p", "Fix proposed", EventKind.FIX_PROPOSED, offers="the title of the fix", often=True),
+    ActionKey(
+        "proposed", "p", "Fix proposed", EventKind.FIX_PROPOSED, offers="the fix's title, sha or link", often=True
+    ),
     ActionKey("confirmed", "c", "Fix confirmed", EventKind.FIX_CONFIRMED, offers="the title of the fix"),
     ActionKey("queued", "q", "Fix queued", EventKind.FIX_QUEUED, offers="the tree", often=True),
     ActionKey("fixed", "f", "Fixed", EventKind.FIX_LANDED, offers="the version: v6.12-rc4", often=True),

@@ -438,8 +438,14 @@ def test_a_fix_is_named_by_its_sha_in_many_ways(word: str, written: str) -> None
     [
         ("mm/vmscan: stop it (3b1f0c9d2e44)", "mm/vmscan: stop it", "3b1f0c9d2e44"),
         ('"mm/vmscan: stop it" (commit 3b1f0c9d2e44).', "mm/vmscan: stop it", "3b1f0c9d2e44"),
-        ("mm/vmscan: stop it <https://lore.kernel.org/r/1@x>", "", "https://lore.kernel.org/r/1@x"),
-        ("[mm/vmscan: stop it](https://lore.kernel.org/r/1@x)", "", "https://lore.kernel.org/r/1@x"),
+        ("mm/vmscan: stop it <https://lore.kernel.org/r/1@x>", "mm/vmscan: stop it", "https://lore.kernel.org/r/1@x"),
+        ("[mm/vmscan: stop it](https://lore.kernel.org/r/1@x)", "mm/vmscan: stop it", "https://lore.kernel.org/r/1@x"),
+        ("https://lore.kernel.org/r/1@x (mm/vmscan: stop it)", "mm/vmscan: stop it", "https://lore.kernel.org/r/1@x"),
+        ("https://x.example/a_(b)/c", "", "https://x.example/a_(b)/c"),
+        ("3b1f0c9d2e44 (mm: undo 0123456789ab)", "mm: undo 0123456789ab", "3b1f0c9d2e44"),
+        ("3b1f0c9d2e44 mm/vmscan: stop it (abcdef0123)", "mm/vmscan: stop it (abcdef0123)", "3b1f0c9d2e44"),
+        ("1000000 pages are enough", "1000000 pages are enough", ""),
+        ("1000000 pages are enough (3b1f0c9d2e44)", "1000000 pages are enough", "3b1f0c9d2e44"),
         ("see https://lore.kernel.org/r/1@x.", "", "https://lore.kernel.org/r/1@x"),
     ],
 )
