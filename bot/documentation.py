@@ -181,7 +181,7 @@ tests), or one that a rule also finds, if its probability is at least 35 %. "Res
 of all effects that a careful reader would also call a response add up to 70 % or more. What the lab states about a
 candidate fix is applied, whatever the classifier thinks, if the lab's table of parent, culprit and candidate shows it,
 too; and so is a maintainer's word that a fix is in a tree, unless it answers the report itself, where no fix was named.
-The classifier alone never closes a report and never says that a fix was applied.
+The classifier alone never closes a report and never says that a fix was applied or confirmed.
 
 The likeliest of the other effects is suggested if its probability is at least 50 %, or 40 % where a rule would apply
 it; one that closes the report is suggested only if a rule finds the sentence that says so. Where a rule finds that a

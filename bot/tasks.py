@@ -236,7 +236,7 @@ def prune() -> int:
         removed = sum(pruned.number for pruned in operations.prune(settings.PERFWORK_DROP, now))
     named = {f"archive {Path(path).name}": Path(path) for path in settings.PERFWORK_ARCHIVES if "://" not in path}
     named |= {f"tree {path.stem}": path for path in tree_paths()}
-    installation.record(installation.measure({"drop directory": settings.PERFWORK_DROP, **named}), now)
+    installation.record_sizes(installation.measure_sizes({"drop directory": settings.PERFWORK_DROP, **named}), now)
     return removed
 
 

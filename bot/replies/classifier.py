@@ -254,8 +254,10 @@ SUGGESTED_BY_RULE = 0.40  # the same for what a rule would do by itself and the 
 MEANINGLESS = 0.5  # the probability of "none" from which nothing is suggested
 MOST_SUGGESTIONS = 1
 SAYS_SOMETHING = 0.10  # the probability of an effect from which its author has responded, whatever it means
-# The classifier alone closes nothing (DESIGN rule 4), and that a fix was applied is for git to say.
+# The classifier alone closes nothing (DESIGN rule 4), nor does it say that a fix was applied or works: a rule must find
+# the sentence that does.
 CLOSING = frozenset({"dropped", "wontfix", "invalid", "duplicate", "improvement_ack"})
+_MUST_BE_SAID = frozenset({"fix_queued", "fix_confirmed"})
 # How often careful readers would also accept "responded", by the effect that they name first (labelled threads).
 ALSO_RESPONDED: Mapping[str, float] = {
     "responded": 1.0,
@@ -305,16 +307,12 @@ def says_something(opinion: Opinion) -> bool:
     return any(name != "none" and opinion.probabilities[name] >= SAYS_SOMETHING for name in (first, second))
 
 
-_SAID = frozenset({"fix_queued", "fix_confirmed"})  # some sentence must say so, which a rule finds
-
-
 def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:
     """Return the name of the effect that acts by itself, "" for none."""
     likely = opinion.probabilities
     first = next(iter(likely))
-    unread = CLOSING | {"none", "responded"} | (_SAID - by_rule.keys())
-    may_be_read = first not in unread
-    if may_be_read and likely[first] >= SURER.get(first, ACTS):
+    not_alone = CLOSING | {"none", "responded"} | (_MUST_BE_SAID - by_rule.keys())
+    if first not in not_alone and likely[first] >= SURER.get(first, ACTS):
         return first
     for name in (first, *by_rule):
         rule = by_rule.get(name)

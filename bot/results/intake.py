@@ -1,4 +1,5 @@
-"""The single entry point for results, from the command, the drop directory or the network.
+"""The single entry point for results, from the command, the drop directory or the network: whole bisections, and the
+files of benchmarks with what is said of them.
 
 Inputs are imported in batches, which bound memory and transactions. Before the database is locked, git trees are
 asked for the author, parents and changes of the commits; sides of which the order was only guessed are swapped if a
@@ -199,7 +200,7 @@ def _take_entry(entry: Path, trees: Sequence[Path], now: datetime) -> int:
 # follow from the tree. Without a tree, full shas and a title are needed. Two versions make no report, since nobody
 # changed anything between them that could be named: each becomes a point on the curves of its tests.
 
-READS = ", ".join(reader.name for reader in FORMATS)
+TOOLS = ", ".join(reader.name for reader in FORMATS)
 NO_CULPRIT = (
     "two versions make curves and a comparison, not a report: a report needs a culprit, which deploy/perf-bisect finds"
 )

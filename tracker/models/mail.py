@@ -7,6 +7,9 @@ and each remark, is a row of `MailTransition`; tracker/services/mail_transitions
 `purpose` says what a mail is for. A report has one mail per purpose, and a bulletin, which is about no single report,
 goes out once: the database holds both as constraints. A stop of all sending is in force until it has an end, and is
 never deleted.
+
+A mail that was read is a `RawMessage`, with the bytes as they came, and where from. If it is about a report, it is a
+`Message` of that report, too; one that may be about a report some day waits under the names that it gives.
 """
 
 import zlib

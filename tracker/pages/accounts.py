@@ -1,7 +1,9 @@
-"""Signing in by an emailed link or a password, signing out, opting out of mail, and saved views.
+"""Accounts: signing in by an emailed link or a password, signing out, opting out of mail, saved views, and who may do
+what.
 
-`/sign-in/`, `/sign-in/password/` (with the same form as `/admin/`), `/sign-out/`, `/no-mail/` and `/views/`. A link
-from a mail takes effect by a POST only, so that link scanners do not use it up.
+`/sign-in/`, `/sign-in/password/` (with the same form as `/admin/`), `/sign-out/`, `/no-mail/`, `/views/` and
+`/operating/people/`, where operators give roles and make the keys of programs. A link from a mail takes effect by a
+POST only, so that link scanners do not use it up; a new key is shown once.
 """
 
 import logging

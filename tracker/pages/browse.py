@@ -1,4 +1,5 @@
-"""`/subsystem/`, `/machine/`, `/metric/` and `/author/`: the names, and a page for each name.
+"""`/subsystem/`, `/machine/`, `/metric/` and `/author/`: the names, and a page for each name; and `/mine/`, for whoever
+is signed in.
 
 The lists have the names with open reports. A page shows the reports of one name as the triage table does, with its
 filters and its exports; only open ones, unless a filter asks for states. Beside them stand how the reports of this

@@ -245,7 +245,7 @@ class Growth:
     grown: int | None
 
 
-def measure(directories: Mapping[str, Path]) -> dict[str, int]:
+def measure_sizes(directories: Mapping[str, Path]) -> dict[str, int]:
     """Return the bytes of the tables, and of directories by the name to show."""
     sizes = {name: _bytes_in(path) for name, path in directories.items() if path.is_dir()}
     try:
@@ -269,7 +269,7 @@ def _bytes_in(folder: Path) -> int:
     return total
 
 
-def record(sizes: Mapping[str, int], now: datetime) -> None:
+def record_sizes(sizes: Mapping[str, int], now: datetime) -> None:
     """Store the largest of today's sizes, and forget those of long ago."""
     largest = sorted((name for name in sizes if sizes[name] >= LEAST), key=lambda name: (-sizes[name], name))[:LARGEST]
     with transaction.atomic():

@@ -37,7 +37,7 @@ class Command(BaseCommand):
     help = (
         f"Read results: {READS}. JSON is one result, an array, JSON Lines or KCIDB v5. From files, directories, or -"
         " for JSON on standard input. With --parent and --culprit, or --kernel: files of a benchmark"
-        f" ({intake.READS}). docs/results.md describes each format."
+        f" ({intake.TOOLS}). docs/results.md describes each format."
     )
     requires_system_checks = ["perfwork"]
 

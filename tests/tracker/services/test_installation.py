@@ -13,7 +13,7 @@ from django.test import Client
 from bot.tasks import prune
 from tests.support.people import person
 from tracker.models import RawMessage, StoredSize
-from tracker.services.installation import KEPT, LARGEST, Growth, growth, measure, record
+from tracker.services.installation import KEPT, LARGEST, Growth, growth, measure_sizes, record_sizes
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 27, 3, tzinfo=UTC)
@@ -24,7 +24,7 @@ def test_tables_and_directories_are_measured_and_what_is_missing_is_not(tmp_path
     (tmp_path / "done").mkdir()
     (tmp_path / "done" / "a.json").write_bytes(b"x" * MIB)
     (tmp_path / "a link").symlink_to("/")
-    sizes = measure({"drop directory": tmp_path, "tree linus": tmp_path / "gone"})
+    sizes = measure_sizes({"drop directory": tmp_path, "tree linus": tmp_path / "gone"})
     assert MIB <= sizes["drop directory"] < 2 * MIB
     assert "tree linus" not in sizes
     assert sizes["table report"] > 0
@@ -35,8 +35,8 @@ def test_tables_and_directories_are_measured_and_what_is_missing_is_not(tmp_path
 
 def test_growth_is_since_the_last_measurement_of_a_week_ago() -> None:
     for days, size in ((15, 1), (9, 10), (8, 20), (3, 50), (1, 70)):
-        record({"table message": size * MIB}, NOW - timedelta(days=days))
-    record({"table message": 80 * MIB, "drop directory": 2 * MIB, "table event": MIB - 1}, NOW)
+        record_sizes({"table message": size * MIB}, NOW - timedelta(days=days))
+    record_sizes({"table message": 80 * MIB, "drop directory": 2 * MIB, "table event": MIB - 1}, NOW)
     assert growth(NOW + timedelta(hours=1)) == [
         Growth("table message", 80 * MIB, 60 * MIB),
         Growth("drop directory", 2 * MIB, None),
@@ -48,8 +48,8 @@ def test_nothing_is_known_before_the_first_measurement() -> None:
 
 
 def test_measurements_are_bounded() -> None:
-    record({"old": MIB}, NOW - KEPT - timedelta(days=1))
-    record({f"table {number}": (number + 1) * MIB for number in range(100)}, NOW)
+    record_sizes({"old": MIB}, NOW - KEPT - timedelta(days=1))
+    record_sizes({f"table {number}": (number + 1) * MIB for number in range(100)}, NOW)
     assert StoredSize.objects.count() == LARGEST
     assert growth(NOW)[0] == Growth("table 99", 100 * MIB, None)
 
