@@ -306,7 +306,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "tracker.middleware.NamedControls",
-    "tracker.pages.http.error_page",
+    "tracker.pages.http.Refusals",
     "tracker.pages.cached.CachedPages",
 ]
 ROOT_URLCONF = "bot.urls"

@@ -57,7 +57,7 @@ from tracker.models import (
     Suggestion,
 )
 from tracker.pages.report_json import FINDING_VERSION, REPORT_VERSION, directions, finding_json, report_json
-from tracker.pages.triage.filters import InvalidQuery, TriageQuery
+from tracker.pages.triage.filters import TriageQuery
 from tracker.services import lab_jobs
 from tracker.services.accounts import SEND, Scope
 
@@ -140,7 +140,6 @@ def _list(path: str, shape: type[Schema], *parameters: str) -> Callable[[View], 
 
 
 @api.exception_handler(InvalidInput)
-@api.exception_handler(InvalidQuery)
 def _refused(request: HttpRequest, error: Exception) -> HttpResponse:
     return _problem(request, 400, str(error))
 

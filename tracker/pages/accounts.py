@@ -34,7 +34,7 @@ from tracker.pages.http import (
     sign_in_required,
     username,
 )
-from tracker.pages.triage.filters import InvalidQuery, TriageQuery
+from tracker.pages.triage.filters import TriageQuery
 from tracker.services import accounts
 from tracker.services.accounts import CHANGE_REPORTS, SEND, TOO_MANY, Scope, UserRole, client_address, network_of
 from tracker.services.enqueue import enqueue
@@ -134,10 +134,7 @@ def save_view(request: HttpRequest) -> HttpResponse:
     name, query_string = " ".join(cleaned(request.POST, "name", 80).split()), cleaned(request.POST, "query")
     if not name:
         return error_response("name: expected a name for the view; found none")
-    try:
-        query = TriageQuery.from_query(QueryDict(query_string), timezone.now())
-    except InvalidQuery as error:
-        return error_response(str(error))
+    query = TriageQuery.from_query(QueryDict(query_string), timezone.now())
     views = SavedView.objects.filter(owner=request.user)
     if views.exclude(name=name).count() >= MOST_VIEWS:
         return error_response(f"name: you have {MOST_VIEWS} views; delete one first")
@@ -171,14 +168,10 @@ def people(request: HttpRequest) -> HttpResponse:
     """Show accounts and keys; do what a button says: `do`, and the `name` or `address` that it is about."""
     token = ""
     if request.method == "POST":
-        try:
-            if request.POST.get("do") == "key":
-                token = _new_key(request)
-            else:
-                messages.info(request, _done(request))
-                return redirect("people")
-        except InvalidInput as mistake:
-            return error_response(str(mistake))
+        if request.POST.get("do") != "key":
+            messages.info(request, _done(request))
+            return redirect("people")
+        token = _new_key(request)
     now = timezone.now()
     rows = accounts.people(MOST + 1)
     context = {

@@ -22,10 +22,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from tracker.domain.events import OPEN, Awaited, InvalidInput, Verdict
+from tracker.domain.events import OPEN, Awaited, Verdict
 from tracker.domain.track_record import Past, TrackRecord, record
 from tracker.models import Machine, Metric, OutgoingMail, OutgoingState, Report
-from tracker.pages.http import error_response, permission_required, sign_in_required, username, without_empty
+from tracker.pages.http import permission_required, sign_in_required, username, without_empty
 from tracker.pages.measurements import curves_of
 from tracker.pages.prose import NOTED, note_place, notes, write
 from tracker.pages.triage.exports import NAMES, in_form
@@ -141,10 +141,7 @@ def write_note(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     if kind not in NOTED:
         raise Http404("notes are for machines, metrics and subsystems")
     name, _ = _reports(kind, name)
-    try:
-        written = write(note_place(kind, name), "note", request.POST.get("text", ""), username(request), timezone.now())
-    except InvalidInput as error:
-        return error_response(f"text: {error}")
+    written = write(note_place(kind, name), "note", request.POST.get("text", ""), username(request), timezone.now())
     messages.info(request, "Saved." if written else "Nothing has changed.")
     return redirect("thing", kind, name)
 
@@ -153,10 +150,7 @@ def catalog_page_as(request: HttpRequest, kind: str, name: str, form: str) -> Ht
     """The reports of one name as JSON, CSV, text, Markdown or Atom, with the page's filters."""
     params = request.GET.copy()
     params.setdefault("improvements", "on")
-    try:
-        query = TriageQuery.from_query(params, timezone.now())
-    except InvalidQuery as error:
-        return error_response(str(error))
+    query = TriageQuery.from_query(params, timezone.now())
     title, reports = _reports(kind, name)
     if not reports.exists():
         raise Http404(f"there is no {kind} {title[:200]}")

@@ -26,8 +26,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
 from tracker import models
+from tracker.domain.events import InvalidInput
 from tracker.models import Release, ReportHighlight
-from tracker.pages.http import name_controls
+from tracker.pages.http import error_response, name_controls
 from tracker.pages.triage import table
 
 # --- The stamp ---
@@ -151,7 +152,10 @@ class CachedPages:
             if page := caches["pages"].get(key):
                 return _response(request, page, key)
             # Keep a page that was made, unless it is an error, or for one reader only
-            response = view(request, *positional, **arguments)
+            try:
+                response = view(request, *positional, **arguments)
+            except InvalidInput as error:  # as `Refusals` answers it where the page is not shared
+                return error_response(str(error))
             own = response.cookies or request.META.get("CSRF_COOKIE_NEEDS_UPDATE") or request.session.modified
             if response.status_code != 200 or response.streaming or own:
                 return response

@@ -1,6 +1,7 @@
 """What all pages share: reading requests, error responses, permissions, and keyset paging.
 
-An error is one line of plain text. Text from a form is cut, and cleaned of NULs, which no database stores.
+An error is one line of plain text; a view may raise it as InvalidInput. Text from a form is cut, and cleaned of NULs,
+which no database stores.
 
 With keyset paging a page starts after the values of the previous page's last row, its cursor, so that deep pages cost
 no more than the first. The last column of an order is unique; NULLs come first when ascending, last when descending.
@@ -31,6 +32,7 @@ from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from tracker.documents.csv_tables import Columns, Row, csv_lines
+from tracker.domain.events import InvalidInput
 
 # --- Requests and errors ---
 
@@ -40,6 +42,14 @@ View = Callable[..., HttpResponse]
 def is_key(text: str) -> bool:
     """Return whether a text is a primary key that every database accepts."""
     return text.isdecimal() and text.isascii() and len(text) < 19
+
+
+def key_in(query: QueryDict, name: str) -> int | None:
+    """Return the primary key in a field of a query; None if there is none. Raises InvalidInput for what is no key."""
+    text = query.get(name, "")
+    if text and not is_key(text):
+        raise InvalidInput(f"{name}: expected a number; found {text[:40]!r}")
+    return int(text) if text else None
 
 
 def cleaned(form: QueryDict, name: str, max_length: int = 2000) -> str:
@@ -66,7 +76,7 @@ def username(request: HttpRequest) -> str:
 
 
 class ErrorLine(HttpResponse):
-    """A refusal of one line, as plain text for programs; `error_page` makes a page of it for browsers."""
+    """A refusal of one line, as plain text for programs; `Refusals` makes a page of it for browsers."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message, status=status, content_type="text/plain; charset=utf-8")
@@ -86,11 +96,16 @@ def csv_response(columns: Columns[Row], rows: Iterable[Row]) -> StreamingHttpRes
 _TITLES = {400: "Not understood", 401: "Signed out", 403: "Not permitted", 404: "Not found", 409: "Changed meanwhile"}
 
 
-def error_page(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """The middleware that shows a refusal as a page to whoever asks for HTML."""
+class Refusals:
+    """The middleware that answers a view's InvalidInput with its line, and shows a refusal as a page to whoever asks
+    for HTML.
+    """
 
-    def answer(request: HttpRequest) -> HttpResponse:
-        response = get_response(request)
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
         wants_page = "text/html" in request.headers.get("Accept", "") and not request.headers.get("HX-Request")
         if not isinstance(response, ErrorLine) or not wants_page:
             return response
@@ -98,7 +113,8 @@ def error_page(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[
         context = {"title": title, "message": response.message, "may_sign_in": not request.user.is_authenticated}
         return render(request, "refused.html", context, status=response.status_code)
 
-    return answer
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        return error_response(str(error)) if isinstance(error, InvalidInput) else None
 
 
 def sign_in_required(view: View) -> View:

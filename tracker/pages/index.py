@@ -472,10 +472,7 @@ def comment(request: HttpRequest) -> HttpResponse:
         return error_response(f"text: expected at most {LONGEST:,} characters, found {len(text):,}")
     if not name and not text.strip():
         return error_response("text: expected some text; found none")
-    try:
-        write(place, name or secrets.token_hex(6), text, writer, timezone.now())
-    except InvalidInput as error:
-        return error_response(f"text: {error}")
+    write(place, name or secrets.token_hex(6), text, writer, timezone.now())
     return redirect("index-point", version)
 
 
@@ -493,15 +490,12 @@ def show_basket(request: HttpRequest) -> HttpResponse:
     if not may_edit:
         return error_response("only operators can change the basket", 403)
     seen, number = request.POST.get("seen", "0"), len(request.POST.getlist("metric"))
-    try:
-        if number > MOST + 1:
-            raise InvalidInput(f"expected at most {MOST} benchmarks, found {number}")
-        columns = [request.POST.getlist(name) for name in ("metric", "params", "weight", "since", "until")]
-        if len({len(column) for column in columns}) > 1:
-            raise InvalidInput("expected the same number of values in every column")
-        new_rows = [BasketRow(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]
-        changed = change(new_rows, username(request), timezone.now(), int(seen) if is_key(seen) else 0)
-    except InvalidInput as error:
-        return error_response(str(error))
+    if number > MOST + 1:
+        raise InvalidInput(f"expected at most {MOST} benchmarks, found {number}")
+    columns = [request.POST.getlist(name) for name in ("metric", "params", "weight", "since", "until")]
+    if len({len(column) for column in columns}) > 1:
+        raise InvalidInput("expected the same number of values in every column")
+    new_rows = [BasketRow(*(value.strip()[:500] for value in row)) for row in zip(*columns, strict=True)]
+    changed = change(new_rows, username(request), timezone.now(), int(seen) if is_key(seen) else 0)
     messages.info(request, f"Changed: {changed}" if changed else "Nothing has changed.")
     return redirect("index-basket")

@@ -33,7 +33,7 @@ from tracker.domain.curves import Build, builds_of
 from tracker.domain.events import InvalidInput, State, TreeRole
 from tracker.domain.search import field_value
 from tracker.models import Commit, Curve, CurveChange, Finding, Landing
-from tracker.pages.http import csv_response, error_response, is_key
+from tracker.pages.http import csv_response, is_key, key_in
 from tracker.services import curves as storage
 
 # --- Requests for a bisection ---
@@ -162,17 +162,22 @@ def _lead(curve: Curve, change: CurveChange) -> CurveLead:
 
 
 def curve_page(pk: int, since: datetime | None, until: datetime | None) -> CurvePage | None:
-    """Return the page of a curve; None if there is none of this number."""
+    """Return the page of a curve, from one day to another; None if there is none of this number."""
     curve = Curve.objects.filter(pk=pk).select_related("metric", "scenario", "machine").first()
     if curve is None:
         return None
-    every = builds_of(storage.load(curve, since, until))
+    every = _builds(curve, since, until)
     builds = every[-MOST:]
     changes = list(curve.changes.select_related("report__culprit").order_by("at"))
     marks = list(_marks(curve, builds, changes))
     stretches = list(_stretches(builds, changes))
     chart = curve_chart(builds, marks, stretches)
     return CurvePage(curve, builds, changes, chart, marks, stretches, len(every) > len(builds))
+
+
+def _builds(curve: Curve, since: datetime | None, until: datetime | None) -> list[Build]:
+    """Return the builds of a curve from one day to another, both included."""
+    return builds_of(storage.load(curve, since, until + timedelta(days=1) if until else None))
 
 
 def _stretches(builds: Sequence[Build], changes: Sequence[CurveChange]) -> Iterator[Stretch]:
@@ -278,11 +283,8 @@ _RELATED = ("curve__metric", "curve__scenario", "curve__machine")
 @require_safe
 def curve(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a curve, in the range that `since` and `until` give."""
-    try:
-        since, until = _day(request, "since"), _day(request, "until")
-    except InvalidInput as error:
-        return error_response(str(error))
-    page = curve_page(pk, since, until + timedelta(days=1) if until else None)
+    since, until = _day(request, "since"), _day(request, "until")
+    page = curve_page(pk, since, until)
     if page is None:
         raise Http404(f"there is no curve {pk}")
     if request.GET.get("format") == "json":
@@ -303,11 +305,7 @@ def curve(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def curve_svg(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the picture of a curve, in the range that `since` and `until` give."""
-    try:
-        since, until = _day(request, "since"), _day(request, "until")
-    except InvalidInput as error:
-        return error_response(str(error))
-    page = curve_page(pk, since, until + timedelta(days=1) if until else None)
+    page = curve_page(pk, _day(request, "since"), _day(request, "until"))
     if page is None or page.chart is None:
         raise Http404(f"curve {pk} has no picture: fewer than two builds were measured in this range")
     name = f"{page.curve.metric.name} on {page.curve.machine.name}"
@@ -319,12 +317,8 @@ def curve_svg(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def curve_csv(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return every build of a curve as CSV, in the range that `since` and `until` give."""
-    try:
-        since, until = _day(request, "since"), _day(request, "until")
-    except InvalidInput as error:
-        return error_response(str(error))
-    points = storage.load(get_object_or_404(Curve, pk=pk), since, until + timedelta(days=1) if until else None)
-    return csv_response(BUILDS, builds_of(points))
+    since, until = _day(request, "since"), _day(request, "until")
+    return csv_response(BUILDS, _builds(get_object_or_404(Curve, pk=pk), since, until))
 
 
 @require_safe
@@ -332,11 +326,8 @@ def curves(request: HttpRequest) -> HttpResponse:
     """Show curves over one another: those of `of`, two to four, since `since`."""
     chosen = list(dict.fromkeys(request.GET.getlist("of")))
     if not 2 <= len(chosen) <= MOST_CURVES or not all(map(is_key, chosen)):
-        return error_response(f"of: expected the numbers of two to {MOST_CURVES} curves, as in ?of=1&of=2")
-    try:
-        since = _day(request, "since")
-    except InvalidInput as error:
-        return error_response(str(error))
+        raise InvalidInput(f"of: expected the numbers of two to {MOST_CURVES} curves, as in ?of=1&of=2")
+    since = _day(request, "since")
     pks = list(map(int, chosen))
     stored = Curve.objects.filter(pk__in=pks).select_related("metric", "scenario", "machine")
     stored = stored.prefetch_related("changes")
@@ -365,14 +356,12 @@ def _day(request: HttpRequest, name: str) -> datetime | None:
 @require_safe
 def changes(request: HttpRequest) -> HttpResponse:
     """List the changes that no report says, the last found first; regressions only unless `all` is on."""
-    before, everything = request.GET.get("before", ""), request.GET.get("all") == "on"
-    if before and not is_key(before):
-        return error_response(f"before: expected a number; found {before[:40]!r}")
+    before, everything = key_in(request.GET, "before"), request.GET.get("all") == "on"
     related = CurveChange.objects.filter(report__isnull=True).select_related(*_RELATED)
     if not everything:
         related = related.filter(Q(is_regression=True) | Q(is_regression__isnull=True))
-    if before:
-        related = related.filter(pk__lt=int(before))
+    if before is not None:
+        related = related.filter(pk__lt=before)
     rows = list(related.order_by("-pk")[: PER_PAGE + 1])
     older = rows[PER_PAGE - 1].pk if len(rows) > PER_PAGE else None
     context = {"changes": rows[:PER_PAGE], "older": older, "everything": everything}

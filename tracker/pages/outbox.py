@@ -24,7 +24,7 @@ from django.views.decorators.http import require_POST
 
 from tracker.domain.text import counted
 from tracker.models import PERSONAL, Correspondent, Mailing, OutgoingMail, OutgoingState
-from tracker.pages.http import error_response, is_key, permission_required, username
+from tracker.pages.http import error_response, is_key, key_in, permission_required, username
 from tracker.services import mail_transitions
 from tracker.services.accounts import SEND
 from tracker.services.mail_transitions import archives_with_copies
@@ -139,20 +139,16 @@ def _visible(pk: int, *, everything: bool) -> tuple[OutgoingMail, bool]:
 
 def outbox(request: HttpRequest) -> HttpResponse:
     """Show an overview by state; `?state=held` lists one state, `?before=KEY` older mail."""
-    state, before = request.GET.get("state", ""), request.GET.get("before", "")
+    state, before = request.GET.get("state", ""), key_in(request.GET, "before")
     if state and state not in OutgoingState.values:
         return error_response(f"state: expected one of {', '.join(OutgoingState.values)}; found {state[:40]!r}")
-    if before and not is_key(before):
-        return error_response(f"before: expected a number; found {before[:40]!r}")
     may_act = request.user.has_perm(SEND)
     # How many mails are in each state but those that have ended, of which there are many
     rows = OutgoingMail.objects.exclude(state__in=ENDED).order_by().values_list("state")
     waiting = dict(rows.annotate(number=Count("pk")))
     states = [(value, label, waiting.get(value, 0)) for value, label in OutgoingState.choices]
-    is_list = state or before or "all" in request.GET
-    mails = (
-        listed(state, int(before) if before else None, everything=may_act) if is_list else overview(with_people=may_act)
-    )
+    is_list = state or before is not None or "all" in request.GET
+    mails = listed(state, before, everything=may_act) if is_list else overview(with_people=may_act)
     return render(request, "outbox.html", {"state": state, "states": states, "may_act": may_act, **mails})
 
 

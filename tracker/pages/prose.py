@@ -17,7 +17,7 @@ from django.utils import timezone
 from tracker.documents.blocks import FORMS, Document
 from tracker.domain.events import InvalidInput
 from tracker.models import TextRevision
-from tracker.pages.http import cleaned, error_response, username
+from tracker.pages.http import cleaned, username
 from tracker.services.accounts import CHANGE_REPORTS
 from tracker.services.report_summary import clipped
 
@@ -78,12 +78,12 @@ def write(page: str, name: str, text: str, by: str, now: datetime) -> TextRevisi
     """Add a version. Returns None if the text is unchanged; raises InvalidInput for too long a text or too many."""
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if len(text) > LONGEST:
-        raise InvalidInput(f"expected at most {LONGEST:,} characters, found {len(text):,}")
+        raise InvalidInput(f"text: expected at most {LONGEST:,} characters, found {len(text):,}")
     last = TextRevision.objects.filter(place=page, name=name).order_by("-pk").first()
     if (last.text if last else "") == text:
         return None
     if TextRevision.objects.filter(place=page).count() >= MOST:
-        raise InvalidInput(f"there are already {MOST} versions of texts here")
+        raise InvalidInput(f"text: there are already {MOST} versions of texts here")
     return TextRevision.objects.create(place=page, name=name, text=text, by=by, at=now)
 
 
@@ -107,14 +107,10 @@ def editing(request: HttpRequest, document_key: str, titles: Mapping[str, str]) 
     return {"titles": titles, "edited": name, "history": history, "may_write": request.user.has_perm(CHANGE_REPORTS)}
 
 
-def save_text(request: HttpRequest, document_key: str, titles: Mapping[str, str]) -> HttpResponse | None:
-    """Save a text from a form. Returns an error response if that is not possible."""
+def save_text(request: HttpRequest, document_key: str, titles: Mapping[str, str]) -> None:
+    """Save a text from a form. Raises InvalidInput if that is not possible."""
     name = cleaned(request.POST, "name", 30)
     if name not in titles:
-        return error_response(f"name: expected one of {', '.join(titles)}; found {name!r}")
-    try:
-        is_changed = write(document_key, name, request.POST.get("text", ""), username(request), timezone.now())
-    except InvalidInput as error:
-        return error_response(f"text: {error}")
+        raise InvalidInput(f"name: expected one of {', '.join(titles)}; found {name!r}")
+    is_changed = write(document_key, name, request.POST.get("text", ""), username(request), timezone.now())
     messages.info(request, "Saved." if is_changed else "Nothing has changed.")
-    return None

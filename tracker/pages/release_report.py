@@ -23,7 +23,7 @@ from tracker.documents.blocks import Document
 from tracker.documents.cycle import CycleRow
 from tracker.documents.release_report import SECTIONS, HighlightData, ParameterData, ReleaseFacts, compose
 from tracker.domain import versions
-from tracker.domain.events import EventKind, InvalidInput, Verdict
+from tracker.domain.events import EventKind, Verdict
 from tracker.domain.kernel_comparison import Box
 from tracker.domain.versions import CyclePoint
 from tracker.models import (
@@ -40,7 +40,7 @@ from tracker.models import (
 )
 from tracker.pages import index
 from tracker.pages import kernels as comparison
-from tracker.pages.http import cleaned, error_response, permission_required
+from tracker.pages.http import cleaned, permission_required
 from tracker.pages.prose import editing, in_form, save_text, texts
 from tracker.pages.report import find_report
 from tracker.services.accounts import CHANGE_REPORTS
@@ -209,11 +209,7 @@ def _highlights(release: Release) -> list[HighlightData]:
 
 def report(request: HttpRequest, version: str) -> HttpResponse:
     """Show the report; `edit` names the text to edit."""
-    release = _release(version)
-    try:
-        edit = editing(request, document_key(version), SECTIONS)
-    except InvalidInput as error:
-        return error_response(str(error))
+    release, edit = _release(version), editing(request, document_key(version), SECTIONS)
     facts = _facts(release, settings.PERFWORK_LAB, timezone.now())
     kernels = [name for name in (facts.base, facts.kernel) if name]
     context = {"release": release, "document": compose(facts), "edit": edit, "kernels": kernels}
@@ -230,7 +226,8 @@ def as_form(request: HttpRequest, version: str, form: str) -> HttpResponse:
 def edit(request: HttpRequest) -> HttpResponse:
     """Save one of the texts; earlier versions stay in its history."""
     release = _release(cleaned(request.POST, "version", 30))
-    return save_text(request, document_key(release.version), SECTIONS) or redirect("release-report", release.version)
+    save_text(request, document_key(release.version), SECTIONS)
+    return redirect("release-report", release.version)
 
 
 @require_POST

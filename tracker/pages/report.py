@@ -55,7 +55,7 @@ from tracker.models import (
     Tree,
 )
 from tracker.models.results import CommitSide
-from tracker.pages.http import cleaned, csv_response, error_response, is_key, permission_required, username
+from tracker.pages.http import cleaned, csv_response, error_response, key_in, permission_required, username
 from tracker.pages.prose import notes
 from tracker.pages.report_json import finding_json
 from tracker.services import lab_jobs, report_actions
@@ -533,11 +533,8 @@ def packed(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def report(request: HttpRequest, ref: str) -> HttpResponse:
     """Show findings, timeline and thread; `?mails=KEY` pages to the part of a long thread before that message."""
-    before = request.GET.get("mails", "")
-    if before and not is_key(before):
-        return error_response(f"mails: expected a number; found {before[:40]!r}")
-    report = find_report(ref)
-    data = page(report, shown_messages(request.user), int(before) if before else None)
+    before, report = key_in(request.GET, "mails"), find_report(ref)
+    data = page(report, shown_messages(request.user), before)
     triager = request.user.has_perm(CHANGE_REPORTS)
     context = {
         **data,

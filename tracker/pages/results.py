@@ -16,7 +16,7 @@ from tracker.domain.events import InvalidInput
 from tracker.domain.tool_output import TOP, diff, read
 from tracker.models import BisectResult, Finding, Kernel, Machine, Report, ToolOutput
 from tracker.models.results import CommitSide, Outcome
-from tracker.pages.http import error_response, is_key
+from tracker.pages.http import error_response, is_key, key_in
 from tracker.pages.kernels import named
 from tracker.pages.report import MOST_IMPORTANT, by_importance, find_report
 from tracker.services import tool_output
@@ -142,22 +142,17 @@ def findings_of(row: BisectResult) -> list[Finding]:
 
 def results(request: HttpRequest) -> HttpResponse:
     """List results, newest first; `?held=1`, `?outcome=inconclusive` and `?before=KEY` filter."""
-    outcome, before, held = (
-        request.GET.get("outcome", ""),
-        request.GET.get("before", ""),
-        request.GET.get("held") == "1",
-    )
+    outcome, held = request.GET.get("outcome", ""), request.GET.get("held") == "1"
+    before = key_in(request.GET, "before")
     if outcome and outcome not in Outcome.values:
         return error_response(f"outcome: expected {', '.join(Outcome.values)}; found {outcome[:40]!r}")
-    if before and not is_key(before):
-        return error_response(f"before: expected a number; found {before[:40]!r}")
     rows = BisectResult.objects.select_related("report__culprit").defer("payload", "measured", "files").order_by("-pk")
     if outcome:
         rows = rows.filter(outcome=outcome)
     if held:
         rows = rows.exclude(held="")
-    if before:
-        rows = rows.filter(pk__lt=int(before))
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
     page = list(rows[: PAGE + 1])
     older = page[PAGE - 1].pk if len(page) > PAGE else None
     context = {"rows": page[:PAGE], "older": older, "outcome": outcome, "held": held, "outcomes": Outcome.values}

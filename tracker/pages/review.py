@@ -28,7 +28,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from tracker.domain.events import EventKind, InvalidInput
+from tracker.domain.events import EventKind
 from tracker.models import (
     UNDECIDED,
     Archive,
@@ -43,7 +43,7 @@ from tracker.models import (
     Suggestion,
     Tree,
 )
-from tracker.pages.http import cleaned, error_response, is_key, permission_required, username
+from tracker.pages.http import cleaned, error_response, is_key, key_in, permission_required, username
 from tracker.pages.report import told
 from tracker.services import accounts, person_reports, report_actions
 from tracker.services.accounts import DECIDE, SEND, shown_messages
@@ -297,10 +297,7 @@ def review(request: HttpRequest) -> HttpResponse:
     """Show the first of each section, suggestions of one `kind` or `rule` if asked; `?suggestions=POSITION` and
     `?quarantine=KEY` page to further rows.
     """
-    text = request.GET.get("quarantine", "")
-    if text and not is_key(text):
-        return error_response(f"quarantine: expected a number; found {text[:40]!r}")
-    quarantine_before = int(text) if text else None
+    quarantine_before = key_in(request.GET, "quarantine")
     text = request.GET.get("suggestions", "")
     rank, _, pk = text.partition(".")
     if text and not (is_key(rank) and is_key(pk)):
@@ -379,10 +376,7 @@ def decide_many(request: HttpRequest) -> HttpResponse:
     wanted = [] if rule else [int(key) for key in keys]
     if rule:
         newest = cleaned(request.POST, "newest", 20)  # what came in after the page was loaded was not seen
-        try:
-            wanted = report_actions.of_precise_rule(rule, AT_ONCE, int(newest) if is_key(newest) else 0)
-        except InvalidInput as error:
-            return error_response(str(error))
+        wanted = report_actions.of_precise_rule(rule, AT_ONCE, int(newest) if is_key(newest) else 0)
     if decided := report_actions.decide_many(wanted, decision, username(request), timezone.now()):
         request.session["last_decided"] = decided  # nothing was open: the last one can still be undone
     positions = map(_position, Suggestion.objects.filter(pk__in=wanted).only("certainty"))

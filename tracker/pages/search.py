@@ -32,9 +32,8 @@ from tracker.domain.events import Awaited, InvalidInput, Verdict
 from tracker.domain.search import FieldTerm, SearchQuery, parse, suggestions, unknown_fields
 from tracker.domain.search import named as search_named
 from tracker.models import Commit, Machine, Message, Metric, RelatedCommit, Release, Report, Scenario
-from tracker.pages.http import error_response
 from tracker.pages.triage.exports import NAMES, in_form
-from tracker.pages.triage.filters import POSITIONS, STATES, InvalidQuery, TriageQuery
+from tracker.pages.triage.filters import POSITIONS, STATES, TriageQuery
 from tracker.pages.triage.table import listed, section
 from tracker.services.accounts import CHANGE_REPORTS
 from tracker.services.report_actions import ACTION_KEYS
@@ -289,7 +288,7 @@ def search(request: HttpRequest) -> HttpResponse:
             return render(request, "search.html", context)
         table = TriageQuery.from_query(_position(request.GET), timezone.now())
         results = section("merged", "Reports", matching(query), table, timezone.now())
-    except (InvalidInput, InvalidQuery) as error:
+    except InvalidInput as error:
         return render(request, "search.html", {**context, "error": str(error)}, status=400)
     base = "?" + urlencode({"q": text})
     context["unknown_fields"] = [] if results.rows else unknown_fields(query)
@@ -301,14 +300,10 @@ def search(request: HttpRequest) -> HttpResponse:
 def search_as(request: HttpRequest, form: str) -> HttpResponseBase:
     """What matches as JSON, CSV, text, Markdown or Atom, the newest first."""
     text = request.GET.get("q", "").replace("\0", " ").strip()
-    try:
-        query = parse(text)
-        if query.is_empty:
-            return error_response("q: expected what to search for, as in ?q=subsystem:mm")
-        table = TriageQuery.from_query(_position(QueryDict()), timezone.now())
-        rows = listed(matching(query), table)
-    except (InvalidInput, InvalidQuery) as error:
-        return error_response(str(error))
+    query = parse(text)
+    if query.is_empty:
+        raise InvalidInput("q: expected what to search for, as in ?q=subsystem:mm")
+    rows = listed(matching(query), TriageQuery.from_query(_position(QueryDict()), timezone.now()))
     return in_form(request, form, text, {"reports": rows}, f"{reverse('search')}?{urlencode({'q': text})}")
 
 

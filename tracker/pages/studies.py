@@ -28,7 +28,7 @@ from tracker.domain.kernel_comparison import ComparisonLine
 from tracker.domain.tool_output import TEXT, TOP, ToolListing, by_share, diff, read
 from tracker.models import Kernel, MeasuredRole, Measurement, Study, StudyKernel, StudyKind, ToolOutput
 from tracker.pages import kernels as comparison
-from tracker.pages.http import cleaned, csv_response, error_response, permission_required
+from tracker.pages.http import cleaned, csv_response, permission_required
 from tracker.pages.index import counted_in_index
 from tracker.pages.kernels import named
 from tracker.pages.prose import editing, in_form, save_text, texts
@@ -219,12 +219,9 @@ def make(slug: str, title: str, kind: str, handles: Sequence[str], now: datetime
 def compare(request: HttpRequest, form: str = "") -> HttpResponseBase:
     """Compare the kernels of `of`, in the order given; without any, show those that can be chosen."""
     handles = [handle for handle in request.GET.getlist("of") if handle]
-    try:
-        chosen = choose(handles)
-    except InvalidInput as error:
-        return error_response(str(error))
+    chosen = choose(handles)
     if form and not chosen:
-        return error_response("of: expected kernels, found none")
+        raise InvalidInput("of: expected kernels, found none")
     lines = comparison.compare(chosen) if chosen else []
     if form == "csv":
         return csv_response(COMPARISON, measured(lines, [kernel.label for kernel in chosen]))
@@ -254,11 +251,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a study; `edit` names the text to edit."""
-    study = _study(slug)
-    try:
-        edit = editing(request, document_key(slug), SECTIONS)
-    except InvalidInput as error:
-        return error_response(str(error))
+    study, edit = _study(slug), editing(request, document_key(slug), SECTIONS)
     return render(request, "study.html", {"study": study, "document": document(study), "edit": edit})
 
 
@@ -277,10 +270,7 @@ def as_form(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
 def save_study(request: HttpRequest) -> HttpResponse:
     """Save a comparison as a study."""
     slug, title = cleaned(request.POST, "slug", 60), " ".join(cleaned(request.POST, "title", 300).split())
-    try:
-        make(slug, title, "", request.POST.getlist("of"), timezone.now())
-    except InvalidInput as error:
-        return error_response(str(error))
+    make(slug, title, "", request.POST.getlist("of"), timezone.now())
     return redirect("study", slug)
 
 
@@ -289,7 +279,8 @@ def save_study(request: HttpRequest) -> HttpResponse:
 def edit(request: HttpRequest) -> HttpResponse:
     """Save one of the texts of a study."""
     study = _study(cleaned(request.POST, "slug", 60))
-    return save_text(request, document_key(study.slug), SECTIONS) or redirect("study", study.slug)
+    save_text(request, document_key(study.slug), SECTIONS)
+    return redirect("study", study.slug)
 
 
 def _study(slug: str) -> Study:

@@ -113,14 +113,11 @@ def subscribe(request: HttpRequest) -> HttpResponse:
     """Subscribe to a search `q`, or with `escalations` to those; `often`: at once, daily or weekly."""
     assert isinstance(request.user, User)
     text = "" if request.POST.get("escalations") else cleaned(request.POST, "q", LONGEST + 1).strip()
-    try:
-        if not text and not request.POST.get("escalations"):
-            raise InvalidInput("q: expected what to search for, as in subsystem:mm")
-        if text:
-            search.matching(parse(text))  # what can't be understood is refused here, and not in a mail
-        add_subscription(request.user, text, request.POST.get("often", ""), timezone.now())
-    except InvalidInput as error:
-        return error_response(str(error))
+    if not text and not request.POST.get("escalations"):
+        raise InvalidInput("q: expected what to search for, as in subsystem:mm")
+    if text:
+        search.matching(parse(text))  # what can't be understood is refused here, and not in a mail
+    add_subscription(request.user, text, request.POST.get("often", ""), timezone.now())
     return redirect("subscriptions")
 
 
@@ -147,10 +144,6 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
 # --- `/webhooks/`: the programs that somebody lets us tell of events, and what was sent to each ---
 # Their owner adds, stops, restarts and removes them.
 
-# --- Webhooks ---
-
-# of one person
-# characters of a query
 _KEY = 24  # bytes, as the Standard Webhooks specification asks for
 
 
@@ -216,12 +209,9 @@ def new_webhook(request: HttpRequest) -> HttpResponse:
     """Add a webhook: `url`, and `q`, a search, or "" for all reports."""
     assert isinstance(request.user, User)
     text = cleaned(request.POST, "q", LONGEST + 1).strip()
-    try:
-        if text:
-            search.matching(parse(text))  # what can't be understood is refused here
-        row = add_webhook(request.user, request.POST.get("url", "").strip(), text, timezone.now())
-    except InvalidInput as error:
-        return error_response(str(error))
+    if text:
+        search.matching(parse(text))  # what can't be understood is refused here
+    row = add_webhook(request.user, request.POST.get("url", "").strip(), text, timezone.now())
     return redirect("webhook", pk=row.pk)
 
 

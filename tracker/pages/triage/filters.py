@@ -23,7 +23,7 @@ from django import forms
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
-from tracker.domain.events import CLOSED, OPEN, Awaited, ReportedBy, State, Verdict
+from tracker.domain.events import CLOSED, OPEN, Awaited, InvalidInput, ReportedBy, State, Verdict
 from tracker.models import Event, Release, Report
 from tracker.pages.http import CursorError, Key, Order
 from tracker.services.report_summary import clipped
@@ -291,7 +291,7 @@ SECTIONS = {"merged": "merged_release", "shifted": "shift_left_release"}  # and 
 POSITIONS = ("after", "before", "end")
 
 
-class InvalidQuery(ValueError):
+class InvalidQuery(InvalidInput):
     """The query string is invalid; the message names each parameter and what was expected: "state: expected …; …"."""
 
     @property

@@ -125,10 +125,7 @@ def invalid_query(request: HttpRequest, error: InvalidQuery) -> HttpResponse:
 @require_safe
 def triage_as(request: HttpRequest, version: str, form: str) -> HttpResponseBase:
     """The table as JSON, CSV, text, Markdown or Atom, with the page's filters."""
-    try:
-        query = TriageQuery.from_query(request.GET, timezone.now())
-    except InvalidQuery as error:
-        return error_response(str(error))
+    query = TriageQuery.from_query(request.GET, timezone.now())
     if not Release.objects.filter(version=version).exists():
         return _no_release(version)
     page = reverse("triage", args=[version]) + query.url().rstrip("?")
