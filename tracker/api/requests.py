@@ -25,6 +25,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.views.defaults import page_not_found
+from ninja import Schema
 
 from tracker.domain.events import InvalidInput
 from tracker.models import ApiKey
@@ -116,12 +117,12 @@ def page(
     request: HttpRequest,
     rows: QuerySet[Row],
     shape: Callable[[Row], dict[str, Any]],
-    names: Sequence[str],
+    schema: type[Schema],
     version: PageVersion | None = None,
 ) -> HttpResponse:
     """Return a page of rows in the order of their keys as JSON, with a Link header if there is another one.
 
-    Read from the request: `cursor`, `limit` and `fields` (of `names`). With `version` an unchanged page is not made
+    Read from the request: `cursor`, `limit` and `fields` (of `schema`). With `version` an unchanged page is not made
     again. Raises InvalidInput.
     """
     cursor, limit = request.GET.get("cursor", ""), request.GET.get("limit", str(USUAL))
@@ -129,7 +130,9 @@ def page(
         raise InvalidInput(f"cursor: expected a cursor from a Link header; found {cursor[:40]!r}")
     if not limit.isascii() or not limit.isdecimal() or len(limit) > 4 or not LEAST <= int(limit) <= MOST:
         raise InvalidInput(f"limit: expected a number from {LEAST} to {MOST}; found {limit[:40]!r}")
-    fields = _fields(request.GET.get("fields", ""), names)
+    fields = [field.strip() for field in request.GET.get("fields", "").split(",") if field.strip()]
+    if unknown := [field for field in fields if field not in schema.model_fields]:
+        raise InvalidInput(f"fields: expected some of {', '.join(schema.model_fields)}; found {unknown[0][:40]!r}")
     rows = rows.filter(pk__gt=int(cursor)) if cursor else rows
     rows = rows.order_by("pk")[: int(limit) + 1]
     if version and request.headers.get("If-None-Match"):
@@ -165,14 +168,6 @@ def as_json(request: HttpRequest, value: object, etag: str = "") -> HttpResponse
     etag = etag or _etag(body)
     response = HttpResponse(body, content_type="application/json", headers={"ETag": etag, "Cache-Control": "no-cache"})
     return get_conditional_response(request, etag=etag, response=response) or response
-
-
-def _fields(text: str, names: Sequence[str]) -> list[str]:
-    fields = [field.strip() for field in text.split(",") if field.strip()]
-    unknown = next((field for field in fields if field not in names), None)
-    if unknown is not None:
-        raise InvalidInput(f"fields: expected some of {', '.join(names)}; found {unknown[:40]!r}")
-    return fields
 
 
 # --- OpenAPI ---

@@ -5,20 +5,20 @@ with plus for better, which is null if the direction is unknown. As a rule a tex
 where nothing is known. A report is named by its culprit's sha, and mails by their Message-IDs.
 
 The shapes document the answers, which are written without going through them (`tables.py` says why): a new field is
-added in both places, those of a whole report in tracker/pages/report_json.py. A test compares them.
+added in both places, those of a whole report in tracker/pages/report_json.py; one that is a column of the same name is
+taken from the row by `shaped`. A test compares them.
 """
 
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Model
 from django.urls import reverse
 from ninja import Schema
 
 from tracker.domain.lab_jobs import measured_metrics
-from tracker.models import Event, LabJob, Message
-
-_OF_THE_REPORT = ("report", "url", "culprit", "machine", "measured")  # made from other columns
+from tracker.models import Event, LabJob
 
 
 class Fix(Schema):
@@ -271,31 +271,27 @@ EVENT_VERSION = (
 )
 
 
+def shaped(shape: type[Schema], row: Model, **made: object) -> dict[str, Any]:
+    """Return a row in its shape: what was made of it, and for the other fields its columns of the same names."""
+    return {name: made[name] if name in made else getattr(row, name) for name in shape.model_fields}
+
+
 def event_json(event: Event) -> dict[str, Any]:
     """Return an event as JSON."""
-    own = {name: getattr(event, name) for name in ("key", "kind", "title", "tag", "tree", "remark", "reverses")}
     evidence = event.message_id or event.commit or event.result or event.actor
-    return {"report": event.report.culprit.sha, "at": event.occurred_at, "by": event.role, "evidence": evidence, **own}
-
-
-def message_json(message: Message) -> dict[str, Any]:
-    """Return a mail as JSON, without its text."""
-    names = ("message_id", "in_reply_to", "subject", "kind", "role", "trust")
-    own = {name: getattr(message, name) for name in names}
-    return {**own, "report": message.report.culprit.sha, "author": message.author_email, "date": message.sent_at}
+    sha = event.report.culprit.sha
+    return shaped(EventShape, event, report=sha, at=event.occurred_at, by=event.role, evidence=evidence)
 
 
 def job_json(job: LabJob, absolute: Callable[[str], str]) -> dict[str, Any]:
     """Return a job as JSON, without the token of its lease."""
-    own = {name: getattr(job, name) for name in JobShape.model_fields if name not in _OF_THE_REPORT}
     sha = job.report.culprit.sha
     url = absolute(reverse("report", args=[sha]))
     measured = [
         {"metric": metric.name, "old": metric.old.mean, "new": metric.new.mean, "change_pct": metric.change}
         for metric in measured_metrics(job.payload)
     ]
-    of_report = {"report": sha, "url": url, "culprit": sha, "machine": job.report.machine}
-    return {**own, **of_report, "measured": measured}
+    return shaped(JobShape, job, report=sha, url=url, culprit=sha, machine=job.report.machine, measured=measured)
 
 
 class Problem(Schema):

@@ -9,7 +9,7 @@ and say which parameter, what was expected, and what was found. The lists are pu
 needs a key that acts for an operator.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
 from types import GenericAlias
@@ -35,6 +35,7 @@ from tracker.api.requests import (
     person_of,
     takes,
 )
+from tracker.api.shapes import shaped
 from tracker.domain import versions
 from tracker.domain.events import InvalidInput
 from tracker.domain.lab_jobs import JobState
@@ -87,19 +88,15 @@ def outgoing(request: HttpRequest) -> HttpResponse:
         return error_response(403, f"the key {key.name!r} acts for nobody who may see outgoing mail")
     mails = OutgoingMail.objects.select_related("report__culprit").defer("raw", "body", "people")
     rows = _of_report(request, mails)
-    if state := request.GET.get("state", ""):
-        if state not in OutgoingState.values:
-            raise InvalidInput(f"state: expected one of {', '.join(OutgoingState.values)}; found {state[:40]!r}")
+    if state := _one_of("state", request, OutgoingState.values):
         rows = rows.filter(state=state)
-    response = page(request, rows, _shape, list(shapes.OutgoingShape.model_fields))
+
+    def shape(mail: OutgoingMail) -> dict[str, Any]:
+        return shaped(shapes.OutgoingShape, mail, report=mail.report.culprit.sha if mail.report else "")
+
+    response = page(request, rows, shape, shapes.OutgoingShape)
     response["Cache-Control"] = "private, no-store"
     return response
-
-
-def _shape(mail: OutgoingMail) -> dict[str, Any]:
-    own = ("message_id", "purpose", "state", "reason", "subject", "recipients", "composed_at", "not_before", "sent_at")
-    report = mail.report.culprit.sha if mail.report else ""
-    return {"id": mail.pk, "report": report, **{name: getattr(mail, name) for name in own}}
 
 
 # --- Public lists ---
@@ -163,7 +160,7 @@ def reports(request: HttpRequest) -> HttpResponse:
     def shape(report: Report) -> dict[str, Any]:
         return report_json(report, by_metric, request.build_absolute_uri)
 
-    return page(request, rows, shape, _names(shapes.ReportShape), PageVersion(REPORT_VERSION, by_metric))
+    return page(request, rows, shape, shapes.ReportShape, PageVersion(REPORT_VERSION, by_metric))
 
 
 @api.get(
@@ -193,14 +190,14 @@ def findings(request: HttpRequest) -> HttpResponse:
         return {"report": finding.report.culprit.sha, **finding_json(finding)}
 
     version = PageVersion(("report__culprit__sha", *FINDING_VERSION))
-    return page(request, rows, shape, _names(shapes.FindingShape), version)
+    return page(request, rows, shape, shapes.FindingShape, version)
 
 
 @_list("/events", shapes.EventShape, "report")
 def events(request: HttpRequest) -> HttpResponse:
     """Events of all reports, or of those with `report=SHA`, in the order in which they were recorded."""
     rows = _of_report(request, Event.objects.select_related("report__culprit"))
-    return page(request, rows, shapes.event_json, _names(shapes.EventShape), PageVersion(shapes.EVENT_VERSION))
+    return page(request, rows, shapes.event_json, shapes.EventShape, PageVersion(shapes.EVENT_VERSION))
 
 
 @_list("/messages", shapes.MessageShape, "report")
@@ -208,7 +205,12 @@ def messages(request: HttpRequest) -> HttpResponse:
     """Mails of all threads, or of those with `report=SHA`."""
     public = Message.objects.filter(public=True).select_related("report__culprit")
     rows = _of_report(request, public.defer("own_text", "tables"))
-    return page(request, rows, shapes.message_json, _names(shapes.MessageShape))
+
+    def shape(message: Message) -> dict[str, Any]:
+        sha = message.report.culprit.sha
+        return shaped(shapes.MessageShape, message, report=sha, author=message.author_email, date=message.sent_at)
+
+    return page(request, rows, shape, shapes.MessageShape)
 
 
 @_list("/releases", shapes.ReleaseShape)
@@ -217,9 +219,9 @@ def releases(request: HttpRequest) -> HttpResponse:
 
     def shape(release: Release) -> dict[str, Any]:
         url = request.build_absolute_uri(reverse("triage", args=[release.version]))
-        return {"version": release.version, "released_at": release.released_at, "url": url}
+        return shaped(shapes.ReleaseShape, release, url=url)
 
-    return page(request, Release.objects.all(), shape, _names(shapes.ReleaseShape))
+    return page(request, Release.objects.all(), shape, shapes.ReleaseShape)
 
 
 @_list("/curves", shapes.CurveShape, "metric", "machine")
@@ -228,12 +230,12 @@ def curves(request: HttpRequest) -> HttpResponse:
     rows = _by_name(request, Curve.objects.select_related("metric", "scenario", "machine"), "metric", "machine")
 
     def shape(curve: Curve) -> dict[str, Any]:
-        own = {name: getattr(curve, name) for name in ("points", "samples", "first_at", "last_at", "noise")}
         metric = {"metric": curve.metric.name, "unit": curve.metric.unit, "direction": curve.metric.direction}
         place = {"suite": curve.scenario.suite, "scenario": str(curve.scenario), "machine": curve.machine.name}
-        return {**metric, **place, **own, "url": request.build_absolute_uri(reverse("curve", args=[curve.pk]))}
+        url = request.build_absolute_uri(reverse("curve", args=[curve.pk]))
+        return shaped(shapes.CurveShape, curve, **metric, **place, url=url)
 
-    return page(request, rows, shape, _names(shapes.CurveShape))
+    return page(request, rows, shape, shapes.CurveShape)
 
 
 @_list("/jobs", shapes.JobShape, "state", "report")
@@ -242,38 +244,27 @@ def jobs(request: HttpRequest) -> HttpResponse:
     (claimed, done, withdrawn) or `report=SHA`. Of what was asked or posted in a private mail, the words are left out.
     """
     rows = _of_report(request, lab_jobs.with_privacy(LabJob.objects.select_related("report__culprit")))
-    if state := request.GET.get("state", ""):
-        if state not in list(JobState):
-            raise InvalidInput(f"state: expected one of {', '.join(JobState)}; found {state[:40]!r}")
+    if state := _one_of("state", request, list(JobState)):
         rows = rows.filter(state=state)
 
     def shape(job: Any) -> dict[str, Any]:
         own = shapes.job_json(job, request.build_absolute_uri)
         return {**own, "title": "", "branch": "", "detail": ""} if job.private else own
 
-    return page(request, rows, shape, _names(shapes.JobShape))
+    return page(request, rows, shape, shapes.JobShape)
 
 
 @_list("/suggestions", shapes.SuggestionShape, "decision", "report")
 def suggestions(request: HttpRequest) -> HttpResponse:
     """Suggestions that wait for a person, or those with another `decision`, or of `report=SHA`."""
-    decision = request.GET.get("decision", "open")
-    if decision not in Decision.values:
-        raise InvalidInput(f"decision: expected one of {', '.join(Decision.values)}; found {decision[:40]!r}")
+    decision = _one_of("decision", request, Decision.values, "open")
     rows = _of_report(request, Suggestion.objects.select_related("report__culprit")).filter(decision=decision)
 
     def shape(suggestion: Suggestion) -> dict[str, Any]:
-        names = ("kind", "message_id", "quote", "rule", "certainty", "why", "decision")
-        own = {name: getattr(suggestion, name) for name in names}
-        return {
-            "id": suggestion.pk,
-            "report": suggestion.report.culprit.sha,
-            "at": suggestion.occurred_at,
-            "by": suggestion.role,
-            **own,
-        }
+        sha = suggestion.report.culprit.sha
+        return shaped(shapes.SuggestionShape, suggestion, report=sha, at=suggestion.occurred_at, by=suggestion.role)
 
-    return page(request, rows, shape, _names(shapes.SuggestionShape))
+    return page(request, rows, shape, shapes.SuggestionShape)
 
 
 @_list("/commits", shapes.CommitShape, "author")
@@ -284,10 +275,9 @@ def commits(request: HttpRequest) -> HttpResponse:
         rows = rows.filter(author_email=author.lower().replace("\0", ""))
 
     def shape(commit: Commit) -> dict[str, Any]:
-        own = {name: getattr(commit, name) for name in ("sha", "title", "authored_at", "patch_id")}
-        return {**own, "author": commit.author_email, "patch": commit.patch_message_id}
+        return shaped(shapes.CommitShape, commit, author=commit.author_email, patch=commit.patch_message_id)
 
-    return page(request, rows, shape, _names(shapes.CommitShape))
+    return page(request, rows, shape, shapes.CommitShape)
 
 
 @_list("/measurements", shapes.MeasurementShape, "kernel", "metric", "machine")
@@ -297,24 +287,24 @@ def measurements(request: HttpRequest) -> HttpResponse:
     rows = _by_name(request, related, "kernel", "metric", "machine")
 
     def shape(measurement: Measurement) -> dict[str, Any]:
-        own = {name: getattr(measurement, name) for name in ("mean", "stddev", "runs", "samples")}
+        kernel = {"kernel": measurement.kernel.name, "variant": measurement.kernel.variant}
+        metric = {"metric": measurement.metric.name, "unit": measurement.metric.unit}
         place = {"scenario": str(measurement.scenario), "machine": measurement.machine.name}
-        of = {"kernel": measurement.kernel.name, "variant": measurement.kernel.variant}
-        return {**of, "metric": measurement.metric.name, "unit": measurement.metric.unit, **place, **own}
+        return shaped(shapes.MeasurementShape, measurement, **kernel, **metric, **place)
 
-    return page(request, rows, shape, _names(shapes.MeasurementShape))
+    return page(request, rows, shape, shapes.MeasurementShape)
 
 
 @_list("/metrics", shapes.NamedShape)
 def metrics(request: HttpRequest) -> HttpResponse:
     """Metrics, with their units and directions."""
-    return page(request, Metric.objects.all(), _named(request, "metric"), _names(shapes.NamedShape))
+    return page(request, Metric.objects.all(), _named(request, "metric"), shapes.NamedShape)
 
 
 @_list("/machines", shapes.NamedShape)
 def machines(request: HttpRequest) -> HttpResponse:
     """Machines."""
-    return page(request, Machine.objects.all(), _named(request, "machine"), _names(shapes.NamedShape))
+    return page(request, Machine.objects.all(), _named(request, "machine"), shapes.NamedShape)
 
 
 def _named(request: HttpRequest, kind: str) -> Callable[[Any], dict[str, Any]]:
@@ -323,10 +313,6 @@ def _named(request: HttpRequest, kind: str) -> Callable[[Any], dict[str, Any]]:
         return {**own, "url": request.build_absolute_uri(reverse("thing", args=[kind, thing.name]))}
 
     return shape
-
-
-def _names(shape: type[Schema]) -> list[str]:
-    return list(shape.model_fields)
 
 
 def _filtered(request: HttpRequest) -> QuerySet[Report]:
@@ -358,6 +344,13 @@ def _moment(text: str) -> datetime:
     if moment is None:
         raise InvalidInput(f"updated_since: expected a time like 2026-03-01T00:00:00Z; found {text[:40]!r}")
     return moment if timezone.is_aware(moment) else moment.replace(tzinfo=UTC)
+
+
+def _one_of(name: str, request: HttpRequest, choices: Sequence[str], default: str = "") -> str:
+    value: str = request.GET.get(name, default)
+    if value != default and value not in choices:
+        raise InvalidInput(f"{name}: expected one of {', '.join(choices)}; found {value[:40]!r}")
+    return value
 
 
 def _by_name(request: HttpRequest, rows: QuerySet[Any], *names: str) -> QuerySet[Any]:
