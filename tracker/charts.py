@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median, pstdev
-from typing import Any, Protocol
+from typing import Any
 
 from tracker.domain.curves import Build
 from tracker.domain.kernel_comparison import ComparisonLine
@@ -443,22 +443,9 @@ class IndexChart:
     description: str
 
 
-class Point(Protocol):
-    """A value with its interval, under a name; None where it is not known."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def value(self) -> float | None: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """A share or the like of one release."""
+    """The index, a share or the like of one release, with its interval; None where it is not known."""
 
     name: str
     value: float | None
@@ -469,17 +456,12 @@ class TrendPoint:
 
 def index_chart(points: Sequence[IndexPoint]) -> IndexChart | None:
     """Return the chart of the index; None for fewer than two points."""
-    return _line_chart(points, "Performance index", [describe(point) for point in points])
+    trend = [TrendPoint(point.name, point.value, point.low, point.high, describe(point)) for point in points]
+    return trend_chart(trend, "Performance index", from_zero=False)
 
 
-def trend_chart(points: Sequence[TrendPoint], what: str) -> IndexChart | None:
+def trend_chart(points: Sequence[TrendPoint], what: str, *, from_zero: bool = True) -> IndexChart | None:
     """Return the same chart, from zero up, of a share or a time that develops over releases; `what`: its name."""
-    return _line_chart(points, what, [point.description for point in points], from_zero=True)
-
-
-def _line_chart(
-    points: Sequence[Point], what: str, descriptions: Sequence[str], *, from_zero: bool = False
-) -> IndexChart | None:
     measured = [point for point in points if point.value is not None]
     if len(measured) < 2:
         return None
@@ -496,7 +478,7 @@ def _line_chart(
             lines.append([])
             continue
         x, height, value = across(index), y(point.value), f"{point.value:.1f}"
-        dots.append(Dot(point.name, x, height, y(point.low), y(point.high), value, descriptions[index]))
+        dots.append(Dot(point.name, x, height, y(point.low), y(point.high), value, point.description))
         lines[-1].append(f"{x},{height}")
     grid = y.grid(lambda value: f"{value:.0f}" if high - low > 4 else f"{value:.1f}")
     described = ", ".join(f"{point.name} {point.value:.1f}" for point in measured)
