@@ -6,7 +6,7 @@ the mail or acted on the page; a commit speaks for its tree, and a result for th
 
 from collections.abc import Mapping
 
-from tracker.domain.events import EventKind, Role, State
+from tracker.domain.events import EventData, EventKind, Role, State
 
 THE_LAB = "The lab"
 MAINLINE = "Mainline"
@@ -70,6 +70,14 @@ _IN_A_TREE = {
     *(EventKind.IN_NEXT, EventKind.GONE, EventKind.MERGED, EventKind.LANDED),
     *(EventKind.FIX_GONE, EventKind.FIX_MERGED, EventKind.FIX_LANDED),
 }
+
+
+def told(event: EventData, sender: str) -> tuple[str, str]:
+    """Return who did it, and what. `sender`: who wrote the mail that says so, "" for none."""
+    by_commit = bool(event.commit and not event.actor and not event.message_id)
+    details = {"tag": event.tag, "title": event.title, "remark": event.remark, "tree": event.tree}
+    person = who(event.kind, event.actor or sender, event.commit, event.tree, event.tag, event.role)
+    return person, what(event.kind, by_commit=by_commit, **details)
 
 
 def who(kind: str, person: str, commit: str, tree: str, tag: str, role: str) -> str:

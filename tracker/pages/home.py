@@ -259,22 +259,7 @@ def week(now: datetime) -> list[NewsLine]:
     return [
         NewsLine(
             event.occurred_at,
-            timeline.who(
-                event.kind,
-                event.actor or persons.get(event.message_id, ""),
-                event.commit,
-                event.tree,
-                event.tag,
-                event.role,
-            ),
-            timeline.what(
-                event.kind,
-                by_commit=bool(event.commit and not event.actor and not event.message_id),
-                tag=event.tag,
-                title=event.title,
-                remark=event.remark,
-                tree=event.tree,
-            ),
+            *timeline.told(event.value(), persons.get(event.message_id, "")),
             event.report.culprit.sha,
             _short_name(event.report),
             timeline.change(event.report.change, event.report.verdict),

@@ -150,21 +150,15 @@ class TimelineEntry:
     event: Event
     is_effective: bool
     message: Message | None
+    who: str
+    what: str
 
-    @property
-    def who(self) -> str:
-        event, message = self.event, self.message
-        sender = (message.author_name or message.author_email) if message and message.kind != "self" else ""
-        if event.kind == EventKind.REPORTED and not sender:
-            sender = event.remark  # the person who reported it
-        return timeline.who(event.kind, event.actor or sender, event.commit, event.tree, event.tag, event.role)
 
-    @property
-    def what(self) -> str:
-        event = self.event
-        by_commit = bool(event.commit and not event.actor and not event.message_id)
-        details = {name: getattr(event, name) for name in ("tag", "title", "remark", "tree")}
-        return timeline.what(event.kind, by_commit=by_commit, **details)
+def _entry(event: Event, is_effective: bool, message: Message | None) -> TimelineEntry:
+    sender = (message.author_name or message.author_email) if message and message.kind != "self" else ""
+    if event.kind == EventKind.REPORTED and not sender:
+        sender = event.remark  # the person who reported it
+    return TimelineEntry(event, is_effective, message, *timeline.told(event.value(), sender))
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +300,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "regressions": [row for row in findings if not row.headline and row.verdict == "regression"],
         "improvements": [row for row in findings if not row.headline and row.verdict == "improvement"],
         "chart": _chart(headline, report.culprit.sha, results),
-        "timeline": [
-            TimelineEntry(event, event.key in effective_keys, by_id.get(event.message_id)) for event in events
-        ],
+        "timeline": [_entry(event, event.key in effective_keys, by_id.get(event.message_id)) for event in events],
         "mails": _as_tree([_thread_mail(message, events, effective_keys, suggestions) for message in messages]),
         "older": older,
         "thread": next((event.message_id for event in events if event.kind == "reported"), ""),
