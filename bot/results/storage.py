@@ -227,11 +227,12 @@ def _take_kernel_result(result: KernelResult, now: datetime) -> ReleaseReceipt |
     # The machine and scenario of the first test, where the evidence was taken
     first = result.tests[0]
     key = scenario_key(first.suite, first.params)
-    machine_and_scenario = Machine.objects.get(name=first.machine.id), Scenario.objects.get(key=key)
+    machine, scenario = Machine.objects.get(name=first.machine.id), Scenario.objects.get(key=key)
+    place = {"kernel": kernel, "result": row, "machine": machine, "scenario": scenario}
     left_out = []
     for file in result.evidence:
         try:
-            tool_output.attach_to_kernel(kernel, file.name, file.text, result.producer, now, row, *machine_and_scenario)
+            tool_output.attach(file.name, file.text, result.producer, now, **place)
         except InvalidInput as error:  # the measurements are kept all the same
             left_out.append(str(error))
     return ReleaseReceipt(Taken.NEW, row, tuple(left_out))

@@ -37,7 +37,7 @@ from tracker.domain.events import InvalidInput
 from tracker.domain.text import counted
 from tracker.models import ApiKey
 from tracker.pages.http import permission_required
-from tracker.pages.results import attach, find
+from tracker.pages.results import place_of
 from tracker.services import tool_output
 from tracker.services.accounts import ANY_PRODUCER, SEND, Scope
 from tracker.services.enqueue import enqueue_soon
@@ -213,8 +213,8 @@ def take_tool_output(request: HttpRequest) -> JsonResponse:
     params = {name: request.GET.get(name, "") for name in ("report", "side", "kernel", "machine")}
     name = request.GET.get("name", "")
     try:
-        target = find(**params)
-        row = attach(target, name, body.decode("utf-8", "replace"), key.name, timezone.now())
+        place = place_of(**params)
+        row = tool_output.attach(name, body.decode("utf-8", "replace"), key.name, timezone.now(), **place)
     except Http404 as missing:
         return error_response(404, str(missing))
     except InvalidInput as error:

@@ -4,8 +4,7 @@ A file of tool output is shown as a table and as received, or two of them side b
 report, or to a kernel, optionally on a machine.
 """
 
-from dataclasses import dataclass
-from datetime import datetime
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -14,28 +13,19 @@ from tracker.documents.blocks import Document
 from tracker.documents.study import Beside, table
 from tracker.domain.events import InvalidInput
 from tracker.domain.tool_output import TOP, diff, read
-from tracker.models import BisectResult, Finding, Kernel, Machine, Report, ToolOutput
+from tracker.models import BisectResult, Finding, Machine, ToolOutput
 from tracker.models.results import CommitSide, Outcome
 from tracker.pages.http import error_response, is_key, key_in
 from tracker.pages.kernels import named
 from tracker.pages.report import MOST_IMPORTANT, by_importance, find_report
-from tracker.services import tool_output
 
 # --- What a file belongs to ---
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Either a report with its side, or a kernel."""
-
-    report: Report | None = None
-    side: str = ""
-    kernel: Kernel | None = None
-    machine: Machine | None = None
-
-
-def find(report: str = "", side: str = "", kernel: str = "", machine: str = "") -> Target:
-    """Return the target. Raises InvalidInput if that is not exactly one, Http404 if it does not exist."""
+def place_of(report: str = "", side: str = "", kernel: str = "", machine: str = "") -> dict[str, Any]:
+    """Return a report with its side, or a kernel, and the machine, as `tool_output.attach` takes them. Raises
+    InvalidInput if that is not exactly one, Http404 if it does not exist.
+    """
     if bool(report) == bool(kernel):
         raise InvalidInput("expected a report with its side, or a kernel")
     if any("\0" in name for name in (report, kernel, machine)):
@@ -46,19 +36,11 @@ def find(report: str = "", side: str = "", kernel: str = "", machine: str = "") 
     if report:
         if side not in CommitSide.values:
             raise InvalidInput(f"side: expected parent or culprit, found {side[:20]!r}")
-        return Target(report=find_report(report), side=side, machine=box)
+        return {"report": find_report(report), "side": side, "machine": box}
     (kernel_row,) = named([kernel])
     if kernel_row is None:
         raise Http404(f"no kernel {kernel[:100]} was measured")
-    return Target(kernel=kernel_row, machine=box)
-
-
-def attach(target: Target, name: str, text: str, submitted_by: str, now: datetime) -> ToolOutput:
-    """Store a file. Raises InvalidInput if it can't be accepted."""
-    if target.report:
-        return tool_output.attach_to_report(target.report, target.side, name, text, submitted_by, now, target.machine)
-    assert target.kernel
-    return tool_output.attach_to_kernel(target.kernel, name, text, submitted_by, now, machine=target.machine)
+    return {"kernel": kernel_row, "machine": box}
 
 
 # --- Views ---

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tracker.domain.events import InvalidInput
 from tracker.models.results import CommitSide
-from tracker.pages.results import attach, find
+from tracker.pages.results import place_of
 from tracker.services import tool_output
 
 
@@ -29,14 +29,14 @@ class Command(BaseCommand):
 
     def handle(self, *, files: list[str], report: str, side: str, kernel: str, machine: str, **options: Any) -> None:
         try:
-            target = find(report, side, kernel, machine)
+            place = place_of(report, side, kernel, machine)
         except (InvalidInput, Http404) as error:
             raise CommandError(str(error), returncode=os.EX_NOINPUT) from None
         rejected = 0
         for name in files:
             try:
                 text = Path(name).read_bytes()[: 4 * tool_output.MOST + 4].decode("utf-8", "replace")
-                row = attach(target, Path(name).name, text, getpass.getuser(), timezone.now())
+                row = tool_output.attach(Path(name).name, text, getpass.getuser(), timezone.now(), **place)
             except OSError as error:
                 rejected += 1
                 self.stderr.write(self.style.ERROR(f"refused: {name}: {error.strerror}"))

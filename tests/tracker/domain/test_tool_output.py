@@ -186,11 +186,11 @@ def test_numbers_as_tools_print_them(text: str, value: float | None) -> None:
 def test_a_file_is_kept_once_and_whole(db: None) -> None:
     kernel = Kernel.objects.create(name="v6.12", measured_at=NOW)
     text = (FOLDER / "vmstat.txt").read_text()
-    first = tool_output.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "kim", NOW)
-    assert tool_output.attach_to_kernel(kernel, "../../etc/vm\nstat.txt", text, "toni", NOW) == first
+    first = tool_output.attach("../../etc/vm\nstat.txt", text, "kim", NOW, kernel=kernel)
+    assert tool_output.attach("../../etc/vm\nstat.txt", text, "toni", NOW, kernel=kernel) == first
     assert (ToolOutput.objects.get().name, first.kind, first.text) == (".. .. etc vm stat.txt", "vmstat", text)
     for bad, why in ((" ", "the file is empty"), ("x" * (tool_output.MOST + 1), "expected at most")):
         with pytest.raises(InvalidInput, match=why):
-            tool_output.attach_to_kernel(kernel, "a", bad, "kim", NOW)
-    tool_output.attach_to_kernel(kernel, "odd", "NUL \0 and half \ud800", "kim", NOW)
+            tool_output.attach("a", bad, "kim", NOW, kernel=kernel)
+    tool_output.attach("odd", "NUL \0 and half \ud800", "kim", NOW, kernel=kernel)
     assert ToolOutput.objects.get(name="odd").text == "NUL \ufffd and half ?"
