@@ -82,6 +82,7 @@ class Course:
     responded_at: datetime | None = None
     candidate_at: datetime | None = None
     landed_at: datetime | None = None
+    noise_pct: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,18 +208,6 @@ _MANY = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """The columns of a report that the statistics need."""
-
-    release: str
-    state: str
-    verdict: str
-    reported_at: datetime | None
-    responded_at: datetime | None
-    noise_pct: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class RecordTally:
     """Counts over some reports. `response`: times from a regression's report to the author's or a maintainer's first
     reply; `noise`: the median spread of the headline findings, in per cent.
@@ -236,14 +225,6 @@ class RecordTally:
     noise: float | None
 
     @property
-    def answer(self) -> timedelta | None:
-        return self.response.median
-
-    @property
-    def slow_answer(self) -> timedelta | None:
-        return self.response.slow
-
-    @property
     def false_pct(self) -> float | None:
         return share_pct(self.false, self.ended)
 
@@ -256,17 +237,17 @@ class TrackRecord:
     by_release: Sequence[RecordTally]
 
 
-def record(past: Iterable[Past]) -> TrackRecord:
+def record(courses: Iterable[Course]) -> TrackRecord:
     """Return the statistics over these reports."""
-    rows = list(past)
-    releases: dict[str, list[Past]] = defaultdict(list)
+    rows = list(courses)
+    releases: dict[str, list[Course]] = defaultdict(list)
     for report in rows:
         releases[report.release].append(report)
     newest_first = sorted(releases, key=_number, reverse=True)
     return TrackRecord(_tally("", rows), [_tally(release, releases[release]) for release in newest_first])
 
 
-def _tally(name: str, rows: Sequence[Past]) -> RecordTally:
+def _tally(name: str, rows: Sequence[Course]) -> RecordTally:
     regressions = [report for report in rows if report.verdict == Verdict.REGRESSION]
     alarms = [report for report in rows if report.verdict != Verdict.IMPROVEMENT]
     noises = [report.noise_pct for report in rows if report.noise_pct is not None]

@@ -23,7 +23,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from tracker.domain.events import OPEN, Awaited, Verdict
-from tracker.domain.track_record import Past, TrackRecord, record
+from tracker.domain.track_record import Course, TrackRecord, record
 from tracker.models import Machine, Metric, OutgoingMail, OutgoingState, Report
 from tracker.pages.http import permission_required, sign_in_required, username, without_empty
 from tracker.pages.measurements import curves_of
@@ -58,12 +58,13 @@ def _shown(reports: QuerySet[Report], query: TriageQuery) -> QuerySet[Report]:
 
 def _newest(reports: QuerySet[Report]) -> tuple[TrackRecord, Counts]:
     """Return how the newest of these reports fared, and how many of them each filter value has, the most first."""
-    columns = ("merged_release", "shift_left_release", "reported_at", "responded_at", "noise_pct")
-    rows = list(reports.order_by("-pk").values(*columns, *COUNTED.values())[:RECORD])
+    own = ("subsystem", "suite", "machine", "state", "verdict", "reported_at", "responded_at", "noise_pct")
+    columns = {"merged_release", "shift_left_release", *own, *COUNTED.values()}
+    rows = list(reports.order_by("-pk").values(*columns)[:RECORD])
     past = record(
-        Past(
-            row["merged_release"] or row["shift_left_release"] or "not in a release",
-            *(row[name] for name in ("state", "verdict", "reported_at", "responded_at", "noise_pct")),
+        Course(
+            release=row["merged_release"] or row["shift_left_release"] or "not in a release",
+            **{name: row[name] for name in own},
         )
         for row in rows
     )

@@ -28,7 +28,7 @@ from bot.mail.settings import BotSettings
 from tests.support.world import DANA, START, World, message_id
 from tracker.charts import chart, groups_of, measured_later, paths, read_payload, side
 from tracker.domain.text import round_values
-from tracker.domain.track_record import Past, record
+from tracker.domain.track_record import Course, record
 from tracker.models import Commit, Finding, Message, Metric, Report
 from tracker.pages.report import ThreadMail, _as_tree, by_importance, mboxrd, packed, passages
 from tracker.pages.report_json import kcidb_json
@@ -232,9 +232,9 @@ def test_a_note_takes_no_longer_than_its_length(piece: str) -> None:
 
 
 def test_a_record_says_how_it_went() -> None:
-    def past(state: str, release: str = "v5.6", answer: float | None = None, verdict: str = "regression") -> Past:
+    def past(state: str, release: str = "v5.6", answer: float | None = None, verdict: str = "regression") -> Course:
         at = DAY + timedelta(days=answer) if answer is not None else None
-        return Past(release, state, verdict, DAY, at, 3.0)
+        return Course(release, "", "", "", state, verdict, DAY, at, noise_pct=3.0)
 
     track_record = record(
         [
@@ -248,11 +248,11 @@ def test_a_record_says_how_it_went() -> None:
     total = track_record.total
     assert (total.reports, total.regressions, total.improvements, total.open, total.fixed) == (5, 4, 1, 2, 1)
     assert (total.false, total.ended, total.false_pct) == (2, 3, pytest.approx(200 / 3))
-    assert (total.answer, total.slow_answer) == (timedelta(days=3), timedelta(days=8))
+    assert (total.response.median, total.response.slow) == (timedelta(days=3), timedelta(days=8))
     assert total.noise == 3.0
     assert [each.name for each in track_record.by_release] == ["v5.7", "v5.6"]
     empty = record([]).total
-    assert (empty.answer, empty.slow_answer, empty.false_pct, empty.noise) == (None,) * 4
+    assert (empty.response.median, empty.response.slow, empty.false_pct, empty.noise) == (None,) * 4
 
 
 # --- A report's thread as an mbox: b4 finds the patch in it, and it reads back byte for byte ---
