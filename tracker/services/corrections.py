@@ -24,7 +24,7 @@ from tracker.domain.person_report import placeholder
 from tracker.domain.report_state import effective_events
 from tracker.models import Commit, OutgoingMail, OutgoingState, RelatedCommit, Report, Tree
 from tracker.models.mail import WAITING
-from tracker.services import catalog, event_log, report_summary
+from tracker.services import catalog, event_log
 from tracker.services.mail_transitions import transition
 
 _SHA = re.compile(r"[0-9a-f]{7,40}\Z")
@@ -75,8 +75,7 @@ def follow(reports: Collection[int], person: str, now: datetime) -> None:
         transition(OutgoingMail.objects.filter(pk__in=waiting), OutgoingState.HELD, person, now, _HELD, **held)
         RelatedCommit.objects.filter(report__in=moved).delete()
         Tree.objects.exclude(cursor="").update(cursor="")
-        event_log.refold(moved)
-        report_summary.refresh(moved)
+        event_log.fold(moved)
 
 
 def _follow(report: Report, now: datetime) -> bool:

@@ -64,6 +64,12 @@ def event_row(report: Report, event: EventData, recorded_at: datetime, quote: st
     )
 
 
+def reversal(report: Report, key: str, person: str, now: datetime, taken: Collection[str] = ()) -> Event:
+    """Return the unsaved row of the event by which a person undoes another one, which has this key."""
+    own = free_key(f"{EventKind.REVERSED}:{key}", taken)
+    return event_row(report, EventData(own, EventKind.REVERSED, now, actor=person, reverses=key), now)
+
+
 def free_key(key: str, taken: Collection[str]) -> str:
     """Return a key for one more event like others: with a number if the report has this key already."""
     free, number = key, 1
@@ -274,7 +280,7 @@ def fold_all(report: Callable[[FoldProgress], None] = lambda at: None) -> int:
     return number
 
 
-def fold(keys: list[int]) -> None:
+def fold(keys: Collection[int]) -> None:
     """Fold these reports again, and refresh their summaries."""
     refold(keys)
     refresh(keys)

@@ -119,8 +119,7 @@ def name_culprit(report: Report, bisected: EventData) -> None:
     report.culprit = culprit
     report.save(update_fields=["culprit"])
     before.delete()
-    event_log.refold([report.pk])
-    report_summary.refresh([report.pk])
+    event_log.fold([report.pk])
 
 
 # --- Offers ---
@@ -180,14 +179,7 @@ def take_back(offer: OfferedReport, person: str, now: datetime) -> bool:
         if only and not report.events.exclude(pk=event.pk).exists() and not report.messages.exists():
             report.delete()
             continue
-        key = f"{EventKind.REVERSED}:{event.key}"
-        event_log.record(
-            [
-                event_log.event_row(
-                    report, EventData(key, EventKind.REVERSED, now, actor=person, reverses=event.key), now
-                )
-            ]
-        )
+        event_log.record([event_log.reversal(report, event.key, person, now)])
     return True
 
 

@@ -49,8 +49,7 @@ def update_reports(findings: Collection[Finding]) -> None:
     for finding in heads:
         if finding.report_id not in already_sent:
             set_verdict(finding.report, finding)
-    event_log.refold(reports)
-    report_summary.refresh(reports)
+    event_log.fold(reports)
     outdate(reports)
 
 
@@ -104,8 +103,7 @@ def set_headline(finding: Finding) -> bool:
     Finding.objects.filter(report=finding.report_id, headline=True).update(headline=False)
     Finding.objects.filter(pk=finding.pk).update(headline=True)
     set_verdict(finding.report, finding)
-    event_log.refold([finding.report_id])
-    report_summary.refresh([finding.report_id])
+    event_log.fold([finding.report_id])
     outdate([finding.report_id])
     return True
 

@@ -331,10 +331,8 @@ def reports_take_back(
             return None
         if not of_others and any(event.key == key and event.actor != person for event in events):
             return None
-        own = event_log.free_key(f"{EventKind.REVERSED}:{key}", {event.key for event in events})
         changed.append(report.pk)
-        value = EventData(own, EventKind.REVERSED, now, actor=person, reverses=key)
-        return event_log.event_row(report, value, now)
+        return event_log.reversal(report, key, person, now, {event.key for event in events})
 
     event_log.amend(list(reports)[:MOST], make_event)
     corrections.follow(changed, person, now)
@@ -443,9 +441,7 @@ def take_back(suggestion: Suggestion, person: str, now: datetime) -> bool:
     if before == Decision.ACCEPTED:
         _vouch(suggestion, False)
     if event := _events(suggestion).order_by("-pk").first():
-        key = f"{EventKind.REVERSED}:{event.key}"
-        undone = EventData(key, EventKind.REVERSED, now, actor=person, reverses=event.key)
-        event_log.record([event_log.event_row(suggestion.report, undone, now)])
+        event_log.record([event_log.reversal(suggestion.report, event.key, person, now)])
     _count(suggestion.rule, before, -1)
     return True
 
