@@ -120,7 +120,7 @@ def _changed(row: Subscription, writer: OutboxWriter) -> SubscriptionNews | None
 
 def _escalated(now: datetime) -> SubscriptionNews | None:
     """Return what needs attention; None if nothing does."""
-    escalations = load_escalations(now).escalations
+    escalations = load_escalations(now)
     if not escalations:
         return None
     parts = []

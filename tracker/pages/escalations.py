@@ -36,43 +36,37 @@ class Escalation:
     search: str
 
 
-@dataclass(frozen=True, slots=True)
-class EscalationPage:
-    """`subsystems`: with how many of their regressions nobody has answered. `older`: how many unanswered ones are too
-    old to be listed; `older_search`: a query that finds them.
-    """
-
-    escalations: Sequence[Escalation]
-    subsystems: Sequence[tuple[str, int]]
-    older: int
-    older_search: str
+def _regressions() -> QuerySet[Report]:
+    return Report.objects.filter(state__in=sorted(OPEN), verdict=Verdict.REGRESSION)
 
 
-def load_escalations(now: datetime) -> EscalationPage:
-    """Return the page: the most urgent reports of each section."""
-    policy = DEFAULT
-    regressions = Report.objects.filter(state__in=sorted(OPEN), verdict=Verdict.REGRESSION)
-    recent = regressions.filter(reported_at__gte=now - NEWEST)
-    late = before_working_days(now, policy.response_days)
-    unanswered = recent.filter(state=State.NO_RESPONSE, reported_at__lt=late)
+def _unanswered(now: datetime) -> QuerySet[Report]:
+    """Return the recent regressions that nobody has answered in time."""
+    late = before_working_days(now, DEFAULT.response_days)
+    return _regressions().filter(state=State.NO_RESPONSE, reported_at__gte=now - NEWEST, reported_at__lt=late)
+
+
+def load_escalations(now: datetime) -> list[Escalation]:
+    """Return the sections that have reports, each with the most urgent of them."""
+    recent = _regressions().filter(reported_at__gte=now - NEWEST)
     # Nobody wrote for so long; the time of the report itself, if nobody wrote at all
-    quiet = Q(last_human_reply_at__lt=before_working_days(now, policy.landing_days))
+    quiet = Q(last_human_reply_at__lt=before_working_days(now, DEFAULT.landing_days))
     candidates = recent.filter(Q(state__in=(State.FIX_PROPOSED, State.FIX_CONFIRMED)) & quiet)
     reasons: Sequence[tuple[str, str, str, QuerySet[Report], str]] = (
         (
             *("blocking", "Blocking a release", "Open, and a person said that they block a release."),
-            regressions.exclude(blocks=""),
+            _regressions().exclude(blocks=""),
             "blocking:yes state:open kind:regression",
         ),
         (
-            *("unanswered", "Unanswered", f"No response for more than {policy.response_days} working days."),
-            unanswered,
+            *("unanswered", "Unanswered", f"No response for more than {DEFAULT.response_days} working days."),
+            _unanswered(now),
             "",
         ),
         (
             "candidates",
             "Fixes that nobody picked up",
-            f"Posted, and quiet for {policy.landing_days} working days.",
+            f"Posted, and quiet for {DEFAULT.landing_days} working days.",
             candidates.exclude(awaited=Awaited.REPORTER),
             "",
         ),
@@ -92,16 +86,7 @@ def load_escalations(now: datetime) -> EscalationPage:
         Escalation(reason, section(name, heading, rows, query, now, ROWS), search)
         for name, heading, reason, rows, search in reasons
     ]
-    by_subsystem = unanswered.exclude(subsystem="").order_by().values_list("subsystem")
-    counted = by_subsystem.annotate(number=Count("pk")).order_by("-number", "subsystem")[:_SUBSYSTEMS]
-    cut = now - NEWEST
-    older = regressions.filter(state=State.NO_RESPONSE, reported_at__lt=cut, blocks="").count()
-    return EscalationPage(
-        [escalation for escalation in escalations if escalation.section.rows],
-        list(counted),
-        older,
-        f"state:no_response kind:regression before:{cut:%Y-%m-%d}",
-    )
+    return [escalation for escalation in escalations if escalation.section.rows]
 
 
 # --- Views ---
@@ -110,6 +95,16 @@ def load_escalations(now: datetime) -> EscalationPage:
 @require_safe
 def escalations(request: HttpRequest) -> HttpResponse:
     """Show what blocks, what nobody answers, fixes that lie about, and fixes that stable series lack."""
-    page = load_escalations(timezone.now())
-    context = {"page": page, "escalations": page.escalations, "subsystems": page.subsystems, "actions": ACTION_KEYS}
-    return render(request, "escalations.html", {**context, "may_change": request.user.has_perm(CHANGE_REPORTS)})
+    now = timezone.now()
+    by_subsystem = _unanswered(now).exclude(subsystem="").order_by().values_list("subsystem")
+    too_old = _regressions().filter(state=State.NO_RESPONSE, reported_at__lt=now - NEWEST, blocks="")
+    context = {
+        "escalations": load_escalations(now),
+        # With how many of their regressions nobody has answered
+        "subsystems": by_subsystem.annotate(number=Count("pk")).order_by("-number", "subsystem")[:_SUBSYSTEMS],
+        "older": too_old.count(),  # and not listed
+        "older_search": f"state:no_response kind:regression before:{now - NEWEST:%Y-%m-%d}",
+        "actions": ACTION_KEYS,
+        "may_change": request.user.has_perm(CHANGE_REPORTS),
+    }
+    return render(request, "escalations.html", context)
