@@ -161,22 +161,16 @@ WORST = 5
 class WorstRow:
     """One of the worst open regressions. `waiting`, `open_for`: durations, "" where they are not known."""
 
-    sha: str
-    bisected: bool
-    subsystem: str
+    report: Report
     title: str
-    metric: str
     author: str
-    reporter: str  # the person who reported it, "" for a lab's report
     change: str
     interval: str
     bar: int  # the change as the width of its bar
     label: str
     tone: str
-    status: str
     awaited: str
     waiting: str
-    since: datetime | None
     open_for: str
 
 
@@ -195,22 +189,16 @@ def _worst_row(report: Report, interval: tuple[float | None, float | None], larg
     title = report.given_title or report.culprit.title or str(report)
     author = report.culprit.author_name or report.culprit.author_email
     return WorstRow(
-        sha=report.culprit.sha,
-        bisected=not report.culprit.placeholder,
-        subsystem=report.subsystem,
+        report=report,
         title=title.removeprefix(f"{report.subsystem}: "),
-        metric=report.metric,
         author=author,
-        reporter=report.reporter,
         change=timeline.change(report.change, report.verdict),
         interval=timeline.bounds(*interval),
         bar=round(60 * abs(report.change or 0) / largest),
         label=timeline.LABELS[State(report.state)],
         tone=timeline.tone(report.state),
-        status=report.status,
         awaited=timeline.awaited(report.awaited, author, report.reporter),
         waiting=age(report.awaited_since, now),
-        since=report.awaited_since,
         open_for=age(report.reported_at, now),
     )
 

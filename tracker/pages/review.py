@@ -49,7 +49,7 @@ from tracker.services import accounts, person_reports, report_actions
 from tracker.services.accounts import DECIDE, SEND, shown_messages
 from tracker.services.enqueue import enqueue
 from tracker.services.faults import faults
-from tracker.services.report_actions import AT_ONCE
+from tracker.services.report_actions import AT_ONCE, Outcome
 
 # --- Evidence in its text ---
 
@@ -90,14 +90,12 @@ OFFERS = 20
 
 @dataclass(frozen=True, slots=True)
 class SuggestionRow:
-    """One suggestion: its evidence in context, its mail, and the report state if it is accepted."""
+    """One suggestion: its evidence in context, its mail, and what the report would be if it is accepted."""
 
     suggestion: Suggestion
     excerpt: Excerpt
     message: Message | None
-    status_if_accepted: str  # the status text if it is accepted
-    changes_status: bool  # whether that differs from the current one
-    changes: bool  # whether anything about the report does
+    accepted: Outcome
     rule: RuleRecord | None  # how people decided on its rule's suggestions
     same_report: bool = False  # as the row before
 
@@ -231,8 +229,8 @@ def _queue(
     withdrawn = [] if after else list(chosen.withdrawn()[:SUGGESTIONS])
     rows = _rows([*open_suggestions[:SUGGESTIONS], *withdrawn], {record.rule: record for record in decided}, shown)
     return {
-        "suggestions": [row for row in rows if row.changes],
-        "idle": [row for row in rows if not row.changes],
+        "suggestions": [row for row in rows if row.accepted.changes],
+        "idle": [row for row in rows if not row.accepted.changes],
         "total": by_kind.total(),
         "kinds": by_kind.most_common(),
         "more_suggestions": _address(_position(open_suggestions[SUGGESTIONS - 1])) if more else "",
@@ -264,9 +262,7 @@ def _rows(suggestions: Sequence[Suggestion], rules: Mapping[str, RuleRecord], sh
                 suggestion,
                 excerpt(message.own_text if message else "", suggestion.quote),
                 message,
-                accepted[suggestion.pk].status,
-                accepted[suggestion.pk].status != suggestion.report.status,
-                accepted[suggestion.pk].changes,
+                accepted[suggestion.pk],
                 rules.get(suggestion.rule),
                 same_report=number > 0,
             )
