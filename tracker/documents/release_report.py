@@ -53,15 +53,6 @@ class HighlightData:
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterData:
-    """A parameter, explained."""
-
-    classification: str
-    name: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReleaseFacts:
     """`rows`: the reports of the cycle, most important first; `points`: its -rcs; `kernel` and `base`: the kernels
     that are compared, "" if not measured; `index`: the name of the basket, and the index of `kernel` against `base`;
@@ -77,7 +68,7 @@ class ReleaseFacts:
     rows: Sequence[CycleRow]
     points: Sequence[CyclePoint]
     highlights: Sequence[HighlightData]
-    parameters: Sequence[ParameterData]
+    parameters: Sequence[tuple[str, str, str]]  # classification, name, description
     suites: Mapping[str, str]
     kernel: str
     base: str
@@ -382,7 +373,6 @@ def _method(facts: ReleaseFacts) -> Iterator[Block]:
     if suites := [(suite, text) for suite, text in facts.suites.items() if text and suite in shown]:
         yield TableBlock("Benchmarks", ("Benchmark", "What it does"), suites)
     if facts.parameters:
-        glossary = [(parameter.classification, parameter.name, parameter.description) for parameter in facts.parameters]
-        yield TableBlock("Test parameters", ("Classification", "Name", "Description"), glossary)
+        yield TableBlock("Test parameters", ("Classification", "Name", "Description"), facts.parameters)
     else:
         yield Paragraph("No parameters are described yet: run `loaddata lab_texts`, or add them in the admin.")

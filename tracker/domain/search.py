@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 
 from tracker.domain.events import InvalidInput
 
@@ -109,14 +110,6 @@ class SearchSuggestion:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A name of a kind: a field of the search that has it as a value."""
-
-    kind: str
-    name: str
-
-
 def suggestions(text: str, names: Mapping[str, Sequence[str]]) -> list[SearchSuggestion]:
     """Return up to MOST completions of the last term. `names`: the known values by field."""
     last = _LAST.search(text) if len(text) <= _LONGEST else None
@@ -127,22 +120,21 @@ def suggestions(text: str, names: Mapping[str, Sequence[str]]) -> list[SearchSug
     before = text[: last.start(1)]
     offered: list[SearchSuggestion] = []
     if field:
-        completions = [Name(field, name) for name in _matching(begun, names.get(field, ()))]
+        completions = [(field, name) for name in _matching(begun, names.get(field, ()))]
     elif len(begun) < _SHORTEST:
         return []
     else:
         begins = [candidate for candidate in FIELDS if candidate.startswith(begun.lower())]
         offered += [SearchSuggestion(f"{before}{minus}{candidate}:", "field") for candidate in begins]
-        completions = [completion for kind in names for completion in named(kind, begun, names[kind])]
-    for completion in completions:
-        query = f"{before}{minus}{completion.kind}:{field_value(completion.name)}"
-        offered.append(SearchSuggestion(query, completion.kind))
+        completions = [(kind, name) for kind in names for name in named(begun, names[kind])]
+    for kind, name in completions:
+        offered.append(SearchSuggestion(f"{before}{minus}{kind}:{field_value(name)}", kind))
     return [suggestion for suggestion in offered if suggestion.text != text][:MOST]
 
 
-def named(kind: str, begun: str, names: Sequence[str], most: int = 3) -> list[Name]:
-    """Return the first few names of a kind with a part that begins so."""
-    return [Name(kind, name) for name in _matching(begun, names)][:most]
+def named(begun: str, names: Sequence[str], most: int = 3) -> list[str]:
+    """Return the first few names with a part that begins so."""
+    return list(islice(_matching(begun, names), most))
 
 
 def _matching(begun: str, names: Sequence[str]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_POST
 
 from tracker.documents.blocks import Document
 from tracker.documents.cycle import CycleRow
-from tracker.documents.release_report import SECTIONS, HighlightData, ParameterData, ReleaseFacts, compose
+from tracker.documents.release_report import SECTIONS, HighlightData, ReleaseFacts, compose
 from tracker.domain import versions
 from tracker.domain.events import EventKind, Verdict
 from tracker.domain.kernel_comparison import Box
@@ -62,7 +62,6 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
     names = {report.machine for report in reports} | {line.test.box.name for line in lines}
     machines = Machine.objects.filter(~Q(family="") | Q(name__in=names - {""})).order_by("pk")
     boxes = machines.values_list("name", "codename", "cpu_model", "cpus", "memory_bytes", "family")
-    parameters = Parameter.objects.values_list("classification", "name", "description")
     return ReleaseFacts(
         lab=lab,
         contact=settings.PERFWORK_LIST_ADDRESS,
@@ -73,7 +72,7 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
         rows=_rows(reports, release.version),
         points=_points(release, now),
         highlights=_highlights(release),
-        parameters=[ParameterData(*fields) for fields in parameters],
+        parameters=list(Parameter.objects.values_list("classification", "name", "description")),
         suites=dict(Suite.objects.values_list("name", "description")),
         kernel=kernel.label if kernel else "",
         base=base.label if base else "",

@@ -130,7 +130,7 @@ def pages_named(query: SearchQuery) -> list[tuple[str, str]]:
         return []
     names = known_names()
     words = [word for word in query.phrases if len(word) > 1]
-    return [(hit.kind, hit.name) for kind in KINDS for word in words for hit in search_named(kind, word, names[kind])]
+    return [(kind, name) for kind in KINDS for word in words for name in search_named(word, names[kind])]
 
 
 # --- Queries as conditions ---
