@@ -179,19 +179,10 @@ def _measured(basket: Sequence[Benchmark], compared: Sequence[Kernel]) -> list[B
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """A report that may explain a benchmark's part: merged in the cycle, of the same metric or the same suite. If
-    fixed within the cycle (`fixed_in_cycle`), it does not explain the release.
+def explaining(version: str, basket: Sequence[Benchmark]) -> list[dict[str, Any]]:
+    """Return the reports merged in the cycle of a kernel that may explain its index: those of the basket's metrics
+    (`same_metric`), then those of its suites. What was fixed within the cycle (`fixed_in_cycle`) explains nothing.
     """
-
-    report: Report
-    same_metric: bool
-    fixed_in_cycle: bool
-
-
-def explaining(version: str, basket: Sequence[Benchmark]) -> list[Explained]:
-    """Return the reports merged in the cycle of a kernel that concern the basket, those of its own metrics first."""
     parsed = versions.parse(version)
     if parsed is None:
         return []
@@ -202,7 +193,12 @@ def explaining(version: str, basket: Sequence[Benchmark]) -> list[Explained]:
     rows = rows.annotate(same=Case(When(metric__in=metrics, then=1), default=0)).select_related("culprit")
     reports = rows.order_by("-same", "metric", "-weight", "pk")[:MOST_REPORTS]
     return [
-        Explained(row, row.metric in metrics, versions.cycle_of(row.fix_landing) == parsed.cycle) for row in reports
+        {
+            "report": row,
+            "same_metric": row.metric in metrics,
+            "fixed_in_cycle": versions.cycle_of(row.fix_landing) == parsed.cycle,
+        }
+        for row in reports
     ]
 
 

@@ -254,19 +254,6 @@ def drawn(page: CurvePage) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class OverlaidCurve:
-    """One of the curves of an overlay, with its last change among the builds that are shown."""
-
-    curve: Curve
-    builds: Sequence[Build]
-    line: str
-
-    @property
-    def change(self) -> CurveChange | None:
-        return _last_change(self.curve.changes.all(), self.builds)
-
-
 def curves_of(kind: str, name: str) -> list[Curve]:
     """Return the curves of a metric or a machine, the newest first."""
     curves = Curve.objects.filter(**{f"{kind}__name": name}).select_related("metric", "scenario", "machine")
@@ -337,7 +324,10 @@ def curves(request: HttpRequest) -> HttpResponse:
     builds = [builds_of(storage.load(curve, since))[-MOST:] for curve in curves]
     chart = overlay(builds)
     lines = chart.lines if chart else [""] * len(curves)
-    rows = [OverlaidCurve(*fields) for fields in zip(curves, builds, lines, strict=True)]
+    rows = [
+        {"curve": curve, "builds": shown, "line": line, "change": _last_change(curve.changes.all(), shown)}
+        for curve, shown, line in zip(curves, builds, lines, strict=True)
+    ]
     return render(request, "curves.html", {"chart": chart, "rows": rows, "since": since})
 
 

@@ -49,16 +49,6 @@ ENDED = (S.SENT, S.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
-    """A recipient, or an address that was left out. `header`: To, Cc, or "" if left out."""
-
-    email: str
-    name: str
-    header: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class OutboxSection:
     """Mails of some states, newest first. `state`: the state to list for more, "" if these are all."""
 
@@ -157,16 +147,16 @@ def mail(request: HttpRequest, pk: int) -> HttpResponse:
     may_act = request.user.has_perm(SEND)
     mail, hidden = _visible(pk, everything=may_act)
     raw = bytes(mail.raw).decode("utf-8", "replace").replace("\r\n", "\n")
-    people = [Person(*fields) for fields in mail.people] or [
-        Person(address, "", "To", "") for address in mail.recipients
-    ]
+    # Recipients, and addresses that were left out, which have no header
+    rows = mail.people or [(address, "", "To", "") for address in mail.recipients]
+    people = [dict(zip(("email", "name", "header", "reason"), row, strict=True)) for row in rows]
     context = {
         "mail": mail,
         "hidden": hidden,
         "body": mail.body or raw.partition("\n\n")[2],  # old rows have no separate body
         "raw": raw,
-        "recipients": [person for person in people if person.header],
-        "left_out": [person for person in people if not person.header],
+        "recipients": [person for person in people if person["header"]],
+        "left_out": [person for person in people if not person["header"]],
         "history": list(mail.transitions.order_by("-pk")[:PAGE])[::-1],
         # What a server returned was mail to us alone.
         "failures": list(mail.delivery_failures.all()[:PAGE]) if may_act else [],
