@@ -487,18 +487,14 @@ _FROM = re.compile(rb"^(>*From )", re.MULTILINE)
 
 def _event(event: Event, is_effective: bool) -> dict[str, Any]:
     evidence = {name: getattr(event, name) for name in ("message_id", "commit", "result", "actor")}
+    said = {name: getattr(event, name) for name in ("title", "tag", "tree", "remark", "quote", "reverses")}
     return {
         "key": event.key,
         "kind": event.kind,
         "at": event.occurred_at,
         "by": event.role,
         "evidence": {name: value for name, value in evidence.items() if value},
-        "title": event.title,
-        "tag": event.tag,
-        "tree": event.tree,
-        "remark": event.remark,
-        "quote": event.quote,
-        "reverses": event.reverses,
+        **said,
         "stands": is_effective,
     }
 
@@ -597,13 +593,8 @@ def as_json(request: HttpRequest, ref: str) -> JsonResponse:
             "findings": [finding_json(finding) for finding in data["findings"]],
             "events": [_event(entry.event, entry.is_effective) for entry in data["timeline"]],
             "messages": [
-                {
-                    "message_id": message.message_id,
-                    "author": message.author_email,
-                    "date": message.sent_at,
-                    "trust": message.trust,
-                }
-                for message in (mail.message for mail in data["mails"])
+                {"message_id": row.message_id, "author": row.author_email, "date": row.sent_at, "trust": row.trust}
+                for row in (mail.message for mail in data["mails"])
             ],
         }
     )
