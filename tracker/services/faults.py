@@ -1,13 +1,13 @@
 """What does not work or stalls in the installation, and what to do about it.
 
 `snapshot` says how the installation stands, from the database and the disk, in a constant number of queries.
-`list_faults` is a function of a snapshot and of limits: each fault says what fails, why, and what to do about it,
+`list_faults` is a function of a snapshot: each fault says what fails, why, and what to do about it,
 those that stop most first. docs/operating.md has a section for each kind, and an alert is named after it. Mail that
 is meant to wait, for the mail of its report, for the rates or for a daily limit, is no fault.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -69,29 +69,48 @@ class Fault:
     since: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """From when on something counts as stalled."""
+# From when on something counts as stalled
+_NO_SCHEDULER = timedelta(minutes=5)
+_LATE = timedelta(minutes=5)  # beyond its period; a task of a longer period may be late by that
+_AHEAD = timedelta(minutes=5)  # of a stored time: clocks of several machines
+_OLD_BACKUP = timedelta(days=2)
+_MAIL_DUE = timedelta(hours=1)  # since approved mail became due
+_NOT_READ = timedelta(hours=6)  # since an archive or a tree was last fetched and read
+_FREE_SHARE, _FREE_BYTES = 0.05, 2 << 30  # of the disk that should be free, or this much, if that is less
 
-    scheduler: timedelta = timedelta(minutes=5)  # without a running scheduler
-    task: timedelta = timedelta(minutes=5)  # beyond its period; a task of a longer period may be late by that
-    clock: timedelta = timedelta(minutes=5)  # that a stored time may lie ahead: clocks of several machines
-    backup: timedelta = timedelta(days=2)  # since the newest one was made
-    outbox: timedelta = timedelta(hours=1)  # since approved mail became due
-    archive: timedelta = timedelta(hours=6)  # since an archive was last fetched and read
-    tree: timedelta = timedelta(hours=6)
-    disk_share: float = 0.05  # of the disk that should be free, …
-    disk_bytes: int = 2 << 30  # … or this much, if that is less
+
+# What each task does, as operators say it.
+_DOES = {
+    "send_mail": "send mail",
+    "take_results": "take results from the drop directory",
+    "read_archives": "read the archives",
+    "track_trees": "walk the git trees",
+    "open_lab_jobs": "open jobs for requests to the lab",
+    "call_webhooks": "tell other programs of events",
+    "fold_reports": "fold reports after an upgrade",
+    "ask_second_opinions": "ask for second opinions",
+    "compose_reminders": "compose reminders and digests",
+    "suggest_closings": "suggest what may be closed",
+    "mail_faults": "mail operators about problems",
+    "mail_suggestions": "mail triagers what is suggested",
+    "prune": "remove what no report needs any more, and measure what is stored",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The last run of a task that is expected to run every `period`."""
+    """The last run of a task that is expected to run every `period`. `at`: when it ended, None if never; `error`: why
+    it failed then, or "".
+    """
 
     task: str
     at: datetime | None
     error: str
     period: timedelta
+
+    @property
+    def does(self) -> str:
+        return _DOES.get(self.task, self.task.replace("_", " "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,24 +179,24 @@ class Snapshot:
         return self.started is not None and self.now - self.started < SILENCE
 
 
-def list_faults(snapshot: Snapshot, limits: Limits = Limits()) -> list[Fault]:
+def list_faults(snapshot: Snapshot) -> list[Fault]:
     """Return all faults, those that stop most first."""
     return [
-        *_processes(snapshot, limits),
-        *_stores(snapshot, limits),
-        *_followed(FaultKind.ARCHIVE, snapshot.archives, snapshot, limits.archive),
-        *_followed(FaultKind.TREE, snapshot.trees, snapshot, limits.tree),
+        *_processes(snapshot),
+        *_stores(snapshot),
+        *_followed(FaultKind.ARCHIVE, snapshot.archives, snapshot),
+        *_followed(FaultKind.TREE, snapshot.trees, snapshot),
     ]
 
 
-def _processes(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
+def _processes(snapshot: Snapshot) -> Iterator[Fault]:
     until = snapshot.scheduler_until
-    if until is None or snapshot.now - until > limits.scheduler:
+    if until is None or snapshot.now - until > _NO_SCHEDULER:
         yield Fault(FaultKind.SCHEDULER, "scheduler", "does not run: nothing is read, tracked or sent; start it", until)
     for run in snapshot.runs:
         if run.at is None:
             continue  # new, or the scheduler has never run, which is said above
-        if run.at > snapshot.now + limits.clock:
+        if run.at > snapshot.now + _AHEAD:
             yield Fault(
                 FaultKind.CLOCK, run.task, "last ran in the future: this machine's clock was or is wrong", run.at
             )
@@ -185,24 +204,24 @@ def _processes(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
             yield Fault(FaultKind.TASK, run.task, f"failed: {run.error}", run.at)
         elif snapshot.is_catching_up:
             continue
-        elif snapshot.now - run.at > max(2 * run.period, run.period + limits.task):
+        elif snapshot.now - run.at > max(2 * run.period, run.period + _LATE):
             yield Fault(FaultKind.TASK, run.task, "does not run: is there a worker for its queue?", run.at)
 
 
-def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
+def _stores(snapshot: Snapshot) -> Iterator[Fault]:
     for disk in snapshot.disks:
         if disk.why_full:
             yield Fault(FaultKind.DISK, disk.name, f"the disk {disk.why_full}: nothing can be stored")
-        elif disk.free < min(limits.disk_bytes, limits.disk_share * disk.total):
+        elif disk.free < min(_FREE_BYTES, _FREE_SHARE * disk.total):
             free = f"only {disk.free >> 20} MiB are free"
             yield Fault(FaultKind.DISK, disk.name, f"{free}: free some, or run `perfwork prune`")
-    if snapshot.backups and (snapshot.backup_at is None or snapshot.now - snapshot.backup_at > limits.backup):
+    if snapshot.backups and (snapshot.backup_at is None or snapshot.now - snapshot.backup_at > _OLD_BACKUP):
         problem = "no backup of the last two days: `systemctl status perfwork-daily` says why"
         yield Fault(FaultKind.BACKUP, snapshot.backups, problem, snapshot.backup_at)
     due = snapshot.oldest_due
     if snapshot.sending and due and not snapshot.has_server:
         yield Fault(FaultKind.OUTBOX, "outbox", "approved mail can't be sent: EMAIL_URL names no mail server", due)
-    elif snapshot.sending and due and snapshot.now - due > limits.outbox:
+    elif snapshot.sending and due and snapshot.now - due > _MAIL_DUE:
         yield Fault(FaultKind.OUTBOX, "outbox", "approved mail is not sent: see /outbox/ and the mail server", due)
     if snapshot.in_doubt:
         yield Fault(FaultKind.IN_DOUBT, "outbox", f"{counted(snapshot.in_doubt, 'mail')} in doubt: decide at /outbox/")
@@ -222,8 +241,8 @@ def _stores(snapshot: Snapshot, limits: Limits) -> Iterator[Fault]:
         yield Fault(FaultKind.JOB, "lab", f"{jobs}: start a runner, or decide at /lab/", max(opened) + NOT_TAKEN_FOR)
 
 
-def _followed(kind: FaultKind, rows: Sequence[Followed], snapshot: Snapshot, limit: timedelta) -> Iterator[Fault]:
-    limit = max(limit, 2 * snapshot.interval)
+def _followed(kind: FaultKind, rows: Sequence[Followed], snapshot: Snapshot) -> Iterator[Fault]:
+    limit = max(_NOT_READ, 2 * snapshot.interval)
     for row in rows:
         if row.error:
             yield Fault(kind, row.name, row.error.removeprefix(f"{row.name}: "), row.since)
@@ -245,10 +264,6 @@ def snapshot(now: datetime) -> Snapshot:
     """Return how the installation stands."""
     lease = ServiceLease.objects.filter(name="scheduler").first()
     by_task = {run.task: run for run in TaskRun.objects.all()}
-    runs: list[Run] = []
-    for entry in current_app.conf.beat_schedule.values():
-        run, period = by_task.get(entry["task"]), timedelta(seconds=float(entry["schedule"]))
-        runs.append(Run(entry["task"], run.at if run else None, run.error if run else "", period))
     stops = SendingStop.objects.filter(ended_at=None)
     # What is configured, and what was read by hand and failed
     mirrors = Mirror.objects.order_by("path")[:MOST]
@@ -259,7 +274,7 @@ def snapshot(now: datetime) -> Snapshot:
         now=now,
         scheduler_until=lease.lease_until if lease else None,
         started=by_task[STARTED].at if STARTED in by_task else None,
-        runs=runs,
+        runs=last_runs(by_task),
         disks=disks(),
         backups=settings.PERFWORK_BACKUPS,
         backup_at=_newest_backup(Path(settings.PERFWORK_BACKUPS)) if settings.PERFWORK_BACKUPS else None,
@@ -278,6 +293,15 @@ def snapshot(now: datetime) -> Snapshot:
         trees=[Followed(tree.name, tree.looked_at, tree.error) for tree in trees[:MOST]],
         interval=timedelta(seconds=settings.PERFWORK_FETCH_EVERY),
     )
+
+
+def last_runs(by_task: Mapping[str, TaskRun]) -> list[Run]:
+    """Return the tasks that run by themselves, each with its last run."""
+    runs = []
+    for entry in current_app.conf.beat_schedule.values():
+        run, period = by_task.get(entry["task"]), timedelta(seconds=float(entry["schedule"]))
+        runs.append(Run(entry["task"], run.at if run else None, run.error if run else "", period))
+    return runs
 
 
 def disks() -> list[Disk]:

@@ -12,7 +12,6 @@ from enum import StrEnum
 from pathlib import Path
 from urllib.parse import urlencode
 
-from celery import current_app
 from django.db import DatabaseError, connection, transaction
 from django.db.models import QuerySet
 from django.urls import reverse
@@ -34,7 +33,7 @@ from tracker.models import (
     Tree,
 )
 from tracker.services.enqueue import enqueue
-from tracker.services.faults import Fault, FaultKind, faults
+from tracker.services.faults import Fault, FaultKind, Run, faults, last_runs
 
 MOST = 999  # nothing is counted further
 
@@ -53,28 +52,17 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
-    """A task that runs by itself. `at`: when it last ended, None if never; `error`: why it failed then, or ""."""
-
-    task: str
-    does: str
-    at: datetime | None
-    error: str
-    every: timedelta
-
-
-@dataclass(frozen=True, slots=True)
 class Standing:
     """How the installation stands at one moment."""
 
     problems: Sequence[Fault]
     waiting: Sequence[Waiting]
-    duties: Sequence[Duty]
+    duties: Sequence[Run]
 
 
 def standing(now: datetime) -> Standing:
     """Return all of it, in a constant number of queries."""
-    return Standing(faults(now), _waiting(), _duties())
+    return Standing(faults(now), _waiting(), last_runs({run.task: run for run in TaskRun.objects.all()}))
 
 
 def _waiting() -> list[Waiting]:
@@ -99,38 +87,6 @@ def _waiting() -> list[Waiting]:
             url = reverse(page) + (f"?{urlencode(parameters)}" if parameters else "")
             rows.append(Waiting(number, noun, what, url))
     return rows
-
-
-# What each does, as operators say it.
-_DOES = {
-    "send_mail": "send mail",
-    "take_results": "take results from the drop directory",
-    "read_archives": "read the archives",
-    "track_trees": "walk the git trees",
-    "open_lab_jobs": "open jobs for requests to the lab",
-    "call_webhooks": "tell other programs of events",
-    "fold_reports": "fold reports after an upgrade",
-    "ask_second_opinions": "ask for second opinions",
-    "compose_reminders": "compose reminders and digests",
-    "suggest_closings": "suggest what may be closed",
-    "mail_faults": "mail operators about problems",
-    "mail_suggestions": "mail triagers what is suggested",
-    "prune": "remove what no report needs any more, and measure what is stored",
-}
-
-
-def _duties() -> list[Duty]:
-    runs = {run.task: run for run in TaskRun.objects.all()}
-    return [
-        Duty(
-            entry["task"],
-            _DOES.get(entry["task"], entry["task"].replace("_", " ")),
-            run.at if (run := runs.get(entry["task"])) else None,
-            run.error if run else "",
-            timedelta(seconds=float(entry["schedule"])),
-        )
-        for entry in current_app.conf.beat_schedule.values()
-    ]
 
 
 @dataclass(frozen=True, slots=True)
