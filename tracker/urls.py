@@ -58,11 +58,7 @@ urlpatterns = [
     path("", home.releases, name="releases"),
     # tables, one per release, and report actions
     re_path(rf"^{_VERSION}/$", triage.triage, name="triage"),
-    re_path(
-        rf"^{_VERSION}/?\.{_TABLE_FORM}$",
-        triage.triage_as,
-        name="triage-as",
-    ),
+    re_path(rf"^{_VERSION}/?\.{_TABLE_FORM}$", triage.triage_as, name="triage-as"),
     path("triage/news/", triage.news, name="triage-news"),
     path("triage/change/", triage.change, name="change-reports"),
     path("triage/undo/", triage.undo, name="undo-change"),

@@ -238,12 +238,7 @@ WRITING = {
     "paths": {
         "/api/v1/reports/{culprit}/actions": _writes(
             "Act on a report, for a person (scope triage)",
-            {
-                "do": _TEXT,
-                "argument": _TEXT,
-                "revision": {"type": "integer"},
-                "notify_thread": {"type": "boolean"},
-            },
+            {"do": _TEXT, "argument": _TEXT, "revision": {"type": "integer"}, "notify_thread": {"type": "boolean"}},
             {200: "done", 404: "no such report", 409: "changed meanwhile, or no effect"},
             ("culprit",),
         ),

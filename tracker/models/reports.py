@@ -166,12 +166,7 @@ class Report(NaturalModel, ReportSummary):
 
 
 # The events that may be worth a further mail to a report's recipients (bot/notifications/follow_ups.py).
-NEWS = (
-    EventKind.STILL_THERE,
-    EventKind.FIX_CONFIRMED,
-    EventKind.FIX_WITHOUT_EFFECT,
-    EventKind.INVALID,
-)
+NEWS = (EventKind.STILL_THERE, EventKind.FIX_CONFIRMED, EventKind.FIX_WITHOUT_EFFECT, EventKind.INVALID)
 
 
 class Event(NaturalModel):

@@ -52,23 +52,10 @@ def finding_json(finding: Finding) -> dict[str, Any]:
 # --- Reports ---
 
 _COLUMNS = (
-    *(
-        "subsystem",
-        "branch",
-        "verdict",
-        "state",
-        "status",
-        "awaited",
-        "awaited_since",
-        "assignee",
-        "author",
-        "blocks",
-        "metric",
-    ),
-    *("suite", "scenario", "machine", "base", "change", "noise_pct", "landing", "merged_release"),
+    *("subsystem", "branch", "verdict", "state", "status", "awaited", "awaited_since", "assignee", "author", "blocks"),
+    *("metric", "suite", "scenario", "machine", "base", "change", "noise_pct", "landing", "merged_release"),
     *("shift_left_release", "reported_at", "responded_at", "changed_at", "closed_at", "reported_by"),
 )
-
 
 # All that `report_json` depends on, beside the directions of metrics.
 REPORT_VERSION = (

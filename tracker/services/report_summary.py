@@ -30,19 +30,8 @@ from tracker.models.mail import PEOPLE
 from tracker.services import database
 
 STATE_COLUMNS = (
-    *(
-        "given_title",
-        "state",
-        "status",
-        "decided_by",
-        "awaited",
-        "awaited_since",
-        "landing",
-        "cycle",
-        "fix_title",
-        "fix_sha",
-    ),
-    *("fix_landing", "remark", "tags", "reported_at", "responded_at", "changed_at"),
+    *("given_title", "state", "status", "decided_by", "awaited", "awaited_since", "landing", "cycle", "fix_title"),
+    *("fix_sha", "fix_landing", "remark", "tags", "reported_at", "responded_at", "changed_at"),
 )
 # The columns of the report summary that follow from these and from the events.
 FOLLOWING_COLUMNS = (
@@ -144,15 +133,8 @@ def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:
     blocking = bool(report.blocks) and is_open
     report.urgency = urgency(is_open, blocking, report.weight, report.last_human_reply_at)
     texts = [report.culprit.sha[:40], report.given_title, report.culprit.title, report.title, report.subsystem]
-    texts += (
-        report.metric,
-        report.machine,
-        report.scenario,
-        report.author,
-        report.remark,
-        report.fix_title,
-        report.tags,
-    )
+    own = ("metric", "machine", "scenario", "author", "remark", "fix_title", "tags")
+    texts += [getattr(report, name) for name in own]
     report.words = " ".join(text[:300] for text in texts if text).lower()[:WORDS]
 
 

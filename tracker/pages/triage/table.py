@@ -37,31 +37,9 @@ from tracker.services.report_summary import clipped
 # more in the group row's colspan, in triage_section.html; its width in static/perfwork.css.
 COLUMNS = (
     *("pk", "revision", "verdict", "state", "status", "awaited", "awaited_since", "assignee", "title", "given_title"),
-    *(
-        "subsystem",
-        "metric",
-        "machine",
-        "suite",
-        "scenario",
-        "base",
-        "author",
-        "change",
-        "noise_pct",
-        "spark",
-    ),
-    *("effect", "weight"),
-    *(
-        "blocks",
-        "lacks_fix",
-        "tags",
-        "urgency",
-        "fix_title",
-        "fix_sha",
-        "fix_landing",
-        "reported_at",
-        "last_human_reply_at",
-    ),
-    *("culprit__sha", "culprit__title", "culprit__placeholder", "reported_by"),
+    *("subsystem", "metric", "machine", "suite", "scenario", "base", "author", "change", "noise_pct", "spark"),
+    *("effect", "weight", "blocks", "lacks_fix", "tags", "urgency", "fix_title", "fix_sha", "fix_landing"),
+    *("reported_at", "last_human_reply_at", "culprit__sha", "culprit__title", "culprit__placeholder", "reported_by"),
 )
 _SHOWN_AS_STORED = (
     *("pk", "revision", "subsystem", "verdict", "metric", "scenario", "suite", "machine", "base", "author", "assignee"),
