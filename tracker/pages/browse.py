@@ -13,7 +13,6 @@ from collections import Counter
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
@@ -25,7 +24,7 @@ from django.views.decorators.http import require_POST, require_safe
 from tracker.domain.events import OPEN, Awaited, Verdict
 from tracker.domain.track_record import Course, TrackRecord, record
 from tracker.models import Machine, Metric, OutgoingMail, OutgoingState, Report
-from tracker.pages.http import permission_required, sign_in_required, username, without_empty
+from tracker.pages.http import kept, permission_required, sign_in_required, username, without_empty
 from tracker.pages.measurements import curves_of
 from tracker.pages.prose import NOTED, note_place, notes, write
 from tracker.pages.triage.exports import NAMES, in_form
@@ -80,13 +79,9 @@ def _newest(reports: QuerySet[Report]) -> tuple[TrackRecord, Counts]:
 
 def catalog(request: HttpRequest, kind: str) -> HttpResponse:
     """List the names that have open reports, with their number, the most first."""
-    key = f"things:{kind}"
-    names: list[tuple[str, int]] | None = cache.get(key)
-    if names is None:
-        rows = Report.objects.filter(state__in=sorted(OPEN)).exclude(**{kind: ""}).order_by()
-        grouped = rows.values_list(kind).annotate(number=Count("pk"))
-        names = list(grouped.order_by("-number", kind)[:MOST])
-        cache.set(key, names, KEEP)
+    rows = Report.objects.filter(state__in=sorted(OPEN)).exclude(**{kind: ""}).order_by()
+    grouped = rows.values_list(kind).annotate(number=Count("pk")).order_by("-number", kind)
+    names = kept(f"things:{kind}", lambda: list(grouped[:MOST]), KEEP)
     return render(request, "browse_names.html", {"kind": kind, "names": names})
 
 

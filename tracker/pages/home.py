@@ -23,6 +23,7 @@ from tracker.domain.events import OPEN, EventKind, State, Verdict
 from tracker.domain.text import age
 from tracker.domain.versions import CyclePoint, ReportSpan, points, steps, upcoming
 from tracker.models import Event, Finding, Message, Release, ReleaseCandidate, Report
+from tracker.pages.http import kept
 from tracker.pages.triage.table import KEEP, stamp, stamped
 from tracker.services.accounts import SEND
 from tracker.services.faults import faults
@@ -120,7 +121,8 @@ def _cycle(line: ReleaseLine, started_at: datetime | None, now: datetime) -> dic
     version = line.release.version
     tagged = dict(ReleaseCandidate.objects.filter(release=line.release).values_list("number", "tagged_at"))
     candidates = points(version, tagged)
-    course = steps([*candidates, CyclePoint("now", now)], _report_spans(line.release))
+    spans = kept(f"lives:{stamp(line.release)}", lambda: _report_spans(version), KEEP)
+    course = steps([*candidates, CyclePoint("now", now)], spans)
     return {
         "line": line,
         "steps": course,
@@ -132,24 +134,14 @@ def _cycle(line: ReleaseLine, started_at: datetime | None, now: datetime) -> dic
     }
 
 
-def _report_spans(release: Release) -> list[ReportSpan]:
-    key = f"lives:{stamp(release)}"
-    spans: list[ReportSpan] | None = cache.get(key)
-    if spans is None:
-        columns = ("reported_at", "closed_at", "state", "verdict")
-        merged = Report.objects.filter(merged_release=release.version).values_list(*columns)
-        shifted = (
-            Report.objects.filter(shift_left_release=release.version)
-            .exclude(merged_release=release.version)
-            .values_list(*columns)
-        )
-        spans = [
-            ReportSpan(reported, closed, state in OPEN, verdict != Verdict.IMPROVEMENT)
-            for rows in (merged, shifted)
-            for reported, closed, state, verdict in rows
-        ]
-        cache.set(key, spans, KEEP)
-    return spans
+def _report_spans(version: str) -> list[ReportSpan]:
+    merged = Report.objects.filter(merged_release=version)
+    shifted = Report.objects.filter(shift_left_release=version).exclude(merged_release=version)
+    return [
+        ReportSpan(reported, closed, state in OPEN, verdict != Verdict.IMPROVEMENT)
+        for rows in (merged, shifted)
+        for reported, closed, state, verdict in rows.values_list("reported_at", "closed_at", "state", "verdict")
+    ]
 
 
 # --- The worst of a cycle ---

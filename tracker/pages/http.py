@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AbstractUser
+from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import F, Q, QuerySet
@@ -37,6 +38,7 @@ from tracker.domain.events import InvalidInput
 # --- Requests and errors ---
 
 View = Callable[..., HttpResponse]
+Value = TypeVar("Value")
 
 
 def is_key(text: str) -> bool:
@@ -55,6 +57,11 @@ def key_in(query: QueryDict, name: str) -> int | None:
 def cleaned(form: QueryDict, name: str, max_length: int = 2000) -> str:
     """Return a form field cleaned for the database: without NULs, and cut to `max_length` characters."""
     return form.get(name, "")[:max_length].replace("\0", "")
+
+
+def kept(key: str, make: Callable[[], Value], seconds: float) -> Value:
+    """Return a value from the cache; where it is not there, it is made, and kept for some seconds."""
+    return cast("Value", cache.get_or_set(key, make, seconds))
 
 
 def without_empty(request: HttpRequest) -> str:

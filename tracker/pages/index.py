@@ -20,7 +20,6 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from django.contrib import messages
-from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Case, Count, Max, Q, When
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -40,7 +39,7 @@ from tracker.domain.text import counted
 from tracker.models import BasketEntry, Kernel, MeasuredRole, Measurement, Metric, Report, Study, Suite, TextRevision
 from tracker.pages import kernels as comparison
 from tracker.pages import prose
-from tracker.pages.http import cleaned, csv_response, error_response, is_key, sign_in_required, username
+from tracker.pages.http import cleaned, csv_response, error_response, is_key, kept, sign_in_required, username
 from tracker.pages.prose import comments, write
 from tracker.pages.prose import versions as versions_of
 from tracker.services.accounts import CHANGE_BASKET, CHANGE_REPORTS
@@ -114,11 +113,7 @@ def _computed(name: str, basket: Sequence[Benchmark], of: Callable[[Sequence[Ben
     compared = measured_releases()
     state = Measurement.objects.aggregate(newest=Max("pk"), number=Count("pk"))
     key = f"{name}:{hash((tuple(basket), tuple(map(str, compared)), state['newest'], state['number']))}"
-    result: Result | None = cache.get(key)
-    if result is None:
-        result = of(_measured(basket, compared))
-        cache.set(key, result, KEEP)
-    return result
+    return kept(key, lambda: of(_measured(basket, compared)), KEEP)
 
 
 def against(base: Kernel, kernel: Kernel) -> tuple[str, IndexPoint] | None:

@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.core.cache import cache
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
 from tracker import __version__
 from tracker.models import Decision, OfferedReport, OutgoingMail, OutgoingState, Suggestion
+from tracker.pages.http import kept
 from tracker.services.accounts import DECIDE, SEND
 
 MOST = 99  # a badge counts no further
@@ -133,9 +133,5 @@ def _own_pages(request: HttpRequest) -> list[NavLink]:
 
 def _badge(name: str, rows: QuerySet[Any, Any]) -> str:
     """Return the number of rows up to MOST; counted again after some seconds."""
-    badge: str | None = cache.get(f"badge:{name}")
-    if badge is None:
-        number = rows[: MOST + 1].count()
-        badge = "" if not number else str(number) if number <= MOST else f"{MOST}+"
-        cache.set(f"badge:{name}", badge, _KEEP)
-    return badge
+    number = kept(f"badge:{name}", rows[: MOST + 1].count, _KEEP)
+    return "" if not number else str(number) if number <= MOST else f"{MOST}+"

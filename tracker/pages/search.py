@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlencode
 
-from django.core.cache import cache
 from django.db import connection
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Abs
@@ -32,6 +31,7 @@ from tracker.domain.events import Awaited, InvalidInput, Verdict
 from tracker.domain.search import FieldTerm, SearchQuery, parse, suggestions, unknown_fields
 from tracker.domain.search import named as search_named
 from tracker.models import Commit, Machine, Message, Metric, RelatedCommit, Release, Report, Scenario
+from tracker.pages.http import kept
 from tracker.pages.triage.exports import NAMES, in_form
 from tracker.pages.triage.filters import POSITIONS, STATES, TriageQuery
 from tracker.pages.triage.table import listed, section
@@ -96,30 +96,32 @@ _KEEP = 600.0  # seconds
 
 def known_names() -> Mapping[str, Sequence[str]]:
     """Return the values of each field that has names or choices."""
-    by_kind: dict[str, list[str]] | None = cache.get("search-names")
-    if by_kind is None:
-        # Kind and name, in order, by one query; reports have indexes that begin with subsystem and author
-        columns = [("subsystem", Report, "subsystem"), ("metric", Metric, "name"), ("machine", Machine, "name")]
-        columns += [("author", Report, "author"), ("suite", Scenario, "suite"), ("release", Release, "version")]
-        rows = [
-            model._default_manager.order_by().annotate(kind=Value(kind), named=F(column)).values_list("kind", "named")
-            for kind, model, column in columns
-        ]
-        by_kind = {}
-        for kind, name in rows[0].union(*rows[1:]).order_by("kind", "named"):  # UNION has each name once
-            if name:
-                by_kind.setdefault(kind, []).append(name)
-        parsed = [version for name in by_kind.get("release", ()) if (version := versions.parse(name))]
-        by_kind["release"] = [version.cycle for version in sorted(parsed, reverse=True)]
-        cache.set("search-names", by_kind, _KEEP)
+    stored = kept("search-names", _stored_names, _KEEP)
     return {
-        **{kind: by_kind.get(kind, []) for kind in (*KINDS, "suite", "release")},
+        **{kind: stored.get(kind, []) for kind in (*KINDS, "suite", "release")},
         "state": list(STATES),
         "awaiting": [awaited.value for awaited in Awaited],
         "kind": [verdict.value for verdict in Verdict],
         "stable": ["missing"],
         "blocking": ["yes"],
     }
+
+
+def _stored_names() -> dict[str, list[str]]:
+    """Return the names of each kind, in order, by one query; the columns of reports have indexes."""
+    columns = [("subsystem", Report, "subsystem"), ("metric", Metric, "name"), ("machine", Machine, "name")]
+    columns += [("author", Report, "author"), ("suite", Scenario, "suite"), ("release", Release, "version")]
+    rows = [
+        model._default_manager.order_by().annotate(kind=Value(kind), named=F(column)).values_list("kind", "named")
+        for kind, model, column in columns
+    ]
+    by_kind: dict[str, list[str]] = {}
+    for kind, name in rows[0].union(*rows[1:]).order_by("kind", "named"):  # UNION has each name once
+        if name:
+            by_kind.setdefault(kind, []).append(name)
+    parsed = [version for name in by_kind.get("release", ()) if (version := versions.parse(name))]
+    by_kind["release"] = [version.cycle for version in sorted(parsed, reverse=True)]
+    return by_kind
 
 
 def pages_named(query: SearchQuery) -> list[tuple[str, str]]:

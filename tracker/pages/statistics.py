@@ -10,7 +10,6 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import Any
 
-from django.core.cache import cache
 from django.db.models import Exists, Min, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -23,7 +22,7 @@ from tracker.domain import timeline, versions
 from tracker.domain.events import EventKind, ReportedBy, State
 from tracker.domain.track_record import FEWEST, OUTCOMES, WITHIN, Course, Group, Share, by, group
 from tracker.models import Event, Report, RuleRecord
-from tracker.pages.http import csv_response
+from tracker.pages.http import csv_response, kept
 
 NEWEST = 20_000  # reports
 _KEEP = 600.0  # seconds
@@ -34,15 +33,11 @@ def load_statistics() -> dict[str, Any]:
     """Return the newest reports as one group (`total`), in `tables` by what they are grouped by, and how people decided
     on suggestions (`rules`).
     """
-    statistics: dict[str, Any] | None = cache.get("statistics")
-    if statistics is None:
-        courses = list(_courses())
-        tables = {name: by(courses, attrgetter(name)) for name in _BY}
-        numbers = {row.name: version.number for row in tables["release"] if (version := versions.parse(row.name))}
-        tables["release"].sort(key=lambda row: -numbers.get(row.name, 0))
-        statistics = {"total": group("all", courses), "tables": tables, "rules": list(RuleRecord.objects.all()[:100])}
-        cache.set("statistics", statistics, _KEEP)
-    return statistics
+    courses = list(_courses())
+    tables = {name: by(courses, attrgetter(name)) for name in _BY}
+    numbers = {row.name: version.number for row in tables["release"] if (version := versions.parse(row.name))}
+    tables["release"].sort(key=lambda row: -numbers.get(row.name, 0))
+    return {"total": group("all", courses), "tables": tables, "rules": list(RuleRecord.objects.all()[:100])}
 
 
 def _courses() -> Iterator[Course]:
@@ -73,7 +68,7 @@ _TIMES = ("response", "candidate", "landing")
 @require_safe
 def statistics(request: HttpRequest) -> HttpResponse:
     """Show how fast regressions are answered and fixed, what came of them, and how both develop."""
-    context = load_statistics()
+    context = kept("statistics", load_statistics, _KEEP)
     within = list(zip(WITHIN, context["total"].within, strict=True))
     releases = [group for group in reversed(context["tables"]["release"]) if group.response.of >= FEWEST]
     trends = [
@@ -139,7 +134,7 @@ CSV = dict(_columns())
 @require_safe
 def statistics_csv(request: HttpRequest) -> HttpResponseBase:
     """Return all groups as CSV; times are in hours."""
-    newest = load_statistics()
+    newest = kept("statistics", load_statistics, _KEEP)
     named = {"all": [newest["total"]], **newest["tables"]}
     return csv_response(CSV, ((kind, group) for kind, groups in named.items() for group in groups))
 

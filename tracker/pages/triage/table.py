@@ -16,7 +16,6 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from django.core.cache import cache
 from django.db.models import Count as Number
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast, Coalesce
@@ -27,6 +26,7 @@ from tracker.domain import text as formats
 from tracker.domain.events import CLOSED, OPEN, ReportedBy, Verdict
 from tracker.domain.report_state import NOT_BISECTED
 from tracker.models import Event, Finding, Release, Report
+from tracker.pages.http import kept
 from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, TriageQuery
 from tracker.services.report_summary import clipped
 
@@ -212,12 +212,7 @@ def stamp(release: Release) -> str:
 
 def counts(release: Release) -> Counts:
     """Return the counts of each filter, the most frequent value first; one query if something has changed."""
-    key = f"tallies:{stamp(release)}"
-    counts: Counts | None = cache.get(key)
-    if counts is None:
-        counts = _counted(release.version)
-        cache.set(key, counts, KEEP)
-    return counts
+    return kept(f"tallies:{stamp(release)}", lambda: _counted(release.version), KEEP)
 
 
 def _counted(version: str) -> Counts:
