@@ -133,5 +133,5 @@ def _own_pages(request: HttpRequest) -> list[NavLink]:
 
 def _badge(name: str, rows: QuerySet[Any, Any]) -> str:
     """Return the number of rows up to MOST; counted again after some seconds."""
-    number = kept(f"badge:{name}", rows[: MOST + 1].count, _KEEP)
+    number = kept(f"waiting:{name}", rows[: MOST + 1].count, _KEEP)
     return "" if not number else str(number) if number <= MOST else f"{MOST}+"
