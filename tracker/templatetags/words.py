@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import nh3
 from django import template
@@ -21,6 +21,11 @@ from tracker.models import Finding
 from tracker.services.report_summary import spark
 
 register = template.Library()
+register.filter("signed", formats.signed_pct)
+register.filter("span", formats.duration)
+register.filter("number", formats.number)
+register.filter("outline", charts.outline)
+register.filter("search_value", field_value)
 # The HTML allowed in a note: nothing that is fetched, executed or framed.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False})  # its time is linear in the length of the text
 _TAGS = {"p", "br", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li", "a", "h3", "h4", "hr"}
@@ -35,33 +40,15 @@ def as_markdown(value: str) -> SafeString:
 
 
 @register.filter
-def signed(value: float | None) -> str:
-    """Format a change in per cent: "-12.4%"; an em dash for None."""
-    return formats.signed_pct(value)
-
-
-@register.filter
 def spread(value: float | None) -> str:
     """Format a spread as reports on the lists do: "± 3%"; "" below 2%."""
     return "" if value is None or value < 2 else f"± {value:.0f}%"
 
 
 @register.filter
-def span(value: timedelta | None) -> str:
-    """Format a duration in its largest unit: "3 days", "2 h", "5 min"; an em dash for None."""
-    return formats.duration(value)
-
-
-@register.filter
 def gibibytes(size: int) -> str:
     """Return a machine's memory as kernel people count it, and as our mail says it: "256 GiB"."""
     return f"{size >> 30} GiB"
-
-
-@register.filter
-def number(value: float | None) -> str:
-    """Format a measured value with four significant digits, or as an integer from 1,000."""
-    return formats.number(value)
 
 
 @register.filter
@@ -132,12 +119,6 @@ def page_of(name: str, kind: str) -> str:
 
 
 @register.filter
-def outline(heights: str) -> str:
-    """Return a small chart of a curve as an SVG path."""
-    return charts.outline(heights)
-
-
-@register.filter
 def split(text: str) -> list[str]:
     return text.split()
 
@@ -146,9 +127,3 @@ def split(text: str) -> list[str]:
 def b4_mbox(message_id: str) -> str:
     """Return the command that fetches a thread, for a shell: a Message-ID is anybody's text."""
     return shlex.join(["b4", "mbox", *(["--"] if message_id.startswith("-") else []), message_id])
-
-
-@register.filter
-def search_value(name: str) -> str:
-    """Return a name as the value of a field in a search, in quotes if it has spaces."""
-    return field_value(name)

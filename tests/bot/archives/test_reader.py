@@ -49,10 +49,10 @@ from tests.bot.robot_reports.test_report import INVENTED
 from tests.conftest import OPERATORS, ROBOTS, ROOT
 from tests.support.databases import migrated
 from tests.support.world import DANA, World, message_id
+from tracker.domain import text as formats
 from tracker.domain.events import Verdict
 from tracker.models import Archive, ArchiveNames, ArchivePositions, Finding, Message, RawMessage, Report
 from tracker.services import catalog
-from tracker.templatetags import words
 
 # --- `read` and `export` on real and on broken archives, as an operator runs them ---
 
@@ -121,7 +121,7 @@ def test_a_real_public_inbox(shared: Path, tmp_path: Path, client: Client) -> No
         assert f'/report/{finding.report.culprit.sha}/"' in tables
         page = client.get(f"/report/{finding.report.culprit.sha}/").content.decode()
         assert finding.metric.name in page
-        assert words.number(finding.old_mean) in page
+        assert formats.number(finding.old_mean) in page
     before = snapshot()
     assert ": 0 mails; new: 0 reports, 0 replies" in run("read", str(tmp_path / "linux-nfs"))
     run("read", "--again", str(tmp_path / "linux-nfs"))
