@@ -45,7 +45,7 @@ from bot.lab import open_jobs
 from bot.leases import service_lease
 from bot.mail.settings import BotSettings
 from bot.notifications import reminder, suggestions
-from bot.notifications.command_answer import approve_answers
+from bot.notifications.answers import approve_answers
 from bot.notifications.digest import compose_week
 from bot.notifications.faults import mail_operators
 from bot.notifications.follow_ups import compose_follow_ups

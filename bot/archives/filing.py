@@ -31,8 +31,7 @@ from bot.mail.limits import MAX_EFFECTS, MAX_REPORTS, OverLimit
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import bare_title, find_links
 from bot.mail.settings import BotSettings
-from bot.notifications.command_answer import answer
-from bot.notifications.reporter_answer import answer_reporter
+from bot.notifications.answers import answer, answer_reporter
 from bot.outbox import reconcile
 from bot.replies import gate
 from bot.replies.commands import BadCommand, Word, named_sha, unquoted

@@ -23,7 +23,7 @@ from bot.demo import DemoInbox
 from bot.mail.addresses import Address
 from bot.mail.message import is_address, parse
 from bot.mail.settings import BotSettings
-from bot.notifications.command_answer import answer_to, approve_answers
+from bot.notifications.answers import answer_to, approve_answers
 from bot.notifications.report import compose_due
 from bot.replies.reading import read as reading_read
 from bot.results.curves import extend_curves

@@ -1,20 +1,26 @@
-"""Replies to failed commands: which line failed, and why; in the thread, to the writer alone.
+"""Answers to one person, in the thread: which commands failed, and why; and that a report of theirs is tracked.
 
-There is at most one per mail, and one per hour, person and report. Only people get one, and only for mail of the last
-three days, since archives go back decades. The writer must be proven, or have got our mail about the report, unless
-the trust policy is `open`. Lists, robots and addresses like no-reply get none, nor does mail marked as bulk (RFC 3834
-section 2). Daily limits, per report and in all, bound abuse, since senders can be forged.
+Of failed commands there is at most one answer per mail, and one per hour, person and report. Only people get one, and
+only for mail of the last three days, since archives go back decades. The writer must be proven, or have got our mail
+about the report, unless the trust policy is `open`. Lists, robots and addresses like no-reply get none, nor does mail
+marked as bulk (RFC 3834 section 2). Daily limits, per report and in all, bound abuse, since senders can be forged.
 
 A stranger's words are quoted without their links, 200 characters of them at most: nobody gets us to pass on more. Only
 the ids and the subject of the mail are copied into headers, and only where that is safe.
+
+Whoever reported a regression is told once a thread where it is tracked, and of the two commands of use: only if the
+operator names the list it was sent to (PERFWORK_ANSWER_REPORTERS), and the writer is proven, wrote in the last three
+days, and wants our mail.
 """
 
 import re
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.template.loader import render_to_string
 
 from bot.compose.conventions import message_id, reply_position
@@ -22,6 +28,7 @@ from bot.compose.mail import ComposedMail, mail_of, to_bytes
 from bot.compose.recipients import Recipient, Recipients
 from bot.mail.message import is_message_id, one_line
 from bot.mail.settings import BotSettings
+from bot.outbox.drafts import excluded_addresses
 from bot.replies import gate
 from bot.replies.commands import MAX_COMMANDS, Commands, Word, refused
 from bot.replies.reading import Reading
@@ -31,7 +38,7 @@ from tracker.services import mail_transitions
 from tracker.services.accounts import is_of_a_person
 from tracker.services.mail_transitions import why_careful
 
-# --- What it says ---
+# --- What it says of commands ---
 
 WIDTH = 76
 MOST_LINES = 10
@@ -53,10 +60,7 @@ class FailedLine:
 
 
 def answer_to(reading: Reading, tag: str, sha: str, settings: BotSettings, now: datetime) -> ComposedMail:
-    """Return the reply to a mail whose commands failed.
-
-    Only the mail's ids and subject are copied into headers, and only where that is safe.
-    """
+    """Return the reply to a mail whose commands failed."""
     mail = reading.mail
     author = Recipient(replace(mail.author, name=_unlinked(mail.author.name, 80)), "sent the command")
     subject = mail.subject[3:].lstrip() if mail.subject[:3].lower() == "re:" else mail.subject
@@ -100,11 +104,15 @@ def _body(reading: Reading, sha: str, settings: BotSettings) -> str:
         "help": settings.help("answering"),
         "page": settings.page(sha[:12]),
     }
-    kept = (line.rstrip() for line in render_to_string("mail/answer.txt", context).splitlines())
-    return "\n".join("-- " if line == "--" else line for line in kept) + "\n"
+    return _rendered("mail/answer.txt", context)
 
 
-# --- When one is due ---
+def _rendered(template: str, context: Mapping[str, object]) -> str:
+    lines = (line.rstrip() for line in render_to_string(template, context).splitlines())
+    return "\n".join("-- " if line == "--" else line for line in lines) + "\n"
+
+
+# --- When it is due ---
 
 APART = timedelta(hours=1)
 FRESH = timedelta(days=3)  # older mail gets no reply; archives go back decades
@@ -125,15 +133,18 @@ def answer(reading: Reading, about: gate.About, report: Report, settings: BotSet
     purpose = f"{Purpose.ANSWER}{author} "
     if OutgoingMail.objects.filter(report=report, purpose__startswith=purpose, composed_at__gt=now - APART).exists():
         return False
-    # Daily limits bound abuse, since senders can be forged.
-    lately = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, composed_at__gt=now - timedelta(days=1))
+    lately = _of_one_day(now)  # daily limits bound abuse, since senders can be forged
     if lately.filter(report=report).count() >= MOST_A_DAY or lately.count() >= MOST_A_DAY_IN_ALL:
         return False
     mail = answer_to(reading, report.tag, report.culprit.sha, settings, now)
-    return queue_answer(mail, report, purpose + reading.mail.message_id, settings, now)
+    return _queue(mail, report, purpose + reading.mail.message_id, settings, now)
 
 
-def queue_answer(mail: ComposedMail, report: Report, purpose: str, settings: BotSettings, now: datetime) -> bool:
+def _of_one_day(now: datetime) -> QuerySet[OutgoingMail]:
+    return OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, composed_at__gt=now - timedelta(days=1))
+
+
+def _queue(mail: ComposedMail, report: Report, purpose: str, settings: BotSettings, now: datetime) -> bool:
     """Put an answer to one person into the outbox; return False if its purpose was served already."""
     careful = why_careful(now)
     try:
@@ -201,3 +212,46 @@ def approve_answers(now: datetime) -> int:
     """Approve all waiting replies, for installations without manual approval. Return how many."""
     waiting = OutgoingMail.objects.filter(purpose__startswith=Purpose.ANSWER, state=OutgoingState.COMPOSED)
     return len(mail_transitions.transition(waiting, OutgoingState.APPROVED, "answering", now))
+
+
+# --- A person's report is tracked ---
+
+MOST_TRACKED_A_DAY = 20
+_TRACKED = "tracked "  # in the purpose, after the address
+
+
+def answer_reporter(reading: Reading, report: Report, settings: BotSettings, now: datetime) -> bool:
+    """Compose the mail into the outbox; return False if the writer gets none."""
+    mail, author = reading.mail, reading.mail.author.email
+    on_a_list = bool({address.email for address in mail.recipients} & settings.answer_on)
+    fresh = mail.date is not None and now - FRESH < mail.date
+    proven = reading.trust.proven and is_of_a_person(author.lower()) and is_message_id(mail.message_id)
+    if not (on_a_list and fresh and proven) or author in excluded_addresses(settings.aliases):
+        return False
+    if _of_one_day(now).filter(purpose__contains=f" {_TRACKED}").count() >= MOST_TRACKED_A_DAY:
+        return False
+    purpose = f"{Purpose.ANSWER}{author} {_TRACKED}{mail.message_id}"
+    return _queue(_tracked(reading, report, settings, now), report, purpose, settings, now)
+
+
+def _tracked(reading: Reading, report: Report, settings: BotSettings, now: datetime) -> ComposedMail:
+    mail = reading.mail
+    name = one_line(mail.author.name, 80)
+    context = {
+        "author_name": one_line(name, 60),
+        "bot": one_line(settings.name, 60),
+        "prefix": settings.prefix,
+        "help": settings.help("answering"),
+        "page": settings.page(report.culprit.sha),
+    }
+    composed = mail_of(
+        message_id(now, report.tag, settings, f"{_TRACKED}{mail.message_id}"),
+        report.tag,
+        Recipients((Recipient(replace(mail.author, name=name), "reported it"),), ()),
+        f"Re: {one_line(mail.subject, 200)}",
+        _rendered("mail/reporter_answer.txt", context),
+        settings,
+        now,
+        reply_position(mail.message_id, ()),
+    )
+    return replace(composed, submitted="auto-replied")
