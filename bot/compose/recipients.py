@@ -10,7 +10,7 @@ the first list.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from bot.compose.conventions import DEFAULT, Conventions
@@ -80,25 +80,33 @@ def recipients_of(
     excluded: Mapping[str, str] | None = None,
 ) -> Recipients:
     """Return the recipients of a report. `excluded`: addresses that must get no mail from us, with the reason."""
+    candidates = _candidates(commit, settings, conventions)
+    kept, left_out = choose(candidates, settings, excluded or {}, conventions.most_people)
+    return Recipients(kept[:1], kept[1:], left_out)
+
+
+def choose(
+    candidates: Iterable[Recipient], settings: BotSettings, excluded: Mapping[str, str], most: int
+) -> tuple[tuple[Recipient, ...], tuple[Recipient, ...]]:
+    """Return who of the candidates gets a mail, the first `most` at best, and who is left out, each with the reason."""
     kept: dict[str, Recipient] = {}
     left_out: dict[str, Recipient] = {}
     persons: set[str] = set()  # a person with several addresses gets one mail
-    for recipient in _candidates(commit, settings, conventions):
+    for recipient in candidates:
         aliases = settings.aliases.of(recipient.email)
         if recipient.email in kept or recipient.email in left_out or aliases & persons:
             continue
-        why = exclusion_reason(recipient.email, settings, excluded or {})
+        why = exclusion_reason(recipient.email, settings, excluded)
         if not why and recipient.is_list and sum(other.is_list for other in kept.values()) >= MOST_LISTS:
             why = f"more than {MOST_LISTS} lists"
-        if not why and len(kept) >= conventions.most_people:
-            why = f"more than {conventions.most_people} recipients"
+        if not why and len(kept) >= most:
+            why = f"more than {most} recipients"
         if why:
             left_out[recipient.email] = replace(recipient, why=why)
         else:
             kept[recipient.email] = recipient
             persons |= aliases
-    everybody = tuple(kept.values())
-    return Recipients(everybody[:1], everybody[1:], tuple(left_out.values()))
+    return tuple(kept.values()), tuple(left_out.values())
 
 
 def _candidates(commit: CommitPeople, settings: BotSettings, conventions: Conventions) -> Iterator[Recipient]:

@@ -5,26 +5,16 @@ recipients that a report was wrong: due if the lab decided so and no mail of the
 """
 
 import textwrap
-from collections.abc import Mapping
-from datetime import datetime
 
 from bot.compose.mail import ComposedMail
 from bot.mail.message import one_line
-from bot.mail.settings import BotSettings
-from bot.notifications.thread import ReportContext, ThreadData, in_thread
+from bot.notifications.thread import ReportContext, ThreadData, ThreadMails
 from tracker.domain.events import EventData, Role
 
 # --- Announced actions ---
 
 
-def compose_status(
-    context: ReportContext,
-    event: EventData,
-    purpose: str,
-    settings: BotSettings,
-    now: datetime,
-    excluded: Mapping[str, str],
-) -> ComposedMail:
+def compose_status(context: ReportContext, event: EventData, purpose: str, mails: ThreadMails) -> ComposedMail:
     """Return the mail about one action, in the words that the page uses for it."""
     person, action = one_line(event.actor, 80), one_line(event.kind.replace("_", " "), 80)
     note = context.text_of(event)
@@ -33,7 +23,7 @@ def compose_status(
         "note": _wrapped(f'"{one_line(note, 1200)}"' if note else ""),
         "status": _wrapped(f"Status: {one_line(context.report.status, 600).rstrip('.')}."),
     }
-    return in_thread(context.thread, purpose, "status", values, settings, now, excluded)
+    return mails.compose(context.thread, purpose, "status", values)
 
 
 def _wrapped(text: str) -> list[str]:
@@ -49,9 +39,7 @@ def withdrawal_is_due(context: ReportContext, event: EventData) -> bool:
     return decided and context.report_state.decided_by == event.key
 
 
-def compose_withdrawal(
-    thread: ThreadData, reason: str, purpose: str, settings: BotSettings, now: datetime, excluded: Mapping[str, str]
-) -> ComposedMail:
+def compose_withdrawal(thread: ThreadData, reason: str, purpose: str, mails: ThreadMails) -> ComposedMail:
     """Return the withdrawal mail. `reason`: the text that the decision relied on, or ""."""
     lines = _wrapped(f'Reason: "{one_line(reason, 600)}"' if reason else "")
-    return in_thread(thread, purpose, "withdrawal", {"reason": lines}, settings, now, excluded)
+    return mails.compose(thread, purpose, "withdrawal", {"reason": lines})

@@ -4,7 +4,7 @@ New findings matter if one is clearly worse than what was reported. "Still there
 or of the lab is missing, and counts as a reminder.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.db.models import Q
@@ -17,9 +17,8 @@ from bot.compose.policy import ReminderPolicy
 from bot.compose.report_data import FindingData, worst
 from bot.compose.report_mail import sides, tables
 from bot.mail.message import one_line
-from bot.mail.settings import BotSettings
 from bot.notifications.reminder import reminded_at
-from bot.notifications.thread import ReportContext, ThreadData, in_thread
+from bot.notifications.thread import ReportContext, ThreadData, ThreadMails
 from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, Grade, State
 from tracker.domain.text import counted
@@ -42,13 +41,7 @@ def matters(new: Sequence[FindingData], headline: FindingData) -> bool:
 
 
 def compose_follow_up(
-    thread: ThreadData,
-    new: Sequence[FindingData],
-    parent: tuple[str, str],
-    purpose: str,
-    settings: BotSettings,
-    now: datetime,
-    excluded: Mapping[str, str],
+    thread: ThreadData, new: Sequence[FindingData], parent: tuple[str, str], purpose: str, mails: ThreadMails
 ) -> ComposedMail:
     """Return the follow-up mail. `parent`: the sha and title of the baseline."""
     graded = [finding for finding in new if finding.is_graded]
@@ -63,7 +56,7 @@ def compose_follow_up(
         "tables": list(tables(new)),
         "sides": sides(thread.sha, thread.title, *parent),
     }
-    return in_thread(thread, purpose, "follow_up", context, settings, now, excluded)
+    return mails.compose(thread, purpose, "follow_up", context)
 
 
 # --- Still there in a later version ---
@@ -94,13 +87,7 @@ def still_there_is_due(context: ReportContext, event: EventData, now: datetime) 
 
 
 def compose_recheck(
-    context: ReportContext,
-    event: EventData,
-    measured: FindingData | None,
-    purpose: str,
-    settings: BotSettings,
-    now: datetime,
-    excluded: Mapping[str, str],
+    context: ReportContext, event: EventData, measured: FindingData | None, purpose: str, mails: ThreadMails
 ) -> ComposedMail:
     """Return the "still there" mail. `measured`: the new numbers, if known."""
     headline = context.headline
@@ -114,4 +101,4 @@ def compose_recheck(
         # Somebody disputes the report or asked a question, so that the lab must answer
         "question_open": context.report_state.state is not State.NO_RESPONSE,
     }
-    return in_thread(context.thread, purpose, "recheck", values, settings, now, excluded)
+    return mails.compose(context.thread, purpose, "recheck", values)

@@ -8,9 +8,7 @@ to the mail that asked. A person whose mail proves nothing, and to whom we never
 """
 
 import textwrap
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from bot.compose import report_data
 from bot.compose.mail import ComposedMail
@@ -23,7 +21,7 @@ from bot.mail.message import one_line
 from bot.mail.patches import bare_title
 from bot.mail.settings import BotSettings
 from bot.notifications.report import ancestors, remeasured_finding
-from bot.notifications.thread import ReportContext, ThreadData, in_thread
+from bot.notifications.thread import ReportContext, ThreadData, ThreadMails
 from tracker.domain.events import EventData, Grade
 from tracker.domain.lab_jobs import SENTENCES, JobOutcome
 from tracker.domain.statistics import change_pct
@@ -83,13 +81,7 @@ class FixData:
 
 
 def compose_fix(
-    thread: ThreadData,
-    fix: FixData,
-    headline: FindingData,
-    purpose: str,
-    settings: BotSettings,
-    now: datetime,
-    excluded: Mapping[str, str],
+    thread: ThreadData, fix: FixData, headline: FindingData, purpose: str, mails: ThreadMails
 ) -> ComposedMail:
     context = {
         "fix_sha": fix.sha,
@@ -100,10 +92,10 @@ def compose_fix(
         "reported": report_data.sides(headline),
         "remeasured": report_data.sides(fix.measured),
         "evidence": "; ".join(report_data.evidence(fix.measured)),
-        "tested": _tested_by(fix, headline, settings, thread.tag),
+        "tested": _tested_by(fix, headline, mails.settings, thread.tag),
     }
     first = Recipient(fix.author, "author of the measured fix") if fix.author.email else None
-    return in_thread(thread, purpose, "fix", context, settings, now, excluded, first, str(context["tested"]))
+    return mails.compose(thread, purpose, "fix", context, first, str(context["tested"]))
 
 
 def fix_of(event: EventData, measured: FindingData) -> FixData:
@@ -140,14 +132,7 @@ _PREFIX = "job/"
 _ADVICE = "Please say which commit it is for, or send a version for the culprit."
 
 
-def compose_tested(
-    context: ReportContext,
-    event: EventData,
-    purpose: str,
-    settings: BotSettings,
-    now: datetime,
-    excluded: Mapping[str, str],
-) -> ComposedMail | None:
+def compose_tested(context: ReportContext, event: EventData, purpose: str, mails: ThreadMails) -> ComposedMail | None:
     """Return the answer to a request for a test, in reply to the mail that asked; None if the event is of no job."""
     number = event.result.removeprefix(_PREFIX)
     if not event.result.startswith(_PREFIX) or not number.isdecimal():
@@ -185,10 +170,10 @@ def compose_tested(
     reported = context.headline
     if measured:
         fix = FixData("", title, asked_by or Address("", ""), measured)
-        values |= _measured(fix, reported, settings, thread.tag)
+        values |= _measured(fix, reported, mails.settings, thread.tag)
     first = Recipient(asked_by, "asked for the test") if asked_by else None
     tested = str(values["tested"])
-    return in_thread(thread, purpose, "tested", values, settings, now, excluded, first, tested, also)
+    return mails.compose(thread, purpose, "tested", values, first, tested, also)
 
 
 def _joined_mails(context: ReportContext, job: LabJob) -> list[str]:

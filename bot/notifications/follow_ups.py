@@ -24,7 +24,7 @@ from bot.notifications.announcement import compose_status, compose_withdrawal, w
 from bot.notifications.findings import compose_follow_up, compose_recheck, matters, still_there_is_due
 from bot.notifications.fix import compose_fix, compose_tested, fix_of
 from bot.notifications.report import PatchMails, findings_of, measured_again, report_data, values_of, withheld
-from bot.notifications.thread import ReportContext, report_context
+from bot.notifications.thread import ReportContext, ThreadMails, report_context
 from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, basic_context, excluded_addresses
 from tracker.domain.events import OPEN, EventData, EventKind
 from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
@@ -54,7 +54,7 @@ class _Further:
     def __init__(self, settings: BotSettings, now: datetime, config: ComposeConfig, otherwise: Action) -> None:
         self.settings, self.now, self.config, self.otherwise = settings, now, config, otherwise
         self.writer = OutboxWriter(settings, config, now)
-        self.excluded = excluded_addresses(settings.aliases, config.policy.never)
+        self.mails = ThreadMails(settings, now, excluded_addresses(settings.aliases, config.policy.never))
 
     def compose(self) -> int:
         self.cancel_outdated()
@@ -123,7 +123,7 @@ class _Further:
         parent = next((finding.parent for finding in findings if finding.parent), None)
         names = (parent.sha, parent.title) if parent else ("", "")
         purpose = f"{Purpose.FOLLOW_UP}{keys[0]}-{keys[-1]}"
-        mail = compose_follow_up(context.thread, new, names, purpose, self.settings, self.now, self.excluded)
+        mail = compose_follow_up(context.thread, new, names, purpose, self.mails)
         foreign = [
             text
             for finding in new
@@ -191,22 +191,21 @@ class _Further:
 
     def _mail(self, context: ReportContext, event: EventData, purpose: str) -> ComposedMail | None:
         """Return the mail about an event; None if its numbers give no reason for one."""
-        common = (purpose, self.settings, self.now, self.excluded)
-        if answer := compose_tested(context, event, *common):
+        if answer := compose_tested(context, event, purpose, self.mails):
             return answer
         if purpose.startswith(STATUS_CHANGE):
-            return compose_status(context, event, *common)
+            return compose_status(context, event, purpose, self.mails)
         if event.kind is EventKind.INVALID:
-            return compose_withdrawal(context.thread, context.text_of(event), *common)
+            return compose_withdrawal(context.thread, context.text_of(event), purpose, self.mails)
         measured = measured_again(context.report, event.result, event.commit)
         if event.kind is EventKind.STILL_THERE:
             if measured and measured.verdict != context.report.verdict:
                 return None  # not reproduced
-            return compose_recheck(context, event, measured, *common)
+            return compose_recheck(context, event, measured, purpose, self.mails)
         if measured is None or not event.commit:
             return None  # stated in a mail, or measured elsewhere
         fix = fix_of(event, measured)
-        return compose_fix(context.patch_thread(event, fix.title), fix, context.headline, *common)
+        return compose_fix(context.patch_thread(event, fix.title), fix, context.headline, purpose, self.mails)
 
     def _decision(self, context: ReportContext, kind: EventKind | None = None) -> PolicyDecision:
         """Return the policy's decision: a withdrawal is never held, and a posted fix holds only what reminds of it."""

@@ -32,7 +32,7 @@ from bot.mail.addresses import Address
 from bot.mail.authentication import AuthVerdict
 from bot.mail.message import lore_link, one_line
 from bot.mail.settings import Aliases, BotSettings
-from bot.notifications.thread import ReportContext, in_thread, report_context
+from bot.notifications.thread import ReportContext, ThreadMails, report_context
 from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, excluded_addresses
 from bot.outbox.sender import overtaken_reminders
 from bot.replies.sender_kind import SenderKind
@@ -158,9 +158,7 @@ def compose_reminder(
     headline: FindingData,
     word: LastWord | None,
     purpose: str,
-    settings: BotSettings,
-    now: datetime,
-    excluded: Mapping[str, str],
+    mails: ThreadMails,
 ) -> ComposedMail:
     """Return the reminder, to the person in the thread of their most urgent report, which is the first."""
     first, *others = due
@@ -175,7 +173,7 @@ def compose_reminder(
         "where": one_line(headline.where, 66),
         "reported": report_data.sides(headline),
         "last_word": word,
-        "closes": closes.format(link=lore_link(context.thread.message_id), prefix=settings.prefix),
+        "closes": closes.format(link=lore_link(context.thread.message_id), prefix=mails.settings.prefix),
         "others": [
             {
                 "link": lore_link(other.sent.message_id),
@@ -186,7 +184,7 @@ def compose_reminder(
         ],
     }
     to = Recipient(first.person, f"awaited: {clock.stage}")
-    return in_thread(context.thread, purpose, "reminder", values, settings, now, excluded, to)
+    return mails.compose(context.thread, purpose, "reminder", values, to)
 
 
 # --- What is known of the reports ---
@@ -432,7 +430,8 @@ class _Round:
         purpose = next(name for number in count(1) if (name := f"{Purpose.REMINDER}{number}") not in used)
         context = report_context(first.sent, self.config.conventions)
         head, word = context.headline, last_word(first.report.key)
-        mail = compose_reminder(context, due, head, word, purpose, self.settings, self.now, self.excluded)
+        in_threads = ThreadMails(self.settings, self.now, self.excluded)
+        mail = compose_reminder(context, due, head, word, purpose, in_threads)
         if first.person.email not in [recipient.email for recipient in mail.recipients.to]:
             return False  # whoever is awaited gets no mail from us
         writer = OutboxWriter(self.settings, self.config, self.now)

@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 
 from bot.compose.conventions import DEFAULT, Conventions, message_id, patch_mail, reply_position
 from bot.compose.mail import ComposedMail, mail_of
-from bot.compose.recipients import Recipient, Recipients, exclusion_reason
+from bot.compose.recipients import Recipient, Recipients, choose
 from bot.compose.report_data import FindingData
 from bot.compose.report_mail import commit_line, finished
 from bot.mail.addresses import Address
@@ -45,78 +45,56 @@ class ThreadData:
     most_people: int = DEFAULT.most_people
 
 
-def in_thread(
-    thread: ThreadData,
-    purpose: str,
-    template: str,
-    context: Mapping[str, object],
-    settings: BotSettings,
-    now: datetime,
-    excluded: Mapping[str, str],
-    first: Recipient | None = None,
-    trailer: str = "",
-    also: Sequence[Recipient] = (),
-) -> ComposedMail:
-    """Return a mail in the report's thread.
+@dataclass(frozen=True, slots=True)
+class ThreadMails:
+    """Composes mails in the threads of reports, for one round of composing. `excluded`: who gets no mail, and why."""
 
-    `purpose` identifies its content and determines its Message-ID; `first`: whom to put in To, where possible;
-    `trailer`: a trailer line for tools to collect; `also`: who gets it besides the report's recipients.
-    """
-    commit = commit_line(thread.sha, thread.title)
-    common = {
-        "bot": one_line(settings.name, 60),
-        "sha": thread.sha,
-        "commit": commit,
-        "title": one_line(thread.title, 200),
-        "verdict": thread.verdict,
-        "prefix": settings.prefix,
-        "page": settings.page(thread.sha[:12]),
-        "help": settings.help("answering"),
-    }
-    body = finished(render_to_string(f"mail/{template}.txt", {**common, **context}), (commit, trailer))
-    return mail_of(
-        message_id(now, thread.tag, settings, purpose),
-        thread.tag,
-        _recipients(thread, settings, excluded, first, also),
-        f"Re: {thread.subject}",
-        body,
-        settings,
-        now,
-        reply_position(thread.message_id, thread.references),
-    )
+    settings: BotSettings
+    now: datetime
+    excluded: Mapping[str, str]
 
+    def compose(
+        self,
+        thread: ThreadData,
+        purpose: str,
+        template: str,
+        context: Mapping[str, object],
+        first: Recipient | None = None,
+        trailer: str = "",
+        also: Sequence[Recipient] = (),
+    ) -> ComposedMail:
+        """Return a mail in the report's thread.
 
-def _recipients(
-    thread: ThreadData,
-    settings: BotSettings,
-    excluded: Mapping[str, str],
-    first: Recipient | None,
-    also: Sequence[Recipient],
-) -> Recipients:
-    """Return the report's recipients, `first` and `also`, without those who opted out or can't be reached.
-
-    A person with several addresses gets one mail; if `first` is one too many, the last person of Cc is left out.
-    """
-    got_it = (Recipient(address, "got the report") for address in (*thread.to, *thread.cc))
-    kept: dict[str, Recipient] = {}
-    left_out: dict[str, Recipient] = {}
-    persons: set[str] = set()
-    for recipient in (*([first] if first else ()), *also, *got_it):
-        aliases = settings.aliases.of(recipient.email)
-        if aliases & persons:
-            continue
-        why = exclusion_reason(recipient.email, settings, excluded)
-        if not why and len(kept) >= thread.most_people:
-            why = f"more than {thread.most_people} recipients"
-        if why:
-            left_out.setdefault(recipient.email, replace(recipient, why=why))
-        else:
-            kept.setdefault(recipient.email, recipient)
-            persons |= aliases
-    addressed = [first.email] if first and first.email in kept else [address.email for address in thread.to]
-    everybody = tuple(kept.values())
-    to = tuple(recipient for recipient in everybody if recipient.email in addressed) or everybody[:1]
-    return Recipients(to, tuple(recipient for recipient in everybody if recipient not in to), tuple(left_out.values()))
+        `purpose` identifies its content and determines its Message-ID; `first`: whom to put in To, where possible;
+        `trailer`: a trailer line for tools to collect; `also`: who gets it besides the report's recipients.
+        """
+        settings, commit = self.settings, commit_line(thread.sha, thread.title)
+        common = {
+            "bot": one_line(settings.name, 60),
+            "sha": thread.sha,
+            "commit": commit,
+            "title": one_line(thread.title, 200),
+            "verdict": thread.verdict,
+            "prefix": settings.prefix,
+            "page": settings.page(thread.sha[:12]),
+            "help": settings.help("answering"),
+        }
+        # If `first` is one too many, the last person of Cc is left out
+        got_it = (Recipient(address, "got the report") for address in (*thread.to, *thread.cc))
+        candidates = (*([first] if first else ()), *also, *got_it)
+        kept, left_out = choose(candidates, settings, self.excluded, thread.most_people)
+        addressed = [first.email] if first and first in kept else [address.email for address in thread.to]
+        to = tuple(recipient for recipient in kept if recipient.email in addressed) or kept[:1]
+        return mail_of(
+            message_id(self.now, thread.tag, settings, purpose),
+            thread.tag,
+            Recipients(to, tuple(recipient for recipient in kept if recipient not in to), left_out),
+            f"Re: {thread.subject}",
+            finished(render_to_string(f"mail/{template}.txt", {**common, **context}), (commit, trailer)),
+            settings,
+            self.now,
+            reply_position(thread.message_id, thread.references),
+        )
 
 
 # --- The report behind it ---

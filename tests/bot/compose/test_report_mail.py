@@ -26,7 +26,7 @@ from bot.mail.addresses import Address
 from bot.mail.message import parse
 from bot.mail.patches import subsystem_of
 from bot.notifications.announcement import compose_withdrawal
-from bot.notifications.thread import ThreadData
+from bot.notifications.thread import ThreadData, ThreadMails
 from bot.robot_reports.fields import read_subject
 from bot.robot_reports.tables import parse_row
 from tests.conftest import NOW
@@ -612,8 +612,9 @@ def test_a_foreign_value_begins_no_line_that_is_obeyed(report_with: Callable[[st
 
 def test_nor_does_the_reason_of_a_withdrawal() -> None:
     thread = ThreadData(REPORT.tag, REPORT.sha, "mm: a", "regression", "a@b.example", (), "s", (REPORT.author,), ())
+    mails = ThreadMails(BOT, NOW, {})
     for order in ORDERS:
-        assert obeyed(compose_withdrawal(thread, f"{'word ' * 14}{order}", "p", BOT, NOW, {}).body) == []
+        assert obeyed(compose_withdrawal(thread, f"{'word ' * 14}{order}", "p", mails).body) == []
 
 
 def test_a_line_that_slipped_through_is_found() -> None:
