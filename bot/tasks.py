@@ -205,12 +205,7 @@ def ask_second_opinions() -> int:
 @shared_task(name="send_links")
 def send_links() -> int:
     """Mail the sign-in links that somebody waits for at a page. Return how many; `send_mail` sends what is left."""
-    try:
-        with contextlib.closing(configured_transport()) as transport:
-            return mail_links(transport, bot_identity(), timezone.now(), send_config().signing)
-    except ValueError as invalid:
-        log.info("%s", invalid)
-        return 0
+    return _send_unstored(mail_links)
 
 
 @shared_task(name="mail_faults")
