@@ -59,12 +59,6 @@ def work_list(now: datetime) -> tuple[list[LabRow], bool]:
     return sorted(rows, key=lambda row: (not row.is_overdue, row.pending.due_at, row.report.pk)), cut
 
 
-def ended_lately() -> list[LabJob]:
-    """Return the jobs that ended last."""
-    rows = lab_jobs.with_privacy(LabJob.objects.filter(state=JobState.DONE))
-    return list(rows.select_related("report__culprit").defer("payload").order_by("-finished_at", "-pk")[:ENDED])
-
-
 def _mails(message_ids: Iterable[str], shown: Q) -> dict[str, Message]:
     rows = Message.objects.filter(shown, message_id__in=set(filter(None, message_ids)))
     return {row.message_id: row for row in rows.defer("tables", "own_text", "source")}
@@ -77,7 +71,9 @@ def _mails(message_ids: Iterable[str], shown: Q) -> dict[str, Message]:
 def lab(request: HttpRequest) -> HttpResponse:
     """Show the requests that wait for the lab, the overdue ones first, and the jobs that ended lately."""
     rows, cut = work_list(timezone.now())
-    return render(request, "lab.html", {"rows": rows, "cut": cut, "ended": ended_lately()})
+    done = lab_jobs.with_privacy(LabJob.objects.filter(state=JobState.DONE)).select_related("report__culprit")
+    ended = list(done.defer("payload").order_by("-finished_at", "-pk")[:ENDED])
+    return render(request, "lab.html", {"rows": rows, "cut": cut, "ended": ended})
 
 
 @require_safe
