@@ -8,11 +8,14 @@ or direction that the format doesn't state is left empty, and follows from the m
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from bot.results.values import RejectedInput
@@ -58,6 +61,27 @@ class Reading:
     cpus: int | None = None
 
 
+class Samples:
+    """What the runs in a file measured: the samples of each metric of each test, in the order of the file."""
+
+    def __init__(self) -> None:
+        self._tests: dict[tuple[str, tuple[tuple[str, str], ...]], dict[tuple[str, str, str], list[float]]] = {}
+
+    def add(
+        self, suite: str, params: Mapping[str, str], name: str, value: float | None, unit: str = "", direction: str = ""
+    ) -> None:
+        """Add a sample; None is no number, which is noted as a fault already."""
+        metrics = self._tests.setdefault((suite, tuple(params.items())), {})
+        if value is not None:
+            metrics.setdefault((name, unit, direction), []).append(value)
+
+    def tests(self) -> list[Test]:
+        return [
+            Test(suite, dict(params), tuple(Metric(key[0], tuple(values), *key[1:]) for key, values in metrics.items()))
+            for (suite, params), metrics in self._tests.items()
+        ]
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A tool's files. `recognises`: whether a file is one, by its content; `read`: what it says, with all faults noted
@@ -101,6 +125,16 @@ class Document:
         """Every line with its number, from 1."""
         return enumerate(self.text.splitlines(), start=1)
 
+    @property
+    def rows(self) -> Iterator[tuple[str, list[str]]]:
+        """The place and the cells of each row of a CSV, below its heads."""
+        reader = csv.reader(io.StringIO(self.text.lstrip("\ufeff")))
+        try:
+            for row in islice(reader, 1, None):
+                yield f"line {reader.line_num}", row
+        except csv.Error as error:
+            self.fault(f"line {reader.line_num}", f"expected CSV: {error}")
+
     def fault(self, place: str, why: str) -> None:
         if len(self.faults) < MOST_FAULTS:
             self.faults.append((place, " ".join(why.split())[:300]))
@@ -139,6 +173,15 @@ class Document:
         numbers = (self.number(value, f"{place}/{index}") for index, value in enumerate(values))
         return tuple(number for number in numbers if number is not None)
 
+    def metric(
+        self, name: str, value: Any, place: str, unit: str, direction: str, *, scale: float = 1
+    ) -> Iterator[Metric]:
+        """Yield a metric of one sample, which is not negative, in units of `scale`; nothing, and note a fault, for
+        anything else.
+        """
+        if (number := self.number(value, place, lowest=0)) is not None:
+            yield Metric(name, (number / scale,), unit, direction)
+
     def mapping(self, value: Any, place: str) -> Mapping[str, Any]:
         """Return a JSON object; an empty one, and note a fault, for anything else."""
         if isinstance(value, dict):
@@ -152,6 +195,12 @@ class Document:
             return value
         self.fault(place, f"expected an array with elements, found {_shown(value)}")
         return ()
+
+    def objects(self, value: Any, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield place and content of each object in a JSON array that has any; note a fault for anything else."""
+        for index, element in enumerate(self.sequence(value, place)):
+            if found := self.mapping(element, f"{place}/{index}"):
+                yield f"{place}/{index}", found
 
     def string(self, value: Any, place: str) -> str:
         """Return a text; "", and note a fault, for anything else."""

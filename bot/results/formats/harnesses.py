@@ -1,16 +1,14 @@
 """Harnesses that run benchmarks of any kind, and plain CSV for what no harness runs. Pure."""
 
-import csv
-import io
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 from xml.etree import ElementTree
 
-from bot.results.formats.benchmark import HIGHER, LOWER, Document, Format, Metric, Reading, Test, words_of
+from bot.results.formats.benchmark import HIGHER, LOWER, Document, Format, Metric, Reading, Samples, Test, words_of
 from tracker.domain.statistics import SampleSummary
 
 # --- hyperfine ---
@@ -25,11 +23,7 @@ def is_hyperfine(document: Document) -> bool:
 def read_hyperfine(document: Document) -> Reading:
     """hyperfine: the JSON of `--export-json`. Each command is a test, each of its runs a sample."""
     tests, seen = [], set()
-    for index, element in enumerate(document.sequence(document.json["results"], "/results")):
-        place = f"/results/{index}"
-        result = document.mapping(element, place)
-        if not result:
-            continue
+    for place, result in document.objects(document.json["results"], "/results"):
         command = document.string(result.get("command"), f"{place}/command")
         given = result.get("parameters", {})
         params = {
@@ -55,8 +49,7 @@ def read_hyperfine(document: Document) -> Reading:
         metrics = [Metric("hyperfine.time", times, "s", LOWER)]
         for name in ("user", "system"):
             if result.get(name) is not None:
-                mean = document.number(result[name], f"{place}/{name}", lowest=0)
-                metrics += [Metric(f"hyperfine.{name}_time", (mean,), "s", LOWER)] if mean is not None else []
+                metrics += document.metric(f"hyperfine.{name}_time", result[name], f"{place}/{name}", "s", LOWER)
         tests.append(Test("hyperfine", params, tuple(metrics)))
     return Reading(tuple(tests), tool="hyperfine")
 
@@ -84,14 +77,10 @@ def read_google_benchmark(document: Document) -> Reading:
     file has nothing else (`--benchmark_report_aggregates_only`), as the mean and deviation of so many repetitions.
     """
     context = document.json["context"]
-    runs: dict[str, dict[str, list[tuple[float, str, str]]]] = {}
+    runs = Samples()
     aggregates: dict[str, dict[str, Mapping[str, Any]]] = {}
     units: dict[str, str] = {}
-    for index, element in enumerate(document.sequence(document.json["benchmarks"], "/benchmarks")):
-        place = f"/benchmarks/{index}"
-        run = document.mapping(element, place)
-        if not run:
-            continue
+    for place, run in document.objects(document.json["benchmarks"], "/benchmarks"):
         name = document.string(run.get("run_name", run.get("name")), f"{place}/name")
         if run.get("error_occurred"):
             document.fault(place, f"{name} failed: {str(run.get('error_message', ''))[:100]}")
@@ -104,30 +93,14 @@ def read_google_benchmark(document: Document) -> Reading:
         if run.get("run_type") == "aggregate":
             aggregates.setdefault(name, {})[str(run.get("aggregate_name"))] = {**run, "place": place}
             continue
-        metrics = runs.setdefault(name, {})
-        for field in ("real_time", "cpu_time"):
+        times = {field: (str(unit), LOWER) for field in ("real_time", "cpu_time")}
+        rates = {field: (rate, HIGHER) for field, rate in _RATES.items() if field in run}
+        for field, (in_unit, direction) in (times | rates).items():
             number = document.number(run.get(field), f"{place}/{field}", lowest=0)
-            if number is not None:
-                metrics.setdefault(field, []).append((number, str(unit), LOWER))
-        for field, rate in _RATES.items():
-            if field in run:
-                number = document.number(run[field], f"{place}/{field}", lowest=0)
-                if number is not None:
-                    metrics.setdefault(field, []).append((number, rate, HIGHER))
-    tests = [
-        Test(
-            "google-benchmark",
-            {"test": name},
-            tuple(
-                Metric(
-                    f"google-benchmark.{field}", tuple(number for number, _, _ in values), values[0][1], values[0][2]
-                )
-                for field, values in metrics.items()
-            ),
-        )
-        for name, metrics in runs.items()
-    ]
-    tests += [_of_aggregates(document, name, parts) for name, parts in aggregates.items() if name not in runs]
+            runs.add("google-benchmark", {"test": name}, f"google-benchmark.{field}", number, in_unit, direction)
+    tests = runs.tests()
+    repeated = {test.params["test"] for test in tests}
+    tests += [_of_aggregates(document, name, parts) for name, parts in aggregates.items() if name not in repeated]
     cpus = context.get("num_cpus")
     return Reading(
         tuple(tests),
@@ -173,11 +146,7 @@ def read_pytest_benchmark(document: Document) -> Reading:
     """
     machine = document.mapping(document.json["machine_info"], "/machine_info")
     tests, seen = [], set()
-    for index, element in enumerate(document.sequence(document.json["benchmarks"], "/benchmarks")):
-        place = f"/benchmarks/{index}"
-        benchmark = document.mapping(element, place)
-        if not benchmark:
-            continue
+    for place, benchmark in document.objects(document.json["benchmarks"], "/benchmarks"):
         name = document.string(benchmark.get("fullname", benchmark.get("name")), f"{place}/fullname")
         if name in seen:
             document.fault(f"{place}/fullname", f"the benchmark {name[:80]!r} stands twice")
@@ -250,8 +219,8 @@ def read_criterion(document: Document) -> Reading:
         metric = _criterion_metric(document, value["times"], value["iters"], "ns", "")
         tests = [Test("criterion", {"test": name}, metric)]
     elif _is_estimates(document.json):
-        mean = document.number(document.json["mean"]["point_estimate"], "/mean/point_estimate", lowest=0)
-        metric = (Metric("criterion.time", (mean,), "ns", LOWER),) if mean is not None else ()
+        mean = document.json["mean"]["point_estimate"]
+        metric = tuple(document.metric("criterion.time", mean, "/mean/point_estimate", "ns", LOWER))
         tests = [Test("criterion", {"test": _criterion_name(document)}, metric)]
     else:
         tests = _of_messages(document)
@@ -307,45 +276,22 @@ def _of_messages(document: Document) -> list[Test]:
 
 
 def _of_raw(document: Document) -> list[Test]:
-    rows: dict[str, list[tuple[float, float]]] = {}
+    samples = Samples()
     units: dict[str, str] = {}
-    reader, wanted = csv.reader(io.StringIO(document.text)), len(_CRITERION_COLUMNS)
-    next(reader)
-    try:
-        for row in reader:
-            place = f"line {reader.line_num}"
-            if len(row) != wanted:
-                if row:
-                    document.fault(place, f"expected {wanted} values, found {len(row)}: a run cut short?")
-                continue
-            _add_raw_row(document, row, place, rows, units)
-    except csv.Error as error:
-        document.fault(f"line {reader.line_num}", f"expected CSV: {error}")
-    return [
-        Test(
-            "criterion",
-            {"test": name},
-            (Metric("criterion.time", tuple(time / count for time, count in pairs), units[name], LOWER),),
-        )
-        for name, pairs in rows.items()
-    ]
-
-
-def _add_raw_row(
-    document: Document,
-    row: Sequence[str],
-    place: str,
-    rows: dict[str, list[tuple[float, float]]],
-    units: dict[str, str],
-) -> None:
-    name = "/".join(part.strip() for part in row[:3] if part.strip())
-    time, count = document.number(row[5], place, lowest=0), document.number(row[7], place, lowest=0)
-    if units.setdefault(name, row[6]) != row[6]:
-        document.fault(place, f"mixed units of {name[:80]}: {units[name]} and {row[6][:20]}")
-    if count == 0:
-        document.fault(place, "expected an iteration count above 0")
-    elif time is not None and count is not None:
-        rows.setdefault(name, []).append((time, count))
+    for place, row in document.rows:
+        if len(row) != len(_CRITERION_COLUMNS):
+            if row:
+                document.fault(place, f"expected {len(_CRITERION_COLUMNS)} values, found {len(row)}: a run cut short?")
+            continue
+        name = "/".join(part.strip() for part in row[:3] if part.strip())
+        time, count = document.number(row[5], place, lowest=0), document.number(row[7], place, lowest=0)
+        if units.setdefault(name, row[6]) != row[6]:
+            document.fault(place, f"mixed units of {name[:80]}: {units[name]} and {row[6][:20]}")
+        if count == 0:
+            document.fault(place, "expected an iteration count above 0")
+        sample = time / count if time is not None and count else None
+        samples.add("criterion", {"test": name}, "criterion.time", sample, units[name], LOWER)
+    return samples.tests()
 
 
 # --- Phoronix Test Suite ---
@@ -442,41 +388,32 @@ def read_plain_csv(document: Document) -> Reading:
     names = _csv_header(document)
     if names[4:] not in ([], ["run"]):
         document.fault("line 1", f"expected metric,unit,better,value[,run]; found {','.join(names)}")
-    samples: dict[str, list[float]] = {}
+    samples, suite = Samples(), ""
     units: dict[str, tuple[str, str]] = {}
     runs: set[tuple[str, str]] = set()
-    reader = csv.reader(io.StringIO(document.text.lstrip("\ufeff")))
-    try:
-        next(reader)
-        for row in reader:
-            place = f"line {reader.line_num}"
-            if not any(cell.strip() for cell in row):
-                continue
-            cells = [cell.strip() for cell in row]
-            if len(cells) != len(names):
-                document.fault(place, f"expected {len(names)} values, found {len(cells)}")
-                continue
-            metric, unit, better, text, *run = cells
-            if not metric:
-                document.fault(place, "expected the name of a metric, found none")
-                continue
-            if better not in (HIGHER, LOWER, ""):
-                document.fault(place, f"expected better to be higher, lower or empty; found {better[:40]!r}")
-            if units.setdefault(metric, (unit, better)) != (unit, better):
-                what = "units" if units[metric][0] != unit else "directions"
-                first, second = (units[metric][0], unit) if what == "units" else (units[metric][1], better)
-                document.fault(place, f"mixed {what} of {metric[:80]}: {first or 'none'} and {second or 'none'}")
-            if run and (metric, run[0]) in runs:
-                document.fault(place, f"run {run[0][:40]} of {metric[:80]} stands twice")
-            runs.update((metric, name) for name in run)
-            number = document.number(text, place)
-            if number is not None:
-                samples.setdefault(metric, []).append(number)
-    except csv.Error as error:
-        document.fault(f"line {reader.line_num}", f"expected CSV: {error}")
-    metrics = tuple(Metric(name, tuple(values), *units[name]) for name, values in samples.items())
-    suite = next(iter(samples), "").partition(".")[0] or "benchmark"
-    return Reading((Test(suite, {}, metrics),))
+    for place, row in document.rows:
+        cells = [cell.strip() for cell in row]
+        if not any(cells):
+            continue
+        if len(cells) != len(names):
+            document.fault(place, f"expected {len(names)} values, found {len(cells)}")
+            continue
+        metric, unit, better, text, *run = cells
+        if not metric:
+            document.fault(place, "expected the name of a metric, found none")
+            continue
+        if better not in (HIGHER, LOWER, ""):
+            document.fault(place, f"expected better to be higher, lower or empty; found {better[:40]!r}")
+        if units.setdefault(metric, (unit, better)) != (unit, better):
+            what = "units" if units[metric][0] != unit else "directions"
+            first, second = (units[metric][0], unit) if what == "units" else (units[metric][1], better)
+            document.fault(place, f"mixed {what} of {metric[:80]}: {first or 'none'} and {second or 'none'}")
+        if run and (metric, run[0]) in runs:
+            document.fault(place, f"run {run[0][:40]} of {metric[:80]} stands twice")
+        runs.update((metric, name) for name in run)
+        suite = suite or metric.partition(".")[0] or "benchmark"
+        samples.add(suite, {}, metric, document.number(text, place), unit, better)
+    return Reading(tuple(samples.tests()))
 
 
 # --- KTAP ---
@@ -513,7 +450,8 @@ def read_ktap(document: Document) -> Reading:
     ns`) or in a diagnostic line (`# throughput: 1034 MB/s`); a count without a unit is one too. Skipped tests are left
     out, a failed test or a plan with more tests than ran refuses the file.
     """
-    numbers = _KtapNumbers(document)
+    samples = Samples()
+    units: dict[str, str] = {}  # by metric
     plans: dict[int, tuple[int, int]] = {}  # by indentation: the line of the plan, and how many tests are still to come
     for number, line in document.lines:
         if match := _PLAN.match(line):
@@ -527,37 +465,26 @@ def read_ktap(document: Document) -> Reading:
             if failed:
                 document.fault(f"line {number}", f"{name[:80] or 'a test'} failed: expected ok")
             elif value := _DIRECTIVE.match((directive or "").strip()):
-                numbers.add(name or "test", value[1], value[2], number)
+                _add_ktap(document, samples, units, name or "test", value[1], value[2], f"line {number}")
         elif (match := _DIAGNOSTIC.match(line)) and not _NO_METRIC.match(match[1]):
-            numbers.add(match[1], match[2], match[3], number)
+            _add_ktap(document, samples, units, match[1], match[2], match[3], f"line {number}")
     for line_of_plan, rest in plans.values():
         if rest > 0:
             document.fault(f"line {line_of_plan}", f"a run cut short: {rest} of the planned tests are missing")
-    metrics = tuple(
-        Metric(f"kselftest.{name}", tuple(values), numbers.units[name]) for name, values in numbers.samples.items()
-    )
-    if not metrics and not document.faults:
+    tests = samples.tests()
+    if not tests and not document.faults:
         document.fault("", "expected tests with numbers, found none")
-    return Reading((Test("kselftest", {}, metrics),), tool="KTAP")
+    return Reading(tuple(tests), tool="KTAP")
 
 
-class _KtapNumbers:
-    """The samples by metric, each with its unit."""
-
-    def __init__(self, document: Document) -> None:
-        self.samples: dict[str, list[float]] = {}
-        self.units: dict[str, str] = {}
-        self._document = document
-
-    def add(self, name: str, text: str, unit: str | None, line: int) -> None:
-        name = "_".join(name.split())
-        value = self._document.number(text.replace(",", ""), f"line {line}")
-        unit = _KTAP_UNITS.get((unit or "").lower(), unit or "")
-        before = self.units.setdefault(name, unit)
-        if before != unit:
-            self._document.fault(f"line {line}", f"mixed units of {name[:60]}: {before or 'none'} and {unit or 'none'}")
-        if value is not None:
-            self.samples.setdefault(name, []).append(value)
+def _add_ktap(
+    document: Document, samples: Samples, units: dict[str, str], name: str, text: str, unit: str | None, place: str
+) -> None:
+    name, unit = "_".join(name.split()), _KTAP_UNITS.get((unit or "").lower(), unit or "")
+    value = document.number(text.replace(",", ""), place)
+    if (before := units.setdefault(name, unit)) != unit:
+        document.fault(place, f"mixed units of {name[:60]}: {before or 'none'} and {unit or 'none'}")
+    samples.add("kselftest", {}, f"kselftest.{name}", value, unit)
 
 
 # --- Bencher ---

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bot.results.formats.benchmark import HIGHER, LOWER, Document, Format, Metric, Reading, Test
+from bot.results.formats.benchmark import HIGHER, LOWER, Document, Format, Metric, Reading, Samples, Test
 
 # --- fio ---
 
@@ -29,15 +29,12 @@ def read_fio(document: Document) -> Reading:
     """
     value = document.json
     common = value.get("global options")
-    jobs = document.sequence(value.get("jobs"), "/jobs")
-    names = Counter(str(job.get("jobname")) for job in jobs if isinstance(job, dict))
+    jobs = value.get("jobs")
+    listed = jobs if isinstance(jobs, list) else ()
+    names = Counter(str(job.get("jobname")) for job in listed if isinstance(job, dict))
     tests = []
     numbers: Counter[str] = Counter()
-    for index, element in enumerate(jobs):
-        place = f"/jobs/{index}"
-        job = document.mapping(element, place)
-        if not job:
-            continue
+    for place, job in document.objects(jobs, "/jobs"):
         name = document.string(job.get("jobname"), f"{place}/jobname")
         own = job.get("job options")
         options = {**(common if isinstance(common, dict) else {}), **(own if isinstance(own, dict) else {})}
@@ -45,8 +42,8 @@ def read_fio(document: Document) -> Reading:
         if names[name] > 1:
             numbers[name] += 1
             params["job"] = str(numbers[name])  # numjobs without group_reporting
-            copies = str(options.get("numjobs", "1"))
-            if not copies.isdecimal() or numbers[name] > int(copies[:_DIGITS]):
+            alike = str(options.get("numjobs", "1"))
+            if not alike.isdecimal() or numbers[name] > int(alike[:_DIGITS]):
                 document.fault(f"{place}/jobname", f"{names[name]} jobs are called {name!r}: give each its own name")
         _check_fio_run(document, job, options, place)
         metrics = tuple(_fio_metrics(document, job, place))
@@ -81,9 +78,8 @@ def _fio_metrics(document: Document, job: Mapping[str, Any], place: str) -> Iter
         side = document.mapping(job[direction], at)
         if not side or not (side.get("total_ios") or side.get("io_bytes")):
             continue  # the job does none of these
-        speed = document.number(side.get("bw"), f"{at}/bw", lowest=0)  # KiB/s, in every version
-        if speed is not None:
-            yield Metric(f"fio.{direction}_bw_MBps", (speed / 1024,), "MiB/s", HIGHER)
+        speed = side.get("bw")  # KiB/s, in every version
+        yield from document.metric(f"fio.{direction}_bw_MBps", speed, f"{at}/bw", "MiB/s", HIGHER, scale=1024)
         rate = document.number(side.get("iops"), f"{at}/iops", above=0)
         if rate is not None:
             yield Metric(f"fio.{direction}_iops", (rate,), "IOPS", HIGHER)
@@ -130,25 +126,19 @@ def read_iperf3(document: Document) -> Reading:
     names = {"streams": "num_streams", "block_size": "blksize", "reverse": "reverse", "bitrate": "target_bitrate"}
     params = {"protocol": protocol, **{name: str(setup[key]) for name, key in names.items() if setup.get(key)}}
     end = document.mapping(value.get("end"), "/end")
-    metrics = []
+    metrics: list[Metric] = []
     if end and not any(name in end for name in ("sum_sent", "sum_received", "sum")):
         document.fault("/end", "a run cut short: expected sum_sent and sum_received, found neither")
     for field, name in (("sum_sent", "sender"), ("sum_received", "receiver")):
         if field in end:
             side = document.mapping(end[field], f"/end/{field}")
-            rate = document.number(side.get("bits_per_second"), f"/end/{field}/bits_per_second", lowest=0)
-            if rate is not None:
-                metrics.append(Metric(f"iperf3.{protocol}.{name}.bps", (rate,), "bit/s", HIGHER))
+            place, rate = f"/end/{field}/bits_per_second", side.get("bits_per_second")
+            metrics += document.metric(f"iperf3.{protocol}.{name}.bps", rate, place, "bit/s", HIGHER)
     sent, received = (end.get(name) for name in ("sum_sent", "sum"))
-    for part, field, unit in (
-        (sent, "retransmits", ""),
-        (received, "jitter_ms", "ms"),
-        (received, "lost_percent", "%"),
-    ):
+    counts = ((sent, "retransmits", ""), (received, "jitter_ms", "ms"), (received, "lost_percent", "%"))
+    for part, field, unit in counts:
         if isinstance(part, dict) and field in part:
-            number = document.number(part[field], f"/end, {field}", lowest=0)
-            if number is not None:
-                metrics.append(Metric(f"iperf3.{protocol}.{field}", (number,), unit, LOWER))
+            metrics += document.metric(f"iperf3.{protocol}.{field}", part[field], f"/end, {field}", unit, LOWER)
     system = str(start.get("system_info", "")).split()
     return Reading(
         (Test("iperf3", params, tuple(metrics)),),
@@ -175,7 +165,7 @@ def is_netperf(document: Document) -> bool:
 
 def read_netperf(document: Document) -> Reading:
     """netperf: the text of its classic tests, and the KEYWORD=value lines of `-- -k`. Names as in lkp-tests."""
-    samples: dict[tuple[str, str], list[float]] = {}
+    samples = Samples()
     test, at, unit = "", 0, ""  # of the run whose number is still to come
     keys: dict[str, str] = {}
     for number, line in document.lines:
@@ -193,23 +183,15 @@ def read_netperf(document: Document) -> Reading:
         elif "per sec" in line:
             unit = "Throughput_tps"
         elif unit and line.strip():
-            number_or_none = document.number(line.split()[-1], f"line {number}", lowest=0)
-            if number_or_none is not None and test:
-                samples.setdefault((test, unit), []).append(number_or_none)
-            elif not test:
+            value = document.number(line.split()[-1], f"line {number}", lowest=0)
+            if not test:
                 document.fault(f"line {number}", "expected the title of the test before its numbers")
+            in_unit = "Mbit/s" if "M" in unit else "1/s"
+            samples.add("netperf", {"test": test}, f"netperf.{unit}", value, in_unit, HIGHER)
             test, unit = "", ""
     if test:
         document.fault(f"line {at}", f"a run of {test} cut short: expected its throughput, found the end of the file")
-    tests = [
-        Test(
-            "netperf",
-            {"test": name},
-            (Metric(f"netperf.{unit}", tuple(values), "Mbit/s" if "M" in unit else "1/s", HIGHER),),
-        )
-        for (name, unit), values in samples.items()
-    ]
-    return Reading((*tests, *_of_keys(document, keys)), tool="netperf")
+    return Reading((*samples.tests(), *_of_keys(document, keys)), tool="netperf")
 
 
 def _of_keys(document: Document, keys: dict[str, str]) -> list[Test]:
@@ -220,11 +202,10 @@ def _of_keys(document: Document, keys: dict[str, str]) -> list[Test]:
     name = "Throughput_Mbps" if "bits/s" in unit else "Throughput_tps"
     if unit not in ("10^6bits/s", "Trans/s"):
         document.fault("THROUGHPUT_UNITS", f"expected 10^6bits/s or Trans/s, found {unit[:40]!r}")
-    value = document.number(keys.get("THROUGHPUT"), "THROUGHPUT", lowest=0)
-    metrics = [Metric(f"netperf.{name}", (value,), unit, HIGHER)] if value is not None else []
+    metrics = [*document.metric(f"netperf.{name}", keys.get("THROUGHPUT"), "THROUGHPUT", unit, HIGHER)]
     for key in ("MEAN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY"):
-        if key in keys and (number := document.number(keys[key], key, lowest=0)) is not None:
-            metrics.append(Metric(f"netperf.{key.lower()}_us", (number,), "us", LOWER))
+        if key in keys:
+            metrics += document.metric(f"netperf.{key.lower()}_us", keys[key], key, "us", LOWER)
     return [Test("netperf", {"test": keys.get("PROTOCOL", "omni") or "omni"}, tuple(metrics))]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from bot.results.formats.benchmark import HIGHER, LOWER, Document, Format, Metric, Reading, Test, words_of
+from bot.results.formats.benchmark import HIGHER, LOWER, Document, Format, Metric, Reading, Samples, Test, words_of
 from bot.results.formats.lkp import read_yaml
 from bot.results.values import RejectedInput
 
@@ -123,7 +123,7 @@ def read_perf_bench(document: Document) -> Reading:
 
     Each `# Running 'sched/pipe' benchmark:` begins a run; equal benchmarks in one file are samples of each other.
     """
-    samples: dict[tuple[str, str], dict[tuple[str, str, str], list[float]]] = {}
+    samples = Samples()
     name, function, started, has_number = "", "", 0, True
     for number, line in document.lines:
         if match := _PERF_BENCH_RUN.search(line):
@@ -136,20 +136,13 @@ def read_perf_bench(document: Document) -> Reading:
             for pattern, metric, unit, direction in _PERF_BENCH_LINES:
                 if match := pattern.match(line):
                     has_number = True
+                    suite, params = f"perf-bench-{name.replace('/', '-')}", {"function": function} if function else {}
                     value = document.number(match[1], f"line {number}", above=0)
-                    if value is not None:
-                        metrics = samples.setdefault((name, function), {})
-                        metrics.setdefault((metric, unit, direction), []).append(value)
+                    samples.add(suite, params, f"{suite}.{metric}", value, unit, direction)
                     break
     if not has_number:
         document.fault(f"line {started}", f"{name}: a run cut short: expected its numbers, found the end of the file")
-    tests = []
-    for (name, function), metrics in samples.items():
-        suite = f"perf-bench-{name.replace('/', '-')}"
-        params = {"function": function} if function else {}
-        values = tuple(Metric(f"{suite}.{key[0]}", tuple(found), key[1], key[2]) for key, found in metrics.items())
-        tests.append(Test(suite, params, values))
-    return Reading(tuple(tests), tool="perf bench")
+    return Reading(tuple(samples.tests()), tool="perf bench")
 
 
 # --- sysbench ---
@@ -189,12 +182,11 @@ def is_sysbench(document: Document) -> bool:
 
 def read_sysbench(document: Document) -> Reading:
     """sysbench 1.0: its text, one run or several after each other."""
-    samples: dict[tuple[tuple[str, str], ...], dict[tuple[str, str, str], list[float]]] = {}
-    versions = set()
+    samples, versions = Samples(), set()
     for version, start, lines in _sysbench_runs(document):
         versions.add(version)
-        params, found = {"test": "unknown"}, {}
-        is_whole = False
+        params, is_whole = {"test": "unknown"}, False
+        found: dict[tuple[str, str, str], float | None] = {}
         for number, line in lines:
             is_whole = is_whole or line.startswith("General statistics:")
             if match := _THREADS.match(line):
@@ -204,28 +196,15 @@ def read_sysbench(document: Document) -> Reading:
                     params["test"] = kind
             for pattern, metric, unit, direction in _SYSBENCH_LINES:
                 if match := pattern.match(line):
-                    value = document.number(match[1], f"line {number}", lowest=0)
-                    if value is not None:
-                        found[metric, unit, direction] = value
+                    found[metric, unit, direction] = document.number(match[1], f"line {number}", lowest=0)
                     break
         if not is_whole:
             document.fault(f"line {start}", "a run cut short: expected its general statistics, found none")
-        metrics = samples.setdefault(tuple(params.items()), {})
-        for key, value in found.items():
-            metrics.setdefault(key, []).append(value)
+        for (metric, unit, direction), value in found.items():
+            samples.add("sysbench", params, f"sysbench.{metric}", value, unit, direction)
     if len(versions) > 1:
         document.fault("", f"expected one version of sysbench, found {', '.join(sorted(versions))}")
-    return Reading(
-        tuple(
-            Test(
-                "sysbench",
-                dict(params),
-                tuple(Metric(f"sysbench.{key[0]}", tuple(values), key[1], key[2]) for key, values in metrics.items()),
-            )
-            for params, metrics in samples.items()
-        ),
-        tool=f"sysbench {min(versions, default='')}".strip(),
-    )
+    return Reading(tuple(samples.tests()), tool=f"sysbench {min(versions, default='')}".strip())
 
 
 def _sysbench_runs(document: Document) -> Iterator[tuple[str, int, list[tuple[int, str]]]]:
@@ -257,7 +236,7 @@ def is_schbench(document: Document) -> bool:
 
 def read_schbench(document: Document) -> Reading:
     """schbench: its text, one file a run. The last report of a run counts, the earlier ones are its progress."""
-    metrics: dict[str, Metric] = {}
+    metrics: list[Metric] = []
     section, unit, at, has_numbers = "", "us", 0, True
     for number, line in document.lines:
         if match := _SECTION.match(line):
@@ -270,18 +249,15 @@ def read_schbench(document: Document) -> Reading:
         elif _RATES.match(line):
             section = ""
         elif (match := _PERCENTILE.match(line)) and section:
-            value = document.number(match[2], f"line {number}", lowest=0)
             has_numbers = True
-            if value is not None:
-                name = f"schbench.{section}_{match[1]}th_{unit}"
-                metrics[name] = Metric(name, (value,), unit, LOWER)
+            name = f"schbench.{section}_{match[1]}th_{unit}"
+            metrics += document.metric(name, match[2], f"line {number}", unit, LOWER)
         elif match := _AVERAGE.match(line):
-            value = document.number(match[1], f"line {number}", lowest=0)
-            if value is not None:
-                metrics["rps"] = Metric("schbench.requests_per_sec", (value,), "1/s", HIGHER)
+            metrics += document.metric("schbench.requests_per_sec", match[1], f"line {number}", "1/s", HIGHER)
     if not has_numbers:
         document.fault(f"line {at}", "a run cut short: expected percentiles, found the end of the file")
-    return Reading((Test("schbench", {}, tuple(metrics.values())),), tool="schbench")
+    last = {metric.name: metric for metric in metrics}
+    return Reading((Test("schbench", {}, tuple(last.values())),), tool="schbench")
 
 
 # --- hackbench ---
@@ -299,7 +275,7 @@ def is_hackbench(document: Document) -> bool:
 
 def read_hackbench(document: Document) -> Reading:
     """hackbench of rt-tests: its text, one run or several after each other."""
-    samples: dict[tuple[tuple[str, str], ...], list[float]] = {}
+    samples = Samples()
     params: dict[str, str] = {}
     started = 0  # the line of a run whose time is not known yet
     for number, line in document.lines:
@@ -318,18 +294,11 @@ def read_hackbench(document: Document) -> Reading:
                 seconds = document.number(match[1], f"line {number}", above=0)
             if not started:
                 document.fault(f"line {number}", "expected the line `Running in …` before a Time")
-            if seconds is not None:
-                samples.setdefault(tuple(params.items()), []).append(seconds)
+            samples.add("hackbench", params, "hackbench.time", seconds, "s", LOWER)
             started = 0
     if started:
         document.fault(f"line {started}", "a run cut short: expected its Time, found the end of the file")
-    return Reading(
-        tuple(
-            Test("hackbench", dict(key), (Metric("hackbench.time", tuple(seconds), "s", LOWER),))
-            for key, seconds in samples.items()
-        ),
-        tool="hackbench",
-    )
+    return Reading(tuple(samples.tests()), tool="hackbench")
 
 
 # --- cyclictest ---
@@ -444,17 +413,13 @@ def read_stress_ng(document: Document) -> Reading:
     document_root = document.mapping(value, "")
     system = document.mapping(document_root.get("system-info"), "/system-info")
     tests, seen = [], set()
-    for index, element in enumerate(document.sequence(document_root.get("metrics"), "/metrics")):
-        place = f"/metrics/{index}"
-        stressor = document.mapping(element, place)
-        if not stressor:
-            continue
+    for place, stressor in document.objects(document_root.get("metrics"), "/metrics"):
         name = document.string(stressor.get("stressor"), f"{place}/stressor")
         if name in seen:
             document.fault(f"{place}/stressor", f"the stressor {name[:60]!r} stands twice")
         seen.add(name)
-        rate = document.number(stressor.get(_REAL), f"{place}/{_REAL}", lowest=0)
-        metrics = [Metric(f"stress-ng.{name}.ops_per_sec", (rate,), "ops/s", HIGHER)] if rate is not None else []
+        own = f"stress-ng.{name}.ops_per_sec"
+        metrics = [*document.metric(own, stressor.get(_REAL), f"{place}/{_REAL}", "ops/s", HIGHER)]
         for key, raw in stressor.items():
             if key in _IGNORED or not isinstance(key, str):
                 continue
@@ -490,30 +455,22 @@ def read_will_it_scale(document: Document) -> Reading:
     case = PurePath(document.name).stem
     case = case.rstrip("0123456789").rstrip("-_.") if "-" in case or "." in case else case  # page_fault1-2: its 2nd run
     tests, seen = [], set()
-    reader = csv.reader(io.StringIO(document.text.lstrip("\ufeff")))
-    try:
-        next(reader)
-        for row in reader:
-            place = f"line {reader.line_num}"
-            if not row:
-                continue
-            if len(row) != len(_COLUMNS):
-                document.fault(place, f"expected {len(_COLUMNS)} values, found {len(row)}: a run cut short?")
-                continue
-            tasks, processes, _, threads, _, _ = (document.number(cell.strip(), place, lowest=0) for cell in row)
-            if tasks in seen:
-                document.fault(place, f"{tasks:g} tasks stand twice")
-            seen.add(tasks)
-            if not tasks or processes is None or threads is None:
-                continue  # the row of 0 tasks is all zeros
-            for mode, name, total in (("process", "per_process_ops", processes), ("thread", "per_thread_ops", threads)):
-                if total:
-                    metric = Metric(f"will-it-scale.{name}", (total / tasks,), "ops/s", HIGHER)
-                    tests.append(
-                        Test("will-it-scale", {"test": case, "mode": mode, "nr_task": f"{tasks:g}"}, (metric,))
-                    )
-    except csv.Error as error:
-        document.fault(f"line {reader.line_num}", f"expected CSV: {error}")
+    for place, row in document.rows:
+        if not row:
+            continue
+        if len(row) != len(_COLUMNS):
+            document.fault(place, f"expected {len(_COLUMNS)} values, found {len(row)}: a run cut short?")
+            continue
+        tasks, processes, _, threads, _, _ = (document.number(cell.strip(), place, lowest=0) for cell in row)
+        if tasks in seen:
+            document.fault(place, f"{tasks:g} tasks stand twice")
+        seen.add(tasks)
+        if not tasks or processes is None or threads is None:
+            continue  # the row of 0 tasks is all zeros
+        for mode, total in (("process", processes), ("thread", threads)):
+            if total:
+                metric = Metric(f"will-it-scale.per_{mode}_ops", (total / tasks,), "ops/s", HIGHER)
+                tests.append(Test("will-it-scale", {"test": case, "mode": mode, "nr_task": f"{tasks:g}"}, (metric,)))
     return Reading(tuple(tests), tool="will-it-scale")
 
 
