@@ -12,9 +12,9 @@ Nothing on the way may block mail: curves that can't be extended, or a digest th
 is sent in runs of seconds, so that a worker can stop soon when it is asked to.
 """
 
-import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -142,14 +142,8 @@ def read_archive(index: int) -> None:
     lease, interval = timedelta(seconds=settings.PERFWORK_LEASE), timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
     fetching = settings.PERFWORK_ARCHIVE_PATIENCE if settings.PERFWORK_FETCH else None
     patience = MirrorPatience(fetching, lease, interval, settings.PERFWORK_FETCH_PATIENCE)
-    try:
-        address = settings.PERFWORK_ARCHIVES[index]
-        outcome = read_mirror(address, bot_identity(), timezone.now(), patience)
-    except Busy as busy:
-        log.info("%s", busy)
-    except (IndexError, OperationalError) as error:
-        log.error("%s", error)  # the next task retries
-    else:
+    with _logged(IndexError, OperationalError):
+        outcome = read_mirror(settings.PERFWORK_ARCHIVES[index], bot_identity(), timezone.now(), patience)
         if outcome.error:
             log.error("%s", outcome.error)
         if outcome.has_next:
@@ -159,12 +153,8 @@ def read_archive(index: int) -> None:
 @shared_task(name="clone_epochs", soft_time_limit=CLONING, time_limit=CLONING + 600)
 def clone_epochs(index: int) -> None:
     """Clone the new epochs of an archive, which may take hours; the archive is read meanwhile."""
-    try:
+    with _logged(Unreadable, OSError, IndexError):
         clone_following(Path(settings.PERFWORK_ARCHIVES[index]))
-    except Busy as busy:
-        log.info("%s", busy)
-    except (Unreadable, OSError, IndexError) as error:
-        log.error("%s", error)
 
 
 @shared_task(name="track_trees")
@@ -179,15 +169,11 @@ def track_tree(name: str) -> None:
     """Fetch and walk one tree, unless another worker does. Errors are logged, and affect no other tree."""
     lease, interval = timedelta(seconds=settings.PERFWORK_LEASE), timedelta(seconds=settings.PERFWORK_FETCH_EVERY)
     patience = Patience(settings.PERFWORK_FETCH_PATIENCE, lease, interval)
-    try:
+    with _logged(Unreadable, OSError, OperationalError):
         for tree in store_trees(configured_trees([name])):
             _, failure = follow(tree, bot_identity(), timezone.now(), patience, tree_paths())
             if failure:
                 log.error("%s", failure)
-    except Busy as busy:
-        log.info("%s", busy)
-    except (Unreadable, OSError, OperationalError) as error:
-        log.error("%s", error)
 
 
 @shared_task(name="ask_second_opinions")
@@ -264,12 +250,9 @@ def send_mail() -> int:
 @shared_task(name="call_webhooks")
 def call_webhooks() -> int:
     """Queue new events for webhooks, and enqueue a task for each that has some. Return how many."""
-    try:
-        with service_lease("webhooks", timedelta(minutes=30)):
-            ready = webhooks.queue_events(settings.PERFWORK_BASE_URL, timezone.now())
-    except Busy as busy:
-        log.info("%s", busy)
-        return 0
+    ready: list[int] = []
+    with _logged(), service_lease("webhooks", timedelta(minutes=30)):
+        ready = webhooks.queue_events(settings.PERFWORK_BASE_URL, timezone.now())
     for pk in ready:
         _enqueue(call_webhook, pk)
     return len(ready)
@@ -293,18 +276,26 @@ def _send_unstored(mail: Callable[[Transport, BotSettings, datetime, Signing | N
     except ValueError as invalid:
         log.info("%s", invalid)
         return 0
-    with contextlib.closing(transport):
+    with closing(transport):
         return mail(transport, bot_identity(), timezone.now(), send_config().signing)
 
 
 def _alone(service: str, work: Callable[[], int], minutes: int = 30) -> int:
     """Return what the work does, under the lease of a service; 0 if another worker has it."""
+    with _logged(), service_lease(service, timedelta(minutes=minutes)):
+        return work()
+    return 0
+
+
+@contextmanager
+def _logged(*failures: type[Exception]) -> Iterator[None]:
+    """Log that another worker has the work, or one of these failures, after which the next task tries again."""
     try:
-        with service_lease(service, timedelta(minutes=minutes)):
-            return work()
+        yield
     except Busy as busy:
         log.info("%s", busy)
-        return 0
+    except failures as error:
+        log.error("%s", error)
 
 
 def _enqueue(task: Any, *arguments: Any) -> None:
