@@ -7,6 +7,7 @@ forks of it, so that what all have imported is in memory once, and one that dies
 """
 
 import ctypes
+import fcntl
 import logging
 import os
 import select
@@ -131,6 +132,12 @@ def own_memory() -> int:
         if line.startswith("Private_Dirty:"):
             return 1024 * int(line.split()[1])
     return 0
+
+
+def widen(pipe: int) -> None:
+    """Let a pipe hold a megabyte, or what the kernel gives, so that neither end waits for the other at once."""
+    with suppress(OSError):  # only slower
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1 << 20)
 
 
 def process_name(pid: int) -> str:

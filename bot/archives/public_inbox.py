@@ -30,6 +30,7 @@ from typing import IO
 from bot.archives.files import LIMIT, RawMail
 from bot.errors import Busy, Unreadable
 from bot.git import repository
+from bot.processes import widen
 from tracker.domain.events import ArchiveKind
 from tracker.domain.text import counted
 
@@ -75,8 +76,6 @@ class ReadCheckpoint:
 # --- Epochs ---
 
 _SLICE = 256  # mails named to the unpacker at once
-_PIPE = 1 << 20  # bytes of pipe buffer between two processes; the kernel may give less
-_SET_PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 # ":100644 100644 <old> <new> M\tm": what a commit added, in both formats; deletions have no new blob.
 _ADDED = re.compile(rb":\d{6} \d{6} [0-9a-f]{40,64} ([0-9a-f]{40,64}) [AM]\t(?:m|[0-9a-f]{2}/[0-9a-f]{38})\n")
 _Named = tuple[str, str]  # a commit, and the blob of its mail
@@ -282,12 +281,6 @@ class _Reading:
                     with suppress(OSError):
                         pipe.close()
         self.errors.close()
-
-
-def widen(pipe: int) -> None:
-    """Let a pipe hold more, so that neither end waits for the other at once."""
-    with suppress(OSError):  # only slower
-        fcntl.fcntl(pipe, _SET_PIPE_SIZE, _PIPE)
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

@@ -38,14 +38,14 @@ from bot.archives.files import RawMail, head_of
 from bot.archives.filing import MailFiler
 from bot.archives.known_reports import NameIndex, awaited_keys, keys_of_culprit, tracked_keys
 from bot.archives.prefilter import Look, Passes, Prefilter, key_of_message
-from bot.archives.public_inbox import EpochSource, fetch, is_mirror, next_epoch, widen
+from bot.archives.public_inbox import EpochSource, fetch, is_mirror, next_epoch
 from bot.archives.sources import Source, open_sources, shown
 from bot.errors import Busy, Unreadable
 from bot.leases import acquire, extend, release
 from bot.mail.limits import MAX_VALUE
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
-from bot.processes import FORKING, fork, kill
+from bot.processes import FORKING, fork, kill, widen
 from tracker.models import Archive, Message, Mirror, OutgoingMail, RawMessage, Report
 from tracker.services import database
 from tracker.services.database import Lock

@@ -11,7 +11,6 @@ written: no build before the merge holds them. `Graph` and `places` are pure.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 import threading
@@ -24,7 +23,8 @@ from pathlib import Path
 
 from bot.errors import Unreadable
 from bot.git import repository as git
-from bot.git.repository import LogCommit, Tag, clamped_seconds, parse_timestamp
+from bot.git.repository import LogCommit, Tag, clamped_seconds, parse_timestamp, revisions
+from bot.processes import widen
 
 # --- Graph ---
 
@@ -173,7 +173,6 @@ def read_log(
 
 def _records(repository: Path, tips: Collection[str], without: Collection[str]) -> Iterator[bytes]:
     """Yield git's output, split at the NULs that end each commit; no message can contain one."""
-    revisions = "".join((*(f"{sha}\n" for sha in tips), *(f"^{sha}\n" for sha in without))).encode("ascii")
     arguments = ("log", "-z", "--no-color", "--no-notes", _FORMAT, "--stdin")
     with (
         tempfile.TemporaryFile() as stderr,  # an unread pipe would block git once it is full
@@ -184,14 +183,11 @@ def _records(repository: Path, tips: Collection[str], without: Collection[str]) 
         try:
             assert running.stdin
             assert running.stdout
-            # Enlarge the pipe, if the system can, so that git may run ahead
             pipe = running.stdout.fileno()
-            if hasattr(fcntl, "F_SETPIPE_SZ"):
-                with suppress(OSError):
-                    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _CHUNK)
+            widen(pipe)
             # Write the request to git. If git has ended already, its stderr says why.
             with suppress(BrokenPipeError):
-                running.stdin.write(revisions)
+                running.stdin.write(revisions(tips, without))
                 running.stdin.close()
             yield from _cut(pipe)
             if running.wait():
@@ -231,8 +227,7 @@ def git_order(repository: Path, tip: str, shas: Collection[str]) -> dict[str, da
     if not shas:
         return {}
     # From a commit of the first-parent line on that is older than all of these, if there is one
-    names = "".join(f"{sha}\n" for sha in shas).encode("ascii")
-    dates = git.run(repository, "log", "--no-walk", "--stdin", "--format=%ct", stdin=names)
+    dates = git.run(repository, "log", "--no-walk", "--stdin", "--format=%ct", stdin=revisions(shas))
     before = min(map(clamped_seconds, dates.split())) - _BEFORE
     line = ("rev-list", "--first-parent", "-1", f"--min-age={before}", tip)
     start = git.run(repository, *line).decode("ascii").strip() if before > 0 else ""

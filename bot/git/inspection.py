@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bot.errors import Unreadable
 from bot.git import repository as git
-from bot.git.repository import parse_timestamp, resolve
+from bot.git.repository import parse_timestamp, resolve, revisions
 from bot.mail.patches import find_trailers
 
 # --- Commits ---
@@ -61,7 +61,7 @@ def _inspect(repository: Path, shas: Collection[str]) -> dict[str, CommitInspect
     resolved = list(resolve(repository, shas).values())
     if not resolved:
         return {}
-    sha_lines = _lines(resolved)
+    sha_lines = revisions(resolved)
     output = git.run(repository, "log", *_QUIET, "-z", f"--format={'%n'.join(_FIELDS)}", stdin=sha_lines)
     changes = git.run(
         repository, "diff-tree", "--stdin", "-z", "-r", "--root", "--no-renames", "--no-abbrev", stdin=sha_lines
@@ -86,13 +86,9 @@ def patch_ids(repositories: Iterable[Path], shas: Collection[str]) -> dict[str, 
         with suppress(Unreadable, OSError):
             resolved = resolve(repository, [sha for sha in shas if sha not in by_sha])
             by_sha |= dict.fromkeys(resolved, "")
-            ids = _patch_ids(repository, _lines(resolved.values())) if resolved else {}
+            ids = _patch_ids(repository, revisions(resolved.values())) if resolved else {}
             by_sha |= {sha: ids[full_sha] for sha, full_sha in resolved.items() if full_sha in ids}
     return by_sha
-
-
-def _lines(shas: Iterable[str]) -> bytes:
-    return "".join(f"{sha}\n" for sha in shas).encode()
 
 
 def _patch_ids(repository: Path, sha_lines: bytes) -> dict[str, str]:
@@ -141,11 +137,11 @@ def _entries(output: str) -> dict[str, tuple[_Entry, ...]]:
 
 def _blobs(repository: Path, shas: Collection[str]) -> dict[str, bytes]:
     """Return the contents of blobs, except those that are missing or too large."""
-    existing = _lines(sorted(sha for sha in shas if set(sha) != {"0"}))
+    existing = revisions(sorted(sha for sha in shas if set(sha) != {"0"}))
     sizes = git.run(repository, "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=existing)
     lines = (line.split(" ") for line in sizes.decode("ascii", "replace").splitlines())
     fitting = [sha for sha, size in lines if size.isdigit() and int(size) <= _MAX_BLOB]
-    out = git.run(repository, "cat-file", "--batch", stdin=_lines(fitting))
+    out = git.run(repository, "cat-file", "--batch", stdin=revisions(fitting))
     contents: dict[str, bytes] = {}
     at = 0
     for sha in fitting:

@@ -15,7 +15,7 @@ import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -91,7 +91,7 @@ ENVIRONMENT = {
 # What a repository's own configuration could make git run.
 _SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "log.showSignature=false")
 _REMOTE = ("fetch", "clone", "ls-remote")  # what talks to a server
-_TERMINATE_TIMEOUT = 3.0  # seconds
+_TIMEOUT, _TERMINATE_TIMEOUT = 600.0, 3.0  # seconds
 
 
 def command(repository: Path, *arguments: str) -> list[str]:
@@ -135,7 +135,7 @@ def run(
     repository: Path,
     *arguments: str,
     stdin: bytes = b"",
-    timeout: float = 600,
+    timeout: float = _TIMEOUT,
     env: Mapping[str, str] = ENVIRONMENT,
 ) -> bytes:
     """Return the output of a git command. Raises Unreadable with the repository and git's error message.
@@ -166,12 +166,10 @@ def _end(running: subprocess.Popen[bytes]) -> None:
         os.killpg(running.pid, signal.SIGKILL)
 
 
-def pipe(
-    repository: Path, first: Sequence[str], second: Sequence[str], *, stdin: bytes = b"", timeout: float = 600
-) -> bytes:
+def pipe(repository: Path, first: Sequence[str], second: Sequence[str], *, stdin: bytes) -> bytes:
     """Return the output of a second git command that reads the first one's, without holding the latter in memory.
 
-    Raises Unreadable. `timeout` is in seconds.
+    Raises Unreadable.
     """
     with tempfile.TemporaryFile() as stdin_file:
         stdin_file.write(stdin)
@@ -181,10 +179,10 @@ def pipe(
             start(repository, *second, stdin=producer.stdout) as consumer,
         ):
             try:
-                out, stderr = consumer.communicate(timeout=timeout)
-                producer.wait(timeout)
+                out, stderr = consumer.communicate(timeout=_TIMEOUT)
+                producer.wait(_TIMEOUT)
             except subprocess.TimeoutExpired as error:
-                raise Unreadable(f"{repository}: git {_subcommand(first)} took more than {timeout:.0f} s") from error
+                raise Unreadable(f"{repository}: git {_subcommand(first)} took more than {_TIMEOUT:.0f} s") from error
             finally:
                 consumer.kill()
                 producer.kill()
@@ -361,10 +359,15 @@ def _tag(repository: Path, name: str, own: tuple[str, str], peeled: tuple[str, s
     return Tag(name, commit, parse_timestamp(at)) if commit and kind == "commit" else None
 
 
+def revisions(shas: Iterable[str], without: Iterable[str] = ()) -> bytes:
+    """Return commits for git's --stdin, a line each, and those whose history is left out."""
+    return "".join((*(f"{sha}\n" for sha in shas), *(f"^{sha}\n" for sha in without))).encode("ascii")
+
+
 def resolve(repository: Path, shas: Collection[str]) -> dict[str, str]:
     """Return the full sha for each sha or abbreviation that the repository holds as a commit."""
     requested = sorted(shas)
-    names = "".join(f"{sha}^{{commit}}\n" for sha in requested).encode("ascii")
+    names = revisions(f"{sha}^{{commit}}" for sha in requested)
     out = run(repository, "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=names)
     lines = [line.partition(" ") for line in out.decode("ascii", "replace").splitlines()]
     return {sha: name for sha, (name, _, kind) in zip(requested, lines, strict=True) if kind == "commit"}

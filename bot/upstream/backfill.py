@@ -24,7 +24,7 @@ from bot.git import repository as git
 from bot.git.history import git_order
 from bot.git.inspection import CommitInspection, inspect
 from bot.git.maintainers import Duty, touched_in
-from bot.git.repository import Refs, Tag, read_refs, resolve
+from bot.git.repository import Refs, Tag, read_refs, resolve, revisions
 from bot.mail.addresses import MOST, Address, signers
 from bot.mail.patches import bare_title
 from bot.replies.which_report import person_keys
@@ -135,9 +135,9 @@ def describe(repository: Path, shas: Mapping[str, str], odd: Collection[str]) ->
     # One argument may have 128 KiB. A tree with more odd names gets fewer bases, since what is no version is left out.
     excludes = excludes[:_MAX_EXCLUDES].rpartition(",")[0] if len(excludes) > _MAX_EXCLUDES else excludes
     form = f"%H %(describe:match=v[0-9]*{excludes},abbrev=0)"
-    sha_lines = "".join(f"{sha}\n" for sha in shas.values()).encode("ascii")
     try:
-        out = git.run(repository, "log", "--no-walk=unsorted", "--stdin", f"--format={form}", stdin=sha_lines)
+        asked = revisions(shas.values())
+        out = git.run(repository, "log", "--no-walk=unsorted", "--stdin", f"--format={form}", stdin=asked)
     except Unreadable:
         return {}
     described = dict(line.partition(" ")[::2] for line in out.decode("utf-8", "replace").splitlines())

@@ -19,7 +19,7 @@ from pathlib import Path
 from bot.errors import Unreadable
 from bot.git import repository as git
 from bot.git.history import Graph, read_log
-from bot.git.repository import Refs, Tag, resolve
+from bot.git.repository import Refs, Tag, resolve, revisions
 from bot.mail.settings import BotSettings
 from bot.upstream.matching import Seen, Tracked, find_references
 from tracker.domain import versions
@@ -185,8 +185,7 @@ def reachable_only_from(
     repository: Path, shas: Collection[str], without: Collection[str], *, most: int = -1
 ) -> set[str]:
     """Return the commits reachable from `shas` but not from `without`; at most `most`, -1 for all."""
-    revisions = "".join((*(f"{sha}\n" for sha in shas), *(f"^{sha}\n" for sha in without))).encode("ascii")
-    out = git.run(repository, "rev-list", f"--max-count={most}", "--stdin", stdin=revisions)
+    out = git.run(repository, "rev-list", f"--max-count={most}", "--stdin", stdin=revisions(shas, without))
     return set(out.decode("ascii").split())
 
 
