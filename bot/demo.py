@@ -1,7 +1,7 @@
-"""The demo: its kernel tree, its list archive, its SMTP server, and its script.
+"""The demo: its kernel tree, its list archive, its SMTP server, and its story.
 
-The script says who wrote which commit, what the lab measured, and how people reply. The commits up to v9.1-rc2 have
-fixed dates and so fixed shas, which fixtures/results/ refers to: equal commits always get equal shas.
+The story (demo.toml) says who wrote which commit, and what people write to the list. The commits up to
+v9.1-rc2 have fixed dates and so fixed shas, which fixtures/results/ refers to: equal commits always get equal shas.
 
 `DemoTree` is a small git tree, built commit by commit. `DemoInbox` is a list archive in public-inbox v2 format,
 written mail by mail like a list server does. `serve` starts an SMTP server on loopback that files received mail in
@@ -11,6 +11,7 @@ the list archive and relays nothing.
 import os
 import subprocess
 import threading
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,13 +20,14 @@ from email.policy import SMTP as SMTP_POLICY
 from email.utils import format_datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from bot.archives.public_inbox import read_epoch
 from bot.git import repository
-from bot.mail.addresses import Address
+from bot.mail.addresses import Address, parse_addresses
 from bot.mail.message import ParsedMail, parse
 
 # --- Kernel tree ---
@@ -169,82 +171,31 @@ def serve(inbox: DemoInbox, port: int) -> Controller:
     return controller
 
 
-# --- Script ---
+# --- Story ---
 
-DANA = Address("Dana Brook", "dana@dev.example")
-LEE = Address("Lee Park", "lee@dev.example")
-MIRA = Address("Mira Novak", "mira@dev.example")
-OTTO = Address("Otto Lind", "otto@dev.example")
+STORY: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+PEOPLE = {name: parse_addresses(address)[0] for name, address in STORY["people"].items()}
+DANA, LEE, OTTO = PEOPLE["dana"], PEOPLE["lee"], PEOPLE["otto"]
 KEEPER = Address("Tree Keeper", "keeper@dev.example")
 LIST = Address("list", "list@lists.example")
-ROBOT = Address("patchwork-bot", "patchwork-bot+relay@dev.example")
-
-# The commits in order, as (title, author); a plain string is a tag.
-MASTER: list[tuple[str, Address] | str] = [
-    ("Linux 9.0", OTTO),
-    "v9.0",
-    ("mm/vmscan: walk cold folios first", DANA),
-    ("fs/ledger: flush the journal in one go", LEE),
-    ("block: merge plugged requests later", MIRA),
-    ("Linux 9.1-rc1", OTTO),
-    "v9.1-rc1",
-    ("net/relay: batch small frames", LEE),
-    ("sched/fair: wake on the idle sibling", MIRA),
-    ("x86/entry: save one more register", OTTO),
-    ("ext9: delay the inode table", DANA),
-    ("locking/lane: spin a little longer", MIRA),
-    ("Linux 9.1-rc2", OTTO),
-    "v9.1-rc2",
-]
-NEXT: list[tuple[str, Address]] = [
-    ("lib/sort: choose the middle pivot", MIRA),
-    ("slab: align the per-CPU queue", LEE),
-]
+DIFF: str = STORY["diff"]
 _FIRST = datetime(2026, 9, 6, 12, tzinfo=UTC)
-
-
-# The sources that patches in the demo are for, by the title of the commit that changes them.
-_VMSCAN = """\
-static unsigned long shrink_cold(struct lruvec *lruvec)
-{
-	unsigned long seen = 0;
-
-	while (!list_empty(&cold)) {
-		seen += rescan(&cold);
-		cond_resched();
-	}
-	return seen;
-}
-"""
-_WAKE = """\
-/* The price of a wakeup, in ns. */
-#define WAKE_COST {price}
-
-int wake_idle_sibling(struct task_struct *p)
-{{
-	return pick_idle(p, WAKE_COST);
-}}
-"""
-FILES: dict[str, dict[str, str]] = {
-    "Linux 9.0": {"mm/vmscan.c": _VMSCAN, "lib/sort.c": _VMSCAN, "sched/fair.c": _WAKE.format(price=40)},
-    "sched/fair: wake on the idle sibling": {"sched/fair.c": _WAKE.format(price=56)},
-}
 
 
 def build_tree(tree: DemoTree) -> dict[str, str]:
     """Create the tree up to v9.1-rc2, with a `next` branch on top; return the shas by title."""
     shas: dict[str, str] = {}
     at = _FIRST
-    for step in MASTER:
+    for step in STORY["master"]:
         at += timedelta(days=1)
         if isinstance(step, str):
             tree.tag(step, at)
         else:
-            title, author = step
-            shas[title] = tree.commit(title, author, at, _signed(author), files=FILES.get(title))
-    for title, author in NEXT:
+            title, author = step[0], PEOPLE[step[1]]
+            shas[title] = tree.commit(title, author, at, _signed(author), files=STORY["files"].get(title))
+    for title, name in STORY["next"]:
         at += timedelta(days=1)
-        shas[title] = tree.commit(title, author, at, _signed(author), branch="next")
+        shas[title] = tree.commit(title, PEOPLE[name], at, _signed(PEOPLE[name]), branch="next")
     tree.tag(f"next-{at:%Y%m%d}", at, branch="next")
     return shas
 
@@ -268,47 +219,6 @@ def finish_tree(tree: DemoTree, report_ids: dict[str, str], culprits: dict[str, 
     tree.tag("v9.1-rc3", now)
 
 
-DIFF = """\
-diff --git a/mm/vmscan.c b/mm/vmscan.c
-index 2f4a1c7b9d03..81c0de55a2f9 100644
---- a/mm/vmscan.c
-+++ b/mm/vmscan.c
-@@ -2211,6 +2211,7 @@ static unsigned long shrink_cold(struct lruvec *lruvec)
- 	unsigned long seen = 0;
-
- 	while (!list_empty(&cold)) {
--		seen += rescan(&cold);
-+		if (!seen)
-+			seen += rescan(&cold);
- 		cond_resched();
- 	}
-"""
-
-
-CHEAPER_WAKEUPS = """\
-diff --git a/sched/fair.c b/sched/fair.c
---- a/sched/fair.c
-+++ b/sched/fair.c
-@@ -1,5 +1,5 @@
- /* The price of a wakeup, in ns. */
--#define WAKE_COST 56
-+#define WAKE_COST 40
-
- int wake_idle_sibling(struct task_struct *p)
- {
-"""
-FOR_ANOTHER_TREE = """\
-diff --git a/fs/ext9/inode.c b/fs/ext9/inode.c
---- a/fs/ext9/inode.c
-+++ b/fs/ext9/inode.c
-@@ -310,3 +310,3 @@ static int ext9_table(struct super_block *sb)
- 	spin_lock(&sbi->lock);
--	delay_table(sb);
-+	read_table(sb);
- 	spin_unlock(&sbi->lock);
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class DemoAnswer:
     """A scripted reply: culprit of the report, author, and the text, with REPORT_ID for the report's Message-ID."""
@@ -319,99 +229,27 @@ class DemoAnswer:
     subject: str = ""  # "": a reply in the thread; else a new thread
 
 
-ANSWERS: list[DemoAnswer] = [
-    DemoAnswer(
-        "mm/vmscan: walk cold folios first",
-        DANA,
-        "Thanks for the report. We scan the list twice. Does this help?\n\n" + DIFF,
-    ),
-    DemoAnswer(
-        "fs/ledger: flush the journal in one go",
-        LEE,
-        "I can see it here as well, the journal lock is held across the flush now.\nI need to think about it.",
-    ),
-    DemoAnswer(
-        "net/relay: batch small frames",
-        LEE,
-        "We trade latency for throughput here, as the changelog says.\n\n#lkp expected",
-    ),
-    DemoAnswer(
-        "x86/entry: save one more register",
-        OTTO,
-        "The lab's microcode was older on one side.\n\n#lkp invalid",
-    ),
-    DemoAnswer(
-        "lib/sort: choose the middle pivot",
-        MIRA,
-        (
-            "The pivot is chosen from the wrong half.\n\n"
-            "Closes: https://lore.kernel.org/r/REPORT_ID\n"
-            f"Signed-off-by: {MIRA.name} <{MIRA.email}>\n---\n" + DIFF.replace("mm/vmscan.c", "lib/sort.c")
-        ),
-        subject="[PATCH] lib/sort: choose the pivot from the right half",
-    ),
-    DemoAnswer(
-        "sched/fair: wake on the idle sibling",
-        MIRA,
-        "The sibling is dearer than I thought. Can you test this patch?\n\n" + CHEAPER_WAKEUPS,
-    ),
-    DemoAnswer(
-        "ext9: delay the inode table",
-        DANA,
-        "Could you please test this patch?\n\n" + FOR_ANOTHER_TREE,
-    ),
-    DemoAnswer(
-        "slab: align the per-CPU queue",
-        ROBOT,
-        (
-            "Hello:\n\nThis patch was applied to slab/slab.git (for-next)\nby Otto Lind <otto@dev.example>:\n\n"
-            "Here is the summary with links:\n  - slab: keep the queue in one line\n"
-            "    https://git.example.org/slab/c/9f2c71d4e8ab\n"
-        ),
-    ),
-]
-
-
-PAT = Address("Pat Penguin", "pat@users.example")
-RUTH = Address("Ruth Rossi", "ruth@users.example")
-SLOW_BACKUP = """\
-Hello,
-
-since I upgraded from 9.0 to 9.1-rc2 my nightly backup takes much longer: the
-sequential read throughput of fio dropped from 830 MB/s to 410 MB/s. It is an
-AMD EPYC 7313 with two NVMe disks, and nothing else has changed.
-
-#regzbot introduced: v9.0..v9.1-rc2
-"""
-SLOW_BUILD = """\
-Hi all,
-
-kernbench shows a performance regression of 12% on my Intel Xeon 6338 with
-9.1-rc2. 9.1-rc1 is fine. Is this known?
-"""
-# What people report on the list: who writes, the subject, the text, and which of these mails it answers.
-FROM_PEOPLE: list[tuple[Address, str, str, int | None]] = [
-    (PAT, "[REGRESSION] 9.0 -> 9.1-rc2: sequential reads are half as fast", SLOW_BACKUP, None),
-    (OTTO, "", "Can you bisect it? Which file system is this?", 0),
-    (RUTH, "performance regression in 9.1-rc2: kernbench", SLOW_BUILD, None),
+ANSWERS = [
+    DemoAnswer(said["culprit"], PEOPLE[said["author"]], said["text"].replace("DIFF", DIFF), said.get("subject", ""))
+    for said in STORY["answers"]
 ]
 
 
 def from_people(at: datetime) -> Iterator[bytes]:
-    """Yield the mails of FROM_PEOPLE as the list receives them, a second apart."""
-    for number, (author, subject, text, answered) in enumerate(FROM_PEOPLE):
+    """Yield what people report on the list as it receives that, a second apart."""
+    for number, said in enumerate(STORY["from_people"]):
         message = EmailMessage(policy=SMTP_POLICY.clone(max_line_length=998))
-        message["From"], message["To"] = str(author), LIST.email
+        message["From"], message["To"] = str(PEOPLE[said["author"]]), LIST.email
         message["Date"] = format_datetime(at + timedelta(seconds=number))
         message["Message-ID"] = f"<from-people-{number}@users.example>"
-        if answered is None:
-            message["Subject"] = subject
+        if "answers" not in said:
+            message["Subject"] = said["subject"]
         else:
-            first_author, first_subject, *_ = FROM_PEOPLE[answered]
-            message.replace_header("To", str(first_author))
-            message["Cc"], message["Subject"] = LIST.email, f"Re: {first_subject}"
-            message["In-Reply-To"] = message["References"] = f"<from-people-{answered}@users.example>"
-        message.set_content(text, charset="utf-8", cte="8bit")
+            first = STORY["from_people"][said["answers"]]
+            message.replace_header("To", str(PEOPLE[first["author"]]))
+            message["Cc"], message["Subject"] = LIST.email, f"Re: {first['subject']}"
+            message["In-Reply-To"] = message["References"] = f"<from-people-{said['answers']}@users.example>"
+        message.set_content(said["text"], charset="utf-8", cte="8bit")
         yield message.as_bytes(policy=SMTP_POLICY.clone(linesep="\n"))
 
 
