@@ -392,30 +392,23 @@ def send_unstored(
 
     Return None, and log it, if the address is invalid in a header.
     """
+    own_id = f"{local}@{settings.address.partition('@')[2]}"
+    message = EmailMessage(policy=POLICY)
     try:
-        envelope = _unstored_mail(local, address, subject, text, settings, now, signing)
+        message["Message-ID"] = f"<{own_id}>"
+        message["Date"] = format_datetime(now.replace(microsecond=0))
+        message["From"] = f"{for_header(settings.name, 60)} <{settings.address}>"
+        message["To"] = address
+        message["Subject"] = subject
+        message["Auto-Submitted"] = "auto-generated"
+        message["X-Mailer"] = MADE_BY
+        message.set_content(text, charset="utf-8", cte="8bit")
+        raw = message.as_bytes()
     except ValueError as error:
         log.error("no mail %r to %r: %s", subject, address, error)
         return None
+    envelope = Envelope(own_id, settings.address, [address], signing.sign(raw) if signing else raw)
     outcome = transport.send(envelope, lambda: not mail_transitions.stopped())
     if outcome.status is not SendStatus.SENT:
         log.warning("the mail %r was not sent: %s", subject, outcome.reply)
     return outcome.status
-
-
-def _unstored_mail(
-    local: str, address: str, subject: str, text: str, settings: BotSettings, now: datetime, signing: Signing | None
-) -> Envelope:
-    """Return a mail that is not stored. Raise ValueError for an address that is invalid in a header."""
-    own_id = f"{local}@{settings.address.partition('@')[2]}"
-    message = EmailMessage(policy=POLICY)
-    message["Message-ID"] = f"<{own_id}>"
-    message["Date"] = format_datetime(now.replace(microsecond=0))
-    message["From"] = f"{for_header(settings.name, 60)} <{settings.address}>"
-    message["To"] = address
-    message["Subject"] = subject
-    message["Auto-Submitted"] = "auto-generated"
-    message["X-Mailer"] = MADE_BY
-    message.set_content(text, charset="utf-8", cte="8bit")
-    raw = message.as_bytes()
-    return Envelope(own_id, settings.address, [address], signing.sign(raw) if signing else raw)
