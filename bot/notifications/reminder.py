@@ -66,14 +66,6 @@ class QuietReport:
     silenced: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReminderBatch:
-    """One mail to one person: the most urgent report first, in whose thread it is sent."""
-
-    person: str
-    reports: Sequence[QuietReport]
-
-
 def is_due(report: QuietReport, policy: ReminderPolicy, now: datetime) -> bool:
     """Return whether its person may be reminded of a report now."""
     if report.silenced or not report.person or report.state in _NEVER or report.clock is None:
@@ -87,18 +79,17 @@ def is_due(report: QuietReport, policy: ReminderPolicy, now: datetime) -> bool:
 
 def batches(
     reports: Iterable[QuietReport], last_reminded: Mapping[str, datetime], policy: ReminderPolicy, now: datetime
-) -> list[ReminderBatch]:
-    """Return the reminders that are due, most urgent reports first. `last_reminded`: by person."""
+) -> list[list[QuietReport]]:
+    """Return the reports that each reminder is about, which are of one person: the most urgent one first, in whose
+    thread it is sent. `last_reminded`: by person.
+    """
     of_person: dict[str, list[QuietReport]] = defaultdict(list)
     for report in reports:
         last = last_reminded.get(report.person)
         if is_due(report, policy, now) and (last is None or now - last >= policy.per_person):
             of_person[report.person].append(report)
-    reminders = [
-        ReminderBatch(person, sorted(due, key=lambda report: (-report.urgency, report.key)))
-        for person, due in of_person.items()
-    ]
-    return sorted(reminders, key=lambda batch: (-batch.reports[0].urgency, batch.person))
+    reminders = [sorted(due, key=lambda report: (-report.urgency, report.key)) for due in of_person.values()]
+    return sorted(reminders, key=lambda due: (-due[0].urgency, due[0].person))
 
 
 # --- The mail ---
@@ -371,7 +362,7 @@ class _Round:
         rows = list(sent.select_related("report__culprit").defer("raw", "body").order_by("pk"))
         return silent_reports(rows, self.settings.aliases, self.policy, self.excluded, self.now, without)
 
-    def batches(self, silent: Iterable[SilentReport]) -> list[ReminderBatch]:
+    def batches(self, silent: Iterable[SilentReport]) -> list[list[QuietReport]]:
         return batches((report.report for report in silent), _last_reminded(self.now), self.policy, self.now)
 
     def cancel_outdated(self) -> None:
@@ -404,21 +395,21 @@ class _Round:
                 if done and not by_person:
                     Reminder.objects.filter(mail=row).delete()
 
-    def try_compose(self, batch: ReminderBatch) -> bool:
+    def try_compose(self, batch: Sequence[QuietReport]) -> bool:
         """Compose one reminder. An error does not keep others from being composed."""
-        keys = [report.key for report in batch.reports]
+        keys, person = [report.key for report in batch], batch[0].person
         try:
             with transaction.atomic():
                 database.take(Lock.REMINDERS)
                 # Whatever happens to them from here on finds the reminder, and marks it as outdated.
                 list(Report.objects.select_for_update().filter(pk__in=keys).order_by("pk").values_list("pk"))
                 by_key = {silent.report.key: silent for silent in self.quiet(keys)}
-                same = [other for other in self.batches(by_key.values()) if other.person == batch.person]
-                return bool(same) and self._compose(batch.person, [by_key[report.key] for report in same[0].reports])
+                same = [other for other in self.batches(by_key.values()) if other[0].person == person]
+                return bool(same) and self._compose(person, [by_key[report.key] for report in same[0]])
         except OperationalError as busy:  # the next round tries again
-            log.error("%s: composing a reminder failed: %s", batch.person, busy)
+            log.error("%s: composing a reminder failed: %s", person, busy)
         except Exception:  # bad data from a lab, a tree or a mail
-            log.exception("%s: composing a reminder failed", batch.person)
+            log.exception("%s: composing a reminder failed", person)
         return False
 
     def _compose(self, person: str, due: Sequence[SilentReport]) -> bool:

@@ -8,7 +8,6 @@ the same in the queue.
 import hashlib
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -30,17 +29,6 @@ MOST = 20  # suggestions in a mail: those that are likeliest
 MOST_PEOPLE = 50
 AT_ONCE = 500  # of those that came in meanwhile
 _QUOTED = 400  # characters
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One suggestion in the mail: paragraphs of at most 78 columns, and two links."""
-
-    heading: str
-    quote: str
-    outcome: str
-    right: str
-    wrong: str
 
 
 def mail_suggestions(transport: Transport, settings: BotSettings, now: datetime, signing: Signing | None = None) -> int:
@@ -92,23 +80,25 @@ def _text(suggestions: Sequence[Suggestion], accepted_as: dict[int, Outcome], us
     return render_to_string("mail/suggestions.txt", context)
 
 
-def _row(number: int, suggestion: Suggestion, outcome: Outcome, user: User, settings: BotSettings) -> Row:
-    """Return one suggestion as the mail has it. Whatever others wrote is on lines of its own, without controls."""
+def _row(number: int, suggestion: Suggestion, outcome: Outcome, user: User, settings: BotSettings) -> dict[str, str]:
+    """Return one suggestion as the mail has it: paragraphs of at most 78 columns, and two links. Whatever others wrote
+    is on lines of its own, without controls.
+    """
     report, sha = suggestion.report, suggestion.report.culprit.sha10
     title = one_line(str(report), 160)
     kind = suggestion.kind.replace("_", " ").capitalize()
     likely = f" {suggestion.certainty} % likely." if suggestion.certainty is not None else ""
-    return Row(
-        _filled(title if sha in title else f"{sha} {title}", f"{number}. "),
-        _filled(f'"{one_line(suggestion.quote, _QUOTED)}"', "   ") if suggestion.quote else "",
-        _filled(f"{kind}?{likely} Now: {report.status}. If it is right: {outcome.status}.", "   "),
-        _link(suggestion, Decision.ACCEPTED, user, settings),
-        _link(suggestion, Decision.REJECTED, user, settings),
-    )
+    return {
+        "heading": _filled(title if sha in title else f"{sha} {title}", f"{number}. "),
+        "quote": _filled(f'"{one_line(suggestion.quote, _QUOTED)}"') if suggestion.quote else "",
+        "outcome": _filled(f"{kind}?{likely} Now: {report.status}. If it is right: {outcome.status}."),
+        "right": _link(suggestion, Decision.ACCEPTED, user, settings),
+        "wrong": _link(suggestion, Decision.REJECTED, user, settings),
+    }
 
 
-def _filled(text: str, begin: str, others: str = "   ") -> str:
-    return textwrap.fill(text, 78, initial_indent=begin, subsequent_indent=others, break_on_hyphens=False)
+def _filled(text: str, begin: str = "   ") -> str:
+    return textwrap.fill(text, 78, initial_indent=begin, subsequent_indent="   ", break_on_hyphens=False)
 
 
 def _link(suggestion: Suggestion, decision: Decision, user: User, settings: BotSettings) -> str:

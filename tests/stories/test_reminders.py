@@ -533,13 +533,12 @@ def test_who_is_due(report: QuietReport, due: bool) -> None:
 def test_a_person_gets_one_mail_about_all_their_reports() -> None:
     reports = [replace(QUIET, key=1), replace(QUIET, key=2, urgency=900), replace(QUIET, key=3, person="lee@x.example")]
     found = batches(reports, {}, ReminderPolicy(), NOW)
-    assert [(each.person, [report.key for report in each.reports]) for each in found] == [
+    assert [(each[0].person, [report.key for report in each]) for each in found] == [
         ("dana@dev.example", [2, 1]),
         ("lee@x.example", [3]),
     ]
-    assert [each.person for each in batches(reports, {"dana@dev.example": NOW - 6 * A_DAY}, ReminderPolicy(), NOW)] == [
-        "lee@x.example"
-    ]
+    lately = {"dana@dev.example": NOW - 6 * A_DAY}
+    assert [each[0].person for each in batches(reports, lately, ReminderPolicy(), NOW)] == ["lee@x.example"]
 
 
 # --- Years of old mail, read into an empty database: not one reminder, nor any other mail unasked (issue: no nagging)
