@@ -27,8 +27,9 @@ from bot.replies import gate
 from bot.replies.reading import understand
 from bot.requested_patches import NONE, RequestedPatch, patch_of, prefixes, requested_patch
 from bot.results.formats.checks import Schema
+from bot.results.grading import FIX_KINDS
 from bot.results.values import RejectedInput
-from tracker.domain.events import EventData, EventKind, Grade, Role
+from tracker.domain.events import EventData, EventKind, Role
 from tracker.domain.lab_jobs import (
     SENTENCES,
     UNFINISHED,
@@ -84,12 +85,6 @@ def stored(payload: str) -> JobResult:
 
 # --- Recording ---
 
-_MEASURED = {
-    Grade.IMPROVEMENT: EventKind.FIX_CONFIRMED,
-    Grade.NOT_SIGNIFICANT: EventKind.FIX_WITHOUT_EFFECT,
-    Grade.REGRESSION: EventKind.FIX_WITHOUT_EFFECT,
-}
-
 
 def record_result(job: LabJob, result: JobResult, payload: str, now: datetime) -> bool:
     """Record what a runner handed in; False if its lease is lost. Raises RejectedInput if the metric is missing."""
@@ -99,7 +94,7 @@ def record_result(job: LabJob, result: JobResult, payload: str, now: datetime) -
         measured = result.of_metric(head.metric.name)
         if measured is None:
             raise RejectedInput("result, /measurements", f"expected the metric {head.metric.name!r} among them")
-        kind = _MEASURED.get(grade(measured, head.metric.direction).verdict, EventKind.ANSWERED)
+        kind = FIX_KINDS.get(grade(measured, head.metric.direction).verdict, EventKind.ANSWERED)
     with transaction.atomic():
         if not lab_jobs.finish(job, result.outcome, result.detail, now, payload, result.lease):
             return False

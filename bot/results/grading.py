@@ -72,14 +72,18 @@ def later_event(result: Result, at: datetime) -> EventData:
     return _event(result, kind, at, result.bad.sha, result.bad.describe or result.bad.sha[:10])
 
 
+# What a measured fix is by the grade of its change; by any other grade, nothing is known.
+FIX_KINDS = {
+    Grade.IMPROVEMENT: EventKind.FIX_CONFIRMED,
+    Grade.NOT_SIGNIFICANT: EventKind.FIX_WITHOUT_EFFECT,
+    Grade.REGRESSION: EventKind.FIX_WITHOUT_EFFECT,
+}
+
+
 def fix_event(result: Result, grade: Grade, at: datetime) -> EventData | None:
     """Return the event for a report whose fix was compared with the fix's parent; None if the grade says nothing."""
     fix = result.culprit or result.bad
-    kind = {
-        Grade.IMPROVEMENT: EventKind.FIX_CONFIRMED,
-        Grade.NOT_SIGNIFICANT: EventKind.FIX_WITHOUT_EFFECT,
-        Grade.REGRESSION: EventKind.FIX_WITHOUT_EFFECT,
-    }.get(grade)
+    kind = FIX_KINDS.get(grade)
     return _event(result, kind, at, fix.sha, title=fix.title) if kind else None
 
 
