@@ -68,7 +68,7 @@ class ReleaseFacts:
     rows: Sequence[CycleRow]
     points: Sequence[CyclePoint]
     highlights: Sequence[HighlightData]
-    parameters: Sequence[tuple[str, str, str]]  # classification, name, description
+    parameters: Sequence[tuple[str, str, str]]  # classification, name and description of each
     suites: Mapping[str, str]
     kernel: str
     base: str
@@ -103,9 +103,18 @@ def compose(facts: ReleaseFacts) -> Document:
             (
                 _open_merged(facts, cycle),
                 _open_elsewhere(facts, cycle),
-                _ended(facts, cycle),
+                _lists(
+                    facts,
+                    ("Fixed", cycle.fixed),
+                    ("Expected, reverted, gone or withdrawn", cycle.ended),
+                    ("Direction unknown", cycle.unknown),
+                ),
                 _by_people(facts, cycle),
-                _improvements(facts, cycle),
+                _lists(
+                    facts,
+                    ("Improvements", cycle.improvements),
+                    ("Improvements in other trees", cycle.improvements_elsewhere),
+                ),
                 _highlights(facts),
                 _comparison(facts),
                 _method(facts),
@@ -224,14 +233,13 @@ def _open_elsewhere(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
         yield from text
 
 
-def _ended(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
-    if cycle.fixed:
-        yield from _listed("Fixed", cycle.fixed, facts)
-    rest = [("Expected, reverted, gone or withdrawn", cycle.ended), ("Direction unknown", cycle.unknown)]
-    for heading, rows in rest:
+def _lists(facts: ReleaseFacts, *lists: tuple[str, Sequence[CycleRow]]) -> Iterator[Block]:
+    """Yield the lists that have rows: the first is a section, and the others are parts of it."""
+    level = 2
+    for heading, rows in lists:
         if rows:
-            level = 3 if cycle.fixed or (rows is cycle.unknown and cycle.ended) else 2
             yield from _listed(heading, rows, facts, level)
+            level = 3
 
 
 def _by_people(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
@@ -240,14 +248,6 @@ def _by_people(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
         yield Paragraph("What people reported on the lists, in their figures; the lab measured those with an interval.")
         rows = [_row(row, facts.as_of, ()) for row in cycle.by_people]
         yield ChangeList("Regressions reported by people", rows, _COLUMNS, frozenset({1}))
-
-
-def _improvements(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
-    if cycle.improvements:
-        yield from _listed("Improvements", cycle.improvements, facts)
-    if cycle.improvements_elsewhere:
-        heading = "Improvements in other trees"
-        yield from _listed(heading, cycle.improvements_elsewhere, facts, 3 if cycle.improvements else 2)
 
 
 _COLUMNS = ("Author", "Age", "Status")

@@ -129,9 +129,10 @@ def _row(report: Report, version: str, thread: str = "") -> CycleRow:
     headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
     culprit = report.culprit
     scenario = headline.scenario.params.items() if headline else ()
+    untitled = str(report) if report.of_person else ": ".join(filter(None, (report.subsystem, report.suite)))
     return CycleRow(
         sha=culprit.sha,
-        title=report.given_title or culprit.title or _untitled(report),
+        title=report.given_title or culprit.title or untitled,
         subsystem=report.subsystem,
         metric=headline.metric.name if headline else report.metric,
         change=headline.change if headline else report.change,
@@ -156,11 +157,6 @@ def _row(report: Report, version: str, thread: str = "") -> CycleRow:
         closed_at=report.closed_at,
         awaited_since=report.awaited_since,
     )
-
-
-def _untitled(report: Report) -> str:
-    """Return what to call a report whose culprit is not known, or has no title here."""
-    return str(report) if report.of_person else ": ".join(filter(None, (report.subsystem, report.suite)))
 
 
 def document_key(version: str) -> str:
