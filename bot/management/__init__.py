@@ -1,4 +1,4 @@
-"""What the commands share: the progress of long work, folded reports, bulletins, and who runs them."""
+"""What the commands share: how they fail, the progress of long work, folded reports, bulletins, who runs them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,40 @@ from tracker.services.event_log import progress
 
 if TYPE_CHECKING:
     from bot.notifications.digest import Bulletin, BulletinConfig
+
+# --- How a command fails: the exit codes of sysexits.h ---
+
+
+class _FailedError(CommandError):
+    code: int
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, returncode=self.code)
+
+
+class UsageError(_FailedError):
+    code = os.EX_USAGE
+
+
+class NoInputError(_FailedError):
+    code = os.EX_NOINPUT
+
+
+class DataError(_FailedError):
+    code = os.EX_DATAERR
+
+
+class UnavailableError(_FailedError):
+    code = os.EX_UNAVAILABLE
+
+
+class TryAgainError(_FailedError):
+    code = os.EX_TEMPFAIL
+
+
+class ConfigError(_FailedError):
+    code = os.EX_CONFIG
+
 
 # --- Progress ---
 

@@ -1,13 +1,13 @@
 """`apikey create|list|revoke`: the keys of programs that send results and files over the network."""
 
-import os
 from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from bot.management import NoInputError, UsageError
 from tracker.domain.events import InvalidInput
 from tracker.models import ApiKey
 from tracker.services import accounts
@@ -37,25 +37,23 @@ class Command(BaseCommand):
                 self._list()
             case "revoke":
                 if not accounts.revoke(options["name"], timezone.now()):
-                    raise CommandError(
-                        f"no valid key is named {options['name']!r}; `apikey list` lists them", returncode=os.EX_NOINPUT
-                    )
+                    raise NoInputError(f"no valid key is named {options['name']!r}; `apikey list` lists them")
                 self.stdout.write(f"{options['name']}: revoked")
 
     def _create(self, name: str, producer: str, user: str, days: int, scope: list[str] | None, **options: Any) -> None:
         scopes = [Scope(value) for value in scope or ["results"]]
         person = User.objects.filter(username=user).first() if user else None
         if user and person is None:
-            raise CommandError(f"no user is named {user!r}; the admin lists them", returncode=os.EX_NOINPUT)
+            raise NoInputError(f"no user is named {user!r}; the admin lists them")
         now = timezone.now()
         try:
             ends = accounts.key_ends(days, now)
         except InvalidInput as error:
-            raise CommandError(f"--{error}", returncode=os.EX_USAGE) from None
+            raise UsageError(f"--{error}") from None
         try:
             _, token = accounts.create_api_key(name, scopes, producer, now, person, ends)
         except InvalidInput as error:
-            raise CommandError(str(error), returncode=os.EX_USAGE) from None
+            raise UsageError(str(error)) from None
         self.stderr.write("This token is shown once, and stored only as a hash:")
         self.stdout.write(token)
 

@@ -1,14 +1,13 @@
 """`check`: Django's, and with `--connect` also whether the servers answer that the settings name."""
 
-import os
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management.base import CommandError
 from django.core.management.commands import check
 
 from bot.checks import check_connections
+from bot.management import ConfigError, UnavailableError
 from tracker.domain.text import counted
 
 
@@ -27,9 +26,9 @@ class Command(check.Command):
         try:
             messages = check_connections()
         except ImproperlyConfigured as error:
-            raise CommandError(str(error), returncode=os.EX_CONFIG) from None
+            raise ConfigError(str(error)) from None
         for message in messages:
             self.stderr.write(str(message.msg))
         if messages:
-            raise CommandError(f"{counted(len(messages), 'problem')}, see above", returncode=os.EX_UNAVAILABLE)
+            raise UnavailableError(f"{counted(len(messages), 'problem')}, see above")
         self.stdout.write("All servers answer.")

@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from bot import demo as story
 from bot.archives.public_inbox import read_epoch
 from bot.demo import DemoInbox, DemoTree, serve
 from bot.mail.message import parse
+from bot.management import NoInputError, UnavailableError
 from bot.management.commands.up import host_and_port
 from bot.processes import Supervisor
 
@@ -49,7 +50,7 @@ class Command(BaseCommand):
     def handle(self, *, no_serve: bool, again: bool, bind: str, database: str, **options: Any) -> None:
         directory = settings.VAR / "demo"
         if again and not (directory / "env").exists():
-            raise CommandError("no demo yet: run `make demo` first", returncode=os.EX_NOINPUT)
+            raise NoInputError("no demo yet: run `make demo` first")
         if not again:
             shutil.rmtree(directory, ignore_errors=True)
         demo = Demo(directory, bind, database or f"sqlite:///{directory / 'perfwork.sqlite3'}", self)
@@ -63,9 +64,7 @@ class Command(BaseCommand):
                 )
                 demo.serve(bind)
         except subprocess.CalledProcessError as error:
-            raise CommandError(
-                f"a step of the demo failed with exit code {error.returncode}", returncode=os.EX_UNAVAILABLE
-            ) from None
+            raise UnavailableError(f"a step of the demo failed with exit code {error.returncode}") from None
         finally:
             catcher.stop()
 
@@ -201,4 +200,4 @@ def wait_for(port: int, seconds: float = 30.0) -> None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(0.05)
-    raise CommandError(f"the demo's web server did not start within {seconds:.0f} s", returncode=os.EX_UNAVAILABLE)
+    raise UnavailableError(f"the demo's web server did not start within {seconds:.0f} s")

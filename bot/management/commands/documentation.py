@@ -1,15 +1,15 @@
 """`documentation`: build docs/ as the site under /help/."""
 
-import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from bot.documentation import build
 from bot.errors import Unreadable
+from bot.management import DataError
 
 
 class Command(BaseCommand):
@@ -23,5 +23,5 @@ class Command(BaseCommand):
         try:
             build(to or settings.DOCUMENTATION, "" if to else "/")
         except (Unreadable, OSError) as error:
-            raise CommandError(str(error), returncode=os.EX_DATAERR) from None
+            raise DataError(str(error)) from None
         self.stdout.write(f"built in {to or settings.DOCUMENTATION}")

@@ -1,15 +1,15 @@
 """`erase ADDRESS`: erase a person's data on their request."""
 
-import os
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.core.validators import validate_email
 from django.utils import timezone
 
 from bot.config import bot_identity
+from bot.management import DataError, UsageError
 from bot.operations import erase
 from tracker.domain.text import counted
 
@@ -26,13 +26,12 @@ class Command(BaseCommand):
         try:
             validate_email(address)
         except ValidationError:
-            words = f"expected a bare address such as dana@dev.example, found {address[:80]!r}"
-            raise CommandError(words, returncode=os.EX_USAGE) from None
+            raise UsageError(f"expected a bare address such as dana@dev.example, found {address[:80]!r}") from None
         bot = bot_identity()
         if address.lower() in {bot.address, bot.list_address, bot.lkml, *bot.lists}:
-            raise CommandError(f"{address} is the bot's or a list's, not a person's", returncode=os.EX_DATAERR)
+            raise DataError(f"{address} is the bot's or a list's, not a person's")
         if not yes:
-            raise CommandError("this can't be undone: add --yes", returncode=os.EX_USAGE)
+            raise UsageError("this can't be undone: add --yes")
         erased = erase(address, timezone.now())
         mails, accounts = counted(erased.mails, "mail"), counted(erased.accounts, "account")
         self.stdout.write(f"{address}: {mails} emptied, {accounts} closed; no mail is sent there any more")

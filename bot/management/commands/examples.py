@@ -1,13 +1,13 @@
 """`examples check`: whether each written example (fixtures/replies) is well-formed."""
 
-import os
 from argparse import ArgumentParser
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
+from bot.management import DataError, NoInputError
 from bot.replies.training import EFFECTS, FOLDER, load
 
 
@@ -25,11 +25,9 @@ class Command(BaseCommand):
         try:
             counts = Counter(example.effect for example in load(folder))
         except (OSError, ValueError) as error:
-            raise CommandError(str(error), returncode=os.EX_DATAERR) from None
+            raise DataError(str(error)) from None
         if not counts:
-            raise CommandError(
-                f"{folder}: no .jsonl files; fixtures/replies/README.md says what they hold", returncode=os.EX_NOINPUT
-            )
+            raise NoInputError(f"{folder}: no .jsonl files; fixtures/replies/README.md says what they hold")
         for effect in EFFECTS:
             self.stdout.write(f"{effect:16}{counts[effect]:6}")
         self.stdout.write(f"{'total':16}{counts.total():6}")

@@ -4,17 +4,17 @@ One line per mail, in input order.
 """
 
 import json
-import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from bot.archives.sources import open_sources
 from bot.config import bot_identity, identity_without_keys
 from bot.errors import Unreadable
 from bot.explain import explain
+from bot.management import DataError, NoInputError
 from bot.replies.which_report import KnownReport
 
 
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             for explanation in explain(mails, settings, reports, rows=rows, why=why):
                 self.stdout.write(json.dumps(explanation, ensure_ascii=False))
         except (Unreadable, OSError) as error:
-            raise CommandError(str(error), returncode=os.EX_NOINPUT) from None
+            raise NoInputError(str(error)) from None
 
 
 def known_reports(path: Path) -> list[KnownReport]:
@@ -56,9 +56,8 @@ def known_reports(path: Path) -> list[KnownReport]:
             for entry in json.loads(path.read_text())
         ]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CommandError(
-            f'{path}: expected [{{"id", "message_id", "culprit", "title"}}, …]: {type(error).__name__} {error}',
-            returncode=os.EX_DATAERR,
+        raise DataError(
+            f'{path}: expected [{{"id", "message_id", "culprit", "title"}}, …]: {type(error).__name__} {error}'
         ) from None
 
 

@@ -5,7 +5,6 @@ on two kernels, `--kernel VERSION FILE…` what they wrote on one.
 """
 
 import gc
-import os
 import sys
 from argparse import ArgumentParser
 from collections import Counter
@@ -15,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from bot.config import bot_identity, compose_config, tree_paths
-from bot.management import counting
+from bot.management import DataError, UsageError, counting
 from bot.notifications.report import compose_due
 from bot.results import intake, recognise
 from bot.results.curves import extend_curves
@@ -82,27 +81,21 @@ class Command(BaseCommand):
         if handed and handed.note:
             self.stdout.write(handed.note)
         if not counts:
-            raise CommandError("no results found in the input", returncode=os.EX_DATAERR)
+            raise DataError("no results found in the input")
         if counts["refused"]:
-            raise CommandError(f"{counts['refused']} of {counts.total()} refused", returncode=os.EX_DATAERR)
+            raise DataError(f"{counts['refused']} of {counts.total()} refused")
 
     def _handed_in(self, paths: list[str], options: dict[str, Any]) -> HandedIn | None:
         """Return the files of a benchmark that are named by --parent and --culprit or --kernel; None without these."""
         sides = options["parent"], options["culprit"]
         if not any(sides) and not options["kernel"]:
             if not paths:
-                raise CommandError(
-                    "expected a PATH, or --parent and --culprit; see ingest --help", returncode=os.EX_USAGE
-                )
+                raise UsageError("expected a PATH, or --parent and --culprit; see ingest --help")
             return None
         if options["kernel"] and (any(sides) or not paths):
-            raise CommandError(
-                "--kernel is for the files of one kernel: ingest --kernel v6.12 FILE…", returncode=os.EX_USAGE
-            )
+            raise UsageError("--kernel is for the files of one kernel: ingest --kernel v6.12 FILE…")
         if any(sides) and (not all(sides) or paths):
-            raise CommandError(
-                "expected --parent FILE… --culprit FILE…, the same test on two kernels", returncode=os.EX_USAGE
-            )
+            raise UsageError("expected --parent FILE… --culprit FILE…, the same test on two kernels")
         now = timezone.now()
         try:
             log = options["bisect_log"]

@@ -6,7 +6,6 @@ newer events have made outdated is recomposed or cancelled; a mail that the pers
 approved.
 """
 
-import os
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,13 +13,13 @@ from email import message_from_bytes, policy
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 from django.utils import timezone
 
 from bot.config import bot_identity, compose_config, configured_transport, send_config
 from bot.mail.addresses import Address
-from bot.management import user_at_terminal
+from bot.management import ConfigError, DataError, NoInputError, TryAgainError, user_at_terminal
 from bot.notifications import report
 from bot.notifications.follow_ups import compose_follow_ups
 from bot.outbox.sender import send_due
@@ -120,9 +119,7 @@ class Command(BaseCommand):
     def _go(self, options: dict[str, Any]) -> None:
         if not mail_transitions.resume_sending(user_at_terminal(), timezone.now()):
             stop = mail_transitions.stopped()
-            raise CommandError(
-                f"sending stays stopped: {stop.reason}" if stop else "sending is not stopped", returncode=os.EX_TEMPFAIL
-            )
+            raise TryAgainError(f"sending stays stopped: {stop.reason}" if stop else "sending is not stopped")
         self.stdout.write("sending resumed")
 
     def _cancel(self, options: dict[str, Any]) -> None:
@@ -132,25 +129,21 @@ class Command(BaseCommand):
         if options["ids"]:
             self._apply("resend", {**options, "reason": ""})
         if not settings.PERFWORK_SENDING:
-            raise CommandError("PERFWORK_SENDING is off: mail stays in the outbox", returncode=os.EX_CONFIG)
+            raise ConfigError("PERFWORK_SENDING is off: mail stays in the outbox")
         try:
             transport = configured_transport()
         except ValueError as invalid:
-            raise CommandError(str(invalid), returncode=os.EX_CONFIG) from None
+            raise ConfigError(str(invalid)) from None
         if stop := mail_transitions.stopped():
-            raise CommandError(
-                f"all sending was {stop} on {stop.at:%Y-%m-%d %H:%M}: `outbox go` resumes it", returncode=os.EX_TEMPFAIL
-            )
+            raise TryAgainError(f"all sending was {stop} on {stop.at:%Y-%m-%d %H:%M}: `outbox go` resumes it")
         self._refresh()
         try:
             statuses = send_due(transport, send_config(run=ALL_DAY))
         except DatabaseError as error:
-            raise CommandError(
-                f"sending stopped: an outcome could not be recorded: {error}", returncode=os.EX_TEMPFAIL
-            ) from None
+            raise TryAgainError(f"sending stopped: an outcome could not be recorded: {error}") from None
         self.stdout.write(", ".join(f"{count} {status}" for status, count in statuses.items()) or "nothing is due")
         if set(statuses) - {SendStatus.SENT}:
-            raise CommandError("not all were sent; `outbox list` says why", returncode=os.EX_TEMPFAIL)
+            raise TryAgainError("not all were sent; `outbox list` says why")
 
     def _refresh(self) -> None:
         """Recompose or cancel waiting mail that newer events have made outdated."""
@@ -174,17 +167,12 @@ class Command(BaseCommand):
             if mail.state in WAITING and mail.composed_at != seen.get(mail.pk, mail.composed_at):
                 new.append(number)
         if new:
-            raise CommandError(
-                f"{', '.join(new)}: recomposed, since more is known now: `outbox show`, then approve",
-                returncode=os.EX_TEMPFAIL,
-            )
+            raise TryAgainError(f"{', '.join(new)}: recomposed, since more is known now: `outbox show`, then approve")
         if stuck:
-            raise CommandError(
-                f"{', '.join(stuck)}: can't {action}: must be {' or '.join(sorted(within))}", returncode=os.EX_DATAERR
-            )
+            raise DataError(f"{', '.join(stuck)}: can't {action}: must be {' or '.join(sorted(within))}")
 
     def _one(self, pk: str) -> OutgoingMail:
         row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdecimal() else None
         if row is None:
-            raise CommandError(f"{pk}: no such mail; see `outbox list`", returncode=os.EX_NOINPUT)
+            raise NoInputError(f"{pk}: no such mail; see `outbox list`")
         return row

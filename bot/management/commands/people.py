@@ -1,12 +1,12 @@
 """`people list|invite|role|revoke`: who may do what; the page /operating/people/ does the same."""
 
-import os
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from bot.management import DataError
 from tracker.domain.events import InvalidInput
 from tracker.services import accounts
 from tracker.services.accounts import UserRole
@@ -49,7 +49,7 @@ class Command(BaseCommand):
                     keys = accounts.shut_out(options["name"], now)
                     self.stdout.write(f"{options['name']}: revoked, with {keys} key{'s' * (keys != 1)}")
         except InvalidInput as mistake:
-            raise CommandError(str(mistake), returncode=os.EX_DATAERR) from None
+            raise DataError(str(mistake)) from None
 
     def _list(self) -> None:
         people = accounts.people(MOST)

@@ -1,14 +1,14 @@
 """`prune`: remove what nobody needs any more."""
 
-import os
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from bot.management import UsageError
 from bot.operations import Retention, prune
 
 AGES = {
@@ -34,9 +34,7 @@ class Command(BaseCommand):
 
     def handle(self, *, dry_run: bool, **options: Any) -> None:
         if invalid := next((name for name in AGES if not 0 <= options[name] <= MOST), ""):
-            raise CommandError(
-                f"--{invalid}: expected 0 to {MOST:,} days, found {options[invalid]}", returncode=os.EX_USAGE
-            )
+            raise UsageError(f"--{invalid}: expected 0 to {MOST:,} days, found {options[invalid]}")
         keep = Retention(**{name: timedelta(days=options[name]) for name in AGES})
         for pruned in prune(settings.PERFWORK_DROP, timezone.now(), keep, dry_run=dry_run):
             self.stdout.write(f"{pruned.number:8,}  {pruned.what}")

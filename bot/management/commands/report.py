@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import mark_safe
 
 from bot.config import bulletin_config
-from bot.management import hold_bulletin, require_folded
+from bot.management import NoInputError, UnavailableError, UsageError, hold_bulletin, require_folded
 from bot.notifications import digest
 from tracker.documents.blocks import FORMS
 from tracker.documents.digest import compose_cycle_mail
@@ -43,12 +43,10 @@ class Command(BaseCommand):
         require_folded()
         row = Release.objects.filter(version=release).first()
         if row is None:
-            raise CommandError(
-                f"unknown release {json.dumps(release)}; `track` adds releases from git", returncode=os.EX_NOINPUT
-            )
+            raise NoInputError(f"unknown release {json.dumps(release)}; `track` adds releases from git")
         if purpose == "mail":
             if hold or format != "txt":
-                raise CommandError("--for mail prints text; use it without --hold and --format", returncode=os.EX_USAGE)
+                raise UsageError("--for mail prints text; use it without --hold and --format")
             page = f"{settings.PERFWORK_BASE_URL}/{release}/"
             subject, text = compose_cycle_mail(release, mail_lines(in_cycle(release), release), page, timezone.now())
             self.stdout.write(f"Subject: {subject}\n\n{text}", ending="")
@@ -64,10 +62,7 @@ class Command(BaseCommand):
             if format == "html":
                 self.stdout.write(page)
             elif self.stdout.isatty():
-                raise CommandError(
-                    f"a PDF is no text for a terminal: report {release} --format pdf > {release}.pdf",
-                    returncode=os.EX_USAGE,
-                )
+                raise UsageError(f"a PDF is no text for a terminal: report {release} --format pdf > {release}.pdf")
             else:
                 sys.stdout.buffer.write(_pdf(page))
         else:
@@ -81,10 +76,9 @@ def _pdf(page: str) -> bytes:
     except (ImportError, OSError) as error:  # OSError: Pango is a library of the system
         browser = shutil.which("chromium") or shutil.which("chromium-browser")
         if not browser:
-            raise CommandError(
+            raise UnavailableError(
                 "no PDF: WeasyPrint needs Pango (apt install libpango-1.0-0 libpangoft2-1.0-0), or install chromium;"
-                " or print the page of --format html from a browser",
-                returncode=os.EX_UNAVAILABLE,
+                " or print the page of --format html from a browser"
             ) from error
         return _printed_by(browser, page)
     logging.getLogger("weasyprint").setLevel(logging.CRITICAL)  # of what only browsers know, such as a hover
@@ -114,7 +108,7 @@ def _printed_by(browser: str, page: str) -> bytes:
         try:
             run = subprocess.run(command, capture_output=True, timeout=120, check=False)
         except subprocess.TimeoutExpired:
-            raise CommandError(f"no PDF: {browser} took more than two minutes", returncode=os.EX_UNAVAILABLE) from None
+            raise UnavailableError(f"no PDF: {browser} took more than two minutes") from None
         if not target.exists():
-            raise CommandError(f"no PDF: {browser} ended with {run.returncode}", returncode=os.EX_UNAVAILABLE)
+            raise UnavailableError(f"no PDF: {browser} ended with {run.returncode}")
         return target.read_bytes()

@@ -1,15 +1,15 @@
 """`restore FILE`: put a backup back; nothing is sent until an operator has looked."""
 
-import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 from django.utils import timezone
 
+from bot.management import DataError, NoInputError, UnavailableError
 from bot.operations import BackupError, restore_backup
 from tracker.models import Report
 
@@ -36,11 +36,11 @@ class Command(BaseCommand):
         try:
             manifest = restore_backup(file.resolve(), settings.PERFWORK_DROP, timezone.now(), replace=replace)
         except BackupError as fault:
-            raise CommandError(str(fault), returncode=os.EX_DATAERR) from None
+            raise DataError(str(fault)) from None
         except DatabaseError as error:
-            raise CommandError(f"the database: {' '.join(str(error).split())}", returncode=os.EX_UNAVAILABLE) from None
+            raise UnavailableError(f"the database: {' '.join(str(error).split())}") from None
         except OSError as error:
-            raise CommandError(f"{file}: {error.strerror or error}", returncode=os.EX_NOINPUT) from None
+            raise NoInputError(f"{file}: {error.strerror or error}") from None
         self.stdout.write(
             f"restored {Report.objects.count():,} reports of {manifest.made_at:%Y-%m-%d %H:%M} UTC; {AFTER}"
         )

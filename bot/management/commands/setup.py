@@ -22,6 +22,7 @@ from nacl.signing import SigningKey
 
 from bot import deployment
 from bot.deployment import ARCHIVES, SETTINGS, STATE, TREES, Mirror
+from bot.management import UsageError
 
 USER = "perfwork"
 BACKUPS = Path("/var/backups/perfwork")
@@ -80,7 +81,7 @@ class Command(BaseCommand):
                 if not (self.dry_run or self.writes_only):
                     self.stdout.write(f"next: systemctl {self._next()}")
         except ValueError as mistake:
-            raise CommandError(str(mistake), returncode=os.EX_USAGE) from None
+            raise UsageError(str(mistake)) from None
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}", returncode=os.EX_CANTCREAT) from None
 

@@ -1,15 +1,14 @@
 """`study [SLUG]`: print a study as text or Markdown, or put it into the outbox; `--of` creates it."""
 
-import os
 from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from bot.config import bulletin_config
-from bot.management import hold_bulletin
+from bot.management import NoInputError, UsageError, hold_bulletin
 from bot.notifications import digest
 from tracker.documents.blocks import FORMS
 from tracker.domain.events import InvalidInput
@@ -41,10 +40,10 @@ class Command(BaseCommand):
             try:
                 studies.make(slug, options["title"] or slug, options["kind"], of, timezone.now())
             except InvalidInput as error:
-                raise CommandError(str(error), returncode=os.EX_USAGE) from None
+                raise UsageError(str(error)) from None
         study = Study.objects.filter(slug=slug).first()
         if study is None:
-            raise CommandError(f"no study named {slug[:80]}; create it with --of", returncode=os.EX_NOINPUT)
+            raise NoInputError(f"no study named {slug[:80]}; create it with --of")
         content = document(study)
         if options["hold"]:
             config = bulletin_config()

@@ -1,15 +1,15 @@
 """`tool_output FILE…`: attach profiles, counters and other tool output to a report or to a kernel."""
 
 import getpass
-import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.http import Http404
 from django.utils import timezone
 
+from bot.management import DataError, NoInputError
 from tracker.domain.events import InvalidInput
 from tracker.models.results import CommitSide
 from tracker.pages.results import place_of
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         try:
             place = place_of(report, side, kernel, machine)
         except (InvalidInput, Http404) as error:
-            raise CommandError(str(error), returncode=os.EX_NOINPUT) from None
+            raise NoInputError(str(error)) from None
         rejected = 0
         for name in files:
             try:
@@ -46,4 +46,4 @@ class Command(BaseCommand):
             else:
                 self.stdout.write(f"attached: {row.name} ({row.kind})")
         if rejected:
-            raise CommandError(f"{rejected} of {len(files)} refused", returncode=os.EX_DATAERR)
+            raise DataError(f"{rejected} of {len(files)} refused")

@@ -1,17 +1,16 @@
 """`track`: fetch and walk the git trees for landings, fixes and reverts."""
 
-import os
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from bot.config import bot_identity, configured_trees, tree_paths
 from bot.errors import Unreadable
-from bot.management import counting
+from bot.management import ConfigError, NoInputError, UnavailableError, counting
 from bot.upstream.tracking import Patience, follow, store_trees
 from tracker.domain.text import counted
 from tracker.models import Tree
@@ -29,12 +28,11 @@ class Command(BaseCommand):
     def handle(self, *, names: list[str], no_fetch: bool, again: bool, **options: Any) -> None:
         choices = ", ".join(settings.PERFWORK_TREES) or "not set"
         if unknown := [name for name in names if name not in settings.PERFWORK_TREES]:
-            raise CommandError(f"{', '.join(unknown)}: not in PERFWORK_TREES ({choices})", returncode=os.EX_NOINPUT)
+            raise NoInputError(f"{', '.join(unknown)}: not in PERFWORK_TREES ({choices})")
         trees = store_trees(configured_trees(names))
         if not trees:
-            raise CommandError(
-                "no tree to track: set PERFWORK_TREES to name=path pairs, for example linus=/srv/linux.git",
-                returncode=os.EX_CONFIG,
+            raise ConfigError(
+                "no tree to track: set PERFWORK_TREES to name=path pairs, for example linus=/srv/linux.git"
             )
         patience = Patience(
             None if no_fetch else settings.PERFWORK_FETCH_PATIENCE, timedelta(seconds=settings.PERFWORK_LEASE)
@@ -56,6 +54,4 @@ class Command(BaseCommand):
             news = f"{counted(tally.landings, 'landing')}, {counted(tally.events, 'event')}"
             self.stdout.write(f"{tree.name}: {'nothing new' if tally.unchanged else news}")
         if failed:
-            raise CommandError(
-                f"{failed} of {len(trees)} trees could not be followed to the end", returncode=os.EX_UNAVAILABLE
-            )
+            raise UnavailableError(f"{failed} of {len(trees)} trees could not be followed to the end")

@@ -6,12 +6,12 @@ from argparse import ArgumentParser
 from collections.abc import Iterable
 from typing import IO, Any, cast
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from bot.management import require_folded
+from bot.management import NoInputError, require_folded
 from tracker.domain.events import State
 from tracker.models import Release
 from tracker.pages.home import lines
@@ -42,14 +42,13 @@ class Command(BaseCommand):
         if version:
             if release := Release.objects.filter(version=version).first():
                 return release
-            raise CommandError(
-                f"{version}: unknown release; the front page lists known ones, and `track` adds tagged ones",
-                returncode=os.EX_NOINPUT,
+            raise NoInputError(
+                f"{version}: unknown release; the front page lists known ones, and `track` adds tagged ones"
             )
         for line in lines():
             if line.regressions or line.improvements:
                 return line.release
-        raise CommandError("no release has a report yet; add some with `ingest` or `read`", returncode=os.EX_NOINPUT)
+        raise NoInputError("no release has a report yet; add some with `ingest` or `read`")
 
 
 def _print(console: Console, title: str, rows: Iterable[queries.PrintedRow]) -> None:

@@ -22,11 +22,12 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from bot.celery import QUEUES, app, run_scheduler, run_worker
+from bot.management import ConfigError, UnavailableError, UsageError
 from bot.processes import Supervisor
 from bot.web.server import listen, serve
 from tracker.domain.text import THIS_MACHINE
@@ -62,9 +63,7 @@ class Command(BaseCommand):
 
     def handle(self, *, bind: str, workers: int, only: Sequence[str], queues: Sequence[str], **options: Any) -> None:
         if not 1 <= workers <= MOST_WORKERS:
-            raise CommandError(
-                f"--workers: expected 1 to {MOST_WORKERS}, found {str(workers)[:20]}", returncode=os.EX_USAGE
-            )
+            raise UsageError(f"--workers: expected 1 to {MOST_WORKERS}, found {str(workers)[:20]}")
         unhurried = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)  # Ctrl-C waits for the migration's end
         with ProcessPoolExecutor(1, multiprocessing.get_context("fork"), unhurried) as apart:
             if said := apart.submit(prepare, migrates=set(only) == set(ROLES)).result():
@@ -74,9 +73,7 @@ class Command(BaseCommand):
             try:
                 listening = listen(bind)
             except OSError as error:
-                raise CommandError(
-                    f"--bind {bind}: cannot listen there: {error.strerror or error}", returncode=os.EX_UNAVAILABLE
-                ) from None
+                raise UnavailableError(f"--bind {bind}: cannot listen there: {error.strerror or error}") from None
             # Request times of web processes that have ended (bot/web/server.py); a worker's start must not remove those
             # of processes that run.
             for path in (settings.VAR / "metrics").glob("*.db"):
@@ -102,10 +99,7 @@ def prepare(*, migrates: bool) -> str:
     if not migrates:  # several machines must not migrate at once
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            raise CommandError(
-                f"migrations are missing: run `{settings.PROGRAM} migrate` first, on one machine",
-                returncode=os.EX_CONFIG,
-            )
+            raise ConfigError(f"migrations are missing: run `{settings.PROGRAM} migrate` first, on one machine")
         return ""
     call_command("migrate", verbosity=0)
     if not Suite.objects.exists() and not Parameter.objects.exists():  # texts about tests for release reports
