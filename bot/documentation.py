@@ -164,75 +164,7 @@ def build(to: Path, home: str = "") -> None:
 # --- Page of rules ---
 
 MEASURED = ROOT / "bot" / "replies" / "measured.json"
-_HEAD = """\
-# How replies are read
-
-This page lists the rules by which Perfwork reads replies in plain English: what each one looks for, what it does, and
-how often it was right. `make reading` generates it from `bot/replies/rules/`; a test keeps both in sync.
-
-Perfwork reads a reply sentence by sentence: only what its writer wrote, without quotes, signature, code, tables and
-commit messages. **Three readers** work together. The first looks for hard evidence: patches, trailers, commands,
-notices, tables. The second, written rules, finds phrases. The third, a <a id="classifier"></a>**classifier** trained on
-examples, weighs all words of the reply, what they answer, who wrote it and what the rules found, and gives each
-possible effect a probability.
-
-One effect is applied automatically: the likeliest one if its probability is at least 75 % (90 % for disputes and failed
-tests), or one that a rule also finds, if its probability is at least 35 %. "Responded" is applied if the probabilities
-of all effects that a careful reader would also call a response add up to 70 % or more. What the lab states about a
-candidate fix is applied, whatever the classifier thinks, if the lab's table of parent, culprit and candidate shows it,
-too; and so is a maintainer's word that a fix is in a tree, unless it answers the report itself, where no fix was named.
-The classifier alone never closes a report and never says that a fix was applied or confirmed.
-
-The likeliest of the other effects is suggested if its probability is at least 50 %, or 40 % where a rule would apply
-it; one that closes the report is suggested only if a rule finds the sentence that says so. Where a rule finds that a
-test passed or failed, or that the culprit is dropped, that is suggested even if it is unlikely, whoever says it (from
-5 % on; of the lab, which tests much besides fixes, from 25 %). A suggestion waits in the [review queue](/review/) for a
-click. If nothing is applied, it is recorded as a <a id="mere_response"></a>mere response of the author or maintainer,
-so that nobody reminds them. The evidence shown is the sentence that weighed most.
-
-In the thread of a **person's report**, the mails of the reporter and of other users are read by rules of their own and
-by the same classifier, which has learned from such threads, too. A reporter's mail is an answer, the outcome of a test,
-a promise or a withdrawal, never a response; of other users only the outcome of a test counts.
-
-**Automatic without a matching sentence**: a patch that a person sends in a reply, or posts with `Closes:` or `Link:`
-to the report ("fix proposed"; a debug patch, a patch by the lab, or a patch elsewhere that only has `Fixes:` with the
-culprit is suggested); a notice by tip-bot or patchwork-bot that the patch was applied ("fix queued"); a comparison
-table by the lab (the question is answered); a `Tested-by:` by the lab ("fix confirmed"); and the
-[commands](answering.md).
-
-**Proof of who wrote it** limits what is automatic (`PERFWORK_TRUST`): under `verified`, commands and whatever closes a
-report need proof, and a mail whose proof fails does nothing without a click; under `open`, all mail acts; under
-`maintainers`, only verified mail from author and maintainers acts. Proof is a DKIM signature of the writer's own
-domain with a known key, an `Authentication-Results` header of a trusted server above the Received line with which that
-server accepted the mail, or a developer signature (patatt) with a key in the keyring. An unsigned mail from a domain
-that is known to sign counts as failed.
-
-A proof covers the headers that were signed. What needs proof must refer to a report by signed `To`, `Cc`, `In-Reply-To`
-or `References`, or by a `Closes:` line in the body; `Delivered-To` and the like do not count. If `Content-Type` is not
-signed, a mail has only those effects that its body has in every way of decoding it. A signing domain counts for
-addresses of its own organisation, by the Public Suffix List. Copies of one signed mail take effect once. A robot's
-report without proof is held, or suggested for a report that exists; it adds neither people nor findings.
-
-**Why** something was suggested stands beside it in the review queue: how probable the classifier finds it, and the
-words that weighed most. `./manage.py explain --why FILE` also shows the written examples nearest to the evidence.
-
-**A <a id="second_opinion"></a>second opinion**, off by default: a language model of your own, behind an
-OpenAI-compatible endpoint (`PERFWORK_READER_URL`), is asked about replies of the last 60 days that were only recorded
-as responses, once each. Its answer counts if it names one of the effects and a sentence that appears in the mail word
-for word; it is then suggested, never applied automatically. Answer and model are stored, so that a replay asks nothing
-again.
-
-**To teach it** for everybody, add replies of your own writing to `fixtures/replies` and run `make model`; the README
-there says how.
-
-**If a rule is wrong**, switch it off by name (`PERFWORK_RULES_OFF`; any rule in the first two tables). The review
-queue shows how people decided on suggestions.
-
-Notation: `a|b` one of these · `word*` any ending · `word?` optional · `…` up to three words in between, `……` up to
-eight · `<name>` any of a list below · `^` start of the sentence, `$` end. The last column shows how many of a rule's
-decisions in the labelled development threads were right, then in the invented ones; for rules without an effect, or
-that decided nothing there, how many readings of their intent agree with the labels.
-"""
+TEXT = ROOT / "bot" / "replies" / "reading.md"
 
 
 def measured() -> dict[str, Any]:
@@ -242,46 +174,23 @@ def measured() -> dict[str, Any]:
 
 
 def page(accuracy: Mapping[str, Any]) -> str:
-    """Return the whole page in Markdown."""
-    facts = (f'| <a id="{name}"></a>{name} | {says} |' for name, says in FACTS.items())
-    return "\n".join(
-        (
-            _HEAD,
-            f"Measured {accuracy['on']}: {accuracy['summary']}\n",
-            f"On the invented threads of `fixtures/replies/threads/`: {accuracy['invented']['summary']}\n",
-            "## Replies by the lab\n",
-            _table([rule for rule in RULES if rule in OPERATORS], accuracy),
-            "## Replies by everyone else\n",
-            _table([rule for rule in RULES if rule not in OPERATORS], accuracy),
-            "## Without a matching sentence\n",
-            "| name | what is read, and its effect |",
-            "| --- | --- |",
-            *facts,
-            "",
-            "## Word lists\n",
-            *(f"- `<{name}>`: {', '.join(f'`{word}`' for word in words)}" for name, words in VOCABULARY.items()),
-            "",
-        )
+    """Return the whole page in Markdown: its text, with the rules and their accuracy in place of its marks."""
+    summaries = (
+        f"Measured {accuracy['on']}: {accuracy['summary']}",
+        f"On the invented threads of `fixtures/replies/threads/`: {accuracy['invented']['summary']}",
     )
-
-
-# What is read without a sentence, by the names that the review queue and `explain` show.
-FACTS = {
-    "reply_of_author": "a reply of substance by author or maintainer: responded, if nothing is more telling",
-    "patch_in_reply": "a person replies with a patch: fix proposed, automatic",
-    "patch_closes_report": "a patch posted elsewhere has `Closes:` or `Link:` to the report: fix proposed, automatic",
-    "patch_names_culprit": "a patch elsewhere has `Fixes:` with the culprit's sha or its exact title, or says that it "
-    "reverts one of these: fix proposed, suggested",
-    "debug_patch": "a patch that its writer calls a debug patch: fix proposed, suggested",
-    "asks_test_of_patch": "a patch comes with a request to test it: waiting for the reporter, automatic",
-    "merge_notice": "tip-bot or patchwork-bot reports that a patch was applied: fix queued, automatic",
-    "operator_measured": "the lab shows a comparison of parent and culprit: answered, automatic",
-    "operator_compares": "the lab compares parent, culprit and candidate without stating the outcome: suggested",
-    "operator_answers": "the lab writes below a quoted question: answered, automatic; suggested if it also asks",
-    "operator_tells": "the lab states something, and neither asks nor promises: answered, automatic",
-    "operator_tested_by": "the lab gives its `Tested-by:`: fix confirmed, automatic",
-    "unsure_report": "a robot's report has inconsistencies: reported, suggested",
-}
+    parts = {
+        "measured": "\n\n".join(summaries),
+        "rules of the lab": _table([rule for rule in RULES if rule in OPERATORS], accuracy),
+        "rules of everyone else": _table([rule for rule in RULES if rule not in OPERATORS], accuracy),
+        "word lists": "\n".join(
+            f"- `<{name}>`: {', '.join(f'`{word}`' for word in words)}" for name, words in VOCABULARY.items()
+        ),
+    }
+    text = TEXT.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"<!-- {name} -->", part)
+    return text
 
 
 # Characters that Markdown interprets, within HTML too.
@@ -296,7 +205,7 @@ def _table(rules: Iterable[Rule], accuracy: Mapping[str, Any]) -> str:
             f'| <a id="{rule.name}"></a>{rule.name} | {" ".join(rule.says.split())} *{rule.intent}* | {phrases} '
             f"| {'; '.join(_unless(rule))} | {_effect_text(rule)} | {_accuracy_text(rule, accuracy)} |"
         )
-    return "\n".join(rows) + "\n"
+    return "\n".join(rows)
 
 
 def _unless(rule: Rule) -> list[str]:

@@ -130,7 +130,7 @@ class Command(BaseCommand):
         values = deployment.read_settings(text)
         is_local = values.get("DATABASE_URL") == deployment.LOCAL_DATABASE
         if is_local and not (self.writes_only or self.dry_run or _has_user("postgres")):
-            raise CommandError("PostgreSQL is not here: apt-get install postgresql", returncode=os.EX_UNAVAILABLE)
+            raise UnavailableError("PostgreSQL is not here: apt-get install postgresql")
         self._refuse_invalid(text)  # before anything is made
         self._user()
         self._write(SETTINGS, text, 0o640, group=USER)
