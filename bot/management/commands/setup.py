@@ -22,7 +22,7 @@ from nacl.signing import SigningKey
 
 from bot import deployment
 from bot.deployment import ARCHIVES, SETTINGS, STATE, TREES, Mirror
-from bot.management import UsageError
+from bot.management import UnavailableError, UsageError
 
 USER = "perfwork"
 BACKUPS = Path("/var/backups/perfwork")
