@@ -3,7 +3,9 @@
 "use strict";
 (() => {
   const form = document.getElementById("actions");
-  const allRows = () => [...document.querySelectorAll("table.triage tbody tr[data-row]")];
+  const allRows = () => [...document.querySelectorAll("table.triage tbody tr[data-row]")].filter(
+    (row) => !row.closest("details:not([open])"),
+  );
   const focusedRow = () => document.activeElement.closest?.("table.triage tbody tr[data-row]");
   const rowByKey = (key) => document.querySelector(`table.triage tr[data-row="${key}"]`);
   // The row itself, or the row that has replaced it after a change.
@@ -21,6 +23,8 @@
 
   const focusRow = (row) => {
     if (!row) return;
+    const fold = row.closest("details");
+    if (fold) fold.open = true;
     row.focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
   };

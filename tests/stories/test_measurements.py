@@ -106,7 +106,7 @@ def test_from_forty_commits_to_a_fix_that_is_measured(
     change = CurveChange.objects.get()
     assert (change.before, change.build, change.is_regression) == (shas[24], shas[25], True)
     listed = client.get("/changes/").content.decode()
-    assert "-15." in listed
+    assert "−15." in listed
     assert shas[25][:12] in listed
     # A bisect request goes out, which a lab can run as it is.
     request = client.get(f"/changes/{change.pk}/bisect.json").json()
@@ -125,7 +125,7 @@ def test_from_forty_commits_to_a_fix_that_is_measured(
     assert f'href="/report/{shas[25]}/" aria-label="culprit at {shas[25][:12]}' in page
     # It begins with how far the level moved, since when, and what became of it.
     assert re.search(r'<span class="big worse">▼\xa0−15\.\d%</span><span class="soft">95% interval −1[56]', page)
-    assert re.search(r"<b>Worse since <time [^>]*>26 January 2026</time></b>: [\d,.]+ → 8[45]\d", page)
+    assert re.search(r"<b>Worse since <time [^>]*>26 Jan 2026</time></b>: [\d,.]+ → 8[45]\d", page)
     assert '<span class="tag bad">No answer yet</span>' in page
     assert "Script for git bisect" not in page  # it was bisected
     assert f"/curve/{curve.pk}/" in client.get(f"/report/{shas[25]}/").content.decode()
@@ -252,7 +252,7 @@ def test_two_curves_over_one_another(
     first, second = Curve.objects.order_by("machine__name")
     with django_assert_max_num_queries(4):
         page = client.get("/curves/", {"of": [first.pk, second.pk]}).content.decode()
-    assert re.findall(r'<td class="n">(-?[+0-9.]+%) <small class="nowrap">2026-', page) == ["-20.0%"]
+    assert re.findall(r'<td class="n">(−?[+0-9.]+%) <small class="nowrap">2026-', page) == ["−20.0%"]
     assert page.count('<span class="soft">none found</span>') == 1
     assert page.count('<path class="line over') == 4  # two curves, and two keys in the table
     assert client.get("/curves/", {"of": [first.pk, second.pk], "since": "2030-01-01"}).status_code == 200

@@ -232,6 +232,19 @@ def test_what_is_asked_every_day_is_one_click_away(client: Client, db: None, now
     assert client.get("/v5.6/?reported_after=soon").status_code == 400
 
 
+def test_closed_reports_fold_below_the_open_ones(client: Client, db: None, now: datetime) -> None:
+    """So that what is open in both sections stands together; unless somebody has asked for closed ones."""
+    line(1, merged_release="v5.6", state="no_response", reported_at=now)
+    for number, state in enumerate(("fixed", "fixed", "invalid"), start=2):
+        line(number, merged_release="v5.6", state=state, reported_at=now, closed_at=now)
+    page = client.get("/v5.6/").content.decode()
+    fold = page.partition('<details class="closed">')[2].partition("</details>")[0]
+    assert "<summary>3 closed: 2 fixed, 1 withdrawn</summary>" in fold
+    assert (page.count("data-row"), fold.count("data-row")) == (4, 3)
+    for asked in ("state=closed", "order=subsystem&group=subsystem", "state=open&state=closed"):
+        assert '<details class="closed">' not in client.get(f"/v5.6/?{asked}").content.decode()
+
+
 @pytest.mark.parametrize(
     ("posted", "words"),
     [

@@ -41,8 +41,18 @@ NONE = "—"
 
 
 def signed_pct(change: float | None) -> str:
-    """Return a change for a table or a page, with both signs: "+32.5%", "-12.8%"."""
+    """Return a change for a table in plain text, with both signs: "+32.5%", "-12.8%"."""
     return NONE if change is None else f"{change:+.1f}%"
+
+
+def page_pct(change: float | None) -> str:
+    """Return a change for a page: as in plain text, with a true minus."""
+    return typeset(signed_pct(change))
+
+
+def typeset(numbers: str) -> str:
+    """Return numbers in plain text for a page: with true minus signs."""
+    return numbers.replace("-", "−")
 
 
 def prose_pct(change: float) -> str:

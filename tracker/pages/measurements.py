@@ -204,14 +204,14 @@ def _marks(curve: Curve, builds: Sequence[Build], changes: Sequence[CurveChange]
     for culprit, fix, change, fix_landed_at in rows.values_list(*columns)[:500]:
         reported.add(culprit)
         page = reverse("report", args=[culprit])
-        yield CurveMark(culprit, "culprit", f"report {formats.signed_pct(change)}", page)
+        yield CurveMark(culprit, "culprit", f"report {formats.page_pct(change)}", page)
         if fix:
             yield CurveMark(_first_with(builds, fix, fix_landed_at), "fix", "fix", page)
     for curve_change in changes:
         if curve_change.build not in reported:
             report = curve_change.report
             href = reverse("report", args=[report.culprit.sha]) if report else reverse("changes")
-            yield CurveMark(curve_change.build, "change", formats.signed_pct(curve_change.change_pct_raw), href)
+            yield CurveMark(curve_change.build, "change", formats.page_pct(curve_change.change_pct_raw), href)
     for build in builds:
         if len(build.name) < SHA and (version := versions.parse(build.name)) and version.is_release:
             yield CurveMark(build.name, "release", build.name)

@@ -491,7 +491,7 @@ class ActionKey:
 ACTION_KEYS = (
     ActionKey("responded", "r", "Responded", EventKind.RESPONDED),
     ActionKey("working", "w", "Working on it", EventKind.WORKING, often=True),
-    ActionKey("needs-info", "i", "Needs info", EventKind.ASKED),
+    ActionKey("needs-info", "i", "Needs information", EventKind.ASKED),
     ActionKey("disputed", "d", "Disputed", EventKind.DISPUTED),
     ActionKey(
         "proposed", "p", "Fix proposed", EventKind.FIX_PROPOSED, offers="the fix's title, sha or link", often=True
@@ -499,11 +499,11 @@ ACTION_KEYS = (
     ActionKey("confirmed", "c", "Fix confirmed", EventKind.FIX_CONFIRMED, offers="the title of the fix"),
     ActionKey("queued", "q", "Fix queued", EventKind.FIX_QUEUED, offers="the tree", often=True),
     ActionKey("fixed", "f", "Fixed", EventKind.FIX_LANDED, offers="the version: v6.12-rc4", often=True),
-    ActionKey("dropped", "l", "Dropped", EventKind.DROPPED),
+    ActionKey("dropped", "l", "Reverted", EventKind.DROPPED),
     ActionKey("expected", "e", "Expected", EventKind.EXPECTED, often=True),
-    ActionKey("invalid", "v", "Invalid", EventKind.INVALID),
+    ActionKey("invalid", "v", "Withdrawn", EventKind.INVALID),
     ActionKey("duplicate", "m", "Duplicate", EventKind.DUPLICATE, needs="the sha of the other report's culprit"),
-    ActionKey("gone", "g", "Disappeared", EventKind.DISAPPEARED, offers="the version: v6.12-rc4"),
+    ActionKey("gone", "g", "Gone", EventKind.DISAPPEARED, offers="the version: v6.12-rc4"),
     ActionKey("reopen", "o", "Reopen", EventKind.REOPENED),
     ActionKey("block", "b", "Blocks the release", EventKind.BLOCKS, offers="another release: v6.12"),
     ActionKey("unblock", "B", "No longer blocks", EventKind.UNBLOCKED),

@@ -21,7 +21,7 @@ from tracker.models import Finding
 from tracker.services.report_summary import spark
 
 register = template.Library()
-register.filter("signed", formats.signed_pct)
+register.filter("signed", formats.page_pct)
 register.filter("span", formats.duration)
 register.filter("number", formats.number)
 register.filter("outline", charts.outline)
@@ -54,7 +54,7 @@ def gibibytes(size: int) -> str:
 @register.filter
 def sureness(finding: Finding) -> str:
     """Format the interval and the p-value of a finding; an em dash if it was not tested."""
-    return formats.confidence(finding.low_pct, finding.high_pct, finding.p_value) or "—"
+    return formats.typeset(formats.confidence(finding.low_pct, finding.high_pct, finding.p_value)) or "—"
 
 
 @register.filter

@@ -23,8 +23,9 @@ from django.urls import reverse
 
 from tracker.charts import described, paths
 from tracker.domain import text as formats
-from tracker.domain.events import CLOSED, OPEN, ReportedBy, Verdict
+from tracker.domain.events import CLOSED, OPEN, ReportedBy, State, Verdict
 from tracker.domain.report_state import NOT_BISECTED
+from tracker.domain.timeline import LABELS
 from tracker.models import Event, Finding, Release, Report
 from tracker.pages.http import kept
 from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, TriageQuery
@@ -106,7 +107,7 @@ class TriageRow:
 
     @property
     def state_label(self) -> str:
-        return self.state.replace("_", " ")
+        return LABELS[State(self.state)]
 
 
 def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
@@ -125,7 +126,7 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
         title=title[:TITLE].removeprefix(f"{values['subsystem']}: "),
         mark=_MARKS[values["verdict"]],
         blocks="" if closed else values["blocks"],
-        change=formats.signed_pct(change),
+        change=formats.page_pct(change),
         noise=f"± {noise:.0f}%" if noise and noise >= 2 else "",
         effect=f"{formats.multiple(effect)} noise" if effect is not None else "",
         good=good,
@@ -301,16 +302,38 @@ class TriageSection:
     shared: str = ""  # the parameters that all rows have, "cpufreq_governor=performance", which no row repeats
     open: int | None = None
     closed: int | None = None
+    folds: bool = False  # whether closed reports fold under a line that counts them, so that open ones stand together
 
     @property
     def groups(self) -> Iterator[tuple[str, list[TriageRow]]]:
-        """Yield the rows grouped by their common value. If no grouping was requested and the open rows stand first, as
-        they do by urgency, the closed ones are a group of their own; else it is one group named "".
+        """Yield the rows that are not folded, grouped by their common value. If no grouping was requested and the open
+        rows stand first, as they do by urgency, the closed ones are a group of their own; else it is one group named
+        "".
         """
+        rows = [row for row in self.rows if row.state not in CLOSED] if self.folded else list(self.rows)
+        if not self.group and not self._open_first:
+            return iter([("", rows)])
+        return ((name, list(members)) for name, members in groupby(rows, key=self._name))
+
+    @property
+    def folded(self) -> list[tuple[str, list[TriageRow]]]:
+        """The closed rows below open ones, as a group; nothing if they don't fold, or if no open ones are here."""
+        closed = [row for row in self.rows if row.state in CLOSED]
+        folds = self.folds and not self.group and self._open_first and len(self.rows) > len(closed) > 0
+        return [("", closed)] if folds else []
+
+    @property
+    def fold_line(self) -> str:
+        """What the fold says of its rows: "4 closed: 3 fixed, 1 expected"."""
+        [(_, closed)] = self.folded
+        endings = Counter(row.state_label.lower() for row in closed).most_common()
+        where = " on this page" if self.after or self.before else ""
+        return f"{len(closed)} closed{where}: {', '.join(f'{count} {label}' for label, count in endings)}"
+
+    @property
+    def _open_first(self) -> bool:
         closed = [row.state in CLOSED for row in self.rows]
-        if not self.group and closed != sorted(closed):
-            return iter([("", list(self.rows))])
-        return ((name, list(members)) for name, members in groupby(self.rows, key=self._name))
+        return closed == sorted(closed)
 
     def _name(self, row: TriageRow) -> str:
         if not self.group:
@@ -327,8 +350,9 @@ def sections(version: str, query: TriageQuery, now: datetime, visited: datetime 
     """
     names = [query.section] if query.section else list(HEADINGS)
     size = ONE if query.section else BOTH
+    rows = {name: Report.objects.filter(**{SECTIONS[name]: version}) for name in names}
     return [
-        section(name, HEADINGS[name], Report.objects.filter(**{SECTIONS[name]: version}), query, now, size, visited)
+        replace(section(name, HEADINGS[name], rows[name], query, now, size, visited), folds=not query.active_filters)
         for name in names
     ]
 
