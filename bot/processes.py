@@ -136,7 +136,7 @@ def own_memory() -> int:
 
 def widen(pipe: int) -> None:
     """Let a pipe hold a megabyte, or what the kernel gives, so that neither end waits for the other at once."""
-    with suppress(OSError):  # only slower
+    with suppress(OSError, AttributeError):  # only slower; systems other than Linux have no such call
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1 << 20)
 
 
