@@ -22,6 +22,7 @@ from tracker.services.report_summary import spark
 
 register = template.Library()
 register.filter("signed", formats.page_pct)
+register.filter("typeset", formats.typeset)
 register.filter("span", formats.duration)
 register.filter("number", formats.number)
 register.filter("outline", charts.outline)

@@ -25,7 +25,7 @@ from tracker.charts import described, paths
 from tracker.domain import text as formats
 from tracker.domain.events import CLOSED, OPEN, ReportedBy, State, Verdict
 from tracker.domain.report_state import NOT_BISECTED
-from tracker.domain.timeline import LABELS
+from tracker.domain.timeline import LABELS, awaited
 from tracker.models import Event, Finding, Release, Report
 from tracker.pages.http import kept
 from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, TriageQuery
@@ -35,12 +35,13 @@ from tracker.services.report_summary import clipped
 
 # The columns that a row needs; no others are loaded. To add one: its name here, a field of TriageRow, and in
 # _SHOWN_AS_STORED or with a value of its own in `row_of`; its cell in templates/triage_rows.html, its header, and one
-# more in the group row's colspan, in triage_section.html; its width in static/perfwork.css.
+# more in the group row's colspan, in triage_table.html; its width in static/perfwork.css.
 COLUMNS = (
     *("pk", "revision", "verdict", "state", "status", "awaited", "awaited_since", "assignee", "title", "given_title"),
     *("subsystem", "metric", "machine", "suite", "scenario", "base", "author", "change", "noise_pct", "spark"),
     *("effect", "weight", "blocks", "lacks_fix", "tags", "urgency", "fix_title", "fix_sha", "fix_landing"),
     *("reported_at", "last_human_reply_at", "culprit__sha", "culprit__title", "culprit__placeholder", "reported_by"),
+    "culprit__author_name",
 )
 _SHOWN_AS_STORED = (
     *("pk", "revision", "subsystem", "verdict", "metric", "scenario", "suite", "machine", "base", "author", "assignee"),
@@ -136,7 +137,9 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
         age=formats.age(values["reported_at"], now),
         reported=f"{values['reported_at']:%Y-%m-%d}" if values["reported_at"] else "",
         silence=formats.age(values["last_human_reply_at"], now),
-        awaited="" if values["awaited"] == "nobody" or closed else values["awaited"],
+        awaited=""
+        if closed
+        else awaited(values["awaited"], values["culprit__author_name"], "the reporter" if by_person else ""),
         waiting="" if closed else formats.age(values["awaited_since"], now),
         fix=(values["fix_title"] or values["fix_sha"][:12])[:TITLE],
         landing=values["fix_landing"],
