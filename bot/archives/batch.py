@@ -86,7 +86,7 @@ AT_ONCE = 500
 # are found by what was filed, in its transaction.
 PARSING, PARSING_FOUND = 60.0, 300.0
 THREAD = 2000  # mails per thread
-MOVES = 10  # rounds in which the answers to a mail follow it to another report
+MOVES = 10  # rounds in which reports change that have changed already
 ROWS = 20  # mails that are decompressed at once
 SLICE = 8 << 20  # bytes of pending mail that are read together
 log = logging.getLogger(__name__)
@@ -155,22 +155,30 @@ def take(
         elsewhere = Event.objects.filter(report=pk, actor="").exclude(message_id="").values("message_id")
         suggested = Suggestion.objects.filter(report=pk).exclude(message_id="").values("message_id")
         about = Q(report=pk) | Q(message_id__in=elsewhere) | Q(message_id__in=suggested)
-        mails = Message.objects.filter(about).values("source")
-        sources = RawMessage.objects.filter(pk__in=mails).order_by("pk")[:THREAD]
-        for source in sources.iterator(chunk_size=20):
-            reading = filer.sandbox.understand(source.raw)
-            if isinstance(reading, Exception):
-                continue  # it stays as it was read when it was filed
-            filer.load_reports([reading])
-            try:
-                filer.sandbox.allow(FILING_CPU)
-                with transaction.atomic(), limited_cpu(FILING_CPU):
-                    filer.file_again(reading)
-            except (OverLimit, Unparsable) as error:
-                log.warning("not read again: %s: %s", source.position, error)
-                filer.clear_cache()  # what it cached from this mail was rolled back
+        _read_again(Message.objects.filter(about), filer)
+        for _ in range(ROUNDS):
+            moved, filer.moved_now = filer.moved_now, []
+            if not moved:
+                break
+            _read_again(Message.objects.filter(in_reply_to__in=moved), filer)
     filer.refold()
     return tally
+
+
+def _read_again(messages: QuerySet[Message], filer: MailFiler) -> None:
+    sources = RawMessage.objects.filter(pk__in=messages.values("source")).order_by("pk")[:THREAD]
+    for source in sources.iterator(chunk_size=20):
+        reading = filer.sandbox.understand(source.raw)
+        if isinstance(reading, Exception):
+            continue  # it stays as it was read when it was filed
+        filer.load_reports([reading])
+        try:
+            filer.sandbox.allow(FILING_CPU)
+            with transaction.atomic(), limited_cpu(FILING_CPU):
+                filer.file_again(reading)
+        except (OverLimit, Unparsable) as error:
+            log.warning("not read again: %s: %s", source.position, error)
+            filer.clear_cache()  # what it cached from this mail was rolled back
 
 
 def _in_rounds(changed: Callable[[], list[int]]) -> Iterator[int]:

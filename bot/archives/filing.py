@@ -103,6 +103,7 @@ class MailFiler:
         self.sandbox = Sandbox(settings)
         self.now = now
         self.filed_now: set[str] = set()  # Message-IDs that were not known before
+        self.moved_now: list[str] = []  # mails that went to another report
         self.opened_now: list[str] = []  # offers that commands made reports, whose threads are to be looked for
         self._touched: set[int] = set()  # reports with new events, which are to be folded
         self._with_new_mail: set[int] = set()  # reports with new mail
@@ -541,7 +542,9 @@ class MailFiler:
         message.exclude(**values).update(**values)
         self.known.file(name, tag, thread)
         self._with_new_mail |= {report.pk} | left  # the last reply may be another in both
-        self._changed |= left  # the answers to this mail go with it
+        if left:
+            self._changed |= left
+            self.moved_now.append(name)  # the answers to it go with it
         self._withdraw_others(name, self._apply_to_all(self._checked(reading, tag), relations))
 
     def _apply_to_all(self, reading: Reading, relations: Mapping[str, Relation]) -> set[Made]:

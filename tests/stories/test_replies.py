@@ -552,15 +552,15 @@ def test_the_answers_to_a_patch_go_with_it_to_the_report_that_it_closes(
 def test_a_deep_thread_goes_with_its_patch_whichever_answer_was_read_first(
     tmp_path: Path, robots: BotSettings, now: datetime
 ) -> None:
-    inbox, names = DemoInbox(tmp_path), ["patch@dev.example", *(f"{number}@dev.example" for number in range(15))]
+    names = ["patch@dev.example", *(f"{number}@dev.example" for number in range(15))]
     answers = [
-        ITS_ANSWER.replace("patch@", parent.replace("dev.example", "")).replace("answer@dev.example", name)
+        ITS_ANSWER.replace("patch@dev.example", parent).replace("answer@dev.example", name) + "\n#regzbot poke\n"
         for parent, name in itertools.pairwise(names)
     ]
-    answers = [answer.replace("13 Mar 2026 10:00", f"13 Mar 2026 10:{n:02d}") for n, answer in enumerate(answers)]
-    for mail in (*reversed(answers), ONE, OF_BOTH, OTHER):
-        inbox.add(mail.encode())
-        (source,) = open_sources(str(inbox.path))
+    for number, mail in enumerate((ONE, *reversed(answers), OF_BOTH, OTHER)):
+        file = tmp_path / f"{number}.eml"
+        file.write_text(mail)
+        (source,) = open_sources(str(file))
         read_source(source, robots, now)
     for _ in range(2):
         _, other = Report.objects.order_by("culprit__sha")
