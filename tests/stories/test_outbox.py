@@ -275,7 +275,7 @@ def act(client: Client, action: str, *mails: OutgoingMail, reason: str = "") -> 
 def test_mail_is_approved_after_a_second_look(world: World, operator: Client, moody: tuple[Moody, Server]) -> None:
     first, second, third = compose(world, 3)
     page = operator.get("/outbox/").content.decode()
-    assert "Waiting for approval" in page
+    assert "To be decided: 3 waiting for approval." in page
     assert page.count('type="checkbox"') == 3
     confirmation = ask(operator, "approve", first, second)
     assert "Approve 2 mails?" in confirmation
@@ -290,6 +290,8 @@ def test_mail_is_approved_after_a_second_look(world: World, operator: Client, mo
     send(moody[1])
     assert "sent" in operator.get(f"/outbox/{first.pk}/").content.decode()
     assert states_of(first) == ["composed", "approved", "sending", "sent"]
+    act(operator, "cancel", third)
+    assert "No mail needs a decision." in operator.get("/outbox/").content.decode()
     late = act(operator, "cancel", first)
     assert "0 mails cancelled; 1 not changed" in late
     assert reloaded(first).state == S.SENT

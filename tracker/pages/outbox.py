@@ -43,8 +43,7 @@ SECTIONS: Sequence[tuple[str, str, tuple[OutgoingState, ...]]] = (
     ("Queue", "These are sent automatically.", (S.SENDING, S.APPROVED)),
     ("Recently sent", "", (S.SENT,)),
 )
-
-
+FOR_PEOPLE = 4  # sections that need a person
 ENDED = (S.SENT, S.CANCELLED)
 
 
@@ -139,7 +138,11 @@ def outbox(request: HttpRequest) -> HttpResponse:
     states = [(value, label, waiting.get(value, 0)) for value, label in OutgoingState.choices]
     is_list = state or before is not None or "all" in request.GET
     mails = listed(state, before, everything=may_act) if is_list else overview(with_people=may_act)
-    return render(request, "outbox.html", {"state": state, "states": states, "may_act": may_act, **mails})
+    undecided = ", ".join(
+        f"{waiting[kinds[0]]} {name.lower()}" for name, _, kinds in SECTIONS[:FOR_PEOPLE] if kinds[0] in waiting
+    )
+    context = {"state": state, "states": states, "undecided": undecided, "may_act": may_act, **mails}
+    return render(request, "outbox.html", context)
 
 
 def mail(request: HttpRequest, pk: int) -> HttpResponse:
