@@ -61,7 +61,7 @@ def clean_environment() -> dict[str, str]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hash passwords fast: the default hash takes half a second, and is not what any test is about. Pages are made for
-    every request, so that their queries can be counted; tests/stories/test_triage_page.py switches their cache on.
+    every request, so that their queries can be counted; tests/stories/test_shared_pages.py switches their cache on.
     """
     settings.PERFWORK_PAGE_CACHE = False
     # `make matrix` names another database and broker for the tests' own process. Tests that start an installation

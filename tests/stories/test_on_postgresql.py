@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow
 
 AGAIN = (
     "tests/stories/test_triage_page.py",
+    "tests/stories/test_shared_pages.py",
     "tests/stories/test_accounts.py",
     "tests/stories/test_measurements.py",
     "tests/stories/test_rights.py",
