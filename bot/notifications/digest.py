@@ -104,7 +104,7 @@ def of_study(study: Study, document: Document, config: BulletinConfig) -> Bullet
 
 def of_week(version: str, config: BulletinConfig, now: datetime) -> Bulletin | None:
     """Return the weekly digest; None if nothing is open and nothing was closed."""
-    content = digest.of(version, now)
+    content = digest.week_of(version, now)
     if not content:
         return None
     document = compose_digest(version, content, now)

@@ -144,7 +144,7 @@ def why_held(
 
 
 def _why_chance(headline: GradedMeasurement, measured: Sequence[GradedMeasurement]) -> Iterator[str]:
-    """Yield why a change may be none."""
+    """Yield why the change of a headline may be chance, one reason a line."""
     graded, data, noise = headline.graded, headline.data, headline.noise
     if graded.verdict is Grade.NOT_TESTABLE:
         yield "the change can't be tested: one run per side, or no standard deviation"
@@ -374,7 +374,7 @@ def grade(results: Sequence[Result], catalog: ResultCatalog) -> list[list[Graded
     return [_beyond_chance(entries, result.runs[0].suite) for entries, result in zip(by_result, results, strict=True)]
 
 
-_FEW_METRICS = 10  # so many beside the key metrics are no choice
+_FEW_METRICS = 10  # beside the key metrics; up to so many, the lab's headline was not picked because it moved most
 
 
 def headline_of(measured: Iterable[GradedMeasurement]) -> GradedMeasurement:
@@ -411,7 +411,7 @@ def _beyond_chance(measured: Sequence[GradedMeasurement], suite: str) -> list[Gr
     keys, others, watches = set(families["key"]), families["other"], named in families["monitor"]
     by_order = false_discovery([_p_by_order(measured[number]) for number in others])
     for number, p in zip(others, by_order, strict=True):
-        is_chosen = number != named or len(others) > _FEW_METRICS  # of many, the lab has named the one that moved most
+        is_chosen = number != named or len(others) > _FEW_METRICS
         if is_chosen and p is not None:
             graded[number] = replace(graded[number], order_p=p)
     moved = [number for number in (*families["key"], *others) if _is_beyond_chance(graded[number])]

@@ -100,14 +100,14 @@ def compose(version: str, week: Week, now: datetime) -> Document:
     return Document(f"{version} performance regressions, {year}-W{number:02}: {count}", "", blocks)
 
 
-def _section(name: str, reports: Sequence[DigestLine]) -> Iterator[Block]:
-    yield Heading(2, f"{name}: {len(reports)}")
+def _section(heading: str, reports: Sequence[DigestLine]) -> Iterator[Block]:
+    yield Heading(2, f"{heading}: {len(reports)}")
     rows = []
     for report in reports[:MOST]:
         blocks = f"; blocks {report.blocks}" if report.blocks and report.state in OPEN else ""
         link = DocumentLink(report.title, reverse("report", args=[report.sha[:12]]))
         rows.append((link, report.metric, f"{report.status}{blocks}"))
-    yield TableBlock(name, ("Report", "Metric", "Status"), rows, as_records=True)
+    yield TableBlock(heading, ("Report", "Metric", "Status"), rows, as_records=True)
     if len(reports) > MOST:
         yield Paragraph(f"And {len(reports) - MOST} more.")
 
@@ -127,7 +127,7 @@ def current() -> str:
     return ReleaseCalendar.load().current or newest or ""
 
 
-def of(version: str, now: datetime) -> Week:
+def week_of(version: str, now: datetime) -> Week:
     """Return the week of a release cycle, most urgent reports first."""
     rows = Report.objects.filter(Q(merged_release=version) | Q(shift_left_release=version), verdict=Verdict.REGRESSION)
     rows = rows.filter(reported_at__isnull=False)  # authors hear of a report before the lists do
@@ -153,15 +153,15 @@ _REST = 7  # lines kept for what does not fit, and for the fixed ones
 
 
 def compose_cycle_mail(
-    of: str, rows: Sequence[CycleRow], page: str, now: datetime, closed_in: str = ""
+    about: str, rows: Sequence[CycleRow], page: str, now: datetime, closed_in: str = ""
 ) -> tuple[str, str]:
-    """Return subject and text. `of`: a release or a subsystem; `rows`: its regressions, worst first; `page`: the
+    """Return subject and text. `about`: a release or a subsystem; `rows`: its regressions, worst first; `page`: the
     address of its table; `closed_in`: of a subsystem, the release whose closed ones are among them.
     """
     still = [row for row in rows if row.is_open]
     fixed = [row for row in rows if row.state in (State.FIXED, State.DROPPED)]
-    subject = f"Performance regressions in {of}: {len(still)} open"
-    said = _printable(summary(of, rows, now, closed_in))
+    subject = f"Performance regressions in {about}: {len(still)} open"
+    said = _printable(summary(about, rows, now, closed_in))
     lines = textwrap.wrap(said, COLUMNS, break_on_hyphens=False)
     if any(width(line) > COLUMNS for line in lines):  # of letters that take two columns
         lines = textwrap.wrap(said, COLUMNS // 2, break_on_hyphens=False)
@@ -190,8 +190,8 @@ def compose_cycle_mail(
 
 def _entry(row: CycleRow, now: datetime) -> Iterator[str]:
     yield _cut(f"{_change(row)}  {name(row)}")
-    by, of = f" by {row.author}" if row.author else "", f", {row.metric}" if row.metric else ""
-    yield _cut(f"          {row.sha[:12] if row.bisected else 'not bisected'}{by}{of}")
+    by, metric = f" by {row.author}" if row.author else "", f", {row.metric}" if row.metric else ""
+    yield _cut(f"          {row.sha[:12] if row.bisected else 'not bisected'}{by}{metric}")
     who = f"; waiting for {person}" if (person := awaited(row.awaited, row.author, row.reporter)) else ""
     since = f", reported {age(row.reported_at, now)} ago" if row.reported_at else ""
     yield _cut(f"          {LABELS[State(row.state)].lower()}{since}{who}")
