@@ -48,7 +48,7 @@ class Command(BaseCommand):
             self._print_subsystem(subsystem, version, now)
             return
         if not hold:
-            document = compose(version, queries.of(version, now), now)
+            document = compose(version, queries.week_of(version, now), now)
             self.stdout.write(blocks.render(document, settings.PERFWORK_BASE_URL), ending="")
             return
         config = bulletin_config()
