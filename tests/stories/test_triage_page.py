@@ -736,6 +736,15 @@ def test_a_note_on_a_machine_stands_on_its_page_and_with_its_reports(triage_page
 
 
 @pytest.mark.django_db
+def test_a_subsystem_leads_to_its_parts(client: Client) -> None:
+    for number, name in enumerate(("mm", "mm/vmscan", "mmc")):
+        line(number, subsystem=name, state="responded")
+    link = re.search(r'href="(/search/[^"]+)">reports of mm/…', text(client, "/subsystem/mm/"))
+    assert link
+    assert len(re.findall(r'data-row="', text(client, unescape(link[1])))) == 1
+
+
+@pytest.mark.django_db
 def test_of_two_there_is_no_percentage(client: Client) -> None:
     Machine.objects.create(name="m1")
     for number in range(2):
