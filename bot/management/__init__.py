@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -19,39 +20,14 @@ from tracker.services.event_log import progress
 if TYPE_CHECKING:
     from bot.notifications.digest import Bulletin, BulletinConfig
 
-# --- How a command fails: the exit codes of sysexits.h ---
+# --- How a command fails: with an exit code of sysexits.h ---
 
-
-class _FailedError(CommandError):
-    code: int
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, returncode=self.code)
-
-
-class UsageError(_FailedError):
-    code = os.EX_USAGE
-
-
-class NoInputError(_FailedError):
-    code = os.EX_NOINPUT
-
-
-class DataError(_FailedError):
-    code = os.EX_DATAERR
-
-
-class UnavailableError(_FailedError):
-    code = os.EX_UNAVAILABLE
-
-
-class TryAgainError(_FailedError):
-    code = os.EX_TEMPFAIL
-
-
-class ConfigError(_FailedError):
-    code = os.EX_CONFIG
-
+usage_error = partial(CommandError, returncode=os.EX_USAGE)
+no_input = partial(CommandError, returncode=os.EX_NOINPUT)
+data_error = partial(CommandError, returncode=os.EX_DATAERR)
+unavailable = partial(CommandError, returncode=os.EX_UNAVAILABLE)
+try_again = partial(CommandError, returncode=os.EX_TEMPFAIL)
+config_error = partial(CommandError, returncode=os.EX_CONFIG)
 
 # --- Progress ---
 

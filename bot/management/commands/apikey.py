@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from bot.management import NoInputError, UsageError
+from bot.management import no_input, usage_error
 from tracker.domain.events import InvalidInput
 from tracker.models import ApiKey
 from tracker.services import accounts
@@ -37,23 +37,23 @@ class Command(BaseCommand):
                 self._list()
             case "revoke":
                 if not accounts.revoke(options["name"], timezone.now()):
-                    raise NoInputError(f"no valid key is named {options['name']!r}; `apikey list` lists them")
+                    raise no_input(f"no valid key is named {options['name']!r}; `apikey list` lists them")
                 self.stdout.write(f"{options['name']}: revoked")
 
     def _create(self, name: str, producer: str, user: str, days: int, scope: list[str] | None, **options: Any) -> None:
         scopes = [Scope(value) for value in scope or ["results"]]
         person = User.objects.filter(username=user).first() if user else None
         if user and person is None:
-            raise NoInputError(f"no user is named {user!r}; the admin lists them")
+            raise no_input(f"no user is named {user!r}; the admin lists them")
         now = timezone.now()
         try:
             ends = accounts.key_ends(days, now)
         except InvalidInput as error:
-            raise UsageError(f"--{error}") from None
+            raise usage_error(f"--{error}") from None
         try:
             _, token = accounts.create_api_key(name, scopes, producer, now, person, ends)
         except InvalidInput as error:
-            raise UsageError(str(error)) from None
+            raise usage_error(str(error)) from None
         self.stderr.write("This token is shown once, and stored only as a hash:")
         self.stdout.write(token)
 

@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.commands import check
 
 from bot.checks import check_connections
-from bot.management import ConfigError, UnavailableError
+from bot.management import config_error, unavailable
 from tracker.domain.text import counted
 
 
@@ -26,9 +26,9 @@ class Command(check.Command):
         try:
             messages = check_connections()
         except ImproperlyConfigured as error:
-            raise ConfigError(str(error)) from None
+            raise config_error(str(error)) from None
         for message in messages:
             self.stderr.write(str(message.msg))
         if messages:
-            raise UnavailableError(f"{counted(len(messages), 'problem')}, see above")
+            raise unavailable(f"{counted(len(messages), 'problem')}, see above")
         self.stdout.write("All servers answer.")

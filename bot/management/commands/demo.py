@@ -28,7 +28,7 @@ from bot import demo as story
 from bot.archives.public_inbox import read_epoch
 from bot.demo import DemoInbox, DemoTree, serve
 from bot.mail.message import parse
-from bot.management import NoInputError, UnavailableError
+from bot.management import no_input, unavailable
 from bot.management.commands.up import host_and_port
 from bot.processes import Supervisor
 
@@ -50,7 +50,7 @@ class Command(BaseCommand):
     def handle(self, *, no_serve: bool, again: bool, bind: str, database: str, **options: Any) -> None:
         directory = settings.VAR / "demo"
         if again and not (directory / "env").exists():
-            raise NoInputError("no demo yet: run `make demo` first")
+            raise no_input("no demo yet: run `make demo` first")
         if not again:
             shutil.rmtree(directory, ignore_errors=True)
         demo = Demo(directory, bind, database or f"sqlite:///{directory / 'perfwork.sqlite3'}", self)
@@ -64,7 +64,7 @@ class Command(BaseCommand):
                 )
                 demo.serve(bind)
         except subprocess.CalledProcessError as error:
-            raise UnavailableError(f"a step of the demo failed with exit code {error.returncode}") from None
+            raise unavailable(f"a step of the demo failed with exit code {error.returncode}") from None
         finally:
             catcher.stop()
 
@@ -200,4 +200,4 @@ def wait_for(port: int, seconds: float = 30.0) -> None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(0.05)
-    raise UnavailableError(f"the demo's web server did not start within {seconds:.0f} s")
+    raise unavailable(f"the demo's web server did not start within {seconds:.0f} s")

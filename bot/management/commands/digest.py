@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from bot.config import bulletin_config
-from bot.management import NoInputError, UsageError, hold_bulletin, require_folded
+from bot.management import hold_bulletin, no_input, require_folded, usage_error
 from bot.notifications import digest
 from tracker.documents import blocks
 from tracker.documents import digest as queries
@@ -41,10 +41,10 @@ class Command(BaseCommand):
         require_folded()
         version, now = release or queries.current(), timezone.now()
         if not version or not (release is None or Release.objects.filter(version=release).exists()):
-            raise NoInputError(f"unknown release {json.dumps(version)}; `track` adds releases from git")
+            raise no_input(f"unknown release {json.dumps(version)}; `track` adds releases from git")
         if subsystem:
             if hold:
-                raise UsageError("--subsystem prints text; use it without --hold")
+                raise usage_error("--subsystem prints text; use it without --hold")
             self._print_subsystem(subsystem, version, now)
             return
         if not hold:
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         config = bulletin_config()
         bulletin = digest.of_week(version, config, now)
         if bulletin is None:
-            raise NoInputError(f"no open regressions in {version}, and none closed this week")
+            raise no_input(f"no open regressions in {version}, and none closed this week")
         self.stdout.write(hold_bulletin(bulletin, config))
 
     def _print_subsystem(self, subsystem: str, version: str, now: datetime) -> None:
@@ -62,7 +62,7 @@ class Command(BaseCommand):
         own = Q(subsystem=subsystem.rstrip("/"))
         own |= Q(subsystem__startswith=subsystem) if subsystem.endswith("/") else Q()
         if not Report.objects.filter(own).exists():
-            raise NoInputError(f"no report is about the subsystem {json.dumps(subsystem)}")
+            raise no_input(f"no report is about the subsystem {json.dumps(subsystem)}")
         rows = mail_lines(own & (Q(state__in=sorted(OPEN)) | in_cycle(version)), version)
         page = settings.PERFWORK_BASE_URL + reverse("things", args=["subsystem"])
         if not subsystem.endswith("/"):

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 
 from bot.documentation import build
 from bot.errors import Unreadable
-from bot.management import DataError
+from bot.management import data_error
 
 
 class Command(BaseCommand):
@@ -23,5 +23,5 @@ class Command(BaseCommand):
         try:
             build(to or settings.DOCUMENTATION, "" if to else "/")
         except (Unreadable, OSError) as error:
-            raise DataError(str(error)) from None
+            raise data_error(str(error)) from None
         self.stdout.write(f"built in {to or settings.DOCUMENTATION}")

@@ -9,7 +9,7 @@ from django.core.validators import validate_email
 from django.utils import timezone
 
 from bot.config import bot_identity
-from bot.management import DataError, UsageError
+from bot.management import data_error, usage_error
 from bot.operations import erase
 from tracker.domain.text import counted
 
@@ -26,12 +26,12 @@ class Command(BaseCommand):
         try:
             validate_email(address)
         except ValidationError:
-            raise UsageError(f"expected a bare address such as dana@dev.example, found {address[:80]!r}") from None
+            raise usage_error(f"expected a bare address such as dana@dev.example, found {address[:80]!r}") from None
         bot = bot_identity()
         if address.lower() in {bot.address, bot.list_address, bot.lkml, *bot.lists}:
-            raise DataError(f"{address} is the bot's or a list's, not a person's")
+            raise data_error(f"{address} is the bot's or a list's, not a person's")
         if not yes:
-            raise UsageError("this can't be undone: add --yes")
+            raise usage_error("this can't be undone: add --yes")
         erased = erase(address, timezone.now())
         mails, accounts = counted(erased.mails, "mail"), counted(erased.accounts, "account")
         self.stdout.write(f"{address}: {mails} emptied, {accounts} closed; no mail is sent there any more")

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from bot.management import DataError, NoInputError
+from bot.management import data_error, no_input
 from bot.replies.training import EFFECTS, FOLDER, load
 
 
@@ -25,9 +25,9 @@ class Command(BaseCommand):
         try:
             counts = Counter(example.effect for example in load(folder))
         except (OSError, ValueError) as error:
-            raise DataError(str(error)) from None
+            raise data_error(str(error)) from None
         if not counts:
-            raise NoInputError(f"{folder}: no .jsonl files; fixtures/replies/README.md says what they hold")
+            raise no_input(f"{folder}: no .jsonl files; fixtures/replies/README.md says what they hold")
         for effect in EFFECTS:
             self.stdout.write(f"{effect:16}{counts[effect]:6}")
         self.stdout.write(f"{'total':16}{counts.total():6}")

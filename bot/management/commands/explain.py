@@ -14,7 +14,7 @@ from bot.archives.sources import open_sources
 from bot.config import bot_identity, identity_without_keys
 from bot.errors import Unreadable
 from bot.explain import explain
-from bot.management import DataError, NoInputError
+from bot.management import data_error, no_input
 from bot.replies.which_report import KnownReport
 
 
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             for explanation in explain(mails, settings, reports, rows=rows, why=why):
                 self.stdout.write(json.dumps(explanation, ensure_ascii=False))
         except (Unreadable, OSError) as error:
-            raise NoInputError(str(error)) from None
+            raise no_input(str(error)) from None
 
 
 def known_reports(path: Path) -> list[KnownReport]:
@@ -56,7 +56,7 @@ def known_reports(path: Path) -> list[KnownReport]:
             for entry in json.loads(path.read_text())
         ]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DataError(
+        raise data_error(
             f'{path}: expected [{{"id", "message_id", "culprit", "title"}}, …]: {type(error).__name__} {error}'
         ) from None
 

@@ -18,7 +18,7 @@ from bot.compose.report_mail import tags
 from bot.config import bot_identity
 from bot.mail.message import lore_link, one_line
 from bot.mail.settings import BotSettings
-from bot.management import NoInputError, UsageError, require_folded
+from bot.management import no_input, require_folded, usage_error
 from tracker.domain.events import EventKind
 from tracker.domain.text import safe_cell
 from tracker.models import Event, Finding, Message, Purpose, Report
@@ -96,7 +96,7 @@ TABLES: dict[str, Callable[[], Iterator[Row]]] = {
 def kcidb(origin: str, settings: BotSettings) -> dict[str, Any]:
     """Return all regressions as a submission to KCIDB."""
     if not ORIGIN.fullmatch(origin):
-        raise UsageError(f"--origin: expected a name of a-z, 0-9 and _; found {origin[:40]!r}")
+        raise usage_error(f"--origin: expected a name of a-z, 0-9 and _; found {origin[:40]!r}")
     related = Finding.objects.select_related("metric", "scenario", "machine").order_by("pk")
     measured = Report.objects.filter(culprit__placeholder=False)
     rows = measured.select_related("culprit", "tree").prefetch_related(Prefetch("findings", queryset=related))
@@ -146,7 +146,7 @@ class Command(BaseCommand):
             settings = bot_identity()
             candidates = list(Report.objects.filter(culprit__sha__startswith=sha.lower()).select_related("culprit")[:2])
             if len(sha) < SHORTEST_SHA or len(candidates) != 1:
-                raise NoInputError(f"{sha}: expected {SHORTEST_SHA} digits or more of the culprit of one report")
+                raise no_input(f"{sha}: expected {SHORTEST_SHA} digits or more of the culprit of one report")
             report = candidates[0]
             mails = report.events.filter(kind=EventKind.REPORTED).exclude(message_id="").order_by("occurred_at", "pk")
             own_id = mails.values_list("message_id", flat=True).first()
@@ -158,7 +158,7 @@ class Command(BaseCommand):
             return
         if format == "bmf":
             if table != "findings":
-                raise UsageError("--format bmf is for findings")
+                raise usage_error("--format bmf is for findings")
             self.stdout.write(json.dumps(bencher(), ensure_ascii=False))
             return
         rows = TABLES[table]()

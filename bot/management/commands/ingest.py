@@ -18,7 +18,7 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from bot.config import bot_identity, compose_config, tree_paths
-from bot.management import DataError, UsageError, counting
+from bot.management import counting, data_error, usage_error
 from bot.notifications.report import compose_due
 from bot.results import intake, recognise
 from bot.results.curves import extend_curves
@@ -81,21 +81,21 @@ class Command(BaseCommand):
         if handed and handed.note:
             self.stdout.write(handed.note)
         if not counts:
-            raise DataError("no results found in the input")
+            raise data_error("no results found in the input")
         if counts["refused"]:
-            raise DataError(f"{counts['refused']} of {counts.total()} refused")
+            raise data_error(f"{counts['refused']} of {counts.total()} refused")
 
     def _handed_in(self, paths: list[str], options: dict[str, Any]) -> HandedIn | None:
         """Return the files of a benchmark that are named by --parent and --culprit or --kernel; None without these."""
         sides = options["parent"], options["culprit"]
         if not any(sides) and not options["kernel"]:
             if not paths:
-                raise UsageError("expected a PATH, or --parent and --culprit; see ingest --help")
+                raise usage_error("expected a PATH, or --parent and --culprit; see ingest --help")
             return None
         if options["kernel"] and (any(sides) or not paths):
-            raise UsageError("--kernel is for the files of one kernel: ingest --kernel v6.12 FILE…")
+            raise usage_error("--kernel is for the files of one kernel: ingest --kernel v6.12 FILE…")
         if any(sides) and (not all(sides) or paths):
-            raise UsageError("expected --parent FILE… --culprit FILE…, the same test on two kernels")
+            raise usage_error("expected --parent FILE… --culprit FILE…, the same test on two kernels")
         now = timezone.now()
         try:
             log = options["bisect_log"]

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from bot.config import bot_identity, tree_paths
 from bot.lab import open_jobs
-from bot.management import NoInputError, UsageError, user_at_terminal
+from bot.management import no_input, usage_error, user_at_terminal
 from tracker.domain.lab_jobs import UNFINISHED
 from tracker.models import LabJob
 from tracker.services import lab_jobs
@@ -29,11 +29,11 @@ class Command(BaseCommand):
     def handle(self, *, all: bool, retry: int | None, cancel: int | None, reason: str, **options: Any) -> None:
         person, now = user_at_terminal(), timezone.now()
         if cancel is not None and not reason.strip():
-            raise UsageError("--cancel needs --reason: why, for those who asked")
+            raise usage_error("--cancel needs --reason: why, for those who asked")
         if cancel is not None and not lab_jobs.cancel(cancel, person, reason.strip(), now, notify_thread=True):
-            raise NoInputError(f"there is no unfinished job {cancel}")
+            raise no_input(f"there is no unfinished job {cancel}")
         if retry is not None and not lab_jobs.retry(retry, person, now):
-            raise NoInputError(f"there is no job {retry} that waits, or that ended without a measurement")
+            raise no_input(f"there is no job {retry} that waits, or that ended without a measurement")
         open_jobs(bot_identity(), tree_paths(), now)
         rows = LabJob.objects.select_related("report__culprit").order_by("due_at", "pk")
         jobs = list(rows if all else rows.filter(state__in=UNFINISHED))

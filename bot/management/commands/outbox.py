@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from bot.config import bot_identity, compose_config, configured_transport, send_config
 from bot.mail.addresses import Address
-from bot.management import ConfigError, DataError, NoInputError, TryAgainError, user_at_terminal
+from bot.management import config_error, data_error, no_input, try_again, user_at_terminal
 from bot.notifications import report
 from bot.notifications.follow_ups import compose_follow_ups
 from bot.outbox.sender import send_due
@@ -119,7 +119,7 @@ class Command(BaseCommand):
     def _go(self, options: dict[str, Any]) -> None:
         if not mail_transitions.resume_sending(user_at_terminal(), timezone.now()):
             stop = mail_transitions.stopped()
-            raise TryAgainError(f"sending stays stopped: {stop.reason}" if stop else "sending is not stopped")
+            raise try_again(f"sending stays stopped: {stop.reason}" if stop else "sending is not stopped")
         self.stdout.write("sending resumed")
 
     def _cancel(self, options: dict[str, Any]) -> None:
@@ -129,21 +129,21 @@ class Command(BaseCommand):
         if options["ids"]:
             self._apply("resend", {**options, "reason": ""})
         if not settings.PERFWORK_SENDING:
-            raise ConfigError("PERFWORK_SENDING is off: mail stays in the outbox")
+            raise config_error("PERFWORK_SENDING is off: mail stays in the outbox")
         try:
             transport = configured_transport()
         except ValueError as invalid:
-            raise ConfigError(str(invalid)) from None
+            raise config_error(str(invalid)) from None
         if stop := mail_transitions.stopped():
-            raise TryAgainError(f"all sending was {stop} on {stop.at:%Y-%m-%d %H:%M}: `outbox go` resumes it")
+            raise try_again(f"all sending was {stop} on {stop.at:%Y-%m-%d %H:%M}: `outbox go` resumes it")
         self._refresh()
         try:
             statuses = send_due(transport, send_config(run=ALL_DAY))
         except DatabaseError as error:
-            raise TryAgainError(f"sending stopped: an outcome could not be recorded: {error}") from None
+            raise try_again(f"sending stopped: an outcome could not be recorded: {error}") from None
         self.stdout.write(", ".join(f"{count} {status}" for status, count in statuses.items()) or "nothing is due")
         if set(statuses) - {SendStatus.SENT}:
-            raise TryAgainError("not all were sent; `outbox list` says why")
+            raise try_again("not all were sent; `outbox list` says why")
 
     def _refresh(self) -> None:
         """Recompose or cancel waiting mail that newer events have made outdated."""
@@ -167,12 +167,12 @@ class Command(BaseCommand):
             if mail.state in WAITING and mail.composed_at != seen.get(mail.pk, mail.composed_at):
                 new.append(number)
         if new:
-            raise TryAgainError(f"{', '.join(new)}: recomposed, since more is known now: `outbox show`, then approve")
+            raise try_again(f"{', '.join(new)}: recomposed, since more is known now: `outbox show`, then approve")
         if stuck:
-            raise DataError(f"{', '.join(stuck)}: can't {action}: must be {' or '.join(sorted(within))}")
+            raise data_error(f"{', '.join(stuck)}: can't {action}: must be {' or '.join(sorted(within))}")
 
     def _one(self, pk: str) -> OutgoingMail:
         row = OutgoingMail.objects.filter(pk=int(pk)).first() if pk.isdecimal() else None
         if row is None:
-            raise NoInputError(f"{pk}: no such mail; see `outbox list`")
+            raise no_input(f"{pk}: no such mail; see `outbox list`")
         return row

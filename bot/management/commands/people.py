@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from bot.management import DataError
+from bot.management import data_error
 from tracker.domain.events import InvalidInput
 from tracker.services import accounts
 from tracker.services.accounts import UserRole
@@ -49,7 +49,7 @@ class Command(BaseCommand):
                     keys = accounts.shut_out(options["name"], now)
                     self.stdout.write(f"{options['name']}: revoked, with {keys} key{'s' * (keys != 1)}")
         except InvalidInput as mistake:
-            raise DataError(str(mistake)) from None
+            raise data_error(str(mistake)) from None
 
     def _list(self) -> None:
         people = accounts.people(MOST)

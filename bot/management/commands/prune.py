@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from bot.management import UsageError
+from bot.management import usage_error
 from bot.operations import Retention, prune
 
 AGES = {
@@ -34,7 +34,7 @@ class Command(BaseCommand):
 
     def handle(self, *, dry_run: bool, **options: Any) -> None:
         if invalid := next((name for name in AGES if not 0 <= options[name] <= MOST), ""):
-            raise UsageError(f"--{invalid}: expected 0 to {MOST:,} days, found {options[invalid]}")
+            raise usage_error(f"--{invalid}: expected 0 to {MOST:,} days, found {options[invalid]}")
         keep = Retention(**{name: timedelta(days=options[name]) for name in AGES})
         for pruned in prune(settings.PERFWORK_DROP, timezone.now(), keep, dry_run=dry_run):
             self.stdout.write(f"{pruned.number:8,}  {pruned.what}")

@@ -29,7 +29,7 @@ from bot.archives.sources import Source, open_sources, thread_source
 from bot.config import bot_identity
 from bot.errors import Busy, Unreadable
 from bot.mail.patches import find_links
-from bot.management import UsageError, counting
+from bot.management import counting, usage_error
 from tracker.domain.text import counted
 from tracker.models import Archive, Decision, Message, OfferedReport
 from tracker.services import person_reports
@@ -64,7 +64,7 @@ class Command(BaseCommand):
     def handle(self, *, paths: list[str], thread: list[str], **options: Any) -> None:
         self.again: bool = options["again"]
         if options["jobs"] < 1:
-            raise UsageError(f"--jobs: expected 1 or more, found {options['jobs']}")
+            raise usage_error(f"--jobs: expected 1 or more, found {options['jobs']}")
         self.codes: list[int] = []
         listed = self._try(partial(named_threads, options["threads"]), os.EX_NOINPUT) if options["threads"] else []
         missing = missing_parents(timezone.now()) if options["missing"] else ()
@@ -72,7 +72,7 @@ class Command(BaseCommand):
         if not paths and not threads and not options["missing"] and not options["threads"]:
             paths = settings.PERFWORK_ARCHIVES
             if not paths:
-                raise UsageError("nothing to read: name a PATH, or set PERFWORK_ARCHIVES")
+                raise usage_error("nothing to read: name a PATH, or set PERFWORK_ARCHIVES")
         sources: list[Source] = []
         for path in paths:
             if options["fetch"] and "://" not in path and path != "-":

@@ -21,7 +21,7 @@ from django.utils import timezone
 from django.utils.safestring import mark_safe
 
 from bot.config import bulletin_config
-from bot.management import NoInputError, UnavailableError, UsageError, hold_bulletin, require_folded
+from bot.management import hold_bulletin, no_input, require_folded, unavailable, usage_error
 from bot.notifications import digest
 from tracker.documents.blocks import FORMS
 from tracker.documents.digest import compose_cycle_mail
@@ -43,10 +43,10 @@ class Command(BaseCommand):
         require_folded()
         row = Release.objects.filter(version=release).first()
         if row is None:
-            raise NoInputError(f"unknown release {json.dumps(release)}; `track` adds releases from git")
+            raise no_input(f"unknown release {json.dumps(release)}; `track` adds releases from git")
         if purpose == "mail":
             if hold or format != "txt":
-                raise UsageError("--for mail prints text; use it without --hold and --format")
+                raise usage_error("--for mail prints text; use it without --hold and --format")
             page = f"{settings.PERFWORK_BASE_URL}/{release}/"
             subject, text = compose_cycle_mail(release, mail_lines(in_cycle(release), release), page, timezone.now())
             self.stdout.write(f"Subject: {subject}\n\n{text}", ending="")
@@ -62,7 +62,7 @@ class Command(BaseCommand):
             if format == "html":
                 self.stdout.write(page)
             elif self.stdout.isatty():
-                raise UsageError(f"a PDF is no text for a terminal: report {release} --format pdf > {release}.pdf")
+                raise usage_error(f"a PDF is no text for a terminal: report {release} --format pdf > {release}.pdf")
             else:
                 sys.stdout.buffer.write(_pdf(page))
         else:
@@ -76,7 +76,7 @@ def _pdf(page: str) -> bytes:
     except (ImportError, OSError) as error:  # OSError: Pango is a library of the system
         browser = shutil.which("chromium") or shutil.which("chromium-browser")
         if not browser:
-            raise UnavailableError(
+            raise unavailable(
                 "no PDF: WeasyPrint needs Pango (apt install libpango-1.0-0 libpangoft2-1.0-0), or install chromium;"
                 " or print the page of --format html from a browser"
             ) from error
@@ -108,7 +108,7 @@ def _printed_by(browser: str, page: str) -> bytes:
         try:
             run = subprocess.run(command, capture_output=True, timeout=120, check=False)
         except subprocess.TimeoutExpired:
-            raise UnavailableError(f"no PDF: {browser} took more than two minutes") from None
+            raise unavailable(f"no PDF: {browser} took more than two minutes") from None
         if not target.exists():
-            raise UnavailableError(f"no PDF: {browser} ended with {run.returncode}")
+            raise unavailable(f"no PDF: {browser} ended with {run.returncode}")
         return target.read_bytes()

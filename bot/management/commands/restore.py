@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 from django.utils import timezone
 
-from bot.management import DataError, NoInputError, UnavailableError
+from bot.management import data_error, no_input, unavailable
 from bot.operations import BackupError, restore_backup
 from tracker.models import Report
 
@@ -36,11 +36,11 @@ class Command(BaseCommand):
         try:
             manifest = restore_backup(file.resolve(), settings.PERFWORK_DROP, timezone.now(), replace=replace)
         except BackupError as fault:
-            raise DataError(str(fault)) from None
+            raise data_error(str(fault)) from None
         except DatabaseError as error:
-            raise UnavailableError(f"the database: {' '.join(str(error).split())}") from None
+            raise unavailable(f"the database: {' '.join(str(error).split())}") from None
         except OSError as error:
-            raise NoInputError(f"{file}: {error.strerror or error}") from None
+            raise no_input(f"{file}: {error.strerror or error}") from None
         self.stdout.write(
             f"restored {Report.objects.count():,} reports of {manifest.made_at:%Y-%m-%d %H:%M} UTC; {AFTER}"
         )

@@ -22,7 +22,7 @@ from nacl.signing import SigningKey
 
 from bot import deployment
 from bot.deployment import ARCHIVES, SETTINGS, STATE, TREES, Mirror
-from bot.management import UnavailableError, UsageError
+from bot.management import unavailable, usage_error
 
 USER = "perfwork"
 BACKUPS = Path("/var/backups/perfwork")
@@ -81,7 +81,7 @@ class Command(BaseCommand):
                 if not (self.dry_run or self.writes_only):
                     self.stdout.write(f"next: systemctl {self._next()}")
         except ValueError as mistake:
-            raise UsageError(str(mistake)) from None
+            raise usage_error(str(mistake)) from None
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}", returncode=os.EX_CANTCREAT) from None
 
@@ -130,7 +130,7 @@ class Command(BaseCommand):
         values = deployment.read_settings(text)
         is_local = values.get("DATABASE_URL") == deployment.LOCAL_DATABASE
         if is_local and not (self.writes_only or self.dry_run or _has_user("postgres")):
-            raise UnavailableError("PostgreSQL is not here: apt-get install postgresql")
+            raise unavailable("PostgreSQL is not here: apt-get install postgresql")
         self._refuse_invalid(text)  # before anything is made
         self._user()
         self._write(SETTINGS, text, 0o640, group=USER)

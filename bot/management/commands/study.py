@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from bot.config import bulletin_config
-from bot.management import NoInputError, UsageError, hold_bulletin
+from bot.management import hold_bulletin, no_input, usage_error
 from bot.notifications import digest
 from tracker.documents.blocks import FORMS
 from tracker.domain.events import InvalidInput
@@ -40,10 +40,10 @@ class Command(BaseCommand):
             try:
                 studies.make(slug, options["title"] or slug, options["kind"], of, timezone.now())
             except InvalidInput as error:
-                raise UsageError(str(error)) from None
+                raise usage_error(str(error)) from None
         study = Study.objects.filter(slug=slug).first()
         if study is None:
-            raise NoInputError(f"no study named {slug[:80]}; create it with --of")
+            raise no_input(f"no study named {slug[:80]}; create it with --of")
         content = document(study)
         if options["hold"]:
             config = bulletin_config()

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 from django.http import Http404
 from django.utils import timezone
 
-from bot.management import DataError, NoInputError
+from bot.management import data_error, no_input
 from tracker.domain.events import InvalidInput
 from tracker.models.results import CommitSide
 from tracker.pages.results import place_of
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         try:
             place = place_of(report, side, kernel, machine)
         except (InvalidInput, Http404) as error:
-            raise NoInputError(str(error)) from None
+            raise no_input(str(error)) from None
         rejected = 0
         for name in files:
             try:
@@ -46,4 +46,4 @@ class Command(BaseCommand):
             else:
                 self.stdout.write(f"attached: {row.name} ({row.kind})")
         if rejected:
-            raise DataError(f"{rejected} of {len(files)} refused")
+            raise data_error(f"{rejected} of {len(files)} refused")

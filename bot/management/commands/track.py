@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from bot.config import bot_identity, configured_trees, tree_paths
 from bot.errors import Unreadable
-from bot.management import ConfigError, NoInputError, UnavailableError, counting
+from bot.management import config_error, counting, no_input, unavailable
 from bot.upstream.tracking import Patience, follow, store_trees
 from tracker.domain.text import counted
 from tracker.models import Tree
@@ -28,10 +28,10 @@ class Command(BaseCommand):
     def handle(self, *, names: list[str], no_fetch: bool, again: bool, **options: Any) -> None:
         choices = ", ".join(settings.PERFWORK_TREES) or "not set"
         if unknown := [name for name in names if name not in settings.PERFWORK_TREES]:
-            raise NoInputError(f"{', '.join(unknown)}: not in PERFWORK_TREES ({choices})")
+            raise no_input(f"{', '.join(unknown)}: not in PERFWORK_TREES ({choices})")
         trees = store_trees(configured_trees(names))
         if not trees:
-            raise ConfigError(
+            raise config_error(
                 "no tree to track: set PERFWORK_TREES to name=path pairs, for example linus=/srv/linux.git"
             )
         patience = Patience(
@@ -54,4 +54,4 @@ class Command(BaseCommand):
             news = f"{counted(tally.landings, 'landing')}, {counted(tally.events, 'event')}"
             self.stdout.write(f"{tree.name}: {'nothing new' if tally.unchanged else news}")
         if failed:
-            raise UnavailableError(f"{failed} of {len(trees)} trees could not be followed to the end")
+            raise unavailable(f"{failed} of {len(trees)} trees could not be followed to the end")

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from bot.management import NoInputError, require_folded
+from bot.management import no_input, require_folded
 from tracker.domain.events import State
 from tracker.models import Release
 from tracker.pages.home import lines
@@ -42,13 +42,11 @@ class Command(BaseCommand):
         if version:
             if release := Release.objects.filter(version=version).first():
                 return release
-            raise NoInputError(
-                f"{version}: unknown release; the front page lists known ones, and `track` adds tagged ones"
-            )
+            raise no_input(f"{version}: unknown release; the front page lists known ones, and `track` adds tagged ones")
         for line in lines():
             if line.regressions or line.improvements:
                 return line.release
-        raise NoInputError("no release has a report yet; add some with `ingest` or `read`")
+        raise no_input("no release has a report yet; add some with `ingest` or `read`")
 
 
 def _print(console: Console, title: str, rows: Iterable[queries.PrintedRow]) -> None:

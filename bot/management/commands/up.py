@@ -27,7 +27,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from bot.celery import QUEUES, app, run_scheduler, run_worker
-from bot.management import ConfigError, UnavailableError, UsageError
+from bot.management import config_error, unavailable, usage_error
 from bot.processes import Supervisor
 from bot.web.server import listen, serve
 from tracker.domain.text import THIS_MACHINE
@@ -63,7 +63,7 @@ class Command(BaseCommand):
 
     def handle(self, *, bind: str, workers: int, only: Sequence[str], queues: Sequence[str], **options: Any) -> None:
         if not 1 <= workers <= MOST_WORKERS:
-            raise UsageError(f"--workers: expected 1 to {MOST_WORKERS}, found {str(workers)[:20]}")
+            raise usage_error(f"--workers: expected 1 to {MOST_WORKERS}, found {str(workers)[:20]}")
         unhurried = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)  # Ctrl-C waits for the migration's end
         with ProcessPoolExecutor(1, multiprocessing.get_context("fork"), unhurried) as apart:
             if said := apart.submit(prepare, migrates=set(only) == set(ROLES)).result():
@@ -73,7 +73,7 @@ class Command(BaseCommand):
             try:
                 listening = listen(bind)
             except OSError as error:
-                raise UnavailableError(f"--bind {bind}: cannot listen there: {error.strerror or error}") from None
+                raise unavailable(f"--bind {bind}: cannot listen there: {error.strerror or error}") from None
             # Request times of web processes that have ended (bot/web/server.py); a worker's start must not remove those
             # of processes that run.
             for path in (settings.VAR / "metrics").glob("*.db"):
@@ -99,7 +99,7 @@ def prepare(*, migrates: bool) -> str:
     if not migrates:  # several machines must not migrate at once
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            raise ConfigError(f"migrations are missing: run `{settings.PROGRAM} migrate` first, on one machine")
+            raise config_error(f"migrations are missing: run `{settings.PROGRAM} migrate` first, on one machine")
         return ""
     call_command("migrate", verbosity=0)
     if not Suite.objects.exists() and not Parameter.objects.exists():  # texts about tests for release reports
