@@ -256,7 +256,7 @@ class _Batch:
                 continue
             if owner.pk in fresh:
                 continue
-            headline = headline_of(measurements)
+            headline = headline_of(measurements).as_reported()
             is_fix = self.known.fixed_by(result, measurements)
             if is_fix and headline.graded.verdict is not Grade.REGRESSION:
                 continue
@@ -315,9 +315,10 @@ class _Batch:
 
     def _join(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement], report: Report) -> None:
         """Add the findings of a result to a report, one per place, and choose the headline."""
-        headline, repeated = headline_of(measured), []
         row.report = report
         row.held = self._why_held(result, measured)
+        measured = [measurement.as_reported() for measurement in measured]
+        headline, repeated = headline_of(measured), []
         for event in grading.recheck_events(result, row.created_at):
             self._add_event(report, event, row)
         parent = self.catalog.commits[result.parent.sha] if result.parent else None

@@ -288,6 +288,11 @@ class GradedMeasurement:
         """The p-value that decides whether a mail may say that this changed; None if it could not be tested."""
         return None if self.graded.p_value is None else max(self.graded.p_value, self.order_p)
 
+    def as_reported(self) -> GradedMeasurement:
+        """Return the headline of a report with the p-value that its mail needs; others as they are."""
+        p = self.p_for_mail
+        return self if self.data.role != "headline" or p == self.graded.p_value else _corrected(self, p)
+
     def summary(self) -> dict[str, Any]:
         """Return what is displayed of a measurement that doesn't become a finding."""
         return {

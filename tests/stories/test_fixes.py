@@ -193,6 +193,22 @@ def test_a_fix_that_works_is_confirmed_among_many_metrics_and_few_runs(world: Wo
     assert {event.kind for event in report.events.filter(commit=sha)} == {"fix_confirmed"}
 
 
+def test_chance_in_a_fix_opens_no_report(world: World) -> None:
+    """Another metric than the report's moved in three runs of a fix, one of many: nothing is known of it."""
+    slow, fast = {"samples": [700, 705, 695]}, {"samples": [1000, 1010, 990]}
+    shown = {"metric": "vm-scan.huge_pages", "unit": "1/s", "direction": "higher", "role": "kpi"}
+    report = world.report(measurements=[{**shown, "role": "headline", "good": fast, "bad": slow}])
+    sha = world.commit(FIX, f'Fixes: {report.culprit.sha[:12]} ("{CULPRIT_TITLE}")\nReported-by: x@y.example')
+    world.later(24)
+    moved = {**shown, "metric": "vm-scan.cold", "role": "headline", "good": fast, "bad": slow}
+    others = [{**shown, "metric": f"vm-scan.part{number}", "good": slow, "bad": slow} for number in range(12)]
+    fix = world.result(sha, FIX, measurements=[moved, {**shown, "good": slow, "bad": fast}, *others])
+    fix["first_bad"]["trailers"] = [{"tag": "Fixes", "value": report.culprit.sha[:12]}]
+    world.ingest(fix)
+    assert [row.pk for row in Report.objects.all()] == [report.pk]
+    assert {event.kind for event in report.events.filter(commit=sha)} == {"fix_confirmed"}
+
+
 def test_a_range_that_merely_ends_in_a_fix_says_nothing_of_it(world: World) -> None:
     """A tip that is the fix, compared with a version before the culprit: both are fast, since the fix cured it."""
     report = world.report()
