@@ -3,9 +3,9 @@
 "use strict";
 (() => {
   const form = document.getElementById("actions");
-  const allRows = () => [...document.querySelectorAll("table.triage tbody tr[data-row]")].filter(
-    (row) => !row.closest("details:not([open])"),
-  );
+  const everyRow = () => [...document.querySelectorAll("table.triage tbody tr[data-row]")];
+  const isShown = (row) => !row.closest("details:not([open])");
+  const allRows = () => everyRow().filter(isShown);
   const focusedRow = () => document.activeElement.closest?.("table.triage tbody tr[data-row]");
   const rowByKey = (key) => document.querySelector(`table.triage tr[data-row="${key}"]`);
   // The row itself, or the row that has replaced it after a change.
@@ -21,10 +21,10 @@
   let pendingButton = null; // the button whose action still needs an argument
   let requests = Promise.resolve(); // one request at a time: each must see the revisions that the previous one made
 
+  const unfold = (row) => row.closest("details")?.setAttribute("open", "");
   const focusRow = (row) => {
     if (!row) return;
-    const fold = row.closest("details");
-    if (fold) fold.open = true;
+    unfold(row);
     row.focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
   };
@@ -41,19 +41,20 @@
   };
   const select = (row, range) => {
     const rows = allRows();
-    const from = range && anchor ? rows.indexOf(attached(anchor)) : rows.indexOf(row);
+    const from = range && anchor && isShown(attached(anchor)) ? rows.indexOf(attached(anchor)) : rows.indexOf(row);
     const [first, end] = [from, rows.indexOf(row)].sort((a, b) => a - b);
     const on = range ? true : !checkbox(row).checked;
     rows.slice(first, end + 1).map(checkbox).forEach((box) => box && (box.checked = on));
     anchor = row;
   };
   const targetRows = () => {
-    const selected = allRows().filter((row) => checkbox(row)?.checked);
-    return selected.length ? selected : [focusedRow() || attached(lastRow)].filter((row) => checkbox(row));
+    const selected = everyRow().filter((row) => checkbox(row)?.checked);
+    return selected.length ? selected : [focusedRow() || attached(lastRow)].filter((row) => checkbox(row) && isShown(row));
   };
   const send = (button, argument) => {
     const targets = targetRows();
     if (!targets.length) return;
+    targets.forEach(unfold);
     const keys = [...new Set(targets.map((row) => row.dataset.row))];
     targets.forEach((row) => (checkbox(row).checked = false));
     const rows = allRows();
@@ -194,11 +195,12 @@
     if (checkbox(fresh) && checkbox(old)) checkbox(fresh).checked = checkbox(old).checked;
     if (anchor === old) anchor = fresh;
     fresh.classList.add("fresh");
+    unfold(old); // what has changed shows
     old.replaceWith(fresh);
     if (within) (selector ? fresh.querySelector(selector) : fresh)?.focus({ preventScroll: true });
   };
   const refresh = async () => {
-    const rows = [...new Set(allRows().map((row) => `${row.dataset.row}.${row.dataset.revision}`))];
+    const rows = [...new Set(everyRow().map((row) => `${row.dataset.row}.${row.dataset.revision}`))];
     if (!rows.length || document.hidden || document.querySelector("table.triage tr:active")) return; // nothing moves under a press
     const address = `/triage/news/?rows=${rows.join(",")}${form ? "&act=1" : ""}`;
     const response = await fetch(address, { signal: AbortSignal.timeout(PATIENCE) });

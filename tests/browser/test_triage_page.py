@@ -315,3 +315,21 @@ def test_what_others_change_is_shown_at_once(visit: Open) -> None:
     mine.keyboard.press("Escape")
     mine.keyboard.press("w")  # the revision of the row is the new one, so that the change is not refused
     expect(mine.locator("#feedback li").first).to_contain_text("1 report changed")
+
+
+def test_closed_rows_fold_and_open_where_something_happens(visit: Open) -> None:
+    page, other = visit("/v5.6/", "toni"), visit("/v5.6/", "kim")
+    fold = page.locator("details.closed").first
+    fold.locator("summary").click()
+    key = fold.locator("tr[data-row]").first.get_attribute("data-row")
+    fold.locator("input[name=row]").first.check()
+    fold.locator("summary").click()
+    expect(page.locator(f".r{key}")).to_be_hidden()
+    page.keyboard.press("o")  # what is selected shows, wherever it was
+    expect(page.locator("#feedback li").first).to_contain_text("1 report changed.")
+    expect(page.locator(f".r{key}")).to_be_visible()
+    expect(other.locator(f".r{key}")).to_be_hidden()
+    other.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(other.locator(f".r{key}")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.locator("#feedback li").first).to_contain_text("1 undone.")

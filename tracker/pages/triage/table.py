@@ -331,7 +331,9 @@ class TriageSection:
         [(_, closed)] = self.folded
         endings = Counter(row.state_label.lower() for row in closed).most_common()
         where = " on this page" if self.after or self.before else ""
-        return f"{len(closed)} closed{where}: {', '.join(f'{count} {label}' for label, count in endings)}"
+        new = sum(row.is_new for row in closed)
+        news = f"; {new} new since your last visit" if new else ""
+        return f"{len(closed)} closed{where}: {', '.join(f'{count} {label}' for label, count in endings)}{news}"
 
     @property
     def _open_first(self) -> bool:
@@ -355,7 +357,10 @@ def sections(version: str, query: TriageQuery, now: datetime, visited: datetime 
     size = ONE if query.section else BOTH
     rows = {name: Report.objects.filter(**{SECTIONS[name]: version}) for name in names}
     return [
-        replace(section(name, HEADINGS[name], rows[name], query, now, size, visited), folds=not query.active_filters)
+        replace(
+            section(name, HEADINGS[name], rows[name], query, now, size, visited),
+            folds=query.order == "urgency" and not query.active_filters,
+        )
         for name in names
     ]
 
