@@ -34,7 +34,7 @@ from bot.mail.settings import BotSettings
 from bot.notifications.answers import answer, answer_reporter
 from bot.outbox import reconcile
 from bot.replies import gate
-from bot.replies.commands import BadCommand, Word, named_sha, unquoted
+from bot.replies.commands import BadCommand, Word
 from bot.replies.effects import COMMAND, effects_of, events_of, in_mainline_event, reported_event, settled, speaker_of
 from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_of
 from bot.replies.reading import Reading, wish_of
@@ -43,6 +43,7 @@ from bot.replies.sender_kind import SenderKind
 from bot.replies.which_report import KnownReports, Thread, person_keys
 from bot.robot_reports.fields import read_subject
 from bot.robot_reports.report import RobotReport, find_report, is_proven
+from tracker.domain.commit_names import named_sha, unquoted
 from tracker.domain.events import ArchiveKind, EventData, EventKind, InvalidInput, Role, TreeRole, Verdict
 from tracker.domain.person_report import PersonReport
 from tracker.domain.person_report import reported_event as person_report_event
@@ -617,7 +618,7 @@ class MailFiler:
             return sha
         sha = next((link.page for link in links if link.page), "") or named_sha(named)[0]
         # Two queries, each by an index: one OR over three tables would read all reports
-        by_sha = Report.objects.filter(culprit__sha__startswith=sha) if sha else Report.objects.none()
+        by_sha = catalog.reports_of(sha) if sha else Report.objects.none()
         by_mail = Report.objects.filter(Q(messages__message_id__in=ids) | Q(outgoing__message_id__in=ids)).distinct()
         for reports in (by_sha, by_mail) if ids else (by_sha,):
             if len(rows := reports.select_related("culprit")[:2]) == 1:

@@ -83,7 +83,10 @@ _FIXED_TITLE = re.compile(
 REVERTED_TITLE = re.compile(rf"(.{{1,400}}?)[{_QUOTES}]\.?[ \t]*(?:\n(?![ \t])|\Z)", re.S)
 # "This reverts commit <sha>", "reverts commits <sha> and <sha>", "by reverting parts of <sha>"; up to the first sha
 REVERTS_OF = r"(?:(?:the|all|most|parts?|changes?|following|of|from|in)\s{1,20}){0,4}(?:commits?:?\s{1,20})?"
-_NOT_BEHIND = "".join(rf"(?<!{word}\srevert)" for word in ("not", "n't", r"instead\sof", "than", "without", "avoid"))
+_NOT_BEHIND = "".join(
+    rf"(?<!{word}\srevert)"
+    for word in ("not", r"not\sto", "n['’]t", "never", r"instead\sof", "than", "without", "avoid")
+)
 _REVERTS = re.compile(rf"\brevert{_NOT_BEHIND}(?:s|ing)?:?\s{{1,20}}{REVERTS_OF}(?=[0-9a-f]{{7,40}}\b)", re.I)
 # Each perhaps with its title, and with one more only where that is in double quotes: another sha may follow it
 _TITLE_OF_SHA = r'\s{0,20}\(["“]([^"”\n]{1,300})["”]\)'

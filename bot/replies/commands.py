@@ -148,46 +148,6 @@ def _read(text: str, line: int, foreign: bool, written: str, following: str) -> 
 _OF = re.compile(r"\Aof\b\s*:?\s*", re.I)  # "dup of <sha>"
 _BY = re.compile(r"\A(?:by|in)\b\s*:?\s*", re.I)
 
-# How a command names a commit: its sha, perhaps in marks and with its title; or a link to it in a web view of git.
-_NAMED_SHA = re.compile(
-    r"[`'\"<\[(#*]{0,3}(?:commit\s+)?[`'\"<\[(#*]{0,3}([0-9a-f]{7,40})\b[\s:,.;`'\">\])*-]*(.*)", re.I | re.S
-)
-# Below its title, or as `git describe` writes it: "mm: take the lock (3b1f0c9d2e44)", "v6.12-3-g3b1f0c9d2e44"
-_SHA_AT_END = re.compile(r"(?:(.{1,400})\s\((?:commit )?|v\d[\w.-]{0,40}-\d{1,7}-g)([0-9a-f]{7,40})\)?[.,;]?", re.I)
-_SHORTEST_OF_DIGITS = 12  # of a sha without a letter that stands before other words; git shortens the kernel's to 12
-MESSAGE_ID = re.compile(r"<?([^\s<>/]+@[^\s<>/]+)>?")
-_COMMIT_URL = re.compile(r"<?https?://\S*?(?:[?&;]id=|/(?:c(?:ommit)?s?|linus|\+)/)([0-9a-f]{7,40})\b\S*>?", re.I)
-_IN_QUOTES = re.compile(r"""["“”„«»`]\s?([^"“”„«»`]{3,})\s?["“”„«»`][.,]?|['‘‚](.{3,})['’‘][.,]?""")
-
-
-def named_sha(argument: str) -> tuple[str, str]:
-    """Return the sha that an argument names, in lower case, and what it says after it, such as the title; "" if none.
-
-    >>> named_sha("`3b1f0c9d2e44` (“mm: take the lock”)")
-    ('3b1f0c9d2e44', 'mm: take the lock')
-    >>> named_sha("mm: take the lock (3b1f0c9d2e44)"), named_sha("v6.12-3-g3b1f0c9d2e44")
-    (('3b1f0c9d2e44', 'mm: take the lock'), ('3b1f0c9d2e44', ''))
-    """
-    if MESSAGE_ID.fullmatch(argument.strip()):
-        return "", ""
-    if url := _COMMIT_URL.fullmatch(argument.strip()):
-        return url[1].lower(), ""
-    named = _NAMED_SHA.fullmatch(argument.strip())
-    # Short digits before a text are a number: "1000000 pages are enough"
-    if named and not (named[2] and named[1].isdigit() and len(named[1]) < _SHORTEST_OF_DIGITS):
-        after = named[2].strip().removeprefix("(")
-        return named[1].lower(), unquoted(after if after.count("(") == after.count(")") else after.removesuffix(")"))
-    at_end = _SHA_AT_END.fullmatch(argument.strip())
-    return (at_end[2].lower(), unquoted(at_end[1] or "")) if at_end else ("", "")
-
-
-def unquoted(text: str) -> str:
-    """Return a title without the quotation marks around it, typographic ones, too, and without "Subject:"."""
-    text = text.strip()
-    quoted = _IN_QUOTES.fullmatch(text[1:-1] if text[:1] + text[-1:] == "()" else text)
-    text = (quoted[1] or quoted[2]) if quoted else text
-    return re.sub(r"\Asubject:\s*", "", text.strip(), flags=re.I)
-
 
 # --- The writer's own lines ---
 

@@ -21,7 +21,7 @@ from bot.mail.message import ParsedMail
 from bot.mail.patches import is_posting, version_of
 from bot.replies import gate
 from bot.replies.classifier import Model, Opinion, ReplyFacts, decide, load, says_something
-from bot.replies.commands import MESSAGE_ID, Command, Word, named_sha, unquoted
+from bot.replies.commands import Command, Word
 from bot.replies.intents import (
     FoundIntent,
     effects_of_rules,
@@ -41,6 +41,7 @@ from bot.replies.rules.notation import NOTHING, By, Effect, Intent, MailContext,
 from bot.replies.sender_kind import SenderKind
 from bot.replies.sentences import Sentence, is_greeting, is_polite
 from bot.replies.which_report import CONTEXT, concerns, is_candidate_fix
+from tracker.domain.commit_names import named_fix, named_sha, unquoted
 from tracker.domain.events import CLOSED, EventData, EventKind, Role
 from tracker.domain.report_state import STEPS
 
@@ -172,10 +173,6 @@ COMMANDED: dict[Word, EventKind] = {
     Word.INTRODUCED: EventKind.BISECTED,
     Word.BACKBURNER: EventKind.NOTED,
 }
-# A link; a bracket in it is closed in it, too. What stands around it is a title if it begins as the kernel's do.
-_URL = re.compile(r"https?://(?:[^\s<>()\]]|\([^\s<>()]*\))+")
-_SUBSYSTEM = re.compile(r"[\w/.,+*-]{1,60}: \S")
-_IN_TITLE = frozenset({Word.FIX, Word.TITLE})
 
 
 def effect_of(command: Command) -> Effect:
@@ -184,21 +181,14 @@ def effect_of(command: Command) -> Effect:
     >>> effect_of(Command(Word.TITLE, "“mm: take the lock”", 1)).title
     'mm: take the lock'
     """
-    text, title = command.argument, ""
-    commit, after = named_sha(text)
-    if command.word is Word.FIX and commit:
-        text, title = commit, after
-    elif command.word is Word.FIX and len(links := _URL.findall(text)) == 1:
-        around = unquoted(text.replace(links[0], "").strip(" \t()[]<>.,;"))
-        title = around if _SUBSYSTEM.match(around) else ""
-        text = links[0].rstrip(".,;")  # it says which one, whatever stands around it
-    elif command.word is Word.FIX and (mail := MESSAGE_ID.fullmatch(text)):
-        text = f"https://lore.kernel.org/r/{mail[1]}"
-    elif command.word in _IN_TITLE:
+    text, title, sha = command.argument, "", ""
+    if command.word is Word.FIX:
+        text, title = named_fix(text)
+    elif command.word is Word.TITLE:
         text, title = "", unquoted(text)
-    sha = ""
-    if command.word is Word.INTRODUCED and commit:
-        sha, text = commit, ""
+    elif command.word is Word.INTRODUCED:
+        sha, _ = named_sha(text)
+        text = "" if sha else text
     elif command.word is Word.ASSIGN and text.lower() == "nobody":
         text = ""
     elif command.word is Word.BACKBURNER:

@@ -12,7 +12,7 @@ from django.test import Client
 
 from tests.support.people import person
 from tests.support.world import DANA, World, message_id
-from tracker.models import Event, OutgoingMail, Report, Tree
+from tracker.models import Commit, Event, OutgoingMail, Report, Tree
 from tracker.services.accounts import Scope, create_api_key
 from tracker.services.report_actions import ACTION_KEYS
 
@@ -102,6 +102,34 @@ def operator(client: Client) -> Client:
     user = person("triager", "olga", "olga@lab.example")
     client.force_login(user)
     return client
+
+
+@pytest.mark.parametrize("named", ["{whole}", "{whole:.12}", "{whole:.10}"])
+@pytest.mark.parametrize("door", [by_page, by_mail])
+def test_a_culprit_that_is_known_by_few_digits_is_named_by_all(
+    world: World, operator: Client, door: Door, named: str
+) -> None:
+    """Of what people report only as many digits are stored as they wrote, until git completes them."""
+    report, other = world.report(TITLE), world.report("fs/ledger: flush the journal in one go")
+    whole = other.culprit.sha
+    Commit.objects.filter(pk=other.culprit.pk).update(sha=whole[:10])
+    if door is by_mail:
+        world.post(DANA, f"#lkp dup: {named.format(whole=whole)}", to=message_id(report))
+        world.read()
+    else:
+        row = f"{report.pk}:{Report.objects.get(pk=report.pk).revision}"
+        operator.post("/triage/change/", {"do": "duplicate", "row": row, "argument": named.format(whole=whole)})
+    assert [event.remark for event in report.events.filter(kind="duplicate")] == [whole[:10]]
+
+
+@pytest.mark.parametrize("argument", ["{sha}", '{sha:.12} ("mm: stop it")', "https://git.kernel.org/torvalds/c/{sha}"])
+def test_a_fix_is_read_on_the_page_as_in_a_mail(world: World, operator: Client, argument: str) -> None:
+    report, sha = world.report(TITLE), world.commit("mm: stop it")
+    row = f"{report.pk}:{Report.objects.get(pk=report.pk).revision}"
+    operator.post("/triage/change/", {"do": "proposed", "row": row, "argument": argument.format(sha=sha)})
+    event = report.events.get(kind="fix_proposed")
+    assert event.remark in (sha, sha[:12])
+    assert event.title in ("", "mm: stop it")
 
 
 @pytest.mark.parametrize(("door", "action", "argument", "says"), CASES)

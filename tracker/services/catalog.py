@@ -53,6 +53,12 @@ def known_commit(sha: str) -> Commit | None:
     return longer[0] if len(longer) == 1 else None
 
 
+def reports_of(sha: str) -> models.QuerySet[Report]:
+    """Return the reports whose culprit a sha names, whichever of the two is abbreviated: people give few digits."""
+    shorter = [sha[:digits] for digits in range(7, min(len(sha), _FULL))]
+    return Report.objects.filter(models.Q(culprit__sha__startswith=sha) | models.Q(culprit__sha__in=shorter))
+
+
 def role_of(name: str, url: str = "") -> TreeRole:
     """Return the role of a tree, from its usual name or its URL."""
     if name in ("linus", "linux", "mainline") or _MAINLINE_URL.search(url):

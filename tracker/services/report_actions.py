@@ -20,6 +20,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from tracker.domain import versions
+from tracker.domain.commit_names import named_fix
 from tracker.domain.events import EventData, EventKind, InvalidInput, Role, Verdict
 from tracker.domain.report_state import effective_events, fold, status_text
 from tracker.models import (
@@ -36,7 +37,7 @@ from tracker.models import (
     Tree,
 )
 from tracker.models.reports import ENOUGH_DECISIONS, PRECISE
-from tracker.services import corrections, event_log, person_reports
+from tracker.services import catalog, corrections, event_log, person_reports
 from tracker.services.report_summary import mainline_followed
 
 # --- Actions and undoing them ---
@@ -76,9 +77,10 @@ class ReportAction:
         event = EventData(self.key, self.kind, self.at, role, actor=self.person)
         text = " ".join(self.argument.split())[:LONGEST]
         match self.kind:
-            case EventKind.FIX_PROPOSED if _SHA.match(text) or text.startswith(("https://", "http://")):
-                return replace(event, remark=text if "://" in text else text.lower())
-            case EventKind.FIX_PROPOSED | EventKind.FIX_CONFIRMED:
+            case EventKind.FIX_PROPOSED:
+                name, title = named_fix(text)
+                return replace(event, remark=name[:300], title=title[:300])
+            case EventKind.FIX_CONFIRMED:
                 return replace(event, title=text[:300])
             case EventKind.FIX_QUEUED:
                 return replace(event, tree=text[:100])
@@ -203,12 +205,13 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
         case EventKind.CORRECTED:
             return corrections.checked(event, reports)
         case EventKind.DUPLICATE | EventKind.SUCCEEDED:
-            same = Report.objects.filter(culprit__sha__startswith=event.remark).values_list("pk", flat=True)[:10]
+            same = catalog.reports_of(event.remark).values_list("pk", "culprit__sha")[:10]
             if not same:
                 raise InvalidInput(f"expected the sha of another report's culprit; no report has {event.remark}")
-            if not set(same) - set(reports):
+            others = [sha for pk, sha in same if pk not in reports]
+            if not others:
                 raise InvalidInput(f"{event.remark} is the report itself; expected another report's culprit")
-            return replace(event, remark=event.remark[:10])  # all that was typed has been compared
+            return replace(event, remark=(others[0] if len(others) == 1 else event.remark)[:10])
         case EventKind.FIX_PROPOSED if versions.parse(f"v{event.title.removeprefix('v')}"):
             raise InvalidInput(f"expected the fix's title, its sha or a link to its mail; {event.title} is a version")
         case EventKind.ASSIGNED if event.remark and event.remark != event.actor:

@@ -257,6 +257,8 @@ def test_a_fixes_trailer_has_a_title_in_quotes_of_any_kind(value: str, titles: t
         ("Reverts the following commits:\n  3b1f0c9d2e44\n  deadbeef12", ("3b1f0c9d2e44", "deadbeef12"), ()),
         ("This does not revert commit 3b1f0c9d2e44.", (), ()),
         ("Don't revert commit 3b1f0c9d2e44.", (), ()),
+        ("I’d rather you don’t revert 3b1f0c9d2e44.", (), ()),
+        ("Be careful not to revert commit 3b1f0c9d2e44.", (), ()),
         ("Cap the walk instead of\nreverting commit 3b1f0c9d2e44.", (), ()),
         ("Rather than reverting 3b1f0c9d2e44, cap the walk.", (), ()),
         ('mm/vmscan: Revert "mm: walk"', (), ("mm: walk",)),
