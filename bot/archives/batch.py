@@ -86,7 +86,7 @@ AT_ONCE = 500
 # are found by what was filed, in its transaction.
 PARSING, PARSING_FOUND = 60.0, 300.0
 THREAD = 2000  # mails per thread
-MOVES = 10  # rounds in which reports change that have changed already
+CHANGES = 10  # rounds in which reports that have changed may change others
 ROWS = 20  # mails that are decompressed at once
 SLICE = 8 << 20  # bytes of pending mail that are read together
 log = logging.getLogger(__name__)
@@ -166,11 +166,12 @@ def take(
 
 
 def _read_again(messages: QuerySet[Message], filer: MailFiler) -> None:
+    """File mails anew by what is known now; one that can't be read stays as it was read when it was filed."""
     sources = RawMessage.objects.filter(pk__in=messages.values("source")).order_by("pk")[:THREAD]
     for source in sources.iterator(chunk_size=20):
         reading = filer.sandbox.understand(source.raw)
         if isinstance(reading, Exception):
-            continue  # it stays as it was read when it was filed
+            continue
         filer.load_reports([reading])
         try:
             filer.sandbox.allow(FILING_CPU)
@@ -183,7 +184,7 @@ def _read_again(messages: QuerySet[Message], filer: MailFiler) -> None:
 
 def _in_rounds(changed: Callable[[], list[int]]) -> Iterator[int]:
     """Yield reports that have changed, and those that change thereby."""
-    for _ in range(MOVES):
+    for _ in range(CHANGES):
         yield from (reports := changed())
         if not reports:
             return

@@ -35,7 +35,16 @@ from bot.notifications.answers import answer, answer_reporter
 from bot.outbox import reconcile
 from bot.replies import gate
 from bot.replies.commands import BadCommand, Word
-from bot.replies.effects import COMMAND, effects_of, events_of, in_mainline_event, reported_event, settled, speaker_of
+from bot.replies.effects import (
+    COMMAND,
+    COMMANDED,
+    effects_of,
+    events_of,
+    in_mainline_event,
+    reported_event,
+    settled,
+    speaker_of,
+)
 from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_of
 from bot.replies.reading import Reading, wish_of
 from bot.replies.rules.notation import Effect, MailContext, Mode, Relation
@@ -645,15 +654,13 @@ class MailFiler:
 
     def _why_not(self, word: Word, argument: str, reading: Reading, tag: str) -> str:
         """Return why a command names nothing that is there, as an action on the pages would say; "" if it does."""
-        event = EventData("", EventKind.ASSIGNED, self.now, actor=reading.mail.author.email, remark=argument)
-        if word is Word.DUP:
-            event = replace(event, kind=EventKind.DUPLICATE)
-        elif word is Word.FIX:
-            event = replace(event, kind=EventKind.FIX_PROPOSED, title=argument.rstrip("."))
-        elif word is not Word.ASSIGN or argument.lower() in ("me", "nobody"):
+        if word not in (Word.DUP, Word.ASSIGN, Word.FIX) or argument.lower() in ("me", "nobody"):
             return ""
+        by, title = reading.mail.author.email, argument.rstrip(".")  # a fix is checked by its title
         try:
-            check(event, [self._rows[tag].pk])
+            check(
+                EventData("", COMMANDED[word], self.now, actor=by, title=title, remark=argument), [self._rows[tag].pk]
+            )
         except InvalidInput as error:
             return str(error)
         return ""
