@@ -236,7 +236,7 @@ ANSWERS = [
 
 
 def from_people(at: datetime) -> Iterator[bytes]:
-    """Yield what people report on the list as it receives that, a second apart."""
+    """Yield the mails in which people report to the list, as it receives them, a second apart."""
     for number, said in enumerate(STORY["from_people"]):
         message = EmailMessage(policy=SMTP_POLICY.clone(max_line_length=998))
         message["From"], message["To"] = str(PEOPLE[said["author"]]), LIST.email

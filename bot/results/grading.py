@@ -273,7 +273,8 @@ MeasurementKey = tuple[int, int, int]
 class GradedMeasurement:
     """A measurement with its grade and the rows it refers to.
 
-    `order_p`: the p-value by the order of the runs alone, corrected as the other; 0.0 where the order need not tell.
+    `order_p`: the p-value where no more counts than the order of the runs, corrected as the other; 0.0 where that need
+    not tell.
     """
 
     data: MeasurementData

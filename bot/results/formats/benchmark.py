@@ -127,7 +127,7 @@ class Document:
 
     @property
     def rows(self) -> Iterator[tuple[str, list[str]]]:
-        """The place and the cells of each row of a CSV, below its heads."""
+        """The place and the cells of each row of a CSV below its header."""
         reader = csv.reader(io.StringIO(self.text.lstrip("\ufeff")))
         try:
             for row in islice(reader, 1, None):
@@ -199,8 +199,8 @@ class Document:
     def objects(self, value: Any, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield place and content of each object in a JSON array that has any; note a fault for anything else."""
         for index, element in enumerate(self.sequence(value, place)):
-            if found := self.mapping(element, f"{place}/{index}"):
-                yield f"{place}/{index}", found
+            if content := self.mapping(element, f"{place}/{index}"):
+                yield f"{place}/{index}", content
 
     def string(self, value: Any, place: str) -> str:
         """Return a text; "", and note a fault, for anything else."""

@@ -42,8 +42,8 @@ def read_fio(document: Document) -> Reading:
         if names[name] > 1:
             numbers[name] += 1
             params["job"] = str(numbers[name])  # numjobs without group_reporting
-            alike = str(options.get("numjobs", "1"))
-            if not alike.isdecimal() or numbers[name] > int(alike[:_DIGITS]):
+            copies = str(options.get("numjobs", "1"))
+            if not copies.isdecimal() or numbers[name] > int(copies[:_DIGITS]):
                 document.fault(f"{place}/jobname", f"{names[name]} jobs are called {name!r}: give each its own name")
         _check_fio_run(document, job, options, place)
         metrics = tuple(_fio_metrics(document, job, place))
