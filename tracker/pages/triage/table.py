@@ -118,6 +118,7 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
     closed = values["state"] in CLOSED
     # The given title, the commit's, or the end of the mail's subject
     by_person = values["reported_by"] == ReportedBy.PERSON
+    reporter = "the reporter" if by_person else ""
     subject: str = values["title"] if by_person else values["title"].rpartition(": ")[2]
     title: str = values["given_title"] or values["culprit__title"] or subject
     return TriageRow(
@@ -137,9 +138,7 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
         age=formats.age(values["reported_at"], now),
         reported=f"{values['reported_at']:%Y-%m-%d}" if values["reported_at"] else "",
         silence=formats.age(values["last_human_reply_at"], now),
-        awaited=""
-        if closed
-        else awaited(values["awaited"], values["culprit__author_name"], "the reporter" if by_person else ""),
+        awaited="" if closed else awaited(values["awaited"], values["culprit__author_name"], reporter),
         waiting="" if closed else formats.age(values["awaited_since"], now),
         fix=(values["fix_title"] or values["fix_sha"][:12])[:TITLE],
         landing=values["fix_landing"],
