@@ -1,9 +1,9 @@
 """What does not work or stalls in the installation, and what to do about it.
 
 `snapshot` says how the installation stands, from the database and the disk, in a constant number of queries.
-`list_faults` is a function of a snapshot: each fault says what fails, why, and what to do about it,
-those that stop most first. docs/operating.md has a section for each kind, and an alert is named after it. Mail that
-is meant to wait, for the mail of its report, for the rates or for a daily limit, is no fault.
+`list_faults` is a function of a snapshot: each fault says what fails, why, and what to do about it, those that stop
+most first. docs/operating.md has a section for each kind, and an alert is named after it. Mail that is meant to wait,
+for the mail of its report, for the rates or for a daily limit, is no fault.
 """
 
 import os
@@ -77,7 +77,6 @@ _OLD_BACKUP = timedelta(days=2)
 _MAIL_DUE = timedelta(hours=1)  # since approved mail became due
 _NOT_READ = timedelta(hours=6)  # since an archive or a tree was last fetched and read
 _FREE_SHARE, _FREE_BYTES = 0.05, 2 << 30  # of the disk that should be free, or this much, if that is less
-
 
 # What each task does, as operators say it.
 _DOES = {
