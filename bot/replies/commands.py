@@ -1,15 +1,17 @@
 """Commands in a reply: `#lkp <word>[:] [argument]` at the start of an unquoted line.
 
 The same commands are understood after `#regzbot` and `#syz`, in those bots' spelling (`#syz-fix`, too); their other
-commands are ignored without an answer. The argument is the rest of the line, or the next line if that is empty.
+commands are ignored without an answer. The argument is the rest of the line with what a mail program has wrapped of it,
+or the next line if that is empty.
 Commands are obeyed only where the line is the writer's own, not part of a diff, a forwarded mail or a code block: a
 patch to this file, or a mail that is passed on, may hold any line. What a command does to a report is in effects.py.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise, takewhile
 
 # --- Grammar ---
 
@@ -101,7 +103,13 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
         # Translation keeps offsets, so the argument can be taken from the line as written.
         following = lines[number].strip() if number < len(lines) else ""
         following = "" if following[:1] in firsts else following
-        outcome = _read(match[2].strip(), number, foreign, line[match.start(2) :].strip(), following)
+        written = " ".join(
+            [
+                line[match.start(2) :].strip(),
+                *takewhile(lambda rest: not ours.match(rest), _wrapped(lines[number - 1 :])),
+            ]
+        )
+        outcome = _read(match[2].strip(), number, foreign, written, following)
         if isinstance(outcome, Command):
             good.append(replace(outcome, foreign=foreign))
         elif outcome:
@@ -109,6 +117,19 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
         if len(good) + len(bad) > MAX_COMMANDS:
             return Commands(too_many=True)
     return Commands(tuple(good), tuple(bad))
+
+
+_WIDTH = 72  # columns, the least at which mail programs wrap
+_MOST_WRAPPED = 5  # lines
+_CONTINUED = re.compile(r"[(\"'`]?[a-z]")
+
+
+def _wrapped(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that go on with the first one: their first word had no room there, and is no new sentence."""
+    for line, following in pairwise(lines[: _MOST_WRAPPED + 1]):
+        if not _CONTINUED.match(following) or len(line.rstrip()) + 1 + len(following.split()[0]) <= _WIDTH:
+            break
+        yield following.strip()
 
 
 def refused(commands: Commands, why: str, words: Collection[Word] = tuple(Word)) -> Commands:

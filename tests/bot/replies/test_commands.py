@@ -77,6 +77,41 @@ def test_commands_may_begin_otherwise(prefix: str) -> None:
     assert [each.word.value for each in found.good][:1] == ["invalid"]
 
 
+TITLE = "mm/vmscan: stop after the first cold folio in the list of the node"
+
+
+@pytest.mark.parametrize(
+    ("text", "argument"),
+    [
+        (f"#lkp fix: {TITLE}\nwithout memory", f"{TITLE} without memory"),
+        (
+            f"#lkp fix: {TITLE} without\nmemory on 6.12 kernels that have\nswap",
+            f"{TITLE} without memory on 6.12 kernels that have",
+        ),
+        (f'#lkp fix: 3b1f0c9d2e44 ("{TITLE[:45]}\n{TITLE[46:]}")', f'3b1f0c9d2e44 ("{TITLE}")'),
+        (f"#lkp fix: {TITLE}\nThanks a lot", TITLE),  # a new sentence
+        (f"#lkp fix: {TITLE}\n\nwithout memory", TITLE),
+        (
+            "#lkp fix: mm/vmscan: stop after the first\nfolio that is cold",
+            "mm/vmscan: stop after the first",
+        ),  # had room
+        (f"#lkp fix: {TITLE}\n#lkp note: it works", TITLE),
+        (f"#lkp fix: {TITLE}\n> that was in the report", TITLE),
+        ("#lkp fix:\nmm: take the lock", "mm: take the lock"),
+    ],
+)
+def test_what_a_mail_program_wraps_of_an_argument_belongs_to_it(text: str, argument: str) -> None:
+    assert find_commands(text).good[0].argument == argument
+
+
+def test_a_command_is_no_rest_of_the_one_above() -> None:
+    found = find_commands(f"perf fix: {TITLE} and\nperf expected: it has to", "perf")
+    assert [(command.word.value, command.argument) for command in found.good] == [
+        ("fix", f"{TITLE} and"),
+        ("expected", "it has to"),
+    ]
+
+
 def test_long_lines_and_many_shortened_words_take_no_time() -> None:
     """Each of these took seconds a line, and grew with the square of its length."""
     assert without_foreign_lines("-" + " - " * 7_000 + "x") != ""
