@@ -20,14 +20,13 @@ from publicsuffixlist import PublicSuffixList
 
 
 @lru_cache(maxsize=4096)
-def organisational_domain(domain: str) -> str:
-    """Return the registered domain that a domain belongs to, by the Public Suffix List; "" for a public suffix."""
+def is_registered(domain: str) -> bool:
+    """Whether a domain is registered, or below one that is: whether it is no public suffix, by the list of those."""
     try:
         ascii_domain = domain.encode("ascii")  # in a header a domain is ASCII, as registered
-        own = _suffixes().privatesuffix(ascii_domain.decode("idna") if b"xn--" in ascii_domain else domain)
-        return own.encode("idna").decode() if own and b"xn--" in ascii_domain else own or ""
+        return bool(_suffixes().privatesuffix(ascii_domain.decode("idna") if b"xn--" in ascii_domain else domain))
     except UnicodeError:
-        return ""
+        return False
 
 
 @cache
@@ -50,18 +49,16 @@ class TrustAnchors:
     warm: Callable[[Iterable[bytes], datetime], int] = lambda raws, now: 0
 
     def aligned(self, address: str, domain: str) -> bool:
-        """Whether a domain may sign for an address: one of the same organisation, or one in `signers`.
+        """Whether a domain may sign for an address: the address's own, one above it, or one in `signers`.
 
-        Relaxed alignment (RFC 7489 section 3.1.1): both have the same organisational domain, which is one label more
-        than a public suffix. A public suffix ("co.uk", "github.io") signs for nobody below it.
+        Stricter than the relaxed alignment of RFC 7489 section 3.1.1, by which one below or beside it would do, too: a
+        list's server often is that (vger.kernel.org), and signs whatever is sent to the list in whoever's name. A
+        public suffix ("co.uk", "github.io") signs for nobody below it.
         """
         own, domain = address.rpartition("@")[2].lower(), domain.lower().rstrip(".")
         if domain in self.signers.get(address.lower(), ()):
             return True
-        if own == domain:
-            return bool(own)
-        organisation = organisational_domain(own)
-        return bool(organisation) and organisation == organisational_domain(domain)
+        return bool(own) and (own == domain or (own.endswith(f".{domain}") and is_registered(domain)))
 
 
 # --- Aliases ---
