@@ -41,7 +41,7 @@ from bot.results.grading import (
 )
 from bot.results.values import CommitInfo, Result
 from tracker.domain.events import CLOSED, EventData, EventKind, Grade, Verdict
-from tracker.domain.report_state import STEPS, fold, status_text
+from tracker.domain.report_state import STEPS, fold
 from tracker.domain.statistics import verdict_of
 from tracker.domain.text import tag_of
 from tracker.models import BisectResult, Commit, Event, Finding, Report, Restoration, Suggestion
@@ -267,7 +267,7 @@ class _Batch:
                 tag=tag_of(owner.sha),
                 verdict=verdict,
                 state=initial_state.state,
-                status=status_text(initial_state, mainline_followed=self._mainline_followed is not None),
+                status=report_summary.status_now(initial_state, self._mainline_followed),
                 awaited=initial_state.awaited,
                 subsystem=report_summary.clipped(subsystem_of(owner.title)),
                 tree=self.catalog.trees.get(result.tree),

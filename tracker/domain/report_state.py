@@ -511,18 +511,21 @@ NOT_KNOWN = "not known whether it is merged: tree last walked"
 NOT_BISECTED = "not bisected"  # the title of the event that a person reported it, if no version is known, either
 
 
-def status_text(report_state: ReportState, *, mainline_followed: bool, as_of: datetime | None = None) -> str:
+def status_text(
+    report_state: ReportState, *, mainline_followed: bool, as_of: datetime | None = None, now: datetime | None = None
+) -> str:
     """Return the status text, as in the v5.6 report: "merged at v5.6-rc6, the regression has been fixed in v5.6-rc6".
 
     Where it was merged, what became of it, and the remark. A remark replaces a complaint about silence, which an
     improvement's status text never has. "currently not merged" is only said if a mainline tree is followed: without
-    one nobody looked; and `as_of`, the last walk, is not older than the report.
+    one nobody looked; and `as_of`, the last walk, is not older than the report; `now`, if it was not sent yet.
     """
     if report_state.reporter:
         return _person_status(report_state)
     silent = report_state.state in (State.NO_RESPONSE, State.NO_ACTION) and report_state.remark
     not_merged = "currently not merged" if mainline_followed else ""
-    if as_of and report_state.reported_at and report_state.reported_at - as_of > STALE_WALK:
+    asked = report_state.reported_at or now
+    if as_of and asked and asked - as_of > STALE_WALK:
         not_merged = f"{NOT_KNOWN} {as_of:%Y-%m-%d}"
     landing = _landing_text(report_state, not_merged) if report_state.bisected else _not_bisected(report_state)
     parts = [landing, "" if silent else _outcome_text(report_state), report_state.remark]

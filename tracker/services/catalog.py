@@ -15,12 +15,12 @@ from django.db import models
 
 from tracker.domain.events import TreeRole, Verdict
 from tracker.domain.metrics import direction_of, unit_of
-from tracker.domain.report_state import fold, status_text
+from tracker.domain.report_state import fold
 from tracker.domain.text import scenario_key, tag_of
 from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
 from tracker.models.measurements import Direction, DirectionBy
 from tracker.services import database
-from tracker.services.report_summary import clipped, mainline_followed, refresh
+from tracker.services.report_summary import clipped, mainline_followed, refresh, status_now
 
 _MAINLINE_URL = re.compile(r"/torvalds/linux(?:\.git)?/?\Z")
 _STABLE_BRANCH = re.compile(r"(?:linux-|stable-)\d+\.\d+(?:\.y)?")
@@ -134,7 +134,7 @@ def report_for(
             "tag": tag_of(culprit.sha),
             "verdict": verdict,
             "state": initial.state,
-            "status": status_text(initial, mainline_followed=mainline_followed() is not None),
+            "status": status_now(initial, mainline_followed()),
             "awaited": initial.awaited,
             "title": title,
             "subsystem": subsystem,

@@ -22,7 +22,7 @@ from django.db.models import F, Q, QuerySet
 from tracker.domain import versions
 from tracker.domain.commit_names import named_fix
 from tracker.domain.events import EventData, EventKind, InvalidInput, Role, Verdict
-from tracker.domain.report_state import effective_events, fold, status_text
+from tracker.domain.report_state import effective_events, fold
 from tracker.models import (
     UNDECIDED,
     Commit,
@@ -38,7 +38,7 @@ from tracker.models import (
 )
 from tracker.models.reports import ENOUGH_DECISIONS, PRECISE
 from tracker.services import catalog, corrections, event_log, person_reports
-from tracker.services.report_summary import mainline_followed
+from tracker.services.report_summary import mainline_followed, status_now
 
 # --- Actions and undoing them ---
 
@@ -365,7 +365,7 @@ def outcomes(suggestions: Collection[Suggestion]) -> dict[int, Outcome]:
     for suggestion in suggestions:
         report = suggestion.report_id
         after = event_log.state_if_accepted(verdicts[report], events[report], suggestion)
-        status = status_text(after, mainline_followed=followed is not None, as_of=followed)
+        status = status_now(after, followed)
         result[suggestion.pk] = Outcome(status, event_log.would_change(suggestion, before[report], after))
     return result
 

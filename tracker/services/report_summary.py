@@ -181,6 +181,11 @@ WALKED_MAINLINES = (
 )
 
 
+def status_now(state: ReportState, followed: datetime | None) -> str:
+    """Return the status text of a report, by the last walk of a mainline tree (`mainline_followed`)."""
+    return status_text(state, mainline_followed=followed is not None, as_of=followed, now=timezone.now())
+
+
 def mainline_followed() -> datetime | None:
     """Return when a mainline tree was last walked; None if none ever was, so that nobody knows what is merged."""
     return WALKED_MAINLINES.values_list("as_of", flat=True).first()
@@ -195,7 +200,7 @@ def state_columns(state: ReportState, followed: datetime | None) -> Mapping[str,
     return {
         "given_title": state.title,
         "state": state.state,
-        "status": status_text(state, mainline_followed=followed is not None, as_of=followed),
+        "status": status_now(state, followed),
         "decided_by": state.decided_by,
         "awaited": state.awaited,
         "awaited_since": state.awaited_since,

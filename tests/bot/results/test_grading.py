@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from bot.notifications.report import compose_due
 from tests.support.world import START, World
-from tracker.models import BisectResult, Finding, Metric, OutgoingMail, Release, Report
+from tracker.domain.events import TreeRole
+from tracker.models import BisectResult, Finding, Metric, OutgoingMail, Release, Report, Tree
 from tracker.pages.triage.table import table
 from tracker.services import regrading
 
@@ -118,6 +121,15 @@ def test_a_culprit_without_an_author_is_held(world: World, client: Client) -> No
     report = Report.objects.get()
     assert report.held == "the culprit's author is not known"
     assert "not reported yet: the culprit&#x27;s author is not known" in client.get(f"/report/{SHA}/").content.decode()
+
+
+@pytest.mark.parametrize(("days", "known"), [(0, True), (30, False)])
+def test_a_report_that_is_not_sent_yet_says_how_old_the_last_walk_is(world: World, days: int, known: bool) -> None:
+    walked = timezone.now() - timedelta(days=days)
+    Tree.objects.create(name="linus", role=TreeRole.MAINLINE, walked_at=walked)
+    world.ingest(world.result(SHA, "mm: a"))
+    not_known = f"not known whether it is merged: tree last walked {walked:%Y-%m-%d}"
+    assert Report.objects.get().status.startswith("currently not merged" if known else not_known)
 
 
 def test_a_direction_that_nobody_told_says_neither_word(world: World, client: Client) -> None:

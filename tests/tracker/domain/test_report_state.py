@@ -758,6 +758,8 @@ def test_what_the_last_walk_can_not_know_is_said(days: int, text: str) -> None:
     assert status_text(state, mainline_followed=True, as_of=walked) == text
     landed = replace(state, landing="v5.6", merged=True)
     assert status_text(landed, mainline_followed=True, as_of=walked).startswith("merged at v5.6")
+    unsent = replace(state, reported_at=None)
+    assert status_text(unsent, mainline_followed=True, as_of=walked, now=walked + timedelta(days=days)) == text
 
 
 def test_a_question_of_the_lab_waits_for_the_author() -> None:
