@@ -87,8 +87,8 @@ class Patterns:
             (LINK, rb"kernel\.org/", _EACH),
             (LINK, rb"msgid\.link/", _EACH),
             (FIXES, rb"fixes:", _EACH),
-            (REVERTED_COMMIT, rb"revert(?:s|ing)?:?" + _BLANK, _EACH),
-            (REVERTED_TITLE, rb"revert:?\s{1,9}" + _QUOTES, _EACH),
+            (REVERTED_COMMIT, patches.REVERT.encode() + rb":?" + _BLANK, _EACH),
+            (REVERTED_TITLE, rb"reverts?:?\s{1,9}" + _QUOTES, _EACH),
             *((ROBOT, _quoted(robot), _EACH) for robot in sorted(settings.robots)),
             (REPORTED, rb"reported-by:", _ONCE),
             (NOTICED, rb"noticed a", _EACH),
@@ -516,10 +516,11 @@ def _fixed(body: bytes, matches: Found) -> list[bytes]:
     """Return the keys of the commits that a patch says it fixes or reverts, by sha and by title."""
     keys: list[bytes] = []
     for offset in matches.get(FIXES, ()):
-        if sha := _SHA.match(body, offset):
+        sha = _SHA.match(body, offset)
+        if sha:
             keys.append(key_of_commit(sha[1]))
-            if fixed := patches.title_after(_text_at(body, sha.end())):
-                keys.append(key_of_title(fixed))
+        if fixed := patches.title_after(_text_at(body, sha.end() if sha else offset)):
+            keys.append(key_of_title(fixed))
     mentions = (commit for offset in matches.get(REVERTED_COMMIT, ()) if (commit := _COMMIT.match(body, offset)))
     for commit in islice(mentions, _MENTIONS):
         reverted = patches.reverted_at(_text_at(body, commit.end(), MAX_SUBJECT))

@@ -75,19 +75,20 @@ _OPEN_QUOTE = re.compile(rf"\([{_QUOTES}]")
 _CLOSED_QUOTE = re.compile(rf"[{_QUOTES}]\)")
 # The title after the sha in a Fixes: trailer, and what git-revert(1) writes: to be matched where they begin
 _FIXED_TITLE = re.compile(
-    rf"[\s:-]{{0,20}}(?:\(?[{_QUOTES}](.{{1,400}}?)[{_QUOTES}]\)?|[\[(](?!\d{{1,3}}[\])])([^\n{_QUOTES}]{{1,400}}?)[\])])"
+    rf"[\s:-]{{0,20}}(?:\(?[{_QUOTES}](.{{1,400}}?)[{_QUOTES}]\)?|[\[(](?!\d{{1,3}}[\])])([^\n{_QUOTES}]{{1,400}}?)[\])]"
+    rf"|((?:[\w/.,+-]{{1,40}}: ){{1,3}}[^\n#\[\]{_QUOTES}]{{1,300}}?))"
     rf"(?:[ \t]*\[\d{{1,3}}\])?"
     rf"\.?[ \t]*(?:#[^\n]*)?(?:\n|\Z)",
     re.S,
 )
 REVERTED_TITLE = re.compile(rf"(.{{1,400}}?)[{_QUOTES}]\.?[ \t]*(?:\n(?![ \t])|\Z)", re.S)
+REVERT = r"(?:revert(?:s|ing)?|undo(?:es|ing)?|back(?:s|ing)? out)"
 # "This reverts commit <sha>", "reverts commits <sha> and <sha>", "by reverting parts of <sha>"; up to the first sha
 REVERTS_OF = r"(?:(?:the|all|most|parts?|changes?|following|of|from|in)\s{1,20}){0,4}(?:commits?:?\s{1,20})?"
 _NOT_BEHIND = "".join(
-    rf"(?<!{word}\srevert)"
-    for word in ("not", r"not\sto", "n['’]t", "never", r"instead\sof", "than", "without", "avoid")
+    rf"(?<!{word}\s)" for word in ("not", r"not\sto", "n['’]t", "never", r"instead\sof", "than", "without", "avoid")
 )
-_REVERTS = re.compile(rf"\brevert{_NOT_BEHIND}(?:s|ing)?:?\s{{1,20}}{REVERTS_OF}(?=[0-9a-f]{{7,40}}\b)", re.I)
+_REVERTS = re.compile(rf"\b(?=[rub]){_NOT_BEHIND}{REVERT}:?\s{{1,20}}{REVERTS_OF}(?=[0-9a-f]{{7,40}}\b)", re.I)
 # Each perhaps with its title, and with one more only where that is in double quotes: another sha may follow it
 _TITLE_OF_SHA = r'\s{0,20}\(["“]([^"”\n]{1,300})["”]\)'
 _SHAS = re.compile(
@@ -95,7 +96,7 @@ _SHAS = re.compile(
     re.I,
 )
 _LISTED = re.compile(rf"\b([0-9a-f]{{7,40}})\b(?:{_TITLE_OF_SHA})?", re.I)
-_REVERT_LINE = re.compile(rf"^[ \t]*(?:[\w/.,+-]{{1,40}}: ){{0,3}}Revert:? [{_QUOTES}]", re.M | re.I)
+_REVERT_LINE = re.compile(rf"^[ \t]*(?:[\w/.,+-]{{1,40}}: ){{0,3}}(?:This )?reverts?:? [{_QUOTES}]", re.M | re.I)
 _BARE_REVERT = re.compile(rf"[ \t]*Revert:? (?=[^\s{_QUOTES}])", re.I)
 MAX_TRAILERS = 500
 
@@ -152,18 +153,21 @@ def fixed_commits(trailers: Sequence[Trailer]) -> tuple[str, ...]:
 def fixed_titles(trailers: Sequence[Trailer]) -> tuple[str, ...]:
     """Return the titles in `Fixes:` trailers, in quotes of any kind: a commit that was rebased keeps its title."""
     values = [trailer.value for trailer in trailers if trailer.key == "Fixes"]
-    titles = (title_after(value[sha.end() :]) for value in values if (sha := _FIXES.match(value)))
+    titles = (title_after(value[sha.end() if (sha := _FIXES.match(value)) else 0 :]) for value in values)
     return tuple(filter(None, titles))
 
 
 def title_after(text: str) -> str:
-    """Return the title that stands at the start of a text, after a sha, in quotes of any kind or in brackets; or "".
+    """Return the title that stands at the start of a text, after a sha, in quotes of any kind or in brackets, or with
+    its subsystem; or "".
 
     >>> title_after(' ("mm: take the lock") [1]'), title_after(" [mm: take the lock]"), title_after(" [1]")
     ('mm: take the lock', 'mm: take the lock', '')
+    >>> title_after(" mm: take the lock"), title_after(" take the lock")
+    ('mm: take the lock', '')
     """
     match = _FIXED_TITLE.match(text)
-    return " ".join((match[1] or match[2]).split()) if match else ""
+    return " ".join((match[1] or match[2] or match[3]).split()) if match else ""
 
 
 def reverted_at(text: str) -> Reverted:

@@ -38,7 +38,7 @@ _UPSTREAM = re.compile(
 # What `git revert` writes, and what people write. Only at the start of a line, or below a revert title, does it mean
 # that this commit reverts all of the other one.
 _REVERTS = re.compile(
-    r"(?P<whole>^This\s+)?\breverts\s+(?:the\s+)?commits?:?\s+(?P<shas>[0-9a-f]{7,40}\b"
+    r"(?P<whole>^This\s+)?\b(?:reverts|undoes|backs\s+out)\s+(?:the\s+)?commits?:?\s+(?P<shas>[0-9a-f]{7,40}\b"
     r"(?:(?:\s*,|\s+and)\s+(?:commit\s+)?[0-9a-f]{7,40}\b){0,50})",
     re.IGNORECASE | re.MULTILINE,
 )

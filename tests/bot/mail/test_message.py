@@ -231,12 +231,18 @@ def test_trailers_stand_above_the_notes_of_a_patch() -> None:
         ("3b1f0c9d2e44 (mm: walk (twice))", ("mm: walk (twice)",)),
         ('3b1f0c9d2e44 ("mm: walk") # v6.1', ("mm: walk",)),
         ('https://git.kernel.org/torvalds/c/3b1f0c9d2e44 ("mm: walk")', ("mm: walk",)),
-        ("3b1f0c9d2e44 mm: walk", ()),
+        ("3b1f0c9d2e44 mm: walk", ("mm: walk",)),
+        ("3b1f0c9d2e44 mm/vmscan: memcg: walk [1]", ("mm/vmscan: memcg: walk",)),
+        ("3b1f0c9d2e44 walk", ()),
         ("3b1f0c9d2e44", ()),
-        ("mm: walk", ()),
+        ("mm: walk", ("mm: walk",)),
+        ('("mm: walk")', ("mm: walk",)),
+        ("the walk", ()),
     ],
 )
-def test_a_fixes_trailer_has_a_title_in_quotes_of_any_kind(value: str, titles: tuple[str, ...]) -> None:
+def test_a_fixes_trailer_has_a_title_in_quotes_of_any_kind_or_with_its_subsystem(
+    value: str, titles: tuple[str, ...]
+) -> None:
     assert fixed_titles((Trailer("Fixes", value),)) == titles
 
 
@@ -251,6 +257,10 @@ def test_a_fixes_trailer_has_a_title_in_quotes_of_any_kind(value: str, titles: t
         ("revert 'mm: walk'", (), ("mm: walk",)),
         ("This reverts commit\n3b1f0c9d2e44 and\nreverts the commit deadbeef12", ("3b1f0c9d2e44", "deadbeef12"), ()),
         ("This reverts most of it", (), ()),
+        ('This reverts "mm: walk".', (), ("mm: walk",)),
+        ("This undoes commit 3b1f0c9d2e44 for now.", ("3b1f0c9d2e44",), ()),
+        ("Back out commit 3b1f0c9d2e44.", ("3b1f0c9d2e44",), ()),
+        ("Do not undo commit 3b1f0c9d2e44.", (), ()),
         ("This reverts parts of commit 3b1f0c9d2e44.", ("3b1f0c9d2e44",), ()),
         ("reverts the changes from 3b1f0c9d2e44", ("3b1f0c9d2e44",), ()),
         ('reverts commits 3b1f0c9d2e44 ("a") and\ndeadbeef12 ("b").', ("3b1f0c9d2e44", "deadbeef12"), ("a", "b")),

@@ -104,6 +104,9 @@ def test_what_closes_nothing(line: str) -> None:
             "a very long title that somebody wrapped",
         ),
         (f"mm: a\n\nIt converts commit {SHA}.", [], ""),
+        (f"mm: a\n\nThis backs out commit {SHA}.", [SHA], ""),
+        (f"mm: a\n\nThis undoes the commit {SHA[:12]}.", [SHA[:12]], ""),
+        (f"mm: a\n\nUndo what commit {SHA} did.", [], ""),
     ],
 )
 def test_reverts(message: str, reverts: list[str], title: str) -> None:
