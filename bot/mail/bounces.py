@@ -2,7 +2,8 @@
 
 Which mail is one, bot/replies/sender_kind.py decides. A delivery status (RFC 3464, RFC 6533) says it field by field,
 however it is encoded; what it says goes before anything else. flufl.bounce knows the odd formats, and free text is
-read here: an address, and the server's answer to it below. A warning that a mail is late is no failure.
+read here: an address, and the server's answer to it below, or above the only one. A warning that a mail is late is no
+failure.
 """
 
 import email
@@ -36,11 +37,13 @@ _ANSWER = re.compile(
     re.M | re.I,
 )
 _GIVEN_UP = re.compile(
-    r"(?<!no )\bpermanent|\bgiv(?:en|ing) up\b|\bnot going to try\b|\bretry time(?:out)?\b|\btoo long\b", re.I
+    r"(?<!no )\bpermanent|(?<!not )(?<!n't )\bgiv(?:en|ing) up\b|\bnot going to try\b|\bretry time(?:out)?\b"
+    r"|\btoo long\b",
+    re.I,
 )
 # The same of what has happened, not of what may: "you'll be notified if the delivery fails permanently"
 _HAS_GIVEN_UP = re.compile(
-    r"\b(?:have|has|had|been|was|were|am|is|I'm) given up\b|\bgiving up\b|\bnot going to try\b"
+    r"\b(?:have|has|had|been|was|were|am|is|I'm) given up\b|(?<!not )(?<!n't )\bgiving up\b|\bnot going to try\b"
     r"|\bretry time(?:out)?\b|\bqueue too long\b",
     re.I,
 )
@@ -51,7 +54,7 @@ _LATE = re.compile(
     r"\bwarning (?:message )?only\b|\bdo(?:es)? not need to resend|\b(?:has been|is|was) delayed\b|\bwill be retried\b"
     r"|\bwill (?:be )?(?:keep|continue) (?:to )?try|\bI will keep trying\b|\bstill (?:be )?(?:trying|being retried)\b"
     r"|\bnot yet (?:been )?delivered\b|\bdelivered (?:yet|so far)\b|\baddresses yet\b"
-    r"|\bwill (?:be )?(?:attempted|try|tried|retry|retried) again\b|\bstill (?:queued|in the queue|pending)\b"
+    r"|\bwill (?:be )?(?:attempted|try|tried|retry|retried) again\b|\b(?:is|still) (?:queued|in the queue|pending)\b"
     r"|\bnext (?:attempt|try|retry)\b",
     re.I,
 )
@@ -84,7 +87,7 @@ def read_bounce(raw: bytes) -> Bounce:
         return Bounce(message_ids=ids)
     answered = dict(_answered(text))
     named = {match[1].lower(): match[2] or "" for match in _NAMED.finditer(text)}
-    named |= {address: answer for address, answer in answered.items() if not named.get(address)}
+    named |= {address: answer for address, answer in answered.items() if not _ANSWER.search(named.get(address, ""))}
     stated = {address: has_failed for address, has_failed, _ in status if has_failed is not None}
     if not dead and not stated:
         dead = set(named)
@@ -103,13 +106,18 @@ def read_bounce(raw: bytes) -> Bounce:
 
 
 def _answered(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each address that has a server's answer below it, before another address; with that answer."""
+    """Yield each address that has a server's answer below it, before another address; with that answer. If there is
+    only one address, the answer may stand above it.
+    """
     text = text[: returned.start()] if (returned := _RETURNED.search(text)) else text
     matches = [(match, match[0].strip("()[]\"'.:").lower()) for match in _ADDRESS.finditer(text)]
     for number, (match, address) in enumerate(matches):
         others = (other.start() for other, name in matches[number + 1 :] if name != address)
         end = min(match.end() + _ANSWERED_WITHIN, next(others, len(text)))
-        if answer := _ANSWER.search(text, match.end(), end):
+        answer = _ANSWER.search(text, match.end(), end)
+        if not answer and len({name for _, name in matches}) == 1:
+            answer = _ANSWER.search(text, 0, match.start())
+        if answer:
             yield address, " ".join(answer["said"].split())
 
 
@@ -127,8 +135,9 @@ def _text(message: Message) -> str:
 
 def _blocks(message: Message) -> Iterator[Message]:
     """Yield the blocks of a delivery status: of the mail, then of each recipient (RFC 3464 section 2)."""
+    is_report = message.get_content_type() == "multipart/report"
     for part in message.walk():
-        if part.get_content_type() not in ("message/delivery-status", "message/global-delivery-status"):
+        if part.get_content_type() not in _STATUS and not (is_report and _is_status(part)):
             continue
         blocks = part.get_payload()
         texts = [str(block) for block in blocks] if isinstance(blocks, list) else [str(blocks)]
@@ -140,6 +149,15 @@ def _blocks(message: Message) -> Iterator[Message]:
             text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else ""
         for block in re.split(r"\r?\n(?:[ \t]*\r?\n)+", text.strip())[: MOST_ADDRESSES + 1]:
             yield email.message_from_string(block + "\n\n")
+
+
+_STATUS = ("message/delivery-status", "message/global-delivery-status")
+
+
+def _is_status(part: Message) -> bool:
+    """Whether a part of a report is a delivery status, though its type says otherwise."""
+    payload = part.get_payload(decode=True)
+    return isinstance(payload, bytes) and bool(re.match(rb"\s*(?:Reporting-MTA|Final-Recipient):", payload, re.I))
 
 
 def _delivery_status(message: Message) -> Iterator[tuple[str, bool | None, str]]:

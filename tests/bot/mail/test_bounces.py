@@ -201,6 +201,9 @@ STATUS = (
         ("message/delivery-status", "rfc822", "delayed", "4.4.1", False, False),
         ("message/delivery-status", "rfc822", "delayed", "4.4.1", True, False),
         ("message/delivery-status", "rfc822", "", "5.2.1", False, True),
+        ("text/plain", "rfc822", "failed", "5.1.1", False, True),  # by its fields
+        ("application/octet-stream", "rfc822", "failed", "5.1.1", True, True),
+        ("text/plain", "rfc822", "delayed", "4.4.1", True, False),
     ],
 )
 def test_a_delivery_status_is_read_however_it_is_encoded(
@@ -225,6 +228,22 @@ TEXT = "From: MAILER-DAEMON@mx.example\nTo: perfbot@bot.example.org\nSubject: De
             "Failed Recipient: dana@dev.example\nReason: Remote host said: 550 5.1.1 No such user here\n",
             "Remote host said",
         ),
+        (
+            "Failed Recipient: dana@dev.example\nReason: Remote host said:\n   550 5.1.1 No such user here\n",
+            "550 5.1.1 No such user",
+        ),
+        ("Status: 550 5.1.1 No such user\nRecipient: dana@dev.example\n", "550 5.1.1 No such user"),
+        (
+            "The following error occurred: 550 5.1.1 unknown\n\nFailed Recipient: dana@dev.example\n",
+            "550 5.1.1 unknown",
+        ),
+        ("Status: 451 4.2.2 Mailbox full\nRecipient: dana@dev.example\n", ""),
+        (
+            "Status: 550 5.1.1 No such user\nRecipient: lee@dev.example\n\nRecipient: dana@dev.example\n",
+            "no reason given",
+        ),
+        ("Delivery to the address below is pending.\n\nFailed Recipient: dana@dev.example\nReason: no route\n", ""),
+        ("I'm not giving up yet; delivery will be retried.\n\n<dana@dev.example>:\n550 5.1.1 they say\n", ""),
         ("Recipient: <dana@dev.example>\nReason: 550 5.1.1 User unknown\n", "550 5.1.1 User unknown"),
         ("Original recipient: dana@dev.example\n", "no reason given"),
         ("This is a warning message only.\n\nFailed Recipient: dana@dev.example\nReason: 451 later\n", ""),
