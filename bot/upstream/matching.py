@@ -320,11 +320,12 @@ class Tracked:
             if title and expected.report in self.reports:
                 self.expected.setdefault(title, []).append(expected)
                 low = title.lower().encode()
-                # Of what a person typed, a word may differ; what was posted has its title
+                # Of what a person typed, a word may differ or the end be missing; what was posted has its title
                 keys = near_keys(words := words_of(low)) if expected.authors is None else []
-                for key in (squeezed(low), *keys):
+                ends = ends_of(words) if keys else ()
+                for key in (squeezed(low), *keys, *ends[:1]):
                     self.nearly.setdefault(key, []).append(expected)
-                self.ends |= set(ends_of(words) if keys else ())
+                self.ends.update(ends)
 
     def by_sha(self, sha: str) -> Iterator[tuple[str, Related]]:
         """Yield the related commits that a full or abbreviated sha may mean."""
@@ -503,15 +504,16 @@ def closes(seen: Seen, context: Context) -> Iterator[Match]:
 
 
 def expected(seen: Seen, context: Context) -> Iterator[Match]:
-    """A commit whose title was announced in mail."""
+    """A commit whose title was announced in mail, or typed with other capitals and punctuation."""
     title = seen.commit.title
-    for fix in context.tracked.expected.get(title, ()):
+    low = title.lower().encode()
+    nearly, words = context.tracked.nearly, words_of(low)
+    typed = [fix for fix in nearly.get(squeezed(low), ()) if fix.authors is None]
+    for fix in dict.fromkeys([*context.tracked.expected.get(title, ()), *typed]):
         sure = fix.authors is None or _wrote(seen.commit, fix.authors)
         rule = "expected_title" if sure else "title_alone"
         yield Match(fix.report, Part.FIX, seen.commit, rule, fix.quote or title, sure=sure)
-    low = title.lower().encode()
-    nearly, words = context.tracked.nearly, words_of(low)
-    keys = near_keys(words) if context.tracked.ends else []
+    keys = [*near_keys(words), ends_of(words)[0]] if context.tracked.ends else []
     near = [fix for key in keys for fix in nearly.get(key, ()) if _differ_little(bare_title(fix.title), words)]
     for fix in dict.fromkeys([*nearly.get(squeezed(low), ()), *near]):
         if plain(fix.title) != title:
@@ -519,10 +521,15 @@ def expected(seen: Seen, context: Context) -> Iterator[Match]:
 
 
 def _differ_little(title: str, words: Sequence[bytes]) -> bool:
-    """Whether a title has one word more or less than these, or one that is spelt otherwise: "folio", "folios"."""
+    """Whether a title has one word more or less than these, or one that is spelt otherwise ("folio", "folios"), or one
+    of both goes on where the other ends.
+    """
     typed = words_of(title.lower().encode())
+    least = min(len(typed), len(words))
+    if least >= _LEAST_WORDS and typed[:least] == list(words[:least]):
+        return True
     if len(typed) != len(words):
-        return True  # the others are equal: they share a key
+        return not set(near_keys(typed)).isdisjoint(near_keys(words))
     differing = [pair for pair in zip(typed, words, strict=True) if pair[0] != pair[1]]
     return len(differing) <= 1 and all(one[:_SPELT] == other[:_SPELT] for one, other in differing)
 

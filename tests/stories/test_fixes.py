@@ -548,10 +548,13 @@ def test_many_cost_the_same(reports: None, client: Client, django_assert_num_que
 @pytest.mark.parametrize(
     ("typed", "suggested"),
     [
-        ("mm/vmscan: Stop after the first cold folio.", True),
         ("mm/vmscan: stop after first cold folio", True),
         ("mm: stop after the very first cold folio", True),
         ("stop after the first cold folios", True),
+        ("mm/vmscan: stop after the first...", True),
+        ("mm/vmscan: stop after the first cold folio, which is in linux-next now", True),
+        ("mm/vmscan: stop after the", False),  # as many titles begin
+        ("mm/vmscan: stop after it", False),
         ("mm/vmscan: stop after the first warm folio", False),
         ("mm/vmscan: start at the first cold page", False),
     ],
@@ -565,6 +568,16 @@ def test_a_title_that_is_typed_nearly_right_is_suggested(world: World, typed: st
     shas = Suggestion.objects.filter(report=report, rule="title_nearly").values_list("commit", flat=True)
     assert list(shas) == ([sha] if suggested else [])
     assert state(report) == "fix_proposed"
+
+
+def test_capitals_and_punctuation_of_a_typed_title_do_not_matter(world: World) -> None:
+    report = world.report()
+    world.post(DANA, "#lkp fix: mm/vmscan: Stop after the first cold-folio.", to=message_id(report))
+    world.read()
+    sha = world.commit("mm/vmscan: stop after the first cold folio")
+    world.track()
+    report.refresh_from_db()
+    assert (report.fix_sha, report.state) == (sha, "fix_queued")
 
 
 @pytest.mark.parametrize(
