@@ -119,7 +119,7 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
     return Commands(tuple(good), tuple(bad))
 
 
-_WIDTH = 72  # columns, the least at which mail programs wrap
+_WIDTH = 70  # columns, the least at which mail programs wrap
 _MOST_WRAPPED = 5  # lines
 _CONTINUED = re.compile(r"[(\"'`]?[a-z]")
 

@@ -18,10 +18,11 @@ _SHA_AT_END = re.compile(r"(?:(.{1,400})\s\((?:commit )?|v\d[\w.-]{0,40}-\d{1,7}
 _SUBSYSTEM = re.compile(r"[\w/.,+*-]{1,60}: \S")
 _NUMBER = re.compile(rf"\d{{7,11}}\s+(?!{_SUBSYSTEM.pattern})[^\W\d_]")
 # A commit in a web view of git; any link, in which a bracket that opens is closed; a link in a pair of brackets
-_COMMIT_URL = re.compile(r"<?https?://\S*?(?:[?&;]id=|/(?:c(?:ommit)?s?|linus|\+)/)([0-9a-f]{7,40})\b\S*>?", re.I)
+_COMMIT_URL = re.compile(r"<?https?://\S*?(?:[?&;]id=|/#|/(?:c(?:ommit)?s?|linus|\+)/)([0-9a-f]{7,40})\b\S*>?", re.I)
 _URL = re.compile(r"https?://(?:[^\s<>()\]]|\([^\s<>()]*\))+")
 _BRACKETED_URL = re.compile(rf"[(<\[]?{_URL.pattern}[)>\]]?[.,;]?")
 _MESSAGE_ID = re.compile(r"<?([^\s<>/]+@[^\s<>/]+)>?")
+_TITLE_FIRST = re.compile(rf"""["“„«]({_SUBSYSTEM.pattern}[^"“”„«»]*)["“”»](?=[\s,.;])""")
 _IN_QUOTES = re.compile(r"""["“”„«»`]\s?([^"“”„«»`]{3,})\s?["“”„«»`][.,]?|['‘‚](.{3,})['’‘][.,]?""")
 
 
@@ -67,8 +68,15 @@ def named_sha(text: str) -> tuple[str, str]:
 
 
 def unquoted(text: str) -> str:
-    """Return a title without the quotation marks around it, typographic ones, too, and without "Subject:"."""
+    """Return a title without the quotation marks around it, typographic ones, too, without what follows them, and
+    without "Subject:".
+
+    >>> unquoted("“mm: take the lock”, now in mainline")
+    'mm: take the lock'
+    """
     text = text.strip()
+    if first := _TITLE_FIRST.match(text):
+        return first[1]
     quoted = _IN_QUOTES.fullmatch(text[1:-1] if text[:1] + text[-1:] == "()" else text)
     text = (quoted[1] or quoted[2]) if quoted else text
     return re.sub(r"\Asubject:\s*", "", text.strip(), flags=re.I)

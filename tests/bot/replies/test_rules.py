@@ -423,6 +423,7 @@ def test_the_labs_rules_are_its_own() -> None:
         "commit 3B1F0C9D2E44.",
         "https://git.kernel.org/linus/3b1f0c9d2e44",
         "https://kernel.googlesource.com/linux/+/3b1f0c9d2e44",
+        "https://kernel.dance/#3b1f0c9d2e44",
         "https://git.kernel.org/pub/scm/tip.git/commit/?id=3b1f0c9d2e44",
         "v6.12-rc3-17-g3b1f0c9d2e44",
     ],
