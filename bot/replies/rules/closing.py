@@ -179,6 +179,28 @@ DROPS = (
         mode=Mode.SUGGEST,
     ),
     Rule(
+        name="drops_what_is_named",
+        intent=Intent.ANNOUNCES_DROP,
+        says="""The same of a commit by its sha or title, a file of a patch, or a series: "dropped mm-stop-it.patch".""",
+        yes=(
+            'I\'ve dropped "mm/vmscan: stop it" from mm-unstable.',
+            "Thanks, I dropped mm-vmscan-stop-it.patch.",
+            "Dropped the series from mm-unstable, thanks.",
+            "I pushed a revert to tip/urgent.",
+        ),
+        no=("The throughput dropped 30%.", "I dropped the lock.", "I could push a revert."),
+        cue=words(
+            "<i have> now|just|already|since? dropped|reverted|removed|withdrawn|pulled the? commit? <named change>",
+            "<i> just|now? dropped|reverted|withdrew|pulled the? commit? <named change>",
+            "^ now? dropped|reverted|withdrawn|pulled the? commit? <named change>",
+            "<i>|<i have> just|now? pushed|queued|sent|posted|applied|merged a|the|its revert",
+        ),
+        unless=(NEGATED, CONDITIONAL, REPORTED),
+        question=False,
+        does=EventKind.DROPPED,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
         name="requests_drop",
         intent=Intent.REQUESTS_DROP,
         says="""Someone asks to drop or revert it: "can you remove this patch from for-next".""",
@@ -312,7 +334,12 @@ EXPECTED = (
         name="asks_to_reopen",
         intent=Intent.KEEP_OPEN,
         says="""A closed report is to be opened again: "please reopen".""",
-        yes=("That was the wrong report, please reopen it.", "Can you reopen the report?", "Could you open it again?"),
+        yes=(
+            "That was the wrong report, please reopen it.",
+            "Can you reopen the report?",
+            "Could you open it again?",
+            "Sorry, I take that back: it is real.",
+        ),
         no=("I'd have to reopen the file.", "The merge window reopens on Monday.", "No need to reopen it."),
         cue=words(
             "please|pls|can_you|can_we|could_you|could_we|let's|should|must|to "
@@ -320,7 +347,9 @@ EXPECTED = (
             "/re-?open(?:ed|ing)(?=[.!?,:]|\\Z)/",
             "open it|this|the_report again",
             "<not> invalid|a_duplicate|noise|expected",
-            "real|genuine|valid <regression> after_all",
+            "<regression> after_all",
+            "take that|it|this back",
+            "/un-?invalidate/",
             "i was wrong|mistaken",
             "report is valid|right|correct",
         ),

@@ -58,6 +58,10 @@ _LISTS = {
         /(?:the|this|that|these|those|my|your|our|both|his|her)(?: (?!in|of|from|to|on|by|with)[\w.\/-]+){0,3}?
         (?:patch(?:es|set)?|commits?|series|changes?)/
     """,
+    "named change": r"""
+        /[0-9a-f]{10,40}\b/, /"[^"]{8,200}"/, /[\w.-]{8,100}\.patch\b/, /v\d+ of (?:this|the)\b/,
+        /(?:the|this|that|your|my) (?:(?:whole|entire) )?(?:series|patch(?:es|set)?)(?=[.,;:!]|\Z| (?:from|for|until)\b)/
+    """,
     "patch": r"""
         patch, patches, patchset, fix, fixes, commit, commits, change, series, version, diff, debug, /v\d+/
     """,
@@ -87,8 +91,8 @@ _LISTS = {
         /(?:the|a|any|such|some|this|that)(?: \S+){0,4}? (?:changes?|results?|behaviou?r|numbers?|increase|decrease)/,
         /(?:the|a|any|such|some|this|that)(?: \S+){0,4}? (?:impact|overhead|difference|reports?)/
     """,
-    "drop": r"drop, revert, remove, back out, yank, kick out, pull",
-    "dropped": r"dropped, reverted, removed, backed out, yanked, kicked out, pulled",
+    "drop": r"drop, revert, remove, back out, yank, kick out, pull, withdraw",
+    "dropped": r"dropped, reverted, removed, backed out, yanked, kicked out, pulled, withdrawn",
     "no longer seen": r"""
         can't, cannot, can not, could not, couldn't, don't, do not, didn't, did not, can be no longer, no longer,
         isn't, is not, not

@@ -134,7 +134,7 @@ CULPRIT = "65bb821a6d282df18fd3e2a79c331bc507b2174a"
         (f"Fixes: deadbeef1234 ({TITLE})", True),
         (f"Fixes: deadbeef1234 [{TITLE}]", True),
         (f'Fixes: deadbeef1234 - "{TITLE}"', True),
-        (f"Fixes: deadbeef1234 {TITLE}", False),
+        (f"Fixes: deadbeef1234 {TITLE}", True),
         ('Fixes: deadbeef1234 ("mm/vmscan: walk")', False),
         (f"This reverts commit {CULPRIT}.", True),
         (f'Revert "{TITLE}"', True),
