@@ -52,7 +52,7 @@ from bot.replies.sender_kind import SenderKind
 from bot.replies.which_report import KnownReports, Thread, person_keys
 from bot.robot_reports.fields import read_subject
 from bot.robot_reports.report import RobotReport, find_report, is_proven
-from tracker.domain.commit_names import named_sha, unquoted
+from tracker.domain.commit_names import named_fix, named_sha, unquoted
 from tracker.domain.events import ArchiveKind, EventData, EventKind, InvalidInput, Role, TreeRole, Verdict
 from tracker.domain.person_report import PersonReport
 from tracker.domain.person_report import reported_event as person_report_event
@@ -656,10 +656,12 @@ class MailFiler:
         """Return why a command names nothing that is there, as an action on the pages would say; "" if it does."""
         if word not in (Word.DUP, Word.ASSIGN, Word.FIX) or argument.lower() in ("me", "nobody"):
             return ""
-        by, title = reading.mail.author.email, argument.rstrip(".")  # a fix is checked by its title
+        name, title = named_fix(argument) if word is Word.FIX else (argument, "")
+        by = reading.mail.author.email
         try:
             check(
-                EventData("", COMMANDED[word], self.now, actor=by, title=title, remark=argument), [self._rows[tag].pk]
+                EventData("", COMMANDED[word], self.now, actor=by, title=title.rstrip("."), remark=name),
+                [self._rows[tag].pk],
             )
         except InvalidInput as error:
             return str(error)

@@ -113,33 +113,54 @@ def find_notice(own_text: str) -> Notice | None:
 
 # --- Whom a sentence addresses ---
 
-_CALLED = re.compile(r"(?:(?:hi|hello|hey|dear|so|and|but|also)[ ,]+)?([A-Z][\w'-]{1,30})\s?(?:,|:| -)\s")
+_NAME = r"[A-Z][\w'-]{1,30}"
+_CALLED = re.compile(rf"(?:(?i:hi|hello|hey|dear|so|and|but|also)[ ,]+)?(?:@({_NAME})\b|({_NAME})\s?(?:,|:| -)\s)")
+_GREETED = re.compile(rf"(?i:hi|hello|hey|dear)[ ,]+({_NAME})[,.!]?\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Whom a mail addresses by default, and the first names on both sides, in lower case."""
+    """Whom a mail addresses by default, and the first names on both sides, in lower case. `greeted`: whom it calls by
+    name before it says anything, "" for nobody.
+    """
 
     to_reporter: bool
     reporters: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
+    greeted: str = ""
 
     def is_reporter(self, sentence: Sentence) -> bool:
         """Whether the sentence addresses the reporter: by name, otherwise by the To: of the mail."""
-        match = _CALLED.match(sentence.text)
-        name = match[1].lower() if match else ""
+        name = self._called(sentence)
         return name in self.reporters or (self.to_reporter and name not in self.others)
 
+    def is_another(self, sentence: Sentence) -> bool:
+        """Whether the sentence addresses somebody else by name."""
+        return self._called(sentence) in self.others - self.reporters
 
-def audience_of(mail: ParsedMail, settings: BotSettings) -> Audience:
+    def _called(self, sentence: Sentence) -> str:
+        name = _called_in(sentence.text)
+        return name if name in self.reporters | self.others else self.greeted
+
+
+def _called_in(text: str) -> str:
+    match = _CALLED.match(text)
+    return (match[1] or match[2]).lower() if match else ""
+
+
+def audience_of(mail: ParsedMail, own_text: str, settings: BotSettings) -> Audience:
     """Return whom the mail addresses."""
     reporters, others = set[str](), set[str]()
     for address in mail.recipients:
         last, comma, first = address.name.partition(",")  # "Brook, Dana"
         side = reporters if settings.speaks_for_lab(address.email) else others
-        side.update(name.lower() for name in (first if comma else last).split()[:1])
+        names = (first if comma else last).split() or re.split(r"[^a-z]", address.email.partition("@")[0])
+        side.update(name.lower() for name in names[:1])
     to_reporter = any(settings.speaks_for_lab(address.email) for address in mail.to)
-    return Audience(to_reporter, frozenset(reporters), frozenset(others))
+    first_line = own_text.lstrip()[:200].partition("\n")[0]
+    greeting = _GREETED.match(first_line)
+    greeted = greeting[1].lower() if greeting else _called_in(first_line)
+    return Audience(to_reporter, frozenset(reporters), frozenset(others - {""}), greeted)
 
 
 # --- The reading ---
@@ -268,7 +289,7 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         kind=kind_of(mail, settings),
         own_text=own,
         sentences=() if posted_title(mail.subject) else own_sentences(in_context),
-        audience=audience_of(mail, settings),
+        audience=audience_of(mail, own, settings),
         commands=commands,
         trailers=tuple(trailer for part in parts for trailer in find_trailers(part))[:MAX_TRAILERS],
         patches=patches,
@@ -299,7 +320,12 @@ def in_thread_of(reading: Reading, reporters: frozenset[str]) -> Reading:
     to = {key for address in reading.mail.to for key in (address.email, address.name.lower())}
     names = {name for key in reporters if "@" not in key for name in key.split()}
     others = reading.audience.others - names
-    audience = Audience(not to.isdisjoint(reporters), reading.audience.reporters | names, others)
+    audience = replace(
+        reading.audience,
+        to_reporter=not to.isdisjoint(reporters),
+        reporters=reading.audience.reporters | names,
+        others=others,
+    )
     return replace(reading, audience=audience, reporters=reporters)
 
 

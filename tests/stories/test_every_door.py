@@ -24,7 +24,12 @@ WRONG = {
     "fixed": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
     "gone": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
     "block": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
-    "proposed": [("v9.1-rc1", "v9.1-rc1 is a version"), ("9.1", "9.1 is a version")],
+    "proposed": [
+        ("v9.1-rc1", "v9.1-rc1 is a version"),
+        ("9.1", "9.1 is a version"),
+        ("TBD", "found 'TBD'"),
+        ("{own}", "is the report's own culprit"),
+    ],
     "duplicate": [
         ("{own}", "is the report itself"),
         ("123456789abc", "no report has 123456789a"),
@@ -32,7 +37,7 @@ WRONG = {
         ("the other one", "expected the sha of another report's culprit"),
         ("", "expected the sha of another report's culprit"),
     ],
-    "note": [("", "expected some text")],
+    "note": [("", "expected some text"), ("much ado " * 1000, "expected at most 2,000 characters; found 8,999")],
     "tag": [
         ("", "expected some text"),
         ("numa <b>", "expected tags of letters, digits, - and _"),
@@ -40,7 +45,12 @@ WRONG = {
     ],
     "successor": [("{own}", "is the report itself"), ("123456789abc", "no report has 123456789a")],
     "assign": [("no-such-person", "expected a user's name, or an address"), ("", "expected some text")],
-    "culprit": [("no sha", "expected the sha of the culprit, or a range"), ("abcdef0123", "no commit is known here")],
+    "culprit": [
+        ("no sha", "expected the sha of the culprit, or a range"),
+        ("abcdef0123", "no commit is known here"),
+        ("v9.1-rc1..v9.0", "expected the older version first"),
+        ("v9.0..v99.9", "v99.9 can't be released yet"),
+    ],
 }
 BY_MAIL = {
     "duplicate": "dup",

@@ -63,7 +63,7 @@ def act(request: HttpRequest, culprit: str) -> HttpResponse:
         person.get_username(),
         secrets.token_hex(6),
         timezone.now(),
-        argument[: report_actions.LONGEST],
+        argument,
         notify,
     )
     try:

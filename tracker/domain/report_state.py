@@ -75,9 +75,9 @@ class ReportState:
     bisected: bool = True  # whether the culprit is known
     span: str = ""  # where it lies while it is not: "5.15 good, 5.16 bad", or the range that a person gave
     corrected: str = ""  # the culprit that a person gave it: a sha or a range
+    by: Role = Role.MACHINE  # who has responded; of a person's report, who is working on it, confirmed the fix, …
     # Of a person's report only
     reporter: str = ""  # who reported it; "" if a robot did
-    by: Role = Role.MACHINE  # who is working on it, confirmed the fix or withdrew the report
     said: str = ""  # the question that it waits for, or who holds that it is intended
     no_help: str = ""  # the last candidate that did not help, and whom
 
@@ -204,8 +204,13 @@ _SPEAKS = {
 
 
 def _remember_words(state: ReportState, event: EventData) -> ReportState:
-    """Apply what the sentence of a person's report needs: who spoke, what was asked, what did not help whom."""
-    if not state.reporter or event.kind not in _SPEAKS:
+    """Apply what the sentence needs: who has responded; of a person's report also who spoke, what was asked, what did
+    not help whom.
+    """
+    if not state.reporter:
+        first = event.kind is EventKind.RESPONDED and state.by is not Role.AUTHOR
+        return replace(state, by=event.role) if first else state
+    if event.kind not in _SPEAKS:
         return state
     state = replace(state, by=event.role, said=event.remark)
     if event.kind is EventKind.FIX_FAILED and state.fix:
@@ -596,7 +601,7 @@ def _outcome_text(report_state: ReportState) -> str:
         return f"but the fix has been reverted in {report_state.fix_reverted_in}"
     return {
         State.NO_RESPONSE: "no response from author yet",
-        State.RESPONDED: "the author has responded",
+        State.RESPONDED: f"{'a maintainer' if report_state.by is Role.MAINTAINER else 'the author'} has responded",
         State.WORKING: "the author is working on it",
         State.NEEDS_INFO: "more information was asked for",
         State.DISPUTED: "the report is disputed",

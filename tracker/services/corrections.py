@@ -19,6 +19,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
+from tracker.domain import versions
 from tracker.domain.events import EventData, EventKind, InvalidInput
 from tracker.domain.person_report import placeholder
 from tracker.domain.report_state import effective_events
@@ -43,10 +44,15 @@ def corrected(event: EventData, text: str) -> EventData:
 
 
 def checked(event: EventData, reports: Collection[int]) -> EventData:
-    """Return the event with the commit's whole sha. Raises InvalidInput if it is unknown, or another report has it."""
+    """Return the event with the commit's whole sha. Raises InvalidInput if it is unknown, or another report has it, or
+    if the versions of a range can't be its ends.
+    """
     if len(reports) > 1:
         raise InvalidInput(f"expected one report, which alone has a culprit; found {len(reports)}")
     if not event.commit:
+        old, new = map(versions.parse, event.title.split("..", 1))
+        if old and new and not old < new:
+            raise InvalidInput(f"expected the older version first; found {event.title}")
         return event
     commits = list(Commit.objects.filter(sha__startswith=event.commit, placeholder=False)[:2])
     if len(commits) > 1:

@@ -50,6 +50,7 @@ MOST_STEPS = 10  # from a duplicate to its report that is none
 MOST_CANDIDATES = 15  # of one release; no kernel has had more than ten
 _TAG = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}\Z")
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}\Z")
+_LEAST_WORDS = 4  # of a title without a subsystem, which hardly any commit has
 _BATCH = re.compile(r"[0-9a-f]{12}\Z")
 Permit = Callable[[Report], Role | None]  # the role in which a user may change a report; None: not allowed
 
@@ -75,7 +76,7 @@ class ReportAction:
     def event(self, role: Role, release: str) -> EventData:
         """Return the event for one report. `release`: what it blocks by default. Raises InvalidInput."""
         event = EventData(self.key, self.kind, self.at, role, actor=self.person)
-        text = " ".join(self.argument.split())[:LONGEST]
+        text = _words(self.argument)
         match self.kind:
             case EventKind.FIX_PROPOSED:
                 name, title = named_fix(text)
@@ -103,6 +104,13 @@ class ReportAction:
         if text:
             raise InvalidInput("takes no text: choose Note for it, or delete it")
         return event
+
+
+def _words(text: str) -> str:
+    text = " ".join(text.split())
+    if len(text) > LONGEST:
+        raise InvalidInput(f"expected at most {LONGEST:,} characters; found {len(text):,}")
+    return text
 
 
 def _required(text: str) -> str:
@@ -203,6 +211,8 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
     """
     match event.kind:
         case EventKind.CORRECTED:
+            for end in event.title.split(".."):
+                _check_released(end, event.occurred_at)
             return corrections.checked(event, reports)
         case EventKind.DUPLICATE | EventKind.SUCCEEDED:
             same = catalog.reports_of(event.remark).values_list("pk", "culprit__sha")[:10]
@@ -212,22 +222,30 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
             if not others:
                 raise InvalidInput(f"{event.remark} is the report itself; expected another report's culprit")
             return replace(event, remark=(others[0] if len(others) == 1 else event.remark)[:10])
-        case EventKind.FIX_PROPOSED if versions.parse(f"v{event.title.removeprefix('v')}"):
-            raise InvalidInput(f"expected the fix's title, its sha or a link to its mail; {event.title} is a version")
+        case EventKind.FIX_PROPOSED:
+            _check_fix(event, reports)
         case EventKind.ASSIGNED if event.remark and event.remark != event.actor:
             if not _is_known_person(event.remark):
                 raise InvalidInput(f"expected a user's name, or an address that a report knows; found {event.remark!r}")
         case EventKind.FIX_LANDED | EventKind.DISAPPEARED | EventKind.BLOCKS if versions.parse(event.tag):
-            if not _may_be_released(event.tag, event.occurred_at):
-                raise InvalidInput(
-                    f"{event.tag} can't be released yet: the newest version is {Release.objects.first()}"
-                )
+            _check_released(event.tag, event.occurred_at)
             if event.kind is not EventKind.BLOCKS and (landing := _landed_after(event.tag, reports)):
                 raise InvalidInput(f"{event.tag} is older than the culprit, which landed in {landing}")
         case EventKind.FIX_QUEUED if event.tree and not Tree.objects.filter(name=event.tree).exists():
             names = ", ".join(Tree.objects.order_by("name").values_list("name", flat=True)[:20])
             raise InvalidInput(f"expected a followed tree ({names or 'none is'}); found {event.tree[:40]!r}")
     return event
+
+
+def _check_fix(event: EventData, reports: Collection[int]) -> None:
+    """Raise InvalidInput if what is named as the fix is no commit, or the culprit itself."""
+    wanted = "expected the fix's title, its sha or a link to its mail"
+    if versions.parse(f"v{event.title.removeprefix('v')}"):
+        raise InvalidInput(f"{wanted}; {event.title} is a version")
+    if not event.remark and ": " not in event.title and len(event.title.split()) < _LEAST_WORDS:
+        raise InvalidInput(f"{wanted}; found {event.title[:40]!r}")
+    if _SHA.match(event.remark) and catalog.reports_of(event.remark.lower()).filter(pk__in=reports).exists():
+        raise InvalidInput(f"{event.remark[:10]} is the report's own culprit; expected the commit that fixes it")
 
 
 def _leads_back(event: EventData, reports: Collection[int]) -> bool:
@@ -268,6 +286,11 @@ def _is_known_person(name: str) -> bool:
         or Message.objects.filter(author_email=address).exists()
         or Correspondent.objects.filter(address=address).exists()
     )
+
+
+def _check_released(name: str, now: datetime) -> None:
+    if not _may_be_released(name, now):
+        raise InvalidInput(f"{name} can't be released yet: the newest version is {Release.objects.first()}")
 
 
 def _may_be_released(name: str, now: datetime) -> bool:

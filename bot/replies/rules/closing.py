@@ -181,7 +181,7 @@ DROPS = (
     Rule(
         name="drops_what_is_named",
         intent=Intent.ANNOUNCES_DROP,
-        says="""The same of a commit by its sha or title, a file of a patch, or a series: "dropped mm-stop-it.patch".""",
+        says="""The same of a commit's sha or title, a file of a patch, or a series: "dropped mm-stop-it.patch".""",
         yes=(
             'I\'ve dropped "mm/vmscan: stop it" from mm-unstable.',
             "Thanks, I dropped mm-vmscan-stop-it.patch.",

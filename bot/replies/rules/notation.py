@@ -60,7 +60,7 @@ _LISTS = {
     """,
     "named change": r"""
         /[0-9a-f]{10,40}\b/, /"[^"]{8,200}"/, /[\w.-]{8,100}\.patch\b/, /v\d+ of (?:this|the)\b/,
-        /(?:the|this|that|your|my) (?:(?:whole|entire) )?(?:series|patch(?:es|set)?)(?=[.,;:!]|\Z| (?:from|for|until)\b)/
+        /(?:the|this|that|your|my) (?:whole )?(?:series|patch(?:es|set)?)(?=[.,;:!]|\Z| (?:from|for|until)\b)/
     """,
     "patch": r"""
         patch, patches, patchset, fix, fixes, commit, commits, change, series, version, diff, debug, /v\d+/

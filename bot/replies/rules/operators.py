@@ -152,7 +152,6 @@ RULES = (
             "no performance|throughput difference|diff|change|changes",
             "<performance> is|was|are|were the? same as /[0-9a-f]{7,40}\\b/",
             "<no longer seen> see|observe … performance|throughput|score|improvement … recover*|restored|improved|back",
-            "<regression> becomes|became|is_now|reduced_to /-?\\d[\\d.]*%/",
             "/(?:does|did|do)(?:n't| not)/ do the_trick|any_good",
             "<performance> … /(?:(?:did|do|does|have|has)(?:n't| not))/ move|moved|change|changed|budge|budged",
             "nothing has? /changed(?=[.!,]|\\Z| (?:here|for|on our|with))/",

@@ -155,6 +155,24 @@ def test_a_patch_of_a_person_acts_and_a_debug_patch_does_not() -> None:
     assert [each.kind for each in effects] == ["fix_proposed", "test_asked"]
 
 
+@pytest.mark.parametrize(
+    ("text", "of_the_lab"),
+    [
+        ("Lee, can you take a look, please?", False),
+        ("Lee, ping? This is a 30% regression in -rc1, can you take a look, please?", False),
+        ("Hi Lee,\n\nthis is a big drop. Can you have a look?", False),
+        ("@Lee can you handle this?", False),
+        ("Olga, which file system was that run on?", True),
+        ("Hi Olga,\n\nthis is a big drop. Which file system was that run on?", True),
+        ("Lee, this is yours.\n\nOlga, which file system was that run on?", True),
+    ],
+)
+def test_a_question_to_somebody_else_asks_the_lab_nothing(text: str, of_the_lab: bool) -> None:
+    effects = list(content_effects(reading(text), MailContext(Relation.THREAD, Role.MAINTAINER)))
+    assert (EventKind.ASKED in {each.kind for each in effects}) is of_the_lab
+    assert EventKind.RESPONDED in {each.kind for each in effects}
+
+
 def test_what_a_third_party_says_decides_nothing() -> None:
     assert effect_text("It is the lock.", role=Role.THIRD_PARTY) == "none none"
     assert effect_text("This is expected.", role=Role.THIRD_PARTY) == "none none"

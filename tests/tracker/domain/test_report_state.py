@@ -52,6 +52,8 @@ FIX_IN_NEXT = (H.FIX_QUEUED, {"tag": "next-20260302", "tree": "linux-next"})
         ([(H.LANDED, {}), RC1], "merged at v5.6-rc1, no response from author yet"),
         ([(H.LANDED, {"tag": "v5.6-rc3"}), RC1], "merged at v5.6-rc1, no response from author yet"),
         ([H.RESPONDED], "currently not merged, the author has responded"),
+        ([(H.RESPONDED, {"role": "maintainer"})], "currently not merged, a maintainer has responded"),
+        ([H.RESPONDED, (H.RESPONDED, {"role": "maintainer"})], "currently not merged, the author has responded"),
         ([H.WORKING], "currently not merged, the author is working on it"),
         ([H.ASKED], "currently not merged, more information was asked for"),
         ([H.ASKED, (H.ANSWERED, {"role": "reporter"})], "currently not merged, the author has responded"),
@@ -475,7 +477,7 @@ def event(kind: EventKind, role: Role = Role.AUTHOR, **columns: str) -> EventDat
     ("kind", "columns", "changes"),
     [
         (H.REPORTED, {}, {}),
-        (H.RESPONDED, {}, {}),
+        (H.RESPONDED, {}, {"by": Role.AUTHOR}),
         (H.TEST_ASKED, {}, {}),
         (H.IN_NEXT, {"tag": "next-20260301"}, {"in_next": "next-20260301", "gone": ""}),  # a tag is better than a date
         (H.IN_NEXT, {"tag": "2026-03-01"}, {"gone": ""}),

@@ -154,7 +154,7 @@ def change(request: HttpRequest) -> HttpResponse:
         revisions[int(pk)] = int(revision)
     if not 0 < len(revisions) <= report_actions.MOST:
         return error_response(f"row: expected 1 to {report_actions.MOST} rows; found {len(revisions)}")
-    argument = cleaned(request.POST, "argument")
+    argument = cleaned(request.POST, "argument", 10**6)  # one that is too long is refused, not cut
     notify_thread, release = request.POST.get("notify_thread") == "on", cleaned(request.POST, "release", 20)
     report_action = report_actions.ReportAction(
         action.kind, username(request), secrets.token_hex(6), timezone.now(), argument, notify_thread
