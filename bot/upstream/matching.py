@@ -17,11 +17,23 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from urllib.parse import unquote_to_bytes
 
 from bot.git.repository import LogCommit
 from bot.mail.addresses import parse_addresses
-from bot.mail.patches import MailLink, Trailer, bare_title, find_links, find_trailers, fixed_commits
+from bot.mail.patches import (
+    REVERTS_OF,
+    MailLink,
+    Patch,
+    Trailer,
+    bare_title,
+    find_links,
+    find_reverted,
+    find_trailers,
+    fixed_commits,
+    reverted_at,
+)
 from bot.mail.settings import BotSettings
 from tracker.domain.events import Part
 
@@ -36,13 +48,13 @@ _UPSTREAM = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 # What `git revert` writes, and what people write. Only at the start of a line, or below a revert title, does it mean
-# that this commit reverts all of the other one.
+# that this commit reverts all of the other one. "By reverting it" tells how something was found.
 _REVERTS = re.compile(
-    r"(?P<whole>^This\s+)?\b(?:reverts|undoes|backs\s+out)\s+(?:the\s+)?commits?:?\s+(?P<shas>[0-9a-f]{7,40}\b"
-    r"(?:(?:\s*,|\s+and)\s+(?:commit\s+)?[0-9a-f]{7,40}\b){0,50})",
+    r"(?:(?P<this>^This\s+)?\b(?:reverts|undoes|backs\s+out)|^[ \t]*(?:revert|undo|back\s+out)|\brevert\s+of)"
+    rf":?\s{{1,20}}(?P<of>{REVERTS_OF})(?=[0-9a-f]{{7,40}}\b)",
     re.IGNORECASE | re.MULTILINE,
 )
-_LISTED = re.compile(r"\b[0-9a-f]{7,40}\b", re.IGNORECASE)
+_ALL_OF = re.compile(r"(?:(?:the|following)\s+)*(?:commits?:?\s+)?", re.IGNORECASE)
 _REVERT_TITLE = re.compile(r'(?:revert|reapply) "(.*)"\Z', re.IGNORECASE)
 _ROWS_OF_DASHES = re.compile(r"^--+\s*$", re.MULTILINE)
 
@@ -57,6 +69,7 @@ class MessageReferences:
     reverts: tuple[tuple[str, str], ...] = ()
     perhaps_reverts: tuple[tuple[str, str], ...] = ()  # partly, or another commit does
     reverted_title: str = ""
+    perhaps_titles: tuple[str, ...] = ()  # that it may revert: not as git writes it
     upstream: tuple[tuple[str, str], ...] = ()  # the commits that it was taken from
     reporters: frozenset[str] = frozenset()
 
@@ -79,10 +92,15 @@ def find_references(message: str, settings: BotSettings) -> MessageReferences:
     title = " ".join(message.partition("\n\n")[0].split())
     reverted = _REVERT_TITLE.match(title)
     mentioned = [
-        (sha.lower(), " ".join(mention[0].split()), mention["whole"] or reverted)
-        for mention in _REVERTS.finditer(message)
-        for sha in _LISTED.findall(mention["shas"])
+        (
+            sha,
+            " ".join(f"{mention[0]} {sha}".split()),
+            (mention["this"] or reverted) and _ALL_OF.fullmatch(mention["of"]),
+        )
+        for mention in islice(_REVERTS.finditer(message), MAX_NAMED)
+        for sha in reverted_at(message[mention.end() : mention.end() + _MOST_LISTED]).commits
     ]
+    odd_titles = find_reverted([[title]], [Patch(title, "commit", ())]).titles
     return MessageReferences(
         mails=_unique((link.message_id, line) for link, line in links if link.message_id),
         pages=_unique([*((link.page, line) for link, line in links if link.page), *tags]),
@@ -90,6 +108,7 @@ def find_references(message: str, settings: BotSettings) -> MessageReferences:
         reverts=_unique((sha, quote) for sha, quote, is_complete in mentioned if is_complete),
         perhaps_reverts=_unique((sha, quote) for sha, quote, is_complete in mentioned if not is_complete),
         reverted_title=reverted[1] if reverted else "",
+        perhaps_titles=tuple(other for other in odd_titles if not reverted or other != reverted[1])[:MAX_NAMED],
         upstream=_unique(
             (mention[mention.lastindex or 1].lower(), mention[0].strip()) for mention in _UPSTREAM.finditer(message)
         ),
@@ -114,13 +133,13 @@ def _unique(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 DIGITS = 7  # of a sha: the shortest abbreviation in use
 _HOSTS = (b"kernel.org/", b"msgid.link/")  # the ends of the hosts in links to mail (bot/mail/patches.py)
-_BEFORE_SHA = (b"ixes:", b"ommit")
+_BEFORE_SHA = (b"ixes:", b"ommit", b"evert")
 _MAX_PATH = 500  # bytes of a path
 _PUNCTUATION = b".,;:!*()[]{}'\"<>"
 _ANY_PUNCTUATION = _PUNCTUATION + b" \t\n/-_`#|&=+"
-_QUOTED = (b'revert "', b'reapply "')
-# Of reverts, titles with tags, messages with leading white space
-_ODD_BEGINNINGS = frozenset({b"r", b"[", b"\n", b" ", b"\t"})
+_MOST_LISTED = 4000  # characters that hold the commits of one revert
+# Of titles with tags, messages with leading white space
+_ODD_BEGINNINGS = frozenset({b"[", b"\n", b" ", b"\t"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +157,15 @@ class CommitPrefilter:
         """Whether a commit with this author line and this message may relate to a report."""
         low = message.lower()
         end = low.find(b"\n")
+        # Every revert passes: it may revert a fix found in this same walk
+        if (b"revert" in low and (b"reverts" in low or b"revert" in low[:end])) or low.startswith(b"reapply"):
+            return True
         if squeezed(low[:end]) in self.titles or author.lower() in self.authors or self._names_something(low):
             return True
         title = low[:end]
         if low[:1] in _ODD_BEGINNINGS or low[end + 1 : end + 2] > b"\n" or b"  " in title:
             title = _title(low)
-            # Every revert passes: it may revert a fix found in this same walk.
-            if low.startswith(_QUOTED) or squeezed(title) in self.titles:
+            if b"revert" in title or squeezed(title) in self.titles:
                 return True
         return bool(self.ends) and not self.ends.isdisjoint(ends_of(words_of(title)))
 
@@ -154,8 +175,6 @@ class CommitPrefilter:
                 return True
         for word in _BEFORE_SHA:
             if word in low:
-                if b"reverts" in low:
-                    return True
                 for rest in low.split(word)[1:]:
                     if _sha(rest) in self.shas:
                         return True
@@ -181,8 +200,8 @@ class CommitPrefilter:
 
 
 def _sha(rest: bytes) -> bytes:
-    """Return the first digits of a sha after "Fixes:" or "commit", skipping another "commit" or a colon."""
-    return rest[:30].lstrip(b"s: \t\n").removeprefix(b"commit ").lstrip()[:DIGITS]
+    """Return the first digits of a sha after "Fixes:", "commit" or "revert", skipping another "commit" or a colon."""
+    return rest[:30].lstrip(b"s: \t\n").removeprefix(b"of ").removeprefix(b"commit ").lstrip()[:DIGITS]
 
 
 def squeezed(low: bytes) -> bytes:
@@ -483,10 +502,12 @@ def reverts(seen: Seen, context: Context) -> Iterator[Match]:
         for report in context.tracked.merges.get(sha, ()):
             yield Match(report, Part.REVERT, seen.commit, "reverts_merge", quote, sure=False, undoes=sha)
     if not any(sha in context.existing_shas for sha, _ in seen.named.reverts):
-        for sha, parts in context.tracked.titles.get(plain(seen.named.reverted_title), {}).items():
-            for related in parts:
-                quote = seen.commit.title
-                yield Match(related.report, REVERSE[related.part], seen.commit, "reverts_title", quote, undoes=sha)
+        titles = [(seen.named.reverted_title, True), *((title, False) for title in seen.named.perhaps_titles)]
+        for title, sure in titles:
+            for sha, parts in context.tracked.titles.get(plain(title), {}).items():
+                for related in parts:
+                    part, quote = REVERSE[related.part], seen.commit.title if sure else title
+                    yield Match(related.report, part, seen.commit, "reverts_title", quote, sure=sure, undoes=sha)
 
 
 def closes(seen: Seen, context: Context) -> Iterator[Match]:

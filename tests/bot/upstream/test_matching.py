@@ -107,11 +107,32 @@ def test_what_closes_nothing(line: str) -> None:
         (f"mm: a\n\nThis backs out commit {SHA}.", [SHA], ""),
         (f"mm: a\n\nThis undoes the commit {SHA[:12]}.", [SHA[:12]], ""),
         (f"mm: a\n\nUndo what commit {SHA} did.", [], ""),
+        (f'mm: a\n\nThis reverts {SHA[:12]} ("mm: b").', [SHA[:12]], ""),
+        (f'mm: a\n\nThis reverts the following commits:\n\n  {SHA[:12]} ("mm: b")\n', [SHA[:12]], ""),
+        (f"mm: a\n\nThis reverts parts of commit {SHA}.", [], ""),
     ],
 )
 def test_reverts(message: str, reverts: list[str], title: str) -> None:
     named = find_references(message, US)
     assert ([sha for sha, _ in named.reverts], named.reverted_title) == (reverts, title)
+
+
+@pytest.mark.parametrize(
+    ("message", "shas", "titles"),
+    [
+        (f'mm: a\n\nRevert commit {SHA[:12]} ("mm: b") since it is slow.', [SHA[:12]], ()),
+        (f'mm: a\n\nThis is a revert of {SHA[:12]} ("mm: b").', [SHA[:12]], ()),
+        (f'mm: a\n\nReverts: {SHA[:12]} ("mm: b")', [SHA[:12]], ()),
+        (f'mm: a\n\nIt reverts commits deadbeef1234 ("x") and {SHA[:12]}.', ["deadbeef1234", SHA[:12]], ()),
+        (f"mm: a\n\nThis reverts parts of commit {SHA}.", [SHA], ()),
+        (f"mm: a\n\nReverting commit {SHA} helps, too.", [], ()),
+        ('mm: Revert "mm: b"\n\nIt is slow.', [], ("mm: b",)),
+        ("Revert mm: b\n\nIt is slow.", [], ("mm: b",)),
+    ],
+)
+def test_what_may_be_a_revert(message: str, shas: list[str], titles: tuple[str, ...]) -> None:
+    named = find_references(message, US)
+    assert ([sha for sha, _ in named.perhaps_reverts], named.perhaps_titles) == (shas, titles)
 
 
 @pytest.mark.parametrize(
