@@ -75,7 +75,7 @@ from tracker.models.mail import PEOPLE
 from tracker.services import catalog, event_log, person_reports, report_summary
 from tracker.services.accounts import ERASED
 from tracker.services.person_reports import PersonMail
-from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT, check
+from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT, check, named_person
 
 log = logging.getLogger(__name__)
 _SHA = re.compile(r"[0-9a-f]{7,64}\Z")
@@ -642,8 +642,9 @@ class MailFiler:
         good, bad = [], list(commands.bad)
         for command in commands.good:
             argument = command.argument.strip()
-            if command.word is Word.ASSIGN and argument.lower() == "me":
-                command = replace(command, argument=reading.mail.author.email)
+            if command.word is Word.ASSIGN:
+                argument = named_person(argument, reading.mail.author.email) or "nobody"
+                command = replace(command, argument=argument)
             elif command.word is Word.DUP:
                 argument = self._other_report(argument)
             if why := self._why_not(command.word, argument, reading, tag):
@@ -654,7 +655,7 @@ class MailFiler:
 
     def _why_not(self, word: Word, argument: str, reading: Reading, tag: str) -> str:
         """Return why a command names nothing that is there, as an action on the pages would say; "" if it does."""
-        if word not in (Word.DUP, Word.ASSIGN, Word.FIX) or argument.lower() in ("me", "nobody"):
+        if word not in (Word.DUP, Word.ASSIGN, Word.FIX) or argument == "nobody":
             return ""
         name, title = named_fix(argument) if word is Word.FIX else (argument, "")
         by = reading.mail.author.email

@@ -126,7 +126,7 @@ def load(
     filed = sent | read
     tags: dict[int, str] = {report.pk: tag for tag, report in rows.items()}
     # Reports by mail, by tag, by page, and by the commits and titles that patches name
-    pages = {link.page for reading in readings for link in reading.links if link.page}
+    pages = {link.page for reading in readings for link in (*reading.links, *reading.closes) if link.page}
     named_tags = pages.union(*(reading.tags for reading in readings))
     digits = pages.union(*((*reading.named_commits, reading.answered_culprit) for reading in readings)) - {""}
     titles = filter(_is_searchable, {title for reading in readings for title in reading.named_titles})

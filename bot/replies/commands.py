@@ -101,14 +101,10 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
             continue
         foreign = match[1].lower() != prefix.lower()
         # Translation keeps offsets, so the argument can be taken from the line as written.
-        following = lines[number].strip() if number < len(lines) else ""
+        following = " ".join([lines[number].strip(), *_wrapped(lines[number:])]) if number < len(lines) else ""
         following = "" if following[:1] in firsts else following
-        written = " ".join(
-            [
-                line[match.start(2) :].strip(),
-                *takewhile(lambda rest: not ours.match(rest), _wrapped(lines[number - 1 :])),
-            ]
-        )
+        rest = takewhile(lambda below: not ours.match(below), _wrapped(lines[number - 1 :]))
+        written = " ".join([line[match.start(2) :].strip(), *rest])
         outcome = _read(match[2].strip(), number, foreign, written, following)
         if isinstance(outcome, Command):
             good.append(replace(outcome, foreign=foreign))
@@ -120,16 +116,23 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
 
 
 _WIDTH = 70  # columns, the least at which mail programs wrap
-_MOST_WRAPPED = 5  # lines
-_CONTINUED = re.compile(r"[(\"'`]?[a-z]")
+_MOST_WRAPPED, _MOST_LETTERS = 5, 1000  # lines; of them
+_CONTINUED = re.compile(r"[(\"'`]?(?:[a-z\d]|[A-Z_\d]{3})")
+_UNFINISHED = re.compile(r'\S+ \S+ .*:\s*\Z|[^"]*"(?:[^"]*"[^"]*")*[^"]*\Z|.*[“„][^”]*\Z')
 
 
 def _wrapped(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines that go on with the first one: their first word had no room there, and is no new sentence."""
+    """Yield the lines that go on with the first one: it is unfinished, or their first word had no room there, and is no
+    new sentence.
+    """
+    so_far = lines[0]
     for line, following in pairwise(lines[: _MOST_WRAPPED + 1]):
-        if not _CONTINUED.match(following) or len(line.rstrip()) + 1 + len(following.split()[0]) <= _WIDTH:
+        first = (following.split() or [""])[0]
+        has_no_room = len(line.rstrip()) + 1 + len(first) > _WIDTH and _CONTINUED.match(following.lstrip())
+        if not first or not (has_no_room or _UNFINISHED.match(so_far[:_MOST_LETTERS])):
             break
         yield following.strip()
+        so_far = f"{so_far} {following}"
 
 
 def refused(commands: Commands, why: str, words: Collection[Word] = tuple(Word)) -> Commands:

@@ -18,6 +18,7 @@ from enum import StrEnum
 from itertools import takewhile
 
 from bot.mail import quoting
+from bot.mail.addresses import parse_addresses
 from bot.mail.authentication import UNKNOWN_CHARSET, UNPROVEN, Trust, authenticate, other_readings
 from bot.mail.bounces import Bounce, read_bounce
 from bot.mail.limits import MAX_REPORTS, OVER, OverLimit
@@ -180,6 +181,7 @@ class Reading:
     patches: tuple[Patch, ...]
     links: tuple[MailLink, ...]
     tags: tuple[str, ...]
+    credited: tuple[str, ...]  # the report tags in our own addresses in its Reported-by: and the like
     notice: Notice | None
     problems: tuple[str, ...]
     trust: Trust = UNPROVEN
@@ -205,9 +207,10 @@ class Reading:
 
     @property
     def closes(self) -> tuple[MailLink, ...]:
-        """The links in its Closes: and Link: trailers."""
+        """The links in its Closes: and Link: trailers, and the reports whose address its patch credits."""
         values = [trailer.value for trailer in self.trailers if trailer.key in ("Closes", "Link")]
-        return tuple(link for value in values for link in self.links if link.url in value)
+        credited = (MailLink("", page=tag) for tag in (self.credited if self.patches else ()))
+        return (*(link for value in values for link in self.links if link.url in value), *credited)
 
     @property
     def fixes(self) -> tuple[str, ...]:
@@ -283,6 +286,9 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
     named = tuple(dict.fromkeys(tag for tag in tags if tag))
     patches = find_patches(lines, mail.subject, mail.attachments)
     parts = [lines, *(part.text.split("\n") for part in mail.attachments[:50] if is_diff(part.text))]
+    trailers = tuple(trailer for part in parts for trailer in find_trailers(part))[:MAX_TRAILERS]
+    reported_by = (trailer.value for trailer in trailers if trailer.key.startswith("Reported-"))
+    credited = (settings.tag_in(address.email) for value in reported_by for address in parse_addresses(value))
     signed = (*(mail.to if trust.covers("to") else ()), *(mail.cc if trust.covers("cc") else ()))
     return Reading(
         mail=mail,
@@ -291,11 +297,12 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         sentences=() if posted_title(mail.subject) else own_sentences(in_context),
         audience=audience_of(mail, own, settings),
         commands=commands,
-        trailers=tuple(trailer for part in parts for trailer in find_trailers(part))[:MAX_TRAILERS],
+        trailers=trailers,
         patches=patches,
         reverted=find_reverted(parts, patches) if patches else Reverted(),
         links=find_links("\n".join(lines), settings.base_url),
         tags=named[:MAX_REPORTS],
+        credited=tuple(dict.fromkeys(tag for tag in credited if tag))[:MAX_REPORTS],
         notice=find_notice(own),
         problems=(
             *mail.problems,

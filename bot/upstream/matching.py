@@ -56,6 +56,7 @@ _REVERTS = re.compile(
 )
 _ALL_OF = re.compile(r"(?:(?:the|following)\s+)*(?:commits?:?\s+)?", re.IGNORECASE)
 _REVERT_TITLE = re.compile(r'(?:revert|reapply) "(.*)"\Z', re.IGNORECASE)
+_PREFIXED_REVERT = re.compile(r'((?:[\w/.,+-]{1,40}: ){1,3})revert "(.*)"\Z', re.IGNORECASE)
 _ROWS_OF_DASHES = re.compile(r"^--+\s*$", re.MULTILINE)
 
 
@@ -100,7 +101,9 @@ def find_references(message: str, settings: BotSettings) -> MessageReferences:
         for mention in islice(_REVERTS.finditer(message), MAX_NAMED)
         for sha in reverted_at(message[mention.end() : mention.end() + _MOST_LISTED]).commits
     ]
-    odd_titles = find_reverted([[title]], [Patch(title, "commit", ())]).titles
+    odd_titles = [*find_reverted([[title]], [Patch(title, "commit", ())]).titles]
+    if inner := _PREFIXED_REVERT.match(title):  # 'mm: Revert "walk"' of "mm: walk"
+        odd_titles.append(f"{inner[1]}{inner[2]}")
     return MessageReferences(
         mails=_unique((link.message_id, line) for link, line in links if link.message_id),
         pages=_unique([*((link.page, line) for link, line in links if link.page), *tags]),

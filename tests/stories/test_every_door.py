@@ -193,3 +193,19 @@ def test_other_bots_get_no_answer_and_nobody_is_nobody(world: World) -> None:
     world.post(DANA, "#lkp assign nobody", to=message_id(report))
     world.read()
     assert Report.objects.get().assignee == ""
+
+
+def test_a_person_is_assigned_by_name_and_address(client: Client, world: World) -> None:
+    report = world.report(TITLE)
+    world.post(DANA, f"#lkp assign {DANA.name} <{DANA.email}>", to=message_id(report))
+    world.read()
+    assert Report.objects.get().assignee == DANA.email
+    client.force_login(person("triager", "tina", "tina@lab.example"))
+    report.refresh_from_db()
+    written = f"{DANA.name} <{DANA.email}>"
+    client.post("/triage/change/", {"do": "assign", "row": f"{report.pk}:{report.revision}", "argument": "nobody"})
+    report.refresh_from_db()
+    assert report.assignee == ""
+    client.post("/triage/change/", {"do": "assign", "row": f"{report.pk}:{report.revision}", "argument": written})
+    report.refresh_from_db()
+    assert report.assignee == DANA.email

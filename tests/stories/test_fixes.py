@@ -266,6 +266,19 @@ def test_a_fix_that_was_posted_is_answered_there(world: World) -> None:
     assert parsed.subject == f"Re: [PATCH] {FIX}"
 
 
+def test_a_patch_that_credits_the_report_is_its_fix(world: World) -> None:
+    """By the tag that our mail asks for, elsewhere, without our address among the recipients."""
+    report = world.report()
+    credit = f"Reported-by: Perfwork <{world.settings.tagged(report.tag)}>"
+    world.post(
+        LEE, f"{credit}\nSigned-off-by: {LEE}\n---\n{DIFF}", subject=f"[PATCH] {FIX}", message_id="f@dev.example"
+    )
+    world.post(LEE, f"Is it this?\n\n{credit}\n", subject="Re: another matter", message_id="g@dev.example")
+    world.read()
+    assert state(report) == "fix_proposed"
+    assert list(report.messages.values_list("message_id", flat=True)) == [message_id(report), "f@dev.example"]
+
+
 @pytest.mark.parametrize("before", [True, False])
 def test_the_tag_never_stands_below_another_patch(world: World, before: bool) -> None:
     report = world.report()

@@ -50,6 +50,7 @@ MOST_STEPS = 10  # from a duplicate to its report that is none
 MOST_CANDIDATES = 15  # of one release; no kernel has had more than ten
 _TAG = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}\Z")
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}\Z")
+_IN_BRACKETS = re.compile(r"<([^\s<>]{1,100}@[^\s<>]{1,100})>\Z")
 _LEAST_WORDS = 4  # of a title without a subsystem, which hardly any commit has
 _BATCH = re.compile(r"[0-9a-f]{12}\Z")
 Permit = Callable[[Report], Role | None]  # the role in which a user may change a report; None: not allowed
@@ -96,7 +97,7 @@ class ReportAction:
             case EventKind.CORRECTED:
                 return corrections.corrected(event, text)
             case EventKind.ASSIGNED:
-                return replace(event, remark={"me": self.person, "nobody": ""}.get(_required(text), text[:100]))
+                return replace(event, remark=named_person(_required(text), self.person))
             case EventKind.NOTED:
                 # Shortened, as the status text shows it; the event keeps all of it as its quote
                 short = _required(text) if len(text) <= IN_A_SENTENCE else f"{text[:IN_A_SENTENCE].rsplit(' ', 1)[0]} …"
@@ -104,6 +105,14 @@ class ReportAction:
         if text:
             raise InvalidInput("takes no text: choose Note for it, or delete it")
         return event
+
+
+def named_person(text: str, writer: str) -> str:
+    """Return the name or the address that is to be assigned, of "Dana Brook <dana@dev.example>" the address; "" for
+    nobody.
+    """
+    address = _IN_BRACKETS.search(text)
+    return {"me": writer, "nobody": ""}.get(text.lower(), address[1] if address else text[:100])
 
 
 def _words(text: str) -> str:

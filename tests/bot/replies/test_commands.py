@@ -98,6 +98,15 @@ TITLE = "mm/vmscan: stop after the first cold folio in the list of the node"
         (f"#lkp fix: {TITLE}\n#lkp note: it works", TITLE),
         (f"#lkp fix: {TITLE}\n> that was in the report", TITLE),
         ("#lkp fix:\nmm: take the lock", "mm: take the lock"),
+        (f"#lkp fix:\n{TITLE} without\nmemory", f"{TITLE} without memory"),
+        ("#lkp fix: mm/vmscan:\n  stop after the first", "mm/vmscan: stop after the first"),
+        ('#lkp fix: "mm/vmscan: stop\nafter the first"\nthat works', '"mm/vmscan: stop after the first"'),
+        (
+            "#syz dup: [LKP] [fs/journal] b6db4ff9ce:\n -30.0% regression",
+            "[LKP] [fs/journal] b6db4ff9ce: -30.0% regression",
+        ),
+        (f"#lkp fix: {TITLE} and of all\n NUMA nodes", f"{TITLE} and of all NUMA nodes"),
+        ("#lkp expected:\nIt is the price of correctness.", ""),
     ],
 )
 def test_what_a_mail_program_wraps_of_an_argument_belongs_to_it(text: str, argument: str) -> None:

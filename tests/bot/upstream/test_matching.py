@@ -126,7 +126,8 @@ def test_reverts(message: str, reverts: list[str], title: str) -> None:
         (f'mm: a\n\nIt reverts commits deadbeef1234 ("x") and {SHA[:12]}.', ["deadbeef1234", SHA[:12]], ()),
         (f"mm: a\n\nThis reverts parts of commit {SHA}.", [SHA], ()),
         (f"mm: a\n\nReverting commit {SHA} helps, too.", [], ()),
-        ('mm: Revert "mm: b"\n\nIt is slow.', [], ("mm: b",)),
+        ('mm: Revert "mm: b"\n\nIt is slow.', [], ("mm: b", "mm: mm: b")),
+        ('mm: Revert "b"\n\nIt is slow.', [], ("b", "mm: b")),
         ("Revert mm: b\n\nIt is slow.", [], ("mm: b",)),
     ],
 )
