@@ -92,11 +92,14 @@ def stored_patch(message_id: str, without: RequestedPatch = NONE) -> RequestedPa
 
 
 def patch_of(mail: ParsedMail) -> RequestedPatch:
-    """Return the patch in a mail, verbatim; NONE without one. Of alternatives in one mail, the first.
+    """Return the patch in a mail, verbatim; NONE without one. Of alternatives in one mail, the first; of attached parts
+    of a series, all.
 
     What stands below "Original Message" is somebody else's.
     """
     texts = _texts(mail)
+    numbers = [number for text in texts if (number := _attached_number(text))]
+    is_series = len(numbers) > 1 and len(numbers) == len({*numbers})
     diffs = [diff for text in texts for diff in find_diffs(text)]
     if not diffs:
         return NONE
@@ -104,7 +107,7 @@ def patch_of(mail: ParsedMail) -> RequestedPatch:
     together = ""
     for diff in diffs:
         changed = set(re.findall(r"^(?:\+\+\+|---) (?:[ab]/)?(\S+)", diff, re.M)) - {"/dev/null"}
-        if changed & files:  # a second diff for the same file is another proposal
+        if changed & files and not is_series:  # a second diff for the same file is another proposal
             break
         files |= changed
         together += diff
@@ -116,6 +119,7 @@ def patch_of(mail: ParsedMail) -> RequestedPatch:
 # --- Series ---
 
 _PLACE = re.compile(r"\[[^\]]{0,80}?\b0*(\d{1,3})/0*(\d{1,3})\]")
+_SUBJECT, _HEAD = re.compile(r"^Subject:[ \t]*(.{1,400}(?:\n[ \t].{1,400}){0,3})", re.M), 4000  # characters
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -225,7 +229,15 @@ def _named_in(text: str, culprit: str, *, stored_only: bool = False) -> Iterator
 
 
 def _texts(mail: ParsedMail) -> list[str]:
-    return [above_older_mail(mail.text), *(attachment.text for attachment in mail.attachments)]
+    attached = sorted((attachment.text for attachment in mail.attachments), key=_attached_number)
+    return [above_older_mail(mail.text), *attached]
+
+
+def _attached_number(text: str) -> int:
+    """Return which part of a series an attached patch says it is; 0 if it says nothing."""
+    subject = _SUBJECT.search(text[:_HEAD])
+    place = _place(" ".join(subject[1].split())) if subject else None
+    return place[1] if place else 0
 
 
 def _base_in(texts: Iterable[str]) -> str:

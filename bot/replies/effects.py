@@ -262,6 +262,8 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
     if reading.patches and reading.kind is SenderKind.PERSON:
         yield from _patch_effects(reading, context)
     elif reading.may_command:
+        others = reading.audience.others | context.authors
+        reading = replace(reading, audience=replace(reading.audience, others=others))
         effects = list(effects_by_rules(reading, context))
         outsider = context.role not in _DEVELOPERS and not by_lab
         if (

@@ -222,6 +222,7 @@ class KnownReports:
             benchmark=report.benchmark,
             reporters=report.reporters,
             unnamed=report.unnamed,
+            authors=frozenset(key.partition(" ")[0] for key in report.authors or () if "@" not in key),
         )
 
     def _about(self, reading: Reading, report_id: str, relation: Relation) -> About:

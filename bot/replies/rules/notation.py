@@ -412,6 +412,7 @@ class MailContext:
     benchmark: str = ""  # the first word of the metric, "will-it-scale"; "" if it is unknown
     reporters: frozenset[str] = frozenset()  # addresses and names of the person who reported it; empty: a robot did
     unnamed: bool = False  # whether that person's mail names no culprit, so that a later one may
+    authors: frozenset[str] = frozenset()  # the first names of the culprit's authors, in lower case
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from email.message import EmailMessage
 from typing import Any
 
 import pytest
@@ -460,3 +462,22 @@ def test_what_was_undone_and_redone_can_be_tested_again(lab_world: World, report
     round_of(lab_world)
     job.refresh_from_db()
     assert job.state == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "taken"),
+    [((2, 1, 3), (1, 2, 3)), ((1, 2), (1, 2)), ((0, 0), (0,)), ((1, 1), (1,))],
+    ids=["in disorder", "in order", "without numbers: alternatives", "twice the first"],
+)
+def test_attached_parts_of_a_series_are_applied_in_their_order(
+    numbers: tuple[int, ...], taken: tuple[int, ...]
+) -> None:
+    mail = EmailMessage()
+    mail["From"], mail["Message-ID"], mail["Subject"] = str(DANA), "<1@dev.example>", "Re: the report"
+    mail.set_content("These help.\n\n#lkp test\n")
+    for number in numbers:
+        subject = f"[PATCH {number}/{len(numbers)}] mm: part {number}" if number else "mm: another way"
+        diff = DIFF.replace("SCAN_COST 40", f"SCAN_COST {number}")
+        mail.add_attachment(f"Subject: {subject}\n\nx\n---\n{diff}", subtype="x-patch", filename="a.patch")
+    text = requested_patches.patch_of(parse(mail.as_bytes())).text
+    assert [int(value) for value in re.findall(r"^\+#define SCAN_COST (\d+)", text, re.M)] == list(taken)
