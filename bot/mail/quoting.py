@@ -15,9 +15,20 @@ from typing import NamedTuple
 # --- Words of mail programs ---
 
 WROTE = (
-    *("wrote", "writes", "said", "schrieb", "a écrit", "escribió", "ha scritto", "escreveu", "schreef", "skrev"),
+    *(
+        "wrote",
+        "writes",
+        "said",
+        "schrieb",
+        "(?:a )?écrit",
+        "escribió",
+        "(?:ha )?scritto",
+        "escreveu",
+        "schreef",
+        "skrev",
+    ),
     *("skrev följande", "napisał", r"napisał\(a\)", "пишет", "писал", "kirjoitti", "napsal", "yazdı", "写道"),
-    *("のメール", "님이 작성", "napísal(?:a)?", "írta", "ha escrit", "a scris", "έγραψε", "đã viết", "пише"),
+    *("のメール", "님이 작성", "napísal(?:a)?", "írta", "(?:ha )?escrit", "(?:a )?scris", "έγραψε", "đã viết", "пише"),
     *("написав(?:ла)?", "rakstīja", "rašė", "kirjutas", "napisao", "napisala", "je napisal", "написа", "כתב(?:ה)?"),
     *("نوشت", "كتب", "寫道", "提到", "さんは書きました", "さんが書きました", "menulis", "написал(?:а)?"),
 )
@@ -305,8 +316,11 @@ def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) ->
     below = lines[number + 1] if number + 1 < len(lines) else ""
     if _SPEAKS.match(line) or (len(below) < _SHORT and _ONLY_NAME.match(line) and _has_moment(below)):
         return True
-    if _END_OF_ATTRIBUTION.match(below) and any(map(_QUOTE.match, lines[number + 2 : number + 3])):
-        return False  # an attribution above a marked quote, wrapped as Gmail does it
+    if _END_OF_ATTRIBUTION.match(below):
+        quote = _next_line(lines, number + 2)
+        is_near = quote == number + 2 or not any(entry.strip() for entry in lines[:number])
+        if is_near and quote < len(lines) and _QUOTE.match(lines[quote]):
+            return False  # an attribution above a marked quote, wrapped as Gmail does it
     following = _next_line(lines, number + 1)
     ends_in_colon = line.rstrip().endswith((":", "："))
     if following < len(lines) and _QUOTE.match(lines[following]):
