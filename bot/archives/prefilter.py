@@ -87,7 +87,7 @@ class Patterns:
             (LINK, rb"kernel\.org/", _EACH),
             (LINK, rb"msgid\.link/", _EACH),
             (FIXES, rb"fixes:", _EACH),
-            (REVERTED_COMMIT, patches.REVERT.encode() + rb":?" + _BLANK, _EACH),
+            (REVERTED_COMMIT, rb"(?:revert(?:s|ing)?|undo(?:es)?|backs? out):?" + _BLANK, _EACH),
             (REVERTED_TITLE, rb"reverts?:?\s{1,9}" + _QUOTES, _EACH),
             *((ROBOT, _quoted(robot), _EACH) for robot in sorted(settings.robots)),
             (REPORTED, rb"reported-by:", _ONCE),

@@ -2,8 +2,8 @@
 
 Which mail is one, bot/replies/sender_kind.py decides. A delivery status (RFC 3464, RFC 6533) says it field by field,
 however it is encoded; what it says goes before anything else. flufl.bounce knows the odd formats, and free text is
-read here: an address, and the server's answer to it below, or above the only one. A warning that a mail is late is no
-failure.
+read here: an address, and the server's answer to it below, or above the only recipient. A warning that a mail is late
+is no failure.
 """
 
 import email
@@ -86,7 +86,10 @@ def read_bounce(raw: bytes) -> Bounce:
     except Exception:  # the parser or one of twenty detectors may raise anything on hostile bytes
         return Bounce(message_ids=ids)
     answered = dict(_answered(text))
-    named = {match[1].lower(): match[2] or "" for match in _NAMED.finditer(text)}
+    recipients = list(_NAMED.finditer(text))
+    named = {match[1].lower(): match[2] or "" for match in recipients}
+    if len(recipients) == 1 and (above := _ANSWER.search(text, 0, recipients[0].start())):
+        answered.setdefault(recipients[0][1].lower(), " ".join(above["said"].split()))
     named |= {address: answer for address, answer in answered.items() if not _ANSWER.search(named.get(address, ""))}
     stated = {address: has_failed for address, has_failed, _ in status if has_failed is not None}
     if not dead and not stated:
@@ -106,18 +109,13 @@ def read_bounce(raw: bytes) -> Bounce:
 
 
 def _answered(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each address that has a server's answer below it, before another address; with that answer. If there is
-    only one address, the answer may stand above it.
-    """
+    """Yield each address that has a server's answer below it, before another address; with that answer."""
     text = text[: returned.start()] if (returned := _RETURNED.search(text)) else text
     matches = [(match, match[0].strip("()[]\"'.:").lower()) for match in _ADDRESS.finditer(text)]
     for number, (match, address) in enumerate(matches):
         others = (other.start() for other, name in matches[number + 1 :] if name != address)
         end = min(match.end() + _ANSWERED_WITHIN, next(others, len(text)))
-        answer = _ANSWER.search(text, match.end(), end)
-        if not answer and len({name for _, name in matches}) == 1:
-            answer = _ANSWER.search(text, 0, match.start())
-        if answer:
+        if answer := _ANSWER.search(text, match.end(), end):
             yield address, " ".join(answer["said"].split())
 
 

@@ -75,20 +75,24 @@ _OPEN_QUOTE = re.compile(rf"\([{_QUOTES}]")
 _CLOSED_QUOTE = re.compile(rf"[{_QUOTES}]\)")
 # The title after the sha in a Fixes: trailer, and what git-revert(1) writes: to be matched where they begin
 _FIXED_TITLE = re.compile(
-    rf"[\s:-]{{0,20}}(?:\(?[{_QUOTES}](.{{1,400}}?)[{_QUOTES}]\)?|[\[(](?!\d{{1,3}}[\])])([^\n{_QUOTES}]{{1,400}}?)[\])]"
-    rf"|((?:[\w/.,+-]{{1,40}}: ){{1,3}}[^\n#\[\]{_QUOTES}]{{1,300}}?))"
+    rf"(?:[\s:-]{{0,20}}"
+    rf"(?:\(?[{_QUOTES}](.{{1,400}}?)[{_QUOTES}]\)?|[\[(](?!\d{{1,3}}[\])])([^\n{_QUOTES}]{{1,400}}?)[\])])"
+    rf"|[ \t:-]{{0,20}}((?:[\w/.,+-]{{1,40}}: ){{1,3}}[^\n#\[\]{_QUOTES}]{{1,300}}?))"
     rf"(?:[ \t]*\[\d{{1,3}}\])?"
     rf"\.?[ \t]*(?:#[^\n]*)?(?:\n|\Z)",
     re.S,
 )
 REVERTED_TITLE = re.compile(rf"(.{{1,400}}?)[{_QUOTES}]\.?[ \t]*(?:\n(?![ \t])|\Z)", re.S)
-REVERT = r"(?:revert(?:s|ing)?|undo(?:es|ing)?|back(?:s|ing)? out)"
 # "This reverts commit <sha>", "reverts commits <sha> and <sha>", "by reverting parts of <sha>"; up to the first sha
 REVERTS_OF = r"(?:(?:the|all|most|parts?|changes?|following|of|from|in)\s{1,20}){0,4}(?:commits?:?\s{1,20})?"
 _NOT_BEHIND = "".join(
     rf"(?<!{word}\s)" for word in ("not", r"not\sto", "n['’]t", "never", r"instead\sof", "than", "without", "avoid")
 )
-_REVERTS = re.compile(rf"\b(?=[rub]){_NOT_BEHIND}{REVERT}:?\s{{1,20}}{REVERTS_OF}(?=[0-9a-f]{{7,40}}\b)", re.I)
+_REVERTS = re.compile(
+    rf"(?:\b(?=r){_NOT_BEHIND}revert(?:s|ing)?|\bthis\s(?:undoes|backs\sout)|^[ \t]*(?:undo|back\sout)):?"
+    rf"\s{{1,20}}{REVERTS_OF}(?=[0-9a-f]{{7,40}}\b)",
+    re.I | re.M,
+)
 # Each perhaps with its title, and with one more only where that is in double quotes: another sha may follow it
 _TITLE_OF_SHA = r'\s{0,20}\(["“]([^"”\n]{1,300})["”]\)'
 _SHAS = re.compile(
@@ -96,7 +100,9 @@ _SHAS = re.compile(
     re.I,
 )
 _LISTED = re.compile(rf"\b([0-9a-f]{{7,40}})\b(?:{_TITLE_OF_SHA})?", re.I)
-_REVERT_LINE = re.compile(rf"^[ \t]*(?:[\w/.,+-]{{1,40}}: ){{0,3}}(?:This )?reverts?:? [{_QUOTES}]", re.M | re.I)
+_REVERT_LINE = re.compile(
+    rf"^[ \t]*(?:[\w/.,+-]{{1,40}}: ){{0,3}}(?:This reverts|(?-i:Reverts)|revert):? [{_QUOTES}]", re.M | re.I
+)
 _BARE_REVERT = re.compile(rf"[ \t]*Revert:? (?=[^\s{_QUOTES}])", re.I)
 MAX_TRAILERS = 500
 

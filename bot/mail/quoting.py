@@ -316,11 +316,8 @@ def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) ->
     below = lines[number + 1] if number + 1 < len(lines) else ""
     if _SPEAKS.match(line) or (len(below) < _SHORT and _ONLY_NAME.match(line) and _has_moment(below)):
         return True
-    if _END_OF_ATTRIBUTION.match(below):
-        quote = _next_line(lines, number + 2)
-        is_near = quote == number + 2 or not any(entry.strip() for entry in lines[:number])
-        if is_near and quote < len(lines) and _QUOTE.match(lines[quote]):
-            return False  # an attribution above a marked quote, wrapped as Gmail does it
+    if _END_OF_ATTRIBUTION.match(below) and _is_above_a_quote(lines, number):
+        return False  # an attribution above a marked quote, wrapped as Gmail does it
     following = _next_line(lines, number + 1)
     ends_in_colon = line.rstrip().endswith((":", "："))
     if following < len(lines) and _QUOTE.match(lines[following]):
@@ -347,6 +344,13 @@ def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) ->
         if _has_moment(both) or (is_block and _has_mailbox(both)):
             return True
     return bool((_WEEKDAY.search(line) or _has_moment(line)) and _WROTE_AT_END.search(line))
+
+
+def _is_above_a_quote(lines: Sequence[str], number: int) -> bool:
+    """Whether a marked quote follows a line and the next; below an empty line only if no words stand above them all."""
+    quote = _next_line(lines, number + 2)
+    is_near = quote == number + 2 or not any(line.strip() for line in lines[:number])
+    return is_near and quote < len(lines) and bool(_QUOTE.match(lines[quote]))
 
 
 def _is_rule_with_text(line: str) -> bool:

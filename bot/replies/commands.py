@@ -8,10 +8,10 @@ patch to this file, or a mail that is passed on, may hold any line. What a comma
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise, takewhile
+from itertools import takewhile
 
 # --- Grammar ---
 
@@ -53,6 +53,7 @@ _SPELLINGS = {
 }
 # Full-width forms, as Chinese and Japanese input methods produce them.
 _WIDE = {0xFF01 + number: 0x21 + number for number in range(94)} | {0x3000: 0x20}
+_MARKS = frozenset({"#", "\uff03"})
 _NEEDS_ARGUMENT = frozenset({Word.FIX, Word.DUP, Word.NOTE, Word.TITLE, Word.ASSIGN})
 
 
@@ -91,7 +92,7 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
     """Return the commands in an own text, in order. `prefix` is ours; `#regzbot` and `#syz` are always read."""
     ours = re.compile(rf"({re.escape(prefix)}|#regzbot|#syz)(?::?(?=\s|\Z)|:|-(?=[a-z]))[ \t]*(.*)", re.I)
     lines = own_text.split("\n")
-    firsts = {"#", "＃", prefix[:1].lower(), prefix[:1].upper()}
+    firsts = {*_MARKS, prefix[:1].lower(), prefix[:1].upper()}
     good: list[Command] = []
     bad: list[BadCommand] = []
     for number, line in enumerate(lines, start=1):
@@ -101,11 +102,12 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
             continue
         foreign = match[1].lower() != prefix.lower()
         # Translation keeps offsets, so the argument can be taken from the line as written.
-        following = " ".join([lines[number].strip(), *_wrapped(lines[number:])]) if number < len(lines) else ""
-        following = "" if following[:1] in firsts else following
-        rest = takewhile(lambda below: not ours.match(below), _wrapped(lines[number - 1 :]))
-        written = " ".join([line[match.start(2) :].strip(), *rest])
-        outcome = _read(match[2].strip(), number, foreign, written, following)
+        below = list(
+            takewhile(
+                lambda other: other[:1] not in _MARKS and not ours.match(other), lines[number : number + _MOST_BELOW]
+            )
+        )
+        outcome = _read(match[2].strip(), number, foreign, line, line[match.start(2) :].strip(), below)
         if isinstance(outcome, Command):
             good.append(replace(outcome, foreign=foreign))
         elif outcome:
@@ -115,24 +117,34 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
     return Commands(tuple(good), tuple(bad))
 
 
-_WIDTH = 70  # columns, the least at which mail programs wrap
-_MOST_WRAPPED, _MOST_LETTERS = 5, 1000  # lines; of them
-_CONTINUED = re.compile(r"[(\"'`]?(?:[a-z\d]|[A-Z_\d]{3})")
-_UNFINISHED = re.compile(r'\S+ \S+ .*:\s*\Z|[^"]*"(?:[^"]*"[^"]*")*[^"]*\Z|.*[“„][^”]*\Z')
+_WIDTH, _MOST_BELOW = 70, 6  # columns, the least at which mail programs wrap; lines
+_CONTINUED = re.compile(r"\s*[(\"'`]?[a-z\d][^\s,]*(?:\s|\Z)")
+_COMPLETE = re.compile(r"://|>\Z|\A[`'\"<\[(]*[0-9a-f]{7,40}\b.*\)\Z")
+_TITLES = frozenset({Word.FIX, Word.DUP, Word.TITLE, Word.NOTE})
 
 
-def _wrapped(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines that go on with the first one: it is unfinished, or their first word had no room there, and is no
-    new sentence.
+def _with_wrapped(argument: str, line: str, below: Sequence[str]) -> str:
+    """Return an argument with the lines below that a mail program wrapped of it: it is unfinished, or their first word
+    had no room. If more follows in the same paragraph, that is prose, and so may be what had no room.
     """
-    so_far = lines[0]
-    for line, following in pairwise(lines[: _MOST_WRAPPED + 1]):
-        first = (following.split() or [""])[0]
-        has_no_room = len(line.rstrip()) + 1 + len(first) > _WIDTH and _CONTINUED.match(following.lstrip())
-        if not first or not (has_no_room or _UNFINISHED.match(so_far[:_MOST_LETTERS])):
-            break
-        yield following.strip()
-        so_far = f"{so_far} {following}"
+    whole, certain = argument, argument
+    for following in below:
+        if not following.strip() or following.startswith(">"):
+            return whole
+        is_unfinished = _is_unfinished(whole)
+        has_no_room = len(line.rstrip()) + 1 + len(following.split()[0]) > _WIDTH and _CONTINUED.match(following)
+        if _COMPLETE.search(argument) or not (is_unfinished or has_no_room):
+            return certain
+        whole, line = f"{whole} {following.strip()}", following
+        certain = whole if is_unfinished else certain
+    return whole
+
+
+def _is_unfinished(text: str) -> bool:
+    """Whether a title ends with its subsystem's colon, or within quotation marks."""
+    last = text.rfind('"')
+    is_open = text.count('"') % 2 == 1 and (last == 0 or text[last - 1] in " (:")
+    return text.endswith(":") or is_open or text.rfind("“") > text.rfind("”")
 
 
 def refused(commands: Commands, why: str, words: Collection[Word] = tuple(Word)) -> Commands:
@@ -146,27 +158,34 @@ def refused(commands: Commands, why: str, words: Collection[Word] = tuple(Word))
     return Commands(good, (*bad, *commands.bad), commands.too_many)
 
 
-def _read(text: str, line: int, foreign: bool, written: str, following: str) -> Command | BadCommand | None:
+def _read(
+    text: str, number: int, foreign: bool, line: str, written: str, below: Sequence[str]
+) -> Command | BadCommand | None:
+    """Read a command after the prefix: `text`, and as `written`, in its line, with the lines below it."""
     if not text:
-        return None if foreign else BadCommand("", "no command after the prefix", line)
+        return None if foreign else BadCommand("", "no command after the prefix", number)
     if re.match(r"remind[-:\s]+off\W*\Z", text, re.I):
-        return Command(Word.REMIND_OFF, "", line)
+        return Command(Word.REMIND_OFF, "", number)
     if not foreign and re.match(r"(?:un-?)?subscribe\b", text, re.I):
         return None  # about our mail, not about a report (reading.py)
     match = re.match(r"(?:\^\s?)?([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!?。、]|\Z)\s*(.*)", text)
     name = match[1].lower() if match else ""
     if not match or name not in {word.value for word in Word} | _SPELLINGS.keys():
-        return None if foreign else BadCommand(text[:200], f"unknown command {(name or text[:30])!r}", line)
+        return None if foreign else BadCommand(text[:200], f"unknown command {(name or text[:30])!r}", number)
     word = _SPELLINGS.get(name) or Word(name)
     argument = written[match.start(2) :].strip()
     if word is Word.DUP:
         argument = _OF.sub("", argument, count=1)
     elif word is Word.FIX and name.startswith("fixed"):
         argument = _BY.sub("", argument, count=1)
-    argument = argument or (following if word in _NEEDS_ARGUMENT else "")
+    if word in _NEEDS_ARGUMENT and not argument and below:
+        line, below = below[0], below[1:]
+        argument = line.strip()
     if word in _NEEDS_ARGUMENT and not argument:
-        return BadCommand(text, f"{word.value} needs an argument", line)
-    return Command(word, argument, line, text.startswith("^"))
+        return BadCommand(text, f"{word.value} needs an argument", number)
+    if word in _TITLES:
+        argument = _with_wrapped(argument, line, below)
+    return Command(word, argument, number, text.startswith("^"))
 
 
 _OF = re.compile(r"\Aof\b\s*:?\s*", re.I)  # "dup of <sha>"

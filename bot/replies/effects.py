@@ -328,16 +328,18 @@ def _keeps_a_list(reading: Reading) -> bool:
 
 
 def _cautious(effects: list[Effect], reading: Reading) -> list[Effect]:
-    """Return effects without a request to somebody else, of which two are only suggested: a request to a person without
-    a question, and that a fix was applied, in an answer to the report itself, where no fix has been named yet.
+    """Return effects of which three are only suggested: a request that calls somebody else by name, a request to a
+    person without a question, and that a fix was applied, in an answer to the report itself, where no fix has been
+    named yet.
     """
-    others = {sentence.text for sentence in reading.sentences if reading.audience.is_another(sentence)}
-    effects = [one for one in effects if one.kind is not EventKind.ASKED or one.quote not in others]
+    to_others = {sentence.text for sentence in reading.sentences if reading.audience.is_another(sentence)}
     asks = not reading.reporters or any(sentence.asks for sentence in reading.sentences)
-    unsure = {kind for kind in (EventKind.ASKED,) if not asks}
-    unsure |= {kind for kind in (EventKind.FIX_QUEUED,) if reading.answers_robot}
     return [
-        replace(one, mode=Mode.SUGGEST) if one.kind in unsure and not (one.title or one.remark) else one
+        replace(one, mode=Mode.SUGGEST)
+        if (one.kind is EventKind.ASKED and one.quote in to_others)
+        or (one.kind is EventKind.ASKED and not asks and not (one.title or one.remark))
+        or (one.kind is EventKind.FIX_QUEUED and reading.answers_robot and not (one.title or one.remark))
+        else one
         for one in effects
     ]
 

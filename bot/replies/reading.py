@@ -116,32 +116,33 @@ def find_notice(own_text: str) -> Notice | None:
 
 _NAME = r"[A-Z][\w'-]{1,30}"
 _CALLED = re.compile(rf"(?:(?i:hi|hello|hey|dear|so|and|but|also)[ ,]+)?(?:@({_NAME})\b|({_NAME})\s?(?:,|:| -)\s)")
-_GREETED = re.compile(rf"(?i:hi|hello|hey|dear)[ ,]+({_NAME})[,.!]?\s*\Z")
+_GREETING = re.compile(
+    rf"(?i:hi|hello|hey|dear)\b[^.?!]{{0,60}}\Z|@?{_NAME}(?:(?:,| and| @)? ?{_NAME}){{0,3}}\s?(?:,|:| -)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Whom a mail addresses by default, and the first names on both sides, in lower case. `greeted`: whom it calls by
-    name before it says anything, "" for nobody.
+    """Whom a mail addresses by default, and the first names on both sides, in lower case. `greeted`: the names with
+    which it begins.
     """
 
     to_reporter: bool
     reporters: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
-    greeted: str = ""
+    greeted: frozenset[str] = frozenset()
 
     def is_reporter(self, sentence: Sentence) -> bool:
         """Whether the sentence addresses the reporter: by name, otherwise by the To: of the mail."""
-        name = self._called(sentence)
+        name = _called_in(sentence.text)
         return name in self.reporters or (self.to_reporter and name not in self.others)
 
     def is_another(self, sentence: Sentence) -> bool:
-        """Whether the sentence addresses somebody else by name."""
-        return self._called(sentence) in self.others - self.reporters
-
-    def _called(self, sentence: Sentence) -> str:
-        name = _called_in(sentence.text)
-        return name if name in self.reporters | self.others else self.greeted
+        """Whether the sentence, or the greeting above it, calls somebody else by name, and the reporter nowhere."""
+        called = _called_in(sentence.text)
+        names = {called} if called in self.others or sentence.below else self.greeted
+        words = {word.lower() for word in re.findall(_NAME, sentence.text)}
+        return not names.isdisjoint(self.others) and self.reporters.isdisjoint(names | words)
 
 
 def _called_in(text: str) -> str:
@@ -154,14 +155,14 @@ def audience_of(mail: ParsedMail, own_text: str, settings: BotSettings) -> Audie
     reporters, others = set[str](), set[str]()
     for address in mail.recipients:
         last, comma, first = address.name.partition(",")  # "Brook, Dana"
-        side = reporters if settings.speaks_for_lab(address.email) else others
-        names = (first if comma else last).split() or re.split(r"[^a-z]", address.email.partition("@")[0])
-        side.update(name.lower() for name in names[:1])
+        of_lab = settings.speaks_for_lab(address.email)
+        (reporters if of_lab else others).update(name.lower() for name in (first if comma else last).split()[:1])
+        if of_lab:
+            reporters.update(re.findall(r"[a-z]{2,}", address.email.partition("@")[0]))
     to_reporter = any(settings.speaks_for_lab(address.email) for address in mail.to)
-    first_line = own_text.lstrip()[:200].partition("\n")[0]
-    greeting = _GREETED.match(first_line)
-    greeted = greeting[1].lower() if greeting else _called_in(first_line)
-    return Audience(to_reporter, frozenset(reporters), frozenset(others - {""}), greeted)
+    greeting = _GREETING.match(own_text.lstrip()[:200].partition("\n")[0])
+    greeted = frozenset(name.lower() for name in re.findall(_NAME, greeting[0])) if greeting else frozenset()
+    return Audience(to_reporter, frozenset(reporters), frozenset(others), greeted)
 
 
 # --- The reading ---

@@ -47,14 +47,15 @@ _UPSTREAM = re.compile(
     r"|\(cherry[ -]picked from commit ([0-9a-f]{12,40})\))\s*$",
     re.MULTILINE | re.IGNORECASE,
 )
-# What `git revert` writes, and what people write. Only at the start of a line, or below a revert title, does it mean
-# that this commit reverts all of the other one. "By reverting it" tells how something was found.
+# What `git revert` writes, and what people write. Only "This reverts …" at the start of a line, or "reverts commit …"
+# below a revert title, means that this commit reverts all of the other one. "By reverting it" tells how something was
+# found.
 _REVERTS = re.compile(
-    r"(?:(?P<this>^This\s+)?\b(?:reverts|undoes|backs\s+out)|^[ \t]*(?:revert|undo|back\s+out)|\brevert\s+of)"
+    r"(?:(?P<this>^This\s+)?\b(?:(?P<reverts>reverts)|undoes|backs out)|^(?:revert|undo|back out)|\brevert of)"
     rf":?\s{{1,20}}(?P<of>{REVERTS_OF})(?=[0-9a-f]{{7,40}}\b)",
     re.IGNORECASE | re.MULTILINE,
 )
-_ALL_OF = re.compile(r"(?:(?:the|following)\s+)*(?:commits?:?\s+)?", re.IGNORECASE)
+_ALL_OF = re.compile(r"(?:(?:the|following)\s+)*(?:(?P<commit>commits?:?)\s+)?", re.IGNORECASE)
 _REVERT_TITLE = re.compile(r'(?:revert|reapply) "(.*)"\Z', re.IGNORECASE)
 _PREFIXED_REVERT = re.compile(r'((?:[\w/.,+-]{1,40}: ){1,3})revert "(.*)"\Z', re.IGNORECASE)
 _ROWS_OF_DASHES = re.compile(r"^--+\s*$", re.MULTILINE)
@@ -93,11 +94,7 @@ def find_references(message: str, settings: BotSettings) -> MessageReferences:
     title = " ".join(message.partition("\n\n")[0].split())
     reverted = _REVERT_TITLE.match(title)
     mentioned = [
-        (
-            sha,
-            " ".join(f"{mention[0]} {sha}".split()),
-            (mention["this"] or reverted) and _ALL_OF.fullmatch(mention["of"]),
-        )
+        (sha, " ".join(f"{mention[0]} {sha}".split()), _is_whole(mention, below_revert=reverted is not None))
         for mention in islice(_REVERTS.finditer(message), MAX_NAMED)
         for sha in reverted_at(message[mention.end() : mention.end() + _MOST_LISTED]).commits
     ]
@@ -119,6 +116,12 @@ def find_references(message: str, settings: BotSettings) -> MessageReferences:
     )
 
 
+def _is_whole(mention: re.Match[str], *, below_revert: bool) -> bool:
+    """Whether a commit that says this reverts all of the other one."""
+    of = _ALL_OF.fullmatch(mention["of"])
+    return bool(of and (mention["this"] or (below_revert and mention["reverts"] and of["commit"])))
+
+
 def _line(trailer: Trailer) -> str:
     return f"{trailer.key}: {trailer.value}"[:500]
 
@@ -136,7 +139,8 @@ def _unique(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 DIGITS = 7  # of a sha: the shortest abbreviation in use
 _HOSTS = (b"kernel.org/", b"msgid.link/")  # the ends of the hosts in links to mail (bot/mail/patches.py)
-_BEFORE_SHA = (b"ixes:", b"ommit", b"evert")
+_BEFORE_SHA = (b"ixes:", b"ommit")
+_MAY_REVERT = (b"reverts", b"revert of", b"undoes", b"backs out", b"\nrevert", b"\nundo", b"\nback out")
 _MAX_PATH = 500  # bytes of a path
 _PUNCTUATION = b".,;:!*()[]{}'\"<>"
 _ANY_PUNCTUATION = _PUNCTUATION + b" \t\n/-_`#|&=+"
@@ -161,7 +165,7 @@ class CommitPrefilter:
         low = message.lower()
         end = low.find(b"\n")
         # Every revert passes: it may revert a fix found in this same walk
-        if (b"revert" in low and (b"reverts" in low or b"revert" in low[:end])) or low.startswith(b"reapply"):
+        if b"revert" in low[:end] or low.startswith(b"reapply") or any(words in low for words in _MAY_REVERT):
             return True
         if squeezed(low[:end]) in self.titles or author.lower() in self.authors or self._names_something(low):
             return True
@@ -203,8 +207,8 @@ class CommitPrefilter:
 
 
 def _sha(rest: bytes) -> bytes:
-    """Return the first digits of a sha after "Fixes:", "commit" or "revert", skipping another "commit" or a colon."""
-    return rest[:30].lstrip(b"s: \t\n").removeprefix(b"of ").removeprefix(b"commit ").lstrip()[:DIGITS]
+    """Return the first digits of a sha after "Fixes:" or "commit", skipping another "commit" or a colon."""
+    return rest[:30].lstrip(b"s: \t\n").removeprefix(b"commit ").lstrip()[:DIGITS]
 
 
 def squeezed(low: bytes) -> bytes:

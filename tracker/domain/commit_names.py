@@ -33,6 +33,8 @@ def named_fix(text: str) -> tuple[str, str]:
     (('3b1f0c9d2e44', 'mm: take the lock'), ('', 'mm: take the lock'))
     >>> named_fix("mm: call walk() once <https://lore.kernel.org/r/1@x>")
     ('https://lore.kernel.org/r/1@x', 'mm: call walk() once')
+    >>> named_fix("“mm: take the lock”, now in mainline")
+    ('', 'mm: take the lock')
     """
     text = text.strip()
     sha, after = named_sha(text)
@@ -44,7 +46,8 @@ def named_fix(text: str) -> tuple[str, str]:
         return links[0].rstrip(".,;"), around if _SUBSYSTEM.match(around) else ""
     if mail := _MESSAGE_ID.fullmatch(text):
         return f"https://lore.kernel.org/r/{mail[1]}", ""
-    return "", unquoted(text)
+    in_front = _TITLE_FIRST.match(text)
+    return "", in_front[1] if in_front else unquoted(text)
 
 
 def named_sha(text: str) -> tuple[str, str]:
@@ -68,15 +71,8 @@ def named_sha(text: str) -> tuple[str, str]:
 
 
 def unquoted(text: str) -> str:
-    """Return a title without the quotation marks around it, typographic ones, too, without what follows them, and
-    without "Subject:".
-
-    >>> unquoted("“mm: take the lock”, now in mainline")
-    'mm: take the lock'
-    """
+    """Return a title without the quotation marks around it, typographic ones, too, and without "Subject:"."""
     text = text.strip()
-    if first := _TITLE_FIRST.match(text):
-        return first[1]
     quoted = _IN_QUOTES.fullmatch(text[1:-1] if text[:1] + text[-1:] == "()" else text)
     text = (quoted[1] or quoted[2]) if quoted else text
     return re.sub(r"\Asubject:\s*", "", text.strip(), flags=re.I)

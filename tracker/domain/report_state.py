@@ -208,8 +208,9 @@ def _remember_words(state: ReportState, event: EventData) -> ReportState:
     not help whom.
     """
     if not state.reporter:
-        first = event.kind is EventKind.RESPONDED and state.by is not Role.AUTHOR
-        return replace(state, by=event.role) if first else state
+        is_first = state.by is not Role.AUTHOR or event.kind is EventKind.WORKING
+        answers = event.kind in _ANSWERS and event.role in (Role.AUTHOR, Role.MAINTAINER)
+        return replace(state, by=event.role) if answers and is_first else state
     if event.kind not in _SPEAKS:
         return state
     state = replace(state, by=event.role, said=event.remark)
@@ -597,12 +598,13 @@ def _outcome_text(report_state: ReportState) -> str:
     closed_in = f" in {report_state.closed_in}" if report_state.closed_in else ""
     fixed_in = f" in {report_state.fix_landing}" if report_state.fix_landing else ""
     fixed_text = f"{noun} has been fixed" if noun == "regression" else f"change behind the {noun} has been corrected"
+    who = "a maintainer" if report_state.by is Role.MAINTAINER else "the author"
     if report_state.fix_reverted_in and report_state.state in (State.NO_RESPONSE, State.RESPONDED):
         return f"but the fix has been reverted in {report_state.fix_reverted_in}"
     return {
         State.NO_RESPONSE: "no response from author yet",
-        State.RESPONDED: f"{'a maintainer' if report_state.by is Role.MAINTAINER else 'the author'} has responded",
-        State.WORKING: "the author is working on it",
+        State.RESPONDED: f"{who} has responded",
+        State.WORKING: f"{who} is working on it",
         State.NEEDS_INFO: "more information was asked for",
         State.DISPUTED: "the report is disputed",
         State.FIX_PROPOSED: f"the fix is gone from {report_state.fix_gone}"

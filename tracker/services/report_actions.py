@@ -251,7 +251,7 @@ def _check_fix(event: EventData, reports: Collection[int]) -> None:
     wanted = "expected the fix's title, its sha or a link to its mail"
     if versions.parse(f"v{event.title.removeprefix('v')}"):
         raise InvalidInput(f"{wanted}; {event.title} is a version")
-    if not event.remark and ": " not in event.title and len(event.title.split()) < _LEAST_WORDS:
+    if not event.remark and ": " not in event.title and 0 < len(event.title.split()) < _LEAST_WORDS:
         raise InvalidInput(f"{wanted}; found {event.title[:40]!r}")
     if _SHA.match(event.remark) and catalog.reports_of(event.remark.lower()).filter(pk__in=reports).exists():
         raise InvalidInput(f"{event.remark[:10]} is the report's own culprit; expected the commit that fixes it")

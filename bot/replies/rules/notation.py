@@ -59,7 +59,7 @@ _LISTS = {
         (?:patch(?:es|set)?|commits?|series|changes?)/
     """,
     "named change": r"""
-        /[0-9a-f]{10,40}\b/, /"[^"]{8,200}"/, /[\w.-]{8,100}\.patch\b/, /v\d+ of (?:this|the)\b/,
+        /[0-9a-f]{10,40}\b/, /"[^":]{1,60}: [^"]{4,200}"/, /[\w.-]{8,100}\.patch\b/, /v\d+ of (?:this|the)\b/,
         /(?:the|this|that|your|my) (?:whole )?(?:series|patch(?:es|set)?)(?=[.,;:!]|\Z| (?:from|for|until)\b)/
     """,
     "patch": r"""

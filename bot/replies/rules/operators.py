@@ -153,11 +153,12 @@ RULES = (
             "<performance> is|was|are|were the? same as /[0-9a-f]{7,40}\\b/",
             "<no longer seen> see|observe … performance|throughput|score|improvement … recover*|restored|improved|back",
             "/(?:does|did|do)(?:n't| not)/ do the_trick|any_good",
-            "<performance> … /(?:(?:did|do|does|have|has)(?:n't| not))/ move|moved|change|changed|budge|budged",
+            "performance|throughput|score|numbers|results … /(?:(?:did|do|does|have|has)(?:n't| not))/"
+            " move|moved|change|changed|budge|budged",
             "nothing has? /changed(?=[.!,]|\\Z| (?:here|for|on our|with))/",
             "no /(?:change|improvement)(?=[.!,]|\\Z| (?:here|for|on our|with))/",
         ),
-        unless=(_IF, _RERUN, REPORTED),
+        unless=(_IF, _RERUN, REPORTED, Unless("says that it is gone", words("parent|base", "<gone>", "<anymore>"))),
         by=By.OPERATOR,
         question=False,
         improvement=False,
@@ -178,7 +179,7 @@ RULES = (
         cue=words(
             "<regression>|<performance> …… <gone>",
             "<performance> … come|comes|came back",
-            "performance|throughput|score|numbers|results is|are|was|were now? back",
+            "performance|throughput|score is|was now? /back(?=[.!,]|\\Z| to (?:normal|the (?:level|parent|baseline)))/",
             "restor*|recover* …… level …… parent|base|before",
             "get|gets|got|brings|bring … <performance>|performance … back",
             "<patch>|it does|did|can|could solve|fix|resolve",

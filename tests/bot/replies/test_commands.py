@@ -77,6 +77,7 @@ def test_commands_may_begin_otherwise(prefix: str) -> None:
     assert [each.word.value for each in found.good][:1] == ["invalid"]
 
 
+LINK = "https://lore.kernel.org/r/202609010600.4176d70a-perfbot@bot.example.org"
 TITLE = "mm/vmscan: stop after the first cold folio in the list of the node"
 
 
@@ -86,8 +87,8 @@ TITLE = "mm/vmscan: stop after the first cold folio in the list of the node"
         (f"#lkp fix: {TITLE}\nwithout memory", f"{TITLE} without memory"),
         (
             f"#lkp fix: {TITLE} without\nmemory on 6.12 kernels that have\nswap",
-            f"{TITLE} without memory on 6.12 kernels that have",
-        ),
+            f"{TITLE} without",
+        ),  # what follows is prose, and so may be the line between
         (f'#lkp fix: 3b1f0c9d2e44 ("{TITLE[:45]}\n{TITLE[46:]}")', f'3b1f0c9d2e44 ("{TITLE}")'),
         (f"#lkp fix: {TITLE}\nThanks a lot", TITLE),  # a new sentence
         (f"#lkp fix: {TITLE}\n\nwithout memory", TITLE),
@@ -105,7 +106,15 @@ TITLE = "mm/vmscan: stop after the first cold folio in the list of the node"
             "#syz dup: [LKP] [fs/journal] b6db4ff9ce:\n -30.0% regression",
             "[LKP] [fs/journal] b6db4ff9ce: -30.0% regression",
         ),
-        (f"#lkp fix: {TITLE} and of all\n NUMA nodes", f"{TITLE} and of all NUMA nodes"),
+        (f"#lkp fix: {TITLE} and of all\n nodes", f"{TITLE} and of all nodes"),
+        (f"#lkp fix: {TITLE}\nthanks, Lee", TITLE),
+        (f"#lkp fix: {TITLE}\nis what I meant, since\nit works", TITLE),
+        (f"#lkp fix: {TITLE}\nBTW, I will send v3", TITLE),
+        (
+            "#lkp dup: https://lore.kernel.org/r/202609010600.4176d70a-perfbot@bot.example.org\nhttps://x.example/1",
+            LINK,
+        ),
+        ('#lkp note: it needs the 5" disk\nof the lab', 'it needs the 5" disk'),
         ("#lkp expected:\nIt is the price of correctness.", ""),
     ],
 )
@@ -124,6 +133,8 @@ def test_a_command_is_no_rest_of_the_one_above() -> None:
 def test_long_lines_and_many_shortened_words_take_no_time() -> None:
     """Each of these took seconds a line, and grew with the square of its length."""
     assert without_foreign_lines("-" + " - " * 7_000 + "x") != ""
+    assert not find_commands("#syz foo\n" * 50_000).good
+    assert not find_commands('#syz fix: "“' + "“”" * 500 + "\n" * 2).bad
     assert len(own_sentences([TextLine("so, e.g. " * 40_000)])) <= 1
     assert bare_title("[a]" * 300_000 + "mm: a") != ""
     assert unflow("a \n" * 200_000, delsp=False).startswith("a a a")

@@ -156,6 +156,38 @@ def test_a_patch_of_a_person_acts_and_a_debug_patch_does_not() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Test results are back.",
+        "The results are back to the bad level.",
+        "Performance was back down again with the patch.",
+        "With your patch, the performance is the same as 1234567890ab, the parent of the culprit.",
+        "No performance change any more.",
+        "There is no performance difference between the parent and your patch.",
+    ],
+)
+def test_what_the_lab_says_beside_an_outcome_is_none(text: str) -> None:
+    effects = effects_by_rules(reading(text, OPERATOR), MailContext(Relation.THREAD, Role.REPORTER))
+    assert {EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED}.isdisjoint(each.kind for each in effects)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is not a regression after all.",
+        "No issue after all, sorry for the noise.",
+        "I will take this back through my tree.",
+        "I reverted 1234567890ab and the regression is gone.",
+        "I just applied the revert locally, no change.",
+        'I removed "mitigations=off" from the command line.',
+    ],
+)
+def test_what_neither_drops_nor_reopens(text: str) -> None:
+    effects = effects_by_rules(reading(text), MailContext(Relation.THREAD, Role.AUTHOR))
+    assert {EventKind.DROPPED, EventKind.REOPENED}.isdisjoint(each.kind for each in effects)
+
+
+@pytest.mark.parametrize(
     ("text", "of_the_lab"),
     [
         ("Lee, can you take a look, please?", False),
@@ -165,15 +197,18 @@ def test_a_patch_of_a_person_acts_and_a_debug_patch_does_not() -> None:
         ("Olga, which file system was that run on?", True),
         ("Hi Olga,\n\nthis is a big drop. Which file system was that run on?", True),
         ("Lee, this is yours.\n\nOlga, which file system was that run on?", True),
+        ("Hi Lee, Olga,\n\nwhich file system was that run on?", True),
+        ("Hello all,\n\nwhich file system was that run on?", True),
+        ("> the numbers\nLee, fair point.\n> more numbers\nWhich file system was that run on?", True),
     ],
 )
 def test_a_question_to_somebody_else_asks_the_lab_nothing(text: str, of_the_lab: bool) -> None:
     context = MailContext(Relation.THREAD, Role.MAINTAINER)
     unnamed = DEVELOPER.replace("Cc: Lee Park <lee@dev.example>\n", "")  # of whom the report knows, not the mail
     for head, known in ((DEVELOPER, context), (unnamed, replace(context, authors=frozenset({"lee"})))):
-        effects = {each.kind for each in content_effects(reading(text, head), known)}
-        assert (EventKind.ASKED in effects) is of_the_lab
-        assert EventKind.RESPONDED in effects
+        effects = {(each.kind, each.mode) for each in content_effects(reading(text, head), known)}
+        assert ((EventKind.ASKED, Mode.AUTO) in effects) is of_the_lab
+        assert (EventKind.RESPONDED, Mode.AUTO) in effects
 
 
 def test_what_a_third_party_says_decides_nothing() -> None:

@@ -110,6 +110,8 @@ def test_what_closes_nothing(line: str) -> None:
         (f'mm: a\n\nThis reverts {SHA[:12]} ("mm: b").', [SHA[:12]], ""),
         (f'mm: a\n\nThis reverts the following commits:\n\n  {SHA[:12]} ("mm: b")\n', [SHA[:12]], ""),
         (f"mm: a\n\nThis reverts parts of commit {SHA}.", [], ""),
+        (f'Reapply "mm: a"\n\nThe revert of commit {SHA} was wrong.\n\nThis reverts commit {FIX}.', [FIX], "mm: a"),
+        (f'Revert "mm: x"\n\nThis reverts commit {FIX}.\n\nIt partly undoes commit {SHA}.', [FIX], "mm: x"),
     ],
 )
 def test_reverts(message: str, reverts: list[str], title: str) -> None:
@@ -134,6 +136,9 @@ def test_reverts(message: str, reverts: list[str], title: str) -> None:
 def test_what_may_be_a_revert(message: str, shas: list[str], titles: tuple[str, ...]) -> None:
     named = find_references(message, US)
     assert ([sha for sha, _ in named.perhaps_reverts], named.perhaps_titles) == (shas, titles)
+    tracked = Tracked()
+    tracked.follow(TrackedReport(1, SHA, "mm: b", frozenset(), datetime(2026, 1, 1, tzinfo=UTC)))
+    assert tracked.prefilter(())(b"0 a@b", message.encode()) or not (shas or titles)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +183,10 @@ PIECES = st.sampled_from(
         f'Fixes: {SHA[:7]} ("mm: the culprit")',
         f"FIXES:   commit {SHA[:12].upper()} (mm)",
         f"This reverts commit {FIX[:12]}.",
+        f"This undoes {SHA[:12]} for now.",
+        f"Undo\n{SHA}",
+        f"Back out the commits {FIX[:12]} and {SHA[:12]}.",
+        f"It is a revert of\nthe commit {SHA[:12]}.",
         f"commit {SHA} upstream.",
         f"(cherry picked from commit {FIX})",
         f"[ Upstream commit {SHA} ]",
@@ -192,6 +201,7 @@ PIECES = st.sampled_from(
 TITLES = st.sampled_from(
     [
         *("mm: the culprit", "mm:  the  culprit", "MM: The Culprit", "mm: the\n culprit", 'Revert "mm: the culprit"'),
+        *('mm: Revert "the culprit"', "Revert mm: the culprit", 'mm/vmscan: revert "mm: the\n culprit"'),
         *(
             "mm: the fix",
             "[PATCH v2] mm: the fix",

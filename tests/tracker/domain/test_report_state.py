@@ -54,6 +54,11 @@ FIX_IN_NEXT = (H.FIX_QUEUED, {"tag": "next-20260302", "tree": "linux-next"})
         ([H.RESPONDED], "currently not merged, the author has responded"),
         ([(H.RESPONDED, {"role": "maintainer"})], "currently not merged, a maintainer has responded"),
         ([H.RESPONDED, (H.RESPONDED, {"role": "maintainer"})], "currently not merged, the author has responded"),
+        ([(H.WORKING, {"role": "maintainer"})], "currently not merged, a maintainer is working on it"),
+        (
+            [(H.ASKED, {"role": "maintainer"}), (H.ANSWERED, {"role": "reporter"})],
+            "currently not merged, a maintainer has responded",
+        ),
         ([H.WORKING], "currently not merged, the author is working on it"),
         ([H.ASKED], "currently not merged, more information was asked for"),
         ([H.ASKED, (H.ANSWERED, {"role": "reporter"})], "currently not merged, the author has responded"),
@@ -432,6 +437,7 @@ FULL = ReportState(
     decided_by="k",
     reported_at=DAY,
     responded_at=DAY,
+    by=Role.AUTHOR,
     merged=True,
     landing="v5.6-rc4",
     fix=Fix("old title", "old@x", "old"),
@@ -477,7 +483,7 @@ def event(kind: EventKind, role: Role = Role.AUTHOR, **columns: str) -> EventDat
     ("kind", "columns", "changes"),
     [
         (H.REPORTED, {}, {}),
-        (H.RESPONDED, {}, {"by": Role.AUTHOR}),
+        (H.RESPONDED, {}, {}),
         (H.TEST_ASKED, {}, {}),
         (H.IN_NEXT, {"tag": "next-20260301"}, {"in_next": "next-20260301", "gone": ""}),  # a tag is better than a date
         (H.IN_NEXT, {"tag": "2026-03-01"}, {"gone": ""}),
