@@ -54,7 +54,8 @@ _LATE = re.compile(
     r"\bwarning (?:message )?only\b|\bdo(?:es)? not need to resend|\b(?:has been|is|was) delayed\b|\bwill be retried\b"
     r"|\bwill (?:be )?(?:keep|continue) (?:to )?try|\bI will keep trying\b|\bstill (?:be )?(?:trying|being retried)\b"
     r"|\bnot yet (?:been )?delivered\b|\bdelivered (?:yet|so far)\b|\baddresses yet\b"
-    r"|\bwill (?:be )?(?:attempted|try|tried|retry|retried) again\b|\b(?:is|still) (?:queued|in the queue|pending)\b"
+    r"|\bwill (?:be )?(?:attempted|try|tried|retry|retried) again\b|\bstill (?:queued|in the queue|pending)\b"
+    r"|\bis (?:queued|pending)(?=[.,!\n])"
     r"|\bnext (?:attempt|try|retry)\b",
     re.I,
 )

@@ -195,6 +195,22 @@ def test_other_bots_get_no_answer_and_nobody_is_nobody(world: World) -> None:
     assert Report.objects.get().assignee == ""
 
 
+def test_who_got_the_mail_of_a_report_can_be_assigned_and_its_lists_can_not(world: World) -> None:
+    report = world.report(TITLE)
+    mail = OutgoingMail.objects.get(report=report)
+    mail.recipients, mail.lists = (
+        [*mail.recipients, "Max@dev.example", "some-list@dev.example"],
+        ["some-list@dev.example"],
+    )
+    mail.save()
+    world.post(DANA, "#lkp assign some-list@dev.example", to=message_id(report))
+    world.read()
+    assert Report.objects.get().assignee == ""
+    world.post(DANA, "#lkp assign max@dev.example", to=message_id(report))
+    world.read()
+    assert Report.objects.get().assignee == "max@dev.example"
+
+
 def test_a_person_is_assigned_by_name_and_address(client: Client, world: World) -> None:
     report = world.report(TITLE)
     world.post(DANA, f"#lkp assign {DANA.name} <{DANA.email}>", to=message_id(report))

@@ -30,6 +30,7 @@ from tracker.models import (
     Decision,
     Event,
     Message,
+    OutgoingMail,
     Release,
     Report,
     RuleRecord,
@@ -234,7 +235,7 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
         case EventKind.FIX_PROPOSED:
             _check_fix(event, reports)
         case EventKind.ASSIGNED if event.remark and event.remark != event.actor:
-            if not _is_known_person(event.remark):
+            if not _is_known_person(event.remark, reports):
                 raise InvalidInput(f"expected a user's name, or an address that a report knows; found {event.remark!r}")
         case EventKind.FIX_LANDED | EventKind.DISAPPEARED | EventKind.BLOCKS if versions.parse(event.tag):
             _check_released(event.tag, event.occurred_at)
@@ -285,8 +286,8 @@ def _landed_after(tag: str, reports: Collection[int]) -> str:
     return next((name for name in landings if (landed := versions.parse(name)) and landed > version), "")
 
 
-def _is_known_person(name: str) -> bool:
-    """Whether somebody has this name or address: a user, an author, or who wrote or got mail about a report."""
+def _is_known_person(name: str, reports: Collection[int]) -> bool:
+    """Whether somebody has this name or address: a user, an author, who wrote about a report, or got mail of these."""
     by_name = Q(username__iexact=name) | Q(email__iexact=name)
     address = name.lower()
     return (
@@ -294,7 +295,13 @@ def _is_known_person(name: str) -> bool:
         or Commit.objects.filter(author_email=address).exists()
         or Message.objects.filter(author_email=address).exists()
         or Correspondent.objects.filter(address=address).exists()
+        or _got_mail(address, reports)
     )
+
+
+def _got_mail(address: str, reports: Collection[int]) -> bool:
+    sent = OutgoingMail.objects.filter(report__in=reports).values_list("recipients", "lists")
+    return any(address == recipient.lower() for recipients, lists in sent for recipient in {*recipients} - {*lists})
 
 
 def _check_released(name: str, now: datetime) -> None:
