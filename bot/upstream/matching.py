@@ -51,7 +51,8 @@ _UPSTREAM = re.compile(
 # below a revert title, means that this commit reverts all of the other one. "By reverting it" tells how something was
 # found.
 _REVERTS = re.compile(
-    r"(?:(?P<this>^This\s+)?\b(?:(?P<reverts>reverts)|undoes|backs out)|^(?:revert|undo|back out)|\brevert of)"
+    r"(?:(?P<this>^This\s+)?\b(?:(?P<reverts>reverts)|(?:undoes|backs out)(?=.{1,60}\bcommit))"
+    r"|^(?:revert|(?:undo|back out)(?=.{1,60}\bcommit))|\brevert of)"
     rf":?\s{{1,20}}(?P<of>{REVERTS_OF})(?=[0-9a-f]{{7,40}}\b)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -140,13 +141,14 @@ def _unique(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 DIGITS = 7  # of a sha: the shortest abbreviation in use
 _HOSTS = (b"kernel.org/", b"msgid.link/")  # the ends of the hosts in links to mail (bot/mail/patches.py)
 _BEFORE_SHA = (b"ixes:", b"ommit")
-_MAY_REVERT = (b"reverts", b"revert of", b"undoes", b"backs out", b"\nrevert", b"\nundo", b"\nback out")
+_REVERTING = (b"reverts", b"revert of", b"\nrevert")
+_UNDOING = (b"undo", b"back out", b"backs out")
 _MAX_PATH = 500  # bytes of a path
 _PUNCTUATION = b".,;:!*()[]{}'\"<>"
 _ANY_PUNCTUATION = _PUNCTUATION + b" \t\n/-_`#|&=+"
 _MOST_LISTED = 4000  # characters that hold the commits of one revert
-# Of titles with tags, messages with leading white space
-_ODD_BEGINNINGS = frozenset({b"[", b"\n", b" ", b"\t"})
+# Of reapplied commits, titles with tags, messages with leading white space
+_ODD_BEGINNINGS = frozenset({b"r", b"[", b"\n", b" ", b"\t"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +167,14 @@ class CommitPrefilter:
         low = message.lower()
         end = low.find(b"\n")
         # Every revert passes: it may revert a fix found in this same walk
-        if b"revert" in low[:end] or low.startswith(b"reapply") or any(words in low for words in _MAY_REVERT):
+        if b"revert" in low and (b"revert" in low[:end] or any(words in low for words in _REVERTING)):
             return True
         if squeezed(low[:end]) in self.titles or author.lower() in self.authors or self._names_something(low):
             return True
         title = low[:end]
         if low[:1] in _ODD_BEGINNINGS or low[end + 1 : end + 2] > b"\n" or b"  " in title:
             title = _title(low)
-            if b"revert" in title or squeezed(title) in self.titles:
+            if b"revert" in title or title.startswith(b"reapply") or squeezed(title) in self.titles:
                 return True
         return bool(self.ends) and not self.ends.isdisjoint(ends_of(words_of(title)))
 
@@ -182,6 +184,8 @@ class CommitPrefilter:
                 return True
         for word in _BEFORE_SHA:
             if word in low:
+                if any(words in low for words in _UNDOING):
+                    return True
                 for rest in low.split(word)[1:]:
                     if _sha(rest) in self.shas:
                         return True

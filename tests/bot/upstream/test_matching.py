@@ -183,8 +183,8 @@ PIECES = st.sampled_from(
         f'Fixes: {SHA[:7]} ("mm: the culprit")',
         f"FIXES:   commit {SHA[:12].upper()} (mm)",
         f"This reverts commit {FIX[:12]}.",
-        f"This undoes {SHA[:12]} for now.",
-        f"Undo\n{SHA}",
+        f"This undoes the commit {SHA[:12]} for now.",
+        f"Undo commit\n{SHA}",
         f"Back out the commits {FIX[:12]} and {SHA[:12]}.",
         f"It is a revert of\nthe commit {SHA[:12]}.",
         f"commit {SHA} upstream.",
@@ -201,7 +201,12 @@ PIECES = st.sampled_from(
 TITLES = st.sampled_from(
     [
         *("mm: the culprit", "mm:  the  culprit", "MM: The Culprit", "mm: the\n culprit", 'Revert "mm: the culprit"'),
-        *('mm: Revert "the culprit"', "Revert mm: the culprit", 'mm/vmscan: revert "mm: the\n culprit"'),
+        *(
+            'mm: Revert "the culprit"',
+            "Revert mm: the culprit",
+            '[PATCH] Reapply "mm: the culprit"',
+            'mm/vmscan: revert "mm: the\n culprit"',
+        ),
         *(
             "mm: the fix",
             "[PATCH v2] mm: the fix",
