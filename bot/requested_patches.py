@@ -18,7 +18,7 @@ from django.db.models import Q
 from bot.mail.authentication import AuthVerdict
 from bot.mail.branches import ref_in
 from bot.mail.message import ParsedMail, is_message_id, parse
-from bot.mail.patches import find_diffs, find_links, find_patches, is_answer, posted_title, version_of
+from bot.mail.patches import SUBJECT_LINE, find_diffs, find_links, find_patches, is_answer, posted_title, version_of
 from bot.mail.quoting import above_older_mail, own_text, unquoted_lines
 from tracker.models import Message
 
@@ -119,7 +119,7 @@ def patch_of(mail: ParsedMail) -> RequestedPatch:
 # --- Series ---
 
 _PLACE = re.compile(r"\[[^\]]{0,80}?\b0*(\d{1,3})/0*(\d{1,3})\]")
-_SUBJECT, _HEAD = re.compile(r"^Subject:[ \t]*(.{1,400}(?:\n[ \t].{1,400}){0,3})", re.M), 4000  # characters
+_HEAD = 4000  # characters of an attached patch that hold its subject
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -235,7 +235,7 @@ def _texts(mail: ParsedMail) -> list[str]:
 
 def _attached_number(text: str) -> int:
     """Return which part of a series an attached patch says it is; 0 if it says nothing."""
-    subject = _SUBJECT.search(text[:_HEAD])
+    subject = SUBJECT_LINE.search(text[:_HEAD])
     place = _place(" ".join(subject[1].split())) if subject else None
     return place[1] if place else 0
 

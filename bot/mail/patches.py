@@ -292,7 +292,7 @@ _HUNK = re.compile(
 _FILE = re.compile(r"^--- \S.{0,400}\n\+\+\+ (?:b/)?([^\s]{1,300})", re.M)
 _GIT_FILE = re.compile(r"^diff --git a/\S{1,300} b/([^\s]{1,300})", re.M)  # of a diff without a line
 _OLD_FILE = re.compile(r"^--- (?:a/)?([^\s]{1,300}).{0,200}\n\+\+\+ /dev/null", re.M)
-_SUBJECT = re.compile(r"^Subject:[ \t]*(.{1,400}(?:\n[ \t].{1,400}){0,3})", re.M)
+SUBJECT_LINE = re.compile(r"^Subject:[ \t]*(.{1,400}(?:\n[ \t].{1,400}){0,3})", re.M)
 _GIT_HEAD = re.compile(r"^From [0-9a-f]{40} ", re.M)
 _BRACKETS = re.compile(r"\s*\[[^\]]{0,100}\]\s*")
 _ANSWER = re.compile(ANSWER, re.I)
@@ -333,7 +333,7 @@ def find_patches(lines: Sequence[str], subject: str, attachments: Sequence[MimeA
     for diff, source, title in diffs:
         # The `Subject:` that git format-patch writes above a patch
         start = _DIFF.search(diff)
-        match = _SUBJECT.search(diff[: start.start()] if start else diff)
+        match = SUBJECT_LINE.search(diff[: start.start()] if start else diff)
         title = (bare_title(decode(match[1])) if match else "") or title
         names = [name for name in _FILE.findall(diff) if name != "/dev/null"]
         names = names or [name for name in _OLD_FILE.findall(diff) if name != "/dev/null"]
