@@ -1,10 +1,10 @@
 """Commands in a reply: `#lkp <word>[:] [argument]` at the start of an unquoted line.
 
 The same commands are understood after `#regzbot` and `#syz`, in those bots' spelling (`#syz-fix`, too); their other
-commands are ignored without an answer. The argument is the rest of the line with what a mail program has wrapped of it,
-or the next line if that is empty.
-Commands are obeyed only where the line is the writer's own, not part of a diff, a forwarded mail or a code block: a
-patch to this file, or a mail that is passed on, may hold any line. What a command does to a report is in effects.py.
+commands are ignored without an answer. The argument is the rest of the line, or the next line if that is empty; a
+title or a note may go on below, where a mail program has wrapped it. Commands are obeyed only where the line is the
+writer's own, not part of a diff, a forwarded mail or a code block: a patch to this file, or a mail that is passed on,
+may hold any line. What a command does to a report is in effects.py.
 """
 
 import re
