@@ -360,7 +360,6 @@ EXPECTED = (
             "real|genuine|valid <regression> after_all",
             "is|it's a <regression> after_all",
             "i /take (?:that|it|this) back(?=[.:,;!]|\\Z)/",
-            "/un-?invalidate/",
             "i was wrong|mistaken",
             "report is valid|right|correct",
         ),
