@@ -364,6 +364,10 @@ class Tracked:
                 for related in self.related[candidate].values():
                     yield candidate, related
 
+    def brought_by(self, sha: str) -> Iterator[tuple[str, int]]:
+        """Yield the merges that a full or abbreviated sha may mean, each with a report whose culprit it brought."""
+        return ((merge, pk) for merge, reports in self.merges.items() if merge.startswith(sha) for pk in reports)
+
     def alike(self, commit: LogCommit) -> Iterator[tuple[str, Related]]:
         """Yield the culprits and fixes that this commit may be under another sha: those of its title, and the culprits
         that its author wrote in the same second. A merge is not a patch.
@@ -510,8 +514,8 @@ def reverts(seen: Seen, context: Context) -> Iterator[Match]:
             part = REVERSE[related.part]
             yield Match(related.report, part, seen.commit, "reverts_in_part", quote, sure=False, undoes=reverted)
     for sha, quote in seen.named.reverts:
-        for report in context.tracked.merges.get(sha, ()):
-            yield Match(report, Part.REVERT, seen.commit, "reverts_merge", quote, sure=False, undoes=sha)
+        for merge, report in context.tracked.brought_by(sha):
+            yield Match(report, Part.REVERT, seen.commit, "reverts_merge", quote, sure=False, undoes=merge)
     if not any(sha in context.existing_shas for sha, _ in seen.named.reverts):
         titles = [(seen.named.reverted_title, True), *((title, False) for title in seen.named.perhaps_titles)]
         for title, sure in titles:

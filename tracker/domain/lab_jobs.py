@@ -167,7 +167,8 @@ def _since(verdict: Verdict, ordered: Sequence[EventData]) -> Sequence[EventData
 
 def _is_about(test: EventData, fix: EventData) -> bool:
     """Whether a test is asked of a candidate fix, in its mail, in an answer to it, or in its cover letter."""
-    return test.message_id in (fix.message_id, fix.in_reply_to) or test.in_reply_to == fix.message_id
+    pairs = (test.message_id, fix.message_id), (test.message_id, fix.in_reply_to), (test.in_reply_to, fix.message_id)
+    return any(one and one == other for one, other in pairs)  # a fix recorded on a page has no mail
 
 
 def _is_answered_by(question: EventData, test: EventData) -> bool:

@@ -151,7 +151,7 @@ _FORGETS_FIX = {
 
 def remember(state: ReportState, event: EventData) -> ReportState:
     """Apply what an event records besides the state."""
-    if event.kind in _ANSWERS and event.role in (Role.AUTHOR, Role.MAINTAINER) and state.responded_at is None:
+    if _is_answer(event) and state.responded_at is None:
         state = replace(state, responded_at=event.occurred_at)
     state = _remember_words(state, event)
     if event.kind in _OF_FIXES:
@@ -183,8 +183,13 @@ def remember(state: ReportState, event: EventData) -> ReportState:
     return _remember_triage(state, event)
 
 
+def _is_answer(event: EventData) -> bool:
+    """Whether the author or a maintainer says something about the report."""
+    return event.kind in _ANSWERS and event.role in (Role.AUTHOR, Role.MAINTAINER)
+
+
 def _remember_report(state: ReportState, event: EventData) -> ReportState:
-    """Apply the first report. A person's event has their name as its remark and, while nobody has bisected it, the
+    """Apply what says which regression it is: the first report, a bisection, a correction. A person's event has their name as its remark and, while nobody has bisected it, the
     versions between which it lies as its title. A correction names the culprit, or has a range as its title.
     """
     if event.kind is EventKind.CORRECTED:
@@ -208,11 +213,12 @@ def _remember_words(state: ReportState, event: EventData) -> ReportState:
     not help whom.
     """
     if not state.reporter:
-        is_first = state.by is not Role.AUTHOR or event.kind is EventKind.WORKING
-        answers = event.kind in _ANSWERS and event.role in (Role.AUTHOR, Role.MAINTAINER)
-        return replace(state, by=event.role) if answers and is_first else state
-    if event.kind not in _SPEAKS:
-        return state
+        # The author's words stand, and whoever works on it: thanks from the other say less.
+        speaks_for_it = state.by is Role.AUTHOR or state.state is State.WORKING
+        takes_over = event.kind is EventKind.WORKING or not speaks_for_it
+        return replace(state, by=event.role) if _is_answer(event) and takes_over else state
+    if event.kind not in _SPEAKS or event.key != state.decided_by:
+        return state  # what decided nothing changes no word of the sentence
     state = replace(state, by=event.role, said=event.remark)
     if event.kind is EventKind.FIX_FAILED and state.fix:
         name = f'"{state.fix.title}"' if state.fix.title else "the proposed fix"
@@ -284,7 +290,7 @@ def _remember_fix(state: ReportState, event: EventData) -> ReportState:
     """Apply what becomes of a fix: a new candidate, or the same one, now better known."""
     if event.kind is EventKind.FIX_PROPOSED:
         fix = Fix(event.title, event.message_id, event.commit)
-        older = _older_fixes(state)
+        older = _older_fixes(state) - {event.message_id}  # a mail may propose it twice: by a command and by its patch
         return replace(state, fix=fix, older_fixes=older, fix_measured=False, fix_gone="", fix_reverted_in="")
     last = state.fix or Fix()
     fix = Fix(event.title or last.title, last.message_id, event.commit or last.commit)
@@ -307,7 +313,7 @@ def _remember_fix(state: ReportState, event: EventData) -> ReportState:
 
 
 def _names_its_patch(event: EventData) -> bool:
-    """Whether a job says of which candidate it is; of a branch it has no title, and of a private patch none is told."""
+    """Whether the end of a job names the candidate that it tested. A branch has no title; a private patch's is not told."""
     return event.result.startswith(JOB) and bool(event.title and event.in_reply_to)
 
 
@@ -333,7 +339,7 @@ _ABOUT_A_CANDIDATE = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, E
 
 
 def reads_like(one: ReportState, other: ReportState) -> bool:
-    """Whether people read the same in both: but for when it came about, by which events, and what they replaced."""
+    """Whether two states look the same to people: dates, the events that decided, and superseded fixes don't count."""
 
     def read(state: ReportState) -> ReportState:
         undated = replace(state, awaited_since=None, responded_at=None, closed_at=None)
@@ -425,7 +431,7 @@ def _counts(report_state: ReportState, event: EventData) -> bool:
 
 
 def _measures_the_fix(report_state: ReportState, event: EventData) -> bool:
-    """Whether a result shows that the fix helps that is on its way already, or landed."""
+    """Whether a result shows that a fix that is already queued or landed helps."""
     fix = report_state.fix
     if event.kind is not EventKind.FIX_CONFIRMED or not event.result or fix is None:
         return False
@@ -462,11 +468,12 @@ def _move(report_state: ReportState, event: EventData) -> ReportState:
         return replace(report_state, awaited=Awaited.AUTHOR if by_lab else Awaited.REPORTER, owes_test=owes_test)
     if _answers_the_lab(report_state, event):
         return replace(report_state, state=State.RESPONDED, decided_by=event.key)
-    # A dropped culprit is back if it was merged after all, or if the revert in its tree is gone.
-    is_back = event.kind in (EventKind.MERGED, EventKind.LANDED)
-    is_back = is_back or (event.kind is EventKind.FIX_GONE and event.tree == report_state.closed_in)
-    if is_back and report_state.state is State.DROPPED and not report_state.cures:
-        return replace(report_state, state=_without_outcome(report_state), awaited=Awaited.AUTHOR, decided_by=event.key)
+    if report_state.state is State.DROPPED and not report_state.cures:
+        # The culprit is back if it was merged after all, or if the revert in its tree is gone.
+        is_merged = event.kind in (EventKind.MERGED, EventKind.LANDED)
+        if is_merged or (event.kind is EventKind.FIX_GONE and event.tree == report_state.closed_in):
+            state = _without_outcome(report_state)
+            return replace(report_state, state=state, awaited=Awaited.AUTHOR, decided_by=event.key)
     if event.kind is EventKind.FIX_GONE and (report_state.fix_merged or other_trees(report_state, event)):
         return report_state  # another tree still has it
     if _hands_back(report_state, event):
@@ -523,8 +530,9 @@ def status_text(
     """Return the status text, as in the v5.6 report: "merged at v5.6-rc6, the regression has been fixed in v5.6-rc6".
 
     Where it was merged, what became of it, and the remark. A remark replaces a complaint about silence, which an
-    improvement's status text never has. "currently not merged" is only said if a mainline tree is followed: without
-    one nobody looked; and `as_of`, the last walk, is not older than the report; `now`, if it was not sent yet.
+    improvement's status text never has. "currently not merged" is only said if a mainline tree is followed, since
+    otherwise nobody looked. If the report, or `now` for one that was not sent yet, is more than STALE_WALK newer than
+    `as_of`, the last walk, the text says that it is not known.
     """
     if report_state.reporter:
         return _person_status(report_state)

@@ -98,12 +98,16 @@ def passages(text: str, quotes: Iterable[str]) -> list[Passage]:
         words = quote.split()[:80]
         if words and (match := re.search(r"\s+".join(map(re.escape, words)), text)):
             spans.append(match.span())
+    marked: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if marked and start < marked[-1][1]:
+            start, end = marked[-1][0], max(end, marked.pop()[1])
+        marked.append((start, end))
     parts: list[Passage] = []
     at = 0
-    for start, end in sorted(spans):
-        if start >= at:
-            parts += [Passage(text[at:start], False), Passage(text[start:end], True)]
-            at = end
+    for start, end in marked:
+        parts += [Passage(text[at:start], False), Passage(text[start:end], True)]
+        at = end
     return [passage for passage in (*parts, Passage(text[at:], False)) if passage.text]
 
 

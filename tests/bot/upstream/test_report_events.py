@@ -527,13 +527,15 @@ def test_two_commits_are_reverted_at_once(kernel: Kernel) -> None:
     assert state(report) == "dropped"
 
 
-def test_the_revert_of_a_whole_merge_is_asked(kernel: Kernel) -> None:
+@pytest.mark.parametrize("digits", [40, 12])
+def test_the_revert_of_a_whole_merge_is_asked(kernel: Kernel, digits: int) -> None:
     topic = kernel.git.commit(TITLE, on="topic", parents=[kernel.git.head("master")])
     merge = kernel.git.merge("Merge branch 'topic'", "topic")
     kernel.git.tag("v9.1-rc1")
     report = kernel.report(topic)
     kernel.walk("linus")
-    kernel.git.commit("Revert \"Merge branch 'topic'\"", f"This reverts commit {merge}, reversing changes made to x.")
+    body = f"This reverts commit {merge[:digits]}, reversing changes made to x."
+    kernel.git.commit("Revert \"Merge branch 'topic'\"", body)
     kernel.walk("linus")
     assert state(report) == "no_response"
     assert Suggestion.objects.get().rule == "reverts_merge"

@@ -267,6 +267,16 @@ def test_talk_withdraws_no_request(lab_world: World, report: Report) -> None:
     assert (job.state, report.awaited) == ("waiting", "reporter")
 
 
+def test_a_fix_recorded_on_a_page_is_measured_whatever_else_is_to_be_tested() -> None:
+    mails = {EventKind.FIX_PROPOSED: "", EventKind.TEST_ASKED: "test@dev.example"}
+    events = [
+        EventData(f"e{n}", kind, FRIDAY + timedelta(hours=n), Role.AUTHOR, message_id=mail)
+        for n, (kind, mail) in enumerate(mails.items())
+    ]
+    pending = requests_pending(Verdict.REGRESSION, events)
+    assert {each.request for each in pending} == {Request.MEASURE, Request.TEST}, "neither has a mail that it answers"
+
+
 @pytest.mark.parametrize("first", [EventKind.REPORTED, EventKind.RESPONDED])
 def test_talk_answers_no_request_whatever_was_said_before(first: EventKind) -> None:
     kinds = [EventKind.REPORTED, first, EventKind.TEST_ASKED, EventKind.RESPONDED]

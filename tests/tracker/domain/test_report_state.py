@@ -56,6 +56,11 @@ FIX_IN_NEXT = (H.FIX_QUEUED, {"tag": "next-20260302", "tree": "linux-next"})
         ([H.RESPONDED, (H.RESPONDED, {"role": "maintainer"})], "currently not merged, the author has responded"),
         ([(H.WORKING, {"role": "maintainer"})], "currently not merged, a maintainer is working on it"),
         (
+            [(H.WORKING, {"role": "maintainer"}), H.RESPONDED],  # "thanks"
+            "currently not merged, a maintainer is working on it",
+        ),
+        ([(H.WORKING, {"role": "maintainer"}), H.WORKING], "currently not merged, the author is working on it"),
+        (
             [(H.ASKED, {"role": "maintainer"}), (H.ANSWERED, {"role": "reporter"})],
             "currently not merged, a maintainer has responded",
         ),
@@ -190,6 +195,12 @@ REPORTER, USER = {"role": "reporter"}, {"role": "third_party"}
             f'{WHERE}, reported by Pat, "mm: fix" did not help a developer',  # talk doesn't change that
         ),
         ([BY_PAT, (H.EXPECTED, {"remark": "Lee"})], f"{WHERE}, intended, says Lee"),
+        (
+            [BY_PAT, (H.EXPECTED, {"remark": "Lee"}), (H.ASKED, {"remark": "Which config?"})],
+            f"{WHERE}, intended, says Lee",  # what is asked afterwards is nobody's statement
+        ),
+        ([BY_PAT, FIX, (H.FIX_CONFIRMED, REPORTER), H.ASKED], f'{WHERE}, "mm: fix" works for Pat'),
+        ([BY_PAT, (H.INVALID, REPORTER), (H.DISPUTED, {"remark": "Lee"})], f"{WHERE}, withdrawn by Pat"),
         ([BY_PAT, H.EXPECTED], f"{WHERE}, intended"),
         ([BY_PAT, (H.INVALID, REPORTER)], f"{WHERE}, withdrawn by Pat"),
         ([BY_PAT, (H.INVALID, {"remark": "a wrong kernel"})], f"{WHERE}, called invalid: a wrong kernel"),
@@ -807,6 +818,16 @@ def test_of_several_candidates_the_one_that_was_measured_to_help_is_the_fix() ->
     assert after(ONE, OTHER, by_job(H.FIX_CONFIRMED, "m9")).fix == Fix("one", "m9", ""), "not that of another"
     unseen = after(OTHER, by_job(H.FIX_CONFIRMED, "m9"))
     assert (unseen.fix, unseen.older_fixes) == (Fix("one", "m9", ""), {"m0"})
+
+
+def test_a_mail_that_proposes_a_fix_twice_does_not_supersede_it() -> None:
+    by_command, by_patch = events_of(H.FIX_PROPOSED, (H.FIX_PROPOSED, {"title": "mm: fix"}))
+    by_patch = replace(by_patch, message_id=by_command.message_id)
+    tested = EventData(
+        "t", H.FIX_CONFIRMED, by_patch.occurred_at + timedelta(days=1), Role.REPORTER, in_reply_to=by_patch.message_id
+    )
+    state = fold(Verdict.REGRESSION, [by_command, by_patch, tested])
+    assert (state.state, state.older_fixes) == (State.FIX_CONFIRMED, frozenset())
 
 
 @pytest.mark.parametrize("missing", [{"title": ""}, {"result": "a result"}])

@@ -149,6 +149,7 @@ def test_urgency_goes_by_effect_then_by_silence() -> None:
         ("I can reproduce it.", ["can reproduce"], ["can reproduce"]),
         ("I can\nreproduce it.", ["can reproduce"], ["can\nreproduce"]),
         ("one two three", ["two", "one two"], ["one two"]),
+        ("one two three four", ["one two", "two three", "one"], ["one two three"]),
         ("one two one", ["one", "one"], ["one"]),
         ("a.c abc", ["abc"], ["abc"]),
         ("nothing", ["else", ""], []),
