@@ -177,12 +177,12 @@ def _try_open(
     try:
         events = [event.value() for event in owed.events]
         patch = _patch_for(report, pending, events)
+        proven = _may_be_run(report, pending.event, patch, events, settings)
         if job := _job_for_the_same(report, patch):
-            proven = _may_be_run(report, pending.event, patch, events, settings)
             with transaction.atomic():
                 if lab_jobs.join(job, pending.event.key, proven=proven):
                     return False  # somebody else asked for it, too: it is tested once, and both are answered
-        columns = _checked(report, pending.event, patch, events, settings, trees)
+        columns = _checked(report, patch, trees) | {"proven": proven}
         return bool(lab_jobs.open_job(report, pending, now, asked_in=pending.event.message_id, **columns))
     except Exception:  # bad mail, or a broken tree
         log.exception("%s: the job for %s could not be opened", report.culprit.sha10, pending.event.key)
@@ -206,10 +206,10 @@ def _try_check(
         events = [event.value() for event in owed.events]
         patch = _patch_for(report, first, events)
         if patch.text:
-            columns = _checked(report, first.event, patch, events, settings, trees)
-            events_asking = (pending.event for _, pending in requests)
-            columns["proven"] = any(_may_be_run(report, event, patch, events, settings) for event in events_asking)
-            columns["allowed_by"] = ""  # who allowed it has not seen this text
+            asking = (pending.event for _, pending in requests)
+            proven = any(_may_be_run(report, event, patch, events, settings) for event in asking)
+            # Who allowed it has not seen this text.
+            columns = _checked(report, patch, trees) | {"proven": proven, "allowed_by": ""}
             with transaction.atomic():
                 _answer_if_it_does_not_apply(lab_jobs.correct(job, columns), now)
     except Exception:  # bad mail, or a broken tree
@@ -225,15 +225,8 @@ def _patch_for(report: Report, pending: PendingRequest, events: Sequence[EventDa
     )
 
 
-def _checked(
-    report: Report,
-    event: EventData,
-    patch: RequestedPatch,
-    events: Sequence[EventData],
-    settings: BotSettings,
-    trees: Sequence[Path],
-) -> dict[str, Any]:
-    """Return the columns of a job for a patch: what it is, who may run it, and whether it applies."""
+def _checked(report: Report, patch: RequestedPatch, trees: Sequence[Path]) -> dict[str, Any]:
+    """Return the columns of a job for a patch: what it is, and whether it applies."""
     check, where = inspection.ApplyCheck(), ""
     if patch.text:
         # At the commit that it names, at the culprit, or at the head of the tree
@@ -247,7 +240,6 @@ def _checked(
     applies = bool(check.base) if check.known and not elsewhere else None
     detail = f"its base {patch.base[:12]} is in none of the followed trees" if elsewhere else patch.missing
     return {
-        "proven": _may_be_run(report, event, patch, events, settings),
         "title": patch.title[:500],
         "patch_mail": patch.message_id,
         "patch_parts": list(patch.parts),

@@ -139,9 +139,9 @@ def take(
     """
     tally, waits = ReadTally(), search is None
     if waits:
-        maybe = [candidate for candidate in passed if candidate.why is Passes.MAYBE and not candidate.source]
+        maybe = [entry for entry in passed if entry.why is Passes.MAYBE and not entry.source]
         store_pending(maybe, archive, filer, prefilter, tally)
-    passed = [candidate for candidate in passed if candidate.why is not Passes.MAYBE or candidate.source]
+    passed = [entry for entry in passed if entry.why is not Passes.MAYBE or entry.source]
     new_keys = [*learnt, *_file(passed, archive, filer, prefilter, tally, waits=waits)]
     for _ in range(ROUNDS):
         if not new_keys:
@@ -204,28 +204,26 @@ def _file(
     filer.load_reports([reading for _, reading in readings])
     unfiled: list[Passed] = []
     begin = time.process_time() + filer.sandbox.spent
-    for number, (candidate, reading) in enumerate(readings):
+    for number, (entry, reading) in enumerate(readings):
         try:
             left = FILING_CPU_OF_ALL - (time.process_time() + filer.sandbox.spent - begin)
             most = min(FILING_CPU, max(left, 0.5))
             filer.sandbox.allow(most)
             with transaction.atomic(), limited_cpu(most):
-                filed = _take(candidate, reading, archive, filer)
+                filed = _take(entry, reading, archive, filer)
         except (SoftTimeLimitExceeded, MemoryError):
             raise  # the host's fault, not the mail's: nothing may be skipped for it
         except Exception as error:  # hostile mail may raise anything: it is stored, and the next one is read
             # A name that is too long is the mail's fault: no index of PostgreSQL holds more than 2,704 bytes.
             if is_interruption(error) and type(error.__cause__).__name__ != "ProgramLimitExceeded":
                 raise
-            _quarantine(candidate, archive, filer, error, tally)
+            _quarantine(entry, archive, filer, error, tally)
             filer.clear_cache()  # what it cached from this mail was rolled back
             filer.load_reports([reading for _, reading in readings[number + 1 :]])
             continue
-        relevant = candidate.why in (Passes.TRACKED, Passes.REPORT, Passes.PERSON) and not filer.is_of_a_bulletin(
-            reading
-        )
+        relevant = entry.why in (Passes.TRACKED, Passes.REPORT, Passes.PERSON) and not filer.is_of_a_bulletin(reading)
         if waits and relevant and not filed.message_id:
-            unfiled.append(candidate)
+            unfiled.append(entry)
         tally.reports += filed.is_report
         tally.offers += filed.is_offer and not filed.was_known
         tally.repeated += filed.is_repeated
@@ -233,7 +231,7 @@ def _file(
         tally.known += filed.was_known and filed.message_id not in filer.filed_now
         if not filed.message_id or filed.was_known:
             continue
-        tally.kept += not candidate.source
+        tally.kept += not entry.source
         prefilter.tracked.add(key_of_message(filed.message_id))
         yield filed.message_id
         opened, filer.opened_now = filer.opened_now, []
@@ -254,25 +252,25 @@ def _understood(
 
     Mails that were erased on request are left out: the archives that they came from still have them.
     """
-    digests = {hashlib.sha256(candidate.mail.raw).hexdigest(): candidate.mail.raw for candidate in passed}
+    digests = {hashlib.sha256(entry.mail.raw).hexdigest(): entry.mail.raw for entry in passed}
     rows = RawMessage.objects.filter(digest__in=digests, erased_at__isnull=False)
     erased = {digests[digest] for digest in rows.values_list("digest", flat=True)}
-    passed = [candidate for candidate in passed if candidate.mail.raw not in erased]
+    passed = [entry for entry in passed if entry.mail.raw not in erased]
     readings: list[tuple[Passed, Reading]] = []
     until = time.monotonic() + PARSING_FOUND
-    for candidate in passed:
-        reading = candidate.reading
+    for entry in passed:
+        reading = entry.reading
         try:
             if reading is None and time.monotonic() > until:
                 raise OverLimit("not read: those of its thread took too long together; `replay` reads it")
-            reading = reading or filer.sandbox.understand(candidate.mail.raw)
+            reading = reading or filer.sandbox.understand(entry.mail.raw)
             if isinstance(reading, Exception):
                 raise reading
             check_limits(reading)
         except ValueError as error:
-            _quarantine(candidate, archive, filer, error, tally)
+            _quarantine(entry, archive, filer, error, tally)
         else:
-            readings.append((candidate, reading))
+            readings.append((entry, reading))
     return readings
 
 
@@ -335,14 +333,10 @@ def store_pending(
     maybe: Sequence[Passed], archive: Archive | None, filer: MailFiler, prefilter: Prefilter, tally: ReadTally
 ) -> None:
     """Store mails that seem to be about an unknown report, unparsed, with the keys that they name."""
-    named = {candidate.mail.raw: keys for candidate in maybe if (keys := prefilter.names(candidate.mail.raw))}
+    named = {entry.mail.raw: keys for entry in maybe if (keys := prefilter.names(entry.mail.raw))}
     if not named:
         return
-    mails = {
-        hashlib.sha256(candidate.mail.raw).hexdigest(): candidate.mail
-        for candidate in maybe
-        if candidate.mail.raw in named
-    }
+    mails = {hashlib.sha256(entry.mail.raw).hexdigest(): entry.mail for entry in maybe if entry.mail.raw in named}
     new = mails.keys() - set(RawMessage.objects.filter(digest__in=mails).values_list("digest", flat=True))
     RawMessage.objects.bulk_create(
         (

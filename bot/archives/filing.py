@@ -342,14 +342,15 @@ class MailFiler:
             "score": report.score,
             "facts": report.stored(),
         }
+        decision = {"decision": Decision.ACCEPTED, "decided_by": opened_by, "decided_at": self.now}
         if opened_by:
-            values |= {"decision": Decision.ACCEPTED, "decided_by": opened_by, "decided_at": self.now}
+            values |= decision
         row, made = OfferedReport.objects.get_or_create(message_id=mail.message_id, defaults=values)
         # A Message-ID can be known, and used, before its mail arrives.
         makes_way = row.decision == Decision.OPEN and not row.proven and mail.proven
         if not made and (row.source_id == source.pk or makes_way):
             decided = row.decision != Decision.OPEN
-            kept = {name: value for name, value in values.items() if not (decided and name.startswith("deci"))}
+            kept = {name: value for name, value in values.items() if not (decided and name in decision)}
             OfferedReport.objects.filter(pk=row.pk).update(**kept)
         self._has_offers = self._has_offers or made
         return Filed(mail.message_id, is_offer=True, was_known=not made)
@@ -401,8 +402,8 @@ class MailFiler:
             return False  # the very same mail, which `replay` reads again
         if before.author_email != author and author not in self.settings.robots:
             # To prove one's own address takes nobody else's mail away, but for somebody of the report.
-            known = self.known.reports.get(before.report.tag)
-            theirs = known and before.trust == AuthVerdict.PASS and known.knows(before.author_email, self.settings)
+            report = self.known.reports.get(before.report.tag)
+            theirs = report and before.trust == AuthVerdict.PASS and report.knows(before.author_email, self.settings)
             if theirs or not self._is_of_a_report(reading):
                 return False
         events = Event.objects.filter(message_id=name, actor="")
@@ -527,11 +528,9 @@ class MailFiler:
 
         A robot's report stays what it is.
         """
-        if self._report_in(reading):
+        if reading.kind is SenderKind.SELF or self._report_in(reading):
             return
         relations = self.known.relations(reading)
-        if reading.kind is SenderKind.SELF:
-            return
         name = reading.mail.message_id
         message = Message.objects.filter(message_id=name)
         if not relations:
@@ -586,9 +585,8 @@ class MailFiler:
         is_public = message is None or message.public
         effects = self.sandbox.call(effects_of, reading, context, self.settings.trust_policy, recent=recent)
         if not is_public:  # its words are for operators, who see the mail itself
-            told = (effect for effect in effects if effect.kind is not EventKind.BISECTED)
-            effects = tuple(_without_words(effect) for effect in told)
-        has_events = any(candidate.kind and candidate.mode is Mode.AUTO for candidate in effects)
+            effects = tuple(_without_words(effect) for effect in effects if effect.kind is not EventKind.BISECTED)
+        has_events = any(effect.kind and effect.mode is Mode.AUTO for effect in effects)
         # What a person has rejected stays rejected, whatever is known since.
         rejected_keys = event_log.rejected_keys(report, mail.message_id) if has_events else set()
         given = events_of(effects, mail, speaker_of(context), at)
@@ -610,7 +608,7 @@ class MailFiler:
                 event_log.correct(report, event, effect.quote)
                 if event.kind is EventKind.BISECTED:
                     bisected = event
-        if bisected:  # at last: what else the mail says is for this report alone
+        if bisected:  # last, since what else the mail says is for this report alone
             person_reports.name_culprit(report, bisected)
             report = Report.objects.select_related("culprit").get(pk=report.pk)
             add_report(self.known, self._rows, report)
@@ -648,7 +646,8 @@ class MailFiler:
             elif command.word is Word.DUP:
                 argument = self._other_report(argument)
             if why := self._why_not(command.word, argument, reading, tag):
-                bad += [] if command.foreign else [BadCommand(f"{command.word} {argument}", why, command.line)]
+                if not command.foreign:
+                    bad.append(BadCommand(f"{command.word} {argument}", why, command.line))
             else:
                 good.append(command)
         return replace(reading, commands=replace(commands, good=tuple(good), bad=tuple(bad)))

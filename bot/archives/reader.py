@@ -186,7 +186,7 @@ MOST = 500  # mails filed per transaction
 MOST_BYTES = 16 << 20  # of these mails
 WORTH_FILING = 16  # mails that are filed while the next ones are being unpacked
 AT_ONCE = 100  # mails that the index found, read together
-WINDOW = 1000  # rows: more than transactions beside each other add
+WINDOW = 1000  # rows: more than concurrent transactions add
 NAMED: Mapping[str, type[Model]] = {"message": Message, "report": Report, "sent": OutgoingMail}
 
 
@@ -361,7 +361,7 @@ class _Reading:
         for name, model in NAMED.items():
             checkpoint = self.learnt.get(name, 0)
             last, *check = [checkpoint] if isinstance(checkpoint, int) else checkpoint  # a number before 1.1
-            # If a row was committed after another with a higher key, the rows up to that key are others now.
+            # A row can be committed after one with a higher key. Then the check differs: the last WINDOW keys are new.
             since = last if tuple(check) == _check(name, last) else last - WINDOW
             newer[name] = model._default_manager.order_by("pk").filter(pk__gt=since)
         keys: list[bytes] = []
@@ -377,7 +377,7 @@ class _Reading:
             return take(self.passed, self.archive, self.filer, self.prefilter)
         self.index.save()
         tally = take(self.passed, self.archive, self.filer, self.prefilter, self._search, learnt)
-        # Of messages all that are new are its own: it has the lock. A report may be of others, and is searched again.
+        # It has the lock, so all new messages are its own. A report may be another worker's: it is searched next time.
         self.learnt["message"] = _newest("message")
         self.archive.searched = self.learnt
         return tally
@@ -402,9 +402,7 @@ def newest_names() -> dict[str, list[int]]:
 
 
 def _newest(name: str) -> list[int]:
-    """Return how far the rows of a table are known: the newest primary key, and the number and the sum of those of the
-    WINDOW keys up to it that there are.
-    """
+    """Return the newest primary key of a table, and a check: how many of the last WINDOW keys exist, and their sum."""
     newest = NAMED[name]._default_manager.order_by("-pk").values_list("pk", flat=True).first() or 0
     return [newest, *_check(name, newest)]
 
@@ -460,8 +458,8 @@ def read_mirror(address: str, settings: BotSettings, now: datetime, patience: Mi
     """
     mirror, _ = Mirror.objects.get_or_create(path=shown(address))
     fetches = patience.fetch is not None and "://" not in address and is_mirror(Path(address))
-    waits = fetches or mirror.error
-    if waits and mirror.tried_at and now - mirror.tried_at < patience.waiting(mirror.failures):
+    is_rationed = fetches or mirror.error
+    if is_rationed and mirror.tried_at and now - mirror.tried_at < patience.waiting(mirror.failures):
         return MirrorPass()
     acquire(mirror, patience.lease + timedelta(seconds=patience.fetching(mirror.failures)))
     try:

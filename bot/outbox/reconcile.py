@@ -190,7 +190,7 @@ def process_bounce(reading: Reading, settings: BotSettings, now: datetime) -> bo
         for recipient, reply in failed.items():
             standing = gate.Standing(secret=recipient == own or ours == {recipient})
             counts = gate.permitted(gate.Caused.BOUNCE, standing, settings.trust_policy)
-            mail_transitions.record(mail, {recipient: reply}, FailureSource.BOUNCE, at, counts=bool(counts))
+            mail_transitions.record_failures(mail, {recipient: reply}, FailureSource.BOUNCE, at, counts=bool(counts))
         return True
     return False
 

@@ -343,13 +343,13 @@ def record(mail: OutgoingMail, outcome: SendOutcome, by: str) -> None:
     now = timezone.now()
     match outcome.status:
         case SendStatus.SENT:
-            mail_transitions.sent(mail, outcome, now, by)
+            mail_transitions.record_accepted(mail, outcome, now, by)
         case SendStatus.LATER:
             mail_transitions.retry_later(mail, now, outcome.reply, by)
         case SendStatus.NO_SERVER:
             mail_transitions.retry_later(mail, now, outcome.reply, by, no_server=True)
         case SendStatus.REFUSED:
-            mail_transitions.refused(mail, outcome, now, by)
+            mail_transitions.record_refused(mail, outcome, now, by)
         case SendStatus.IN_DOUBT:
             mail_transitions.mark_in_doubt(mail, now, outcome.reply, by)
         case SendStatus.NOT_NOW:

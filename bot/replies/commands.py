@@ -9,7 +9,7 @@ may hold any line. What a command does to a report is in effects.py.
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 
@@ -109,7 +109,7 @@ def find_commands(own_text: str, prefix: str = "#lkp") -> Commands:
         )
         outcome = _read(match[2].strip(), number, foreign, line, line[match.start(2) :].strip(), below)
         if isinstance(outcome, Command):
-            good.append(replace(outcome, foreign=foreign))
+            good.append(outcome)
         elif outcome:
             bad.append(outcome)
         if len(good) + len(bad) > MAX_COMMANDS:
@@ -124,16 +124,18 @@ _TITLES = frozenset({Word.FIX, Word.DUP, Word.TITLE, Word.NOTE})
 
 
 def _with_wrapped(argument: str, line: str, below: Sequence[str]) -> str:
-    """Return an argument with the lines below that a mail program wrapped of it: it is unfinished, or their first word
-    had no room. If more follows in the same paragraph, that is prose, and so may be what had no room.
+    """Return an argument with the lines that a mail program wrapped: those below an unfinished title, or whose first
+    word had no room. If more follows in the same paragraph, that is prose, and so may be what had no room.
     """
+    if _COMPLETE.search(argument):
+        return argument
     whole, certain = argument, argument
     for following in below:
         if not following.strip() or following.startswith(">"):
             return whole
         is_unfinished = _is_unfinished(whole)
         has_no_room = len(line.rstrip()) + 1 + len(following.split()[0]) > _WIDTH and _CONTINUED.match(following)
-        if _COMPLETE.search(argument) or not (is_unfinished or has_no_room):
+        if not (is_unfinished or has_no_room):
             return certain
         whole, line = f"{whole} {following.strip()}", following
         certain = whole if is_unfinished else certain
@@ -165,7 +167,7 @@ def _read(
     if not text:
         return None if foreign else BadCommand("", "no command after the prefix", number)
     if re.match(r"remind[-:\s]+off\W*\Z", text, re.I):
-        return Command(Word.REMIND_OFF, "", number)
+        return Command(Word.REMIND_OFF, "", number, foreign=foreign)
     if not foreign and re.match(r"(?:un-?)?subscribe\b", text, re.I):
         return None  # about our mail, not about a report (reading.py)
     match = re.match(r"(?:\^\s?)?([A-Za-z-]{1,30})(?:\s*:|\s|[.,;!?。、]|\Z)\s*(.*)", text)
@@ -185,7 +187,7 @@ def _read(
         return BadCommand(text, f"{word.value} needs an argument", number)
     if word in _TITLES:
         argument = _with_wrapped(argument, line, below)
-    return Command(word, argument, number, text.startswith("^"))
+    return Command(word, argument, number, text.startswith("^"), foreign)
 
 
 _OF = re.compile(r"\Aof\b\s*:?\s*", re.I)  # "dup of <sha>"

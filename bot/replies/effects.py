@@ -66,9 +66,12 @@ def effects_of(
     standing = gate.Standing(reading.trust, context.role, context.by_address, context.about, recent=recent)
     effects: list[Effect] = []
     for effect in as_written[:MOST_EFFECTS]:
-        is_final = closes(effect) or effect.kind is EventKind.BISECTED  # which says what a report is about
-        caused = gate.Caused.CLOSE if is_final else gate.Caused.MOVE
-        caused = gate.Caused.COMMAND if effect.rule.startswith(COMMAND) else caused
+        if effect.rule.startswith(COMMAND):
+            caused = gate.Caused.COMMAND
+        elif closes(effect) or effect.kind is EventKind.BISECTED:  # which says what a report is about
+            caused = gate.Caused.CLOSE
+        else:
+            caused = gate.Caused.MOVE
         same_words = reading.others is not None and _is_in_each(effect, others)
         # Below what may be an older mail, nobody knows whose words these are.
         same_words = same_words and (caused is gate.Caused.MOVE or _is_in_each(effect, undoubted))
@@ -84,14 +87,14 @@ def _all_effects(reading: Reading, context: MailContext) -> list[Effect]:
     """Return the effects of one way to read a mail: commands first, then what it says."""
     if context.reporters:
         reading = in_thread_of(reading, context.reporters)
-    obeyed = reading.commands.good if reading.may_command else ()
-    commands = [effect_of(command) for command in obeyed if command.word in COMMANDED]
+    commands = reading.commands.good if reading.may_command else ()
+    commanded = [effect_of(command) for command in commands if command.word in COMMANDED]
     # The culprit of a report is its identity, once it is known.
-    commands = [one for one in commands if one.kind is not EventKind.BISECTED or (context.unnamed and one.commit)]
-    named = any(effect.kind is EventKind.BISECTED for effect in commands)
+    commanded = [one for one in commanded if one.kind is not EventKind.BISECTED or (context.unnamed and one.commit)]
+    named = any(effect.kind is EventKind.BISECTED for effect in commanded)
     bisections = [] if named else list(_bisect_effects(reading, context))
     content = list(content_effects(reading, context))
-    return [*commands, *content, *_named_tests(reading, context, content), *bisections]
+    return [*commanded, *content, *_named_tests(reading, context, content), *bisections]
 
 
 def _is_in_each(effect: Effect, readings: Iterable[Sequence[Effect]]) -> bool:
@@ -143,7 +146,7 @@ def settled(effects: Sequence[Effect]) -> tuple[Effect, ...]:
         return meanings
     mere = tuple(effect for effect in effects if effect.rule == MERE_RESPONSE and effect.mode is Mode.AUTO)
     if mere:
-        meanings = tuple(effect for effect in meanings if effect.kind is not RESPONDED)
+        meanings = tuple(effect for effect in meanings if effect.kind is not EventKind.RESPONDED)
     return (*meanings, *mere) or (NOTHING,)
 
 
@@ -229,13 +232,11 @@ def _bisect_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     if sha:
         certain = context.role is Role.REPORTER and len(sha.value) >= _SHORTEST_SHA
         mode = Mode.AUTO if certain else Mode.SUGGEST
-        quote, name = sha.sentence, "names_culprit"
-        yield Effect(EventKind.BISECTED, mode, name, quote=quote, title=title.value, commit=sha.value)
+        yield Effect(EventKind.BISECTED, mode, "names_culprit", quote=sha.sentence, title=title.value, commit=sha.value)
 
 
 # --- What a mail says ---
 
-RESPONDED = EventKind.RESPONDED
 _DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
 _OUTCOMES = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
 
@@ -277,10 +278,10 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
             return
         opinion = (model or load()).opinion(facts_of(reading, context, effects))
         decided = _cautious(decide(effects, opinion, may_act=not outsider), reading)
-        decided = _with_told(effects, decided, opinion)
+        decided = _with_rules_alone(effects, decided, opinion)
         if (decided or says_something(opinion)) and not outsider and not by_lab:
-            decided.append(Effect(RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=evidence_of(reading)))
-        yield from (effect for effect in decided if not outsider or effect.kind is not RESPONDED)
+            decided.append(Effect(EventKind.RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=evidence_of(reading)))
+        yield from (effect for effect in decided if not outsider or effect.kind is not EventKind.RESPONDED)
 
 
 def effects_by_rules(reading: Reading, context: MailContext) -> Iterator[Effect]:
@@ -344,35 +345,35 @@ def _cautious(effects: list[Effect], reading: Reading) -> list[Effect]:
     ]
 
 
-_TOLD = _OUTCOMES | {EventKind.DROPPED}
+_STATED = _OUTCOMES | {EventKind.DROPPED}
 # What a rule finds, and the classifier finds less likely than this, in per cent, was wrong.
-_TOLD_LIKELY = 5
-_TOLD_BY_LAB = 25  # by the rules of the lab, which tests much besides candidates
+_LEAST_CERTAINTY = 5
+_LEAST_OF_LAB = 25  # by the rules of the lab, which tests much besides candidates
 _LAB_RULES = frozenset(rule.name for rule in OPERATORS)
 
 
-def _with_told(effects: Sequence[Effect], decided: list[Effect], opinion: Opinion) -> list[Effect]:
+def _with_rules_alone(effects: Sequence[Effect], decided: list[Effect], opinion: Opinion) -> list[Effect]:
     """Return what is decided, and, suggested, what only a rule finds: a test's outcome, a drop, the lab's question.
 
     These are said in a few words, in many ways, of which the classifier has learned few. Of a test it never says the
     opposite of the rule, and what it alone suggests stands back.
     """
     asked = [effect for effect in effects if effect.rule == "operator_asks"]
-    told = [
+    stated = [
         effect
         for effect in effects
-        if effect.kind in _TOLD
-        and opinion.certainty(name_of(effect)) >= (_TOLD_BY_LAB if effect.rule in _LAB_RULES else _TOLD_LIKELY)
+        if effect.kind in _STATED
+        and opinion.certainty(name_of(effect)) >= (_LEAST_OF_LAB if effect.rule in _LAB_RULES else _LEAST_CERTAINTY)
     ]
-    found = {effect.kind for effect in effects}
-    outcomes = found & _OUTCOMES
+    by_rules = {effect.kind for effect in effects}
+    outcomes = by_rules & _OUTCOMES
     decided = [effect for effect in decided if not (outcomes and effect.kind in _OUTCOMES - outcomes)]
     kinds = {effect.kind for effect in decided}
-    for effect in [*told[:1], *asked[:1]]:
+    for effect in [*stated[:1], *asked[:1]]:
         if effect.kind in kinds:
             continue
         # What nothing but the classifier suggests stands back
-        decided = [one for one in decided if one.mode is not Mode.SUGGEST or one.kind in found or not one.kind]
+        decided = [one for one in decided if one.mode is not Mode.SUGGEST or one.kind in by_rules or not one.kind]
         decided.append(replace(effect, mode=Mode.SUGGEST, certainty=opinion.certainty(name_of(effect))))
     return decided
 
@@ -436,12 +437,12 @@ def _developer_effects(reading: Reading, context: MailContext) -> Iterator[Effec
     intents = [intent for intent in intents if not _names_culprit(intent, context.culprit)]
     asides = {intent.rule.name for intent in intents if intent.rule and intent.rule.aside}
     effects = sorted(effects_of_rules(intents), key=lambda effect: effect.rule in asides)  # the deciding effect first
-    answer = Effect(RESPONDED, Mode.AUTO, "reply_of_author", quote=evidence_of(reading))
+    answer = Effect(EventKind.RESPONDED, Mode.AUTO, "reply_of_author", quote=evidence_of(reading))
     deciding = effects[0] if effects and effects[0].rule not in asides else answer
     if deciding is answer:
         yield answer
     yield from effects
-    if deciding.kind is not RESPONDED or deciding.mode is Mode.SUGGEST:
+    if deciding.kind is not EventKind.RESPONDED or deciding.mode is Mode.SUGGEST:
         yield answer  # it is a response, whatever becomes of the rest
 
 
@@ -516,11 +517,11 @@ def _user_effects_by_rules(reading: Reading, context: MailContext) -> Iterator[E
     kinds = {intent.intent for intent in intents}
     idle = [rule for rule in RULES if rule.name in _TELL_NOTHING]
     telling = [one for one in reading.sentences if _tells(one) and not any(rule.matches(one) for rule in idle)]
-    answer, told = first_answer(telling), next(iter(telling), None)
+    answer, statement = first_answer(telling), next(iter(telling), None)
     if {Intent.ASKS_STATUS, Intent.BOT_WILL_TEST} & kinds and not answer:
         return
-    if answer or told or holds_table(reading.own_text):
-        quote = answer.text if answer else told.text if told else evidence_of(reading)
+    if answer or statement or holds_table(reading.own_text):
+        quote = answer.text if answer else statement.text if statement else evidence_of(reading)
         yield Effect(EventKind.ANSWERED, Mode.AUTO, "user_answers", quote=quote)
 
 

@@ -143,8 +143,9 @@ class Standing:
                 return self.about is About.HERE if proven else self.has_got_mail
             case Need.SECRET:
                 return self.secret
-            case _:
+            case Need.PUBLIC:
                 return self.public
+        raise ValueError(f"not one thing that an effect may need: {need}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,18 +224,19 @@ def fetch_catalog(results: Sequence[Result], seen: Mapping[str, CommitInspection
         for result in results
         if result.tree
     )
-    conclusive = [result for result in results if result.culprit]
-    owners = _owners(result.culprit.sha for result in conclusive if result.culprit)
+    conclusive = [(result, result.culprit) for result in results if result.culprit]
+    owners = _owners(culprit.sha for _, culprit in conclusive)
     culprits = []
-    for result in conclusive:
-        if result.culprit and owners.get(result.culprit.sha, result.producer) == result.producer:
-            culprits.append(_commit(result.culprit, seen.get(result.culprit.sha), result.patch_message_id))
-        elif result.culprit:  # another lab reported it: only git may add to what that said, such as recipients
-            culprits.append(_commit(CommitInfo(result.culprit.sha), seen.get(result.culprit.sha)))
+    for result, culprit in conclusive:
+        inspection = seen.get(culprit.sha)
+        if owners.get(culprit.sha, result.producer) == result.producer:
+            culprits.append(_commit(culprit, inspection, result.patch_message_id))
+        else:  # another lab reported it: only git may add to what that said, such as recipients
+            culprits.append(_commit(CommitInfo(culprit.sha), inspection))
     # Of a parent a lab says only the title, and only until somebody reports it as a culprit.
     parents = [
         _commit(CommitInfo(result.parent.sha, result.parent.title), seen.get(result.parent.sha))
-        for result in conclusive
+        for result, _ in conclusive
         if result.parent
     ]
     named = frozenset(commit.sha for commit in culprits)
@@ -358,26 +359,27 @@ class NewFinding:
 # --- Grading ---
 
 
-def grade(results: Sequence[Result], catalog: ResultCatalog) -> list[list[GradedMeasurement]]:
-    """Return the graded measurements of each result, in order."""
+def grade(results: Sequence[Result], rows: ResultCatalog) -> list[list[GradedMeasurement]]:
+    """Return the graded measurements of each result, in order. `rows`: what they are of, as the database has it."""
     flat: list[tuple[MeasurementData, Metric, MeasurementKey]] = []
     for run in (run for result in results for run in result.runs):
-        scenario, machine = catalog.scenarios[scenario_key(run.suite, run.params)], catalog.machines[run.machine.id]
+        scenario, machine = rows.scenarios[scenario_key(run.suite, run.params)], rows.machines[run.machine.id]
         for measurement in run.measurements:
-            metric = catalog.metrics[measurement.metric]
+            metric = rows.metrics[measurement.metric]
             flat.append((measurement, metric, (metric.id, scenario.id, machine.id)))
     graded = statistics.grade_all(
         [measurement for measurement, _, _ in flat], [metric.direction for _, metric, _ in flat]
     )
     noise = noise_at({key for _, _, key in flat})
-    answers = iter(
-        [
-            GradedMeasurement(measurement, metric, key, grade, noise.get(key))
-            for (measurement, metric, key), grade in zip(flat, graded, strict=True)
-        ]
+    entries = (
+        GradedMeasurement(measurement, metric, key, shown, noise.get(key))
+        for (measurement, metric, key), shown in zip(flat, graded, strict=True)
     )
-    by_result = [[next(answers) for run in result.runs for _ in run.measurements] for result in results]
-    return [_beyond_chance(entries, result.runs[0].suite) for entries, result in zip(by_result, results, strict=True)]
+    by_result = [[next(entries) for run in result.runs for _ in run.measurements] for result in results]
+    return [
+        _corrected_for_number(measured, result.runs[0].suite)
+        for measured, result in zip(by_result, results, strict=True)
+    ]
 
 
 _FEW_METRICS = 10  # beside the key metrics; up to so many, the lab's headline was not picked because it moved most
@@ -388,7 +390,7 @@ def headline_of(measured: Iterable[GradedMeasurement]) -> GradedMeasurement:
     return next(entry for entry in measured if entry.data.role == "headline")
 
 
-def _beyond_chance(measured: Sequence[GradedMeasurement], suite: str) -> list[GradedMeasurement]:
+def _corrected_for_number(measured: Sequence[GradedMeasurement], suite: str) -> list[GradedMeasurement]:
     """Return the measurements of one result with their p-values corrected for how many there are, and the headline.
 
     Of a hundred metrics, five move by chance. The few that the suite is run for are tested by themselves (Holm), all
@@ -414,12 +416,20 @@ def _beyond_chance(measured: Sequence[GradedMeasurement], suite: str) -> list[Gr
         for number, p in zip(numbers, corrected, strict=True):
             graded[number] = _corrected(measured[number], p)
     named = next(number for number, entry in enumerate(graded) if entry.data.role == "headline")
-    keys, others, watches = set(families["key"]), families["other"], named in families["monitor"]
+    others = families["other"]
     by_order = false_discovery([_p_by_order(measured[number]) for number in others])
     for number, p in zip(others, by_order, strict=True):
         is_chosen = number != named or len(others) > _FEW_METRICS
         if is_chosen and p is not None:
             graded[number] = replace(graded[number], order_p=p)
+    return _with_headline(graded, families, named, suite)
+
+
+def _with_headline(
+    graded: list[GradedMeasurement], families: Mapping[str, Sequence[int]], named: int, suite: str
+) -> list[GradedMeasurement]:
+    """Return the measurements with the headline that the rule above chooses. `named`: the input's, by position."""
+    keys, others, watches = set(families["key"]), families["other"], named in families["monitor"]
     moved = [number for number in (*families["key"], *others) if _is_beyond_chance(graded[number])]
     beside_the_key = named not in keys and has_own_keys(suite) and not keys.isdisjoint(moved)
     best = named

@@ -171,10 +171,10 @@ def store_releases(tags: Sequence[Tag]) -> None:
         if version.is_candidate and tag.name not in candidates:
             rows.append(ReleaseCandidate(version=tag.name, release=release, number=version.candidate, tagged_at=tag.at))
     ReleaseCandidate.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
-    now = ReleaseCalendar.load()
-    if now != before:
-        same = [old for old, new in zip(before.ends, now.ends, strict=False) if old == new]
-        refresh_since(same[-1] if same and same == list(now.ends[: len(same)]) else None)
+    after = ReleaseCalendar.load()
+    if after != before:
+        same = [old for old, new in zip(before.ends, after.ends, strict=False) if old == new]
+        refresh_since(same[-1] if same and same == list(after.ends[: len(same)]) else None)
 
 
 # --- Order of builds ---

@@ -221,19 +221,19 @@ def store_series(tree: Tree, tags: Sequence[Tag]) -> bool:
     """Store the series that a stable tree has now; other trees have none. Return True if there are other series than
     before, since they may carry anything.
     """
-    now = live_series(tags) if tree.role == TreeRole.STABLE else {}
+    newest_of = live_series(tags) if tree.role == TreeRole.STABLE else {}
     before: dict[str, str] = tree.series
-    if now == before:
+    if newest_of == before:
         return False
-    tree.series = now
-    Tree.objects.filter(pk=tree.pk).update(series=now)
-    gone = StableSeries.objects.filter(tree=tree).exclude(series__in=now)
+    tree.series = newest_of
+    Tree.objects.filter(pk=tree.pk).update(series=newest_of)
+    gone = StableSeries.objects.filter(tree=tree).exclude(series__in=newest_of)
     reports = list(gone.values_list("report", flat=True))
     gone.delete()
     refresh(reports)
-    for series, newest in now.items():
+    for series, newest in newest_of.items():
         StableSeries.objects.filter(tree=tree, series=series).exclude(newest=newest).update(newest=newest)
-    return now.keys() != before.keys()
+    return newest_of.keys() != before.keys()
 
 
 def update_series(tracked: Tracked, reports: Collection[int]) -> None:

@@ -359,10 +359,10 @@ class Tracked:
 
     def by_sha(self, sha: str) -> Iterator[tuple[str, Related]]:
         """Yield the related commits that a full or abbreviated sha may mean."""
-        for candidate in self._beginnings.get(sha[:DIGITS], ()):
-            if candidate.startswith(sha) or sha.startswith(candidate):
-                for related in self.related[candidate].values():
-                    yield candidate, related
+        for tracked in self._beginnings.get(sha[:DIGITS], ()):
+            if tracked.startswith(sha) or sha.startswith(tracked):
+                for related in self.related[tracked].values():
+                    yield tracked, related
 
     def brought_by(self, sha: str) -> Iterator[tuple[str, int]]:
         """Yield the merges that a full or abbreviated sha may mean, each with a report whose culprit it brought."""
@@ -577,9 +577,9 @@ def fixes(seen: Seen, context: Context) -> Iterator[Match]:
     """`Fixes:` the culprit: a fix of the report if the robot is credited, otherwise a suggestion."""
     credited = seen.named.reporters & context.robots
     for sha, quote in seen.named.fixes:
-        candidates = [candidate for candidate in context.tracked.by_sha(sha) if candidate[1].part is Part.CULPRIT]
-        sure = bool(credited) and len({culprit for culprit, _ in candidates}) == 1
-        for _, related in candidates:
+        culprits = [pair for pair in context.tracked.by_sha(sha) if pair[1].part is Part.CULPRIT]
+        sure = bool(credited) and len({culprit for culprit, _ in culprits}) == 1
+        for _, related in culprits:
             if sure or not context.tracked.reports[related.report].improvement:
                 rule = "fixes_and_reporter" if sure else "fixes_alone"
                 yield Match(related.report, Part.FIX, seen.commit, rule, quote, sure=sure)

@@ -69,7 +69,7 @@ class TrackedCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class CurrentState:
     """What currently holds for a commit and a report. `event`: to be stored, or None; `is_present`: the tree has
     the commit.
     """
@@ -96,7 +96,7 @@ class View:
     day: str
     now: datetime
 
-    def current_states(self, shas: Collection[str]) -> Iterator[Now]:
+    def current_states(self, shas: Collection[str]) -> Iterator[CurrentState]:
         """Yield what holds for these commits and each report that they relate to."""
         for sha in sorted(shas):
             landing = self.landings.get(sha)
@@ -104,7 +104,7 @@ class View:
                 continue
             for related in self.tracked.related.get(sha, {}).values():
                 event = self._event(self._tracked_commit(sha, related), related.report, landing)
-                yield Now(related.report, sha, event, related.part, landing.is_present)
+                yield CurrentState(related.report, sha, event, related.part, landing.is_present)
 
     def suggested(self, sha: str, title: str, part: Part, undoes: str = "") -> EventData | None:
         """Return the event that accepting a suggestion would store, for a commit that may have this part."""
@@ -211,7 +211,7 @@ _LEFT = "left_next"  # the rule of suggestions about culprits that are gone from
 _PARTS = {EventKind.SAME_PATCH: Part.CULPRIT, EventKind.DROPPED: Part.REVERT, EventKind.FIX_REVERTED: Part.UNDO}
 
 
-def record(view: View, current_states: Sequence[Now]) -> int:
+def record(view: View, current_states: Sequence[CurrentState]) -> int:
     """Store new events, and reverse those that no longer hold. Return the number of events stored."""
     reports: dict[int, Report] = {}
     quotes: dict[tuple[int, str], str] = {}  # the words that relate git's commits to these reports
@@ -246,7 +246,7 @@ def record(view: View, current_states: Sequence[Now]) -> int:
     return event_log.record(rows)
 
 
-def _is_wrong(event: Event, current: Now, view: View) -> bool:
+def _is_wrong(event: Event, current: CurrentState, view: View) -> bool:
     """Whether an event no longer holds: in the mainline, a tag was deleted or a branch rewound; elsewhere, a revert
     has left.
     """
@@ -320,7 +320,7 @@ def suggest_again(view: View, shas: Collection[str]) -> None:
             )
 
 
-def suggest_dropped(current_states: Iterable[Now]) -> None:
+def suggest_dropped(current_states: Iterable[CurrentState]) -> None:
     """Suggest that a culprit gone from linux-next was dropped. Withdraw that if it came back or was merged."""
     back: set[int] = set()
     for current in current_states:

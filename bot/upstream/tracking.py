@@ -154,7 +154,8 @@ def load_tracked(tree: Tree, previous: Marks, now: datetime, aliases: Aliases) -
         tracked.merges.setdefault(merge, []).append(pk)
     for message_id, pk, since in _mails(previous, marks, reported, now):
         tracked.mails[message_id] = pk
-        dates += [since] if since else []
+        if since:
+            dates.append(since)
     for sha, authored_at in _relate(tracked, tree, previous, marks):
         fresh.add(sha)
         dates.append(authored_at or now - _BEFORE_REPORT)

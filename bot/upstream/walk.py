@@ -132,9 +132,9 @@ class Route:
     @property
     def lost_tags(self) -> frozenset[str]:
         """The version tags deleted or moved since; not linux-next's days, which are deleted as they grow old."""
-        now = {tag.name: tag.commit for tag in self.refs.versions}
+        commits = {tag.name: tag.commit for tag in self.refs.versions}
         tags = self.checkpoint.tags.items()
-        return frozenset(name for name, sha in tags if now.get(name) != sha and not name.startswith("next-"))
+        return frozenset(name for name, sha in tags if commits.get(name) != sha and not name.startswith("next-"))
 
 
 def walk(
@@ -191,13 +191,13 @@ def reachable_only_from(
 
 def left_behind(route: Route, shas: Collection[str]) -> set[str]:
     """Return those of these commits, once in the followed branches, that are no longer there."""
-    if not shas:
+    before = set(route.checkpoint.branches.values())
+    if not shas or not before:
         return set()
     # Nothing has left unless a followed branch was rebuilt or deleted since the last walk.
-    before = set(route.checkpoint.branches.values())
     remaining = set(resolve(route.repository, before).values())
-    deleted = before != remaining or not route.heads
-    if not (before if deleted else reachable_only_from(route.repository, remaining, route.heads, most=1)):
+    is_deleted = before != remaining or not route.heads
+    if not is_deleted and not reachable_only_from(route.repository, remaining, route.heads, most=1):
         return set()
     existing = resolve(route.repository, shas)
     gone = set(shas) - existing.keys()

@@ -189,8 +189,9 @@ def _is_answer(event: EventData) -> bool:
 
 
 def _remember_report(state: ReportState, event: EventData) -> ReportState:
-    """Apply what says which regression it is: the first report, a bisection, a correction. A person's event has their name as its remark and, while nobody has bisected it, the
-    versions between which it lies as its title. A correction names the culprit, or has a range as its title.
+    """Apply what says which regression it is: the first report, a bisection, a correction. A person's event has their
+    name as its remark and, while nobody has bisected it, the versions between which it lies as its title. A correction
+    names the culprit, or has a range as its title.
     """
     if event.kind is EventKind.CORRECTED:
         named = event.commit or event.title
@@ -313,7 +314,7 @@ def _remember_fix(state: ReportState, event: EventData) -> ReportState:
 
 
 def _names_its_patch(event: EventData) -> bool:
-    """Whether the end of a job names the candidate that it tested. A branch has no title; a private patch's is not told."""
+    """Whether the end of a job names the candidate that was tested: not of a branch, nor of a private patch."""
     return event.result.startswith(JOB) and bool(event.title and event.in_reply_to)
 
 

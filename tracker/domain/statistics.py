@@ -89,7 +89,7 @@ def change_pct(old: float, new: float) -> float | None:
     return change if abs(change) < MOST_PCT else None
 
 
-MOST_PCT = 1e8  # a millionfold; "20499999999900.0%" was a counter's rounding error before, and 41 after
+MOST_PCT = 1e8  # a millionfold; a counter that went from a rounding error to 41 "grew" by 20499999999900.0%
 
 
 def better_pct(raw: float | None, direction: str) -> float | None:
@@ -149,7 +149,7 @@ def family_wise(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def certain(change: float | None, low: float | None, high: float | None, spread: float | None) -> float:
-    """Return how much of a change is certain, for an order: up to the near end of its interval and beyond its spread.
+    """Return how much of a change is certain, to sort by: up to the near end of its interval and beyond its spread.
 
     All in per cent. The result is 100 · |ln(new ÷ old)|, so that half and double weigh the same; 0 without a change.
 
@@ -208,7 +208,9 @@ class Graded:
 
 def effect(change: float | None, noise_pct: float | None) -> float | None:
     """Return a change in multiples of the usual noise, both in per cent; None if the noise is unknown."""
-    times = abs(change) / noise_pct if change is not None and noise_pct else math.inf
+    if change is None or not noise_pct:
+        return None
+    times = abs(change) / noise_pct
     return times if math.isfinite(times) else None
 
 
@@ -329,15 +331,13 @@ def _interval_by_summary(old: SampleSummary, new: SampleSummary) -> tuple[float,
     change, a, b = change_pct(old.mean, new.mean), old.error, new.error
     if change is None or a is None or b is None:
         return None
-    from scipy.special import stdtrit
-
     a *= abs(new.mean / old.mean)
     scale = max(a, b)
     if not scale or not math.isfinite(scale):
         return None
     x, y = (a / scale) ** 2, (b / scale) ** 2
     freedom = (x + y) ** 2 / (x * x / (old.n - 1) + y * y / (new.n - 1))
-    half = 100 * float(stdtrit(freedom, 0.975)) * scale * math.sqrt(x + y) / abs(old.mean)
+    half = 100 * t_quantile(freedom) * scale * math.sqrt(x + y) / abs(old.mean)
     return (change - half, change + half) if math.isfinite(half) else None
 
 

@@ -221,7 +221,7 @@ _FACTS = (
 )
 
 
-def told(facts: PersonReport) -> list[tuple[str, str, str]]:
+def stated_facts(facts: PersonReport) -> list[tuple[str, str, str]]:
     """Return what a person's mail says: a label, the value and its sentence; "" for what it doesn't say."""
     return [(label, getattr(facts, name).value, getattr(facts, name).sentence) for name, label in _FACTS]
 
@@ -251,10 +251,11 @@ def find_report(ref: str) -> Report:
     )
     rows = list(reports.select_related("culprit", "tree")[:3])
     rows = [row for row in rows if row.culprit.sha == ref] or rows  # rather than one that had this address before
-    if len(rows) != 1:
-        which = [f"{row.culprit.sha[:16]} ({row})"[:100] for row in rows]
-        several = f"several reports have a culprit or a tag that begins with {ref}: {', '.join(which)}"
-        raise Http404(several if rows else f"no report has a culprit or a tag that begins with {ref}")
+    if not rows:
+        raise Http404(f"no report has a culprit or a tag that begins with {ref}")
+    if len(rows) > 1:
+        which = ", ".join(f"{row.culprit.sha[:16]} ({row})"[:100] for row in rows)
+        raise Http404(f"several reports have a culprit or a tag that begins with {ref}: {which}")
     return rows[0]
 
 
@@ -297,7 +298,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
     highlighted = {getattr(report, name): getattr(report, f"detailed_in_{name}") for name in CYCLES}
     return {
         "report": report,
-        "told": told(report.person_report) if report.of_person else (),
+        "told": stated_facts(report.person_report) if report.of_person else (),
         "reporter": report.reporter,
         "headline": headline,
         "findings": findings,
@@ -387,15 +388,13 @@ def _as_tree(mails: Sequence[ThreadMail]) -> list[ThreadMail]:
 
 def _pairs(files: Sequence[ToolOutput]) -> list[tuple[ToolOutput, ToolOutput]]:
     """Return pairs of files of one kind and machine, measured on the parent and on the culprit."""
-    parents, culprits = (
-        [output for output in files if output.side == side and output.kind != TEXT] for side in CommitSide.values
-    )
+    parsed = [file for file in files if file.kind != TEXT]
+    left = [file for file in parsed if file.side == CommitSide.CULPRIT]
     pairs: list[tuple[ToolOutput, ToolOutput]] = []
-    for old in parents:
-        taken = [new for _, new in pairs]
-        kind = (old.kind, old.machine)
-        new = next((file for file in culprits if (file.kind, file.machine) == kind and file not in taken), None)
+    for old in (file for file in parsed if file.side == CommitSide.PARENT):
+        new = next((file for file in left if (file.kind, file.machine) == (old.kind, old.machine)), None)
         if new:
+            left.remove(new)
             pairs.append((old, new))
     return pairs
 

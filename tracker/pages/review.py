@@ -44,7 +44,7 @@ from tracker.models import (
     Tree,
 )
 from tracker.pages.http import cleaned, error_response, is_key, key_in, permission_required, username
-from tracker.pages.report import told
+from tracker.pages.report import stated_facts
 from tracker.services import accounts, person_reports, report_actions
 from tracker.services.accounts import DECIDE, SEND, shown_messages
 from tracker.services.enqueue import enqueue
@@ -120,7 +120,7 @@ def _offers() -> tuple[list[OfferRow], int]:
     for offer in offers:
         sha = digits[offer.pk]
         joins = next((report for report in reports if sha and report.culprit.sha.startswith(sha)), None)
-        rows.append(OfferRow(offer, [fact for fact in told(offer.person_report) if fact[1]], joins))
+        rows.append(OfferRow(offer, [fact for fact in stated_facts(offer.person_report) if fact[1]], joins))
     return rows, waiting.count()
 
 

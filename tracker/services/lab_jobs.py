@@ -35,9 +35,7 @@ def is_private(job: LabJob) -> bool:
 
 
 def with_privacy(rows: QuerySet[LabJob]) -> QuerySet[LabJob]:
-    """Return jobs with `private`, which says the same of each; of the parts of a series as they were when it was looked
-    at.
-    """
+    """Annotate jobs with `private`, as `is_private` returns it; for the parts of a series, as of the last check."""
     mails = Q(message_id=OuterRef("asked_in")) | Q(message_id=OuterRef("patch_mail"))
     is_private = Q(Exists(Message.objects.filter(mails, public=False))) | Q(parts_private=True)
     return rows.annotate(private=ExpressionWrapper(is_private, output_field=BooleanField()))
@@ -228,8 +226,8 @@ def claim(rows: QuerySet[LabJob], runner: str, now: datetime, lease: timedelta) 
 
 
 def distrust(job: LabJob) -> None:
-    """Give a claimed job back whose patch is not the one any more that was looked at or proven."""
-    detail = "its patch is not the one any more that was looked at"
+    """Give back a claimed job whose patch is no longer the one that was looked at or proven."""
+    detail = "its patch is no longer the one that was looked at"
     _held(job.pk, job.lease_token).update(
         **_FREE, attempts=F("attempts") - 1, proven=False, allowed_by="", patch_digest="", detail=detail
     )
@@ -271,8 +269,10 @@ def record_end(
     """Add the event of a job's end, or, if the report would still await the lab after it, one that the lab answered;
     and one for each request that the job answers besides its own. `quote`: numbers, or what went wrong.
     """
-    report, events = job.report, [entry.value() for entry in job.report.events.all()]
-    keys, title = {event.key for event in events}, "" if is_private(job) else job.title
+    report = job.report
+    events = [entry.value() for entry in report.events.all()]
+    keys = {event.key for event in events}
+    title = "" if is_private(job) else job.title
 
     def end(kind: EventKind, in_reply_to: str, key: str) -> EventData:
         # A job that was opened again has an event of that key already, which somebody undid.
@@ -281,10 +281,10 @@ def record_end(
             key, kind, now, actor=person, result=job.name, title=title, remark=remark, in_reply_to=in_reply_to
         )
 
-    for as_kind in (kind, EventKind.ANSWERED):
-        event = end(as_kind, job.patch_mail or job.asked_in, f"{as_kind}:{job.name}")
-        if fold(Verdict(report.verdict), [*events, event]).awaited is not Awaited.REPORTER:
-            break
+    reply_to = job.patch_mail or job.asked_in
+    event = end(kind, reply_to, f"{kind}:{job.name}")
+    if fold(Verdict(report.verdict), [*events, event]).awaited is Awaited.REPORTER:
+        event = end(EventKind.ANSWERED, reply_to, f"{EventKind.ANSWERED}:{job.name}")
     row = event_log.event_row(report, event, now, quote)
     row.notify_thread = notify_thread and event.kind not in NEWS  # those are mailed anyway
     asked = [other for other in effective_events(events) if other.key in job.joined]

@@ -76,7 +76,7 @@ def is_dead(reply: str) -> bool:
     return bool(_DEAD.search(reply)) or (not _STATUS.search(reply) and bool(_NO_SUCH_USER.search(reply)))
 
 
-def record(
+def record_failures(
     mail: OutgoingMail, failures: Mapping[str, str], by: FailureSource, now: datetime, *, counts: bool = True
 ) -> None:
     """Record the delivery failures of one mail. A dead address, or one with OFTEN failures lately, is bouncing from
@@ -245,8 +245,8 @@ def apply_action(
     if action == "approve":  # a stale mail is to be recomposed: the user has not seen the new one
         rows = rows.filter(stale=False, **({"composed_at": composed_at} if composed_at else {}))
     note = note.replace("\0", "")
-    freed = {"not_before": None, "handed_over_at": None, "lease_until": None, "tries": 0, "connection_attempts": 0}
-    columns = {"reason": note[:MAX_NOTE_LENGTH], "decided_by_person": True, **freed}
+    anew = {"not_before": None, "tries": 0, "connection_attempts": 0}
+    columns = {"reason": note[:MAX_NOTE_LENGTH], "decided_by_person": True, **FREED, **anew}
     if action == "cancel" and transition(
         rows.exclude(sent_at=None), S.SENT, person, now, note or "cancelled", **columns
     ):
@@ -365,7 +365,7 @@ def begin_data(mail: OutgoingMail, now: datetime) -> bool:
         return bool(cursor.rowcount == 1)
 
 
-def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
+def record_accepted(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
     """Record that a server accepted the mail. It is sent again to the deferred recipients only."""
     if not outcome.refused and not outcome.deferred:
         if not _sent_to_all(mail, now, by, outcome.reply[:MAX_NOTE_LENGTH]):
@@ -393,7 +393,7 @@ def sent(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> N
             _set_sent(mail, now, now, by, f"after its lease expired: {note}")
             refused = {**outcome.refused, **outcome.deferred}
         if refused:
-            record(mail, refused, FailureSource.SERVER, now)
+            record_failures(mail, refused, FailureSource.SERVER, now)
 
 
 def _sent_to_all(mail: OutgoingMail, now: datetime, by: str, note: str) -> bool:
@@ -457,12 +457,12 @@ def retry_later(mail: OutgoingMail, now: datetime, reason: str, by: str, *, no_s
     transition_one(_claimed(mail), mail.pk, S.SENDING, S.APPROVED, by, now, note, **columns)
 
 
-def refused(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
+def record_refused(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
     """Record a permanent failure: all recipients or the content were rejected."""
     fail(mail, now, outcome.reply, by)
     left = [recipient for recipient in mail.recipients if recipient not in mail.settled]
     if outcome.refused or mail.settled:
-        record(mail, outcome.refused or dict.fromkeys(left, outcome.reply), FailureSource.SERVER, now)
+        record_failures(mail, outcome.refused or dict.fromkeys(left, outcome.reply), FailureSource.SERVER, now)
 
 
 def fail(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:

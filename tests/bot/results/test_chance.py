@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.results import values
 from bot.results.formats.checks import measurement
-from bot.results.grading import GradedMeasurement, _beyond_chance, headline_of, why_held
+from bot.results.grading import GradedMeasurement, _corrected_for_number, headline_of, why_held
 from bot.results.values import CommitInfo, MachineInfo, MeasurementData, Result
 from tracker.domain.curves import CurveNoise
 from tracker.domain.events import Grade
@@ -69,7 +69,7 @@ def results(
         moved = max(range(METRICS), key=lambda n: abs(change_pct(measured[n].old.mean, measured[n].new.mean) or 0.0))
         grades = grade_all(measured, ["higher"] * METRICS)
         roles = ["headline" if number == moved else "kpi" for number in range(METRICS)]
-        yield _beyond_chance(list(map(graded, measured, grades, roles)), SUITE)
+        yield _corrected_for_number(list(map(graded, measured, grades, roles)), SUITE)
 
 
 def graded(data: MeasurementData, grade: Graded, role: str) -> GradedMeasurement:

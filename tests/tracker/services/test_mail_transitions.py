@@ -181,11 +181,11 @@ ACTS: list[tuple[Callable[[OutgoingMail], object], dict[str, Any], str]] = [
      {"state": S.FAILED, "reason": "r" * 1000, **FREED}, "r" * 1000),
     (lambda m: mail_transitions.mark_in_doubt(m, NOW, "cut off", "w"),
      {"state": S.IN_DOUBT, "reason": "cut off", "lease_until": None}, "cut off"),
-    (lambda m: mail_transitions.refused(m, Answer(reply="550 no"), NOW, "w"),
+    (lambda m: mail_transitions.record_refused(m, Answer(reply="550 no"), NOW, "w"),
      {"state": S.FAILED, "reason": "550 no", **FREED}, "550 no"),
-    (lambda m: mail_transitions.sent(m, Answer(), LATER, "w"),
+    (lambda m: mail_transitions.record_accepted(m, Answer(), LATER, "w"),
      {"state": S.SENT, "sent_at": LATER, "reason": "", "unrecorded": True, **FREED}, "250 taken"),
-    (lambda m: mail_transitions.sent(m, Answer(refused={LEE: "550"}), LATER, "w"),
+    (lambda m: mail_transitions.record_accepted(m, Answer(refused={LEE: "550"}), LATER, "w"),
      {"state": S.SENT, "sent_at": LATER, "reason": f"rejected for {LEE}: 550", "unrecorded": True, **FREED},
      f"rejected for {LEE}: 550"),
 ]  # fmt: skip
@@ -223,7 +223,7 @@ def test_a_mail_that_was_not_tried_goes_back_to_the_queue() -> None:
 
 def test_those_whom_the_server_put_off_get_it_later_and_nobody_else() -> None:
     before = mail(tries=2)
-    mail_transitions.sent(before, Answer({LEE: "550 no"}, {MM: "451 later"}), LATER, "w")
+    mail_transitions.record_accepted(before, Answer({LEE: "550 no"}, {MM: "451 later"}), LATER, "w")
     now = changed(before)
     wait = now.pop("not_before") - LATER
     assert timedelta(seconds=30 * 16 * 0.75) <= wait <= timedelta(seconds=30 * 16 * 1.25)
@@ -237,17 +237,17 @@ def test_those_whom_the_server_put_off_get_it_later_and_nobody_else() -> None:
 
 def test_what_a_server_said_is_noted_for_each_recipient() -> None:
     before = mail(tries=mail_transitions.MOST_TRIES - 2)
-    mail_transitions.sent(before, Answer({}, {MM: "451 a", DANA: "451 b"}), LATER, "w")
+    mail_transitions.record_accepted(before, Answer({}, {MM: "451 a", DANA: "451 b"}), LATER, "w")
     assert mine().get().reason == f"deferred for {MM}: 451 a; {DANA}: 451 b"
     assert (mine().get().state, mine().get().tries) == (S.APPROVED, mail_transitions.MOST_TRIES - 1), "once more"
     mine().update(state=S.SENDING)
-    mail_transitions.sent(mine().get(), Answer({MM: "550 a", DANA: "550 b"}), LATER, "w")
+    mail_transitions.record_accepted(mine().get(), Answer({MM: "550 a", DANA: "550 b"}), LATER, "w")
     assert mine().get().reason == f"rejected for {MM}: 550 a; {DANA}: 550 b"
 
 
 def test_after_too_many_tries_those_put_off_count_as_rejected() -> None:
     before = mail(tries=mail_transitions.MOST_TRIES - 1, sent_at=NOW, settled=[DANA])
-    mail_transitions.sent(before, Answer({}, {MM: "451 later"}), LATER, "w")
+    mail_transitions.record_accepted(before, Answer({}, {MM: "451 later"}), LATER, "w")
     assert changed(before) == {"state": S.SENT, "reason": f"rejected for {MM}: 451 later", **FREED}
     assert [each.address for each in DeliveryFailure.objects.all()] == [MM]
 
@@ -259,7 +259,7 @@ def test_what_a_late_worker_learns_resolves_the_doubt_and_keeps_it_from_being_se
 ) -> None:
     ours = mail()
     mine().update(state=state, lease_until=None)
-    mail_transitions.sent(ours, answer, LATER, "w")
+    mail_transitions.record_accepted(ours, answer, LATER, "w")
     after = mine().get()
     assert (after.state, after.sent_at, after.unrecorded) == (S.SENT, LATER, True)
     (row,) = log()
@@ -271,17 +271,17 @@ def test_what_a_late_worker_learns_resolves_the_doubt_and_keeps_it_from_being_se
 def test_what_a_late_worker_learns_of_addresses_is_kept() -> None:
     ours = mail()
     mine().update(state=S.HELD)
-    mail_transitions.sent(ours, Answer({LEE: "550"}, {MM: "451"}), LATER, "w")
+    mail_transitions.record_accepted(ours, Answer({LEE: "550"}, {MM: "451"}), LATER, "w")
     assert sorted(each.address for each in DeliveryFailure.objects.all()) == [LEE, MM], "it is not sent again"
     count = len(log())
-    mail_transitions.sent(ours, Answer(), LATER, "w")
+    mail_transitions.record_accepted(ours, Answer(), LATER, "w")
     assert len(log()) == count, "it was sent already"
 
 
 def test_a_mail_that_is_no_report_has_no_event_to_record() -> None:
     ours = mail(purpose=Purpose.REMINDER)
     mine().update(state=S.HELD)
-    mail_transitions.sent(ours, Answer(), LATER, "w")
+    mail_transitions.record_accepted(ours, Answer(), LATER, "w")
     assert (mine().get().state, mine().get().unrecorded) == (S.SENT, False)
 
 
@@ -331,7 +331,7 @@ def test_it_is_given_up_after_about_five_days(no_server: bool, column: str, most
 def test_whose_address_failed(settled: list[str], answer: Answer, failures: list[str]) -> None:
     """A server that rejects the content says nothing of the addresses."""
     before = mail(settled=settled, sent_at=NOW if settled else None)
-    mail_transitions.refused(before, answer, NOW, "w")
+    mail_transitions.record_refused(before, answer, NOW, "w")
     assert mine().get().state == (S.SENT if settled else S.FAILED)
     assert sorted(each.address for each in DeliveryFailure.objects.all()) == sorted(failures)
 

@@ -426,8 +426,8 @@ def listed(reports: QuerySet[Report], query: TriageQuery) -> QuerySet[Report]:
 
 def changed(seen: Mapping[int, int]) -> list[int]:
     """Return which of these reports have another revision than the one that was seen."""
-    now = Report.objects.filter(pk__in=seen).order_by("pk").values_list("pk", "revision")
-    return [pk for pk, revision in now if revision != seen[pk]]
+    rows = Report.objects.filter(pk__in=seen).order_by("pk").values_list("pk", "revision")
+    return [pk for pk, revision in rows if revision != seen[pk]]
 
 
 def chosen(keys: Iterable[int], now: datetime) -> list[TriageRow]:

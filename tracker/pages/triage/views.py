@@ -69,17 +69,13 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
     numbers = table.counts(release)
     user, own = request.user, Q(owner=request.user.pk or 0)
     visited = last_visit(request, now) if user.is_authenticated else None
+    sections = table.counted(table.sections(version, query, now, visited), numbers)
+    name, email = (username(request), user.email) if user.is_authenticated else ("", "")
     views = SavedView.objects.filter(Q(shared=True) | own)
     context = {
         "release": release,
-        "sections": (sections := table.counted(table.sections(version, query, now, visited), numbers)),
-        "presets": presets(
-            query.text,
-            release,
-            *((username(request), user.email) if user.is_authenticated else ("", "")),
-            visited,
-            now,
-        ),
+        "sections": sections,
+        "presets": presets(query.text, release, name, email, visited, now),
         "standing": table.standing(numbers),
         "query": query,
         "controls": controls(query, numbers),
