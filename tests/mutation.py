@@ -40,7 +40,10 @@ PARTS = {
     "trust": MutatedPart(["bot/mail/authentication.py", "bot/mail/settings.py"], ["tests/bot/mail"]),
     "transitions": MutatedPart(
         ["tracker/services/mail_transitions.py"],
-        ["tests/tracker/services/test_mail_transitions.py"],
+        [
+            *("tests/tracker/services/test_mail_transitions.py", "tests/bot/mail/test_bounces.py"),
+            *("tests/stories/test_outbox.py", "tests/stories/test_once_only.py"),
+        ],
     ),
     "multiplicity": MutatedPart(["tracker/domain/statistics.py"], ["tests/tracker/domain/test_statistics.py"]),
     "jobs": MutatedPart(["tracker/services/lab_jobs.py"], ["tests/stories/lab"]),
