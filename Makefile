@@ -15,7 +15,7 @@
 #   make orders        reads the same mails in twenty orders, batches and archives, and compares the databases
 #   make crash-test    kills sending workers: 200 times on each database and broker, and between every two statements
 #   make machines      five machines in network namespaces, each killed, cut off and slowed (root, postgresql, rabbitmq)
-#   make soak          the same for twenty minutes, at random, with curves of memory
+#   make soak          a year on a compressed clock, and machines at random for twenty minutes, with their memory
 #   make matrix        the tests and the crash tests on each database and broker
 #   make bench         all budgets in one table, docs/measured.md (three quarters of an hour)
 #   make proof         accuracy and bench, and what of docs/measured.md falls short or got worse since 1.1 (two hours)
@@ -158,6 +158,7 @@ machines: $(VENV)/dev.stamp
 	@$(RUN) -m tests.crash.machines
 
 soak: $(VENV)/dev.stamp
+	@$(RUN) -m tests.simulation.soak
 	@$(RUN) -m tests.crash.machines --minutes 20
 
 matrix: $(VENV)/dev.stamp

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import heapq
 import random
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ from bot.mail.settings import BotSettings
 from bot.notifications.reminder import compose_reminders
 from bot.outbox import sender
 from bot.outbox.drafts import ComposeConfig
+from tests.conftest import ROOT
 from tests.simulation.people import FIRST_REPLY, NEXT_REPLY, SILENT, Developer, developers, drawn
 from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import (
@@ -299,3 +302,10 @@ def forgotten(year: Year, per_report: dict[int, list[datetime]]) -> int:
             long = working_days(start, until) > needed(script, start) + 20
             missed += allowed and long and not any(start < at <= until for at in reminded)
     return missed
+
+
+@pytest.mark.long
+def test_six_weeks_of_everything_on_a_compressed_clock() -> None:
+    command = [sys.executable, "-m", "tests.simulation.soak", "--days", "42"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]

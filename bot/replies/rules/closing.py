@@ -261,11 +261,13 @@ EXPECTED = (
         no=(
             "That is not expected at all.",
             "That's not expected at all: the patch touches an SCTP-only file and you run TCP_STREAM.",
+            "Hm, that's a lot more than expected.",
         ),
         cue=words(
-            "<thing> <is> … /expected(?! to)/|intended|intentional|by_design|unavoidable|inevitable|acceptable|"
-            "unsurprising|harmless",
-            "that's|it's … /expected(?! to)/|intended|intentional|by_design|unavoidable|inevitable|acceptable",
+            "<thing> <is> … /(?<!than )expected(?! to)/|intended|intentional|by_design|unavoidable|inevitable|"
+            "acceptable|unsurprising|harmless",
+            "that's|it's … /(?<!than )expected(?! to)/|intended|intentional|by_design|unavoidable|inevitable|"
+            "acceptable",
             "nothing unexpected|surprising",
             "knew about|of this|that|it|the",
             "^ yes? expected|unavoidable|inevitable|intentional|intended",
@@ -350,13 +352,16 @@ EXPECTED = (
             "Could you open it again?",
             "Sorry, I take that back: it is real.",
         ),
-        no=("I'd have to reopen the file.", "The merge window reopens on Monday.", "No need to reopen it."),
+        no=(
+            *("I'd have to reopen the file.", "The merge window reopens on Monday.", "No need to reopen it."),
+            "First I want to make sure that it is not noise.",
+        ),
         cue=words(
             "please|pls|can_you|can_we|could_you|could_we|let's|should|must|to "
             "/re-?open(?=[.!?,]|\\Z| (?:it|this|the report))/",
             "/re-?open(?:ed|ing)(?=[.!?,:]|\\Z)/",
             "open it|this|the_report again",
-            "<not> invalid|a_duplicate|noise|expected",
+            "<not> invalid|a_duplicate|noise",
             "real|genuine|valid <regression> after_all",
             "is|it's a <regression> after_all",
             "i /take (?:that|it|this) back(?=[.:,;!]|\\Z)/",
@@ -365,7 +370,8 @@ EXPECTED = (
         ),
         unless=(
             Unless(
-                "does not want it, or not yet", words("<not>|no_need|no_reason … reopen|reopened|open", "if|unless")
+                "does not want it, or not yet",
+                words("<not>|no_need|no_reason … reopen|reopened|open", "if|unless|whether|make_sure"),
             ),
             REPORTED,
         ),
