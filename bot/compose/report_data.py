@@ -16,6 +16,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -317,7 +318,9 @@ def reproduce(report: ReportData, template: str = "") -> str:
     links = [(name, url) for name, url in report.artifacts if _PLAIN_URL.match(url)]
     for pattern, run in ((_SCRIPT, "sh"), (_JOB, "lkp run")):
         if url := next((url for name, url in links if pattern.match(name)), ""):
-            return f"curl -sO {shlex.quote(url)} && {run} {shlex.quote(url.rpartition('/')[2])}"
+            file = urlsplit(url).path.rpartition("/")[2]  # what curl -O calls it
+            if file:
+                return f"curl -sO {shlex.quote(url)} && {run} {shlex.quote(file)}"
     attached = {attachment.name for attachment in _own_files(report)}
     for name in SCRIPTS:
         if name in attached:

@@ -103,7 +103,8 @@ class _Clock:
     at: ContextVar[float | None] = ContextVar("at", default=None)
 
     def time(self) -> float:
-        return self.at.get() or time.time()
+        at = self.at.get()
+        return time.time() if at is None else at  # 0: a mail without a date
 
 
 _LONGEST_KEY = 1_000  # characters of a key's record: RSA of 4,096 bits; with 26,000, one signature takes 35 s
@@ -521,8 +522,8 @@ _FOLDED_BLANKS = re.compile(rb"(?:\r?\n?[ \t]){200}")  # in a header, where no p
 
 def _has_costly_blanks(raw: bytes) -> bool:
     """Whether dkimpy would take long for the blanks of a mail: it takes quadratic time for each run of them."""
-    end = raw.find(b"\n\n")
-    if _FOLDED_BLANKS.search(raw, 0, end if end >= 0 else len(raw)):
+    head = re.split(rb"\r?\n\r?\n", raw, maxsplit=1)[0]
+    if _FOLDED_BLANKS.search(head):
         return True
     return sum((run.end() - run.start()) ** 2 for run in _RUN_OF_BLANKS.finditer(raw)) > MAX_BLANKS
 

@@ -13,6 +13,7 @@ import binascii
 import quopri
 import re
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from email.message import Message as Part
 
@@ -296,11 +297,7 @@ def _decode_part(part: Part, problems: list[str]) -> tuple[str, str]:
     charset = match[1].lower() if match else ""
     encoding = re.sub(r"[^a-z0-9-].*", "", str(part.get("Content-Transfer-Encoding", "")).strip("\"' \t").lower())
     if encoding in ("base64", "quoted-printable") and not part.is_multipart():
-        payload = str(part.get_payload())
-        try:
-            raw = payload.encode("ascii", "surrogateescape")
-        except UnicodeEncodeError:  # not the original bytes: the parser has decoded them already
-            raw = payload.encode(charset, "replace")
+        raw = _undecoded(part, charset)
         if encoding == "base64":
             raw = _base64(raw, problems)
         else:  # blanks may follow a soft line break (RFC 2045 section 6.7, rule 3)
@@ -318,6 +315,21 @@ def _decode_part(part: Part, problems: list[str]) -> tuple[str, str]:
         problems.append("long_text")
         text = "\n".join(text[:MAX_TEXT].split("\n", MAX_LINES)[:MAX_LINES])
     return unflow(text, bool(_DELSP.search(header))), charset
+
+
+def _undecoded(part: Part, charset: str) -> bytes:
+    """Return the encoded text of a part as bytes. The parser decodes what is not ASCII by the charset."""
+    try:
+        payload = str(part.get_payload())
+        try:
+            return payload.encode("ascii", "surrogateescape")
+        except UnicodeEncodeError:
+            return payload.encode(charset, "replace")
+    except (LookupError, UnicodeError):  # no charset of a text
+        bare = copy(part)
+        del bare["Content-Transfer-Encoding"], bare["Content-Type"]
+        raw = bare.get_payload(decode=True)  # the bytes as they came, now that nothing says what they are
+        return raw if isinstance(raw, bytes) else b""
 
 
 def _base64(raw: bytes, problems: list[str]) -> bytes:

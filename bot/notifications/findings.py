@@ -17,6 +17,7 @@ from bot.compose.policy import ReminderPolicy
 from bot.compose.report_data import FindingData, worst
 from bot.compose.report_mail import sides, tables
 from bot.mail.message import one_line
+from bot.mail.settings import Aliases
 from bot.notifications.reminder import reminded_at
 from bot.notifications.thread import ReportContext, ThreadData, ThreadMails
 from tracker.domain import versions
@@ -66,7 +67,7 @@ REMINDERS = ReminderPolicy()
 _WAITS = frozenset({State.NO_RESPONSE, State.DISPUTED, State.NEEDS_INFO})
 
 
-def still_there_is_due(context: ReportContext, event: EventData, now: datetime) -> bool:
+def still_there_is_due(context: ReportContext, event: EventData, aliases: Aliases, now: datetime) -> bool:
     """Return whether to mail "still there": the event is the latest measured version, a reply is missing, and nobody
     was reminded lately: about this report, or to its first recipient.
     """
@@ -81,7 +82,7 @@ def still_there_is_due(context: ReportContext, event: EventData, now: datetime) 
     report = context.report
     if len(reminded_at([report.pk], purpose=f"{EventKind.STILL_THERE} {event.tag}")[report.pk]) >= REMINDERS.most:
         return False
-    to = [address.email for address in context.thread.to]
+    to = [aliases.proper.get(address.email, address.email) for address in context.thread.to]  # as reminders store them
     lately = Q(report=report, at__gt=now - REMINDERS.apart) | Q(person__in=to, at__gt=now - REMINDERS.per_person)
     return not Reminder.objects.annotate(at=Coalesce("mail__sent_at", "composed_at")).filter(lately).exists()
 

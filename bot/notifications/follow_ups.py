@@ -45,10 +45,10 @@ def compose_follow_ups(
     settings: BotSettings, now: datetime, *, approve_first: bool = True, config: ComposeConfig = DEFAULT_CONFIG
 ) -> int:
     """Compose the further mails that are due. Return how many. A report's own mail must have been sent before."""
-    return _Further(settings, now, config, Action.APPROVE if approve_first else Action.SEND).compose()
+    return _Round(settings, now, config, Action.APPROVE if approve_first else Action.SEND).compose()
 
 
-class _Further:
+class _Round:
     """One round of composing."""
 
     def __init__(self, settings: BotSettings, now: datetime, config: ComposeConfig, otherwise: Action) -> None:
@@ -152,9 +152,8 @@ class _Further:
         return sorted(sent, key=lambda row: reports.index(row.about.pk))
 
     def _news(self, context: ReportContext) -> int:
-        cancelled = Q(
-            state=OutgoingState.CANCELLED, decided_by_person=False
-        )  # cancelled by us; composed again if still due
+        # Cancelled by us; composed again if still due
+        cancelled = Q(state=OutgoingState.CANCELLED, decided_by_person=False)
         purposes = set(context.report.outgoing.exclude(cancelled).values_list("purpose", flat=True))
         since = self.now - FRESH
         recent = context.report.events.filter(recorded_at__gt=since)
@@ -163,16 +162,32 @@ class _Further:
         composed = 0
         for event in context.events:
             purpose = _purpose(event)
-            if event.key in fresh and purpose not in purposes and _deserves(context, event, self.now):
-                composed += self._compose_about(context, event, purpose)
-                purposes.add(purpose)
+            if event.key in fresh and purpose not in purposes and self._deserves(context, event):
+                if self._compose_about(context, event, purpose):
+                    composed += 1
+                    purposes.add(purpose)
             elif (
                 event.key in notify_thread
                 and f"{STATUS_CHANGE}{event.key}" not in purposes
-                and (event.kind is not EventKind.INVALID or not _deserves(context, event, self.now))
-            ):  # no withdrawal mail covers it
+                # and no withdrawal mail covers it
+                and (event.kind is not EventKind.INVALID or not self._deserves(context, event))
+            ):
                 composed += self._compose_about(context, event, f"{STATUS_CHANGE}{event.key}")
         return composed
+
+    def _deserves(self, context: ReportContext, event: EventData) -> bool:
+        """Return whether the report's recipients should get a mail about an event."""
+        covered = context.sent.sent_at and event.occurred_at <= context.sent.sent_at
+        if covered and event.kind is not EventKind.INVALID:
+            return False  # the report itself covered it, or could have; what was invalid then must not have left
+        match event.kind:
+            case EventKind.STILL_THERE:
+                return still_there_is_due(context, event, self.settings.aliases, self.now)
+            case EventKind.FIX_CONFIRMED | EventKind.FIX_WITHOUT_EFFECT:
+                return bool(event.result)
+            case EventKind.INVALID:
+                return withdrawal_is_due(context, event)
+        return False
 
     def _compose_about(self, context: ReportContext, event: EventData, purpose: str) -> int:
         """Compose one mail about one event; an error does not block the report's other mails."""
@@ -244,18 +259,3 @@ def _purpose(event: EventData) -> str:
     if event.kind is EventKind.INVALID:
         return str(event.kind)
     return f"{event.kind} {(event.tag if event.kind is EventKind.STILL_THERE else '') or event.commit or event.result}"
-
-
-def _deserves(context: ReportContext, event: EventData, now: datetime) -> bool:
-    """Return whether the report's recipients should get a mail about an event."""
-    covered = context.sent.sent_at and event.occurred_at <= context.sent.sent_at
-    if covered and event.kind is not EventKind.INVALID:
-        return False  # the report itself covered it, or could have; what was invalid then must not have left
-    match event.kind:
-        case EventKind.STILL_THERE:
-            return still_there_is_due(context, event, now)
-        case EventKind.FIX_CONFIRMED | EventKind.FIX_WITHOUT_EFFECT:
-            return bool(event.result)
-        case EventKind.INVALID:
-            return withdrawal_is_due(context, event)
-    return False

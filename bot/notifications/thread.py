@@ -42,6 +42,7 @@ class ThreadData:
     subject: str
     to: tuple[Address, ...]
     cc: tuple[Address, ...]
+    lists: frozenset[str] = frozenset()  # which of these are lists
     most_people: int = DEFAULT.most_people
 
 
@@ -80,7 +81,10 @@ class ThreadMails:
             "help": settings.help("answering"),
         }
         # If `first` is one too many, the last person of Cc is left out
-        got_it = (Recipient(address, "got the report") for address in (*thread.to, *thread.cc))
+        got_it = (
+            Recipient(address, "got the report", is_list=address.email in thread.lists)
+            for address in (*thread.to, *thread.cc)
+        )
         candidates = (*([first] if first else ()), *also, *got_it)
         kept, left_out = choose(candidates, settings, self.excluded, thread.most_people)
         addressed = [first.email] if first and first in kept else [address.email for address in thread.to]
@@ -159,6 +163,7 @@ def report_context(sent: OutgoingMail, conventions: Conventions) -> ReportContex
             subject=sent.subject,
             to=mail.to,
             cc=mail.cc,
+            lists=frozenset(sent.lists),
             most_people=conventions.most_people,
         ),
         sent=sent,

@@ -296,7 +296,7 @@ class SmtpTransport:
             if code == _CLOSING:
                 raise smtplib.SMTPServerDisconnected(f"{code} {text_of(reply)}")
             if code not in (250, 251):
-                (deferred if 400 <= code < 500 else refused)[recipient] = f"{code} {text_of(reply)}"
+                (refused if 500 <= code < 600 else deferred)[recipient] = f"{code} {text_of(reply)}"
         if len(refused) + len(deferred) == len(envelope.recipients):
             smtp.rset()
             status = SendStatus.LATER if deferred else SendStatus.REFUSED
@@ -357,8 +357,10 @@ def _error_text(error: Exception) -> str:
 
 
 def _by_code(code: int, reply: bytes | str) -> SendOutcome:
-    """Return the outcome for a response code: 4yz is temporary, 5yz permanent (RFC 5321 section 4.2.1)."""
-    return SendOutcome(SendStatus.LATER if 400 <= code < 500 else SendStatus.REFUSED, f"{code} {text_of(reply)}")
+    """Return the outcome for a response code: 5yz is permanent (RFC 5321 section 4.2.1), all else temporary: smtplib
+    gives -1 for a reply that it can't read.
+    """
+    return SendOutcome(SendStatus.REFUSED if 500 <= code < 600 else SendStatus.LATER, f"{code} {text_of(reply)}")
 
 
 # --- A local sendmail program ---

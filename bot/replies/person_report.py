@@ -486,9 +486,9 @@ _FIGURE = re.compile(
 )
 _HEADER = re.compile(rf"^[^\d\n]{{0,40}}?({_KERNEL})(?:-[\w.+-]*)?[\s|]+({_KERNEL})(?:-[\w.+-]*)?(?![\w.])", re.I)
 _EACH_WITH = re.compile(
-    r"(?<![\d.,])(?P<old>\d[\d.,]{0,20}k?) ?(?P<unit>[a-z/%]{1,12})? (?:with|on|in|under) "
+    r"(?<![\d.,])(?P<old>\d[\d,]{0,20}(?:\.\d{1,9})?k?) ?(?P<unit>[a-z/%]{1,12})? (?:with|on|in|under) "
     rf"(?:(?:kernel|linux) )?(?P<good>{_KERNEL})[;, ]{{1,3}}(?:(?:and|but) )?(?:only )?"
-    r"(?P<new>\d[\d.,]{0,20}k?)(?: ?(?P=unit))? (?:with|on|in|under) "
+    r"(?P<new>\d[\d,]{0,20}(?:\.\d{1,9})?k?)(?: ?(?P=unit))? (?:with|on|in|under) "
     rf"(?:(?:kernel|linux) )?(?P<bad>{_KERNEL})",
     re.I,
 )
@@ -524,7 +524,7 @@ def _two_versions(text: str) -> _Runs | None:
         header = _HEADER.match(line[:_WIDEST])
         columns = len(re.findall(rf"(?<![\w.])({_KERNEL})", line, re.I)) if header else 0
         for row in lines[number + 1 : number + 8] if header else ():
-            figures = [_figure_of(match) for match in _FIGURE.finditer(row)]
+            figures = [_figure_of(match) for match in _FIGURE.finditer(row[:_WIDEST])]
             if header and len(figures) >= columns:  # the row's name may hold some, too
                 before, after = figures[-columns:][:2]
                 if runs := _runs(header[1], header[2], before, after, row.strip()):
@@ -534,11 +534,13 @@ def _two_versions(text: str) -> _Runs | None:
 
 def _runs(old: str, new: str, before: _Measured, after: _Measured, sentence: str) -> _Runs | None:
     first, last = _plain(before[0]), _plain(after[0])
-    if old.lower() == new.lower() or not first or abs(last - first) < _MOVED * first:
+    if old.lower() == new.lower() or abs(last - first) < _MOVED * first:
         return None
     older, newer = _version(old), _version(new)
     if older and newer and older > newer:
         old, new, before, after, first, last = new, old, after, before, last, first
+    if not first:
+        return None
     unit = f" {before[1]}" if before[1] else ""
     told = Fact(f"{before[0]}{unit} -> {after[0]}{unit}", sentence)
     return _Runs(Fact(old, sentence), Fact(new, sentence), told, 100 * (last - first) / first)
@@ -569,7 +571,7 @@ def _plain(figure: str) -> float:
 
 # --- How much ---
 
-_NUMBER = r"\d{1,9}(?:[.,]\d{1,6})?k?"
+_NUMBER = r"(?<![\d.,])\d{1,9}(?:[.,]\d{1,6})?k?"  # never from the middle of "1.250.000"
 _UNIT = (
     r"(?:[kmgt]i?b(?:it|yte)?s?/s(?:ec)?|[kmgt]?bps|iops|ms(?:ec)?|us(?:ec)?|ns|s(?:ec(?:onds?)?)?|min(?:utes?)?"
     r"|hours?|fps|tps|qps|ops(?:/s)?|req/s|%)"
@@ -585,8 +587,8 @@ _INSTEAD = re.compile(
     re.I,
 )
 _SAME_UNIT = re.compile(
-    rf"from ~?(?P<old>{_NUMBER}) ?(?P<unit>[a-z][a-z/]{{1,11}}) (?:down )?to ~?(?P<new>{_NUMBER}) ?(?P<unit2>(?P=u"
-    rf"nit))\b",
+    rf"from ~?(?P<old>{_NUMBER}) ?(?P<unit>[a-z][a-z/]{{1,11}}) (?:down )?to ~?(?P<new>{_NUMBER}) "
+    r"?(?P<unit2>(?P=unit))\b",
     re.I,
 )
 _STATED = re.compile(
@@ -662,8 +664,8 @@ def _stated(text: str) -> tuple[Fact, float] | None:
         around = text[max(0, match.start() - 60) : match.end() + 60]
         if not _LOSS.search(around):
             continue
-        number = match["number"].lower().replace("~", "").strip()
-        value = float(_WORDS.get(number, 0)) or float(re.split(r"[-\s]", number)[-1] or 0)
+        number = re.sub(r"\s*[-~]\s*", "-", match["number"].lower().lstrip("~"))
+        value = float(_WORDS.get(number, 0)) or float(number.rpartition("-")[2])
         rises = _RISES.search(around) and not re.search(r"drop|decreas|fell|degrad|regress|slow", around, re.I)
         shown = str(_WORDS.get(number, number))
         return Fact(f"{'+' if rises else '-'}{shown} %", text), value if rises else -value

@@ -59,6 +59,10 @@ class KnownReport:
     unnamed: bool = False  # whether the mail that reported it names no culprit
     joined: bool = False  # whether a lab, or others, report it, too: then no reporter takes it back alone
 
+    def is_culprit(self, sha: str) -> bool:
+        """Whether a sha names the culprit, whichever of the two is abbreviated."""
+        return bool(self.culprit and sha) and (self.culprit.startswith(sha) or sha.startswith(self.culprit))
+
     def role_of(self, reading: Reading, settings: BotSettings) -> Role | None:
         """Return the writer's role in this report: author, maintainer (a recipient, or by git a signer or maintainer of
         the culprit), lab, machine or third party.
@@ -166,7 +170,7 @@ class KnownReports:
             if message_id in self.around:
                 return self.around[message_id]
         if culprit := reading.answered_culprit:
-            named = (candidate.id for candidate in self.reports.values() if candidate.culprit.startswith(culprit))
+            named = (candidate.id for candidate in self.reports.values() if candidate.is_culprit(culprit))
             if report := next(named, ""):
                 return report, Thread.REPORT
         own = self.by_message.get(reading.mail.message_id, "")  # such as our own mail, which is known before it is read
@@ -200,10 +204,8 @@ class KnownReports:
         shas, titles = reading.named_commits, reading.named_titles
         if reading.kind is SenderKind.PERSON and (shas or titles):
             for report in self.reports.values():
-                culprit = report.culprit
-                is_named = culprit and any(culprit.startswith(sha) or sha.startswith(culprit) for sha in shas)
                 # A commit that was rebased has another sha in each tree, and the same title.
-                is_named = is_named or (report.title and report.title in titles)
+                is_named = any(map(report.is_culprit, shas)) or bool(report.title and report.title in titles)
                 if is_named and by_report.get(report.id, Relation.LINK) in _WEAKER:
                     by_report[report.id] = Relation.CULPRIT
         return by_report
@@ -241,7 +243,7 @@ class KnownReports:
             if all(report_id in self._targets(variant.closes) for variant in variants):
                 return About.HERE
         named = culprit_in(mail.subject) if trust.covers("subject") and not mail.ancestors else ""
-        if named and self.reports[report_id].culprit.startswith(named):
+        if self.reports[report_id].is_culprit(named):
             return About.HERE
         answered = (
             *(mail.in_reply_to if trust.covers("in-reply-to") else ()),
@@ -262,7 +264,7 @@ class KnownReports:
         for link in links:
             report_id, page = self.by_message.get(link.message_id, ""), link.page
             if not report_id and page:
-                named = (report.id for report in self.reports.values() if report.culprit.startswith(page))
+                named = (report.id for report in self.reports.values() if report.is_culprit(page))
                 report_id = page if page in self.reports else next(named, "")
             if report_id:
                 yield report_id

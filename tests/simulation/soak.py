@@ -110,6 +110,7 @@ class SoakYear:
                 self.lab_measures(day)
                 if day % 7 == 6:
                     self.tag()
+                self.operator_approves()
                 run_tasks(is_last_of_week=day % 7 == 6)
                 self.plan_answers(now + timedelta(hours=12))
             if day % 7 == 6:
@@ -139,6 +140,14 @@ class SoakYear:
             file = self.folder / "drop" / f"{sha}.json"
             file.with_suffix(".tmp").write_text(json.dumps(result))
             file.with_suffix(".tmp").rename(file)
+
+    def operator_approves(self) -> None:
+        """Approve what waits for it: reminders, by default."""
+        from tracker.models import OutgoingMail
+        from tracker.services.mail_transitions import apply_action
+
+        for pk in OutgoingMail.objects.filter(state="composed").values_list("pk", flat=True):
+            apply_action(pk, "approve", "mira", self.world.now)
 
     def tag(self) -> None:
         self.version += 1
@@ -218,9 +227,10 @@ class SoakYear:
         faults += [f"{number} reports whose fix is in a version are {state}" for state, number in wrong.items()]
         if not self.fixed & states.keys():
             faults.append("no report was fixed")
-        unsent = OutgoingMail.objects.exclude(state__in=("sent", "cancelled", "held")).count()
-        if unsent > self.a_day * 7:
-            faults.append(f"{unsent} mails have not left")
+        unsent = OutgoingMail.objects.exclude(state__in=("sent", "cancelled", "held"))
+        if unsent.count() > self.a_day * 7:
+            states_of = Counter(unsent.values_list("state", "reason"))
+            faults += [f"{number} mails are {state}: {reason}" for (state, reason), number in states_of.items()]
         return faults
 
 

@@ -24,7 +24,7 @@ from tests.bot.mail.test_authentication import DKIM, RECORD, signed
 from tests.support.people import person
 from tests.support.world import DANA, World, status_text
 from tracker.documents import digest
-from tracker.domain.events import OPEN
+from tracker.domain.events import OPEN, EventData, EventKind
 from tracker.domain.person_report import placeholder
 from tracker.models import (
     Commit,
@@ -41,7 +41,7 @@ from tracker.models import (
     Suggestion,
 )
 from tracker.pages import release_report
-from tracker.services import person_reports
+from tracker.services import event_log, person_reports
 
 PAT = Address("Pat Penguin", "pat@dev.example")
 MARIA = Address("Maria Maintainer", "maria@dev.example")
@@ -284,6 +284,29 @@ def test_a_decision_on_an_offer_is_taken_back(world: World, triager: Client, dec
     assert OfferedReport.objects.get().decision == Decision.OPEN
     page = triager.get("/review/").content.decode()
     assert (says + ": <q>" in page, "Make it a report" in page) == (False, True)
+
+
+def test_an_offer_that_was_taken_back_and_accepted_again_is_reported(world: World, triager: Client) -> None:
+    post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
+    address = f"/review/offers/{OfferedReport.objects.get().pk}/"
+    triager.post(address, {"decision": "accept"})
+    report = Report.objects.get()
+    noted = EventData("note", EventKind.NOTED, world.now, actor="mira", remark="see fio")  # so undo keeps the report
+    event_log.record([event_log.event_row(report, noted, world.now)])
+    triager.post(address, {"decision": "undo"})
+    report.refresh_from_db()
+    assert report.reported_at is None
+    triager.post(address, {"decision": "accept"})
+    report.refresh_from_db()
+    assert (report.reported_at is not None, "reported by Pat Penguin" in report.status) == (True, True)
+
+
+def test_who_decides_too_late_may_not_undo_the_others_decision(world: World, triager: Client) -> None:
+    post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
+    offer = OfferedReport.objects.get()
+    person_reports.decide(offer, Decision.ACCEPTED, "ann", world.now)
+    triager.post(f"/review/offers/{offer.pk}/", {"decision": "reject"})
+    assert "Made a report: <q>" not in triager.get("/review/").content.decode()
 
 
 def test_a_replay_reaches_the_same_states(world: World, triager: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.db import InternalError
 
 from bot.compose.policy import Action, Policy, PolicyRule
 from bot.mail.message import ParsedMail, parse
+from bot.mail.settings import read_mailmap
 from bot.notifications import follow_ups
 from bot.notifications.follow_ups import compose_follow_ups
 from bot.notifications.report import compose_due
@@ -21,9 +23,11 @@ from tracker.models import (
     Correspondent,
     Decision,
     Event,
+    FailureSource,
     Mailing,
     OutgoingMail,
     OutgoingState,
+    Reminder,
     Report,
     Suggestion,
 )
@@ -74,6 +78,18 @@ def test_a_worse_finding_is_told_in_the_thread_once(world: World) -> None:
     assert further(world, 24 * 30) == 0
 
 
+def test_a_list_stays_a_list_in_every_mail_of_the_thread(world: World) -> None:
+    report = world.report()
+    world.later(24)
+    world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
+    assert further(world) == 1
+    (mail,) = mails(report)
+    assert mail.lists == ["perf-reports@lists.example.org"]
+    gone = {"perf-reports@lists.example.org": "550 5.1.1 User unknown"}
+    mail_transitions.record_failures(mail, gone, FailureSource.SERVER, world.now)
+    assert not Correspondent.objects.filter(mailing=Mailing.BOUNCING).exists()
+
+
 def interruption() -> InternalError:
     """What a transaction ends with on PostgreSQL if its machine stood still for too long."""
     cause = Exception("terminating connection due to idle-in-transaction timeout")
@@ -99,7 +115,7 @@ def test_what_an_interruption_kept_from_being_composed_is_composed_in_the_next_r
         raise interruption()
 
     with monkeypatch.context() as patch:
-        patch.setattr(follow_ups._Further, where, interrupted)
+        patch.setattr(follow_ups._Round, where, interrupted)
         assert further(world) == 0
     assert further(world) == 1
 
@@ -287,6 +303,16 @@ def test_still_there_is_told_once_a_candidate_while_nobody_answers(world: World)
     assert further(world) == 0
     still_there(world, report, "v9.1-rc6")
     assert further(world) == 1
+
+
+def test_who_was_reminded_under_another_address_of_theirs_is_not_nagged(world: World) -> None:
+    aliases = read_mailmap(f"Dana Brook <dana@home.example> <{DANA.email}>\n")
+    world.settings = replace(world.settings, aliases=aliases)
+    report, other = world.report(), world.report("mm: another")
+    still_there(world, report, "v9.1-rc5")
+    told = other.outgoing.get()
+    Reminder.objects.create(report=other, mail=told, person="dana@home.example", composed_at=world.now)
+    assert further(world) == 0
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from bot.notifications.report import compose_due
 from tests.support.people import person
 from tests.support.rows import NOW, line
 from tests.support.world import DANA, World, message_id
-from tracker.domain.events import EventData, EventKind
+from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import (
     Commit,
     Event,
@@ -39,7 +39,7 @@ from tracker.models import (
     Tree,
 )
 from tracker.pages.triage import views
-from tracker.services import event_log, mail_transitions
+from tracker.services import event_log, mail_transitions, report_summary
 from tracker.services.report_summary import clipped
 
 # --- The triage pages: what they show, what they cost, and how they handle invalid queries and odd data ---
@@ -431,6 +431,18 @@ def test_a_report_as_data(world: World, client: Client) -> None:
     assert "<html" not in brief
 
 
+def test_an_answer_that_is_undone_was_none(world: World) -> None:
+    report = world.report()
+    report_summary.refresh([report.pk])
+    before = Report.objects.get().last_human_reply_at
+    answered = EventData("answered", EventKind.RESPONDED, world.later(), Role.AUTHOR, actor="mira")
+    event_log.record([event_log.event_row(report, answered, world.now)])
+    report_summary.refresh([report.pk])
+    assert Report.objects.get().last_human_reply_at == answered.occurred_at
+    event_log.record([event_log.reversal(report, "answered", "mira", world.later())])
+    assert Report.objects.get().last_human_reply_at == before
+
+
 def test_the_line_of_a_report_follows_what_is_known(world: World) -> None:
     report = world.report()
     found = Report.objects.get()
@@ -673,6 +685,7 @@ def test_what_became_known_counts_and_not_when_it_happened(client: Client) -> No
     day = NOW - timedelta(days=3)
     assert shown(text(client, f"/v5.6/?changed_after={day:%Y-%m-%d}")) == {late.pk, recent.pk}
     assert shown(text(client, f"/v5.6/?changed_after={NOW - timedelta(minutes=30):%Y-%m-%dT%H:%M}")) == set()
+    assert shown(text(client, f"/v5.6/?changed_after={NOW - timedelta(minutes=30):%Y-%m-%dx%H:%M}")) == set()
     assert shown(text(client, f"/v5.6/?changed_after!={day:%Y-%m-%d}")) == {old.pk}
     assert old.pk in shown(text(client, "/v5.6/?changed_after=0999-01-01"))
     never = client.get("/v5.6/?changed_after=0001-01-01T00:00:00%2B14:00")

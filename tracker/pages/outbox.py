@@ -65,7 +65,7 @@ def overview(*, with_people: bool) -> dict[str, Any]:
     for name, description, states in SECTIONS:
         rows = _rows(with_people)
         mails = [mail for state in states for mail in rows.filter(state=state)[: ROWS + 1]]
-        state = states[-1] if len(mails) > ROWS else ""
+        state = mails[ROWS].state if len(mails) > ROWS else ""
         if S.APPROVED in states and not settings.EMAIL_URL:
             description = "EMAIL_URL names no mail server: these wait."
         if mails:

@@ -303,14 +303,14 @@ def review(request: HttpRequest) -> HttpResponse:
     may_decide, now = request.user.has_perm(DECIDE), timezone.now()
     offers, offered = _offers()
     last_offer = request.session.get("last_offer") if may_decide else None
+    decided = OfferedReport.objects.exclude(decision=Decision.OPEN)
     last = Suggestion.objects.filter(pk__in=request.session.get("last_decided", ())) if may_decide else None
     context = {
         **_queue(now, after, quarantine_before, chosen, shown_messages(request.user)),
         "offers": offers,
         "offered": offered,
-        "last_offer": OfferedReport.objects.exclude(decision=Decision.OPEN).filter(pk=last_offer).first()
-        if last_offer
-        else None,
+        # What somebody else decided first is theirs to undo.
+        "last_offer": decided.filter(pk=last_offer, decided_by=username(request)).first() if last_offer else None,
         "faults": faults(now) if request.user.has_perm(SEND) else [],
         "chosen": chosen,
         "others": report_actions.OTHERS,

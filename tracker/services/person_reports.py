@@ -19,6 +19,7 @@ from django.db import transaction
 
 from tracker.domain.events import EventData, EventKind, ReportedBy, Verdict
 from tracker.domain.person_report import PersonReport, placeholder, reported_event
+from tracker.domain.report_state import effective_events
 from tracker.domain.text import tag_of
 from tracker.models import Commit, Decision, Event, OfferedReport, Report
 from tracker.services import catalog, event_log, report_summary
@@ -161,6 +162,9 @@ def decide(offer: OfferedReport, decision: Decision, person: str, now: datetime)
     )
     report, _ = open_report(mail, facts)
     event = replace(reported_event(facts, mail.message_id, mail.sent_at), actor=person)
+    events = [row.value() for row in report.events.all()]
+    if event.key not in {standing.key for standing in effective_events(events)}:  # new, or it was taken back
+        event = replace(event, key=event_log.free_key(event.key, {before.key for before in events}))
     event_log.record([event_log.event_row(report, event, now, offer.subject)])
     report_summary.refresh([report.pk])
     return report
@@ -172,7 +176,7 @@ def take_back(offer: OfferedReport, person: str, now: datetime) -> bool:
     decided = OfferedReport.objects.filter(pk=offer.pk).exclude(decision=Decision.OPEN)
     if not decided.update(decision=Decision.OPEN, decided_by="", decided_at=None):
         return False
-    events = Event.objects.filter(key=f"{EventKind.REPORTED}:{offer.message_id}").exclude(actor="")
+    events = Event.objects.filter(kind=EventKind.REPORTED, message_id=offer.message_id).exclude(actor="")
     for event in events.select_related("report"):
         report = event.report
         only = report.of_person and not report.results.exists() and not report.findings.exists()

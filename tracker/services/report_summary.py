@@ -153,6 +153,7 @@ def write_states(
     changed: list[Report] = []
     columns: set[str] = set()
     moved: list[int] = []
+    taken_back: list[int] = []  # reports that were answered, and by an undo no longer are
     calendar = None
     for report in reports:
         before = {name: getattr(report, name) for name in _WRITTEN}
@@ -167,10 +168,13 @@ def write_states(
         different = {name for name, value in before.items() if value != getattr(report, name)}
         if not different.isdisjoint(STATE_COLUMNS):
             moved.append(report.pk)
+        if before["responded_at"] and before["responded_at"] != report.responded_at:
+            taken_back.append(report.pk)
         if different:
             changed.append(report)
             columns |= different
     database.update(changed, sorted(columns), _REVISION)
+    refresh(taken_back)
     return moved
 
 

@@ -390,6 +390,12 @@ def test_regzbot_is_told_of_regressions_where_that_is_wanted() -> None:
         ("", (), "no script was provided; the parameters are below"),
         ("", (("repro.sh", "https://lab.example/repro.sh"),), "curl -sO https://lab.example/repro.sh && sh repro.sh"),
         ("", (("x/job.yaml", "https://lab.example/j.yaml"),), "curl -sO https://lab.example/j.yaml && lkp run j.yaml"),
+        (
+            "",
+            (("repro.sh", "https://l.example/repro.sh?h=1"),),
+            "curl -sO 'https://l.example/repro.sh?h=1' && sh repro.sh",
+        ),
+        ("", (("repro.sh", "https://lab.example/x/"),), "no script was provided; the parameters are below"),
         ("", (("dmesg.xz", "https://lab.example/d"),), "no script was provided; the parameters are below"),
         ("", (("repro.sh", "javascript:alert(1)"),), "no script was provided; the parameters are below"),
         ("lab run {suite} {params}", (), "lab run vm-scan nr_task=50% test=anon-cold"),

@@ -116,6 +116,9 @@ def test_a_signature_that_has_expired_since_was_good_when_the_mail_was_sent() ->
     at = CLOCK.at.set(SENT - 10 * 24 * 3600)  # made ten days after the mail says that it was sent
     assert CLOCK.time() == SENT - 10 * 24 * 3600
     CLOCK.at.reset(at)
+    undated = CLOCK.at.set(0.0)
+    assert CLOCK.time() == 0, "what a mail without a date proves does not depend on when it is read"
+    CLOCK.at.reset(undated)
     assert verdict(made) is AuthVerdict.PASS
     late = PLAIN.replace(b"11 Mar 2026", b"1 Mar 2026")
     assert verdict(signed(late)) is AuthVerdict.FAIL
@@ -718,6 +721,8 @@ def test_what_dns_cannot_tell_is_asked_again_and_what_is_not_there_after_a_while
         (b"Subject: a" + b"\t" * 250, True),  # a head alone
         (b"Subject: a\n\nbody\n" + b" \n" * 250, False),
         (b"Subject: a\n\nbody\n\n" + b" \n" * 250, False),  # of two empty lines the first ends the head
+        (b"Subject: a\r\n\r\n" + b" " * 250 + b"x", False),
+        (b"Subject: a\r\n" + b" \r\n" * 250 + b"\r\nbody", True),
         (b"Subject: a\n\n" + b" " * 4000 + b"x", False),
         (b"Subject: a\n\n" + (b" " * 4000 + b"x") * 2, True),  # each takes the square of its length
         (b"Subject: a\n\n" + (b" " * 100 + b"x") * 1500, False),

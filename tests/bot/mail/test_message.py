@@ -443,6 +443,17 @@ def test_bytes_that_no_encoder_leaves_in_quoted_printable_are_shown() -> None:
     assert (found.text, found.problems) == ("5 ± 1 or 5 ± 1\n", ("no_message_id",))
 
 
+@pytest.mark.parametrize("charset", ["", "; charset=nonsense", "; charset=punycode", "; charset=undefined"])
+@pytest.mark.parametrize("encoding", ["quoted-printable", "base64"])
+def test_bytes_of_no_known_charset_are_shown(charset: str, encoding: str) -> None:
+    body = "Hello café\n".encode()
+    head = f"From: a@dev.example\nContent-Type: text/plain{charset}\nContent-Transfer-Encoding: {encoding}\n\n"
+    found = parse(head.encode() + body)
+    assert "unparsable" not in " ".join(found.problems)
+    assert found.text.startswith("Hello caf" if encoding == "quoted-printable" else "")
+    assert found.text
+
+
 # --- Real-world mail: broken encodings, other languages, automatic mail, and worst cases for the patterns ---
 
 BOT = BotSettings(address="perfbot@bot.example.org", base_url="https://perf.example.org")

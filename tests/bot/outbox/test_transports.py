@@ -134,6 +134,7 @@ def test_who_is_refused_and_who_must_wait_is_told_apart() -> None:
         ("550 no", "550 no", SendStatus.REFUSED),
         ("550 no", "451 later", SendStatus.LATER),
         ("421 closing", "250 fine", SendStatus.LATER),
+        ("garbled", "garbled", SendStatus.LATER),  # smtplib's code is -1: no server has refused anything
     ],
 )
 def test_refused_by_all(dana: str, lee: str, status: SendStatus) -> None:

@@ -8,7 +8,7 @@ from email.message import EmailMessage
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.accuracy.people import figures, read_threads
@@ -104,6 +104,10 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("magnitude", "The score is 2870 before the patch, while it is 1780 after it, a regression.", "2870 -> 1780"),
     ("magnitude", "It usually takes 1m20s. Now it takes 20 minutes, much slower.", "1m20s -> 20 minutes"),
     ("magnitude", "We are at 50% CPU.", ""),
+    ("magnitude", "The throughput dropped by 10~15%.", "-10-15 %"),
+    ("magnitude", "It dropped from 1.250.000 IOPS to 900.000 IOPS.", ""),  # no figure begins in another's middle
+    ("magnitude", "We lose: 10.0.0.1 on 5.10, 10.0.0.2 on 5.15.", ""),
+    ("magnitude", "6.12: 500 MB/s\n6.11: 0 MB/s\n", ""),
     ("magnitude", "pgbench: 11.8k tps with 6.11, 7.6k with 6.12-rc4.", "11.8k tps -> 7.6k tps"),
     ("magnitude", "The check takes 40 hours instead of 14 hours.", "14 hours -> 40 hours"),
     ("magnitude", "Forwarding dropped from 9.8 Mpps to 8.6 Mpps.", "9.8 Mpps -> 8.6 Mpps"),
@@ -232,6 +236,8 @@ def test_a_report_without_a_culprit_has_an_id_of_its_own() -> None:
         max_size=30,
     ).map(" ".join)
 )
+@example(f"   kernel   v5.10   v5.15\nrun   1m1s   {'5' * 5000}m1s\n")
+@example("We lose: 10.0.0.1 on 5.10, 10.0.0.2 on 5.15.")
 def test_junk_gives_facts_with_sentences_or_none(text: str) -> None:
     text = text.encode("utf-8", "replace").decode().replace("\r", " ")
     reading = understand(mail("performance regression", text), SETTINGS)

@@ -38,6 +38,16 @@ def mail(subject: str, text: str) -> Reading:
     return understand((head + text).encode(), IDENTITY)
 
 
+@pytest.mark.parametrize("stored", ["3b1f0c9d2e", "3b1f0c9d2e" + "4" * 30])
+@pytest.mark.parametrize("named", ["3b1f0c9d2e44", "3b1f0c9d2e" + "4" * 30])
+def test_a_sha_names_a_culprit_whichever_of_the_two_is_abbreviated(stored: str, named: str) -> None:
+    known = KnownReports()
+    known.add(KnownReport("r1", stored, TITLE, ("report@bot.example",)))
+    answer = mail(f"Re: [LKP] {TITLE}", f"> commit: {named}\n\nThanks.")
+    assert list(known.relations(answer)) == ["r1"]
+    assert not KnownReport("r2", "", TITLE, ()).is_culprit(named)
+
+
 def context(relation: Relation) -> MailContext:
     return MailContext(relation, Role.AUTHOR, title=TITLE, benchmark="will-it-scale")
 

@@ -104,7 +104,7 @@ class Moments(Texts):
             expected = "expected a day or a time in UTC, like 2026-03-01 or 2026-03-01T09:30"
             raise forms.ValidationError(f"{expected}; found {text[:40]!r}") from None
         moment = moment.replace(tzinfo=None)
-        return moment.date().isoformat() if "T" not in text and " " not in text else moment.isoformat("T", "minutes")
+        return moment.date().isoformat() if len(text) <= len("2026-03-01") else moment.isoformat("T", "minutes")
 
 
 class AnyOf(django_filters.Filter):
