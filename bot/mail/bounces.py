@@ -48,6 +48,11 @@ _HAS_GIVEN_UP = re.compile(
     re.I,
 )
 _ANSWERED_WITHIN = 700  # characters below the address
+_UNDELIVERED = re.compile(
+    r"\b(?:could|can) ?(?:not|n't) be delivered\b|\b(?:was|were) not (?:be )?delivered\b|\bdelivery (?:has )?failed\b"
+    r"|\bundeliverable\b",
+    re.I,
+)
 # Above the mail that is returned
 _RETURNED = re.compile(r"^[ \t]*-{2,}.*(?:copy|original message|below this line)", re.I | re.M)
 _LATE = re.compile(
@@ -94,7 +99,7 @@ def read_bounce(raw: bytes) -> Bounce:
     named |= {address: answer for address, answer in answered.items() if not _ANSWER.search(named.get(address, ""))}
     stated = {address: has_failed for address, has_failed, _ in status if has_failed is not None}
     if not dead and not stated:
-        dead = set(named)
+        dead = set(named) or set(_undelivered(text))
     tried_again = {address for address, answer in answered.items() if _is_temporary(answer)} - stated.keys()
     tried_again = set() if _GIVEN_UP.search(text) else tried_again
     late, dead = late | (dead & tried_again), dead - tried_again
@@ -118,6 +123,13 @@ def _answered(text: str) -> Iterator[tuple[str, str]]:
         end = min(match.end() + _ANSWERED_WITHIN, next(others, len(text)))
         if answer := _ANSWER.search(text, match.end(), end):
             yield address, " ".join(answer["said"].split())
+
+
+def _undelivered(text: str) -> list[str]:
+    """Return the only address in a text that says in words alone that a mail was not delivered; else nothing."""
+    text = text[: returned.start()] if (returned := _RETURNED.search(text)) else text
+    addresses = {match[0].strip("()[]\"'.:").lower() for match in _ADDRESS.finditer(text)}
+    return list(addresses) if len(addresses) == 1 and _UNDELIVERED.search(text) else []
 
 
 def _is_temporary(answer: str) -> bool:

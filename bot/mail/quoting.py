@@ -121,6 +121,10 @@ _OLDER_MAIL = re.compile(
     r"|_{32,}\Z",
     re.I,
 )
+# Novell's GroupWise puts such a line above an older mail that it does not mark.
+_MARKS_NOTHING = re.compile(
+    rf">>>\s?(?=[^>]*(?:@|\d))[^>\s].{{0,300}}(?:>>>|{any_of(WROTE)}\s?[:：])\s*\Z",
+)
 # The header block above the answered mail, as Outlook writes it.
 _FIRST_OF_BLOCK = re.compile(rf"[\s*]{{0,4}}{any_of(FROM)}\s?\*?[:：]")
 _HEAD_LINE = re.compile(r"[\s*]{0,4}[^\s:：][^:：]{0,30}[:：]")
@@ -173,6 +177,7 @@ _SPEAKS = re.compile(
 _ONLY_NAME = re.compile(rf"{_NAME}\s*\Z")
 _END_OF_ATTRIBUTION = re.compile(rf"\s{{0,4}}(?:<[^<>\s]{{1,200}}>\s?)?{any_of(WROTE)}.{{0,20}}[:：]\s*\Z")
 _LINK = re.compile(r"https?://\S{1,500}")
+_KERNELS_RULE = re.compile(r"-+\[ (?:cut here|end trace [\da-f]+) \]-+\Z")  # around a warning in a log
 _RULE_ENDS = re.compile(r"[-_=*#\u2010-\u2015\u2500]{2}")
 # Marks of vowels, as in Thai and Hindi, are no letters to the re module.
 _LABEL = re.compile(r"[\s*<\u3000]{0,12}[^\W\d_][^:：,;()/<>@]{0,31}[:：]\*?[\s\u3000]*\S")
@@ -288,7 +293,7 @@ def without_doubt(text: str) -> str:
     last_patch = _last_patch(lines)
     for number, line in enumerate(lines):
         above = lines[number - 1] if number else ""
-        if not line.strip() or _QUOTE.match(line):
+        if not line.strip() or (_QUOTE.match(line) and not _is_above_unmarked(lines, number)):
             rest_of_quote = False
             continue
         wrapped = _QUOTE.match(above) and len(above) + 1 + len(line.split(maxsplit=1)[0]) > _WRAPPED_AT
@@ -354,7 +359,9 @@ def _is_above_a_quote(lines: Sequence[str], number: int) -> bool:
 
 
 def _is_rule_with_text(line: str) -> bool:
-    return len(line) > 4 and bool(_RULE_ENDS.match(line) and _RULE_ENDS.match(line, len(line) - 2))
+    """Whether words stand within a rule; a rule alone is a table's, and the kernel's own is in logs."""
+    has_ends = len(line) > 4 and bool(_RULE_ENDS.match(line) and _RULE_ENDS.match(line, len(line) - 2))
+    return has_ends and any(map(str.isalpha, line)) and not _KERNELS_RULE.match(line)
 
 
 def _has_mailbox(text: str) -> bool:
@@ -395,6 +402,8 @@ def _last_patch(lines: Sequence[str]) -> int:
 
 def _starts_older_mail(lines: Sequence[str], number: int, last_patch: int) -> bool:
     line = lines[number]
+    if _is_above_unmarked(lines, number):
+        return True
     if line[:1] not in _BEGINNINGS and ":" not in line and "：" not in line:
         return False  # most lines, on which the patterns would be slow
     if _OLDER_MAIL.match(line.strip()) and not _LIST_FOOTER.match(line.strip()):
@@ -413,6 +422,15 @@ def _starts_older_mail(lines: Sequence[str], number: int, last_patch: int) -> bo
     if len(names) < 2 - below_rule:
         return False
     return "to" in names or last_patch < number
+
+
+def _is_above_unmarked(lines: Sequence[str], number: int) -> bool:
+    """Whether this line has an attribution's words behind quote marks, and no quote around it."""
+    if not lines[number].startswith(">>>") or not _MARKS_NOTHING.match(lines[number]):
+        return False
+    above = next((line for line in reversed(lines[:number]) if line.strip()), "")
+    below = _next_line(lines, number + 1)
+    return not _QUOTE.match(above) and below < len(lines) and not _QUOTE.match(lines[below])
 
 
 def _next_line(lines: Sequence[str], number: int) -> int:

@@ -55,8 +55,9 @@ REPORT_SUBJECT = (
     r"(?:(?:[-+]|−|–)?(?:\d+(?:[.,]\d+)?|inf)\s?%|[-+.\de]{1,20} -> [-+.\de]{1,20})"
     r"(?:\s+(?:regr|impr)|\s*(?:\.{2,3}|…)?\s*\Z)"
 )
-# An answer in a language that nobody knows yet has a word or two and a colon before the whole subject of a report.
-ANSWERED_REPORT = rf"(?:{ANSWER}|\s*[^\s\[\]:]{{1,60}}(?: [^\s\[\]:]{{1,60}})?\s?(?::|：)\s*\[)"
+# An answer in a language that nobody knows yet has a word or two and a colon before the whole subject of a report, and
+# an answer to an answer has several.
+ANSWERED_REPORT = rf"(?:{ANSWER}|\s*(?:[^\s\[\]:]{{1,60}}(?: [^\s\[\]:]{{1,60}})?\s?(?::|：)\s*){{1,4}}\[)"
 QUOTED_COMMIT = r"^[ \t]{0,8}>[> \t]{0,20}commit:?[ \t]+([0-9a-f]{12,40})\b"
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT, re.I | re.A)
 _ANSWERED_REPORT = re.compile(ANSWERED_REPORT, re.I)

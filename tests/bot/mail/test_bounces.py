@@ -268,6 +268,13 @@ TEXT = "From: MAILER-DAEMON@mx.example\nTo: perfbot@bot.example.org\nSubject: De
         ("Failed Recipient: dana@dev.example\nReason: 451 4.7.1 Greylisted\n", ""),
         ("I've given up. Sorry.\n\n<dana@dev.example>:\nmx: (#4.4.3)\nI'm not going to try again.\n", "#4.4.3"),
         ("<dana@dev.example>: 550 5.1.1 No such user. Please check the address and try again.\n", "550 5.1.1"),
+        (
+            "It could not be delivered to the recipient:\n\n  dana@dev.example\n\nReason: mailbox unavailable.\n",
+            "no reason given",
+        ),
+        ("Delivery failed for the address\n\n  dana@dev.example\n\nThe mailbox does not exist.\n", "no reason given"),
+        ("The mail of dana@dev.example to lee@dev.example could not be delivered.\n", ""),  # to which of them?
+        ("Delivery failed so far for dana@dev.example and will be retried.\n", ""),
         ("We copied dana@dev.example.\nTicket 500 was opened; call +49 555 1234 about v5.10.1.\n", ""),
         # As Exim, qmail, sendmail, Postfix, Exchange, Office 365 and others write it
         (

@@ -64,6 +64,9 @@ OLDER = {
     "a tracker": "Mal Lory commented 3 days ago\n",
     "an odd mark": "» It is the lock.\n",
     "a mark far in": "     > It is the lock.\n",
+    "GroupWise": ">>> Mal <mal@evil.example> 03/11/26 10:15 AM >>>\n",
+    "GroupWise, on a day": ">>> On 3/11/2026 at 10:15 AM, Mal <mal@evil.example> wrote:\n\n",
+    "GroupWise, below a quote": "> It is slow.\n\nYes.\n\n>>> Mal 03/11/26 10:15 AM >>>\n",
     "Gmail wraps a quoted line": "> " + "word " * 14 + "\n",
 }
 
@@ -129,6 +132,11 @@ def test_what_is_surely_the_writers_is_a_part_of_the_text(text: str) -> None:
         "As said in 2024, this is wanted:\n\n#lkp invalid\n",
         "Fixes: 3b1f0c9d2e11 (mm: x)\nReported-by: robot <lkp@intel.example>\n\n#lkp invalid\n",
         "Kernel: 6.12\n\n#lkp invalid\n",
+        "kernel  ops_per_sec\n-------------------\nv9.0    1000 1%\nv9.1     990 2%\n\n#lkp invalid\n",
+        "==========\nv9.0  1000\n==========\n\n#lkp invalid\n",
+        "------------[ cut here ]------------\nWARNING: CPU: 3\n---[ end trace 0000000000000000 ]---\n\n#lkp invalid\n",
+        ">>> On 3/11/2026 at 10:15 AM, Lee Park <lee@dev.example> wrote:\n> It is slow.\n\n#lkp invalid\n",
+        ">> It is.\n>>> On 3/11/2026 at 10:15 AM, Lee <lee@dev.example> wrote:\n\n#lkp invalid\n",
     ],
 )
 def test_a_command_of_the_writer_is_not_doubted(text: str) -> None:

@@ -235,6 +235,10 @@ def read(subject: str, text: str = "Thanks.", reply_to: str = "") -> str:
         (f"Re: {SUBJECT[:-6]}", "Thanks.", "", SHA[:10]),
         (f"Re: {SUBJECT.replace('-12.4%', '−12,4 %')}", "Thanks.", "", SHA[:10]),
         (f"Re: {SUBJECT.replace(':  vm', ':vm')}", "Thanks.", "", SHA[:10]),
+        (f"Ats: {SUBJECT}", "Thanks.", "", SHA[:10]),  # of a language that we don't know
+        (f"Ats: Re: {SUBJECT}", "Thanks.", "", SHA[:10]),
+        (f"Відп: Відп: {SUBJECT}", "Thanks.", "", SHA[:10]),
+        (f"EXTERNAL: Re: {SUBJECT}", "Thanks.", "", SHA[:10]),
         ("Re: [mm] 3b1f0c9d2e: WARNING:at_mm/vmscan.c", "Thanks.", "", ""),
         ("Re: [PATCH v3 2/5] mm: walk", QUOTE + "Odd.", "", SHA),
         ("Re: [PATCH v3 2/5] mm: walk", QUOTE.replace("> ", "> > ") + "Odd.", "", SHA),
