@@ -19,7 +19,7 @@ from bot.mail.patches import answered_posting, is_answer
 from bot.mail.settings import BotSettings
 from bot.replies.effects import MERE_RESPONSE, effects_of, events_of, reported_event, settled, speaker_of
 from bot.replies.intents import intents_of
-from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_of
+from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_by_title_or_list
 from bot.replies.reading import Reading, understand
 from bot.replies.rules.notation import NOTHING, Effect, MailContext, Mode, Relation, name_of
 from bot.replies.sender_kind import SenderKind
@@ -221,7 +221,7 @@ def person_report_json(report: PersonReport, mail: ParsedMail, *, tracked: bool)
         "reporter": {"name": mail.author.name, "email": mail.author.email},
         **{name: fact.value or None for name, fact in facts.items()},
         "change_pct_raw": report.change_pct,
-        "subsystem": subsystem_of(report, mail) or None,
+        "subsystem": subsystem_by_title_or_list(report, mail) or None,
         "other_culprits": list(report.other_culprits),
         "lists": sorted({address.email for address in mail.recipients if is_a_list(address.email)}),
         "recipients": sorted({address.email for address in mail.recipients}),

@@ -25,7 +25,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from bot.errors import Unreadable
 from bot.mail.settings import BotSettings
 from bot.replies.reading import Reading, understand
-from bot.replies.rules.notation import kind_of
+from bot.replies.rules.notation import event_kind_of
 from tracker.domain.events import EventKind, Role
 from tracker.models import Event, Message, SecondOpinion, Suggestion
 from tracker.services.report_actions import SECOND_OPINION
@@ -40,7 +40,7 @@ _EFFECTS = (
     *("working", "needs_info", "info_provided", "fix_proposed", "fix_confirmed", "fix_failed"),
     *("dropped", "wontfix", "disputed", "responded"),
 )
-MEANINGS: Mapping[str, EventKind | None] = {**{name: kind_of(name) for name in _EFFECTS}, "none": None}
+MEANINGS: Mapping[str, EventKind | None] = {**{name: event_kind_of(name) for name in _EFFECTS}, "none": None}
 _INSTRUCTIONS = """\
 You read one reply to a report of a Linux kernel performance regression, and say what it does to the report:
 working: the writer says that they are working on it, will look, or will send a patch

@@ -45,7 +45,7 @@ from bot.replies.effects import (
     settled,
     speaker_of,
 )
-from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_of
+from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_by_title_or_list
 from bot.replies.reading import Reading, wish_of
 from bot.replies.rules.notation import Effect, MailContext, Mode, Relation
 from bot.replies.sender_kind import SenderKind
@@ -321,7 +321,7 @@ class MailFiler:
             _sent_at(mail, source.received_at),
             tuple(person_keys([mail.author])),
             tuple(person_keys(others)),
-            subsystem_of(report, mail),
+            subsystem_by_title_or_list(report, mail),
             reading.trust.proven,
         )
 

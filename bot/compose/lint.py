@@ -4,8 +4,8 @@ The mail is parsed as its recipients will, and compared with what it should say.
 recipients, headers and form; a report mail also for whether subject, text and tables state what was measured, for the
 right commit. A fault is one sentence.
 
-To add a check: write a generator that takes a `LintContext` and yields sentences, name it in `EVERY_CHECKS`, or in
-`CHECKS` if it is for report mails and takes what they should say, and add a seeded fault to
+To add a check: write a generator that takes a `LintContext` and yields sentences, name it in `MAIL_CHECKS`, or in
+`REPORT_CHECKS` if it is for report mails and takes what they should say, and add a seeded fault to
 tests/bot/compose/test_lint.py.
 """
 
@@ -168,7 +168,7 @@ def _width(context: LintContext) -> Iterator[str]:
             return
 
 
-def _obeyed(context: LintContext) -> Iterator[str]:
+def _directives(context: LintContext) -> Iterator[str]:
     """Lines that programs act on are our own."""
     for line in filter(is_directive, context.mail.body.split("\n")):
         ours = _OURS.fullmatch(line)
@@ -185,7 +185,7 @@ def _sections(context: LintContext) -> Iterator[str]:
             yield f"no content below {line!r}"
 
 
-EVERY_CHECKS: tuple[Check, ...] = (_addresses, _headers, _body, _width, _obeyed, _sections)
+MAIL_CHECKS: tuple[Check, ...] = (_addresses, _headers, _body, _width, _directives, _sections)
 
 
 # --- Report mails ---
@@ -300,7 +300,7 @@ def _culprit(context: LintContext, expected: ReportData) -> Iterator[str]:
         yield "the culprit is its own parent"
 
 
-CHECKS: tuple[ReportCheck, ...] = (_subject, _people, _numbers, _tables, _verdict, _tags, _culprit)
+REPORT_CHECKS: tuple[ReportCheck, ...] = (_subject, _people, _numbers, _tables, _verdict, _tags, _culprit)
 
 
 # --- A text that an operator edited ---
@@ -329,7 +329,7 @@ def edit_faults(
     def of_form(text: str) -> list[str]:
         mail = mail_of(before.message_id, tag, Recipients((), ()), before.subject, text, settings, now)
         context = LintContext(mail, edited(raw, text), before, settings, conventions, now)
-        return [fault for check in (_body, _width, _obeyed, _sections) for fault in check(context)]
+        return [fault for check in (_body, _width, _directives, _sections) for fault in check(context)]
 
     had = of_form(body)  # as with another mail's link, or a name that looks like a placeholder
     faults = [fault for fault in of_form(new) if fault not in had]
@@ -367,6 +367,6 @@ def faults(
     names = tuple(names_in(expected) if expected else foreign)
     report = find_report(read) if expected else None
     context = LintContext(mail, raw, read, settings, conventions, now, names, report)
-    reports = (fault for check in CHECKS for fault in check(context, expected)) if expected else ()
-    all_faults = chain((fault for check in EVERY_CHECKS for fault in check(context)), reports)
+    reports = (fault for check in REPORT_CHECKS for fault in check(context, expected)) if expected else ()
+    all_faults = chain((fault for check in MAIL_CHECKS for fault in check(context)), reports)
     return tuple(islice(all_faults, MOST_FAULTS))

@@ -254,8 +254,8 @@ def listed(finding: FindingData, name: str, columns: int) -> str:
 
 def sides(finding: FindingData) -> str:
     """Return "18.39 ± 10% -> 24.37 us (+32.5%)"."""
-    means = ((finding.old_mean, finding.old_stddev_pct), (finding.new_mean, finding.new_stddev_pct))
-    text = " -> ".join(value(mean) + spread(percent).rstrip() for mean, percent in means)
+    both = ((finding.old_mean, finding.old_stddev_pct), (finding.new_mean, finding.new_stddev_pct))
+    text = " -> ".join(value(mean) + spread(stddev).rstrip() for mean, stddev in both)
     unit = f" {one_line(finding.unit, 20)}" if finding.unit else ""
     return f"{text}{unit} ({moved(finding)})"
 

@@ -145,7 +145,7 @@ _TAG = re.compile(r"(?:\A|;)\s*([a-z]+)\s*=\s*([^;]*)")
 # Without these a signature proves nothing. What else it covers limits what the mail may do: a report is found by signed
 # headers only (bot/replies/which_report.py), and a copy under another Message-ID is known by its signature, since
 # kernel.org does not sign the Message-ID.
-MUST_SIGN = frozenset({"from", "date"})
+_DKIM_MUST_SIGN = frozenset({"from", "date"})
 
 
 def verified_by_dkim(raw: bytes, headers: Headers, address: str, at: float, anchors: TrustAnchors) -> Trust:
@@ -176,13 +176,13 @@ def signatures(headers: Headers) -> list[dict[str, str]]:
 def signed_names(tags: Mapping[str, str]) -> frozenset[str]:
     """Return the names of the headers that a signature covers; empty if these, or the body, are too few to count."""
     names = frozenset(name.lower() for name in tags.get("h", "").split(":"))
-    return names if names >= MUST_SIGN and "l" not in tags else frozenset()
+    return names if names >= _DKIM_MUST_SIGN and "l" not in tags else frozenset()
 
 
 # --- Developer signatures ---
 
 # What patatt signs by default. With a signed Message-ID, a replayed mail is a duplicate and is not filed again.
-_MUST_SIGN = frozenset({"from", "subject", "message-id"})
+_PATATT_MUST_SIGN = frozenset({"from", "subject", "message-id"})
 _SIGNED = re.compile(r"(?:\A|;)\s*h\s*=\s*([^;]{1,2000})")
 _ALGORITHM = re.compile(r"(?:\A|;)\s*a\s*=\s*([^;\s]*)")
 _IDENTITY = re.compile(r"(?:\A|;)\s*i\s*=\s*([^;\s]*)")
@@ -212,7 +212,7 @@ def signed_by_developer(raw: bytes, mail: ParsedMail, headers: Headers, anchors:
         return UNPROVEN
     found_names = _SIGNED.search(signatures[0])
     signed = frozenset(name.strip().lower() for name in (found_names[1] if found_names else "").split(":"))
-    if not signed >= _MUST_SIGN or any(
+    if not signed >= _PATATT_MUST_SIGN or any(
         name in signed and name not in _ENCODED and not _is_as_written(value) for name, value in headers
     ):
         return UNPROVEN

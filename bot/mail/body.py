@@ -240,8 +240,8 @@ def read_body(message: Part) -> Body:
                 text = ""
             left -= len(text)
             attachments.append(MimeAttachment(name, kind, text))
-    attached = not any(text.strip() for _, _, text in texts)
-    if attached:  # without a body, the first unnamed text attachment is the body
+    body_is_attachment = not any(text.strip() for _, _, text in texts)
+    if body_is_attachment:  # without a body, the first unnamed text attachment is the body
         unnamed = (part for part in attachments if part.content_type.startswith("text/") and not part.filename)
         if first := next(unnamed, None):
             texts = [(0, False, first.text)]
@@ -251,8 +251,8 @@ def read_body(message: Part) -> Body:
     if any(markup and text.strip() for _, markup, text in chosen):
         problems.append("html_only")
     nonempty = [text for _, _, text in chosen if text.strip()]
-    own = 0 if attached else len(nonempty[0])
-    return Body("\n".join(nonempty), tuple(attachments), tuple(dict.fromkeys(problems)), charset, own)
+    first_length = 0 if body_is_attachment else len(nonempty[0])
+    return Body("\n".join(nonempty), tuple(attachments), tuple(dict.fromkeys(problems)), charset, first_length)
 
 
 def _leaves(message: Part, problems: list[str]) -> Iterator[tuple[Part, str, int]]:

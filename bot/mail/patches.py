@@ -93,7 +93,7 @@ _REVERTS = re.compile(
     rf"\s{{1,20}}{REVERTS_OF}(?=[0-9a-f]{{7,40}}\b)",
     re.I | re.M,
 )
-# Each perhaps with its title, and with one more only where that is in double quotes: another sha may follow it
+# Shas in a list. A title is skipped only if it stands in double quotes and another sha follows.
 _TITLE_OF_SHA = r'\s{0,20}\(["“]([^"”\n]{1,300})["”]\)'
 _SHAS = re.compile(
     rf"(?:(?:\s*,|\s+and)?\s*(?:commit\s+)?[0-9a-f]{{7,40}}\b(?:{_TITLE_OF_SHA}(?=\s*(?:,|and\s|[0-9a-f]{{7,40}}\s)))?){{1,50}}",

@@ -396,7 +396,9 @@ def above_older_mail(text: str) -> str:
 
 
 def _last_patch(lines: Sequence[str]) -> int:
-    """Return the number of the last line as of a patch, -1 if there is none: each head looks whether one is below."""
+    """Return the number of the last line that looks like one of a patch, -1 if none does. A block of headers above it
+    belongs to the patch, not to an older mail.
+    """
     return next((number for number in range(len(lines) - 1, -1, -1) if _PATCH.match(lines[number])), -1)
 
 

@@ -49,7 +49,7 @@ class Bulletin:
 
 @dataclass(frozen=True, slots=True)
 class BulletinConfig:
-    """The bulletin config: who sends bulletins, and to which lists."""
+    """Who sends bulletins, and to which lists."""
 
     settings: BotSettings
     compose_config: ComposeConfig

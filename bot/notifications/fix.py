@@ -22,7 +22,7 @@ from bot.mail.patches import bare_title
 from bot.mail.settings import BotSettings
 from bot.notifications.report import ancestors, remeasured_finding
 from bot.notifications.thread import ReportContext, ThreadData, ThreadMails
-from tracker.domain.events import EventData, Grade
+from tracker.domain.events import JOB, EventData, Grade
 from tracker.domain.lab_jobs import SENTENCES, JobOutcome
 from tracker.domain.statistics import change_pct
 from tracker.domain.text import counted, signed_pct
@@ -128,14 +128,13 @@ def outcome_text(fix: FixData, headline: FindingData) -> str:
 
 # --- A tested patch ---
 
-_PREFIX = "job/"
 _ADVICE = "Please say which commit it is for, or send a version for the culprit."
 
 
 def compose_tested(context: ReportContext, event: EventData, purpose: str, mails: ThreadMails) -> ComposedMail | None:
     """Return the answer to a request for a test, in reply to the mail that asked; None if the event is of no job."""
-    number = event.result.removeprefix(_PREFIX)
-    if not event.result.startswith(_PREFIX) or not number.isdecimal():
+    number = event.result.removeprefix(JOB)
+    if not event.result.startswith(JOB) or not number.isdecimal():
         return None
     job = LabJob.objects.select_related("report").filter(pk=number, report=context.report).first()
     if job is None:

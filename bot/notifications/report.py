@@ -113,7 +113,7 @@ def ancestors(message_id: str) -> tuple[str, ...]:
 # --- What the mail says ---
 
 ALL_HELD = "all its findings are held"
-MAILED = 300  # findings in one mail; the report's page has all
+MOST_FINDINGS = 300  # findings in one mail; the report's page has all
 MOST_BYTES = 70_000  # of table rows; list servers accept 100 kB
 ROW = 60  # bytes of a row without its name
 
@@ -172,7 +172,9 @@ def _history(head: Finding, culprit: str, settings: BotSettings) -> str:
     return "; ".join([past.history.text, *([f"two modes {modes:.0f}% apart"] if modes else ()), url])
 
 
-def findings_of(report: Report, after: int = 0, freed: Collection[int] = (), most: int = MAILED) -> list[Finding]:
+def findings_of(
+    report: Report, after: int = 0, freed: Collection[int] = (), most: int = MOST_FINDINGS
+) -> list[Finding]:
     """Return the findings of a report that are not held, the headline first. `after`: only findings newer than this
     key, and those of `freed` that are no longer held.
     """
@@ -186,7 +188,8 @@ def findings_of(report: Report, after: int = 0, freed: Collection[int] = (), mos
 
 def withheld(report: Report) -> list[int]:
     """Return the keys of the held findings."""
-    return list(report.findings.exclude(result=None).exclude(result__held="").values_list("pk", flat=True)[:MAILED])
+    held = report.findings.exclude(result=None).exclude(result__held="")
+    return list(held.values_list("pk", flat=True)[:MOST_FINDINGS])
 
 
 def headline_of(report: Report) -> Finding:
@@ -287,7 +290,7 @@ def machine_text(machine: Machine) -> str:
 
 # --- Composing and refreshing ---
 
-REDECIDED = 50  # mails; each takes a dozen queries
+MOST_REDECIDED = 50  # mails; each takes a dozen queries
 AT_ONCE = 1000
 DEFAULT_CONFIG = ComposeConfig()
 
@@ -337,11 +340,12 @@ class Redecided:
 def decided_otherwise(
     wanted: Policy, settings: BotSettings, config: ComposeConfig, since: datetime, otherwise: Action
 ) -> tuple[int, list[Redecided]]:
-    """Return how many reports' mails were composed since then, up to REDECIDED, and those that `wanted` decides
+    """Return how many reports' mails were composed since then, up to MOST_REDECIDED, and those that `wanted` decides
     otherwise than the policy in force. Daily limits and rates are not looked at: they delay, and decide nothing.
     """
     rows = OutgoingMail.objects.filter(purpose=Purpose.REPORT, report__isnull=False, composed_at__gte=since)
-    mails = list(rows.select_related("report__culprit", "report__tree").order_by("-composed_at", "-pk")[:REDECIDED])
+    rows = rows.select_related("report__culprit", "report__tree").order_by("-composed_at", "-pk")
+    mails = list(rows[:MOST_REDECIDED])
     patches, changed = PatchMails(None), []
     for mail in mails:
         try:

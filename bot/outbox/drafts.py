@@ -115,8 +115,8 @@ class MailCalendar:
     def __init__(self, policy: Policy, now: datetime) -> None:
         self._policy, self._today = policy, now.astimezone(timezone.get_default_timezone()).date()
         self._sent: defaultdict[date, Counter[str]] = defaultdict(Counter)
-        own = Q(purpose__startswith=Purpose.ANSWER) | Q(purpose__startswith=Purpose.SUBSCRIPTION)  # asked for
-        rows = OutgoingMail.objects.filter(state__in=_SENDABLE).exclude(own)
+        asked_for = Q(purpose__startswith=Purpose.ANSWER) | Q(purpose__startswith=Purpose.SUBSCRIPTION)
+        rows = OutgoingMail.objects.filter(state__in=_SENDABLE).exclude(asked_for)
         midnight = datetime.combine(self._today, time(), tzinfo=timezone.get_default_timezone())
         waits = Q(state__in=(OutgoingState.APPROVED, OutgoingState.SENDING), not_before=None)  # sent today
         dated = rows.annotate(day=Coalesce("not_before", "sent_at", "composed_at")).filter(waits | Q(day__gte=midnight))

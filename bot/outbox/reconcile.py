@@ -115,7 +115,7 @@ def evaluate(mail: OutgoingMail, reading: Reading, settings: BotSettings, now: d
 
 # --- Opt-outs, opt-ins and bounces ---
 
-UNPROVEN = "not proven"
+NOT_PROVEN = "not proven"
 LATELY = 1000  # mails
 MOST_OF_A_REPORT = 100  # mails that a bounce may be of
 FRESH = timedelta(days=3)  # nobody is asked about older mail
@@ -146,9 +146,9 @@ def process_wish(reading: Reading, settings: BotSettings, now: datetime, *, rece
             mail_transitions.clear_bounce(author, at)
             if wish:  # an opt-out that nobody proved
                 rows = Correspondent.objects.filter(address=author, since__lt=at)
-                rows.filter(mailing=Mailing.OPTED_OUT, note__endswith=UNPROVEN).delete()
+                rows.filter(mailing=Mailing.OPTED_OUT, note__endswith=NOT_PROVEN).delete()
         return
-    proof = f"proven by {reading.trust.by}" if reading.trust.proven else UNPROVEN
+    proof = f"proven by {reading.trust.by}" if reading.trust.proven else NOT_PROVEN
     mailing = Mailing.OPTED_OUT if wish is MailWish.LEAVE else Mailing.OPTED_IN
     values = {"mailing": mailing, "note": f"<{reading.mail.message_id}>, {proof}"[:500], "since": at}
     row, new = Correspondent.objects.get_or_create(address=author, defaults=values)

@@ -208,8 +208,8 @@ ENDS_A_ROUND = frozenset({SendStatus.NO_SERVER, SendStatus.NOT_NOW})
 
 @dataclass(frozen=True, slots=True)
 class SendConfig:
-    """The send config. `lease`: how long a worker may take for a batch; `run`: seconds after which a call claims no
-    more, 0 for one batch; `aliases`: a person's other addresses, to which an opt-out applies as well.
+    """How a round of sending works. `lease`: how long a worker may take for a batch; `run`: seconds after which a call
+    claims no more, 0 for one batch; `aliases`: a person's other addresses, to which an opt-out applies as well.
     """
 
     lease: timedelta = timedelta(minutes=5)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.mail.patches import bare_title
-from bot.replies.rules.notation import Effect, Mode, kind_of, name_of
+from bot.replies.rules.notation import Effect, Mode, event_kind_of, name_of
 from bot.replies.sentences import Sentence, has_content, is_salutation
 from tracker.domain.events import EventKind, Role
 
@@ -334,7 +334,7 @@ def _effect(name: str, rule: Effect | None, opinion: Opinion, mode: Mode) -> Eff
     if rule:
         return replace(rule, mode=mode, why=opinion.why(name), certainty=opinion.certainty(name))
     quote = opinion.sentences.get(name, "")
-    kind = kind_of(name)
+    kind = event_kind_of(name)
     title, sha = named_commit(quote) if kind in _FIXES else ("", "")
     rule_name = name if name == "improvement_ack" else RULE
     return Effect(

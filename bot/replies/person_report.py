@@ -14,6 +14,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title, is_answer, is_posting
@@ -188,7 +189,7 @@ def is_commanded(reading: Reading, report: PersonReport) -> bool:
     return Word.REPORT in words or (Word.INTRODUCED in words and is_performance(report))
 
 
-def subsystem_of(report: PersonReport, mail: ParsedMail) -> str:
+def subsystem_by_title_or_list(report: PersonReport, mail: ParsedMail) -> str:
     """Return the subsystem: what the culprit's title begins with, else the name of the list that it was sent to."""
     prefix, colon, _ = report.culprit_title.value.partition(":")
     if colon and " " not in prefix:
@@ -322,26 +323,38 @@ _TITLE_BEFORE = re.compile(
 )
 
 
+class _Candidate(NamedTuple):
+    """A commit that may be the culprit. `earliness`: minus its place; of equal points, the earliest wins."""
+
+    points: int
+    earliness: int
+    sha: str
+    title: str
+    sentence: str
+
+
 def _culprit(mail: _Mail, reading: Reading) -> tuple[Fact, Fact, Fact, tuple[str, ...]]:
     """Return the sha, title and author of the culprit, and the shas of further ones."""
     command = next((command for command in reading.commands.good if command.word is Word.INTRODUCED), None)
-    candidates: list[tuple[int, int, str, str, str]] = []  # points, minus place, sha, title, sentence
+    candidates: list[_Candidate] = []
     titles: dict[str, Fact] = {}
     authors: dict[str, Fact] = {}
     for block in _BLOCK.finditer(mail.text):
         titles.setdefault(block[1].lower(), Fact(block[3].strip(), block[0].strip()))
         authors.setdefault(block[1].lower(), Fact(block[2].strip(), block[2].strip()))
-        candidates.append((3, -block.start(), block[1], block[3].strip(), f"commit {block[1]}"))
+        candidates.append(_Candidate(3, -block.start(), block[1], block[3].strip(), f"commit {block[1]}"))
     for said in _BISECT_SAYS.finditer(mail.text):
         sha, title = said[1] or said[2], (said[3] or "").strip()
-        candidates.append((9, 0, sha, title if ": " in title else "", " ".join(said[0].split())))
+        candidates.append(_Candidate(9, 0, sha, title if ": " in title else "", " ".join(said[0].split())))
     for before in _TITLE_BEFORE.finditer(mail.text):
         points = 4 if not re.match(r"fixes|link|closes|cc", before[1], re.I) else 2
-        candidates.append((points, -before.start(), before[2], before[1].strip(), " ".join(before[0].split())))
+        sentence = " ".join(before[0].split())
+        candidates.append(_Candidate(points, -before.start(), before[2], before[1].strip(), sentence))
     for line in _ONELINE.finditer(mail.text):
         above = " ".join(mail.text[max(0, line.start() - 80) : line.start()].split())
         points = 2 + 2 * bool(_BLAMES.search(above))
-        candidates.append((points, -line.start(), line[1], line[2].strip(), f"{above} {' '.join(line[0].split())}"))
+        sentence = f"{above} {' '.join(line[0].split())}"
+        candidates.append(_Candidate(points, -line.start(), line[1], line[2].strip(), sentence))
     for place, sentence in enumerate(mail.all):
         for match in _NAMED.finditer(sentence):
             title = (match[2] or match[3] or match[4] or "").strip(" \"'")
@@ -353,26 +366,26 @@ def _culprit(mail: _Mail, reading: Reading) -> tuple[Fact, Fact, Fact, tuple[str
             points = 3 * bool(_BLAMES.search(window)) + ("commit" in match[0].lower()[:7]) + (": " in title)
             points -= 4 * bool(_CLEARS.search(head) or re.match(r"[^.;]{0,40}\b(?:resolv|solv|fix)\w+ ", tail, re.I))
             points -= 9 * title.lower().startswith("merge ")
-            candidates.append((points, -place, match[1], title if ": " in title else "", sentence))
-    for _, _, sha, title, sentence in candidates:
-        if title and not title.lower().startswith("merge "):
-            titles.setdefault(sha.lower(), Fact(bare_title(title), sentence))
+            candidates.append(_Candidate(points, -place, match[1], title if ": " in title else "", sentence))
+    for candidate in candidates:
+        if candidate.title and not candidate.title.lower().startswith("merge "):
+            titles.setdefault(candidate.sha.lower(), Fact(bare_title(candidate.title), candidate.sentence))
     if command and (named := re.match(rf"\^?\s*({_SHA})\b\s*(.*)", command.argument, re.I)):
-        candidates.append((20, 0, named[1], "", f"introduced: {command.argument}"))
-    likely = sorted((one for one in candidates if one[0] >= 2), key=lambda one: (-one[0], -one[1]))
+        candidates.append(_Candidate(20, 0, named[1], "", f"introduced: {command.argument}"))
+    likely = sorted((one for one in candidates if one.points >= 2), key=lambda one: (-one.points, -one.earliness))
     if not likely:
         blamed = ((text, _TITLE_ALONE.search(text)) for text in mail.all if _BLAMES.search(text))
         alone = next((Fact(match[1], text) for text, match in blamed if match), UNKNOWN)
         return UNKNOWN, alone, UNKNOWN, ()
-    sha = likely[0][2].lower()
-    same = [
-        one[2].lower() for one in candidates if one[2].lower().startswith(sha[:8]) or sha.startswith(one[2].lower())
-    ]
+    sha = likely[0].sha.lower()
+    shas = [candidate.sha.lower() for candidate in candidates]
+    same = [other for other in shas if other.startswith(sha[:8]) or sha.startswith(other)]
     longest = max((sha, *same), key=len)
-    sentence = next((one[4] for one in likely if longest.startswith(one[2].lower()[:8])), likely[0][4])
+    sentence = next((one.sentence for one in likely if longest.startswith(one.sha.lower()[:8])), likely[0].sentence)
     title = next((titles[one] for one in (sha, *same) if one in titles), UNKNOWN)
     author = next((authors[one] for one in (sha, *same) if one in authors), UNKNOWN)
-    others = dict.fromkeys(one[2].lower() for one in likely if one[2].lower() not in same and one[4] == sentence)
+    beside = (one.sha.lower() for one in likely if one.sentence == sentence)
+    others = dict.fromkeys(other for other in beside if other not in same)
     return Fact(longest, sentence), title, author, tuple(others)[:5]
 
 

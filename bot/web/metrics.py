@@ -25,7 +25,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from tracker.models import BisectResult, Decision, Event, OutgoingMail, OutgoingState, Suggestion, TaskRun
-from tracker.services.faults import STARTED, FaultKind, Snapshot, list_faults, snapshot
+from tracker.services.faults import STARTED, FaultKind, Snapshot, list_faults, take_snapshot
 
 KEPT = 10.0  # seconds for which the lengths of queues are kept
 _CACHED = "perfwork-queue-lengths"
@@ -43,7 +43,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return HttpResponse("a bearer token is required: PERFWORK_METRICS_KEY\n", status=401, content_type="text/plain")
     now = timezone.now()
     registry = CollectorRegistry()
-    registry.register(_Gauges([*from_snapshot(snapshot(now)), *_from_database(now)]))
+    registry.register(_Gauges([*from_snapshot(take_snapshot(now)), *_from_database(now)]))
     if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):  # several web processes, each with its own times (bot/web/server.py)
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     else:

@@ -24,7 +24,7 @@ from django.views.decorators.http import require_safe
 from bot.checks import check_settings
 from bot.compose.policy import MOST_RULES, Action, Policy, PolicyRule, policy_of, read_policy, to_toml
 from bot.config import POLICY, bot_identity, compose_config, policy_file
-from bot.notifications.report import REDECIDED, Redecided, decided_otherwise
+from bot.notifications.report import MOST_REDECIDED, Redecided, decided_otherwise
 from tracker.models import TextRevision
 from tracker.pages import prose
 from tracker.pages.http import cleaned, permission_required, username
@@ -229,7 +229,7 @@ def _preview(wanted: Policy) -> dict[str, Any]:
     seen, mails = decided_otherwise(wanted, bot_identity(), compose_config(), timezone.now() - PREVIEWED, otherwise)
     return {
         "seen": seen,
-        "newest": seen == REDECIDED,
+        "newest": seen == MOST_REDECIDED,
         "days": PREVIEWED.days,
         "mails": mails[:SHOWN],
         "more": len(mails) - SHOWN,

@@ -45,7 +45,7 @@ from tracker.logs import AddContext, bound, json_formatter
 from tracker.models import FaultMail, Mirror, OutgoingMail, OutgoingState, ServiceLease, TaskRun, Tree
 from tracker.services import mail_transitions
 from tracker.services.accounts import Scope, create_api_key
-from tracker.services.faults import Disk, Fault, FaultKind, faults, snapshot
+from tracker.services.faults import Disk, Fault, FaultKind, faults, take_snapshot
 from tracker.services.installation import rejected_files
 from tracker.unavailable import OncePerMinute, reason_of
 
@@ -164,7 +164,7 @@ def test_a_server_that_is_away_is_asked_once(hanging: Mirror, operator: User, bo
 
 
 def due() -> datetime | None:
-    return snapshot(NOW + timedelta(hours=3)).oldest_due
+    return take_snapshot(NOW + timedelta(hours=3)).oldest_due
 
 
 @pytest.mark.django_db
@@ -190,12 +190,12 @@ def test_what_is_not_configured_any_more_is_no_fault(kernel: Kernel, settings: A
     address = "imaps://kim:secret@list.example/INBOX"
     Mirror.objects.create(path=shown(address), tried_at=NOW - timedelta(days=9))
     forget_others([address])
-    assert [each.name for each in snapshot(NOW).archives] == [shown(address)]
+    assert [each.name for each in take_snapshot(NOW).archives] == [shown(address)]
     kernel.walk("linus")
     settings.PERFWORK_TREES = {"linus": "/srv/linux.git"}
-    assert [each.name for each in snapshot(NOW).trees] == ["linus"]
+    assert [each.name for each in take_snapshot(NOW).trees] == ["linus"]
     settings.PERFWORK_TREES = {}
-    assert snapshot(NOW).trees == []
+    assert take_snapshot(NOW).trees == []
 
 
 @pytest.mark.django_db
@@ -206,7 +206,7 @@ def test_a_tree_that_is_quiet_was_read_all_the_same(kernel: Kernel, settings: An
     for hours in (1, 24):
         now = NOW + timedelta(hours=hours)
         follow(Tree.objects.get(name="linus"), kernel.world.settings, now, Patience(None, timedelta(minutes=5)))
-        assert [each.at for each in snapshot(now).trees] == [now]
+        assert [each.at for each in take_snapshot(now).trees] == [now]
 
 
 @pytest.mark.django_db

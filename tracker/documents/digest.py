@@ -1,7 +1,8 @@
 """The weekly digest: the regressions of a cycle, sorted by what happened to them in seven days; and their short form,
 for a mail to Linus or to a maintainer.
 
-A report stands in the first section that fits. `week` and `compose` are pure; the reports of the current cycle, or of
+A report stands in one section: closed ones by when they were closed; of the open ones, those with a fix first, then
+new, silent and answered ones. `week` and `compose` are pure; the reports of the current cycle, or of
 a given one, come from two queries.
 """
 
@@ -42,7 +43,7 @@ class DigestLine:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """The sections; a report is in the first that fits. All but `closed` are open."""
+    """The sections. All but `closed` are open."""
 
     new: Sequence[DigestLine]
     silent: Sequence[DigestLine]
@@ -178,13 +179,13 @@ def compose_cycle_mail(
     if shown < len(still):
         lines += [f"And {len(still) - shown} more:", page, ""]  # never cut: it would lead elsewhere
     if fixed:
-        kept = LINES - len(lines) - 2
+        kept = max(1, LINES - len(lines) - 2)
         lines.append("Fixed or dropped:" if any(row.state == State.DROPPED for row in fixed) else "Fixed:")
-        for row in fixed[: max(kept, 1)]:
+        for row in fixed[:kept]:
             became = row.fix_landing or LABELS[State(row.state)].lower()
             lines.append(_cut(f"  {_change(row)}  {name(row)} ({became})"))
         if len(fixed) > kept:
-            lines[-1] = f"  and {len(fixed) - max(kept, 1) + 1} more"
+            lines[-1] = f"  and {len(fixed) - kept + 1} more"
     return subject, "\n".join(lines).rstrip() + "\n"
 
 

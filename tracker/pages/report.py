@@ -629,7 +629,7 @@ def take_back(request: HttpRequest, ref: str) -> HttpResponse:
     permit = permit_of(request.user)
     person, now = username(request), timezone.now()
     try:
-        done = report_actions.reports_take_back([report.pk], key, person, now, permit, of_others=True)
+        done = report_actions.reverse_event([report.pk], key, person, now, permit, of_others=True)
     except InvalidInput as error:
         return error_response(f"undo: {error}")
     messages.info(request, "Undone." if done else "Nothing to undo: this event no longer counts.")

@@ -418,7 +418,7 @@ def decide_offer(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _just_before(position: tuple[int, int]) -> tuple[int, int]:
-    """Return a position that the one at this position follows."""
+    """Return the position right before this one, after which the queue goes on with it."""
     return position[0], position[1] + 1
 
 

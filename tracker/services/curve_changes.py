@@ -174,7 +174,7 @@ class Recovery:
 def recoveries(curve: Curve, reading: CurveReading, findings: Iterable[Finding]) -> list[Recovery]:
     """Return the reports with their headline on this curve whose change was undone."""
     names = [build.name for build in reading.history]
-    recoveries = []
+    recovered = []
     for finding in findings:
         report, measured = finding.report, reported_change(finding)
         if not finding.headline or report.verdict != Verdict.REGRESSION or measured is None:
@@ -183,11 +183,13 @@ def recoveries(curve: Curve, reading: CurveReading, findings: Iterable[Finding])
         if gone is None:
             continue
         at = gone.change.index
+        count = len(names) - at
+        if count < AFTER:
+            continue
         near = names[max(0, at - _BESIDE) : at + _BESIDE + 1]
         by_fix = bool(report.fix_sha) and any(name.startswith(report.fix_sha) for name in near)
-        if (count := len(names) - at) >= AFTER:
-            recoveries.append(Recovery(report, curve, reading.history[at], gone, count, by_fix))
-    return recoveries
+        recovered.append(Recovery(report, curve, reading.history[at], gone, count, by_fix))
+    return recovered
 
 
 def record(recoveries: Sequence[Recovery], now: datetime) -> None:

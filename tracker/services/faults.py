@@ -256,10 +256,10 @@ MOST = 100  # of each kind
 
 def faults(now: datetime) -> list[Fault]:
     """Return all that does not work now."""
-    return list_faults(snapshot(now))
+    return list_faults(take_snapshot(now))
 
 
-def snapshot(now: datetime) -> Snapshot:
+def take_snapshot(now: datetime) -> Snapshot:
     """Return how the installation stands."""
     lease = ServiceLease.objects.filter(name="scheduler").first()
     by_task = {run.task: run for run in TaskRun.objects.all()}

@@ -153,9 +153,7 @@ def retry(pk: int, person: str, now: datetime) -> bool:
     if job is None or not ended.update(**_AGAIN):
         return False
     for key in list(job.report.events.filter(result=job.name).values_list("key", flat=True)):
-        report_actions.reports_take_back(
-            [job.report_id], key, person, now, lambda report: Role.REPORTER, of_others=True
-        )
+        report_actions.reverse_event([job.report_id], key, person, now, lambda report: Role.REPORTER, of_others=True)
     return True
 
 

@@ -47,7 +47,7 @@ MOST = 500  # reports per action
 LONGEST = 2000  # characters of the argument
 IN_A_SENTENCE = 160  # characters of a note in the status text
 MOST_TAGS = 10
-MOST_STEPS = 10  # from a duplicate to its report that is none
+MOST_FOLLOWED = 10  # reports, from one duplicate to the next
 MOST_CANDIDATES = 15  # of one release; no kernel has had more than ten
 _TAG = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}\Z")
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}\Z")
@@ -112,8 +112,12 @@ def named_person(text: str, writer: str) -> str:
     """Return the name or the address that is to be assigned, of "Dana Brook <dana@dev.example>" the address; "" for
     nobody.
     """
+    if text.lower() == "me":
+        return writer
+    if text.lower() == "nobody":
+        return ""
     address = _IN_BRACKETS.search(text)
-    return {"me": writer, "nobody": ""}.get(text.lower(), address[1] if address else text[:100])
+    return address[1] if address else text[:100]
 
 
 def _words(text: str) -> str:
@@ -187,27 +191,27 @@ def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, r
 
     def make_event(report: Report, events: list[Event]) -> Event | None:
         role = permit(report)
-        values = [event.value() for event in events]
         if role is None:
             outcome.forbidden.append(report)
-        elif report.revision != revisions[report.pk]:
+            return None
+        if report.revision != revisions[report.pk]:
             outcome.overtaken.append(report)
-        else:
-            event = action.event(role, release or report.merged_release or report.shift_left_release)
-            if event.kind in (EventKind.DUPLICATE, EventKind.SUCCEEDED):
-                event = replace(event, remark=checked.remark)
-            if event.kind is EventKind.CORRECTED:
-                event = replace(event, commit=checked.commit, remark=report.culprit.sha)
-            if event.commit == report.culprit.sha or not _changes_state(report, values, event):
-                outcome.idle.append(report)
-                return None
-            outcome.changed.append(report.pk)
-            outcome.before[report.pk] = report.status
-            quote = action.argument.strip() if action.kind is EventKind.NOTED else ""
-            row = event_log.event_row(report, event, action.at, quote)
-            row.batch, row.notify_thread = action.batch, action.notify_thread
-            return row
-        return None
+            return None
+        event = action.event(role, release or report.merged_release or report.shift_left_release)
+        if event.kind in (EventKind.DUPLICATE, EventKind.SUCCEEDED):
+            event = replace(event, remark=checked.remark)
+        if event.kind is EventKind.CORRECTED:
+            event = replace(event, commit=checked.commit, remark=report.culprit.sha)
+        values = [entry.value() for entry in events]
+        if event.commit == report.culprit.sha or not _changes_state(report, values, event):
+            outcome.idle.append(report)
+            return None
+        outcome.changed.append(report.pk)
+        outcome.before[report.pk] = report.status
+        quote = action.argument.strip() if action.kind is EventKind.NOTED else ""
+        row = event_log.event_row(report, event, action.at, quote)
+        row.batch, row.notify_thread = action.batch, action.notify_thread
+        return row
 
     event_log.amend(list(revisions)[:MOST], make_event)
     if action.kind is EventKind.CORRECTED:
@@ -260,16 +264,16 @@ def _check_fix(event: EventData, reports: Collection[int]) -> None:
 
 def _leads_back(event: EventData, reports: Collection[int]) -> bool:
     """Whether the report that these are to be duplicates of, or to go on as, is that of one of them already."""
-    others = Report.objects.filter(culprit__sha__startswith=event.remark).values_list("pk", flat=True)[:MOST_STEPS]
+    others = Report.objects.filter(culprit__sha__startswith=event.remark).values_list("pk", flat=True)[:MOST_FOLLOWED]
     seen, pending = set[int](), set(others)
-    while pending and len(seen) < MOST_STEPS:
+    while pending and len(seen) < MOST_FOLLOWED:
         seen |= pending
         leads_to = Q(pk__in=[])
         for other in Report.objects.filter(pk__in=pending).prefetch_related("events"):
             state = fold(Verdict(other.verdict), [row.value() for row in other.events.all()])
             sha = state.successor if event.kind is EventKind.SUCCEEDED else state.duplicate_of
             leads_to |= Q(culprit__sha__startswith=sha) if sha else Q(pk__in=[])
-        pending = set(Report.objects.filter(leads_to).values_list("pk", flat=True)[:MOST_STEPS]) - seen
+        pending = set(Report.objects.filter(leads_to).values_list("pk", flat=True)[:MOST_FOLLOWED]) - seen
         if pending & set(reports):
             return True
     return False
@@ -354,11 +358,11 @@ def undo(batch: str, person: str, now: datetime, permit: Permit, *, of_others: b
     if not _BATCH.match(batch):
         raise InvalidInput(f"expected the ID of an action; found {batch[:40]!r}")
     reports = Event.objects.filter(batch=batch).exclude(batch="").values_list("report", flat=True)
-    return reports_take_back(reports, _event_key(batch), person, now, permit, of_others=of_others)
+    return reverse_event(reports, _event_key(batch), person, now, permit, of_others=of_others)
 
 
 @transaction.atomic
-def reports_take_back(
+def reverse_event(
     reports: Iterable[int], key: str, person: str, now: datetime, permit: Permit, *, of_others: bool
 ) -> list[int]:
     """Reverse an event where it is in effect: it stays in the event log but no longer counts.

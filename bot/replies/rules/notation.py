@@ -456,7 +456,7 @@ _NAMES: dict[EventKind | None, str] = {
 }
 
 
-def kind_of(name: str) -> EventKind:
+def event_kind_of(name: str) -> EventKind:
     """Return the event of an effect, by the taxonomy's name; an improvement is accepted by a response."""
     if name == "improvement_ack":
         return EventKind.RESPONDED
@@ -464,7 +464,7 @@ def kind_of(name: str) -> EventKind:
 
 
 def name_of(effect: Effect) -> str:
-    """Return the taxonomy's name of an effect, "none" if it changes no state."""
+    """Return the taxonomy's name of an effect, "none" if it has none for it."""
     if effect.rule == "improvement_ack":
         return "improvement_ack"
     return _NAMES.get(effect.kind, "none")

@@ -25,7 +25,7 @@ from bot.replies.classifier import (
     readable,
     says_something,
 )
-from bot.replies.rules.notation import Effect, Mode, kind_of, name_of
+from bot.replies.rules.notation import Effect, Mode, event_kind_of, name_of
 from bot.replies.sentences import Sentence
 from bot.replies.training import nearest
 from tracker.domain.events import EventKind, Role
@@ -86,7 +86,7 @@ def opinion(**probabilities: float) -> Opinion:
 
 
 def by_rule(name: str, mode: Mode = Mode.AUTO) -> Effect:
-    return Effect(kind_of(name), mode, f"rule_{name}", quote="by a rule")
+    return Effect(event_kind_of(name), mode, f"rule_{name}", quote="by a rule")
 
 
 @pytest.mark.parametrize(

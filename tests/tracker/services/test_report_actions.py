@@ -93,7 +93,7 @@ def test_an_act_is_an_event_with_the_person(report: Report, kind: EventKind, arg
         "lee",
         report_actions.ReportAction(EventKind.NOTED, "kim", BATCH, NOW).key,
     )
-    assert report_actions.reports_take_back([report.pk], reversal.key, "kim", NOW, anybody, of_others=True) == [
+    assert report_actions.reverse_event([report.pk], reversal.key, "kim", NOW, anybody, of_others=True) == [
         report.pk
     ]  # and back again
     assert status(report) == sentence
