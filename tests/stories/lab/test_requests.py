@@ -518,4 +518,4 @@ def test_a_patch_that_changed_since_it_was_looked_at_is_not_run(lab_world: World
     assert runner("claim", {})[0] == 204
     job.refresh_from_db()
     assert (job.proven, job.state) == (False, "waiting")
-    assert "not the one any more" in job.detail
+    assert "no longer the one" in job.detail
