@@ -325,7 +325,7 @@ def _undecoded(part: Part, charset: str) -> bytes:
             return payload.encode("ascii", "surrogateescape")
         except UnicodeEncodeError:
             return payload.encode(charset, "replace")
-    except (LookupError, UnicodeError):  # no charset of a text
+    except (LookupError, ValueError, TypeError):  # no charset of a text
         bare = copy(part)
         del bare["Content-Transfer-Encoding"], bare["Content-Type"]
         raw = bare.get_payload(decode=True)  # the bytes as they came, now that nothing says what they are

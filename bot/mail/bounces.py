@@ -49,12 +49,12 @@ _HAS_GIVEN_UP = re.compile(
 )
 _ANSWERED_WITHIN = 700  # characters below the address
 _UNDELIVERED = re.compile(
-    r"\b(?:could|can) ?(?:not|n't) be delivered\b|\b(?:was|were) not (?:be )?delivered\b|\bdelivery (?:has )?failed\b"
-    r"|\bundeliverable\b",
-    re.I,
+    r"\bcould ?(?:not|n't) be delivered\b|\bwas not delivered\b|\bdelivery (?:has )?failed\b", re.I
 )
+_GOES_ON = re.compile(r"\bwill (?:retry|continue)\b|\bat this time\b|\bfor \d+ (?:hours|minutes)\b|\bso far\b", re.I)
+_IF = re.compile(r"\b(?:if|when|in case|should)\b", re.I)
 # Above the mail that is returned
-_RETURNED = re.compile(r"^[ \t]*-{2,}.*(?:copy|original message|below this line)", re.I | re.M)
+_RETURNED = re.compile(r"^[ \t]*+-{2,}+.*(?:copy|original message|below this line)", re.I | re.M)
 _LATE = re.compile(
     r"\bwarning (?:message )?only\b|\bdo(?:es)? not need to resend|\b(?:has been|is|was) delayed\b|\bwill be retried\b"
     r"|\bwill (?:be )?(?:keep|continue) (?:to )?try|\bI will keep trying\b|\bstill (?:be )?(?:trying|being retried)\b"
@@ -99,7 +99,8 @@ def read_bounce(raw: bytes) -> Bounce:
     named |= {address: answer for address, answer in answered.items() if not _ANSWER.search(named.get(address, ""))}
     stated = {address: has_failed for address, has_failed, _ in status if has_failed is not None}
     if not dead and not stated:
-        dead = set(named) or set(_undelivered(text))
+        is_receipt = any(part.get_content_type() == "message/disposition-notification" for part in message.walk())
+        dead = set(named) or set(() if status or is_receipt else _undelivered(text))
     tried_again = {address for address, answer in answered.items() if _is_temporary(answer)} - stated.keys()
     tried_again = set() if _GIVEN_UP.search(text) else tried_again
     late, dead = late | (dead & tried_again), dead - tried_again
@@ -126,10 +127,21 @@ def _answered(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _undelivered(text: str) -> list[str]:
-    """Return the only address in a text that says in words alone that a mail was not delivered; else nothing."""
+    """Return the only address in a text that says in words alone that a mail was not delivered, if it stands in a line
+    of its own below that; else nothing.
+    """
     text = text[: returned.start()] if (returned := _RETURNED.search(text)) else text
     addresses = {match[0].strip("()[]\"'.:").lower() for match in _ADDRESS.finditer(text)}
-    return list(addresses) if len(addresses) == 1 and _UNDELIVERED.search(text) else []
+    said = _UNDELIVERED.search(text)
+    if (
+        len(addresses) != 1
+        or not said
+        or _GOES_ON.search(text)
+        or _IF.search(text[text.rfind(".", 0, said.start()) + 1 : said.end()])
+    ):
+        return []
+    below = (line.strip(" \t<>").lower() for line in text[said.end() :].splitlines())
+    return list(addresses) if addresses & set(below) else []
 
 
 def _is_temporary(answer: str) -> bool:

@@ -10,6 +10,7 @@ needs. *Own text* ends above the signature, and above the footers of phones, com
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 # --- Words of mail programs ---
@@ -178,6 +179,8 @@ _ONLY_NAME = re.compile(rf"{_NAME}\s*\Z")
 _END_OF_ATTRIBUTION = re.compile(rf"\s{{0,4}}(?:<[^<>\s]{{1,200}}>\s?)?{any_of(WROTE)}.{{0,20}}[:：]\s*\Z")
 _LINK = re.compile(r"https?://\S{1,500}")
 _KERNELS_RULE = re.compile(r"-+\[ (?:cut here|end trace [\da-f]+) \]-+\Z")  # around a warning in a log
+_BARE_RULE = re.compile(r"\s*[-_=*#\u2010-\u2015\u2500+| ]{5,}\Z")
+_LONGEST_TABLE = 40  # lines
 _RULE_ENDS = re.compile(r"[-_=*#\u2010-\u2015\u2500]{2}")
 # Marks of vowels, as in Thai and Hindi, are no letters to the re module.
 _LABEL = re.compile(r"[\s*<\u3000]{0,12}[^\W\d_][^:：,;()/<>@]{0,31}[:：]\*?[\s\u3000]*\S")
@@ -236,6 +239,8 @@ def lines_in_context(text: str) -> list[TextLine]:
         if number < resume:
             continue
         if _starts_older_mail(lines, number, last_patch):
+            if _is_above_unmarked(lines, number):
+                break
             # The line at which an older mail with quote marks begins below its header block; 0 if it has none
             end = number + 1
             while end < min(number + 12, len(lines)) and (not lines[end].strip() or _HEAD_LINE.match(lines[end])):
@@ -314,7 +319,7 @@ def _as_seen(line: str) -> str:
 
 def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) -> bool:
     line = lines[number]
-    if _starts_older_mail(lines, number, last_patch) or _ODD_MARK.match(line) or _is_rule_with_text(line.strip()):
+    if _starts_older_mail(lines, number, last_patch) or _ODD_MARK.match(line) or _is_doubtful_rule(lines, number):
         return True
     if _TRAILER.match(line):
         return False
@@ -358,10 +363,21 @@ def _is_above_a_quote(lines: Sequence[str], number: int) -> bool:
     return is_near and quote < len(lines) and bool(_QUOTE.match(lines[quote]))
 
 
-def _is_rule_with_text(line: str) -> bool:
-    """Whether words stand within a rule; a rule alone is a table's, and the kernel's own is in logs."""
-    has_ends = len(line) > 4 and bool(_RULE_ENDS.match(line) and _RULE_ENDS.match(line, len(line) - 2))
-    return has_ends and any(map(str.isalpha, line)) and not _KERNELS_RULE.match(line)
+def _is_doubtful_rule(lines: Sequence[str], number: int) -> bool:
+    """Whether a line is a rule, with words in it or not; but for a table's, and the kernel's own in a log."""
+    line = lines[number].strip()
+    if len(line) <= 4 or not (_RULE_ENDS.match(line) and _RULE_ENDS.match(line, len(line) - 2)):
+        return False
+    if len(line) > 2 * _TELLING or any(map(str.isalnum, line)):
+        return not _KERNELS_RULE.match(line)
+    below = lines[number + 1] if number + 1 < len(lines) else ""
+    is_row = any(map(str.isdigit, below)) and not below.rstrip().endswith((":", "："))
+    is_head = _LABEL.match(below) or _has_mailbox(below) or _has_moment(below) or _WEEKDAY.search(below)
+    if is_row and not is_head:
+        return False
+    above = range(number - 1, max(-1, number - _LONGEST_TABLE), -1)
+    paragraph = takewhile(str.strip, (lines[place] for place in above))
+    return not any(_BARE_RULE.match(other) for other in paragraph)  # nor the last one of a table
 
 
 def _has_mailbox(text: str) -> bool:
@@ -427,12 +443,16 @@ def _starts_older_mail(lines: Sequence[str], number: int, last_patch: int) -> bo
 
 
 def _is_above_unmarked(lines: Sequence[str], number: int) -> bool:
-    """Whether this line has an attribution's words behind quote marks, and no quote around it."""
+    """Whether this line has an attribution's words behind quote marks, with no quote above it; and none below, unless
+    marks end it, too.
+    """
     if not lines[number].startswith(">>>") or not _MARKS_NOTHING.match(lines[number]):
         return False
-    above = next((line for line in reversed(lines[:number]) if line.strip()), "")
     below = _next_line(lines, number + 1)
-    return not _QUOTE.match(above) and below < len(lines) and not _QUOTE.match(lines[below])
+    if below >= len(lines) or (_QUOTE.match(lines[below]) and not lines[number].rstrip().endswith(">>>")):
+        return False
+    above = (lines[place] for place in range(number - 1, max(-1, number - 20), -1) if lines[place].strip())
+    return not _QUOTE.match(next(above, ""))
 
 
 def _next_line(lines: Sequence[str], number: int) -> int:

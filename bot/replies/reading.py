@@ -57,7 +57,8 @@ REPORT_SUBJECT = (
 )
 # An answer in a language that nobody knows yet has a word or two and a colon before the whole subject of a report, and
 # an answer to an answer has several.
-ANSWERED_REPORT = rf"(?:{ANSWER}|\s*(?:[^\s\[\]:]{{1,60}}(?: [^\s\[\]:]{{1,60}})?\s?(?::|：)\s*){{1,4}}\[)"
+_PREFIX_WORD = r"(?:(?!：)[^\s\[\]:]){1,60}"
+ANSWERED_REPORT = rf"(?:{ANSWER}|\s*(?:{_PREFIX_WORD}(?: {_PREFIX_WORD})?\s?(?::|：)\s*){{1,4}}\[)"
 QUOTED_COMMIT = r"^[ \t]{0,8}>[> \t]{0,20}commit:?[ \t]+([0-9a-f]{12,40})\b"
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT, re.I | re.A)
 _ANSWERED_REPORT = re.compile(ANSWERED_REPORT, re.I)

@@ -47,7 +47,8 @@ RULES: tuple[DirectionRule, ...] = (
     # By suite, where the name alone is misleading or says nothing.
     DirectionRule("higher", r"latency_[\d.]+(?:us|ms)%$", "the share of requests that were answered within that time", "redis.*|memtier.*"),
     DirectionRule("higher", r"faults", "pft counts the page faults that it manages to take", "pft"),
-    DirectionRule("higher", r"^median", "the median throughput of the threads, or of SPECjbb's runs", r"vm-scalability|specjbb\d*"),
+    DirectionRule("higher", r"^median", "vm-scalability reports the median throughput of its threads", "vm-scalability"),
+    DirectionRule("higher", r"^median$", "SPECjbb's median throughput", r"specjbb\d*"),
     DirectionRule("higher", r"^scalability$", "how operations per task hold up; etc/index-perf-all.yaml of lkp-tests", "will-it-scale"),
     DirectionRule("higher", r"score", "UnixBench's index, also of its test of overhead", "unixbench"),
     DirectionRule("higher", r"\.speed$", "requests per second", "mutilate"),
@@ -60,6 +61,7 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("lower", r"(?:^|[._-])(?:failed|failures?|reconnects?|aborted|aborts|rejected|dropped|lost|loss|retries)"
          r"(?:[._-](?:ops|operations|requests|packets|transactions|events|connections|percent|pct))?(?:[._-]per[._-]sec(?:ond)?|/s(?:ec)?)?%?$",
          "work that failed or was lost"),
+    DirectionRule("lower", r"(?:failed|aborted|rejected|dropped|lost)[._-](?:transaction|request)s?[._-]rate", "work that failed or was lost"),
     # Work per time, whatever the work is: faults, misses and stalls are what such a stressor makes.
     DirectionRule("higher", r"(?:^|[._-])ops(?:[._-]per[._-]sec)?$", "operations, as stress-ng.fault.ops_per_sec"),
     DirectionRule("higher", r"through?put", "throughput, as vm-scalability.throughput_fault"),
@@ -67,7 +69,9 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("higher", r"jops$", "SPECjbb's operations", r"specjbb\d*"),
     DirectionRule("higher", r"(?:flops|gbs)$", "HPCC's rates", "hpcc"),
     DirectionRule("higher", r"^(?:transactions|op_rate|.*cryption)$", "work done in a fixed time", "postmark|cassandra|tcrypt"),
-    DirectionRule("higher", r"(?<!time)_(?:s|sec|second)$|_teps$", "what is done per second, as the suite writes units", "pts.*|phoronix.*"),
+    DirectionRule("higher", r"(?:^|[.])(?![^.]*(?:latenc|elapsed|delay|duration|time|error|miss|fault|jitter|drop|average_sec|avg_s"
+         r"|joule|watt|wall|cpu|boot|seconds|p\d))[^.]*_(?:s|sec|second)$|_teps$",
+         "what is done per second, as the suite writes units", "pts.*|phoronix.*"),
     DirectionRule("lower", r"^rtt$|average$|\.avg$|average_[num]sec", "times, by the suite", "thrulay|rt-app|netpipe|pts.*"),
     # Smaller is better: time, cost, waste.
     DirectionRule("lower", r"latenc(?:y|ies)|(?:^|[._-])[cs]?lat(?:[._-]|$)", "latency is time spent waiting"),
@@ -75,7 +79,8 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("lower", r"percentile|(?:^|[._-])p\d{1,3}(?:[._-]|$)|\d(?:th|st|nd|rd)(?:[._-]|$)",
          "percentiles are reported for latencies: fio, schbench, wrk, sockperf"),
     DirectionRule("lower", r"elapsed|(?:wall|run|exec(?:ution)?|completion|connection|response|boot|real)[._-]?time", "how long it took"),
-    DirectionRule("lower", r"(?:[num]?s|[num]?sec|seconds|time)[._-]?(?:per[._-]|/)(?:op|call|loop|iter|req|msg|message|event)"
+    DirectionRule("lower", r"(?:[num]?s|[num]?sec|seconds|time)[._-]?(?:per[._-]|/)(?:op|call|loop|iter|req)"
+         r"|(?:^|[._-])(?:[num]?s|[num]?sec|seconds|time)[._-](?:per[._-])(?:msg|message|event)"
          r"|(?:nano|micro|milli)[_-]?seconds?_operation$", "time per operation"),
     DirectionRule("lower", r"(?:nano|micro|milli)sec(?:ond)?s?[ ._-]+(?:per|to|for)[ ._-]",
          "time per operation in words, as stress-ng's nanosec per fork"),

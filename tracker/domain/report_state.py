@@ -214,8 +214,8 @@ def _remember_words(state: ReportState, event: EventData) -> ReportState:
     not help whom.
     """
     if not state.reporter:
-        # The author's words stand, and whoever works on it: thanks from the other say less.
-        speaks_for_it = state.by is Role.AUTHOR or state.state is State.WORKING
+        # The author's words stand, and a maintainer's who works on it: thanks from the other say less.
+        speaks_for_it = state.by is Role.AUTHOR or (state.by is Role.MAINTAINER and state.state is State.WORKING)
         takes_over = event.kind is EventKind.WORKING or not speaks_for_it
         return replace(state, by=event.role) if _is_answer(event) and takes_over else state
     if event.kind not in _SPEAKS or event.key != state.decided_by:

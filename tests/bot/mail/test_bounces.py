@@ -274,6 +274,10 @@ TEXT = "From: MAILER-DAEMON@mx.example\nTo: perfbot@bot.example.org\nSubject: De
         ),
         ("Delivery failed for the address\n\n  dana@dev.example\n\nThe mailbox does not exist.\n", "no reason given"),
         ("The mail of dana@dev.example to lee@dev.example could not be delivered.\n", ""),  # to which of them?
+        ("It could not be delivered for 4 hours to\n\n  dana@dev.example\n\nDelivery attempts will continue.\n", ""),
+        ("It could not be delivered at this time:\n\n  dana@dev.example\n\nYou will be told.\n", ""),
+        ("It is on its way. If it could not be delivered, you get another mail.\n\n  dana@dev.example\n", ""),
+        ("Mail to a member of the list could not be delivered. Contact dana@dev.example.\n", ""),
         ("Delivery failed so far for dana@dev.example and will be retried.\n", ""),
         ("We copied dana@dev.example.\nTicket 500 was opened; call +49 555 1234 about v5.10.1.\n", ""),
         # As Exim, qmail, sendmail, Postfix, Exchange, Office 365 and others write it

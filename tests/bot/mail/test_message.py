@@ -443,7 +443,9 @@ def test_bytes_that_no_encoder_leaves_in_quoted_printable_are_shown() -> None:
     assert (found.text, found.problems) == ("5 ± 1 or 5 ± 1\n", ("no_message_id",))
 
 
-@pytest.mark.parametrize("charset", ["", "; charset=nonsense", "; charset=punycode", "; charset=undefined"])
+@pytest.mark.parametrize(
+    "charset", ["", "; charset=nonsense", "; charset=punycode", "; charset=undefined", "; charset*=utf-8''utf-8"]
+)
 @pytest.mark.parametrize("encoding", ["quoted-printable", "base64"])
 def test_bytes_of_no_known_charset_are_shown(charset: str, encoding: str) -> None:
     body = "Hello café\n".encode()

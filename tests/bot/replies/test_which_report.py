@@ -210,6 +210,13 @@ def test_a_long_text_is_searched_in_time(word: str) -> None:
     assert cures(mail("[PATCH] mm: a title", word * 20_000)) in (True, False)
 
 
+@pytest.mark.parametrize(
+    "subject", ["：" * 20_000, ("：" * 60 + " " + "：" * 60) * 4, ("a" * 60 + " ") * 300, ": " * 9000]
+)
+def test_a_long_subject_is_matched_in_time(subject: str) -> None:
+    assert answered_culprit(parse(f"Subject: {subject}\nMessage-ID: <a@b>\n\nx\n".encode())) == ""
+
+
 # --- Answers that name no Message-ID of a report are found by the report's subject, or by what they quote of it ---
 
 SHA = "3b1f0c9d2e440000000000000000000000000000"

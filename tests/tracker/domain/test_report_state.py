@@ -59,6 +59,10 @@ FIX_IN_NEXT = (H.FIX_QUEUED, {"tag": "next-20260302", "tree": "linux-next"})
             [(H.WORKING, {"role": "maintainer"}), H.RESPONDED],  # "thanks"
             "currently not merged, a maintainer is working on it",
         ),
+        (
+            [(H.WORKING, {"role": "third_party"}), (H.RESPONDED, {"role": "maintainer"})],
+            "currently not merged, a maintainer is working on it",
+        ),
         ([(H.WORKING, {"role": "maintainer"}), H.WORKING], "currently not merged, the author is working on it"),
         (
             [(H.ASKED, {"role": "maintainer"}), (H.ANSWERED, {"role": "reporter"})],
