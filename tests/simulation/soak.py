@@ -4,8 +4,9 @@ One process runs the worker's own tasks (bot/tasks.py) once a simulated day, on 
 mail leaves by SMTP over loopback, authors answer on the list as late as people did (people.py), fixes are committed
 and tagged, archives are read, trees walked, silent authors reminded, and what has expired is pruned.
 
-At the end memory must be flat, no table may have grown faster than the reports, what is kept for a time must have
-stopped growing, every report whose fix is in a version must say so, and nobody may have got a mail twice.
+At the end memory must be flat, no table may have grown faster than the reports, every report whose fix is in a version
+must say so, and nobody may have got a mail twice. What needs Django is imported where it is used: the environment must
+be set before.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-START = datetime(2027, 1, 4, tzinfo=UTC)  # after today, so that files put down today grow old
+START = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)  # files are as old as they really are
 DAY = timedelta(days=1)
 LAB = "lab@bot.example.org"
 GROWTH = 1.25  # of memory between the second and the last quarter, and of a table's rows for each report
