@@ -55,6 +55,7 @@ from tracker.models import (
     DeliveryFailure,
     Event,
     FaultMail,
+    LabJob,
     Mailing,
     MailTransition,
     Maintainer,
@@ -179,6 +180,9 @@ _EMPTY = zlib.compress(b"")
 _NAMED: Sequence[tuple[type[Model], str]] = (
     (Event, "actor"),
     (Suggestion, "decided_by"),
+    (OfferedReport, "decided_by"),
+    (LabJob, "allowed_by"),
+    (OutgoingMail, "edited_by"),
     (MailTransition, "by"),
     (SendingStop, "by"),
     (SendingStop, "ended_by"),

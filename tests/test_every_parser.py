@@ -109,7 +109,7 @@ EXEMPT = {
     "bot.mail.authentication.signed_by_developer": "called by authenticate, which is here",
     "bot.mail.authentication.verified_by_dkim": "called by authenticate",
     "bot.mail.authentication.verify": "called by authenticate; dkimpy raises what authenticate catches",
-    "bot.replies.rules.notation.kind_of": "a word of ours",
+    "bot.replies.rules.notation.event_kind_of": "a word of ours",
     "bot.replies.rules.notation.expression": "phrases of ours; refuses others by ValueError",
     "bot.replies.rules.notation.words": "phrases of ours",
     "bot.results.formats.checks.pointer": "a path inside parsed JSON, made by jsonschema",

@@ -96,6 +96,9 @@ def subject(result: Result) -> CommitInfo:
     return result.culprit or result.bad
 
 
+_ABBREVIATED = range(7, 21)  # digits of a sha that people give
+
+
 def fetch_known(
     results: Sequence[Result], catalog: ResultCatalog, seen: Mapping[str, CommitInspection]
 ) -> KnownResults:
@@ -106,10 +109,13 @@ def fetch_known(
     mine = list(locked.filter(culprit__in=owners).select_related("culprit"))
     # The reports that each commit fixes, according to mail or git, by its sha
     subjects = {subject(result).sha: subject(result) for result in results}
-    events = Event.objects.filter(commit__in=list(subjects), kind__in=_FIXES).select_related("report__culprit")
+    # A person may have abbreviated it; by command or on a page, the name is the remark until git knows the commit.
+    named = {sha[:digits]: sha for sha in subjects for digits in (*_ABBREVIATED, len(sha))}
+    by_name = Q(commit__in=list(named)) | Q(kind=EventKind.FIX_PROPOSED, commit="", remark__in=list(named))
+    events = Event.objects.filter(by_name, kind__in=_FIXES).select_related("report__culprit")
     fixed: dict[str, dict[int, Report]] = {}
     for event in events:
-        fixed.setdefault(event.commit, {})[event.report_id] = event.report
+        fixed.setdefault(named[event.commit or event.remark], {})[event.report_id] = event.report
     for sha, commit in subjects.items():
         if names := named_by(commit, catalog, seen):
             culprits = reduce(or_, [Q(culprit__sha__gte=name, culprit__sha__lt=name + "g") for name in names])

@@ -165,6 +165,7 @@ def correction_of_the_range(report: Report) -> Event:
         ("abcdef123456", "no commit is known here that begins with abcdef123456"),
         ("other", "has a report already: make this one its duplicate"),
         ("same", "this action has no effect there"),
+        ("v6.11...v6.12", "expected the sha of the culprit"),
         ("--all..x", "expected the sha of the culprit"),
     ],
 )

@@ -78,6 +78,7 @@ def test_a_role_is_changed_and_who_is_shut_out_is_out_at_once(client: Client) ->
     assert "revoked)" in press(client, "invite", address=RITA, role="triager")[1]
     assert f"{RITA} has no role now." in press(client, "role", name=RITA, role="")[1]  # let in again
     assert accounts.is_known(RITA)
+    assert own.get(PAGE).status_code == 302, "a cookie of before opens nothing again"
 
 
 @pytest.mark.parametrize(

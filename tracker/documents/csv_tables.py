@@ -41,6 +41,8 @@ def digits(value: float | None, error: float | None = None) -> Decimal | None:
     if not is_known and value == int(value) and abs(value) < _LARGEST:
         return Decimal(int(value))
     decimals = max(0, 1 - math.floor(math.log10(error))) if error is not None and is_known else _MOST_DECIMALS + 1
+    if value and decimals <= _MOST_DECIMALS:  # no more digits than a float has
+        decimals = min(decimals, max(0, _MOST_DECIMALS - 1 - math.floor(math.log10(abs(value)))))
     number = Decimal(f"{value:.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{value:.6g}")
     return number if number else abs(number)  # no minus before a zero
 

@@ -231,6 +231,8 @@ class WinTally:
         if len(averages) < 2:
             return None
         (top, index), (second, _) = sorted(averages, reverse=True)[:2]
+        if second <= -100:
+            return None  # over next to nothing, no lead can be said
         return index, 100 * ((100 + top) / (100 + second) - 1)
 
 

@@ -100,8 +100,8 @@ def report_clock(
 
 
 def after_working_days(since: datetime, days: int, policy: DeadlinePolicy = DEFAULT) -> datetime:
-    """Return the same time of day so many working days later, in UTC; what begins on a day off begins with the next
-    working day.
+    """Return the same time of day so many working days later, in UTC; what begins on a day off begins at the start of
+    the next working day.
 
     >>> from datetime import UTC
     >>> after_working_days(datetime(2026, 11, 20, 15, tzinfo=UTC), 1)  # a Friday
@@ -109,7 +109,7 @@ def after_working_days(since: datetime, days: int, policy: DeadlinePolicy = DEFA
     """
     at = since
     while days > 0 and not policy.is_working_day(at.date()):
-        at += DAY
+        at = (at + DAY).replace(hour=0, minute=0, second=0, microsecond=0)
     while days > 0:
         at += DAY
         days -= policy.is_working_day(at.date())

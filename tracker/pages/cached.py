@@ -142,7 +142,8 @@ class CachedPages:
         bucket = int(time.time() // freshness.keep)
         parts = (settings.SECRET_KEY, request.build_absolute_uri(), freshness.stamp(arguments), str(bucket))
         key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        if unchanged := get_conditional_response(request, etag=f'W/"{key}"'):
+        any_page = request.headers.get("If-None-Match", "").strip() == "*"  # also one that there is not
+        if not any_page and (unchanged := get_conditional_response(request, etag=f'W/"{key}"')):
             return _with_headers(unchanged, key)
         if page := caches["pages"].get(key):
             return _response(request, page, key)

@@ -42,14 +42,19 @@ from tracker.services import curves as storage
 FORMAT = "perf-bisect-request/1"
 
 
+def revision(build: str) -> str:
+    """Return what git knows of a build: that of kernel and variant, "v6.12/2M", without the variant."""
+    return build.partition("/")[0]
+
+
 def as_json(change: CurveChange) -> dict[str, Any]:
     """Return the request: the two commits, the test, and the levels that tell good from bad."""
     curve = change.curve
     return {
         "schema": FORMAT,
         "id": f"curve-{curve.pk}-{change.build}",
-        "good": change.before,
-        "bad": change.build,
+        "good": revision(change.before),
+        "bad": revision(change.build),
         "test": {"suite": curve.scenario.suite, "params": curve.scenario.params},
         "machine": {"id": curve.machine.name},
         "metric": curve.metric.name,
@@ -82,7 +87,7 @@ def as_script(change: CurveChange) -> str:
         "# MEASURE: your command that builds and measures the checked-out commit, and prints one number.",
         "set -eu",
         ': "${MEASURE:?set MEASURE to a command that prints one number}"',
-        f"git bisect start {shlex.quote(change.build)} {shlex.quote(change.before)}",
+        f"git bisect start {shlex.quote(revision(change.build))} {shlex.quote(revision(change.before))}",
         "git bisect run sh -c '",
         '  value=$(eval "$MEASURE") || exit 125',
         f'  awk -v value="$value" "BEGIN {{ exit (value {">" if rises else "<"} {_threshold(change)!r}) }}"',
@@ -362,6 +367,8 @@ def changes(request: HttpRequest) -> HttpResponse:
 def bisect(request: HttpRequest, pk: int, form: str) -> HttpResponse:
     """Hand out a change as a request for a bisection."""
     change = get_object_or_404(CurveChange.objects.select_related(*_RELATED), pk=pk)
+    if revision(change.build) == revision(change.before):
+        raise Http404(f"{change.before} and {change.build} are one kernel: no commit lies between them")
     if form == "json":
         return JsonResponse(as_json(change), json_dumps_params={"indent": 2})
     response = HttpResponse(as_script(change), content_type="text/x-shellscript; charset=utf-8")

@@ -48,7 +48,7 @@ from tracker.models import (
     Suggestion,
 )
 from tracker.models.mail import PEOPLE
-from tracker.services import database
+from tracker.services import database, sessions
 from tracker.services.database import Lock
 from tracker.services.report_actions import Permit
 
@@ -310,6 +310,7 @@ def shut_out(name: str, now: datetime) -> int:
     """Let an account sign in no more, end its sessions, and revoke its keys; return how many. Raises InvalidInput."""
     user = _account(name)
     User.objects.filter(pk=user.pk).update(is_active=False)
+    sessions.end_all(user.pk)
     return ApiKey.objects.filter(acts_for=user, revoked_at=None).update(revoked_at=now)
 
 

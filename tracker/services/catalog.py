@@ -187,7 +187,11 @@ _PARTS = ("cpus", "sockets", "cpu_model", "codename", "memory_bytes")
 
 def machines(given: Iterable[Machine]) -> dict[str, Machine]:
     """Find or create machines, by name. New values only fill empty fields."""
-    by_name = {machine.name: machine for machine in given}
+    by_name: dict[str, Machine] = {}
+    for machine in given:
+        first = by_name.setdefault(machine.name, machine)
+        for part in _PARTS:  # one test of a result may say more of it than another
+            setattr(first, part, getattr(first, part) or getattr(machine, part))
     rows = _ensure("name", by_name)
     for name, row in rows.items():
         learned = [part for part in _PARTS if getattr(by_name[name], part) and not getattr(row, part)]
@@ -205,7 +209,10 @@ def scenarios(given: Iterable[Scenario]) -> dict[str, Scenario]:
 
 def trees(given: Iterable[Tree]) -> dict[str, Tree]:
     """Find or create trees, by name. A new URL only fills an empty one."""
-    by_name = {tree.name: tree for tree in given}
+    by_name: dict[str, Tree] = {}
+    for tree in given:
+        first = by_name.setdefault(tree.name, tree)
+        first.url = first.url or tree.url
     rows = _ensure("name", by_name)
     for row in rows.values():
         if by_name[row.name].url and not row.url:
@@ -222,6 +229,7 @@ def metrics(given: Iterable[Metric]) -> tuple[dict[str, Metric], list[Metric]]:
     by_name: dict[str, Metric] = {}
     for metric in given:
         first = by_name.setdefault(metric.name, metric)
+        metric.unit = first.unit = first.unit or metric.unit
         if _outranks(metric, first):
             by_name[metric.name] = metric
     rows = _ensure("name", by_name)

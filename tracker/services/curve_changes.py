@@ -306,8 +306,11 @@ def _store_changes(looked: Sequence[tuple[Curve, CurveReading]], now: datetime) 
     CurveChange.objects.bulk_update(moved, _KNOWN_BETTER, batch_size=200)
 
 
-# Of a change that was found before, with more builds
-_KNOWN_BETTER = ("at", "before", "old_level", "new_level", "change_pct_raw", "low_pct", "high_pct", "report_id")
+# Of a change that was found before, with more builds, or with a direction that is now known
+_KNOWN_BETTER = (
+    *("at", "before", "old_level", "new_level", "change_pct_raw", "low_pct", "high_pct", "noise_pct", "is_regression"),
+    "report_id",
+)
 
 
 def _change(

@@ -208,7 +208,9 @@ def store_places(places: Mapping[str, datetime], missed: Sequence[str], now: dat
     rows = [row for part in in_parts(sorted(places)) for row in CurveBuild.objects.filter(name__in=part)]
     for row in rows:
         row.place = places[row.name]
-    CurveBuild.objects.bulk_update(rows, ["place"], batch_size=500)
+    with transaction.atomic():
+        database.take(Lock.CURVES)  # who adds points reads the places under it
+        CurveBuild.objects.bulk_update(rows, ["place"], batch_size=500)
     for part in in_parts(sorted(missed)):
         CurveBuild.objects.filter(name__in=part).update(sought_at=now)
     return _move_waiting()

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from tracker.domain.events import EventKind
 from tracker.domain.statistics import CONTRADICTION, NO_DIRECTION, better_pct, grade_of, verdict_of
-from tracker.models import BisectResult, Finding, Metric, OutgoingMail, OutgoingState, Purpose, Report
+from tracker.models import BisectResult, Curve, Finding, Metric, OutgoingMail, OutgoingState, Purpose, Report
 from tracker.services import event_log, report_summary
 
 
@@ -36,6 +36,7 @@ def regrade(metrics: Collection[Metric]) -> int:
         elif finding.headline:
             heads.append(finding)
     Finding.objects.bulk_update(changed, ["verdict", "change_pct"], batch_size=200)
+    Curve.objects.filter(metric__in=metrics).update(stale=True)  # whether their changes are for the worse
     update_reports([*changed, *heads])
     return len(changed)
 

@@ -157,7 +157,8 @@ def _read_alone(source: Source, *, again: bool) -> ReadTally:
 
 def named_threads(path: str) -> list[str]:
     """Return the Message-IDs in a list, by link or as they are, a line each; - is standard input."""
-    text = sys.stdin.read() if path == "-" else Path(path).read_text(errors="replace")
+    raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    text = raw.decode("utf-8", "replace")
     names: list[str] = []
     for line in text.splitlines():
         linked = [link.message_id for link in find_links(line) if link.message_id]

@@ -452,8 +452,7 @@ def read_will_it_scale(document: Document) -> Reading:
     Per number of tasks it has the operations of processes and of threads a second. As in lkp-tests, the metrics are
     these divided by the tasks.
     """
-    case = PurePath(document.name).stem
-    case = case.rstrip("0123456789").rstrip("-_.") if "-" in case or "." in case else case  # page_fault1-2: its 2nd run
+    case = re.sub(r"[-.]\d+\Z", "", PurePath(document.name).stem)  # page_fault1-2: its 2nd run
     tests, seen = [], set()
     for place, row in document.rows:
         if not row:

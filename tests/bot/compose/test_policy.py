@@ -224,18 +224,19 @@ def state(name: str, awaited: str, verdict: str = "regression", **more: object) 
     ("since", "days", "expected"),
     [
         ("2026-11-20", 1, "2026-11-23"),  # a Friday
-        ("2026-11-21", 1, "2026-11-24"),
-        ("2026-11-22", 5, "2026-11-30"),
+        ("2026-11-21", 1, "2026-11-24T00:00"),  # what begins on a day off begins with the next working day
+        ("2026-11-22", 5, "2026-11-30T00:00"),
         ("2026-11-23", 5, "2026-11-30"),
         ("2026-11-20", 10, "2026-12-04"),
         ("2026-12-23", 1, "2027-01-04"),  # nobody works from Christmas to the new year
-        ("2026-12-31", 2, "2027-01-06"),
+        ("2026-12-31", 2, "2027-01-06T00:00"),
         ("2026-11-20", 0, "2026-11-20"),
     ],
 )
 def test_working_days(since: str, days: int, expected: str) -> None:
     at = datetime.fromisoformat(f"{since}T09:00+00:00")
-    assert after_working_days(at, days) == datetime.fromisoformat(f"{expected}T09:00+00:00")
+    due = expected if "T" in expected else f"{expected}T09:00"
+    assert after_working_days(at, days) == datetime.fromisoformat(f"{due}+00:00")
 
 
 @pytest.mark.parametrize(
@@ -285,6 +286,13 @@ def test_what_is_due_is_what_began_early_enough(hours: int, since_then: int, day
     since = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
     until = since + timedelta(hours=since_then)
     assert (after_working_days(since, days) <= until) == (since <= before_working_days(until, days))
+
+
+def test_what_began_at_the_weekend_is_due_for_the_query_when_it_is_for_the_clock() -> None:
+    since = datetime(2026, 11, 21, 6, tzinfo=UTC)  # a Saturday
+    for minutes in range(0, 5 * 24 * 60, 61):
+        until = since + timedelta(minutes=minutes)
+        assert (after_working_days(since, 1) <= until) == (since <= before_working_days(until, 1)), until
 
 
 def test_the_policy_file_sets_the_deadlines() -> None:

@@ -22,7 +22,7 @@ from bot.results.values import RejectedInput
 from tests.support.world import World
 from tracker.domain.curves import CurvePoint
 from tracker.models import BisectResult, Curve, CurveChange, CurveSegment, Machine, Metric, ReleaseResult, Scenario
-from tracker.services import curves
+from tracker.services import curves, regrading
 from tracker.services.curve_changes import refresh_stale
 
 HEAD = "commit,date,machine,suite,metric,value,unit,direction,param:threads"
@@ -175,6 +175,20 @@ def test_looking_at_many_curves_takes_a_constant_number_of_queries(
         with django_assert_max_num_queries(14):
             assert refresh_stale(world.now) == 80
     assert CurveChange.objects.count() == 80
+
+
+def test_a_direction_that_is_set_later_says_what_a_change_is(world: World, key: curves.CurveKey) -> None:
+    metric = Metric.objects.filter(pk=key[0])
+    metric.update(direction="unknown")
+    levels = enumerate([100.0] * 20 + [80.0] * 8)
+    points = [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (at, at * 1.001), "x") for n, at in levels]
+    curves.add({key: points})
+    refresh_stale(world.now)
+    assert CurveChange.objects.get().is_regression is None
+    metric.update(direction="higher")
+    regrading.regrade(list(metric))
+    refresh_stale(world.now)
+    assert CurveChange.objects.get().is_regression
 
 
 def test_a_change_that_more_builds_deny_goes(world: World, key: curves.CurveKey) -> None:

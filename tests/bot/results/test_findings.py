@@ -19,8 +19,9 @@ from bot.results.recognise import read_path
 from bot.results.storage import ReadAgain, read_again
 from tests.support.world import World, state, status_text
 from tracker.domain.curves import CurvePoint
-from tracker.models import Commit, Event, Finding, OutgoingMail, Report
-from tracker.services import curves, mail_transitions, regrading
+from tracker.domain.events import EventData, EventKind, Role
+from tracker.models import Commit, Event, Finding, Machine, OutgoingMail, Report
+from tracker.services import curves, event_log, mail_transitions, regrading
 
 SHA = "b" * 40
 OTHER = {"id": "lab7-m2", "cpus": 8}
@@ -36,6 +37,31 @@ def worse(world: World, mean: float, **more: Any) -> Change:
 
 def headline(report: Report) -> str:
     return report.findings.get(headline=True).machine.name
+
+
+@pytest.mark.parametrize("digits", [40, 12])
+@pytest.mark.parametrize("column", ["remark", "commit"])
+def test_a_fix_that_a_person_names_by_sha_is_measured(world: World, digits: int, column: str) -> None:
+    world.ingest(worse(world, 700))
+    report, fix = Report.objects.get(), "3" * 40
+    what = {column: fix[:digits], "actor": "mira"}
+    named = EventData("fix", EventKind.FIX_PROPOSED, world.later(), Role.AUTHOR, **what)
+    event_log.record([event_log.event_row(report, named, world.now)])
+    better = world.result(fix, "mm: mend", id="fix")
+    better["measurements"][0] |= {"good": {"samples": [700, 705, 695]}, "bad": {"samples": [1000, 1010, 990]}}
+    world.ingest(better)
+    report.refresh_from_db()
+    assert (Report.objects.count(), report.state) == (1, "fix_confirmed")
+
+
+def test_a_machine_is_what_all_tests_of_a_result_say_of_it(world: World) -> None:
+    full = {"id": "lab7-m1", "cpus": 64, "cpu_model": "Example CPU", "memory_bytes": 1 << 38}
+    result = world.result(SHA, "mm: a", machine=full)
+    result["additional"] = [{"test": {"suite": "other", "params": {}}, "machine": {"id": "lab7-m1", "cpus": 64}}]
+    result["additional"][0]["measurements"] = result["measurements"]
+    world.ingest(result)
+    machine = Machine.objects.get()
+    assert (machine.cpu_model, machine.memory_bytes) == ("Example CPU", 1 << 38)
 
 
 # --- the headline ---

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.results.formats import kernel_benchmarks
 from bot.results.formats.benchmark import Document, Metric, Reading
 from bot.results.formats.benchmark_files import FORMATS, About, File, compare, of_kernel, parse, read_file, reader_of
 from bot.results.values import RejectedInput
@@ -497,7 +498,37 @@ def test_the_files_of_one_kernel_make_points_on_curves() -> None:
 
 def test_a_kernel_is_named_by_the_file_if_nobody_else_does() -> None:
     result = of_kernel("", About(), [file("composite.xml")], "2026-11-01T00:00:00+00:00", "x")
-    assert (result.kernel.name, result.tests[0].machine.id) == ("v6.12.0", "lab7-m1")
+    assert (result.kernel.name, result.tests[0].machine.id) == ("v6.12", "lab7-m1")
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("6.12.0", "v6.12"),  # as `uname -r` says it
+        ("6.12.0-rc3", "v6.12-rc3"),
+        ("v6.12.0", "v6.12"),
+        ("6.12.1", "v6.12.1"),
+        ("v2.6.0", "v2.6.0"),
+        ("custom", "custom"),
+    ],
+)
+def test_a_kernel_has_the_name_of_its_tag(said: str, name: str) -> None:
+    assert of_kernel(said, About(machine="m1"), [fio(100)], "2026-11-01T00:00:00+00:00", "x").kernel.name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        ("page_fault1.csv", "page_fault1"),
+        ("page_fault1-2.csv", "page_fault1"),
+        ("v6.12-page_fault1.csv", "v6.12-page_fault1"),
+        ("v6.12-page_fault2.csv", "v6.12-page_fault2"),
+    ],
+)
+def test_the_runs_of_a_will_it_scale_test_are_its_files(name: str, case: str) -> None:
+    text = "tasks,processes,processes_idle,threads,threads_idle,linear\n0,0,100,0,100,0\n1,10,50,9,50,10\n"
+    reading = kernel_benchmarks.read_will_it_scale(Document(name, text))
+    assert {test.params["test"] for test in reading.tests} == {case}
 
 
 @pytest.mark.parametrize(
