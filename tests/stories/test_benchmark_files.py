@@ -82,6 +82,7 @@ def test_without_a_tree_the_commit_must_be_described(db: None, tmp_path: Path) -
     for options, words in (
         ([], "expected the commit that is to blame"),
         (["--commit", "a" * 40], "expected the commit's title"),
+        (["--commit", "A" * 40], "expected the commit's title"),
         (["--commit", "a" * 10], "expected its full sha"),
         (["--commit", "; rm -rf /"], "expected a sha, a tag or a version"),
     ):

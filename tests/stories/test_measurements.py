@@ -111,6 +111,12 @@ def test_from_forty_commits_to_a_fix_that_is_measured(
     # A bisect request goes out, which a lab can run as it is.
     request = client.get(f"/changes/{change.pk}/bisect.json").json()
     assert (request["schema"], request["good"], request["bad"]) == ("perf-bisect-request/1", shas[24], shas[25])
+    CurveChange.objects.update(before=f"{shas[24]}/2M", build=f"{shas[25]}/2M")  # of a variant git knows nothing
+    varied = client.get(f"/changes/{change.pk}/bisect.json").json()
+    assert (varied["good"], varied["bad"]) == (shas[24], shas[25])
+    CurveChange.objects.update(before=shas[25])
+    assert client.get(f"/changes/{change.pk}/bisect.json").status_code == 404
+    CurveChange.objects.update(before=shas[24], build=shas[25])
     script = client.get(f"/changes/{change.pk}/bisect.sh").content.replace(shas[24].encode(), shas[0].encode())
     assert f"{shas[25]} is the first bad commit" in run_script(path, tmp_path / "bisect.sh", script)
     # The bisect result comes back: a report, whose culprit is marked on the curve.

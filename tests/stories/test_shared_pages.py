@@ -117,6 +117,8 @@ def test_other_addresses_hosts_and_errors_are_not_mixed_up(client: Client, repor
     missing = client.get("/report/0123456789/", headers={"host": "one.example"})
     assert missing.status_code == 404
     assert "ETag" not in missing
+    anything = client.get("/report/0123456789/", headers={"host": "one.example", "if-none-match": "*"})
+    assert anything.status_code == 404, "there is none that could be unchanged"
     assert client.get("/v9.9/", headers={"host": "one.example"}).status_code == 404
 
 

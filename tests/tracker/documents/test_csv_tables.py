@@ -140,7 +140,8 @@ def test_a_number_has_two_of_the_digits_in_doubt(value: float, error: float | No
     assert isinstance(number, Decimal)
     assert not str(number).startswith("-0") or number
     if error is not None and 1e-13 < error < math.inf and abs(value) < 1e15:
-        assert abs(float(number) - value) <= error / 10
+        assert abs(float(number) - value) <= max(error / 10, abs(value) * 1e-14)
+        assert len(number.as_tuple().digits) <= 16 or "E" in str(number), "no digits that a float has not"
         decimals = -int(number.as_tuple().exponent)
         assert decimals <= max(0, 2 - math.floor(math.log10(error)))  # no more than two of them, and a rounding
     else:

@@ -137,6 +137,8 @@ def test_no_winner_of_ties_alone_and_no_average_of_zeros() -> None:
     far = tally(outcomes([line(mean(1e-200), mean(1e200))]), 2)
     assert (far.uneven, far.best) == (1, None)
     assert line(mean(-10), mean(5)).relative == (None, None)  # no part of a hundred
+    nothing = tally(outcomes([line(mean(1e17), mean(3))]), 2)
+    assert (nothing.best, nothing.lead_pct) == (None, None)  # over next to nothing, no lead can be said
 
 
 def test_where_lower_is_better_the_average_is_of_performance() -> None:
