@@ -476,7 +476,7 @@ class _Round:
         if row.attempts:
             return {}
         if row.edited_by:  # nothing writes over it; whoever decides on it can have it composed again
-            reason = f"more is known than the text says that {row.edited_by} edited: compose it again, or approve it"
+            reason = "more is known than the edited text says: compose it again, or approve it"
             return {"state": OutgoingState.HELD, "reason": reason, "not_before": None}
         mail, start, newest, held = self._draft(row.about, row.message_id)
         columns = {**self.writer.columns(mail), "newest_finding": newest, "withheld": held}

@@ -13,6 +13,7 @@ one result measures a fix for the culprit of another, they are stored one by one
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,7 +42,7 @@ from bot.results.grading import (
 )
 from bot.results.values import CommitInfo, Result
 from tracker.domain.events import CLOSED, EventData, EventKind, Grade, Verdict
-from tracker.domain.report_state import STEPS, fold
+from tracker.domain.report_state import STEPS, effective_events, fold
 from tracker.domain.statistics import verdict_of
 from tracker.domain.text import tag_of
 from tracker.models import BisectResult, Commit, Event, Finding, Report, Restoration, Suggestion
@@ -96,7 +97,7 @@ def subject(result: Result) -> CommitInfo:
     return result.culprit or result.bad
 
 
-_ABBREVIATED = range(7, 21)  # digits of a sha that people give
+_SHORTEST = 10  # digits of a sha that names one commit in Linux
 
 
 def fetch_known(
@@ -110,11 +111,18 @@ def fetch_known(
     # The reports that each commit fixes, according to mail or git, by its sha
     subjects = {subject(result).sha: subject(result) for result in results}
     # A person may have abbreviated it; by command or on a page, the name is the remark until git knows the commit.
-    named = {sha[:digits]: sha for sha in subjects for digits in (*_ABBREVIATED, len(sha))}
+    shas = defaultdict[str, set[str]](set)
+    for sha in subjects:
+        for digits in range(_SHORTEST, len(sha) + 1):
+            shas[sha[:digits]].add(sha)
+    named = {name: next(iter(meant)) for name, meant in shas.items() if len(meant) == 1}
     by_name = Q(commit__in=list(named)) | Q(kind=EventKind.FIX_PROPOSED, commit="", remark__in=list(named))
-    events = Event.objects.filter(by_name, kind__in=_FIXES).select_related("report__culprit")
+    events = list(Event.objects.filter(by_name, kind__in=_FIXES).select_related("report__culprit"))
+    undone = _undone({event.report_id for event in events})
     fixed: dict[str, dict[int, Report]] = {}
     for event in events:
+        if (event.report_id, event.key) in undone:
+            continue
         fixed.setdefault(named[event.commit or event.remark], {})[event.report_id] = event.report
     for sha, commit in subjects.items():
         if names := named_by(commit, catalog, seen):
@@ -135,6 +143,19 @@ def fetch_known(
         if finding.headline:
             known_results.headlines[finding.report_id] = finding
     return known_results
+
+
+def _undone(reports: Collection[int]) -> set[tuple[int, str]]:
+    """Return the events of these reports that were taken back, by report and key."""
+    of_report: dict[int, list[EventData]] = {}
+    for row in Event.objects.filter(report__in=reports):
+        of_report.setdefault(row.report_id, []).append(row.value())
+    return {
+        (report, event.key)
+        for report, events in of_report.items()
+        for event in {event.key: event for event in events}.values()
+        if event.key not in {standing.key for standing in effective_events(events)}
+    }
 
 
 def _join_same_patches(results: Sequence[Result], catalog: ResultCatalog) -> None:

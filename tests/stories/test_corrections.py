@@ -166,6 +166,7 @@ def correction_of_the_range(report: Report) -> Event:
         ("other", "has a report already: make this one its duplicate"),
         ("same", "this action has no effect there"),
         ("v6.11...v6.12", "expected the sha of the culprit"),
+        ("v6.11..v6.12..v6.13", "expected the sha of the culprit"),
         ("--all..x", "expected the sha of the culprit"),
     ],
 )

@@ -158,7 +158,7 @@ def test_no_two_write_over_each_other_and_no_round_over_them(
     mail.refresh_from_db()
     assert "We think that this one is real." in mail.body
     assert (mail.state, mail.stale) == ("held", False)
-    assert mail.reason.startswith("more is known than the text says that admin edited")
+    assert mail.reason.startswith("more is known than the edited text says")
     edit(admin_client, mail, "", do="again")
     compose_due(world.settings, world.later())
     mail.refresh_from_db()

@@ -267,3 +267,13 @@ class CurveChange(models.Model):
     def __str__(self) -> str:
         change = "" if self.change_pct_raw is None else f"{self.change_pct_raw:+.1f}% "
         return f"{change}at {self.build[:12]}"
+
+    @property
+    def is_bisectable(self) -> bool:
+        """Whether commits lie between the builds. They may be variants of one kernel."""
+        return revision_of(self.before) != revision_of(self.build)
+
+
+def revision_of(build: str) -> str:
+    """Return what git knows of a build: that of a kernel and a variant, "v6.12/2M", without the variant."""
+    return build.partition("/")[0]

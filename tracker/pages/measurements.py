@@ -33,6 +33,7 @@ from tracker.domain.curves import Build, builds_of
 from tracker.domain.events import InvalidInput, State, TreeRole
 from tracker.domain.search import field_value
 from tracker.models import Commit, Curve, CurveChange, Finding, Landing
+from tracker.models.measurements import revision_of
 from tracker.pages.http import csv_response, is_key, key_in
 from tracker.services import curves as storage
 
@@ -42,19 +43,14 @@ from tracker.services import curves as storage
 FORMAT = "perf-bisect-request/1"
 
 
-def revision(build: str) -> str:
-    """Return what git knows of a build: that of kernel and variant, "v6.12/2M", without the variant."""
-    return build.partition("/")[0]
-
-
 def as_json(change: CurveChange) -> dict[str, Any]:
     """Return the request: the two commits, the test, and the levels that tell good from bad."""
     curve = change.curve
     return {
         "schema": FORMAT,
         "id": f"curve-{curve.pk}-{change.build}",
-        "good": revision(change.before),
-        "bad": revision(change.build),
+        "good": revision_of(change.before),
+        "bad": revision_of(change.build),
         "test": {"suite": curve.scenario.suite, "params": curve.scenario.params},
         "machine": {"id": curve.machine.name},
         "metric": curve.metric.name,
@@ -87,7 +83,7 @@ def as_script(change: CurveChange) -> str:
         "# MEASURE: your command that builds and measures the checked-out commit, and prints one number.",
         "set -eu",
         ': "${MEASURE:?set MEASURE to a command that prints one number}"',
-        f"git bisect start {shlex.quote(revision(change.build))} {shlex.quote(revision(change.before))}",
+        f"git bisect start {shlex.quote(revision_of(change.build))} {shlex.quote(revision_of(change.before))}",
         "git bisect run sh -c '",
         '  value=$(eval "$MEASURE") || exit 125',
         f'  awk -v value="$value" "BEGIN {{ exit (value {">" if rises else "<"} {_threshold(change)!r}) }}"',
@@ -367,7 +363,7 @@ def changes(request: HttpRequest) -> HttpResponse:
 def bisect(request: HttpRequest, pk: int, form: str) -> HttpResponse:
     """Hand out a change as a request for a bisection."""
     change = get_object_or_404(CurveChange.objects.select_related(*_RELATED), pk=pk)
-    if revision(change.build) == revision(change.before):
+    if not change.is_bisectable:
         raise Http404(f"{change.before} and {change.build} are one kernel: no commit lies between them")
     if form == "json":
         return JsonResponse(as_json(change), json_dumps_params={"indent": 2})

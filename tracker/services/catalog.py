@@ -229,7 +229,7 @@ def metrics(given: Iterable[Metric]) -> tuple[dict[str, Metric], list[Metric]]:
     by_name: dict[str, Metric] = {}
     for metric in given:
         first = by_name.setdefault(metric.name, metric)
-        metric.unit = first.unit = first.unit or metric.unit
+        metric.unit, first.unit = metric.unit or first.unit, first.unit or metric.unit
         if _outranks(metric, first):
             by_name[metric.name] = metric
     rows = _ensure("name", by_name)

@@ -29,7 +29,7 @@ from tracker.services import catalog, event_log
 from tracker.services.mail_transitions import transition
 
 _SHA = re.compile(r"[0-9a-f]{7,40}\Z")
-_RANGE = re.compile(r"([\w][\w./-]{0,60}?)(?<!\.)\.\.(?!\.)([\w][\w./-]{0,60})\Z", re.A)
+_RANGE = re.compile(r"(?!.*\.\..*\.\.)([\w][\w./-]{0,60}?)(?<!\.)\.\.(?!\.)([\w][\w./-]{0,60})\Z", re.A)
 _FULL = 40  # digits
 _HELD = "people corrected its culprit: its results name another commit"
 

@@ -7,11 +7,13 @@ headline, and on what is held, are here, too.
 from collections.abc import Collection, Iterable
 
 from django.db import transaction
+from django.db.models import F, Q
 
 from tracker.domain.events import EventKind
 from tracker.domain.statistics import CONTRADICTION, NO_DIRECTION, better_pct, grade_of, verdict_of
-from tracker.models import BisectResult, Curve, Finding, Metric, OutgoingMail, OutgoingState, Purpose, Report
-from tracker.services import event_log, report_summary
+from tracker.models import BisectResult, CurveChange, Finding, Metric, OutgoingMail, OutgoingState, Purpose, Report
+from tracker.services import database, event_log, report_summary
+from tracker.services.database import Lock
 
 
 @transaction.atomic
@@ -36,9 +38,24 @@ def regrade(metrics: Collection[Metric]) -> int:
         elif finding.headline:
             heads.append(finding)
     Finding.objects.bulk_update(changed, ["verdict", "change_pct"], batch_size=200)
-    Curve.objects.filter(metric__in=metrics).update(stale=True)  # whether their changes are for the worse
+    keys = [metric.pk for metric in metrics]
+    transaction.on_commit(lambda: judge_changes(keys))  # not in here: who looks at curves takes their lock first
     update_reports([*changed, *heads])
     return len(changed)
+
+
+@transaction.atomic
+def judge_changes(metrics: Collection[int]) -> None:
+    """Say of the changes on the curves of these metrics whether they are for the worse, by the current directions."""
+    database.take(Lock.CURVES)
+    for pk, direction in Metric.objects.filter(pk__in=metrics).values_list("pk", "direction"):
+        changes = CurveChange.objects.filter(curve__metric=pk)
+        if direction not in ("higher", "lower"):
+            changes.update(is_regression=None)
+            continue
+        worse = Q(new_level__lt=F("old_level")) if direction == "higher" else Q(new_level__gt=F("old_level"))
+        changes.filter(worse).update(is_regression=True)
+        changes.exclude(worse).update(is_regression=False)
 
 
 @transaction.atomic

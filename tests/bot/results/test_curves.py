@@ -177,18 +177,23 @@ def test_looking_at_many_curves_takes_a_constant_number_of_queries(
     assert CurveChange.objects.count() == 80
 
 
-def test_a_direction_that_is_set_later_says_what_a_change_is(world: World, key: curves.CurveKey) -> None:
+@pytest.mark.parametrize("later", [0, 1500])  # builds since the change: a refresh looks at the newest ones
+def test_a_direction_that_is_set_later_says_what_a_change_is(
+    world: World, key: curves.CurveKey, later: int, django_capture_on_commit_callbacks: Any
+) -> None:
     metric = Metric.objects.filter(pk=key[0])
     metric.update(direction="unknown")
-    levels = enumerate([100.0] * 20 + [80.0] * 8)
-    points = [CurvePoint(world.now + timedelta(days=n), f"{n:040x}", (at, at * 1.001), "x") for n, at in levels]
-    curves.add({key: points})
-    refresh_stale(world.now)
+    levels = enumerate([100.0] * 20 + [80.0] * (8 + later))
+    points = [CurvePoint(world.now + timedelta(hours=n), f"{n:040x}", (at, at * 1.001), "x") for n, at in levels]
+    for part in (points[:28], points[28:]):
+        curves.add({key: part} if part else {})
+        refresh_stale(world.now)
     assert CurveChange.objects.get().is_regression is None
-    metric.update(direction="higher")
-    regrading.regrade(list(metric))
-    refresh_stale(world.now)
-    assert CurveChange.objects.get().is_regression
+    for direction, expected in (("higher", True), ("lower", False), ("unknown", None)):
+        metric.update(direction=direction)
+        with django_capture_on_commit_callbacks(execute=True):
+            regrading.regrade(list(metric))
+        assert CurveChange.objects.get().is_regression is expected
 
 
 def test_a_change_that_more_builds_deny_goes(world: World, key: curves.CurveKey) -> None:

@@ -39,19 +39,30 @@ def headline(report: Report) -> str:
     return report.findings.get(headline=True).machine.name
 
 
-@pytest.mark.parametrize("digits", [40, 12])
+@pytest.mark.parametrize(
+    ("digits", "undone", "reports", "becomes"),
+    [
+        *((40, False, 1, "fix_confirmed"), (24, False, 1, "fix_confirmed"), (12, False, 1, "fix_confirmed")),
+        (7, False, 2, "fix_proposed"),  # too few to name one commit
+        (12, True, 2, "no_response"),  # the person took it back
+    ],
+)
 @pytest.mark.parametrize("column", ["remark", "commit"])
-def test_a_fix_that_a_person_names_by_sha_is_measured(world: World, digits: int, column: str) -> None:
+def test_a_fix_that_a_person_names_by_sha_is_measured(
+    world: World, digits: int, undone: bool, reports: int, becomes: str, column: str
+) -> None:
     world.ingest(worse(world, 700))
     report, fix = Report.objects.get(), "3" * 40
     what = {column: fix[:digits], "actor": "mira"}
     named = EventData("fix", EventKind.FIX_PROPOSED, world.later(), Role.AUTHOR, **what)
     event_log.record([event_log.event_row(report, named, world.now)])
+    if undone:
+        event_log.record([event_log.reversal(report, "fix", "mira", world.later())])
     better = world.result(fix, "mm: mend", id="fix")
     better["measurements"][0] |= {"good": {"samples": [700, 705, 695]}, "bad": {"samples": [1000, 1010, 990]}}
     world.ingest(better)
     report.refresh_from_db()
-    assert (Report.objects.count(), report.state) == (1, "fix_confirmed")
+    assert (Report.objects.count(), report.state) == (reports, becomes)
 
 
 def test_a_machine_is_what_all_tests_of_a_result_say_of_it(world: World) -> None:
