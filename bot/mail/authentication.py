@@ -517,13 +517,14 @@ _ADDRESS = re.compile(r"[^\s<>()\[\],;:@]{1,256}@[^\s<>()\[\],;:]*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HEADER = re.compile(rb"[!-9;-~]{1,200}:")
 _RUN_OF_BLANKS = re.compile(rb"[ \t]{16,}")
-_FOLDED_BLANKS = re.compile(rb"(?:\r?\n?[ \t]){200}")  # in a header, where no program writes them
+_FOLDED_BLANKS = re.compile(rb"(?:\r?\n?[ \t])++")  # possessive: runs of 199 folds took 11 s
+_MOST_FOLDED = 200  # in a header, where no program writes them
 
 
 def _has_costly_blanks(raw: bytes) -> bool:
     """Whether dkimpy would take long for the blanks of a mail: it takes quadratic time for each run of them."""
     head = re.split(rb"\r?\n\r?\n", raw, maxsplit=1)[0]
-    if _FOLDED_BLANKS.search(head):
+    if any(len(run[0].translate(None, b"\r\n")) >= _MOST_FOLDED for run in _FOLDED_BLANKS.finditer(head)):
         return True
     return sum((run.end() - run.start()) ** 2 for run in _RUN_OF_BLANKS.finditer(raw)) > MAX_BLANKS
 
