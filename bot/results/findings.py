@@ -42,7 +42,7 @@ from bot.results.grading import (
 )
 from bot.results.values import CommitInfo, Result
 from tracker.domain.events import CLOSED, EventData, EventKind, Grade, Verdict
-from tracker.domain.report_state import STEPS, effective_events, fold
+from tracker.domain.report_state import STEPS, fold
 from tracker.domain.statistics import verdict_of
 from tracker.domain.text import tag_of
 from tracker.models import BisectResult, Commit, Event, Finding, Report, Restoration, Suggestion
@@ -118,12 +118,11 @@ def fetch_known(
     named = {name: next(iter(meant)) for name, meant in shas.items() if len(meant) == 1}
     by_name = Q(commit__in=list(named)) | Q(kind=EventKind.FIX_PROPOSED, commit="", remark__in=list(named))
     events = list(Event.objects.filter(by_name, kind__in=_FIXES).select_related("report__culprit"))
-    undone = _undone({event.report_id for event in events})
+    reversed_events = event_log.reversed_events({event.report_id for event in events})
     fixed: dict[str, dict[int, Report]] = {}
     for event in events:
-        if (event.report_id, event.key) in undone:
-            continue
-        fixed.setdefault(named[event.commit or event.remark], {})[event.report_id] = event.report
+        if (event.report_id, event.key) not in reversed_events:
+            fixed.setdefault(named[event.commit or event.remark], {})[event.report_id] = event.report
     for sha, commit in subjects.items():
         if names := named_by(commit, catalog, seen):
             culprits = reduce(or_, [Q(culprit__sha__gte=name, culprit__sha__lt=name + "g") for name in names])
@@ -143,19 +142,6 @@ def fetch_known(
         if finding.headline:
             known_results.headlines[finding.report_id] = finding
     return known_results
-
-
-def _undone(reports: Collection[int]) -> set[tuple[int, str]]:
-    """Return the events of these reports that were taken back, by report and key."""
-    of_report: dict[int, list[EventData]] = {}
-    for row in Event.objects.filter(report__in=reports):
-        of_report.setdefault(row.report_id, []).append(row.value())
-    return {
-        (report, event.key)
-        for report, events in of_report.items()
-        for event in {event.key: event for event in events}.values()
-        if event.key not in {standing.key for standing in effective_events(events)}
-    }
 
 
 def _join_same_patches(results: Sequence[Result], catalog: ResultCatalog) -> None:

@@ -47,8 +47,8 @@ from bot.upstream.matching import (
 from bot.upstream.report_events import View
 from bot.upstream.walk import Marks, Route, Walked, load_checkpoint
 from tracker.domain import versions
-from tracker.domain.events import EventData, EventKind, Part, TreeRole, Verdict
-from tracker.domain.report_state import NOT_KNOWN, effective_events
+from tracker.domain.events import EventKind, Part, TreeRole, Verdict
+from tracker.domain.report_state import NOT_KNOWN
 from tracker.models import Commit, Event, Landing, Message, OutgoingMail, RelatedCommit, Report, Tree
 from tracker.services import database, event_log
 from tracker.services.catalog import tree_for
@@ -159,7 +159,7 @@ def load_tracked(tree: Tree, previous: Marks, now: datetime, aliases: Aliases) -
     for sha, authored_at in _relate(tracked, tree, previous, marks):
         fresh.add(sha)
         dates.append(authored_at or now - _BEFORE_REPORT)
-    reversed_events = _reversed_events()
+    reversed_events = event_log.reversed_events(Event.objects.filter(kind=EventKind.REVERSED).values("report"))
     named = Event.objects.filter(_NAMED_OUTSIDE_GIT).exclude(commit="", remark="")
     for event in named.only("pk", "report_id", "kind", "key", "commit", "remark", "title").iterator():
         if (event.report_id, event.key) in reversed_events:
@@ -259,19 +259,6 @@ def _expected(reversed_events: Collection[tuple[int, str]]) -> Iterator[Expected
         exact_title = bool(event.actor) or event.quote == f"fix {event.title}"
         authors = None if exact_title else writers.get(event.message_id, frozenset())
         yield Expected(event.report_id, event.title, authors, event.quote)
-
-
-def _reversed_events() -> frozenset[tuple[int, str]]:
-    """Return the events that are reversed, unless the reversal itself is."""
-    reports = Event.objects.filter(kind=EventKind.REVERSED).values("report")
-    events: dict[int, list[EventData]] = {}
-    for event in Event.objects.filter(report__in=reports):
-        events.setdefault(event.report_id, []).append(event.value())
-    return frozenset(
-        (report, key)
-        for report, report_events in events.items()
-        for key in {event.key for event in report_events} - {event.key for event in effective_events(report_events)}
-    )
 
 
 # --- Tracking a tree ---

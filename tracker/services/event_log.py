@@ -17,11 +17,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Q, Subquery
+from django.db.models import Q, QuerySet, Subquery
 
 from tracker.domain.deadlines import GONE_FOR, closing_of
 from tracker.domain.events import OPEN, EventData, EventKind, Role, Verdict
-from tracker.domain.report_state import ReportState, reads_like
+from tracker.domain.report_state import ReportState, effective_events, reads_like
 from tracker.domain.report_state import fold as fold_events
 from tracker.models import (
     UNDECIDED,
@@ -68,6 +68,18 @@ def reversal(report: Report, key: str, person: str, now: datetime, taken: Collec
     """Return the unsaved row of the event by which a person undoes another one, which has this key."""
     own = free_key(f"{EventKind.REVERSED}:{key}", taken)
     return event_row(report, EventData(own, EventKind.REVERSED, now, actor=person, reverses=key), now)
+
+
+def reversed_events(reports: Collection[int] | QuerySet[Event, Any]) -> frozenset[tuple[int, str]]:
+    """Return the events of these reports that are reversed, unless the reversal itself is, each as report and key."""
+    events: dict[int, list[EventData]] = {}
+    for row in Event.objects.filter(report__in=reports):
+        events.setdefault(row.report_id, []).append(row.value())
+    return frozenset(
+        (report, key)
+        for report, of_report in events.items()
+        for key in {event.key for event in of_report} - {event.key for event in effective_events(of_report)}
+    )
 
 
 def free_key(key: str, taken: Collection[str]) -> str:
