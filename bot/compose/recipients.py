@@ -5,8 +5,8 @@ MAINTAINERS names, and the people in the trailers. A person with several address
 covers all of a person's addresses.
 
 Those left out are kept with the reason: an invalid address, a robot, one that must never get a report, an opt-out, or
-a limit. Above the maximum, those who come first in this order are kept. If the author can't be mailed, To is
-the first list.
+a limit. Above the maximum, those who come first in this order are kept. If the author can't be mailed, To is the
+first list.
 """
 
 import re

@@ -100,7 +100,9 @@ def read_bounce(raw: bytes) -> Bounce:
     stated = {address: has_failed for address, has_failed, _ in status if has_failed is not None}
     if not dead and not stated:
         is_receipt = any(part.get_content_type() == "message/disposition-notification" for part in message.walk())
-        dead = set(named) or set(() if status or is_receipt else _undelivered(text))
+        dead = set(named)
+        if not (dead or status or is_receipt):
+            dead = _undelivered(text)
     tried_again = {address for address, answer in answered.items() if _is_temporary(answer)} - stated.keys()
     tried_again = set() if _GIVEN_UP.search(text) else tried_again
     late, dead = late | (dead & tried_again), dead - tried_again
@@ -126,22 +128,18 @@ def _answered(text: str) -> Iterator[tuple[str, str]]:
             yield address, " ".join(answer["said"].split())
 
 
-def _undelivered(text: str) -> list[str]:
+def _undelivered(text: str) -> set[str]:
     """Return the only address in a text that says in words alone that a mail was not delivered, if it stands in a line
     of its own below that; else nothing.
     """
     text = text[: returned.start()] if (returned := _RETURNED.search(text)) else text
     addresses = {match[0].strip("()[]\"'.:").lower() for match in _ADDRESS.finditer(text)}
     said = _UNDELIVERED.search(text)
-    if (
-        len(addresses) != 1
-        or not said
-        or _GOES_ON.search(text)
-        or _IF.search(text[text.rfind(".", 0, said.start()) + 1 : said.end()])
-    ):
-        return []
-    below = (line.strip(" \t<>").lower() for line in text[said.end() :].splitlines())
-    return list(addresses) if addresses & set(below) else []
+    if len(addresses) != 1 or not said or _GOES_ON.search(text):
+        return set()
+    if _IF.search(text[text.rfind(".", 0, said.start()) + 1 : said.end()]):  # it says what would happen
+        return set()
+    return addresses & {line.strip(" \t<>").lower() for line in text[said.end() :].splitlines()}
 
 
 def _is_temporary(answer: str) -> bool:

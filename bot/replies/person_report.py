@@ -600,8 +600,8 @@ _INSTEAD = re.compile(
     re.I,
 )
 _SAME_UNIT = re.compile(
-    rf"from ~?(?P<old>{_NUMBER}) ?(?P<unit>[a-z][a-z/]{{1,11}}) (?:down )?to ~?(?P<new>{_NUMBER}) "
-    r"?(?P<unit2>(?P=unit))\b",
+    rf"from ~?(?P<old>{_NUMBER}) ?(?P<unit>[a-z][a-z/]{{1,11}}) (?:down )?to ~?(?P<new>{_NUMBER})"
+    r" ?(?P<unit2>(?P=unit))\b",
     re.I,
 )
 _STATED = re.compile(

@@ -298,8 +298,8 @@ def _refused(where: str, rejection: RejectedInput) -> HandedIn:
 
 def _resolve(about: About, trees: Sequence[Path]) -> About:
     """Return what is said with full shas, the culprit's parent and its title. Raise RejectedInput with all faults."""
-    names = {name: name.lower() if SHA.match(name.lower()) else name for name in (about.commit, about.base) if name}
-    about = replace(about, commit=names.get(about.commit, ""), base=names.get(about.base, ""))
+    commit, base = (name.lower() if SHA.match(name.lower()) else name for name in (about.commit, about.base))
+    about = replace(about, commit=commit, base=base)
     faults = [
         (field, f"expected a sha, a tag or a version, found {name[:60]!r}")
         for field, name in (("commit", about.commit), ("base", about.base))
@@ -307,7 +307,7 @@ def _resolve(about: About, trees: Sequence[Path]) -> About:
     ]
     if faults:
         raise RejectedInput(*faults[0], faults)
-    shas = _full_shas(list(names.values()), trees)
+    shas = _full_shas([name for name in (commit, base) if name], trees)
     commit, base = shas.get(about.commit.lower(), about.commit), shas.get(about.base.lower(), about.base)
     seen = inspect(trees, [commit]).get(commit) if SHA.match(commit) else None
     if seen is None and about.commit:

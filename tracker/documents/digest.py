@@ -2,8 +2,8 @@
 for a mail to Linus or to a maintainer.
 
 A report stands in one section: closed ones by when they were closed; of the open ones, those with a fix first, then
-new, silent and answered ones. `week` and `compose` are pure; the reports of the current cycle, or of
-a given one, come from two queries.
+new, silent and answered ones. `week` and `compose` are pure; the reports of the current cycle, or of a given one, come
+from two queries.
 """
 
 import textwrap

@@ -153,7 +153,7 @@ def write_states(
     changed: list[Report] = []
     columns: set[str] = set()
     moved: list[int] = []
-    taken_back: list[int] = []  # reports that were answered, and by an undo no longer are
+    taken_back: list[int] = []  # reports whose first answer is another one now, or none, as after an undo
     calendar = None
     for report in reports:
         before = {name: getattr(report, name) for name in _WRITTEN}

@@ -1,9 +1,9 @@
 """Rules: the report is disputed, its culprit is dropped, or the change is expected.
 
 Most claims of noise turned out to be real regressions, so a dispute of a robot's report is only suggested (persons.py
-reads those of people's). A drop or revert of the
-culprit acts by itself if the writer has done it or decided to; a plan or somebody's wish for it is suggested. That a
-change is expected is only suggested as well: a developer's plain English never closes a report alone (DESIGN rule 4).
+reads those of people's). A drop or revert of the culprit acts by itself if the writer has done it or decided to; a plan
+or somebody's wish for it is suggested. That a change is expected is only suggested as well: a developer's plain English
+never closes a report alone (DESIGN rule 4).
 """
 
 from bot.replies.rules.notation import CONDITIONAL, HEDGED, NEGATED, REPORTED, By, Intent, Mode, Rule, Unless, words
