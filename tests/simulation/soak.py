@@ -279,6 +279,7 @@ def main() -> None:
         from aiosmtpd.controller import Controller
 
         from bot.demo import Catcher, DemoInbox
+        from bot.mail.message import parse
 
         class Recorder(Catcher):
             """Keeps who got which mail."""
@@ -286,11 +287,9 @@ def main() -> None:
             deliveries: Counter[tuple[str, str]] = Counter()
 
             async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
-                named = parse(envelope.original_content).message_id
-                self.deliveries.update((named, recipient) for recipient in envelope.rcpt_tos)
+                message_id = parse(envelope.original_content).message_id
+                self.deliveries.update((message_id, recipient) for recipient in envelope.rcpt_tos)
                 return await super().handle_DATA(server, session, envelope)
-
-        from bot.mail.message import parse
 
         recorder = Recorder(DemoInbox(folder / "inbox"))
         server = Controller(recorder, hostname="127.0.0.1", port=port)

@@ -60,12 +60,18 @@ def measured(world: World, report: Report, *samples: float, **changes: Any) -> d
 # --- more findings ---
 
 
-def test_a_worse_finding_is_told_in_the_thread_once(world: World) -> None:
+def told_of_worse(world: World) -> tuple[Report, OutgoingMail]:
+    """A report, and the mail in its thread about a worse finding."""
     report = world.report()
     world.later(24)
     world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
     assert further(world) == 1
     (mail,) = mails(report)
+    return report, mail
+
+
+def test_a_worse_finding_is_told_in_the_thread_once(world: World) -> None:
+    report, mail = told_of_worse(world)
     parsed = read(mail)
     assert mail.state == OutgoingState.APPROVED
     assert parsed.subject == "Re: [LKP] [mm/vmscan] " + report.culprit.sha10 + ": -30.0% regression"
@@ -79,11 +85,7 @@ def test_a_worse_finding_is_told_in_the_thread_once(world: World) -> None:
 
 
 def test_a_list_stays_a_list_in_every_mail_of_the_thread(world: World) -> None:
-    report = world.report()
-    world.later(24)
-    world.ingest(measured(world, report, 500, 505, 495, id="2", machine=OTHER))
-    assert further(world) == 1
-    (mail,) = mails(report)
+    _, mail = told_of_worse(world)
     assert mail.lists == ["perf-reports@lists.example.org"]
     gone = {"perf-reports@lists.example.org": "550 5.1.1 User unknown"}
     mail_transitions.record_failures(mail, gone, FailureSource.SERVER, world.now)
