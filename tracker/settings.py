@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -208,8 +209,14 @@ PERFWORK_PATATT_KEY: str = env.str("PERFWORK_PATATT_KEY", default="")
 PERFWORK_PATATT_SELECTOR: str = env.str("PERFWORK_PATATT_SELECTOR", default="")
 EMAIL_URL: str = env.str("EMAIL_URL", default="")
 
-if PERFWORK_SENT and not PERFWORK_SENT.startswith(("imap://", "imaps://")):
-    raise ImproperlyConfigured("PERFWORK_SENT: expected imaps://user:password@host/Sent")
+try:
+    _is_mailbox = urlsplit(PERFWORK_SENT).scheme in ("imap", "imaps")
+except ValueError:  # its message has the password
+    _is_mailbox = False
+if PERFWORK_SENT and not _is_mailbox:
+    raise ImproperlyConfigured(
+        "PERFWORK_SENT: expected imaps://user:password@host/Sent, with special characters of the password as %XX"
+    )
 
 if PERFWORK_SENT and PERFWORK_SENT not in PERFWORK_ARCHIVES:
     PERFWORK_ARCHIVES.append(PERFWORK_SENT)  # a mail that is found there was sent

@@ -12,16 +12,19 @@ import imaplib
 import logging
 import os
 import re
+import ssl
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from bot import imap
 from bot.archives.files import LIMIT, FileSource, MaildirSource, PipeSource, RawMail, SnapshotSource, read_mbox
 from bot.archives.public_inbox import EpochSource, epochs
 from bot.errors import Unreadable
@@ -278,13 +281,10 @@ class ImapSource(_ServerSource):
 
     @contextmanager
     def _server(self) -> Iterator[imaplib.IMAP4]:
-        connect = imaplib.IMAP4_SSL if self.url.scheme == "imaps" else imaplib.IMAP4
         try:
-            server = connect(self.url.hostname or "", self.port, timeout=_TIMEOUT)
+            server = imap.connect(self.url, _TIMEOUT)
             try:
-                server.login(unquote(self.url.username or "anonymous"), unquote(self.url.password or "anonymous"))
-                quoted = self.folder.replace("\\", "\\\\").replace('"', '\\"')
-                status, response = server.select(f'"{quoted}"', readonly=True)
+                status, response = server.select(imap.quoted(self.folder), readonly=True)
                 if status != "OK":
                     raise Unreadable(f"{self.name}: {response[0]!r}; check the folder's name")
                 yield server
@@ -352,12 +352,17 @@ class NntpSource(_ServerSource):
                         continue
                     except nntplib.NNTPDataError:
                         log.warning("%s: article %d has a line that is too long; it is skipped", self.name, number - 1)
-                        break  # the rest of it is still coming in: only a new connection gets past it
+                        # The rest of it is still coming in, also as the answer to QUIT: only a new connection helps.
+                        with suppress(nntplib.NNTPError, OSError, EOFError):
+                            server.quit()
+                        break
                     yield RawMail((b"\n".join(article.lines) + b"\n")[:LIMIT], str(number - 1))
 
     @contextmanager
     def _server(self) -> Iterator[nntplib.NNTP]:
-        connect = nntplib.NNTP_SSL if self.url.scheme == "nntps" else nntplib.NNTP
+        connect = nntplib.NNTP
+        if self.url.scheme == "nntps":  # nntplib alone would send the password to whoever answers
+            connect = partial(nntplib.NNTP_SSL, ssl_context=ssl.create_default_context())
         user, password = unquote(self.url.username or "") or None, unquote(self.url.password or "") or None
         try:
             with connect(self.url.hostname or "", self.port, user, password, timeout=_TIMEOUT) as server:

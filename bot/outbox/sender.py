@@ -13,7 +13,6 @@ import imaplib
 import logging
 import os
 import socket
-import ssl
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from bot import imap
 from bot.compose.mail import MADE_BY, POLICY
 from bot.compose.policy import QuietHours, Rates, reserve_slot
 from bot.mail.message import for_header
@@ -163,20 +163,11 @@ class SentFolder:
         if self._unreachable:
             return False
         folder = unquote(self._url.path.strip("/")) or "Sent"
-        quoted = '"' + folder.replace("\\", "\\\\").replace('"', '\\"') + '"'
         try:
             if self._server is None:
-                url, host = self._url, self._url.hostname or "localhost"
-                if url.scheme == "imaps":
-                    context = ssl.create_default_context()
-                    server: imaplib.IMAP4 = imaplib.IMAP4_SSL(
-                        host, url.port or 993, ssl_context=context, timeout=TIMEOUT
-                    )
-                else:
-                    server = imaplib.IMAP4(host, url.port or 143, timeout=TIMEOUT)
-                server.login(unquote(url.username or ""), unquote(url.password or ""))
-                self._server = server
-            answer, reply = self._server.append(quoted, "(\\Seen)", imaplib.Time2Internaldate(at), raw)
+                self._server = imap.connect(self._url, TIMEOUT)
+            copy = (imap.quoted(folder), "(\\Seen)", imaplib.Time2Internaldate(at), raw)
+            answer, reply = self._server.append(*copy)
         except (OSError, imaplib.IMAP4.error, UnicodeError) as error:
             self.close()
             self._unreachable = True  # until the next round, so that not every mail waits for it

@@ -367,6 +367,8 @@ def _by_code(code: int, reply: bytes | str) -> SendOutcome:
 
 _SENDMAIL_SETTINGS = frozenset({os.EX_NOPERM, os.EX_CONFIG})  # the program is set wrongly: it would take no mail
 _UNSURE = frozenset({os.EX_TEMPFAIL, os.EX_OSERR, os.EX_IOERR})
+# Trouble of the program or the machine, which says nothing of the mail: msmtp ends with EX_NOHOST without DNS.
+_LATER = frozenset({os.EX_NOHOST, os.EX_UNAVAILABLE, os.EX_SOFTWARE, os.EX_OSFILE, os.EX_CANTCREAT, os.EX_PROTOCOL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,7 +420,7 @@ class SendmailTransport:
         elif code in _SENDMAIL_SETTINGS:
             status = SendStatus.NO_SERVER
         else:
-            status = SendStatus.LATER if code == os.EX_UNAVAILABLE else SendStatus.REFUSED
+            status = SendStatus.LATER if code in _LATER else SendStatus.REFUSED
         return SendOutcome(status, f"{self.program} exited with {code}: {reply}")
 
 
@@ -438,12 +440,15 @@ def transport_of(
     if not url:
         raise ValueError("EMAIL_URL is not set: mail stays in the outbox")
     scheme = url.partition("://")[0]
-    if scheme in _SMTP and not urlsplit(url).netloc:
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # its message has the password
+        raise ValueError("EMAIL_URL: not a valid URL; write special characters of a password as %XX") from None
+    if scheme in _SMTP and not parts.netloc:
         raise ValueError(f"EMAIL_URL: expected a server, as smtp://mail.example.org:587; found {scheme}:// alone")
     if scheme in _SMTP:
         return SmtpTransport(_server(url, ehlo, timeout, patience))
     if scheme == "sendmail":
-        parts = urlsplit(url)
         path = "" if parts.netloc else unquote(parts.path)  # a host is a mistake
         return SendmailTransport(path or "/usr/sbin/sendmail", timeout)
     raise ValueError(f"EMAIL_URL: expected {EXPECTED}")

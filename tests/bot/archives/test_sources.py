@@ -7,10 +7,13 @@ import lzma
 import os
 import shutil
 import socket
+import socketserver
+import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,7 +30,7 @@ from bot.archives.known_reports import missing_parents
 from bot.archives.prefilter import Passes, Prefilter
 from bot.archives.public_inbox import read_epoch
 from bot.archives.reader import read_source
-from bot.archives.sources import _bodies, find_patch_mail, open_sources, read_thread
+from bot.archives.sources import _bodies, find_patch_mail, nntplib, open_sources, read_thread
 from bot.demo import DIFF, DemoInbox
 from bot.errors import Unreadable
 from bot.mail.message import parse
@@ -487,3 +490,65 @@ def test_the_command_reads_it(lore: str, settings: Any, capsys: pytest.CaptureFi
     assert "2 mails; new: 1 report, 1 reply" in capsys.readouterr().out
     with pytest.raises(CommandError, match="1 of 1"):
         call_command("read", "--thread", "nobody@nowhere")
+
+
+# --- Servers that are not who they say, and articles that no client reads ---
+
+
+@contextmanager
+def scripted(answer: Callable[[bytes], bytes], greeting: bytes, tls: ssl.SSLContext | None = None) -> Iterator[int]:
+    """A server on loopback that answers each line; yield its port."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                taken = tls.wrap_socket(self.request, server_side=True) if tls else self.request
+                taken.sendall(greeting)
+                for line in taken.makefile("rb"):
+                    taken.sendall(answer(line))
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+@pytest.mark.parametrize(("scheme", "greeting"), [("imaps", b"* OK hello\r\n"), ("nntps", b"200 hello\r\n")])
+def test_a_server_whose_name_is_not_proven_gets_no_password(tmp_path: Path, scheme: str, greeting: bytes) -> None:
+    need("openssl")
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    subprocess.run([*made, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(cert, key)
+    said: list[bytes] = []
+
+    def answer(line: bytes) -> bytes:
+        said.append(line)
+        return b"101 list:\r\n.\r\n" if scheme == "nntps" else line.split()[0] + b" OK\r\n"
+
+    with scripted(answer, greeting, tls) as port:
+        (source,) = open_sources(f"{scheme}://bot:s3cret@127.0.0.1:{port}/list")
+        with pytest.raises(Unreadable, match="CERTIFICATE_VERIFY_FAILED"):
+            source.goal()
+    assert said == []
+
+
+@pytest.mark.parametrize("cursor", ["", "1"])
+def test_an_article_with_a_line_that_is_too_long_is_skipped(cursor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nntplib, "_MAXLINE", 1000)
+    bodies = {1: b"first", 2: b"x" * 1500, 3: b"third"}
+
+    def answer(line: bytes) -> bytes:
+        verb, *rest = line.split()
+        if verb.upper() == b"ARTICLE":
+            number = int(rest[0])
+            return b"220 %d <%d@x>\r\nSubject: a\r\n\r\n%s\r\n.\r\n" % (number, number, bodies[number])
+        by_verb = {b"CAPABILITIES": b"101 list:\r\nVERSION 2\r\nREADER\r\n.\r\n", b"GROUP": b"211 3 1 3 list\r\n"}
+        return by_verb.get(verb.upper(), b"205 bye\r\n")
+
+    with scripted(answer, b"200 hello\r\n") as port:
+        (source,) = open_sources(f"nntp://127.0.0.1:{port}/list")
+        read = [mail.position for mail in source.mails(cursor, "3")]
+    assert read == [number for number in ("1", "3") if number > cursor]

@@ -371,6 +371,7 @@ def test_sendmail_gets_the_envelope_and_the_bytes(tmp_path: Path) -> None:
     ("script", "status"),
     [
         ("cat >/dev/null; echo later >&2; exit 69", SendStatus.LATER),
+        ("cat >/dev/null; echo cannot locate host mail.example.org >&2; exit 68", SendStatus.LATER),
         ("cat >/dev/null; echo queued, perhaps >&2; exit 75", SendStatus.IN_DOUBT),
         ("sleep 20 & exec sleep 20", SendStatus.IN_DOUBT),
         ("cat >/dev/null; echo no such user >&2; exit 67", SendStatus.REFUSED),
@@ -387,6 +388,13 @@ def test_sendmail_that_is_not_there_and_mail_that_must_not_go(tmp_path: Path) ->
     transport = program(tmp_path, f"cat >{tmp_path}/mail")
     assert sent_by(transport, confirm=lambda: False).status is SendStatus.NOT_NOW
     assert not (tmp_path / "mail").exists()
+
+
+@pytest.mark.parametrize("sign", "\uff1f\u2100\uff20")  # which become ?, a/c and @ (NFKC)
+def test_a_password_is_in_no_error(sign: str) -> None:
+    with pytest.raises(ValueError, match=r"special characters of a password") as error:
+        transport_of(f"smtp+tls://bot:s3{sign}cret@mail.example.org:587")
+    assert "cret" not in str(error.value)
 
 
 def test_urls_name_transports() -> None:
