@@ -14,7 +14,7 @@ import os
 import re
 import ssl
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -360,7 +360,7 @@ class NntpSource(_ServerSource):
 
     @contextmanager
     def _server(self) -> Iterator[nntplib.NNTP]:
-        connect = nntplib.NNTP
+        connect: Callable[..., nntplib.NNTP] = nntplib.NNTP
         if self.url.scheme == "nntps":  # nntplib alone would send the password to whoever answers
             connect = partial(nntplib.NNTP_SSL, ssl_context=ssl.create_default_context())
         user, password = unquote(self.url.username or "") or None, unquote(self.url.password or "") or None

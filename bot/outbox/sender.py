@@ -67,13 +67,13 @@ def claim_due(
     Rows that another worker has locked are skipped, so that workers do not wait for each other. Mails that only get a
     later turn because of the rate limits do not keep others from being claimed.
     """
-    morning = quiet_hours.until(now) if quiet_hours else None
+    if morning := quiet_hours.until(now) if quiet_hours else None:
+        waiting = ready().filter(Q(not_before=None) | Q(not_before__lte=now)).values("pk")
+        OutgoingMail.objects.filter(pk__in=waiting).update(not_before=morning, turn_at=None)
+        return []
     for _ in range(MOST_ROUNDS):
         with transaction.atomic():
             due = _due(ready().select_for_update(of=("self",), skip_locked=True), now, limit)
-            if morning:
-                OutgoingMail.objects.filter(pk__in=due).update(not_before=morning, turn_at=None)
-                return []
             allowed = _within_rates(due, rates, now) if rates and due else due
             if allowed or not due:
                 return mail_transitions.claim(allowed, now, length, by) if allowed else []
@@ -302,8 +302,8 @@ def deliver(
     envelope = Envelope(mail.message_id, sender, first, raw)
     outcome = transport.send(envelope, lambda: mail_transitions.begin_data(mail, timezone.now()))
     if outcome.status is SendStatus.SENT and len(first) < len(recipients):
-        rest = {recipient: OWN_ENVELOPE for recipient in recipients if recipient not in first}
-        outcome = replace(outcome, deferred={**outcome.deferred, **rest})
+        rest = [recipient for recipient in recipients if recipient not in first]
+        outcome = replace(outcome, waiting=dict.fromkeys(rest, OWN_ENVELOPE))
     record(mail, outcome, by)
     if outcome.status is SendStatus.SENT and config.sent_folder:
         config.sent_folder.keep(raw, timezone.now())
@@ -315,7 +315,8 @@ def _envelope(mail: OutgoingMail, recipients: list[str], config: SendConfig) -> 
 
     Whoever got the mail knows its return path, so a bounce to it proves nothing of the others. An address of which one
     said that it is dead gets the next mail in an envelope of its own, whose return path only it can know: a bounce to
-    that one counts (reconcile.py). Such envelopes go one by one, after that of all others.
+    that one counts (reconcile.py). Such envelopes go one by one, after that of all others; who is put off lets the
+    next go first.
     """
     if config.settings is None or len(mail.recipients) == 1:
         return mail.sender, recipients
@@ -325,8 +326,8 @@ def _envelope(mail: OutgoingMail, recipients: list[str], config: SendConfig) -> 
     doubted = set(said.values_list("address", flat=True))
     if first := [recipient for recipient in recipients if recipient.lower() not in doubted]:
         return mail.sender, first
-    tag = config.settings.tag_in(mail.sender)
-    return config.settings.return_path(tag, mail.message_id, recipients[0]), recipients[:1]
+    tag, one = config.settings.tag_in(mail.sender), recipients[mail.tries % len(recipients)]
+    return config.settings.return_path(tag, mail.message_id, one), [one]
 
 
 def record(mail: OutgoingMail, outcome: SendOutcome, by: str) -> None:

@@ -50,13 +50,14 @@ class SendStatus(StrEnum):
 @dataclass(frozen=True, slots=True)
 class SendOutcome:
     """The status, and the server's response. For a sent mail: the recipients that were rejected (`refused`) and those
-    to retry (`deferred`), each with the response.
+    to retry (`deferred`), each with the response; and whose turn is still to come (`waiting`), each with the reason.
     """
 
     status: SendStatus
     reply: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
     deferred: Mapping[str, str] = field(default_factory=dict)
+    waiting: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

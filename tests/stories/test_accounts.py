@@ -33,6 +33,7 @@ from tracker import __version__
 from tracker.models import (
     Correspondent,
     DeliveryFailure,
+    FailureSource,
     Mailing,
     Message,
     OutgoingMail,
@@ -400,6 +401,25 @@ def test_who_is_said_to_bounce_gets_the_next_mail_in_an_envelope_of_its_own(worl
     others = [recipient for recipient in second.recipients if recipient != DANA.email]
     assert transport.envelopes == [(second.sender, others), (own, [DANA.email])]
     assert reloaded(second).state == OutgoingState.SENT
+
+
+def test_envelopes_of_their_own_use_up_no_tries(world: World) -> None:
+    """A mail to thirty people, of each of whom a bounce said something: nobody put it off, so all get it in one go."""
+    world.ingest(world.result("b" * 40, "mm: b"))
+    world.ingest(world.result("c" * 40, "mm: c"))
+    compose_due(world.settings, world.now, approve_first=False)
+    mail, other = OutgoingMail.objects.order_by("pk")
+    people = [f"p{number}@dev.example" for number in range(30)]
+    row = {"recipients": ["list@vger.kernel.org", *people], "lists": ["list@vger.kernel.org"]}
+    OutgoingMail.objects.filter(pk=mail.pk).update(**row)
+    said = {"mail": other, "words": "550 5.1.1", "by": FailureSource.BOUNCE, "at": world.now}
+    DeliveryFailure.objects.bulk_create(DeliveryFailure(address=address, **said) for address in people)
+    transport = Recorder()
+    send_due(transport, SendConfig(settings=world.settings, run=20.0))
+    of_mail = [to for _, to in transport.envelopes if set(to) <= {"list@vger.kernel.org", *people}]
+    assert sorted(of_mail) == sorted([["list@vger.kernel.org"], *([address] for address in people)])
+    row = reloaded(mail)
+    assert (row.state, row.tries, row.delivery_failures.count()) == (OutgoingState.SENT, 0, 0)
 
 
 def test_what_never_began_to_leave_can_not_come_back(world: World) -> None:

@@ -172,12 +172,16 @@ UNFINISHED_RESTORE = "a restore has not finished: run it again with --replace"  
 
 
 class ServerAnswer(Protocol):
-    """What a transport says of one mail: recipients with the server's words for each, and its last words."""
+    """What a transport says of one mail: recipients with the server's words for each, its last words, and to whom the
+    mail goes next, with the reason.
+    """
 
     @property
     def refused(self) -> Mapping[str, str]: ...
     @property
     def deferred(self) -> Mapping[str, str]: ...
+    @property
+    def waiting(self) -> Mapping[str, str]: ...
     @property
     def reply(self) -> str: ...
 
@@ -366,32 +370,36 @@ def begin_data(mail: OutgoingMail, now: datetime) -> bool:
 
 
 def record_accepted(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
-    """Record that a server accepted the mail. It is sent again to the deferred recipients only."""
-    if not outcome.refused and not outcome.deferred:
+    """Record that a server accepted the mail. It is sent again to the deferred recipients, after a delay and a limited
+    number of times, and to those whose turn is still to come.
+    """
+    if not (outcome.refused or outcome.deferred or outcome.waiting):
         if not _sent_to_all(mail, now, by, outcome.reply[:MAX_NOTE_LENGTH]):
             _set_sent(mail, now, now, by, f"after its lease expired: {outcome.reply}")
         return
     columns = _sent_columns(mail, now)
-    again = bool(outcome.deferred) and mail.tries + 1 < MOST_TRIES
-    refused = dict(outcome.refused) if again else {**outcome.refused, **outcome.deferred}
-    # Who was rejected and who was put off, with the server's words for each
-    replies = {"rejected": refused, "deferred": outcome.deferred if again else {}}
+    deferred = outcome.deferred if mail.tries + 1 < MOST_TRIES else {}
+    refused = dict(outcome.refused) if deferred else {**outcome.refused, **outcome.deferred}
+    left = {**deferred, **outcome.waiting}
+    # Who was rejected, and who was put off, with the server's words for each; and who is next
+    replies = {"rejected": refused, "deferred": deferred, "next": outcome.waiting}
     note = "; ".join(
         f"{name} for {'; '.join(f'{address}: {reply}' for address, reply in by_address.items())}"
         for name, by_address in replies.items()
         if by_address
     )
     columns["reason"] = note[:MAX_NOTE_LENGTH]
-    if again:
+    if deferred:
         columns["not_before"] = now + _delay(mail, mail.tries, LONGEST)
         columns["tries"] = mail.tries + 1
-        columns["settled"] = [recipient for recipient in mail.recipients if recipient not in outcome.deferred]
-    became = S.APPROVED if again else S.SENT
+    if left:
+        columns["settled"] = [recipient for recipient in mail.recipients if recipient not in left]
+    became = S.APPROVED if left else S.SENT
     with transaction.atomic():
         # If our lease expired, the mail may be in doubt; this resolves it.
         if not any(transition_one(_claimed(mail), mail.pk, was, became, by, now, note, **columns) for was in _OURS):
             _set_sent(mail, now, now, by, f"after its lease expired: {note}")
-            refused = {**outcome.refused, **outcome.deferred}
+            refused = {**outcome.refused, **outcome.deferred, **outcome.waiting}
         if refused:
             record_failures(mail, refused, FailureSource.SERVER, now)
 

@@ -29,6 +29,7 @@ class Answer:
 
     refused: dict[str, str] = field(default_factory=dict)
     deferred: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, str] = field(default_factory=dict)
     reply: str = "250 taken"
 
 
@@ -243,6 +244,15 @@ def test_what_a_server_said_is_noted_for_each_recipient() -> None:
     mine().update(state=S.SENDING)
     mail_transitions.record_accepted(mine().get(), Answer({MM: "550 a", DANA: "550 b"}), LATER, "w")
     assert mine().get().reason == f"rejected for {MM}: 550 a; {DANA}: 550 b"
+
+
+def test_those_whose_turn_is_to_come_are_not_put_off() -> None:
+    before = mail(tries=mail_transitions.MOST_TRIES - 1)
+    mail_transitions.record_accepted(before, Answer({}, {}, {MM: "next"}), LATER, "w")
+    settled = [address for address in before.recipients if address != MM]
+    assert changed(before) == {"state": S.APPROVED, "sent_at": LATER, "reason": f"next for {MM}: next",
+                               "settled": settled, "unrecorded": True, **FREED}  # fmt: skip
+    assert not DeliveryFailure.objects.exists()
 
 
 def test_after_too_many_tries_those_put_off_count_as_rejected() -> None:
