@@ -240,15 +240,15 @@ def save(model: Model, file: Path = FILE) -> None:
 RULE = "classifier"
 # Chosen by cross-validation over the labelled threads (make accuracy; docs/reading.md has its figures). The threads put
 # aside had no part in the choice.
-ACTS = 0.75  # the probability above which an effect acts by itself
-SURER = {"disputed": 0.90, "fix_failed": 0.90}  # the same for those that were wrong most often
+ACTS = 0.65  # the probability above which an effect acts by itself
+SURER = {"disputed": 0.85, "fix_failed": 0.90}  # the same for those that were wrong most often
 AGREES = 0.35  # the same for one that a rule finds, too
-# The same where little is at stake, as when the lab has answered something; and for what is said in few words, of which
-# there are few examples to learn from: a maintainer has taken the fix.
-AGREES_MILDLY = {"info_provided": 0.25, "fix_queued": 0.0}
+# The same where little is at stake, as when the lab has answered something or is asked for something; and for what is
+# said in few words, of which there are few examples to learn from: a maintainer has taken the fix.
+AGREES_MILDLY = {"info_provided": 0.25, "needs_info": 0.2, "fix_queued": 0.0}
 AGREES_TO_CLOSE = 0.5  # and that closes the report; its writer must be proven, too
 ENGAGED = 0.70  # the probability, of all effects that are also a response, above which it is recorded as a response
-ENGAGED_FIRST = 0.60  # the same where a mere response is the likeliest of all
+ENGAGED_FIRST = 0.50  # the same where a mere response is the likeliest of all
 SUGGESTED = 0.50  # below this nothing is suggested; three in four that are left are right
 SUGGESTED_BY_RULE = 0.40  # the same for what a rule would do by itself and the classifier doubts
 MEANINGLESS = 0.5  # the probability of "none" from which nothing is suggested

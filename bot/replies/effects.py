@@ -255,7 +255,7 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
     if _is_user(reading, context):
         yield from user_effects(reading, context, model)
         return
-    if reading.reporters and context.role is None and _keeps_a_list(reading):
+    if context.role is None and _keeps_a_list(reading):
         return
     has_outcome = by_lab and (tag_of_tester(reading) or holds_table(reading.own_text))
     if context.relation in CONTEXT and not (has_outcome or concerns(reading, context)):
@@ -325,7 +325,8 @@ _TRACKER = re.compile(r"\bregressions? track(?:er|ing)\b", re.I)
 
 def _keeps_a_list(reading: Reading) -> bool:
     """Whether somebody keeps a list of regressions, as the kernel's tracker does, who speaks in general."""
-    return bool(reading.commands.good) or _TRACKER.search(reading.own_text[:5000]) is not None
+    commands = bool(reading.reporters) and bool(reading.commands.good)  # of a robot's report, anybody gives them
+    return commands or _TRACKER.search(reading.own_text[:5000]) is not None
 
 
 def _cautious(effects: list[Effect], reading: Reading) -> list[Effect]:

@@ -33,11 +33,17 @@ _LONGEST, _MOST, _WIDEST = 40_000, 300, 700  # characters of a mail, sentences, 
 _LOSS = re.compile(
     r"\b(?:perf(?:ormance)?[ -])?(?:regress\w*|degrad\w*|slow(?:er|s|ed|ing)?(?:[- ]?downs?)?\b|drop(?:s|ped|ping)?\b"
     r"|decreas\w*|delay\w*|worse|reduc(?:ed|tion)\b|declin\w+|lag(?:s|ging|gy)?\b|stutter\w*|fell\b|loss\b|longer\b"
-    r"|sluggish\w*|halved|half (?:as|of|the)|down (?:by )?~?\d|up by\b|up from \d|collaps\w*|tank(?:s|ed|ing)\b"
-    r"|plummet\w*"
+    r"|sluggish\w*|crawl\w*|glacial\w*|halved|half (?:as|of|the)|down (?:by )?~?\d|up by\b|up from \d|collaps\w*"
+    r"|tank(?:s|ed|ing)\b|plummet\w*"
     r"|lose[sd]?\b|lost (?:about |around |up to )?~?\d|lower\b|(?:\dx|times|twice|double) as (?:long|slow"
     r"|expensive)|fewer \w+/s|as long\b.{0,30}\bas before)"
     r"|(?<![\w.])-(?:\d{1,2}(?:\.\d)?\s?%|\d/\d\b)|\d (?:hours?|minutes?|days?) instead of \d",
+    re.I,
+)
+# Bad in itself, which is a loss only beside what it was before.
+_POOR = re.compile(
+    r"\b(?:bad|poor|low|terrible|awful|horrible|abysmal|dismal) (?:[\w/-]+ ){0,2}"
+    r"(?:performance|perf|throughput|speeds?|bandwidth|iops|results?)\b",
     re.I,
 )
 _STRONG = re.compile(
@@ -45,7 +51,7 @@ _STRONG = re.compile(
 )
 _SPEED = re.compile(
     r"\bperformance\b|\bthroughput\b|\blatenc(?:y|ies)\b|\bbandwidth\b|\biops\b|\b[kmgt]i?b(?:it|yte)?s?/s(?:ec)?\b"
-    r"|\bslow(?:er|ly|ness|down)?\b|\bspeeds?\b|\bdelays?\b|\b(?:ops|operations|requests|transactions|frames|packets)"
+    r"|\bslow(?:er|ly|ness|down)?\b|\bspeeds?\b|\bdelays?\b|\bp(?:50|9\d)\b|\b(?:ops|operations|requests|transactions|frames|packets)"
     r"(?:/s| per second)|\bbenchmark\w*|\bscores?\b|\b(?:boot|start-?up|run|execution|wall|elapsed|compile|build"
     r"|completion"
     r")[ -]?times?\b|\b(?:takes?|took|taking|needs?) (?:[\w.]+ ){0,2}(?:longer|as long)\b|\b(?:fps|[tq]ps"
@@ -64,6 +70,7 @@ _BROKEN = re.compile(
     r"|returns? -?e(?:inval|io|exist|nolck|busy|perm)|infinite loop|memory leak\w*|leaks?)\b",
     re.I,
 )
+_NAMED_SO = re.compile(r"\bperf(?:ormance)? (?:regression|degradation)|\bslow-?down", re.I)
 _MARKED = re.compile(r"\[[^\]]{0,30}\b(?:regression|perf(?:ormance)?)\b[^\]]{0,60}\]", re.I)
 _OF_SPEED = re.compile(r"performance|slow|speed", re.I)
 _MOST_CHANGE = 1_000_000.0  # per cent
@@ -82,13 +89,21 @@ _SUITES = re.compile(
 )
 # What the subject of a report has: the prefilter of archives passes no other, so that it knows no words of its own.
 SUBJECT_WORDS = "|".join(
-    (_LOSS.pattern, _SPEED.pattern, _SUITES.pattern, r"\bperf\b|bisected|\bstall|high load|\d\S* ?-> ?\d")
+    (
+        _LOSS.pattern,
+        _POOR.pattern,
+        _SPEED.pattern,
+        _SUITES.pattern,
+        r"\bperf\b|bisected|\bstall|high load|\d\S* ?-> ?\d",
+    )
 )
 _QUANTITY = re.compile(
     r"\b((?:(?!(?:a|an|the|of|in|on|our|my|we|i|and|or|with|to|for|is|are|that|this|its?|see|seen|seeing|some|any"
-    r"|by|from|when|consistent"
-    r"|achieved|sharp|weird|very|significant|huge|noticed?|observed?|regression|degradation|drops?|cause[sd]?|in"
-    r"|at|around|score|was|were|if|both|affect\w*|impact\w*)\b)[\w/+-]{2,20} ){0,3})"
+    r"|by|from|when|while|consistent\w*|achieved|sharp|weird|very|much|significant\w*|huge|severe\w*|serious\w*"
+    r"|major|minor|massive|dramatic\w*|measurable|noticeable|visible|user\S*-visible|good|better|best|bad|worse"
+    r"|poor|slow\w*|fast\w*|low\w*|high\w*|degraded|reduced|decreased|improved|overall|same|expected|terrible"
+    r"|running|showing|getting|having|experienc\w*|report\w*|noticed?|observed?|regression|degradation|drops?"
+    r"|cause[sd]?|at|around|score|was|were|if|both|affect\w*|impact\w*)\b)[\w/+-]{2,20} ){0,3})"
     r"\b(iops|throughput|bandwidth|latency|speed|scores?|delay|boot time|start(?:up)? time|run ?time"
     r"|execution time|performance)\b(?! ?=)",
     re.I,
@@ -117,7 +132,7 @@ class _Mail:
         return (self.subject, *self.sentences)
 
 
-_PULL = re.compile(r"\s*\[(?:git )?pull\b", re.I)
+_PULL = re.compile(r"\s*\[(?:(?:git )?pull|ann(?:ounce)?)\b", re.I)
 FORWARDED = re.compile(r"\A\s*fwd?:\s*", re.I)  # by who keeps a distribution's bugs, say
 
 
@@ -202,13 +217,15 @@ def subsystem_by_title_or_list(report: PersonReport, mail: ParsedMail) -> str:
 
 def _signs(mail: _Mail, report: PersonReport, reading: Reading) -> Iterator[tuple[str, int]]:
     """Yield what speaks for and against a report, and how much; nothing if no loss, or no speed, is spoken of."""
-    speed = [text for text in mail.all if _SPEED.search(text)]
-    if not speed or not any(_LOSS.search(text) for text in mail.all):
+    speed = [text for text in mail.all if _SPEED.search(text) or (_SUITES.search(text) and _LOSS.search(text))]
+    if not speed or not any(_LOSS.search(text) or _POOR.search(text) for text in mail.all):
         return
     yield "speed", 1
-    if any(_LOSS.search(text) and (_SPEED.search(text) or _SUITES.search(text)) for text in mail.all):
+    if any(_LOSS.search(text) or _POOR.search(text) for text in speed):
         yield "a loss of speed", 2
-    if _STRONG.search(mail.subject) or (_LOSS.search(mail.subject) and (_SPEED.search(mail.subject) or report.suite)):
+    if _NAMED_SO.search(mail.subject):
+        yield "a slowdown in the subject", 3
+    elif _STRONG.search(mail.subject) or (_LOSS.search(mail.subject) and (_SPEED.search(mail.subject) or report.suite)):
         yield "a regression in the subject", 2
     elif _LOSS.search(mail.subject) or _SPEED.search(mail.subject):
         yield "speed in the subject", 1
@@ -282,9 +299,9 @@ def _sentences(text: str) -> Iterator[str]:
 
 # --- The culprit ---
 
-_SHA = r"(?=[0-9a-f]{0,39}[a-f])(?=[0-9a-f]{0,39}\d)[0-9a-f]{8,40}"
+_SHA = r"(?=[0-9a-f]{0,39}[a-f])(?=[0-9a-f]{0,39}\d)[0-9a-f]{7,40}"
 _NAMED = re.compile(
-    rf"(?<![\w./=-])(?:commit[: ]+)?\[?({_SHA})\]?(?![\w/-])"
+    rf"(?<![\w./=-])(?:commit[: ]+\[?|\[?(?=[0-9a-f]{{8}}))({_SHA})\]?(?![\w/-])"
     r"""(?:\s*\(\s?"(.{3,160}?)"\s?\)|\s*\((.{3,160}?)\)(?=\W|\Z)|\s*[,:]?\s*"([^"]{8,160})")?""",
     re.I,
 )
@@ -302,6 +319,8 @@ _CLEARS = re.compile(
     r"|as a? ?(?:master|base))\b",
     re.I,
 )
+_FOOTNOTE = re.compile(r"\[\d{1,2}\]")
+_NO_CURE = re.compile(r"\b(?:did|does)(?:n't| not) (?:resolve|help|fix|cure|solve|change)\b", re.I)
 _BLOCK = re.compile(
     rf"^[ >]{{0,4}}commit ({_SHA})[^\n]{{0,80}}\n(?:[ >]*Merge:[^\n]*\n)?[ >]{{0,8}}Author:\s*([^\n]{{3,120}})"
     rf"\n(?:[ >]{{0,8}}(?:[A-Z]\w+Date|Date):[^\n]*\n)?"
@@ -355,18 +374,7 @@ def _culprit(mail: _Mail, reading: Reading) -> tuple[Fact, Fact, Fact, tuple[str
         points = 2 + 2 * bool(_BLAMES.search(above))
         sentence = f"{above} {' '.join(line[0].split())}"
         candidates.append(_Candidate(points, -line.start(), line[1], line[2].strip(), sentence))
-    for place, sentence in enumerate(mail.all):
-        for match in _NAMED.finditer(sentence):
-            title = (match[2] or match[3] or match[4] or "").strip(" \"'")
-            window = sentence[max(0, match.start() - 160) : match.end() + 120]
-            if len(sentence) - len(match[0]) < _ALONE:
-                window = " ".join(mail.all[max(0, place - 1) : place + 2])
-            tail = sentence[match.end() : match.end() + 60]
-            head = sentence[max(0, match.start() - 40) : match.start()]
-            points = 3 * bool(_BLAMES.search(window)) + ("commit" in match[0].lower()[:7]) + (": " in title)
-            points -= 4 * bool(_CLEARS.search(head) or re.match(r"[^.;]{0,40}\b(?:resolv|solv|fix)\w+ ", tail, re.I))
-            points -= 9 * title.lower().startswith("merge ")
-            candidates.append(_Candidate(points, -place, match[1], title if ": " in title else "", sentence))
+    candidates += _mentioned(mail)
     for candidate in candidates:
         if candidate.title and not candidate.title.lower().startswith("merge "):
             titles.setdefault(candidate.sha.lower(), Fact(bare_title(candidate.title), candidate.sentence))
@@ -389,9 +397,29 @@ def _culprit(mail: _Mail, reading: Reading) -> tuple[Fact, Fact, Fact, tuple[str
     return Fact(longest, sentence), title, author, tuple(others)[:5]
 
 
+def _mentioned(mail: _Mail) -> Iterator[_Candidate]:
+    """Yield the commits that sentences name, with points for what is said of each."""
+    for place, sentence in enumerate(mail.all):
+        after = " ".join(mail.all[place + 1 : place + 2])
+        for match in _NAMED.finditer(sentence):
+            title = (match[2] or match[3] or match[4] or "").strip(" \"'")
+            window = sentence[max(0, match.start() - 160) : match.end() + 120]
+            if note := _FOOTNOTE.match(sentence):  # what is said of a commit stands where the note is referred to
+                window = " ".join(text for text in mail.all if note[0] in text and text != sentence)
+            elif len(sentence) - len(match[0]) < _ALONE:
+                window = f"{mail.all[max(0, place - 1)]} {sentence} {after}"
+            tail = sentence[match.end() : match.end() + 60]
+            head = sentence[max(0, match.start() - 40) : match.start()]
+            points = 3 * bool(_BLAMES.search(window)) + ("commit" in match[0].lower()[:7]) + (": " in title)
+            points -= 4 * bool(_CLEARS.search(head) or re.match(r"[^.;]{0,40}\b(?:resolv|solv|fix)\w+ ", tail, re.I))
+            points -= 4 * bool(_NO_CURE.search(after))
+            points -= 9 * title.lower().startswith("merge ")
+            yield _Candidate(points, -place, match[1], title if ": " in title else "", sentence)
+
+
 # --- Versions ---
 
-_KERNEL = r"v?(?:2\.6\.\d{1,2}|[3-9]\.\d{1,2}(?:\.\d{1,3})?)(?:\.y)?(?:-rc\d{0,2})?\+?"
+_KERNEL = r"v?(?:2\.[0-6]\.\d{1,2}(?:\.\d{1,2})?|[3-9]\.\d{1,2}(?:\.\d{1,3})?)(?:\.y)?(?:-rc\d{0,2})?\+?"
 _DISTRO = (
     r"(?:CentOS|RHEL|Ubuntu|Debian|Fedora|SLES|openSUSE|Amazon Linux|Rocky(?: Linux)?|AlmaLinux) ?\d{1,2}(?:\.\d{1,2})?"
 )
@@ -400,17 +428,18 @@ _NOT_KERNEL = re.compile(
     r"|centos|rhel|ubuntu|debian|fedora|sles|suse)\s*(?:version )?\Z",
     re.I,
 )
-_VERSION = re.compile(
-    rf"(?<![\w./])({_KERNEL})(?:-[\w.]*\d[\w.]*)?(?![\w%]|\.\d| ?(?:[kmgt]i?b|%|x\b|ms|us|sec|min\b|h(?:ours?)?\b"
-    rf"|times|[mg]?hz|w(?:atts?)?\b|\+-|\+/-|±))",
-    re.I,
+# What follows a figure, and no version: a unit, or another figure with one
+_NO_UNIT = (
+    r"(?![\w%]|\.\d|(?: (?:vs\.?|to|and|or|->) \d+(?:\.\d+)?)? ?(?:[kmgt]i?b|%|x\b|ms|us|sec|min\b|h(?:ours?)?\b"
+    r"|times|[mg]?hz|w(?:atts?)?\b|\+-|\+/-|±))"
 )
+_VERSION = re.compile(rf"(?<![\w./])({_KERNEL})(?:-[\w.]*\d[\w.]*)?{_NO_UNIT}", re.I)
 _PAIRS = (
     rf"(?:from|on) (?P<good>{_DISTRO}) (?:to|and) (?P<bad>(?:{_DISTRO}|\d{{1,2}}\.\d{{1,2}}))",
     rf"(?P<good>{_KERNEL})(?:-[\w.+-]*\w)?\)?\s*(?:->|to|\.\.|=>|-->)\s*(?:(?:kernel|linux) )?(?P<bad>{_KERNEL})",
     rf"between (?:[\w ]{{1,25}} )?(?P<good>{_KERNEL})(?:-[\w.+-]*\w)? and (?:(?:kernel|linux) )?(?P<bad>{_KERNEL})",
     rf"(?P<bad>{_KERNEL})[\w ,]{{0,30}} (?:compared (?:to|with)|vs\.?|versus|than|over"
-    rf"|against) (?:[\w ]{{1,20}} )?(?P<good>{_KERNEL})",
+    rf"|against) (?:[\w ]{{1,20}} )?(?P<good>{_KERNEL}){_NO_UNIT}",
 )
 _PAIR = tuple(re.compile(pattern, re.I) for pattern in _PAIRS)
 _IS_GOOD = re.compile(
@@ -443,11 +472,18 @@ def _versions(mail: _Mail, reading: Reading) -> tuple[Fact, Fact]:
     for text in texts[: _MOST // 2]:
         for pattern in _PAIR:
             if (pair := pattern.search(text)) and pair["good"].lower() != pair["bad"].lower():
-                bad = pair["bad"]
-                if bad[:1].isdigit() and pair["good"][:1].isalpha() and pair["good"][:1].lower() != "v":
-                    bad = f"{pair['good'].rsplit(' ', 1)[0]} {bad}"  # "from CentOS 6.5 to 8.4"
-                return _precise(mail, Fact(pair["good"], text)), _precise(mail, Fact(bad, text))
+                good, bad = pair["good"], pair["bad"]
+                if bad[:1].isdigit() and good[:1].isalpha() and good[:1].lower() != "v":
+                    bad = f"{good.rsplit(' ', 1)[0]} {bad}"  # "from CentOS 6.5 to 8.4"
+                good, bad = _in_order(good, bad)
+                return _precise(mail, Fact(good, text)), _precise(mail, Fact(bad, text))
     return _single_versions(texts)
+
+
+def _in_order(good: str, bad: str) -> tuple[str, str]:
+    """Return two versions that are compared, the older first: "5.13 vs 5.14" says nothing of their order."""
+    older, newer = _version(good), _version(bad)
+    return (bad, good) if older and newer and older > newer else (good, bad)
 
 
 _CLAUSES = 20  # of a sentence, and versions of a clause
@@ -491,12 +527,13 @@ def _precise(mail: _Mail, fact: Fact) -> Fact:
 
 _LINE = re.compile(rf"^[\s>*-]{{0,8}}(?:[a-z]\w* )?({_KERNEL})(-[\w.+-]*)?\s*(?:[:|=]|\s)\s*(\S.*)$", re.I)
 _FIGURE = re.compile(
-    r"(?<![\w.,-])((?:\d+h)?\d+m\d+(?:\.\d+)?s|(?:\d+ ?h(?:ours?)? )?\d+ ?min(?:utes?)? \d+ ?s(?:ec(?:onds?)?)?"
-    r"|\d(?:[\d,]*\d)?(?:\.\d+)?k?)(?:\s?([kmgt]i?b(?:it|yte)?s?/s(?:ec)?"
-    r"|[kmgt]?bps|[kmg]?pps|fps|iops"
-    r"|ms|us|ns|s(?:ec)?|min|tps|ops/s(?:ec)?))?(?![\w.])",
+    r"(?<![\w.,-])((?:\d+h)?\d+m(?:\d+(?:\.\d+)?s|\d\d)"
+    r"|(?:\d+ ?h(?:ours?)? )?\d+ ?min(?:utes?)? \d+ ?s(?:ec(?:onds?)?)?|\d(?:[\d,]*\d)?(?:\.\d+)?k?)"
+    r"(?:\s?([kmgt]i?b(?:it|yte)?s?/s(?:ec)?|[kmgt]?bps|[kmg]?pps|fps|iops|ms|us|ns|s(?:ec)?|min|tps|ops/s(?:ec)?))?"
+    r"(?![\w.])",
     re.I,
 )
+_SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,])")  # 2 487 746
 _HEADER = re.compile(rf"^[^\d\n]{{0,40}}?({_KERNEL})(?:-[\w.+-]*)?[\s|]+({_KERNEL})(?:-[\w.+-]*)?(?![\w.])", re.I)
 _EACH_WITH = re.compile(
     r"(?<![\d.,])(?P<old>\d[\d,]{0,20}(?:\.\d{1,9})?k?) ?(?P<unit>[a-z/%]{1,12})? (?:with|on|in|under) "
@@ -533,24 +570,38 @@ def _two_versions(text: str) -> _Runs | None:
         unit = told["unit"] or ""
         if runs := _runs(told["good"], told["bad"], (told["old"], unit), (told["new"], unit), told[0]):
             return runs
+    return _in_columns(lines)
+
+
+def _in_columns(lines: Sequence[str]) -> _Runs | None:
+    """Return the first row with two figures below two versions that stand beside each other."""
     for number, line in enumerate(lines):
         header = _HEADER.match(line[:_WIDEST])
-        columns = len(re.findall(rf"(?<![\w.])({_KERNEL})", line, re.I)) if header else 0
-        for row in lines[number + 1 : number + 8] if header else ():
-            figures = [_figure_of(match) for match in _FIGURE.finditer(row[:_WIDEST])]
-            if header and len(figures) >= columns:  # the row's name may hold some, too
-                before, after = figures[-columns:][:2]
-                if runs := _runs(header[1], header[2], before, after, row.strip()):
-                    return runs
+        if header is None:
+            continue
+        wide = "  " in line.strip() or "\t" in line
+        heads = _cells(line, wide=wide)
+        columns = len(heads) - next(place for place, head in enumerate(heads) if header[1] in head)
+        for row in lines[number + 1 : number + 8]:
+            cells = _cells(row, wide=wide)
+            if len(cells) < len(heads) or _SPACED.search(row):
+                continue
+            figures = [_figure_of(match) for cell in cells[-columns:][:2] if (match := _FIGURE.fullmatch(cell.strip()))]
+            if len(figures) > 1 and (runs := _runs(header[1], header[2], figures[0], figures[1], row.strip())):
+                return runs
     return None
+
+
+def _cells(line: str, *, wide: bool) -> list[str]:
+    """Return the cells of a row. `wide`: they stand two blanks apart, so that a head may hold several words."""
+    return [cell for cell in re.split(r"\s{2,}|\t|\|" if wide else r"\s|\|", line[:_WIDEST].strip()) if cell.strip()]
 
 
 def _runs(old: str, new: str, before: _Measured, after: _Measured, sentence: str) -> _Runs | None:
     first, last = _plain(before[0]), _plain(after[0])
     if old.lower() == new.lower() or abs(last - first) < _MOVED * first:
         return None
-    older, newer = _version(old), _version(new)
-    if older and newer and older > newer:
+    if _in_order(old, new) != (old, new):
         old, new, before, after, first, last = new, old, after, before, last, first
     if not first:
         return None
@@ -566,8 +617,10 @@ def _version(name: str) -> Version | None:
 
 def _figures(text: str) -> list[_Measured]:
     """Return the figures that a line gives: the last with a unit, or a time in words, else all of them in order."""
+    if _SPACED.search(text):  # one figure, or several
+        return []
     figures = [_figure_of(match) for match in _FIGURE.finditer(text)]
-    timed = [figure for figure in figures if figure[1] or figure[0].endswith("s")]
+    timed = [figure for figure in figures if figure[1] or "m" in figure[0] or figure[0].endswith("s")]
     return [timed[-1]] if timed else figures
 
 
@@ -577,7 +630,7 @@ def _figure_of(match: re.Match[str]) -> _Measured:
 
 def _plain(figure: str) -> float:
     """Return a figure as a number; a time like 3m51s, or 6 min 10 s, in seconds."""
-    if time := re.fullmatch(r"(?:(\d+) ?h[a-z]* ?)?(\d+) ?m(?:in[a-z]*)? ?(\d+(?:\.\d+)?) ?s[a-z]*", figure, re.I):
+    if time := re.fullmatch(r"(?:(\d+) ?h[a-z]* ?)?(\d+) ?m(?:in[a-z]*)? ?(\d+(?:\.\d+)?) ?(?:s[a-z]*)?", figure, re.I):
         return 3600 * int(time[1] or 0) + 60 * int(time[2]) + float(time[3])
     return _value(figure)
 
@@ -585,10 +638,8 @@ def _plain(figure: str) -> float:
 # --- How much ---
 
 _NUMBER = r"(?<![\d.,])\d{1,9}(?:[.,]\d{1,6})?k?"  # never from the middle of "1.250.000"
-_UNIT = (
-    r"(?:[kmgt]i?b(?:it|yte)?s?/s(?:ec)?|[kmgt]?bps|iops|ms(?:ec)?|us(?:ec)?|ns|s(?:ec(?:onds?)?)?|min(?:utes?)?"
-    r"|hours?|fps|tps|qps|ops(?:/s)?|req/s|%)"
-)
+_UNIT_OF_TIME = r"(?:ms(?:ec)?|us(?:ec)?|ns|s(?:ec(?:onds?)?)?|min(?:utes?)?|hours?)"
+_UNIT = rf"(?:[kmgt]i?b(?:it|yte)?s?/s(?:ec)?|[kmgt]?bps|iops|{_UNIT_OF_TIME}|fps|tps|qps|ops(?:/s)?|req/s|%)"
 _FROM_TO = re.compile(
     rf"(?:from|was|at)?\s*~?(?P<old>{_NUMBER})\s?(?P<unit>{_UNIT})?\s*(?:->|to|down to"
     rf"|=>)\s*~?(?P<new>{_NUMBER})\s?(?P<unit2>{_UNIT})?(?!\w|\.\d)",
@@ -610,7 +661,9 @@ _STATED = re.compile(
     re.I,
 )
 _TIMES = re.compile(
-    r"(?P<number>\d{1,3}(?:\.\d+)?)\s?(?:x|times) (?P<word>slower|longer|worse|lower|higher|more|increase)", re.I
+    r"(?:\b\d{1,3}(?:\.\d+)?\s?x|\b(?:\d{1,3}(?:\.\d+)?|two|three|four|five|six|ten) ?times)"
+    r" (?:slower|longer|worse|lower|higher|more|increase|as (?:long|slow))|\btwice as (?:long|slow)\b",
+    re.I,
 )
 _BEFORE_AFTER = re.compile(
     rf"(?P<old>{_NUMBER})\s?(?P<unit>{_UNIT})? (?:before|without|with the revert"
@@ -729,14 +782,11 @@ def _metric(mail: _Mail, magnitude: Fact) -> tuple[Fact, Fact]:
     lossy = [text for text in mail.sentences if _LOSS.search(text)]
     order: Sequence[str] = (mail.subject, *([magnitude.sentence] if magnitude else ()), *lossy, *mail.sentences)
     suite = next((Fact(match[1], text) for text in order if (match := _SUITES.search(text))), UNKNOWN)
-    metric = UNKNOWN
     for text in order:
         for match in _QUANTITY.finditer(text):
-            if match[2].lower() != "performance":
+            # "XFS performance" is one in a subject, where nobody says much else
+            if match[2].lower() != "performance" or (match[1] and text is mail.subject):
                 return Fact(f"{match[1]}{match[2]}", text), suite
-            metric = metric or (Fact(f"{match[1]}{match[2]}", text) if match[1] else UNKNOWN)
-        if metric and text is mail.subject:
-            break
-    if not metric and (unit := re.search(rf" ({_UNIT}) ->", magnitude.value, re.I)):
-        metric = Fact(unit[1], magnitude.sentence)
-    return metric, suite
+    unit = re.search(rf" ({_UNIT}) ->", magnitude.value, re.I)
+    of_time = unit and re.fullmatch(rf"{_UNIT_OF_TIME}|%", unit[1], re.I)
+    return (Fact(unit[1], magnitude.sentence) if unit and not of_time else UNKNOWN), suite

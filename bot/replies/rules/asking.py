@@ -17,6 +17,7 @@ _MEANS = Unless(
         "you mean|want|think",
         "should|shall|can|do|did i|we",
         "am|are i|we",
+        "what|which are our",
         "isn't|aren't|wouldn't|shouldn't|doesn't|right $",
         "right $",
     ),
@@ -31,6 +32,9 @@ REQUESTS = (
         yes=(
             "Could you please run the test again with this commit reverted?",
             "can you rerun this test",
+            "Kim - mind testing this?",
+            "Did you try this as well?",
+            "If you like, you could try the patch set at [1].",
             "could you give this series a spin?",
         ),
         no=("We ran it again with this commit reverted.",),
@@ -43,6 +47,8 @@ REQUESTS = (
             "is there a? way|chance to|that|you … <run>|put",
             "does|would|will this|that|it|the_patch|the_below|the_following patch? help|fix|improve|restore|recover"
             "|change|make_any_difference|make_a_difference",
+            "did|have you also? try|tried|test|tested",
+            "you could|may|might|can also? try|test",
             "do|does|did you|it|this|that … still see|happen|reproduce|occur|show|there",
         ),
         unless=(_TAKEN_BACK, REPORTED),

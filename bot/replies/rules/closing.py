@@ -78,7 +78,12 @@ DISPUTES = (
         name="cannot_reproduce",
         intent=Intent.CANNOT_REPRODUCE,
         says="""The writer tried and did not see it: "I have been unable to reproduce this result".""",
-        yes=("I can't reproduce this on my machine.", "I have been unable to reproduce this result"),
+        yes=(
+            "I can't reproduce this on my machine.",
+            "I have been unable to reproduce this result",
+            "I tried to replicate it on a machine with 192 threads as well and didn't see the regression.",
+            "in my testing that commit made no difference in that benchmark whatsoever",
+        ),
         no=("I can reproduce this on my machine.",),
         cue=words(
             "<i cannot> … reproduce|repro|trigger",
@@ -87,6 +92,8 @@ DISPUTES = (
             "no … <regression>|difference|change … here|on_my|in_my|locally|for_me|with_my|on_our",
             "no … difference|change|regression … outside|beyond|above … noise",
             "same throughput|performance|numbers|result* … with_and_without|with_or_without",
+            "and|but didn't|did_not|couldn't|could_not see|observe|notice|reproduce … <regression>|it|this|any",
+            "made|makes no difference …… in|on|for",
         ),
         unless=(CONDITIONAL, REPORTED),
         question=False,
@@ -104,6 +111,11 @@ DOUBTS = (
         says="""Mild doubt: "strange", "this patch doesn't change any functionality".""",
         yes=(
             "this patch doesn't change any functionality",
+            "I'm sure this commit won't affect performance.",
+            "This commit should not cause a regression.",
+            "I think there should be no performance impact.",
+            "I'm confused about how this would affect it.",
+            "This doesn't sound sane to me.",
             "I have a second patch nearly ready which does the same for the completion, just needs some cleanup.",
         ),
         no=("It works without the lock.",),
@@ -112,7 +124,13 @@ DOUBTS = (
             "strange|weird|odd|puzzling|suspicious since|because|that|result*|number*|as",
             "^ hm*? … strange|weird|odd",
             "makes? no sense",
-            "doesn't|does_not|shouldn't|should_not|didn't|wouldn't … change|affect|impact|alter|touch|make … "
+            "not|cannot|can't make any sense",
+            "doesn't|does_not|not sound|look|seem sane|right|plausible|reasonable",
+            "confused|puzzled|baffled about|by|how|why",
+            "no performance impact|effect|change|difference",
+            "shouldn't|should_not|won't|will_not|can't|cannot cause|introduce … <regression>",
+            "doesn't|does_not|shouldn't|should_not|didn't|wouldn't|won't|will_not|can't|cannot|/_cannot_/ … "
+            "change|affect|impact|alter|touch|make … "
             "functional*|behavio*|performance|difference|logic|any*|path|code",
             "no functional change*",
             "just|only|purely|merely a|an? … refactor*|cleanup|clean-up|rename|preparation|cosmetic",
@@ -138,7 +156,7 @@ DROPS = (
         yes=("I've dropped this patch from my tree for now.", "We decided to drop the patch."),
         no=("The commit dropped the trylock flag.",),
         cue=words(
-            "<i have> now|just|already|since? dropped|removed|kicked_out|withdrawn <culprit>",
+            "<i have> now|just|already|since? dropped|removed|kicked_out|yanked|withdrawn <culprit>",
             "<i have> now|just|already|since? pulled|taken|took|kicked|removed <culprit> … out_of|from",
             "agreed|decided to take|pull|kick|throw <culprit> … out|from",
             "decided|agreed to <drop> <culprit>",
@@ -315,7 +333,11 @@ EXPECTED = (
             "I am not too concerned about a test that nobody runs.",
             "We don't plan to optimise for this case.",
         ),
-        no=("We should look into this one.", "I am concerned about the tail latency."),
+        no=(
+            "We should look into this one.",
+            "I am concerned about the tail latency.",
+            "It has absolutely nothing to do with stat.",
+        ),
         cue=words(
             "/(?:i am|i'm|we are|we're) not|we aren't/ going_to|planning_to|gonna look|bring|restore|revert|fix|do|"
             "change|worry|spend|work|bother|investigate|chase|care",
@@ -329,7 +351,7 @@ EXPECTED = (
             "<not> … worth fixing|worrying|bothering|the_effort|it",
             "<not>|nothing … to? worry_about|need_fixing|need_to_be_fixed",
             "not a real? concern|problem|bug|regression",
-            "nothing|anything to fix|do|be_done|worry_about",
+            "nothing|anything to fix|/do(?! with\\b)/|be_done|worry_about",
             "works|working as intended|designed|expected",
             "<i am> not going_to lose_sleep",
             "leave it|this alone|as_is|as_it_is",

@@ -133,7 +133,7 @@ _LISTS = {
     """,
     "can you": r"""
         can you, could you, would you, will you, may you, might you, can lkp, could lkp, can the bot,
-        could the bot, /(?:\A|(?<=[,;:.] )|(?<=so ))mind/, is it possible, is it possible for you,
+        could the bot, /(?:\A|(?<=[,;:.-] )|(?<=so ))mind/, is it possible, is it possible for you,
         any chance, any chance you,
         would it be possible, do you mind, would you mind, are you able, i'd appreciate if you,
         would be great if you, would be nice if you, would be good if you, would be helpful if you,

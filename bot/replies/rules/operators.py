@@ -27,6 +27,7 @@ _RERUN = Unless(
     words(
         "rerun|re-run|reran|retest*|re-test*|rebuilt|rebuild|both_parent|latest|mainline|upstream|reproducible",
         "/next-\\d+/",
+        r"in|on the|mainline|linux? /v?\d{1,2}\.\d{1,2}(?:\.\d{1,3})?(?:-rc\d)?/ $",
     ),
 )
 _NO_RESULT = Unless(
@@ -113,6 +114,7 @@ RULES = (
         no=(
             "we rerun both commits 15 times each and the data is quite stable, the regression still exists.",
             "we rebuilt mm-stable as of today and the regression is still there:",
+            "The issue still exists in v5.6-rc7.",
         ),
         cue=words(
             "<patch>|<performance>|it|this|they … didn't|did_not|doesn't|does_not|don't|couldn't|could_not|can't|cannot"
@@ -305,8 +307,11 @@ RULES = (
         intent=Intent.BOT_ASKS,
         says="""The lab asks the developer something: "which one do you suggest us to test?\"""",
         yes=("which one do you suggest us to test?", "could you let us know which branch the newer version is on?"),
-        no=("The commit dropped the trylock flag.", "I haven't dropped it."),
+        no=("The commit dropped the trylock flag.", "Do you have time to take a look at this regression?"),
         cue=words("/\\w+/"),
+        unless=(
+            Unless("asks for attention", words("time to …… look|check", "any update*|news|comment*|progress|plan*")),
+        ),
         by=By.OPERATOR,
         question=True,
     ),

@@ -111,7 +111,11 @@ def by_rule(name: str, mode: Mode = Mode.AUTO) -> Effect:
         (["fix_queued"], {"responded": 0.6, "fix_queued": 0.01}, ["fix_queued auto"]),
         # What readers would also call a response.
         ([], {"responded": 0.7, "wontfix": 0.2}, ["responded auto"]),
-        ([], {"responded": 0.5, "fix_proposed": 0.4}, ["responded suggest"]),
+        ([], {"responded": 0.51, "fix_proposed": 0.4}, ["responded auto"]),
+        ([], {"responded": 0.45, "fix_proposed": 0.4}, []),
+        # Somebody asks for something, which a rule finds, too.
+        (["needs_info"], {"working": 0.5, "needs_info": 0.25}, ["needs_info auto", "working suggest"]),
+        (["needs_info"], {"working": 0.5, "needs_info": 0.15}, ["working suggest"]),
         ([], {"none": 0.6, "responded": 0.3}, []),
         ([], {"none": 0.4, "responded": 0.3}, []),
     ],
