@@ -67,16 +67,27 @@ log = logging.getLogger(__name__)
 
 
 def compose_mail() -> None:
-    """Compose report mails, further mails and, if set, the weekly digest."""
+    """Compose report mails, further mails and, if set, the weekly digest. A kind that fails blocks no other; its error
+    is raised in the end.
+    """
     approve_first, now = settings.PERFWORK_APPROVE_FIRST, timezone.now()
-    compose_due(bot_identity(), now, approve_first=approve_first, config=compose_config())
-    compose_follow_ups(bot_identity(), now, approve_first=approve_first, config=compose_config())
-    compose_subscriptions(bot_identity(), now, compose_config(), approve_first=approve_first)
+    identity, config = bot_identity(), compose_config()
+    composers: dict[str, Callable[[], object]] = {
+        "report mails": lambda: compose_due(identity, now, approve_first=approve_first, config=config),
+        "further mails": lambda: compose_follow_ups(identity, now, approve_first=approve_first, config=config),
+        "mails to subscribers": lambda: compose_subscriptions(identity, now, config, approve_first=approve_first),
+    }
     if settings.PERFWORK_DIGEST:
+        composers["the weekly digest"] = lambda: compose_week(bulletin_config(), now, approve_first=approve_first)
+    errors = []
+    for what, compose in composers.items():
         try:
-            compose_week(bulletin_config(), now, approve_first=approve_first)
-        except Exception:  # it must not block other mail
-            log.exception("the weekly digest could not be composed")
+            compose()
+        except Exception as error:
+            log.exception("%s could not be composed", what)
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 @shared_task(name="compose_reminders")
@@ -99,11 +110,13 @@ def take_results() -> int:
         extend_curves(timezone.now())  # before mail is composed, which says what is known of the place
     except Exception:  # it must not block mail
         log.exception("the curves could not be extended")
-    compose_mail()
-    if not settings.PERFWORK_APPROVE_FIRST:
-        approve_answers(timezone.now())
-    if has_due(timezone.now()):
-        _enqueue(send_mail)  # at once, not at the next beat; a worker that seems to be sending may be dead
+    try:
+        compose_mail()
+    finally:
+        if not settings.PERFWORK_APPROVE_FIRST:
+            approve_answers(timezone.now())
+        if has_due(timezone.now()):
+            _enqueue(send_mail)  # at once, not at the next beat; a worker that seems to be sending may be dead
     return taken
 
 

@@ -200,6 +200,17 @@ def test_given_up_after_three_days_and_sent_again_by_hand(world: World, toni: Us
     assert round_of(world) == 1
 
 
+@pytest.mark.parametrize("do", ["stop", "start", "repeat", "remove"])
+def test_a_webhook_that_is_none_of_ones_own_is_not_there(
+    world: World, toni: User, server: Server, client: Client, do: str
+) -> None:
+    webhook = subscriptions.add_webhook(toni, server.url, "", world.now)
+    client.force_login(person("triager", "tim"))
+    for number in (webhook.pk, 10**20 - 1):
+        assert client.post(f"/webhooks/{number}/change/", {"do": do}).status_code == 404
+    assert Webhook.objects.get().stopped == ""
+
+
 def test_gone_ends_it_until_it_is_started_again(world: World, toni: User, server: Server) -> None:
     report = world.report("mm: scan more")
     webhook = subscriptions.add_webhook(toni, server.url, "", world.now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import re
 from dataclasses import replace
 from datetime import time, timedelta
 from typing import Any
@@ -203,7 +204,7 @@ def test_the_pages_ask_a_constant_number_of_queries(
         client.get("/outbox/")
     with django_assert_num_queries(2):  # the mails, and how many wait
         client.get("/outbox/?state=composed")
-    with django_assert_num_queries(2):  # the mail, its record
+    with django_assert_num_queries(3):  # the mail, its record, and whose names that has
         client.get(f"/outbox/{mail.pk}/")
 
 
@@ -288,6 +289,9 @@ def test_mail_is_approved_after_a_second_look(world: World, operator: Client, mo
     assert first.transitions.last().by == "kim"  # type: ignore[union-attr]
     assert first.transitions.last().words == "numbers checked"  # type: ignore[union-attr]
     send(moody[1])
+    for_all = Client().get(f"/outbox/{first.pk}/").content.decode()
+    assert "by an operator" in for_all
+    assert "kim" not in for_all
     assert "sent" in operator.get(f"/outbox/{first.pk}/").content.decode()
     assert states_of(first) == ["composed", "approved", "sending", "sent"]
     act(operator, "cancel", third)
@@ -295,6 +299,13 @@ def test_mail_is_approved_after_a_second_look(world: World, operator: Client, mo
     late = act(operator, "cancel", first)
     assert "0 mails cancelled; 1 not changed" in late
     assert reloaded(first).state == S.SENT
+
+
+def test_who_approves_sees_who_is_left_out(world: World, operator: Client) -> None:
+    (mail,) = compose(world, 1)
+    OutgoingMail.objects.update(people=[*mail.people, ["gone@x.example", "Gone Girl", "", "its mail bounces"]])
+    page = operator.get(f"/outbox/{mail.pk}/").content.decode()
+    assert re.search(r"Left out.*gone@x.example.*its mail bounces", page, re.S)
 
 
 def test_what_a_server_said_of_a_failed_mail_is_shown_and_it_is_sent_again(

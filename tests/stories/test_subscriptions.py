@@ -229,6 +229,23 @@ def test_the_digest_comes_once_a_week(cycle: Report, world: World) -> None:
     )  # nothing is left to tell
 
 
+def test_a_kind_of_mail_that_cannot_be_composed_blocks_no_other(
+    cycle: Report, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any, **options: Any) -> int:
+        raise ValueError("one odd report")
+
+    settings.PERFWORK_DIGEST = True
+    monkeypatch.setattr(tasks, "compose_follow_ups", fail)
+    nudged: list[object] = []
+    monkeypatch.setattr(tasks, "_enqueue", nudged.append)
+    monkeypatch.setattr(tasks, "has_due", lambda now: True)
+    with pytest.raises(ValueError, match="one odd report"):  # so that operators are told
+        tasks.take_results()
+    assert OutgoingMail.objects.filter(report=None).exists()
+    assert nudged == [tasks.send_mail]
+
+
 def test_the_digest_by_hand_and_by_the_clock(cycle: Report, world: World, settings: Any) -> None:
     assert "- No response for more than a week: 1" in run("digest", "v9.1")  # the story is of September
     assert run("digest") == run("digest", "v9.1")

@@ -548,6 +548,12 @@ def test_views_are_kept_and_shared(triage_actions_toni: Client, client: Client) 
     assert "in work" not in page_text(client, "/v5.6/")
     triage_actions_toni.post("/views/", {"name": "in work", "query": "state!=working", "shared": "on"})
     assert '<a href="?state!=working">in work</a>' in page_text(client, "/v5.6/")
+    many = "&".join(f"machine=lkp-csl-2sp{number:03}-{'z' * 22}" for number in range(50))
+    triage_actions_toni.post("/views/", {"name": "many", "query": many})
+    assert SavedView.objects.get(name="many").query.count("machine=") == 50  # none is cut
+    response = triage_actions_toni.post("/views/", {"name": "long", "query": "q=" + "x" * 10_000})
+    assert (response.status_code, response.content[:6]) == (400, b"query:")
+    SavedView.objects.get(name="many").delete()
     response = triage_actions_toni.post("/views/", {"name": "bad", "query": "state=sleeping"})
     assert (response.status_code, b"state: expected" in response.content) == (400, True)
     assert triage_actions_toni.post("/views/", {"name": " ", "query": ""}).status_code == 400

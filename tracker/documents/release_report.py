@@ -195,8 +195,8 @@ def _since(row: CycleRow, now: datetime) -> str:
 
 
 def _link(row: CycleRow) -> DocumentLink:
-    sha, title = row.sha[:10] if row.bisected else "not bisected:", name(row)
-    text = title if title.startswith(sha) else f"{sha} {title}"
+    begin, title = f"{row.sha[:10]} " if row.bisected else "not bisected: ", name(row)
+    text = title if title.startswith(begin.rstrip(": ")) else f"{begin}{title}"
     return DocumentLink(text, reverse("report", args=[row.sha[:12]]))
 
 
@@ -291,7 +291,7 @@ def _highlights(facts: ReleaseFacts) -> Iterator[Block]:
         heading = highlight.heading or " ".join(parts) or highlight.suite
         title = f'"{row.title}"' if row.title else ""
         where = (sentence(highlight), title, highlight.branch, row.scenario, row.machine, row.status)
-        link = DocumentLink(f"{row.metric}, {heading}", reverse("report", args=[row.sha[:12]]))
+        link = DocumentLink(", ".join(filter(None, (row.metric, heading))), reverse("report", args=[row.sha[:12]]))
         rows.append(ChangeRow(row.change, row.verdict, link, " · ".join(filter(None, where))))
     yield ChangeList("Changes in more detail", rows)
 
@@ -301,7 +301,8 @@ def sentence(highlight: HighlightData) -> str:
     row = highlight.row
     amount = f"{prose_pct(row.change)} " if row.change is not None else ""
     word = row.verdict if row.verdict != Verdict.UNKNOWN else "change"
-    text = f"Commit {row.sha[:10]} was reported to have {amount}{word} of {row.metric}"
+    subject = f"Commit {row.sha[:10]}" if row.bisected else "A change that nobody has bisected"
+    text = f"{subject} was reported to have {amount}{word} of {row.metric}"
     text += f" when comparing to {row.base}." if row.base else "."
     return text + (f" It was merged to the mainline at {highlight.landing}." if highlight.landing else "")
 

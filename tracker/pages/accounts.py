@@ -126,14 +126,20 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     return redirect("releases")
 
 
+LONGEST_QUERY = 10_000  # characters
+
+
 @require_POST
 @sign_in_required
 def save_view(request: HttpRequest) -> HttpResponse:
     """Save a query under a name, replacing the user's view of the same name."""
     assert isinstance(request.user, User)
-    name, query_string = " ".join(cleaned(request.POST, "name", 80).split()), cleaned(request.POST, "query")
+    name = " ".join(cleaned(request.POST, "name", 80).split())
+    query_string = cleaned(request.POST, "query", LONGEST_QUERY + 1)
     if not name:
         return error_response("name: expected a name for the view; found none")
+    if len(query_string) > LONGEST_QUERY:
+        return error_response(f"query: expected at most {LONGEST_QUERY} characters")
     query = TriageQuery.from_query(QueryDict(query_string), timezone.now())
     views = SavedView.objects.filter(owner=request.user)
     if views.exclude(name=name).count() >= MOST_VIEWS:

@@ -15,6 +15,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.db.models import Count, QuerySet
 from django.db.models.functions import Length
 from django.http import Http404, HttpRequest, HttpResponse
@@ -153,6 +154,8 @@ def mail(request: HttpRequest, pk: int) -> HttpResponse:
     # Recipients, and addresses that were left out, which have no header
     rows = mail.people or [(address, "", "To", "") for address in mail.recipients]
     people = [dict(zip(("email", "name", "header", "reason"), row, strict=True)) for row in rows]
+    history = list(mail.transitions.order_by("-pk")[:PAGE])[::-1]
+    names = {transition.by for transition in history}
     context = {
         "mail": mail,
         "hidden": hidden,
@@ -160,7 +163,9 @@ def mail(request: HttpRequest, pk: int) -> HttpResponse:
         "raw": raw,
         "recipients": [person for person in people if person["header"]],
         "left_out": [person for person in people if not person["header"]],
-        "history": list(mail.transitions.order_by("-pk")[:PAGE])[::-1],
+        "history": history,
+        # Whose names, mostly addresses, only operators see
+        "people": set(User.objects.filter(username__in=names).values_list("username", flat=True)),
         # What a server returned was mail to us alone.
         "failures": list(mail.delivery_failures.all()[:PAGE]) if may_act else [],
         "archives": archives_with_copies() if mail.state == S.IN_DOUBT else (),

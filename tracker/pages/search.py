@@ -37,6 +37,7 @@ from tracker.pages.triage.filters import POSITIONS, STATES, TriageQuery
 from tracker.pages.triage.table import listed, section
 from tracker.services.accounts import CHANGE_REPORTS
 from tracker.services.report_actions import ACTION_KEYS
+from tracker.services.report_summary import clipped
 
 # --- Full-text search ---
 
@@ -228,6 +229,11 @@ def _author(term: FieldTerm) -> Q:
     return Q(author__startswith=value, **(by_range if connection.vendor == "sqlite" else {}))
 
 
+def _named(column: str) -> Callable[[FieldTerm], Q]:
+    """Return the condition that a name begins so, or is this one, of which a long one is stored cut."""
+    return lambda term: Q(**{f"{column}__startswith": term.value}) | Q(**{column: clipped(str(term.value))})
+
+
 def _choice(term: FieldTerm, choices: Sequence[str]) -> str:
     if term.value not in choices:
         raise InvalidInput(f"{term.name}: expected one of {', '.join(choices)}; found {str(term.value)[:40]!r}")
@@ -253,12 +259,9 @@ def _flag(condition: Q, word: str) -> Callable[[FieldTerm], Q]:
 
 
 _CONDITIONS: dict[str, Callable[[FieldTerm], Any]] = {
-    "subsystem": lambda term: Q(subsystem__startswith=term.value),
-    "suite": lambda term: Q(suite__startswith=term.value),
-    "metric": lambda term: Q(metric__startswith=term.value),
-    "machine": lambda term: Q(machine__startswith=term.value),
+    **{column: _named(column) for column in ("subsystem", "suite", "metric", "machine")},
     "author": _author,
-    "assigned": lambda term: Q(assignee="" if term.value == "nobody" else term.value),
+    "assigned": lambda term: Q(assignee="" if term.value == "nobody" else clipped(str(term.value))),
     "culprit": lambda term: _begins("culprit__sha", str(term.value).lower()),
     "title": lambda term: Q(words__contains=str(term.value).lower()),
     "release": _release,

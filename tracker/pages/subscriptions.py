@@ -220,10 +220,10 @@ def new_webhook(request: HttpRequest) -> HttpResponse:
 def change_webhook(request: HttpRequest, pk: int) -> HttpResponse:
     """Stop one's own webhook, start it, send again what failed, or remove it, as `do` says."""
     assert isinstance(request.user, User)
-    own = Webhook.objects.filter(owner=request.user, pk=pk)
+    own = get_object_or_404(Webhook, owner=request.user, pk=pk)
     match request.POST.get("do", ""):
         case "stop":  # what happens meanwhile is sent once it is started again
-            own.filter(stopped="").update(stopped="by its owner")
+            Webhook.objects.filter(pk=own.pk, stopped="").update(stopped="by its owner")
         case "start":
             start_webhook(request.user, pk, timezone.now())
         case "repeat":

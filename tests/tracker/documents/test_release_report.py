@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,7 @@ from tracker.domain.events import OPEN, State
 from tracker.domain.timeline import LABELS
 from tracker.models import (
     BasketEntry,
+    Commit,
     Curve,
     Kernel,
     Machine,
@@ -464,6 +465,19 @@ def test_the_newest_candidate_stands_for_a_release_in_the_making(release_report_
     Measurement.objects.filter(kernel__name="v5.6").delete()
     Kernel.objects.filter(name="v5.6").update(name="v5.6-rc7")
     assert "v5.6-rc7 compared with v5.5" in client.get("/v5.6/report.txt").content.decode().replace("\n", " ")
+
+
+def test_what_nobody_bisected_has_no_placeholder_for_a_commit(release_report_v5_6: Release, client: Client) -> None:
+    facts = {"reporter": "Pat", "mail": "first@users.example"}
+    what = {"metric": "fio.read_bw", "change": -50.0, "reported_at": datetime(2020, 3, 1, tzinfo=UTC)}
+    report = line(9, merged_release="v5.6", reported_by="person", facts=facts, **what)
+    Commit.objects.filter(pk=report.culprit_id).update(placeholder=True, title="")
+    ReportHighlight.objects.create(release=release_report_v5_6, report=report)
+    page = " ".join(client.get("/v5.6/report.txt").content.decode().split())
+    assert "A change that nobody has bisected was reported to have -50.0% regression of fio.read_bw" in page
+    assert f"Commit {report.culprit.sha[:10]}" not in page
+    assert "not bisected: not bisected" not in page
+    assert "fio.read_bw, " not in page
 
 
 def test_as_many_queries_whatever_there_is(release_report_v5_6: Release, client: Client) -> None:

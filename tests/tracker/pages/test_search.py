@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import feedparser
 import pytest
 from django.core.cache import cache
 from django.test import Client
@@ -19,6 +20,7 @@ from tracker.domain.search import MOST, parse, suggestions
 from tracker.models import Commit, Message, Metric, RawMessage, RelatedCommit, Report
 from tracker.pages import search as search_index
 from tracker.pages.search import _CONDITIONS, matching, named
+from tracker.services.report_summary import clipped
 
 # --- Search: words in reports and mails, fields, what leads straight to a report; the same on both databases ---
 
@@ -128,6 +130,18 @@ def test_any_text_is_a_query_or_refused(text: str) -> None:
 @given(text=st.text(st.sampled_from("ab\"*'():-^{}+~&|!<>\\ %_ö\0"), max_size=30))
 def test_operators_of_the_databases_are_plain_text(db: None, text: str) -> None:
     search_index.reports_with([text])
+
+
+def test_a_name_that_is_stored_cut_is_found_by_the_whole(db: None) -> None:
+    name = "stress-ng." + "x" * 130
+    row = line(1, metric=clipped(name), reported_at=MARCH)
+    assert list(matching(parse(f"metric:{name}"))) == [row]
+
+
+def test_a_feed_of_any_query_is_xml(reports: None, client: Client) -> None:
+    response = client.get("/search.atom", {"q": "xfs \x01"})
+    assert response.status_code == 200
+    assert not feedparser.parse(response.content).bozo
 
 
 @pytest.mark.parametrize(

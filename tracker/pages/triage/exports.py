@@ -84,7 +84,11 @@ def as_atom(title: str, sections: Sections, url: str) -> bytes:
     # The address of the feed beside a page, with the page's query
     path, mark, query = url.partition("?")
     feed = Atom1Feed(
-        f"Perfwork: {title}", url, "Kernel performance reports", feed_url=f"{path}.atom{mark}{query}", language="en"
+        _printable(f"Perfwork: {title}"),
+        url,
+        "Kernel performance reports",
+        feed_url=f"{path}.atom{mark}{query}",
+        language="en",
     )
     for row in sorted(rows, key=lambda row: row["changed_at"] or newest, reverse=True):
         feed.add_item(
