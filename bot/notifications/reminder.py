@@ -13,6 +13,7 @@ Unsent reminders are cancelled when something has overtaken them, and composed a
 """
 
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,6 +96,7 @@ def batches(
 # --- The mail ---
 
 MOST_LINES, WIDTH = 4, 74  # of the last word that is quoted
+_LONGEST_STATUS = 300  # characters
 MOST_OTHERS = 8  # reports that are named beside the first
 _CLOSES = {
     Stage.RESPONSE: "A short reply in plain words is enough: that you are looking at it, that the\n"
@@ -129,13 +131,16 @@ class LastWord:
     lines: Sequence[str]
 
 
+_PATCH = re.compile(r"^(?:diff --git |Index: \S|--- \S|---$|@@ -\d)", re.M)  # where it begins
+
+
 def last_word(report: int) -> LastWord | None:
     """Return who wrote last about a report, and the first few lines of it; None if it says nothing."""
     people = Message.objects.filter(report=report, kind=SenderKind.PERSON).defer("tables", "source")
     latest = people.exclude(sent_at=None).order_by("-sent_at", "-pk").first()
     if latest is None or latest.sent_at is None:
         return None
-    words = " ".join(latest.own_text.split())
+    words = " ".join(_PATCH.split(latest.own_text, maxsplit=1)[0].split()) or "a patch"
     lines = wrap(one_line(words, 1000), WIDTH, break_long_words=True, break_on_hyphens=False)
     if not lines:
         return None
@@ -159,7 +164,7 @@ def compose_reminder(
     values = {
         "name": name if "," in name else name.split(" ")[0],  # with a comma the last name comes first
         "since": f"{clock.since:%Y-%m-%d}",
-        "state": one_line(first.sent.about.status, 66),
+        "state": _wrapped(first.sent.about.status, 66, " " * 11),
         "metric": one_line(headline.metric, 66),
         "where": one_line(headline.where, 66),
         "reported": report_data.sides(headline),
@@ -169,13 +174,18 @@ def compose_reminder(
             {
                 "link": lore_link(other.sent.message_id),
                 "subject": one_line(other.sent.subject, 74),
-                "state": one_line(other.sent.about.status, 74),
+                "state": _wrapped(other.sent.about.status, 74, "  "),
             }
             for other in others[:MOST_OTHERS]
         ],
     }
     to = Recipient(first.person, f"awaited: {clock.stage}")
     return mails.compose(context.thread, purpose, "reminder", values, to)
+
+
+def _wrapped(status: str, columns: int, indent: str) -> str:
+    """Return a sentence on as many lines as it takes, the further ones indented."""
+    return f"\n{indent}".join(wrap(one_line(status, _LONGEST_STATUS), columns))
 
 
 # --- What is known of the reports ---

@@ -153,7 +153,10 @@ def _why_chance(headline: GradedMeasurement, measured: Sequence[GradedMeasuremen
         among = f", corrected for {tested} metrics" if tested > 1 else ""
         by_order = "" if p == graded.p_value else " by the order of the runs"
         may_be = "is not significant" if graded.verdict is Grade.NOT_SIGNIFICANT else "may be chance"
-        yield f"the change {may_be} (p = {p:.2g}{by_order}{among}; a mail needs {MAIL_ALPHA})"
+        shown = (
+            f"{p:.2g}" if float(f"{p:.2g}") > MAIL_ALPHA else f"{p:.4f}"
+        )  # 0.0104 would be the 0.01 that a mail needs
+        yield f"the change {may_be} (p = {shown}{by_order}{among}; a mail needs {MAIL_ALPHA})"
     if data.old_samples and data.new_samples and overlap(data.old_samples, data.new_samples):
         # Ranges grow with the number of runs: of many, a few that stray say nothing against a clear change.
         is_clear = headline.p_for_mail is not None and headline.p_for_mail < CLEAR_ALPHA

@@ -403,6 +403,13 @@ def test_who_is_said_to_bounce_gets_the_next_mail_in_an_envelope_of_its_own(worl
     assert reloaded(second).state == OutgoingState.SENT
 
 
+def test_signing_in_leads_back_to_the_page(world: World, client: Client) -> None:
+    line(1, merged_release="v5.6", reported_at=world.now)
+    page = client.get("/v5.6/?state=open").content.decode()
+    assert 'href="/sign-in/?next=/v5.6/%3Fstate%3Dopen"' in page
+    assert "?next=" not in client.get("/sign-in/").content.decode()
+
+
 def test_envelopes_of_their_own_use_up_no_tries(world: World) -> None:
     """A mail to thirty people, of each of whom a bounce said something: nobody put it off, so all get it in one go."""
     world.ingest(world.result("b" * 40, "mm: b"))

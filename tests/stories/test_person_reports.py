@@ -24,7 +24,7 @@ from tests.bot.mail.test_authentication import DKIM, RECORD, signed
 from tests.support.people import person
 from tests.support.world import DANA, World, status_text
 from tracker.documents import digest
-from tracker.domain.events import OPEN, EventData, EventKind
+from tracker.domain.events import OPEN, EventData, EventKind, State
 from tracker.domain.person_report import placeholder
 from tracker.models import (
     Commit,
@@ -125,6 +125,9 @@ def test_no_export_invents_a_commit_for_what_is_not_bisected(world: World, clien
         Report.objects.update(facts=facts)
         export = client.get(f"/{version}/.regzbot").getvalue().decode()
         assert f"#regzbot introduced: {introduced}\n" in export
+    Report.objects.update(state=State.INVALID)
+    assert client.get(f"/{version}/.regzbot").getvalue().decode().strip() == ""  # regzbot has nothing to track
+    Report.objects.update(state=State.NO_RESPONSE)
     for form, text in exported.items():
         assert "reads are slower" in text, form
         assert report.culprit.sha[:10] not in text.replace(f"/report/{report.culprit.sha}", ""), form

@@ -18,7 +18,15 @@ from bot.mail.message import ParsedMail, parse
 from bot.mail.settings import BotSettings, read_mailmap
 from bot.notifications import reminder
 from bot.notifications.follow_ups import compose_follow_ups
-from bot.notifications.reminder import QuietReport, batches, compose_reminders, is_due
+from bot.notifications.reminder import (
+    LastWord,
+    QuietReport,
+    _wrapped,
+    batches,
+    compose_reminders,
+    is_due,
+    last_word,
+)
 from bot.outbox import sender
 from bot.outbox.drafts import ComposeConfig
 from tests.support.outbox import act, reloaded, unrecorded
@@ -263,6 +271,21 @@ def test_still_there_counts_as_a_reminder(world: World) -> None:
         remind(world)
     unasked = OutgoingMail.objects.exclude(purpose="report").exclude(state=OutgoingState.CANCELLED)
     assert unasked.count() == 2
+
+
+def test_a_patch_in_the_last_word_and_a_long_state(world: World) -> None:
+    report = world.report()
+    text = (
+        "The sibling is dearer, this is better:\n\ndiff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1 @@\n-a\n+b\n"
+    )
+    world.post(Address("Kim Doe", "kim@x.example"), text, to=message_id(report))
+    world.read()
+    Report.objects.filter(pk=report.pk).update(last_human_reply_at=None)
+    assert last_word(report.pk) == LastWord("Kim Doe", "2026-09-01", ["The sibling is dearer, this is better:"])
+    status = "in linux-next since 2026-11-29, no response from the author, nor from anybody else who got it"
+    assert _wrapped(status, 66, "  ") == (
+        "in linux-next since 2026-11-29, no response from the author, nor\n  from anybody else who got it"
+    )
 
 
 def test_a_hostile_last_word_is_only_quoted(world: World) -> None:

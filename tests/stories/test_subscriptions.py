@@ -179,7 +179,7 @@ def test_a_week() -> None:
     lines = text.render(compose("v9.1", found, NOW)).splitlines()
     assert lines[0] == "v9.1 performance regressions, 2026-W38: 5 open, 1 blocking"
     assert [line for line in lines if re.match(r"- [A-Z].*: \d", line)] == [
-        "- New this week: 2",
+        "- New this week, no fix yet: 2",
         "- No response for more than a week: 1",
         "- Fix posted, confirmed or queued: 1",
         "- Answered, still open: 1",

@@ -205,6 +205,9 @@ def test_what_is_asked_every_day_is_one_click_away(client: Client, db: None, now
     line(1, merged_release="v5.6", state="no_response", reported_at=now - timedelta(days=1))
     line(2, merged_release="v5.6", state="fixed", reported_at=now - timedelta(days=9), closed_at=now)
     line(3, merged_release="v5.6", state="no_response", reported_at=now - timedelta(days=9))
+    tagged = now - timedelta(days=3)
+    moment = tagged + timedelta(microseconds=1)  # what -rc5 itself brought is not closed since
+    line(4, merged_release="v5.6", state="dropped", reported_at=now - timedelta(days=9), closed_at=moment)
     page = text(client, "/v5.6/")
     links = dict(re.findall(r'<a href="(\?[^"]*)"(?: aria-current="true")?>([^<]+)</a> (?=<a|</nav)', page))
     names = {name: unescape(href) for href, name in links.items()}
@@ -217,7 +220,7 @@ def test_what_is_asked_every_day_is_one_click_away(client: Client, db: None, now
         "Closed since -rc5": 1,
     }
     assert 'aria-current="true">Open</a>' in text(client, "/v5.6/?state=open")
-    assert "<small>2 open, 1 closed</small>" in page
+    assert "<small>2 open, 2 closed</small>" in page
     assert "<h1>Regressions in v5.6: 2 open</h1>" in page
     assert "Nothing blocks the release." in page
     assert f'Released <time datetime="{release.released_at:%Y-%m-%d}' in page

@@ -50,6 +50,7 @@ class CycleRow:
     high: float | None = None
     closed_at: datetime | None = None
     awaited_since: datetime | None = None
+    blocks: str = ""  # the release that it blocks
 
     @property
     def is_open(self) -> bool:
@@ -115,7 +116,7 @@ class Cycle:
             )
         if elsewhere := len(regressions) - len(merged):
             yield (
-                f"{counted(elsewhere, 'regression')} {_was(elsewhere)} found in other trees before being merged,"
+                f"{counted(elsewhere, 'regression')} {_was(elsewhere)} found in other trees,"
                 f" of which {len(self.open_elsewhere)} {_is(len(self.open_elsewhere))} open."
             )
         if self.fixed:
@@ -146,6 +147,10 @@ def summary(of: str, rows: Sequence[CycleRow], now: datetime, closed_in: str = "
     text = f"{of} has {counted(len(still), 'open performance regression')}"
     closed = len(rows) - len(still)
     text += f"; {closed} {_was(closed)} closed in {closed_in}." if closed_in else f" of {len(rows)} reported."
+    if elsewhere := 0 if closed_in else sum(not row.is_merged and not row.of_person for row in still):
+        text += f" {elsewhere} of them {_is(elsewhere)} not in the mainline."
+    if blocking := sum(bool(row.blocks) for row in still):
+        text += f" {blocking} {'blocks' if blocking == 1 else 'block'} the release."
     if still and (worst := still[0]).change is not None:
         where = worst.subsystem or (worst.sha[:10] if worst.bisected else "not bisected")
         text += f" The worst is {worst.change:+.1f}%{f' of {worst.metric}' if worst.metric else ''} ({where})."

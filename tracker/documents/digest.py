@@ -81,7 +81,7 @@ def week(reports: Iterable[DigestLine], now: datetime) -> Week:
 def compose(version: str, week: Week, now: datetime) -> Document:
     """Return the digest of a release cycle."""
     sections = [
-        ("New this week", week.new),
+        ("New this week, no fix yet", week.new),
         ("No response for more than a week", week.silent),
         ("Fix posted, confirmed or queued", week.fixable),
         ("Answered, still open", week.answered),
@@ -159,7 +159,7 @@ def compose_cycle_mail(
     """Return subject and text. `about`: a release or a subsystem; `rows`: its regressions, worst first; `page`: the
     address of its table; `closed_in`: of a subsystem, the release whose closed ones are among them.
     """
-    still = [row for row in rows if row.is_open]
+    still = sorted((row for row in rows if row.is_open), key=lambda row: not row.blocks)  # those first
     fixed = [row for row in rows if row.state in (State.FIXED, State.DROPPED)]
     subject = f"Performance regressions in {about}: {len(still)} open"
     said = _printable(summary(about, rows, now, closed_in))
@@ -195,7 +195,8 @@ def _entry(row: CycleRow, now: datetime) -> Iterator[str]:
     yield _cut(f"          {row.sha[:12] if row.bisected else 'not bisected'}{by}{metric}")
     who = f"; waiting for {person}" if (person := awaited(row.awaited, row.author, row.reporter)) else ""
     since = f", reported {age(row.reported_at, now)} ago" if row.reported_at else ""
-    yield _cut(f"          {LABELS[State(row.state)].lower()}{since}{who}")
+    blocks = f"blocks {row.blocks}; " if row.blocks else ""
+    yield _cut(f"          {blocks}{LABELS[State(row.state)].lower()}{since}{who}")
     if row.thread:
         yield row.thread  # from the margin: with a Message-ID of ours it just fits
 

@@ -229,7 +229,7 @@ def _open_merged(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
 def _open_elsewhere(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
     rows, text = cycle.open_elsewhere, [*_prose(facts, "shift-left")]
     if rows or text:
-        yield from _listed("Open, found in other trees before being merged", rows, facts)
+        yield from _listed("Open, found in other trees", rows, facts)
         yield from text
 
 
@@ -245,7 +245,9 @@ def _lists(facts: ReleaseFacts, *lists: tuple[str, Sequence[CycleRow]]) -> Itera
 def _by_people(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
     if cycle.by_people:
         yield Heading(2, "Reported by people", aside=f"({len(cycle.by_people)})")
-        yield Paragraph("What people reported on the lists, in their figures; the lab measured those with an interval.")
+        yield Paragraph(
+            "What people reported on the lists, in their figures. Those with an interval were measured by the lab."
+        )
         rows = [_row(row, facts.as_of, ()) for row in cycle.by_people]
         yield ChangeList("Regressions reported by people", rows, _COLUMNS, frozenset({1}))
 
@@ -270,8 +272,9 @@ def _row(row: CycleRow, now: datetime, shared: Sequence[str]) -> ChangeRow:
     base = f"against {row.base}" if row.base and row.is_merged else ""
     interval = f"95% CI {timeline.bounds(row.low, row.high)}" if row.low is not None else ""
     where = (row.metric, without(row.scenario, shared), row.machine, base, interval, by)
-    cells = (row.author, age(row.reported_at, now), row.status)
-    told = f"{_since(row, now)}{row.status}"
+    status = f"{row.status}; blocks {row.blocks}" if row.blocks else row.status
+    cells = (row.author, age(row.reported_at, now), status)
+    told = f"{_since(row, now)}{status}"
     return ChangeRow(row.change, row.verdict, _link(row), " · ".join(filter(None, where)), cells, told, row.magnitude)
 
 
@@ -375,5 +378,3 @@ def _method(facts: ReleaseFacts) -> Iterator[Block]:
         yield TableBlock("Benchmarks", ("Benchmark", "What it does"), suites)
     if facts.parameters:
         yield TableBlock("Test parameters", ("Classification", "Name", "Description"), facts.parameters)
-    else:
-        yield Paragraph("No parameters are described yet: run `loaddata lab_texts`, or add them in the admin.")

@@ -115,7 +115,7 @@ STEPS: dict[EventKind, Step] = {
     EventKind.FIX_FAILED: Step(CANDIDATE | {State.NEEDS_INFO}, None, Awaited.AUTHOR),
     EventKind.FIX_CONFIRMED: Step(BEFORE_FIX | CANDIDATE | {State.NO_ACTION}, State.FIX_CONFIRMED, Awaited.AUTHOR),
     EventKind.FIX_QUEUED: Step(UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
-    EventKind.FIX_MERGED: Step(UNSETTLED, State.FIX_QUEUED, Awaited.MAINTAINER),
+    EventKind.FIX_MERGED: Step(UNSETTLED, State.FIX_QUEUED, Awaited.NOBODY),  # but the next version
     EventKind.FIX_LANDED: Step(frozenset(State), State.FIXED, Awaited.NOBODY),
     EventKind.FIX_GONE: Step(frozenset({State.FIX_QUEUED}), State.FIX_PROPOSED, Awaited.AUTHOR),
     EventKind.FIX_REVERTED: Step(frozenset({State.FIX_QUEUED, State.FIXED, State.DROPPED}), None, Awaited.AUTHOR),

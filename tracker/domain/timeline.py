@@ -76,8 +76,10 @@ def told(event: EventData, sender: str) -> tuple[str, str]:
     """Return who did it, and what. `sender`: who wrote the mail that says so, "" for none."""
     by_commit = bool(event.commit and not event.actor and not event.message_id)
     details = {"tag": event.tag, "title": event.title, "remark": event.remark, "tree": event.tree}
-    person = who(event.kind, event.actor or sender, event.commit, event.tree, event.tag, event.role)
-    return person, what(event.kind, by_commit=by_commit, **details)
+    deed = what(event.kind, by_commit=by_commit, **details)
+    if event.kind in _IN_A_TREE and event.actor and not event.commit:  # by hand: no commit was seen
+        return event.actor, f"recorded that {_tree_of(event.tree, event.tag)} {deed}"
+    return who(event.kind, event.actor or sender, event.commit, event.tree, event.tag, event.role), deed
 
 
 def who(kind: str, person: str, commit: str, tree: str, tag: str, role: str) -> str:
@@ -85,8 +87,12 @@ def who(kind: str, person: str, commit: str, tree: str, tag: str, role: str) -> 
     if person and kind not in _IN_A_TREE:
         return person
     if commit or kind in _IN_A_TREE:
-        return MAINLINE if tree in ("", "linus") and tag.startswith("v") else f"{tree or 'Git'}"
+        return _tree_of(tree, tag)
     return THE_LAB if role in (Role.REPORTER, Role.MACHINE) else "Somebody"
+
+
+def _tree_of(tree: str, tag: str) -> str:
+    return MAINLINE if tree in ("", "linus") and tag.startswith("v") else tree or "a tree"
 
 
 def what(kind: str, *, by_commit: bool = False, **details: str) -> str:

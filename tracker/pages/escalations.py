@@ -72,7 +72,7 @@ def load_escalations(now: datetime) -> list[Escalation]:
         ),
         (
             *("queued", "Fixes that wait in a tree", "The mainline has the regression; its fix is queued elsewhere."),
-            recent.filter(state=State.FIX_QUEUED).exclude(merged_release=""),
+            recent.filter(state=State.FIX_QUEUED).exclude(merged_release="").exclude(awaited=Awaited.NOBODY),
             "",
         ),
         (

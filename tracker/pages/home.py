@@ -138,7 +138,8 @@ def _report_spans(version: str) -> list[ReportSpan]:
     merged = Report.objects.filter(merged_release=version)
     shifted = Report.objects.filter(shift_left_release=version).exclude(merged_release=version)
     return [
-        ReportSpan(reported, closed, state in OPEN, verdict != Verdict.IMPROVEMENT)
+        # What a version brings is dated a moment after its tag, and is closed in it, not after it.
+        ReportSpan(reported, closed and closed.replace(microsecond=0), state in OPEN, verdict != Verdict.IMPROVEMENT)
         for rows in (merged, shifted)
         for reported, closed, state, verdict in rows.values_list("reported_at", "closed_at", "state", "verdict")
     ]

@@ -23,7 +23,7 @@ from tracker.documents.blocks import Document
 from tracker.documents.cycle import CycleRow
 from tracker.documents.release_report import SECTIONS, HighlightData, ReleaseFacts, compose
 from tracker.domain import versions
-from tracker.domain.events import EventKind, Verdict
+from tracker.domain.events import OPEN, EventKind, Verdict
 from tracker.domain.kernel_comparison import Box
 from tracker.domain.versions import CyclePoint
 from tracker.models import (
@@ -156,6 +156,7 @@ def _row(report: Report, version: str, thread: str = "") -> CycleRow:
         high=headline.high_pct if headline else None,
         closed_at=report.closed_at,
         awaited_since=report.awaited_since,
+        blocks=report.blocks if report.state in OPEN else "",
     )
 
 

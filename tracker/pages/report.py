@@ -195,6 +195,8 @@ def lead(report: Report, finding: Finding | None, now: datetime) -> Lead:
         if spread and finding.change_pct_raw is not None:
             times = abs(finding.change_pct_raw) / spread
             runs += f", which vary by {spread:.1f}%: the change is {formats.multiple(times)} that"
+    untold = report.state == State.NO_RESPONSE and not report.reported_at  # nobody could have answered
+    label = "Not reported yet" if untold else timeline.LABELS[State(report.state)]
     return Lead(
         change=timeline.change(number, report.verdict),
         is_worse={"regression": True, "improvement": False}.get(report.verdict),
@@ -202,9 +204,9 @@ def lead(report: Report, finding: Finding | None, now: datetime) -> Lead:
         metric=finding.metric.name if finding else report.metric,
         values=values,
         runs=runs,
-        label=timeline.LABELS[State(report.state)],
+        label=label,
         tone=timeline.tone(report.state),
-        awaited="" if report.state in CLOSED else timeline.awaited(report.awaited, author, report.reporter),
+        awaited="" if report.state in CLOSED or untold else timeline.awaited(report.awaited, author, report.reporter),
         since=report.awaited_since,
         waiting=formats.age(report.awaited_since, now),
     )

@@ -120,6 +120,20 @@ def test_the_command_prints_it(world: World, capsys: pytest.CaptureFixture[str])
     assert "  -30.0%  mm/vmscan: walk cold folios first\n" in out
 
 
+def test_what_blocks_the_release_stands_first_and_what_is_not_in_the_mainline_is_counted() -> None:
+    rows = [
+        line("27c5d5b778", "ext9: delay the inode table", -47.3, "responded"),
+        line("0c8800d5d8", "io_uring: poll less", -9.6, "responded", is_merged=False, blocks="v9.1"),
+    ]
+    _, text = compose_cycle_mail("v9.1", rows, "", NOW)
+    said = " ".join(text.split())
+    assert (
+        "2 open performance regressions of 2 reported. 1 of them is not in the mainline. 1 blocks the release." in said
+    )
+    assert text.index("io_uring: poll less") < text.index("ext9: delay the inode table")
+    assert "          blocks v9.1; answered, reported 5 w ago" in text
+
+
 def test_what_was_reverted_is_not_called_queued() -> None:
     _, text = compose_cycle_mail(
         "v9.1", [line("27c5d5b778", "ext9: delay the inode table", -47.3, "dropped", "nobody")], "", NOW

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tracker.domain import timeline
-from tracker.domain.events import EventKind, Role, State
+from tracker.domain.events import EventData, EventKind, Role, State
 
 
 def test_every_kind_says_something_with_and_without_its_details() -> None:
@@ -33,6 +36,14 @@ def test_every_kind_says_something_with_and_without_its_details() -> None:
 )
 def test_who_did_it(kind: str, person: str, commit: str, tree: str, tag: str, role: str, expected: str) -> None:
     assert timeline.who(kind, person, commit, tree, tag, role) == expected
+
+
+def test_what_a_person_recorded_of_a_tree_is_theirs() -> None:
+    at = datetime(2026, 9, 1, tzinfo=UTC)
+    landed = EventData("a", EventKind.FIX_LANDED, at, Role.MACHINE, actor="kim", tag="v6.12-rc6")
+    assert timeline.told(landed, "") == ("kim", "recorded that Mainline got the fix in v6.12-rc6")
+    seen = replace(landed, actor="", commit="a" * 40)
+    assert timeline.told(seen, "") == ("Mainline", "got the fix in v6.12-rc6")
 
 
 @given(st.sampled_from(EventKind), st.text(), st.text())

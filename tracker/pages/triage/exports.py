@@ -20,7 +20,7 @@ from django.utils.feedgenerator import Atom1Feed
 from tracker.documents import csv_tables
 from tracker.documents.blocks import escaped
 from tracker.domain import versions
-from tracker.domain.events import OPEN
+from tracker.domain.events import OPEN, Verdict
 from tracker.domain.report_state import NOT_BISECTED
 from tracker.domain.text import NONE, number, signed_pct
 from tracker.models import Finding, Report
@@ -103,11 +103,12 @@ def as_atom(title: str, sections: Sections, url: str) -> bytes:
 
 
 def as_regzbot(title: str, sections: Sections, url: str) -> bytes:
-    """Return the lines that regzbot would need of each regression, to be mailed in its thread.
+    """Return the lines that regzbot would need of each open regression, to be mailed in its thread.
 
     Source: Documentation/process/handling-regressions.rst and regzbot's own page of commands.
     """
-    rows = {row["url"]: row for rows in sections.values() for row in rows if row["verdict"] == "regression"}
+    reports = (row for rows in sections.values() for row in rows)
+    rows = {row["url"]: row for row in reports if row["verdict"] == Verdict.REGRESSION and row["state"] in OPEN}
     paragraphs = []
     for row in rows.values():
         lines = [_printable(f"{row['url']} ({row['status']})"), f"#regzbot introduced: {_introduced(row)}"]

@@ -419,7 +419,8 @@ def presets(
     queries.append(("Changed since Monday", f"changed_after={monday}"))
     number, at = release.candidate, release.candidate_at  # type: ignore[attr-defined]
     if number and at:
-        since = f"{at:%Y-%m-%dT%H:%M}"
+        # The next whole minute: what the candidate itself brought is dated a moment after its tag
+        since = f"{at + timedelta(minutes=1):%Y-%m-%dT%H:%M}"
         queries.append((f"Changed since -rc{number}", urlencode({"changed_after": since})))
         queries.append((f"New since -rc{number}", urlencode({"reported_after": since})))
         queries.append((f"Closed since -rc{number}", urlencode({"closed_after": since})))
