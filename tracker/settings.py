@@ -209,11 +209,18 @@ PERFWORK_PATATT_KEY: str = env.str("PERFWORK_PATATT_KEY", default="")
 PERFWORK_PATATT_SELECTOR: str = env.str("PERFWORK_PATATT_SELECTOR", default="")
 EMAIL_URL: str = env.str("EMAIL_URL", default="")
 
-try:
-    _is_mailbox = urlsplit(PERFWORK_SENT).scheme in ("imap", "imaps")
-except ValueError:  # its message has the password
-    _is_mailbox = False
-if PERFWORK_SENT and not _is_mailbox:
+
+def _is_mailbox(url: str) -> bool:
+    """Whether a URL names a folder on an IMAP server. An error would have the password in its message."""
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("imap", "imaps") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return known and not parts.query and not parts.fragment
+
+
+if PERFWORK_SENT and not _is_mailbox(PERFWORK_SENT):
     raise ImproperlyConfigured(
         "PERFWORK_SENT: expected imaps://user:password@host/Sent, with special characters of the password as %XX"
     )

@@ -68,8 +68,10 @@ def claim_due(
     later turn because of the rate limits do not keep others from being claimed.
     """
     if morning := quiet_hours.until(now) if quiet_hours else None:
-        waiting = ready().filter(Q(not_before=None) | Q(not_before__lte=now)).values("pk")
-        OutgoingMail.objects.filter(pk__in=waiting).update(not_before=morning, turn_at=None)
+        with transaction.atomic():
+            waiting = ready().filter(Q(not_before=None) | Q(not_before__lte=now)).order_by("pk")
+            keys = list(waiting.select_for_update(of=("self",), skip_locked=True).values_list("pk", flat=True))
+            OutgoingMail.objects.filter(pk__in=keys).update(not_before=morning, turn_at=None)
         return []
     for _ in range(MOST_ROUNDS):
         with transaction.atomic():
@@ -301,13 +303,25 @@ def deliver(
     sender, first = _envelope(mail, recipients, config)
     envelope = Envelope(mail.message_id, sender, first, raw)
     outcome = transport.send(envelope, lambda: mail_transitions.begin_data(mail, timezone.now()))
-    if outcome.status is SendStatus.SENT and len(first) < len(recipients):
-        rest = [recipient for recipient in recipients if recipient not in first]
-        outcome = replace(outcome, waiting=dict.fromkeys(rest, OWN_ENVELOPE))
+    if rest := [recipient for recipient in recipients if recipient not in first]:
+        outcome = _of_envelope(mail, first, dict.fromkeys(rest, OWN_ENVELOPE), outcome)
     record(mail, outcome, by)
     if outcome.status is SendStatus.SENT and config.sent_folder:
         config.sent_folder.keep(raw, timezone.now())
     return outcome.status
+
+
+def _of_envelope(
+    mail: OutgoingMail, recipients: Sequence[str], waiting: Mapping[str, str], outcome: SendOutcome
+) -> SendOutcome:
+    """Return the outcome of an envelope after which others are waiting: a server that refuses this one, once the mail
+    has gone out to somebody, or puts it off for the last time, has said nothing of the others.
+    """
+    last = outcome.status is SendStatus.LATER and mail.tries + 1 >= mail_transitions.MOST_TRIES
+    if mail.sent_at and (last or outcome.status is SendStatus.REFUSED):
+        refused = outcome.refused or dict.fromkeys(recipients, outcome.reply)
+        return SendOutcome(SendStatus.SENT, outcome.reply, refused, waiting=waiting)
+    return replace(outcome, waiting=waiting) if outcome.status is SendStatus.SENT else outcome
 
 
 def _envelope(mail: OutgoingMail, recipients: list[str], config: SendConfig) -> tuple[str, list[str]]:
@@ -324,10 +338,11 @@ def _envelope(mail: OutgoingMail, recipients: list[str], config: SendConfig) -> 
     people = [recipient.lower() for recipient in recipients if recipient.lower() not in lists]
     said = DeliveryFailure.objects.filter(by=FailureSource.BOUNCE, address__in=people).exclude(mail=mail)
     doubted = set(said.values_list("address", flat=True))
-    if first := [recipient for recipient in recipients if recipient.lower() not in doubted]:
+    first = [recipient for recipient in recipients if recipient.lower() not in doubted]
+    one = recipients[mail.tries % len(recipients)]
+    if first and (not mail.tries or one in first):
         return mail.sender, first
-    tag, one = config.settings.tag_in(mail.sender), recipients[mail.tries % len(recipients)]
-    return config.settings.return_path(tag, mail.message_id, one), [one]
+    return config.settings.return_path(config.settings.tag_in(mail.sender), mail.message_id, one), [one]
 
 
 def record(mail: OutgoingMail, outcome: SendOutcome, by: str) -> None:

@@ -255,7 +255,7 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
     if _is_user(reading, context):
         yield from user_effects(reading, context, model)
         return
-    if context.role is None and _keeps_a_list(reading):
+    if context.role is None and not reading.patches and _keeps_a_list(reading):
         return
     has_outcome = by_lab and (tag_of_tester(reading) or holds_table(reading.own_text))
     if context.relation in CONTEXT and not (has_outcome or concerns(reading, context)):

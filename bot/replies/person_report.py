@@ -299,9 +299,10 @@ def _sentences(text: str) -> Iterator[str]:
 
 # --- The culprit ---
 
-_SHA = r"(?=[0-9a-f]{0,39}[a-f])(?=[0-9a-f]{0,39}\d)[0-9a-f]{7,40}"
+_SHA = r"(?=[0-9a-f]{0,39}[a-f])(?=[0-9a-f]{0,39}\d)[0-9a-f]{8,40}"
+_SHORT = r'(?<=commit )(?=[0-9a-f]{0,6}[a-f])(?=[0-9a-f]{0,6}\d)[0-9a-f]{7}(?= ?\(")'  # with its title
 _NAMED = re.compile(
-    rf"(?<![\w./=-])(?:commit[: ]+\[?|\[?(?=[0-9a-f]{{8}}))({_SHA})\]?(?![\w/-])"
+    rf"(?<![\w./=-])(?:commit[: ]+)?\[?({_SHA}|{_SHORT})\]?(?![\w/-])"
     r"""(?:\s*\(\s?"(.{3,160}?)"\s?\)|\s*\((.{3,160}?)\)(?=\W|\Z)|\s*[,:]?\s*"([^"]{8,160})")?""",
     re.I,
 )
@@ -320,6 +321,8 @@ _CLEARS = re.compile(
     re.I,
 )
 _FOOTNOTE = re.compile(r"\[\d{1,2}\]")
+_NOTE_BLAMES = re.compile(r",? (?:which |that )?(?:has |is )?(?:introduc|caus|regress|slow|the first bad)\w*", re.I)
+_TRIED = re.compile(r"\brevert\w*|\btried\b|\bappl(?:y|ied|ying)\b|\bwithout\b|\bback(?:ed|ing) out\b", re.I)
 _NO_CURE = re.compile(r"\b(?:did|does)(?:n't| not) (?:resolve|help|fix|cure|solve|change)\b", re.I)
 _BLOCK = re.compile(
     rf"^[ >]{{0,4}}commit ({_SHA})[^\n]{{0,80}}\n(?:[ >]*Merge:[^\n]*\n)?[ >]{{0,8}}Author:\s*([^\n]{{3,120}})"
@@ -404,22 +407,34 @@ def _mentioned(mail: _Mail) -> Iterator[_Candidate]:
         for match in _NAMED.finditer(sentence):
             title = (match[2] or match[3] or match[4] or "").strip(" \"'")
             window = sentence[max(0, match.start() - 160) : match.end() + 120]
-            if note := _FOOTNOTE.match(sentence):  # what is said of a commit stands where the note is referred to
-                window = " ".join(text for text in mail.all if note[0] in text and text != sentence)
+            if said := _said_of_note(mail, sentence):
+                window = said
             elif len(sentence) - len(match[0]) < _ALONE:
                 window = f"{mail.all[max(0, place - 1)]} {sentence} {after}"
             tail = sentence[match.end() : match.end() + 60]
             head = sentence[max(0, match.start() - 40) : match.start()]
             points = 3 * bool(_BLAMES.search(window)) + ("commit" in match[0].lower()[:7]) + (": " in title)
             points -= 4 * bool(_CLEARS.search(head) or re.match(r"[^.;]{0,40}\b(?:resolv|solv|fix)\w+ ", tail, re.I))
-            points -= 4 * bool(_NO_CURE.search(after))
+            points -= 4 * bool(_TRIED.search(sentence) and _NO_CURE.search(after))
             points -= 9 * title.lower().startswith("merge ")
             yield _Candidate(points, -place, match[1], title if ": " in title else "", sentence)
 
 
+def _said_of_note(mail: _Mail, note: str) -> str:
+    """Return what is said of a footnote where it is referred to, and in itself; "" if nothing refers to it."""
+    mark = _FOOTNOTE.match(note)
+    said = []
+    for text in mail.all if mark else ():
+        for place in re.finditer(re.escape(mark[0]), text) if mark and text != note else ():
+            before = text[max(0, place.start() - 60) : place.start()].rpartition("]")[2]
+            follows = _NOTE_BLAMES.match(text[place.end() :])
+            said.append(f"{before}{follows[0] if follows else ''}")
+    return " ".join([*said, note]) if said else ""
+
+
 # --- Versions ---
 
-_KERNEL = r"v?(?:2\.[0-6]\.\d{1,2}(?:\.\d{1,2})?|[3-9]\.\d{1,2}(?:\.\d{1,3})?)(?:\.y)?(?:-rc\d{0,2})?\+?"
+_KERNEL = r"v?(?:2\.6\.\d{1,2}(?:\.\d{1,2})?|[3-9]\.\d{1,2}(?:\.\d{1,3})?)(?:\.y)?(?:-rc\d{0,2})?\+?"
 _DISTRO = (
     r"(?:CentOS|RHEL|Ubuntu|Debian|Fedora|SLES|openSUSE|Amazon Linux|Rocky(?: Linux)?|AlmaLinux) ?\d{1,2}(?:\.\d{1,2})?"
 )
@@ -428,17 +443,20 @@ _NOT_KERNEL = re.compile(
     r"|centos|rhel|ubuntu|debian|fedora|sles|suse)\s*(?:version )?\Z",
     re.I,
 )
-# What follows a figure, and no version: a unit, or another figure with one
-_NO_UNIT = (
-    r"(?![\w%]|\.\d|(?: (?:vs\.?|to|and|or|->) \d+(?:\.\d+)?)? ?(?:[kmgt]i?b|%|x\b|ms|us|sec|min\b|h(?:ours?)?\b"
-    r"|times|[mg]?hz|w(?:atts?)?\b|\+-|\+/-|±))"
+_UNITS = (
+    r"(?:[kmgt]i?b(?:it|yte)?s?(?:/s(?:ec)?)?\b|[kmgt]bps\b|(?:[kmg] ?)?(?:pps|ops|iops)\b|ms\b|us\b|ns\b|s(?:ec)?s?\b"
+    r"|seconds?\b|min(?:ute)?s?\b|h(?:ours?)?\b|[mg]?hz\b|w(?:atts?)?\b)"
 )
+# What follows a figure, and no version: a unit, or another figure with one
+_NO_UNIT = rf"(?![\w%]|\.\d| ?(?:{_UNITS}|%|x\b|times\b|\+-|\+/-|±)|(?:-|\s?->| vs\.?| to) ?\d+\.\d+ ?{_UNITS})"
 _VERSION = re.compile(rf"(?<![\w./])({_KERNEL})(?:-[\w.]*\d[\w.]*)?{_NO_UNIT}", re.I)
 _PAIRS = (
     rf"(?:from|on) (?P<good>{_DISTRO}) (?:to|and) (?P<bad>(?:{_DISTRO}|\d{{1,2}}\.\d{{1,2}}))",
-    rf"(?P<good>{_KERNEL})(?:-[\w.+-]*\w)?\)?\s*(?:->|to|\.\.|=>|-->)\s*(?:(?:kernel|linux) )?(?P<bad>{_KERNEL})",
-    rf"between (?:[\w ]{{1,25}} )?(?P<good>{_KERNEL})(?:-[\w.+-]*\w)? and (?:(?:kernel|linux) )?(?P<bad>{_KERNEL})",
-    rf"(?P<bad>{_KERNEL})[\w ,]{{0,30}} (?:compared (?:to|with)|vs\.?|versus|than|over"
+    rf"(?P<good>{_KERNEL})(?:-[\w.+-]*\w)?\)?\s*(?:->|to|\.\.|=>|-->)\s*(?:(?:kernel|linux) )?"
+    rf"(?P<bad>{_KERNEL}){_NO_UNIT}",
+    rf"between (?:[\w ]{{1,25}} )?(?P<one>{_KERNEL})(?:-[\w.+-]*\w)? and (?:(?:kernel|linux) )?(?P<other>{_KERNEL})",
+    rf"(?P<one>{_KERNEL})[\w ,]{{0,30}} (?:vs\.?|versus) (?:[\w ]{{1,20}} )?(?P<other>{_KERNEL}){_NO_UNIT}",
+    rf"(?P<bad>{_KERNEL})[\w ,]{{0,30}} (?:compared (?:to|with)|(?<!more )(?<!less )than(?! (?:that|this|double))|over"
     rf"|against) (?:[\w ]{{1,20}} )?(?P<good>{_KERNEL}){_NO_UNIT}",
 )
 _PAIR = tuple(re.compile(pattern, re.I) for pattern in _PAIRS)
@@ -471,17 +489,22 @@ def _versions(mail: _Mail, reading: Reading) -> tuple[Fact, Fact]:
     texts = (subject, *(text for text in mail.sentences if _LOSS.search(text)), *mail.sentences)
     for text in texts[: _MOST // 2]:
         for pattern in _PAIR:
-            if (pair := pattern.search(text)) and pair["good"].lower() != pair["bad"].lower():
-                good, bad = pair["good"], pair["bad"]
-                if bad[:1].isdigit() and good[:1].isalpha() and good[:1].lower() != "v":
-                    bad = f"{good.rsplit(' ', 1)[0]} {bad}"  # "from CentOS 6.5 to 8.4"
-                good, bad = _in_order(good, bad)
-                return _precise(mail, Fact(good, text)), _precise(mail, Fact(bad, text))
+            pair = pattern.search(text)
+            if pair is None:
+                continue
+            named = pair.groupdict()
+            # "5.13 vs 5.14" says nothing of their order
+            good, bad = _in_order(named["one"], named["other"]) if "one" in named else (named["good"], named["bad"])
+            if good.lower() == bad.lower():
+                continue
+            if bad[:1].isdigit() and good[:1].isalpha() and good[:1].lower() != "v":
+                bad = f"{good.rsplit(' ', 1)[0]} {bad}"  # "from CentOS 6.5 to 8.4"
+            return _precise(mail, Fact(good, text)), _precise(mail, Fact(bad, text))
     return _single_versions(texts)
 
 
 def _in_order(good: str, bad: str) -> tuple[str, str]:
-    """Return two versions that are compared, the older first: "5.13 vs 5.14" says nothing of their order."""
+    """Return two versions, the older one first."""
     older, newer = _version(good), _version(bad)
     return (bad, good) if older and newer and older > newer else (good, bad)
 
@@ -534,6 +557,7 @@ _FIGURE = re.compile(
     re.I,
 )
 _SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,])")  # 2 487 746
+_NOISE = re.compile(r"\s*(?:±|\+-|\+/-).*")
 _HEADER = re.compile(rf"^[^\d\n]{{0,40}}?({_KERNEL})(?:-[\w.+-]*)?[\s|]+({_KERNEL})(?:-[\w.+-]*)?(?![\w.])", re.I)
 _EACH_WITH = re.compile(
     r"(?<![\d.,])(?P<old>\d[\d,]{0,20}(?:\.\d{1,9})?k?) ?(?P<unit>[a-z/%]{1,12})? (?:with|on|in|under) "
@@ -559,9 +583,11 @@ class _Runs:
 def _two_versions(text: str) -> _Runs | None:
     """Return what lines or columns say of two versions, the older of them first; None if there are none."""
     lines = text.translate(_QUOTES).split("\n")[:_MOST]
-    labelled = [(match[1], _figures(match[3]), line) for line in lines if (match := _LINE.match(line[:_WIDEST]))]
+    labelled = [(match[1], match[3], line) for line in lines if (match := _LINE.match(line[:_WIDEST]))]
     for (old, earlier, first), (new, later, second) in itertools.pairwise(labelled):
-        for before, after in zip(earlier, later, strict=False):
+        if _SPACED.search(earlier) and _SPACED.search(later):  # one figure each, or several
+            continue
+        for before, after in zip(_figures(earlier), _figures(later), strict=False):
             if before[1] == after[1]:
                 runs = _runs(old, new, before, after, f"{first.strip()} / {second.strip()}")
                 if runs:
@@ -584,9 +610,12 @@ def _in_columns(lines: Sequence[str]) -> _Runs | None:
         columns = len(heads) - next(place for place, head in enumerate(heads) if header[1] in head)
         for row in lines[number + 1 : number + 8]:
             cells = _cells(row, wide=wide)
-            if len(cells) < len(heads) or _SPACED.search(row):
-                continue
-            figures = [_figure_of(match) for cell in cells[-columns:][:2] if (match := _FIGURE.fullmatch(cell.strip()))]
+            matches = [_FIGURE.fullmatch(_NOISE.sub("", cell).strip()) for cell in cells[-columns:][:2]]
+            if len(cells) < len(heads) or not all(matches):  # units, or names of several words, stand between them
+                matches = list(_FIGURE.finditer(row[:_WIDEST]))
+                if len(matches) != columns or _SPACED.search(row):
+                    continue
+            figures = [_figure_of(match) for match in matches if match]
             if len(figures) > 1 and (runs := _runs(header[1], header[2], figures[0], figures[1], row.strip())):
                 return runs
     return None
@@ -617,8 +646,6 @@ def _version(name: str) -> Version | None:
 
 def _figures(text: str) -> list[_Measured]:
     """Return the figures that a line gives: the last with a unit, or a time in words, else all of them in order."""
-    if _SPACED.search(text):  # one figure, or several
-        return []
     figures = [_figure_of(match) for match in _FIGURE.finditer(text)]
     timed = [figure for figure in figures if figure[1] or "m" in figure[0] or figure[0].endswith("s")]
     return [timed[-1]] if timed else figures
@@ -661,8 +688,8 @@ _STATED = re.compile(
     re.I,
 )
 _TIMES = re.compile(
-    r"(?:\b\d{1,3}(?:\.\d+)?\s?x|\b(?:\d{1,3}(?:\.\d+)?|two|three|four|five|six|ten) ?times)"
-    r" (?:slower|longer|worse|lower|higher|more|increase|as (?:long|slow))|\btwice as (?:long|slow)\b",
+    r"\b\d{1,3}(?:\.\d+)?\s?(?:x|times) (?:slower|longer|worse|lower|higher|more|increase|as (?:long|slow))"
+    r"|\b(?:two|three|four|five|six|ten) ?times (?:slower|longer|worse|as (?:long|slow))|\btwice as (?:long|slow)\b",
     re.I,
 )
 _BEFORE_AFTER = re.compile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -301,15 +302,16 @@ def own_path(world: World, mail: OutgoingMail, address: str = DANA.email) -> dic
 
 
 class Recorder:
-    """A transport that takes everything, and keeps the envelopes."""
+    """A transport that keeps the envelopes, and takes everything if it has no other answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: Callable[[Envelope], SendOutcome] | None = None) -> None:
         self.envelopes: list[tuple[str, list[str]]] = []
+        self.answer = answer or (lambda envelope: SendOutcome(SendStatus.SENT))
 
     def send(self, envelope: Envelope, confirm: Callable[[], bool]) -> SendOutcome:
         assert confirm()
         self.envelopes.append((envelope.sender, list(envelope.recipients)))
-        return SendOutcome(SendStatus.SENT)
+        return self.answer(envelope)
 
     def close(self) -> None:
         pass
@@ -410,21 +412,58 @@ def test_signing_in_leads_back_to_the_page(world: World, client: Client) -> None
     assert "?next=" not in client.get("/sign-in/").content.decode()
 
 
-def test_envelopes_of_their_own_use_up_no_tries(world: World) -> None:
-    """A mail to thirty people, of each of whom a bounce said something: nobody put it off, so all get it in one go."""
+LIST = "list@vger.kernel.org"
+
+
+def doubted(world: World, people: list[str], others: tuple[str, ...] = ()) -> OutgoingMail:
+    """An approved mail to a list, to people of each of whom a bounce said something, and to others."""
     world.ingest(world.result("b" * 40, "mm: b"))
     world.ingest(world.result("c" * 40, "mm: c"))
     compose_due(world.settings, world.now, approve_first=False)
     mail, other = OutgoingMail.objects.order_by("pk")
-    people = [f"p{number}@dev.example" for number in range(30)]
-    row = {"recipients": ["list@vger.kernel.org", *people], "lists": ["list@vger.kernel.org"]}
-    OutgoingMail.objects.filter(pk=mail.pk).update(**row)
+    OutgoingMail.objects.filter(pk=mail.pk).update(recipients=[LIST, *others, *people], lists=[LIST])
+    OutgoingMail.objects.filter(pk=other.pk).update(not_before=timezone.now() + timedelta(days=9))
     said = {"mail": other, "words": "550 5.1.1", "by": FailureSource.BOUNCE, "at": world.now}
     DeliveryFailure.objects.bulk_create(DeliveryFailure(address=address, **said) for address in people)
+    return mail
+
+
+def test_one_who_is_refused_or_put_off_for_good_keeps_the_mail_from_no_other(world: World) -> None:
+    """Of four people of whom bounces told, one is unknown to the server; Lee is always put off."""
+    people = [f"p{number}@dev.example" for number in range(4)]
+    mail = doubted(world, people, ("lee@dev.example",))
+
+    def answer(envelope: Envelope) -> SendOutcome:
+        if people[1] in envelope.recipients:
+            return SendOutcome(SendStatus.REFUSED, "550 unknown", {people[1]: "550 unknown"})
+        if list(envelope.recipients) == ["lee@dev.example"]:
+            return SendOutcome(SendStatus.LATER, "451 later")
+        late = {"lee@dev.example": "451 later"} if "lee@dev.example" in envelope.recipients else {}
+        return SendOutcome(SendStatus.SENT, "ok", {}, late)
+
+    transport = Recorder(answer)
+    for number in range(60):
+        OutgoingMail.objects.filter(pk=mail.pk).update(not_before=None)
+        send_due(transport, SendConfig(settings=world.settings))
+        if reloaded(mail).state == OutgoingState.SENT:
+            break
+        if number == 2 * len(people):  # nobody waits for Lee
+            tried = {recipient for _, to in transport.envelopes for recipient in to}
+            assert set(people) <= tried
+    assert reloaded(mail).state == OutgoingState.SENT
+    reached = Counter(recipient for _, to in transport.envelopes for recipient in to)
+    assert [reached[address] for address in (LIST, *people)] == [1] * 5
+    failures = mail.delivery_failures.values_list("address", flat=True)
+    assert set(failures) == {people[1], "lee@dev.example"}
+
+
+def test_envelopes_of_their_own_use_up_no_tries(world: World) -> None:
+    """A mail to thirty people, of each of whom a bounce said something: nobody put it off, so all get it in one go."""
+    people = [f"p{number}@dev.example" for number in range(30)]
+    mail = doubted(world, people)
     transport = Recorder()
     send_due(transport, SendConfig(settings=world.settings, run=20.0))
-    of_mail = [to for _, to in transport.envelopes if set(to) <= {"list@vger.kernel.org", *people}]
-    assert sorted(of_mail) == sorted([["list@vger.kernel.org"], *([address] for address in people)])
+    assert sorted(to for _, to in transport.envelopes) == sorted([[LIST], *([address] for address in people)])
     row = reloaded(mail)
     assert (row.state, row.tries, row.delivery_failures.count()) == (OutgoingState.SENT, 0, 0)
 

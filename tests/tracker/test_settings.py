@@ -47,7 +47,10 @@ def manage(var: Path, *arguments: str, **env: str) -> subprocess.CompletedProces
         ({"DATABASE_URL": "garbage"}, "DATABASE_URL: expected sqlite:///path or postgres://"),
         ({"PERFWORK_VAR": "/proc/nowhere"}, "PERFWORK_VAR: cannot create /proc/nowhere"),
         ({"PERFWORK_ENV": "/nowhere"}, "PERFWORK_ENV: no such file: /nowhere"),
-        ({"PERFWORK_SENT": "imaps://bot:s3\uff1fcret@mx/Sent"}, "PERFWORK_SENT: expected imaps://user:password@host/"),
+        *(
+            ({"PERFWORK_SENT": url}, "PERFWORK_SENT: expected imaps://user:password@host/Sent")
+            for url in ("imaps:bot:s3cret@mx/Sent", "imaps://bot:s3\uff1fcret@mx/Sent", "imaps://bot:s3#cret@mx/Sent")
+        ),
     ],
 )
 def test_what_is_unsafe_or_wrong_is_refused_in_a_line(tmp_path: Path, env: dict[str, str], message: str) -> None:

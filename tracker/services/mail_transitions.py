@@ -392,6 +392,8 @@ def record_accepted(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by
     if deferred:
         columns["not_before"] = now + _delay(mail, mail.tries, LONGEST)
         columns["tries"] = mail.tries + 1
+    elif outcome.waiting:  # each of them has all its tries
+        columns["tries"] = 0
     if left:
         columns["settled"] = [recipient for recipient in mail.recipients if recipient not in left]
     became = S.APPROVED if left else S.SENT
@@ -458,6 +460,8 @@ def retry_later(mail: OutgoingMail, now: datetime, reason: str, by: str, *, no_s
     )
     if before + 1 >= most:
         fail(mail, now, f"gave up after {before + 1} attempts: {reason}", by)
+        if mail.settled and not no_server:
+            record_failures(mail, dict.fromkeys(_unsettled(mail), reason), FailureSource.SERVER, now)
         return
     note = reason[:MAX_NOTE_LENGTH]
     count = {"connection_attempts" if no_server else "tries": before + 1}
@@ -468,9 +472,13 @@ def retry_later(mail: OutgoingMail, now: datetime, reason: str, by: str, *, no_s
 def record_refused(mail: OutgoingMail, outcome: ServerAnswer, now: datetime, by: str) -> None:
     """Record a permanent failure: all recipients or the content were rejected."""
     fail(mail, now, outcome.reply, by)
-    left = [recipient for recipient in mail.recipients if recipient not in mail.settled]
     if outcome.refused or mail.settled:
-        record_failures(mail, outcome.refused or dict.fromkeys(left, outcome.reply), FailureSource.SERVER, now)
+        words = outcome.refused or dict.fromkeys(_unsettled(mail), outcome.reply)
+        record_failures(mail, words, FailureSource.SERVER, now)
+
+
+def _unsettled(mail: OutgoingMail) -> list[str]:
+    return [recipient for recipient in mail.recipients if recipient not in mail.settled]
 
 
 def fail(mail: OutgoingMail, now: datetime, reason: str, by: str) -> None:

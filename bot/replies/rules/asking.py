@@ -48,7 +48,7 @@ REQUESTS = (
             "does|would|will this|that|it|the_patch|the_below|the_following patch? help|fix|improve|restore|recover"
             "|change|make_any_difference|make_a_difference",
             "did|have you also? try|tried|test|tested",
-            "you could|may|might|can also? try|test",
+            "you could|may|might also? try|test the|this|that|with",
             "do|does|did you|it|this|that … still see|happen|reproduce|occur|show|there",
         ),
         unless=(_TAKEN_BACK, REPORTED),

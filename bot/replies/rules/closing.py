@@ -92,7 +92,7 @@ DISPUTES = (
             "no … <regression>|difference|change … here|on_my|in_my|locally|for_me|with_my|on_our",
             "no … difference|change|regression … outside|beyond|above … noise",
             "same throughput|performance|numbers|result* … with_and_without|with_or_without",
-            "and|but didn't|did_not|couldn't|could_not see|observe|notice|reproduce … <regression>|it|this|any",
+            "tried|tested …… …… didn't|did_not|couldn't|could_not see|observe|notice|reproduce … <regression>|it|any",
             "made|makes no difference …… in|on|for",
         ),
         unless=(CONDITIONAL, REPORTED),
@@ -129,8 +129,8 @@ DOUBTS = (
             "confused|puzzled|baffled about|by|how|why",
             "no performance impact|effect|change|difference",
             "shouldn't|should_not|won't|will_not|can't|cannot cause|introduce … <regression>",
-            "doesn't|does_not|shouldn't|should_not|didn't|wouldn't|won't|will_not|can't|cannot|/_cannot_/ … "
-            "change|affect|impact|alter|touch|make … "
+            "won't|will_not|can't|cannot|/_cannot_/ … affect|impact … performance|behavio*|it|this|that",
+            "doesn't|does_not|shouldn't|should_not|didn't|wouldn't … change|affect|impact|alter|touch|make … "
             "functional*|behavio*|performance|difference|logic|any*|path|code",
             "no functional change*",
             "just|only|purely|merely a|an? … refactor*|cleanup|clean-up|rename|preparation|cosmetic",
@@ -156,7 +156,8 @@ DROPS = (
         yes=("I've dropped this patch from my tree for now.", "We decided to drop the patch."),
         no=("The commit dropped the trylock flag.",),
         cue=words(
-            "<i have> now|just|already|since? dropped|removed|kicked_out|yanked|withdrawn <culprit>",
+            "<i have> now|just|already|since? dropped|removed|kicked_out|withdrawn <culprit>",
+            "<i have> yanked it|this|that|<culprit> from the|my|our? <tree>",
             "<i have> now|just|already|since? pulled|taken|took|kicked|removed <culprit> … out_of|from",
             "agreed|decided to take|pull|kick|throw <culprit> … out|from",
             "decided|agreed to <drop> <culprit>",

@@ -27,7 +27,9 @@ _RERUN = Unless(
     words(
         "rerun|re-run|reran|retest*|re-test*|rebuilt|rebuild|both_parent|latest|mainline|upstream|reproducible",
         "/next-\\d+/",
-        r"in|on the|mainline|linux? /v?\d{1,2}\.\d{1,2}(?:\.\d{1,3})?(?:-rc\d)?/ $",
+        # "It still exists in v5.6-rc7", of no patch
+        r"/\A(?!.*\b(?:patch|fix|series|appl)).* (?:in|on) (?:the |mainline |linux )?v?\d{1,2}\.\d{1,2}"
+        r"(?:\.\d{1,3})?(?:-rc\d{1,2})?[.!]?\Z/",
     ),
 )
 _NO_RESULT = Unless(
@@ -110,7 +112,11 @@ RULES = (
         name="operator_ineffective",
         intent=Intent.BOT_FIX_INEFFECTIVE,
         says="""The lab measured that a candidate does not help: "it didn't fix the issue", "has little impact".""",
-        yes=("your patch doesn't help.", "it didn't fix the issue"),
+        yes=(
+            "your patch doesn't help.",
+            "it didn't fix the issue",
+            "With your patch applied, the regression still exists in v5.6-rc7.",
+        ),
         no=(
             "we rerun both commits 15 times each and the data is quite stable, the regression still exists.",
             "we rebuilt mm-stable as of today and the regression is still there:",

@@ -61,6 +61,8 @@ USERS = (
             "I booted it on all nodes, but the numbers are unchanged.",
             "I am still seeing that regression with kernels that include the patch.",
             "All tests got slower after applying it.",
+            "I have tried to apply this patch but the results are the same:",
+            "I tried the patch, but it does not bring back the performance",
         ),
         no=(
             "If it is still slow, I will bisect.",
@@ -81,7 +83,9 @@ USERS = (
             "<patch>|it|this|that … doesn't|does_not|didn't|did_not|don't|couldn't <help>|make_any_difference"
             "|change_much",
             "no|any change|improvement|difference …… with|after … <patch>",
-            "outcome|result*|number*|performance|picture is|are|remains|stays unchanged|no_different",
+            r"outcome|result*|number*|performance|picture is|are|remains|stays unchanged|no_different"
+            r"|/the same(?=[.,:;!]|\Z)/",
+            "<patch>|it|this|that … doesn't|does_not|didn't|did_not bring …… back",
             r"^ /(?:unfortunately|sadly|sorry|alas),? (?:not|no)\b/",
             "no luck|change|difference|improvement|effect",
             "nothing changed|improved|helped",

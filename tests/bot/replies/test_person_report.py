@@ -65,6 +65,16 @@ FACTS: tuple[tuple[str, str, str], ...] = (
         f"I performed a bisection: it was slower after {SHA[:12]}.",
         SHA[:12],
     ),
+    ("culprit", f'It came with commit {SHA[:12]} ("mm: do it").\nDropping caches did not help.', SHA[:12]),
+    ("culprit", "Mesa: AMD Radeon RX 6600 (b1a3c5d)\nfio: built from git master (3c1b2a9)\n", ""),
+    ("culprit", "The loss is due to commit 100000b rows.", ""),
+    ("culprit", f'[1] {SHA[:12]} ("mm: walk cold folios first") introduced a slowdown of 10%.', SHA[:12]),
+    (
+        "culprit",
+        "On net-next[0] I bisected the regression to [1].\n\n"
+        f'[0] 0c9d11ea55ab ("mm: free it once")\n[1] {SHA[:12]} ("mm: walk cold folios first")\n',
+        SHA[:12],
+    ),
     ("culprit", f"The kernel is based on {SHA[:12]}.", ""),
     ("culprit", f"{SHA[:12]} resolved the same problem upstream.", ""),
     ("culprit", f"I run {SHA[:12]} (\"Merge tag 'mm-fixes'\").", ""),
@@ -106,7 +116,18 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("bad", "When switching from CentOS 7.9 to 8.4 we saw a drop.", "CentOS 8.4"),
     ("bad", "It got slower (6.11 vs 6.12).", "6.12"),
     ("good", "It got slower (6.12 vs 6.11).", "6.11"),
-    ("good", "The build takes less than 3 minutes with the 6.11 kernel, and longer than that with 6.12.", "6.11"),
+    ("good", "The build takes less than 3 minutes with the 6.11 kernel, and longer than that with 6.12.", ""),
+    # A stable update may be the bad one
+    ("bad", "5.15.120 is slower than 6.1.10 by far.", "5.15.120"),
+    ("bad", "Throughput dropped when we moved from 6.5 to 6.1.80.", "6.1.80"),
+    # What follows is a unit, or only begins like one
+    ("good", "6.12 is slower than 6.6 using fio.", "6.6"),
+    ("bad", "Slow in 6.12 and 20% slower in 6.13, 6.6 is fine.", "6.12"),
+    ("bad", "Performance dropped from 6.12 to 5.10 GB/s.", ""),
+    ("bad", "We lost throughput, 5.10 vs 6.12 Mpps.", ""),
+    # Not of the kernel
+    ("bad", "With MLNX 2.4.1 vs 2.3.0 it is slower.", ""),
+    ("bad", "It is slower from glibc 2.3.4 to 2.5.12.", ""),
     ("bad", "Bad writes since 2.6.38.8.", "2.6.38.8"),
     ("good", "With encryption it is much faster (9.8 vs 7.4 Gb/s), which is a drop.", ""),
     ("bad", "I use fio 3.36 and gcc 7.5.", ""),
@@ -141,6 +162,12 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("magnitude", "CPU v6.11.7 v6.12.9 old v6.12/v6.11\n1 1900.3 3304.7 42.5 1.74x\n", "1900.3 -> 3304.7"),
     ("magnitude", "Kernel bogo ops/s\n6.11.7 2 487 746 100\n6.12.7 1 651 427 66\n", ""),  # one figure or several
     ("magnitude", "Building it took two times longer.", "two times longer"),
+    ("magnitude", "Memory is ten times more expensive.", ""),
+    ("magnitude", "test 6.11 6.12\nfoo 120 100\n", "120 -> 100"),
+    ("magnitude", "6.11: 120 100 110\n6.12: 80 70 75\n", "120 -> 80"),
+    ("magnitude", "6.11 6.12\nfoo 100 MB/s 80 MB/s\n", "100 MB/s -> 80 MB/s"),
+    ("magnitude", "test  6.11  6.12\nrandread 100 80\n", "100 -> 80"),
+    ("magnitude", "test  6.11  6.12\nbw (MB/s)  1234 +-1%  987 +-2%\n", "1234 -> 987"),
     # What, and where
     ("metric", "I report a severe performance regression.", ""),
     ("metric", "While running performance tests, it showed bad performance.", ""),

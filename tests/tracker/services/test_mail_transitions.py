@@ -251,7 +251,7 @@ def test_those_whose_turn_is_to_come_are_not_put_off() -> None:
     mail_transitions.record_accepted(before, Answer({}, {}, {MM: "next"}), LATER, "w")
     settled = [address for address in before.recipients if address != MM]
     assert changed(before) == {"state": S.APPROVED, "sent_at": LATER, "reason": f"next for {MM}: next",
-                               "settled": settled, "unrecorded": True, **FREED}  # fmt: skip
+                               "settled": settled, "tries": 0, "unrecorded": True, **FREED}  # fmt: skip
     assert not DeliveryFailure.objects.exists()
 
 
