@@ -423,9 +423,11 @@ def _mentioned(mail: _Mail) -> Iterator[_Candidate]:
 def _said_of_note(mail: _Mail, note: str) -> str:
     """Return what is said of a footnote where it is referred to, and in itself; "" if nothing refers to it."""
     mark = _FOOTNOTE.match(note)
+    if mark is None:
+        return ""
     said = []
-    for text in mail.all if mark else ():
-        for place in re.finditer(re.escape(mark[0]), text) if mark and text != note else ():
+    for text in (text for text in mail.all if text != note):
+        for place in re.finditer(re.escape(mark[0]), text):
             before = text[max(0, place.start() - 60) : place.start()].rpartition("]")[2]
             follows = _NOTE_BLAMES.match(text[place.end() :])
             said.append(f"{before}{follows[0] if follows else ''}")
