@@ -148,8 +148,10 @@
     const key = event.key;
     if (key === "j") moveBy(1);
     else if (key === "k") moveBy(-1);
-    else if (key === "?") document.getElementById("keys").toggleAttribute("open");
-    else if (key === "Enter" && row && !event.target.closest("a, button")) row.querySelector("th a").click();
+    else if (key === "?") {
+      const help = document.getElementById("keys"); // below the table
+      if (help.toggleAttribute("open")) help.scrollIntoView({ block: "center" });
+    } else if (key === "Enter" && row && !event.target.closest("a, button")) row.querySelector("th a").click();
     else if (key === "s" && row) expand(row);
     else if ((key === "x" || key === "X") && checkbox(row)) select(row, event.shiftKey);
     else if (key === "u" && form) undo();

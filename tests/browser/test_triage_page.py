@@ -117,6 +117,7 @@ def test_keys_are_left_alone_where_they_are_others(visit: Open) -> None:
     expect(page.locator("#feedback li")).to_have_count(0)
     page.keyboard.press("?")
     expect(page.locator("#keys")).to_have_attribute("open", "")
+    expect(page.locator("#keys")).to_be_in_viewport()
     page.keyboard.press("s")
     expect(page.locator("tr.brief")).to_contain_text("ops_per_sec")
     page.keyboard.press("s")
