@@ -68,10 +68,7 @@ def claim_due(
     later turn because of the rate limits do not keep others from being claimed.
     """
     if morning := quiet_hours.until(now) if quiet_hours else None:
-        with transaction.atomic():
-            waiting = ready().filter(Q(not_before=None) | Q(not_before__lte=now)).order_by("pk")
-            keys = list(waiting.select_for_update(of=("self",), skip_locked=True).values_list("pk", flat=True))
-            OutgoingMail.objects.filter(pk__in=keys).update(not_before=morning, turn_at=None)
+        _put_off(now, morning)
         return []
     for _ in range(MOST_ROUNDS):
         with transaction.atomic():
@@ -80,6 +77,16 @@ def claim_due(
             if allowed or not due:
                 return mail_transitions.claim(allowed, now, length, by) if allowed else []
     return []
+
+
+def _put_off(now: datetime, until: datetime) -> None:
+    """Put off all due mail, a batch at a time: a database takes only so many keys in a statement."""
+    while True:
+        with transaction.atomic():
+            due = _due(ready().select_for_update(of=("self",), skip_locked=True), now, BATCH)
+            if not due:
+                return
+            OutgoingMail.objects.filter(pk__in=due).update(not_before=until, turn_at=None)
 
 
 def ready() -> QuerySet[OutgoingMail]:
