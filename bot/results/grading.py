@@ -143,6 +143,15 @@ def why_held(
         yield CONTRADICTION.format(stated=data.direction, metric=data.metric, known=direction)
 
 
+def p_text(p: float) -> str:
+    """Return a p-value above what a mail needs: with two digits, or with four decimals where those would be it.
+
+    >>> p_text(0.132), p_text(0.0104)
+    ('0.13', '0.0104')
+    """
+    return f"{p:.2g}" if float(f"{p:.2g}") > MAIL_ALPHA else f"{p:.4f}"
+
+
 def _why_chance(headline: GradedMeasurement, measured: Sequence[GradedMeasurement]) -> Iterator[str]:
     """Yield why the change of a headline may be chance, one reason a line."""
     graded, data, noise = headline.graded, headline.data, headline.noise
@@ -153,10 +162,7 @@ def _why_chance(headline: GradedMeasurement, measured: Sequence[GradedMeasuremen
         among = f", corrected for {tested} metrics" if tested > 1 else ""
         by_order = "" if p == graded.p_value else " by the order of the runs"
         may_be = "is not significant" if graded.verdict is Grade.NOT_SIGNIFICANT else "may be chance"
-        shown = (
-            f"{p:.2g}" if float(f"{p:.2g}") > MAIL_ALPHA else f"{p:.4f}"
-        )  # 0.0104 would be the 0.01 that a mail needs
-        yield f"the change {may_be} (p = {shown}{by_order}{among}; a mail needs {MAIL_ALPHA})"
+        yield f"the change {may_be} (p = {p_text(p)}{by_order}{among}; a mail needs {MAIL_ALPHA})"
     if data.old_samples and data.new_samples and overlap(data.old_samples, data.new_samples):
         # Ranges grow with the number of runs: of many, a few that stray say nothing against a clear change.
         is_clear = headline.p_for_mail is not None and headline.p_for_mail < CLEAR_ALPHA

@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from bot.notifications.report import compose_due
+from bot.results.grading import p_text
 from tests.support.world import START, World
 from tracker.domain.events import TreeRole
 from tracker.models import BisectResult, Finding, Metric, OutgoingMail, Release, Report, Tree
@@ -298,3 +299,8 @@ def test_a_change_of_words_alone_is_held(world: World) -> None:
     (receipt,) = take_all([one.result], world.now, {sha: inspection})
     assert isinstance(receipt, Receipt)
     assert receipt.row.held == "the culprit changes comments or documentation only"
+
+
+@pytest.mark.parametrize(("p", "shown"), [(0.132, "0.13"), (0.0104, "0.0104"), (0.89, "0.89")])
+def test_a_p_value_is_not_rounded_to_the_one_that_it_exceeds(p: float, shown: str) -> None:
+    assert p_text(p) == shown
