@@ -13,7 +13,6 @@ Unsent reminders are cancelled when something has overtaken them, and composed a
 """
 
 import logging
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from bot.compose.report_data import FindingData
 from bot.mail.addresses import Address
 from bot.mail.authentication import AuthVerdict
 from bot.mail.message import lore_link, one_line
+from bot.mail.patches import find_diffs
 from bot.mail.settings import Aliases, BotSettings
 from bot.notifications.thread import ReportContext, ThreadMails, report_context
 from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, excluded_addresses
@@ -131,16 +131,15 @@ class LastWord:
     lines: Sequence[str]
 
 
-_PATCH = re.compile(r"^(?:diff --git |Index: \S|--- \S|---$|@@ -\d)", re.M)  # where it begins
-
-
 def last_word(report: int) -> LastWord | None:
     """Return who wrote last about a report, and the first few lines of it; None if it says nothing."""
     people = Message.objects.filter(report=report, kind=SenderKind.PERSON).defer("tables", "source")
     latest = people.exclude(sent_at=None).order_by("-sent_at", "-pk").first()
     if latest is None or latest.sent_at is None:
         return None
-    words = " ".join(_PATCH.split(latest.own_text, maxsplit=1)[0].split()) or "a patch"
+    diffs = find_diffs(latest.own_text)
+    above = latest.own_text.partition(diffs[0].partition("\n")[0])[0] if diffs else latest.own_text
+    words = " ".join(above.split()) or ("a patch" if diffs else "")
     lines = wrap(one_line(words, 1000), WIDTH, break_long_words=True, break_on_hyphens=False)
     if not lines:
         return None

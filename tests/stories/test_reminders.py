@@ -280,7 +280,6 @@ def test_a_patch_in_the_last_word_and_a_long_state(world: World) -> None:
     )
     world.post(Address("Kim Doe", "kim@x.example"), text, to=message_id(report))
     world.read()
-    Report.objects.filter(pk=report.pk).update(last_human_reply_at=None)
     assert last_word(report.pk) == LastWord("Kim Doe", "2026-09-01", ["The sibling is dearer, this is better:"])
     status = "in linux-next since 2026-11-29, no response from the author, nor from anybody else who got it"
     assert _wrapped(status, 66, "  ") == (
