@@ -72,13 +72,18 @@ _IN_A_TREE = {
 }
 
 
+_ANY_TREE = "Git"
+_WITHIN = {MAINLINE: "the mainline", _ANY_TREE: "a tree"}  # a sentence
+
+
 def told(event: EventData, sender: str) -> tuple[str, str]:
     """Return who did it, and what. `sender`: who wrote the mail that says so, "" for none."""
     by_commit = bool(event.commit and not event.actor and not event.message_id)
     details = {"tag": event.tag, "title": event.title, "remark": event.remark, "tree": event.tree}
     deed = what(event.kind, by_commit=by_commit, **details)
     if event.kind in _IN_A_TREE and event.actor and not event.commit:  # by hand: no commit was seen
-        return event.actor, f"recorded that {_tree_of(event.tree, event.tag)} {deed}"
+        tree = _tree_of(event.tree, event.tag)
+        return event.actor, f"recorded that {_WITHIN.get(tree, tree)} {deed}"
     return who(event.kind, event.actor or sender, event.commit, event.tree, event.tag, event.role), deed
 
 
@@ -92,7 +97,7 @@ def who(kind: str, person: str, commit: str, tree: str, tag: str, role: str) -> 
 
 
 def _tree_of(tree: str, tag: str) -> str:
-    return MAINLINE if tree in ("", "linus") and tag.startswith("v") else tree or "a tree"
+    return MAINLINE if tree in ("", "linus") and tag.startswith("v") else tree or _ANY_TREE
 
 
 def what(kind: str, *, by_commit: bool = False, **details: str) -> str:

@@ -41,7 +41,10 @@ def test_who_did_it(kind: str, person: str, commit: str, tree: str, tag: str, ro
 def test_what_a_person_recorded_of_a_tree_is_theirs() -> None:
     at = datetime(2026, 9, 1, tzinfo=UTC)
     landed = EventData("a", EventKind.FIX_LANDED, at, Role.MACHINE, actor="kim", tag="v6.12-rc6")
-    assert timeline.told(landed, "") == ("kim", "recorded that Mainline got the fix in v6.12-rc6")
+    assert timeline.told(landed, "") == ("kim", "recorded that the mainline got the fix in v6.12-rc6")
+    queued = replace(landed, kind=EventKind.FIX_GONE, tag="")
+    assert timeline.told(queued, "") == ("kim", "recorded that a tree no longer has the fix")
+    assert timeline.told(replace(queued, actor="", commit="a" * 40), "") == ("Git", "no longer has the fix")
     seen = replace(landed, actor="", commit="a" * 40)
     assert timeline.told(seen, "") == ("Mainline", "got the fix in v6.12-rc6")
 
