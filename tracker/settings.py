@@ -214,10 +214,10 @@ def _is_mailbox(url: str) -> bool:
     """Whether a URL names a folder on an IMAP server. An error would have the password in its message."""
     try:
         parts = urlsplit(url)
-        known = parts.scheme in ("imap", "imaps") and bool(parts.hostname) and parts.port != 0
+        has_server = bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-    return known and not parts.query and not parts.fragment
+    return parts.scheme in ("imap", "imaps") and has_server and not parts.query and not parts.fragment
 
 
 if PERFWORK_SENT and not _is_mailbox(PERFWORK_SENT):

@@ -155,7 +155,7 @@ def mail(request: HttpRequest, pk: int) -> HttpResponse:
     rows = mail.people or [(address, "", "To", "") for address in mail.recipients]
     people = [dict(zip(("email", "name", "header", "reason"), row, strict=True)) for row in rows]
     history = list(mail.transitions.order_by("-pk")[:PAGE])[::-1]
-    names = {transition.by for transition in history}
+    names = () if may_act else {transition.by for transition in history}
     context = {
         "mail": mail,
         "hidden": hidden,
