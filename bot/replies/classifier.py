@@ -238,8 +238,8 @@ def save(model: Model, file: Path = FILE) -> None:
 # --- When it acts ---
 
 RULE = "classifier"
-# Chosen by cross-validation over the labelled threads (make accuracy; docs/reading.md has its figures). The threads put
-# aside had no part in the choice.
+# Chosen by cross-validation over the labelled threads (make accuracy; docs/reading.md has its figures), some of them
+# also by 199 more replies to robots' reports, which are not kept here. The threads put aside had no part in the choice.
 ACTS = 0.65  # the probability above which an effect acts by itself
 SURER = {"disputed": 0.85, "fix_failed": 0.90}  # the same for those that were wrong most often
 AGREES = 0.35  # the same for one that a rule finds, too

@@ -325,8 +325,9 @@ _TRACKER = re.compile(r"\bregressions? track(?:er|ing)\b", re.I)
 
 def _keeps_a_list(reading: Reading) -> bool:
     """Whether somebody keeps a list of regressions, as the kernel's tracker does, who speaks in general."""
-    commands = bool(reading.reporters) and bool(reading.commands.good)  # of a robot's report, anybody gives them
-    return commands or _TRACKER.search(reading.own_text[:5000]) is not None
+    if reading.reporters and reading.commands.good:  # in a robot's thread, developers give them, too
+        return True
+    return _TRACKER.search(reading.own_text[:5000]) is not None
 
 
 def _cautious(effects: list[Effect], reading: Reading) -> list[Effect]:

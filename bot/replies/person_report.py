@@ -7,7 +7,7 @@ robot's mail) or tells of something else than speed (a crash, a deadlock, a fail
 
 A fact is taken only where the words around it say what it is: a sha is the culprit if its sentence blames it, a
 version is bad if it is the later of two that are compared, or if something is slow there. Whatever else a mail names
-stays unknown. The words were found in the first mails of 14 threads of 2019-2025.
+stays unknown. The words were found in first mails: of 14 threads of 2019-2025, and of 64 others since 2002.
 """
 
 import itertools
@@ -70,7 +70,7 @@ _BROKEN = re.compile(
     r"|returns? -?e(?:inval|io|exist|nolck|busy|perm)|infinite loop|memory leak\w*|leaks?)\b",
     re.I,
 )
-_NAMED_SO = re.compile(r"\bperf(?:ormance)? (?:regression|degradation)|\bslow-?down", re.I)
+_SLOWDOWN = re.compile(r"\bperf(?:ormance)? (?:regression|degradation)|\bslow-?down", re.I)
 _MARKED = re.compile(r"\[[^\]]{0,30}\b(?:regression|perf(?:ormance)?)\b[^\]]{0,60}\]", re.I)
 _OF_SPEED = re.compile(r"performance|slow|speed", re.I)
 _MOST_CHANGE = 1_000_000.0  # per cent
@@ -223,7 +223,7 @@ def _signs(mail: _Mail, report: PersonReport, reading: Reading) -> Iterator[tupl
     yield "speed", 1
     if any(_LOSS.search(text) or _POOR.search(text) for text in speed):
         yield "a loss of speed", 2
-    if _NAMED_SO.search(mail.subject):
+    if _SLOWDOWN.search(mail.subject):
         yield "a slowdown in the subject", 3
     elif _STRONG.search(mail.subject) or (_LOSS.search(mail.subject) and (_SPEED.search(mail.subject) or report.suite)):
         yield "a regression in the subject", 2
@@ -559,7 +559,7 @@ _FIGURE = re.compile(
     re.I,
 )
 _SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,])")  # 2 487 746
-_NOISE = re.compile(r"\s*(?:±|\+-|\+/-).*")
+_SPREAD = re.compile(r"\s*(?:±|\+-|\+/-).*")
 _HEADER = re.compile(rf"^[^\d\n]{{0,40}}?({_KERNEL})(?:-[\w.+-]*)?[\s|]+({_KERNEL})(?:-[\w.+-]*)?(?![\w.])", re.I)
 _EACH_WITH = re.compile(
     r"(?<![\d.,])(?P<old>\d[\d,]{0,20}(?:\.\d{1,9})?k?) ?(?P<unit>[a-z/%]{1,12})? (?:with|on|in|under) "
@@ -612,7 +612,7 @@ def _in_columns(lines: Sequence[str]) -> _Runs | None:
         columns = len(heads) - next(place for place, head in enumerate(heads) if header[1] in head)
         for row in lines[number + 1 : number + 8]:
             cells = _cells(row, wide=wide)
-            matches = [_FIGURE.fullmatch(_NOISE.sub("", cell).strip()) for cell in cells[-columns:][:2]]
+            matches = [_FIGURE.fullmatch(_SPREAD.sub("", cell).strip()) for cell in cells[-columns:][:2]]
             if len(cells) < len(heads) or not all(matches):  # units, or names of several words, stand between them
                 matches = list(_FIGURE.finditer(row[:_WIDEST]))
                 if len(matches) != columns or _SPACED.search(row):

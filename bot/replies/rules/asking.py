@@ -37,7 +37,10 @@ REQUESTS = (
             "If you like, you could try the patch set at [1].",
             "could you give this series a spin?",
         ),
-        no=("We ran it again with this commit reverted.",),
+        no=(
+            "We ran it again with this commit reverted.",
+            "You can test this with fio, as the documentation says.",
+        ),
         cue=words(
             "<can you> … <run>",
             "please … test|retest|re-test|rerun|re-run|try|verify|repeat|bisect|run",

@@ -84,7 +84,10 @@ DISPUTES = (
             "I tried to replicate it on a machine with 192 threads as well and didn't see the regression.",
             "in my testing that commit made no difference in that benchmark whatsoever",
         ),
-        no=("I can reproduce this on my machine.",),
+        no=(
+            "I can reproduce this on my machine.",
+            "I am looking into it, and didn't see any obvious cause yet.",
+        ),
         cue=words(
             "<i cannot> … reproduce|repro|trigger",
             "<i am> not seeing any|a|the|this|it … <regression>|difference|it",
@@ -118,7 +121,7 @@ DOUBTS = (
             "This doesn't sound sane to me.",
             "I have a second patch nearly ready which does the same for the completion, just needs some cleanup.",
         ),
-        no=("It works without the lock.",),
+        no=("It works without the lock.", "We can't make any change in this path without a lock."),
         cue=words(
             "<is> … strange|weird|odd|puzzling|unexpected|suspicious",
             "strange|weird|odd|puzzling|suspicious since|because|that|result*|number*|as",

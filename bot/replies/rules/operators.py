@@ -313,7 +313,11 @@ RULES = (
         intent=Intent.BOT_ASKS,
         says="""The lab asks the developer something: "which one do you suggest us to test?\"""",
         yes=("which one do you suggest us to test?", "could you let us know which branch the newer version is on?"),
-        no=("The commit dropped the trylock flag.", "Do you have time to take a look at this regression?"),
+        no=(
+            "The commit dropped the trylock flag.",
+            "I haven't dropped it.",
+            "Do you have time to take a look at this regression?",
+        ),
         cue=words("/\\w+/"),
         unless=(
             Unless("asks for attention", words("time to …… look|check", "any update*|news|comment*|progress|plan*")),

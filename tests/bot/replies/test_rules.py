@@ -217,6 +217,14 @@ def test_what_a_third_party_says_decides_nothing() -> None:
     assert effect_text("I've dropped this patch.", role=Role.THIRD_PARTY) == "dropped suggest"
 
 
+def test_who_keeps_the_list_of_regressions_asks_the_lab_for_nothing() -> None:
+    text = "Could you please share the kernel config?"
+    anybody = MailContext(Relation.THREAD)
+    assert [name_of(each) for each in content_effects(reading(text), anybody)][:1] == ["needs_info"]
+    tracking = f"Hi, this is the Linux kernel's regression tracker.\n\n{text}"
+    assert list(content_effects(reading(tracking), anybody)) == []
+
+
 def test_a_doubt_beside_a_question_is_suggested_and_the_silence_is_over_all_the_same() -> None:
     doubt = reading("This looks like noise.\nCan you rerun it?")
     effects = effects_by_rules(doubt, MailContext(Relation.THREAD, Role.AUTHOR))
