@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -22,7 +23,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from bot.mail.message import parse
 from bot.outbox.transports import Server
-from tests.support.needs import SERVERS, redis_server
+from tests.support.needs import SERVERS, need, redis_server
 
 # --- A scriptable mail server on loopback: it can reject, defer, hang up at a given byte, or accept and vanish ---
 
@@ -88,6 +89,18 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def self_signed(folder: Path) -> tuple[Path, ssl.SSLContext]:
+    """Make a certificate for localhost, which nobody trusts; return its file, and what a server needs to show it."""
+    need("openssl")
+    key, certificate = folder / "key.pem", folder / "cert.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run([*command, *names, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return certificate, context
 
 
 @contextmanager

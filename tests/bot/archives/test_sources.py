@@ -39,7 +39,7 @@ from bot.mail.settings import BotSettings
 from tests.bot.robot_reports.test_report import INVENTED
 from tests.conftest import ROOT
 from tests.support.needs import need
-from tests.support.servers import free_port
+from tests.support.servers import free_port, self_signed
 from tracker.models import Archive, Message
 
 # --- Archive formats: each yields its mails completely, in order and once; broken ones give a one-line error ---
@@ -516,12 +516,7 @@ def scripted(answer: Callable[[bytes], bytes], greeting: bytes, tls: ssl.SSLCont
 
 @pytest.mark.parametrize(("scheme", "greeting"), [("imaps", b"* OK hello\r\n"), ("nntps", b"200 hello\r\n")])
 def test_a_server_whose_name_is_not_proven_gets_no_password(tmp_path: Path, scheme: str, greeting: bytes) -> None:
-    need("openssl")
-    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    subprocess.run([*made, "-keyout", key, "-out", cert], check=True, capture_output=True)
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(cert, key)
+    _, tls = self_signed(tmp_path)
     said: list[bytes] = []
 
     def answer(line: bytes) -> bytes:

@@ -41,7 +41,7 @@ from bot.outbox.transports import (
 )
 from tests.support.needs import need
 from tests.support.outbox import send
-from tests.support.servers import Moody, free_port, mail_server
+from tests.support.servers import Moody, free_port, mail_server, self_signed
 from tests.support.world import World
 from tracker.models import OutgoingMail
 
@@ -295,15 +295,9 @@ def mail_server_at(mood: Moody, port: int) -> Iterator[None]:
 
 @pytest.fixture
 def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    need("openssl")
     """A certificate for localhost that the client trusts."""
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    names = ["-addext", "subjectAltName=DNS:localhost"]
-    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
-    subprocess.run([*made, *names, "-keyout", key, "-out", cert], check=True, capture_output=True)
-    monkeypatch.setenv("SSL_CERT_FILE", str(cert))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert, key)
+    file, context = self_signed(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
     return context
 
 
