@@ -10,6 +10,7 @@
   const rowByKey = (key) => document.querySelector(`table.triage tr[data-row="${key}"]`);
   // The row itself, or the row that has replaced it after a change.
   const attached = (row) => (row && !row.isConnected && rowByKey(row.dataset.row)) || row;
+  const releaseShown = () => form?.elements.release?.value || ""; // whose counts the answer to an action renews
   const checkbox = (row) => row?.querySelector('input[name="row"]');
   const single = document.getElementById("single-lines"); // works without this file, but is not remembered then
   if (single) {
@@ -104,7 +105,7 @@
     const undoForm = document.querySelector("#feedback form");
     if (!undoForm) return;
     requests = requests.catch(() => {}).then(() => {
-      const values = Object.fromEntries(new FormData(undoForm));
+      const values = { ...Object.fromEntries(new FormData(undoForm)), release: releaseShown() };
       undoForm.remove();
       return htmx.ajax("POST", undoForm.getAttribute("action"), { source: "#feedback", target: "#feedback", swap: "afterbegin", values });
     });
@@ -113,7 +114,7 @@
   const undoBatch = (button) => {
     requests = requests.catch(() => {}).then(() => {
       document.querySelector(`#feedback form input[name=batch][value="${button.value}"]`)?.form.remove();
-      const values = { batch: button.value, csrfmiddlewaretoken: form.elements.csrfmiddlewaretoken.value };
+      const values = { batch: button.value, csrfmiddlewaretoken: form.elements.csrfmiddlewaretoken.value, release: releaseShown() };
       return htmx.ajax("POST", button.formAction, { source: "#feedback", target: "#feedback", swap: "afterbegin", values });
     });
   };

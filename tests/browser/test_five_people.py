@@ -123,7 +123,7 @@ def test_a_maintainer_looks_over_all_releases(person: Callable[..., Hand]) -> No
     vera.page.select_option("select[name=state]", "no_response")
     vera.clicks += 2
     vera.click("Show", "button")
-    expect(vera.page.locator(".chip")).to_contain_text("state is no response")
+    expect(vera.page.locator(".chip")).to_contain_text("state: no answer yet")
     assert 0 < rows.count() <= before
     assert "state=no_response" in vera.page.url
     vera.done(keys=7, clicks=4)

@@ -27,7 +27,7 @@ from tests.support.rows import line
 from tests.support.world import World
 from tracker.domain.events import EventData, EventKind, State, Verdict
 from tracker.domain.track_record import FEWEST, WITHIN, Course, Share, by, group, record
-from tracker.models import Curve, CurveChange, Event, OutgoingMail, Report, RuleRecord
+from tracker.models import Curve, CurveChange, Event, Kernel, OutgoingMail, Report, RuleRecord
 from tracker.pages.statistics import load_statistics
 from tracker.services import event_log
 
@@ -436,3 +436,13 @@ def test_only_what_was_mailed_and_what_stands_counts(db: None) -> None:
     total = load_statistics()["total"]
     assert (total.response.of, total.candidate.number) == (2, 0)
     assert (total.landing.number, total.landing.median) == (1, 90 * HOUR)
+
+
+def test_an_unknown_kernel_is_said_above_those_that_can_be_compared(client: Client, db: None) -> None:
+    kernel = Kernel.objects.create(name="v9.1", measured_at=datetime(2026, 11, 1, tzinfo=UTC))
+    answer = client.get("/compare/", [("of", str(kernel)), ("of", "v8.8")])
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert 'role="alert" class="wrong">of: no kernel &#x27;v8.8&#x27; was measured<' in page
+    assert 'name="of" value="v9.1"' in page
+    assert client.get("/compare.txt?of=v8.8").status_code == 400

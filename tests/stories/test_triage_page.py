@@ -175,6 +175,37 @@ def test_what_is_not_there_is_said(client: Client, db: None, path: str, status: 
     assert words in unescape(text(client, path, status))
 
 
+def test_a_release_candidate_leads_to_the_table_of_its_release(client: Client, db: None) -> None:
+    line(1, merged_release="v5.6")
+    assert client.get("/v5.6-rc3/?state=open").headers["Location"] == "/v5.6/?state=open"
+
+
+def test_a_filtered_section_says_how_many_match(client: Client, db: None) -> None:
+    for number in range(70):
+        line(number, merged_release="v5.6", state="working" if number < 60 else "fix_queued")
+    assert "the filters" not in text(client, "/v5.6/")
+    assert "10 match the filters</small>" in text(client, "/v5.6/?state=fix_queued")
+    assert "50 match the filters on this page</small>" in text(client, "/v5.6/?state=working")
+    assert "author works on it (60)" in text(client, "/v5.6/?state=working")  # in the words of the rows
+    assert "Ordered by what is certain of a change" in text(client, "/v5.6/?order=effect")
+
+
+def test_an_action_renews_the_counts_of_the_page(triage_page_toni: Client) -> None:
+    reports = [line(number, merged_release="v5.6") for number in range(3)]  # without events: a change takes it from it
+    asked: dict[str, Any] = {"do": "invalid", "row": rows(reports[0]), "release": "v5.6"}
+    answer = triage_page_toni.post("/triage/change/", asked, headers={"HX-Request": "true"}).content.decode()
+    assert '<div id="standing" hx-swap-oob="true">' in answer
+    assert "Regressions in v5.6: 2 open" in answer
+    assert 'id="merged-count" hx-swap-oob="true">2 open, 0 closed<' in answer
+    batch = re.search(r'name="batch" value="(\w+)"', answer)
+    assert batch
+    undone = {"batch": batch[1], "release": "v5.6"}
+    assert (
+        "Regressions in v5.6: 2 open"
+        in triage_page_toni.post("/triage/undo/", undone, headers={"HX-Request": "true"}).content.decode()
+    )
+
+
 def test_a_filter_that_is_wrong_is_marked_and_the_others_are_kept(client: Client, db: None) -> None:
     line(1, merged_release="v5.6", machine="m1")
     page = text(client, "/v5.6/?machine=m1&state=lost&age=soon", 400)
@@ -220,7 +251,7 @@ def test_what_is_asked_every_day_is_one_click_away(client: Client, db: None, now
         "Closed since -rc5": 1,
     }
     assert 'aria-current="true">Open</a>' in text(client, "/v5.6/?state=open")
-    assert "<small>2 open, 2 closed</small>" in page
+    assert '<small id="merged-count">2 open, 2 closed</small>' in page
     assert "<h1>Regressions in v5.6: 2 open</h1>" in page
     assert "Nothing blocks the release." in page
     assert f'Released <time datetime="{release.released_at:%Y-%m-%d}' in page

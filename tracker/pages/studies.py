@@ -217,9 +217,16 @@ def make(slug: str, title: str, kind: str, handles: Sequence[str], now: datetime
 
 
 def compare(request: HttpRequest, form: str = "") -> HttpResponseBase:
-    """Compare the kernels of `of`, in the order given; without any, show those that can be chosen."""
-    handles = [handle for handle in request.GET.getlist("of") if handle]
-    chosen = choose(handles)
+    """Compare the kernels of `of`, in the order given; without any, show those that can be chosen; 400 says on the
+    page which of them was not measured.
+    """
+    handles, error = [handle for handle in request.GET.getlist("of") if handle], ""
+    try:
+        chosen = choose(handles)
+    except InvalidInput as refusal:
+        if form:
+            raise
+        handles, chosen, error = [], [], str(refusal)
     if form and not chosen:
         raise InvalidInput("of: expected kernels, found none")
     lines = comparison.compare(chosen) if chosen else []
@@ -240,8 +247,9 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponseBase:
             for handle in handles[1:]
         ],
         "may_write": request.user.has_perm(CHANGE_REPORTS),
+        "error": error,
     }
-    return render(request, "compare.html", context)
+    return render(request, "compare.html", context, status=400 if error else 200)
 
 
 def studies(request: HttpRequest) -> HttpResponse:

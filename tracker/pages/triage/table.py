@@ -302,8 +302,7 @@ class TriageSection:
     after: str
     before: str
     shared: str = ""  # the parameters that all rows have, "cpufreq_governor=performance", which no row repeats
-    open: int | None = None
-    closed: int | None = None
+    totals: Mapping[str, int] | None = None  # how many reports of the section are open and closed, whatever the filters
     folds: bool = False  # whether closed reports fold under a line that counts them, so that open ones stand together
 
     @property
@@ -348,10 +347,13 @@ class TriageSection:
 HEADINGS = {"merged": "Merged in this release", "shifted": "Before the release, from other trees or by people"}
 
 
-def sections(version: str, query: TriageQuery, now: datetime, visited: datetime | None = None) -> list[TriageSection]:
+def sections(
+    version: str, query: TriageQuery, counts: Counts, now: datetime, visited: datetime | None = None
+) -> list[TriageSection]:
     """Return both sections of a release, or only the requested one: one query each. Rows of which something became
     known since `visited` are marked.
     """
+    of_sections = totals(counts)
     names = [query.section] if query.section else list(HEADINGS)
     size = ONE if query.section else BOTH
     rows = {name: Report.objects.filter(**{SECTIONS[name]: version}) for name in names}
@@ -359,18 +361,18 @@ def sections(version: str, query: TriageQuery, now: datetime, visited: datetime 
         replace(
             section(name, HEADINGS[name], rows[name], query, now, size, visited),
             folds=query.order == "urgency" and not query.active_filters,
+            totals=of_sections[name],
         )
         for name in names
     ]
 
 
-def counted(sections: Iterable[TriageSection], counts: Counts) -> list[TriageSection]:
-    """Return the sections with how many of their reports are open and closed, whatever the filters."""
-    totals = {name: {count.value: count.number for count in counts.get(name, ())} for name in HEADINGS}
-    return [
-        replace(section, open=totals[section.name].get("open", 0), closed=totals[section.name].get("closed", 0))
-        for section in sections
-    ]
+def totals(counts: Counts) -> dict[str, dict[str, int]]:
+    """Return how many reports of each section are open and closed, whatever the filters."""
+    return {
+        name: {"open": 0, "closed": 0} | {count.value: count.number for count in counts.get(name, ())}
+        for name in HEADINGS
+    }
 
 
 def section(
@@ -595,6 +597,8 @@ def _control(name: str, counts: Sequence[Count], chosen: tuple[str, ...]) -> Con
 
 def _label(name: str, value: str) -> str:
     """Return the words of a choice; a name stays as it is."""
+    if name == "state" and value in LABELS:
+        return LABELS[State(value)].lower()
     return value.replace("_", " ") if name in CHOICES else value
 
 
@@ -610,5 +614,5 @@ def _chips(query: TriageQuery) -> Iterator[Chip]:
             opposite = name.removesuffix(NOT) if name.endswith(NOT) else f"{name}{NOT}"
             negated = {**rest, opposite: (*rest.get(opposite, ()), value)}
             bare = name.removesuffix(NOT)
-            label = f"{bare} {'is not' if name.endswith(NOT) else 'is'} {_label(bare, value)}"
+            label = f"{bare}{' not' if name.endswith(NOT) else ''}: {_label(bare, value)}"
             yield Chip(label, replace(query, active_filters=rest).url(), replace(query, active_filters=negated).url())

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 from django.contrib import messages
-from django.db.models import Case, OuterRef, Q, Subquery, When
+from django.db.models import Case, OuterRef, Q, QuerySet, Subquery, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -56,12 +56,7 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         query = TriageQuery.from_query(request.GET, now)
     except InvalidQuery as error:
         return invalid_query(request, error) if releases.exists() else _no_release(version)
-    newest = ReleaseCandidate.objects.filter(release=OuterRef("pk")).order_by("-number")
-    release = releases.annotate(
-        **table.name_annotations(query.active_filters),
-        candidate=Subquery(newest.values("number")[:1]),
-        candidate_at=Subquery(newest.values("tagged_at")[:1]),
-    ).first()
+    release = _with_candidate(releases).annotate(**table.name_annotations(query.active_filters)).first()
     if release is None:
         return _no_release(version)
     if errors := table.unknown_names(query.active_filters, release):
@@ -69,7 +64,7 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
     numbers = table.counts(release)
     user, own = request.user, Q(owner=request.user.pk or 0)
     visited = last_visit(request, now) if user.is_authenticated else None
-    sections = table.counted(table.sections(version, query, now, visited), numbers)
+    sections = table.sections(version, query, numbers, now, visited)
     name, email = (username(request), user.email) if user.is_authenticated else ("", "")
     views = SavedView.objects.filter(Q(shared=True) | own)
     context = {
@@ -77,6 +72,7 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         "sections": sections,
         "presets": presets(query.text, release, name, email, visited, now),
         "standing": table.standing(numbers),
+        "totals": table.totals(numbers),
         "query": query,
         "controls": controls(query, numbers),
         "orders": ORDERS,
@@ -86,6 +82,14 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         **rights(request, sections),
     }
     return render(request, "triage.html", context)
+
+
+def _with_candidate(releases: QuerySet[Release]) -> QuerySet[Release]:
+    """Annotate releases with the number and the time of their newest -rc."""
+    newest = ReleaseCandidate.objects.filter(release=OuterRef("pk")).order_by("-number")
+    return releases.annotate(
+        candidate=Subquery(newest.values("number")[:1]), candidate_at=Subquery(newest.values("tagged_at")[:1])
+    )
 
 
 def rights(request: HttpRequest, sections: Iterable[table.TriageSection]) -> dict[str, Any]:
@@ -220,7 +224,8 @@ def undo(request: HttpRequest) -> HttpResponse:
 def _respond(
     request: HttpRequest, text: str, keys: list[int], batch: str = "", before: Mapping[int, str] | None = None
 ) -> HttpResponse:
-    """Report the outcome: for htmx as a fragment with the updated rows, else as a message after a redirect.
+    """Report the outcome: for htmx as a fragment with the updated rows, and the counts of the table's release, else as
+    a message after a redirect.
 
     `batch`: the key of the action; `before`: the status of each report that it changed, which can be undone.
     """
@@ -235,4 +240,8 @@ def _respond(
         text = " ".join([text, *named])
     own = None if request.user.has_perm(CHANGE_REPORTS) else own_reports(request.user, keys)
     context = {"text": text, "batch": batch, "rows": rows, "may_change": True, "own": own}
+    version = cleaned(request.POST, "release", 20)
+    if release := _with_candidate(table.stamped(Release.objects.filter(version=version))).first():
+        numbers = table.counts(release)
+        context |= {"release": release, "standing": table.standing(numbers), "totals": table.totals(numbers)}
     return render(request, "triage_changed.html", context)
