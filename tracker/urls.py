@@ -57,8 +57,7 @@ urlpatterns = [
     # the front page
     path("", home.releases, name="releases"),
     # tables, one per release, and report actions
-    re_path(rf"^{_VERSION}/$", triage.triage, name="triage"),
-    re_path(rf"^{_VERSION}-rc\d{{1,2}}/$", moved("triage")),  # a step to that release, whose table has its reports
+    re_path(r"^(?P<version>v\d{1,3}\.\d{1,4}(?:\.\d{1,4})?(?:-rc\d{1,2})?)/$", triage.triage, name="triage"),
     re_path(rf"^{_VERSION}/?\.{_TABLE_FORM}$", triage.triage_as, name="triage-as"),
     path("triage/news/", triage.news, name="triage-news"),
     path("triage/change/", triage.change, name="change-reports"),

@@ -200,7 +200,10 @@ def _remember_report(state: ReportState, event: EventData) -> ReportState:
         return replace(state, bisected=state.bisected or event.kind is EventKind.BISECTED)
     span = "" if event.title == NOT_BISECTED else event.title
     bisected = not (event.remark and event.title)
-    return replace(state, reported_at=event.occurred_at, reporter=event.remark, span=span, bisected=bisected)
+    awaited = Awaited.AUTHOR if state.state is State.NO_RESPONSE else state.awaited  # now they know
+    return replace(
+        state, reported_at=event.occurred_at, reporter=event.remark, span=span, bisected=bisected, awaited=awaited
+    )
 
 
 _SPEAKS = {
@@ -352,9 +355,10 @@ def reads_like(one: ReportState, other: ReportState) -> bool:
 def fold(verdict: Verdict, events: Iterable[EventData]) -> ReportState:
     """Return the state of a report after these events. Their order of arrival does not matter.
 
-    Reversed events are skipped, as if they had never happened; a third party never makes it `responded`.
+    Reversed events are skipped, as if they had never happened; a third party never makes it `responded`. Until it is
+    mailed, it waits for the lab: its author can't answer.
     """
-    report_state = ReportState(verdict, State.NO_RESPONSE, awaited=Awaited.AUTHOR)
+    report_state = ReportState(verdict, State.NO_RESPONSE, awaited=Awaited.REPORTER)
     if verdict is Verdict.IMPROVEMENT:
         report_state = ReportState(verdict, State.NO_ACTION)
     effective = effective_events(list(events))
@@ -611,7 +615,7 @@ def _outcome_text(report_state: ReportState) -> str:
     if report_state.fix_reverted_in and report_state.state in (State.NO_RESPONSE, State.RESPONDED):
         return f"but the fix has been reverted in {report_state.fix_reverted_in}"
     return {
-        State.NO_RESPONSE: "no response from author yet",
+        State.NO_RESPONSE: "no response from author yet" if report_state.reported_at else "not reported yet",
         State.RESPONDED: f"{who} has responded",
         State.WORKING: f"{who} is working on it",
         State.NEEDS_INFO: "more information was asked for",

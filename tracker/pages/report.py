@@ -206,7 +206,7 @@ def lead(report: Report, finding: Finding | None, now: datetime) -> Lead:
         runs=runs,
         label=label,
         tone=timeline.tone(report.state),
-        awaited="" if report.state in CLOSED or untold else timeline.awaited(report.awaited, author, report.reporter),
+        awaited="" if report.state in CLOSED else timeline.awaited(report.awaited, author, report.reporter),
         since=report.awaited_since,
         waiting=formats.age(report.awaited_since, now),
     )

@@ -144,7 +144,7 @@ def test_a_server_that_vanishes_after_the_last_dot_leaves_a_doubt(
     assert send(server) == {SendStatus.IN_DOUBT: 1}
     assert reloaded(mail).state == OutgoingState.IN_DOUBT
     assert send(server) == {}  # never blindly again
-    assert status_text(mail.report) == "no response from author yet"
+    assert status_text(mail.report) == "not reported yet"
     world.inbox.add(mood.taken[0].replace(b"\r\n", b"\n"))  # the list's copy turns up
     world.read()
     assert reloaded(mail).state == OutgoingState.SENT

@@ -47,7 +47,7 @@ def status(report: Report) -> str:
 def test_text_for_an_action_that_takes_none_is_refused(report: Report) -> None:
     with pytest.raises(InvalidInput, match="takes no text: choose Note for it"):
         report_actions.change(seen(report), act(H.INVALID, "the machine was broken"), anybody)
-    assert status(report) == "no response from author yet"
+    assert status(report) == "not reported yet"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_an_act_is_an_event_with_the_person(report: Report, kind: EventKind, arg
         False,
     )
     assert report_actions.undo(BATCH, "lee", NOW, anybody, of_others=True) == [report.pk]
-    assert status(report) == "no response from author yet"
+    assert status(report) == "not reported yet"
     assert report_actions.undo(BATCH, "lee", NOW, anybody, of_others=True) == []
     reversal = Event.objects.get(kind="reversed")
     assert (reversal.actor, reversal.reverses) == (
