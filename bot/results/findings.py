@@ -296,7 +296,7 @@ class _Batch:
         assert result.culprit
         author = self.catalog.commits[result.culprit.sha].author_email
         seen = self.seen.get(result.culprit.sha)
-        reasons = why_held(result, measured, author, seen)
+        reasons = why_held(result, measured, author, seen, self.catalog.machines)
         return "\n".join((*reasons, *may_be_forgotten(result.created_at, self._restored, self.now)))
 
     def _record(self, result: Result, row: BisectResult, measured: Sequence[GradedMeasurement]) -> None:

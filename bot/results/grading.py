@@ -29,11 +29,12 @@ from bot.results.values import CommitInfo, Measured, MeasurementData, Result, Te
 from tracker.domain import statistics, versions
 from tracker.domain.curves import CurveNoise
 from tracker.domain.events import EventData, EventKind, Grade
-from tracker.domain.metrics import has_own_keys, is_key, is_monitor
+from tracker.domain.metrics import has_own_keys, is_key, is_monitor, same_unit
 from tracker.domain.statistics import (
     CONTRADICTION,
     MAIL_ALPHA,
     NO_DIRECTION,
+    OTHER_UNIT,
     Graded,
     effect,
     false_discovery,
@@ -114,11 +115,15 @@ LASTING = frozenset({MERGE, NO_CODE, FORGOTTEN})
 
 
 def why_held(
-    result: Result, measured: Sequence[GradedMeasurement], author: str, seen: CommitInspection | None
+    result: Result,
+    measured: Sequence[GradedMeasurement],
+    author: str,
+    seen: CommitInspection | None,
+    machines: Mapping[str, Machine],
 ) -> Iterator[str]:
     """Yield the reasons, one line each; none if no check is needed.
 
-    `author` (of the culprit) is as known by now; `seen` is the culprit as a git tree has it.
+    `author` (of the culprit) is as known by now; `seen` is the culprit as a git tree has it; `machines` are as stored.
     """
     headline = headline_of(measured)
     data, direction = headline.data, headline.metric.direction
@@ -137,10 +142,34 @@ def why_held(
     if result.doubt:
         yield result.doubt
     yield from _why_chance(headline, measured)
+    yield from _other_machines(result, machines)
+    if not same_unit(data.unit, headline.metric.unit):
+        yield OTHER_UNIT.format(metric=data.metric, stated=data.unit, known=headline.metric.unit)
     if direction == "unknown":
         yield NO_DIRECTION.format(metric=data.metric)
     elif data.direction not in ("unknown", direction):
         yield CONTRADICTION.format(stated=data.direction, metric=data.metric, known=direction)
+
+
+_SAME_MEMORY = 0.1  # of it: what the kernel counts is less than what is built in
+
+
+def _other_machines(result: Result, machines: Mapping[str, Machine]) -> Iterator[str]:
+    """Yield what a result says of a machine that is not what is stored under its name: it may be another one."""
+    for told in dict.fromkeys(run.machine for run in result.runs):
+        known = machines[told.id]
+        parts = [
+            (f"{told.cpus} CPUs", f"{known.cpus} CPUs", told.cpus, known.cpus),
+            (f"{told.sockets} sockets", f"{known.sockets} sockets", told.sockets, known.sockets),
+            (told.cpu_model, known.cpu_model, told.cpu_model.lower().split(), known.cpu_model.lower().split()),
+        ]
+        memory, stored_memory = told.memory_bytes or 0, known.memory_bytes or 0
+        if abs(memory - stored_memory) > _SAME_MEMORY * stored_memory:
+            shown = [f"{count / 2**30:.1f} GiB" for count in (memory, stored_memory)]
+            parts.append((shown[0], shown[1], memory, stored_memory))
+        if different := [(new, old) for new, old, given, stored in parts if given and stored and given != stored]:
+            said, known_here = (", ".join(pair[side] for pair in different) for side in (0, 1))
+            yield f"the result says that {told.id} has {said}; stored here: {known_here}: another machine of this name?"
 
 
 def p_text(p: float) -> str:

@@ -270,6 +270,9 @@ def of_culprit(
     if not about.commit and not any(map(benchmark_files.is_job, culprit)):
         fault = "expected the commit that is to blame, or the version of the kernel: --commit SHA"
         return _refused(where, RejectedInput("commit", fault, [("commit", fault)]))
+    if about.commit and about.commit == about.base:
+        fault = f"expected two kernels, found {about.commit[:60]} twice"
+        return _refused(where, RejectedInput("base", fault, [("base", fault)]))
     if is_version(about.commit) and is_version(about.base):
         inputs = [of_kernel(name, about, side, now) for name, side in ((about.base, parent), (about.commit, culprit))]
         return HandedIn(tuple(entry for one in inputs for entry in one.inputs), NO_CULPRIT)

@@ -138,7 +138,7 @@ def _lkp(roots: Sequence[Path], top: Path, *, in_order: bool) -> Iterator[Input]
 
 
 def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]:
-    """Yield the results of one file. `may_be_json` false: skipped unless it is a bisection."""
+    """Yield the results of one file. `may_be_json` false: text that nobody knows, such as a README, is skipped."""
     try:
         beginning = head_of(path, top)
         if bisect_log.is_log(beginning) or bisect_log.is_samples(beginning):
@@ -156,8 +156,7 @@ def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]
             for value in checked_parse(lambda: perf_release_result.parse_csv(written, str(path)), str(path)):
                 yield from _value(value, f"{path}, {value['kernel'].get('sha') or value['kernel']['version']}")
         elif (
-            may_be_json
-            and '"schema"' not in beginning
+            '"schema"' not in beginning
             and path.stat().st_size <= _MOST_OF_TOOL
             and (reader := benchmark_files.reader_of(Document(path.name, read_text(path, top, perf.MAX_BYTES))))
         ):
@@ -247,6 +246,8 @@ def _value(value: Any, where: str) -> Iterator[Input]:
     else:
         parse = perf_release_result.parse if perf_release_result.is_result(value) else perf.parse
         try:
+            if isinstance(value, dict) and "schema" not in value:  # else each field of a result is missing, too
+                raise RejectedInput(where, f"expected a result with its schema, {perf.FORMAT}, say; found none")
             answers = [checked_parse(lambda: parse(value, where), where)]
         except RejectedInput as rejection:
             answers = [rejection]

@@ -28,6 +28,7 @@ from bot.results.grading import FIELDS, GradedMeasurement, NewFinding, fetch_cat
 from bot.results.recognise import reread
 from bot.results.values import Conflict, KernelResult, RejectedInput, Result, checked_parse
 from tracker.domain.events import InvalidInput
+from tracker.domain.metrics import same_unit
 from tracker.domain.text import scenario_key
 from tracker.domain.tool_output import kind_of
 from tracker.models import (
@@ -36,6 +37,7 @@ from tracker.models import (
     Kernel,
     Machine,
     Measurement,
+    Metric,
     ReleaseResult,
     Report,
     Scenario,
@@ -209,6 +211,8 @@ def _take_kernel_result(result: KernelResult, now: datetime) -> ReleaseReceipt |
     if row := rows.select_related("kernel").first():
         conflict = None if result.id_is_digest else _conflict(row, result, digest)
         return conflict or ReleaseReceipt(Taken.DUPLICATE, row)
+    if other := _other_unit(result):
+        return other
     kernel, _ = Kernel.objects.get_or_create(
         name=result.kernel.name,
         variant=result.kernel.variant,
@@ -236,6 +240,18 @@ def _take_kernel_result(result: KernelResult, now: datetime) -> ReleaseReceipt |
         except InvalidInput as error:  # the measurements are kept all the same
             left_out.append(str(error))
     return ReleaseReceipt(Taken.NEW, row, tuple(left_out))
+
+
+def _other_unit(result: KernelResult) -> RejectedInput | None:
+    """Return why measurements are refused that are in another unit than those of the same metric, which a comparison
+    of kernels would take for a change.
+    """
+    told = {measurement.metric: measurement.unit for test in result.tests for measurement in test.measurements}
+    stored = Metric.objects.filter(name__in=told).values_list("name", "unit")
+    for name, unit in stored:
+        if not same_unit(told[name], unit):
+            return RejectedInput(name, f"expected it in {unit}, as it is stored here; found {told[name]}")
+    return None
 
 
 def store_measurements(result: KernelResult, row: ReleaseResult) -> None:

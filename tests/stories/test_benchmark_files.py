@@ -146,6 +146,75 @@ def test_two_versions_make_curves_and_no_report(db: None, tmp_path: Path) -> Non
     assert not Report.objects.exists()
 
 
+def test_one_version_is_not_compared_with_itself(db: None, tmp_path: Path) -> None:
+    sides = ["--parent", *runs(tmp_path / "old", OLD), "--culprit", *runs(tmp_path / "new", NEW), "--machine", "laptop"]
+    for name in ("v6.12-rc3", "a" * 40):
+        assert "base: expected two kernels" in refused(*sides, "--base", name, "--commit", name, "--title", "mm: a")
+
+
+def refused(*arguments: str) -> str:
+    out = io.StringIO()
+    with pytest.raises(CommandError):
+        call_command("ingest", *arguments, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def plain(folder: Path, unit: str, better: str, values: tuple[float, ...]) -> list[str]:
+    folder.mkdir()
+    for number, value in enumerate(values):
+        (folder / f"{number}.csv").write_text(f"metric,unit,better,value\nmyapp.lat,{unit},{better},{value}\n")
+    return [str(path) for path in sorted(folder.iterdir())]
+
+
+def test_sides_in_different_units_or_directions_are_refused(db: None, tmp_path: Path) -> None:
+    described = ["--machine", "laptop", "--commit", "a" * 40, "--base", "b" * 40, "--title", "mm: a"]
+    old = plain(tmp_path / "us", "us", "lower", (100.1, 100.2, 100.3, 100.4))
+    new = plain(tmp_path / "ms", "ms", "lower", (109.1, 109.2, 109.3, 109.4))
+    said = refused("--parent", *old, "--culprit", *new, *described)
+    assert "lat: expected one unit, found us (the parent) and ms (the culprit)" in said
+    turned = plain(tmp_path / "turned", "usec", "higher", (109.1, 109.2, 109.3, 109.4))
+    said = refused("--parent", *old, "--culprit", *turned, *described)
+    assert "lat: expected one direction that is better, found lower (the parent) and higher (the culprit)" in said
+    ingest("--kernel", "v6.12", "--machine", "laptop", *old)
+    said = refused("--kernel", "v6.13", "--machine", "laptop", *new)
+    assert "myapp.lat: expected it in us, as it is stored here; found ms" in said
+
+
+def test_another_machine_of_the_same_name_holds_the_result(world: World, tmp_path: Path, admin_client: Client) -> None:
+    old, new = runs(tmp_path / "old", OLD), runs(tmp_path / "new", NEW)
+    described = ["--base", "b" * 40, "--title", "mm: a", "--author", "Dana <dana@dev.example>", "--machine", "box"]
+    ingest("--parent", *old, "--culprit", *new, "--commit", "a" * 40, "--cpus", "64", *described)
+    told = ingest("--parent", *old, "--culprit", *new, "--commit", "c" * 40, "--cpus", "8", *described)
+    assert "the result says that box has 8 CPUs; stored here: 64 CPUs: another machine of this name?" in told
+    assert Report.objects.get(culprit__sha="c" * 40).held
+    page, anybody = (client.get(f"/report/{'c' * 40}/").content.decode() for client in (admin_client, Client()))
+    way = f'<a href="/admin/tracker/report/?q={"c" * 40}">Release it in the admin</a>'
+    assert (way in page, way in anybody) == (True, False)
+    assert "1 report" in admin_client.get(f"/admin/tracker/report/?q={'c' * 40}").content.decode()
+
+
+def test_a_metric_in_another_unit_holds_the_result(world: World) -> None:
+    world.ingest(world.result("c" * 40, "mm: a"))
+    other = world.result("d" * 40, "mm: b")
+    measurement = other["measurements"][0]
+    measurement["unit"] = f"k{measurement['unit']}"
+    (receipt,) = world.ingest(other)
+    assert f"the result gives {measurement['metric']} in {measurement['unit']}, but it is stored in" in receipt.summary
+
+
+def test_benchmark_files_in_a_directory_of_results_are_not_passed_over(db: None, tmp_path: Path) -> None:
+    (tmp_path / "README.txt").write_text("what this is\n")
+    (tmp_path / "run-0.txt").write_text((FOLDER / "hackbench.txt").read_text())
+    (tmp_path / "result.json").write_text((ROOT / "fixtures/results/03-block.json").read_text())
+    (tmp_path / "other.json").write_text('{"bad": 1, "good": 2}')
+    said = refused(str(tmp_path))
+    assert "1 new" in said
+    assert "run-0.txt: hackbench of one kernel: expected --kernel VERSION" in said
+    assert said.count("other.json") == 1
+    assert "other.json: expected a result with its schema, perf-bisect-result/1, say; found none" in said
+    assert "README" not in said
+
+
 def test_every_fault_of_every_file_is_printed_on_a_line_of_its_own(db: None, tmp_path: Path) -> None:
     old, new = runs(tmp_path / "old", OLD), runs(tmp_path / "new", NEW)
     Path(old[0]).write_text(fio(OLD[0]).replace("50120.0", "NaN").replace('"error": 0', '"error": 5'))

@@ -228,7 +228,7 @@ def test_a_faulty_mail_is_held_and_says_why(world: World, admin_client: Client) 
     mail = OutgoingMail.objects.get()
     assert (mail.state, mail.reason) == ("held", "the culprit is from 2019-01-01, older than 365 days")
     page = admin_client.get(f"/report/{Report.objects.get().culprit.sha[:12]}/", follow=True).content.decode()
-    assert "Not reported yet" in page  # so nobody is waited for
+    assert "Not reported yet" in page  # so it waits for the lab, and for nobody whom no mail told
     assert "Waiting for <bdi>the lab</bdi></b>: not reported yet" in page
     assert "older than 365 days" in admin_client.get("/outbox/").content.decode()
 

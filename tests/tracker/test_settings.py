@@ -88,7 +88,7 @@ def test_a_database_without_tables_is_said(tmp_path: Path) -> None:
 def test_a_fresh_installation_says_what_to_do(tmp_path: Path) -> None:
     assert manage(tmp_path, "migrate", "-v0").returncode == 0
     for arguments, message, code in (
-        (["triage"], "no release has a report yet", os.EX_NOINPUT),
+        (["triage"], "there are no reports yet", os.EX_NOINPUT),
         (["triage", "v0.1"], "v0.1: unknown release", os.EX_NOINPUT),
         (["track"], "set PERFWORK_TREES", os.EX_CONFIG),
         (["read"], "set PERFWORK_ARCHIVES", os.EX_USAGE),

@@ -268,6 +268,33 @@ def unit_of(metric: str) -> str:
     return ""
 
 
+_TIMES = {"s": "s(?:ec(?:ond)?s?)?", "ms": "m(?:illi)?s(?:ec(?:ond)?s?)?", "min": "min(?:ute)?s?", "h": "h(?:ours?)?"}
+_TIMES |= {"us": "(?:u|µ|μ|micro)s(?:ec(?:ond)?s?)?", "ns": "n(?:ano)?s(?:ec(?:ond)?s?)?"}
+_COUNTED = r"(?:1|ops?|operations|io|requests|req|queries|transactions|events)"
+
+
+def same_unit(one: str, other: str) -> bool:
+    """Whether two units are one, perhaps spelled otherwise; no unit, "" or 1, may be any. Bits and bytes differ by case.
+
+    >>> same_unit("msec", "ms"), same_unit("IOPS", "1/s"), same_unit("MB/sec", "MB/s"), same_unit("", "us")
+    (True, True, True, True)
+    >>> same_unit("us", "ms"), same_unit("MB/s", "Mb/s"), same_unit("k/s", "1/s"), same_unit("MB/s", "MiB/s")
+    (False, False, False, False)
+    """
+    return not {one, other}.isdisjoint(("", "1")) or _canonical_unit(one) == _canonical_unit(other)
+
+
+def _canonical_unit(unit: str) -> str:
+    unit = "".join(letter if letter == "B" else letter.lower() for letter in unit.strip())
+    counted, per, time = unit.partition("/")
+    time = next((name for name, spelled in _TIMES.items() if re.fullmatch(spelled, time if per else counted)), time)
+    if not per:
+        if unit in ("iops", "tps", "qps"):
+            return "1/s"
+        return time or {"bytes": "B"}.get(unit, unit)
+    return f"{'1' if re.fullmatch(_COUNTED, counted) else counted}/{time}"
+
+
 # --- Meaning ---
 
 

@@ -71,6 +71,7 @@ def summarise(samples: Sequence[float]) -> SampleSummary:
 
 # Why a report is held whose metric has no direction; `metric` is its name.
 NO_DIRECTION = "no direction is set for {metric}"
+OTHER_UNIT = "the result gives {metric} in {stated}, but it is stored in {known} here"
 CONTRADICTION = "the result says {stated} is better for {metric}, but it is set to {known} here"
 _LEAST_RATIO = 1e-6  # of the new value to the old one, in an order
 ALPHA = 0.05  # the significance level: a p-value of this or more is not significant

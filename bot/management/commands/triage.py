@@ -13,7 +13,7 @@ from rich.text import Text
 
 from bot.management import no_input, require_folded
 from tracker.domain.events import State
-from tracker.models import Release
+from tracker.models import Release, Report
 from tracker.pages.home import lines
 from tracker.pages.triage import table as queries
 
@@ -46,7 +46,11 @@ class Command(BaseCommand):
         for line in lines():
             if line.regressions or line.improvements:
                 return line.release
-        raise no_input("no release has a report yet; add some with `ingest` or `read`")
+        if Report.objects.exists():
+            raise no_input(
+                "no report belongs to a release yet: follow a mainline tree (PERFWORK_TREES), and `track` it"
+            )
+        raise no_input("there are no reports yet; add some with `ingest` or `read`")
 
 
 def _print(console: Console, title: str, rows: Iterable[queries.PrintedRow]) -> None:

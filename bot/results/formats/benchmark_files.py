@@ -31,7 +31,7 @@ from bot.results.values import (
     TestRun,
 )
 from tracker.domain import versions
-from tracker.domain.metrics import direction_of, is_key, unit_of
+from tracker.domain.metrics import direction_of, is_key, same_unit, unit_of
 from tracker.domain.statistics import SampleSummary, summarise
 
 FORMAT = "benchmark-files/1"
@@ -260,6 +260,7 @@ def compare(about: About, parent: Sequence[File], culprit: Sequence[File], where
         faults.append(
             (where, f"expected the same test on both kernels; {_told(old)} and {_told(new)} have none in common")
         )
+    faults += _contradictions(old, new, pairs)
     if faults:
         raise RejectedInput(*faults[0], list(dict.fromkeys(faults)))
     of_machine = MachineInfo(machine, cpus=about.cpus or new.cpus or old.cpus)
@@ -379,6 +380,20 @@ def _measured(
         if measured:
             tests.append((after, checks.with_roles(measured, suite)))
     return sorted(tests, key=lambda test: _importance(test[1]), reverse=True)
+
+
+def _contradictions(old: _Side, new: _Side, pairs: Sequence[tuple[_Key, _Key]]) -> Iterator[tuple[str, str]]:
+    """Yield a fault for each metric that the two sides give in different units, or with different directions."""
+    for before, after in pairs:
+        for name, metric in new.metrics[after].items():
+            earlier = old.metrics[before].get(name)
+            if earlier is None:
+                continue
+            if not same_unit(earlier.unit, metric.unit):
+                yield name[:80], f"expected one unit, found {earlier.unit} (the parent) and {metric.unit} (the culprit)"
+            if earlier.direction and metric.direction and earlier.direction != metric.direction:
+                found = f"{earlier.direction} (the parent) and {metric.direction} (the culprit)"
+                yield name[:80], f"expected one direction that is better, found {found}"
 
 
 def _importance(measurements: Sequence[MeasurementData]) -> tuple[bool, float]:

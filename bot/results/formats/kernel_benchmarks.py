@@ -102,15 +102,18 @@ def _perf_stat_row(document: Document, line: str, place: str) -> Iterator[tuple[
 _PERF_BENCH_RUN = re.compile(r"# Running '?([\w-]+/[\w-]+)'? benchmark")
 _FUNCTION = re.compile(r"# function '([^']{1,60})'")
 _WORD = r"(\S+)"
-# What a line says: pattern, metric, unit, direction
+# What a line says: pattern, metric, unit, direction, and how many of what it counts in make one unit. `perf bench mem`
+# writes a rate in the largest unit that keeps it above 1, KB with a stray "d" (tools/perf/bench/mem-functions.c).
 _PERF_BENCH_LINES = (
-    (re.compile(rf"^\s*Total time: {_WORD} \[sec\]"), "total_time", "s", LOWER),
-    (re.compile(rf"^\s*{_WORD} usecs/op\b"), "usecs_per_op", "us", LOWER),
-    (re.compile(rf"^\s*{_WORD} ops/sec\b"), "ops_per_sec", "ops/s", HIGHER),
-    (re.compile(rf"^\s*{_WORD} GB/sec\b"), "GB_per_sec", "GB/s", HIGHER),
-    (re.compile(rf"^\s*{_WORD} MB/sec\b"), "MB_per_sec", "MB/s", HIGHER),
-    (re.compile(rf"^Averaged {_WORD} operations/sec"), "ops_per_sec", "ops/s", HIGHER),
-    (re.compile(rf"^(?:Requeued|Wokeup|Woke up) .* in {_WORD} ms\b"), "time_ms", "ms", LOWER),
+    (re.compile(rf"^\s*Total time: {_WORD} \[sec\]"), "total_time", "s", LOWER, 1),
+    (re.compile(rf"^\s*{_WORD} usecs/op\b"), "usecs_per_op", "us", LOWER, 1),
+    (re.compile(rf"^\s*{_WORD} ops/sec\b"), "ops_per_sec", "ops/s", HIGHER, 1),
+    (re.compile(rf"^\s*{_WORD} GB/sec\b"), "GB_per_sec", "GB/s", HIGHER, 1),
+    (re.compile(rf"^\s*{_WORD} MB/sec\b"), "GB_per_sec", "GB/s", HIGHER, 1 << 10),
+    (re.compile(r"^\s*([^\sd]+)d? KB/sec\b"), "GB_per_sec", "GB/s", HIGHER, 1 << 20),
+    (re.compile(rf"^\s*{_WORD} bytes/sec\b"), "GB_per_sec", "GB/s", HIGHER, 1 << 30),
+    (re.compile(rf"^Averaged {_WORD} operations/sec"), "ops_per_sec", "ops/s", HIGHER, 1),
+    (re.compile(rf"^(?:Requeued|Wokeup|Woke up) .* in {_WORD} ms\b"), "time_ms", "ms", LOWER, 1),
 )
 
 
@@ -133,12 +136,13 @@ def read_perf_bench(document: Document) -> Reading:
         elif match := _FUNCTION.match(line.strip()):
             function = match[1]
         elif name:
-            for pattern, metric, unit, direction in _PERF_BENCH_LINES:
+            for pattern, metric, unit, direction, per_unit in _PERF_BENCH_LINES:
                 if match := pattern.match(line):
                     has_number = True
                     suite, params = f"perf-bench-{name.replace('/', '-')}", {"function": function} if function else {}
                     value = document.number(match[1], f"line {number}", above=0)
-                    samples.add(suite, params, f"{suite}.{metric}", value, unit, direction)
+                    scaled = None if value is None else value / per_unit
+                    samples.add(suite, params, f"{suite}.{metric}", scaled, unit, direction)
                     break
     if not has_number:
         document.fault(f"line {started}", f"{name}: a run cut short: expected its numbers, found the end of the file")

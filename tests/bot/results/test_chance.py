@@ -18,7 +18,7 @@ from bot.results.values import CommitInfo, MachineInfo, MeasurementData, Result
 from tracker.domain.curves import CurveNoise
 from tracker.domain.events import Grade
 from tracker.domain.statistics import ALPHA, Array, Graded, change_pct, false_discovery, family_wise, grade_all
-from tracker.models import Metric
+from tracker.models import Machine, Metric
 
 SUITE, METRICS = "vm-scan", 73
 CULPRIT = CommitInfo("c" * 40, author_email="dana@dev.example")
@@ -85,7 +85,7 @@ def is_mailed(measured: list[GradedMeasurement]) -> bool:
         payload="{}",
         format="x",
     )
-    return not list(why_held(result, measured, "dana@dev.example", None))
+    return not list(why_held(result, measured, "dana@dev.example", None, {"m1": Machine(name="m1")}))
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracker.domain.metrics import RULES, direction_of, is_key, rule_of, unit_of
+from tracker.domain.metrics import RULES, direction_of, is_key, rule_of, same_unit, unit_of
 
 CASES = [
     # As etc/index-perf-all.yaml and index-latency-all.yaml of lkp-tests list them
@@ -169,3 +169,16 @@ def test_the_table_agrees_with_the_words_of_real_reports(shared: Path) -> None:
 def test_any_name_has_an_answer(name: str, suite: str) -> None:
     assert direction_of(name, suite) in ("higher", "lower", "unknown")
     assert isinstance(unit_of(name), str)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        *(("msec", "ms", True), ("Seconds", "s", True), ("µs", "usecs", True), ("IOPS", "ops/s", True)),
+        *(("events/s", "1/s", True), ("MB/sec", "MB/s", True), ("", "us", True), ("us", "1", True)),
+        *(("us", "ms", False), ("MB/s", "Mb/s", False), ("k/s", "1/s", False), ("MB/s", "MiB/s", False)),
+        *(("s", "min", False), ("jobs/min", "jobs/s", False)),
+    ],
+)
+def test_units_are_the_same_however_they_are_spelled(one: str, other: str, same: bool) -> None:
+    assert same_unit(one, other) is same_unit(other, one) is same

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from collections.abc import Callable
 from contextlib import suppress
@@ -562,6 +563,21 @@ MORE_DAMAGE: tuple[tuple[str, Edits, int], ...] = (
 @pytest.mark.parametrize(("name", "edits", "number"), MORE_DAMAGE)
 def test_every_fault_is_counted_once(name: str, edits: Edits, number: int) -> None:
     assert len(faults(name, *edits)) == number
+
+
+@pytest.mark.parametrize(
+    ("line", "rate"),
+    [
+        ("20.5 GB/sec", 20.5),
+        ("512.000000 MB/sec", 0.5),
+        ("524288.000000d KB/sec", 0.5),
+        ("268435456.000000 bytes/sec", 0.25),
+    ],
+)
+def test_a_rate_of_perf_bench_is_one_metric_whatever_unit_it_is_written_in(line: str, rate: float) -> None:
+    text = file("perf-bench-mem-memcpy.txt", lambda text: re.sub(r"20\.777926 GB/sec", line, text))
+    value = metric(read_file(text), "perf-bench-mem-memcpy.GB_per_sec", function="default")
+    assert (value.samples, value.unit) == ((rate,), "GB/s")
 
 
 def test_a_run_without_a_metric_of_the_others_was_cut_short() -> None:
