@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from bot.results.formats.benchmark_files import FORMATS, MOST_BYTES, MOST_FILES,
 from bot.results.formats.checks import SHA, checked, checked_release
 from bot.results.formats.files import head_of, read_text, reason_of
 from bot.results.recognise import Input, partner_of, read_path
-from bot.results.storage import Receipt, ReleaseReceipt, take_all, take_kernel_result
+from bot.results.storage import Receipt, ReleaseReceipt, files_taken, take_all, take_kernel_result
 from bot.results.values import BUGS, KernelResult, RejectedInput, Result, bug, checked_parse
 
 # --- Batches ---
@@ -289,7 +290,8 @@ def of_kernel(name: str, about: About, files: Sequence[File], now: datetime) -> 
     where = f"the files of {name}" if name else "these files"
     try:
         moment = now.isoformat()
-        result = checked_parse(lambda: benchmark_files.of_kernel(name, about, files, moment, where), where)
+        taken = partial(files_taken, about.producer or benchmark_files.PRODUCER)
+        result = checked_parse(lambda: benchmark_files.of_kernel(name, about, files, moment, where, taken), where)
         return HandedIn((Input(where, checked_release(result, where)),))
     except RejectedInput as rejection:
         return _refused(where, rejection)

@@ -190,7 +190,7 @@ class ReleaseReceipt:
 
     taken: Taken
     row: ReleaseResult
-    left_out: tuple[str, ...] = ()  # evidence files not kept, each with the reason
+    left_out: tuple[str, ...] = ()  # what was not kept of it, each with the reason
 
     @property
     def summary(self) -> str:
@@ -211,6 +211,9 @@ def _take_kernel_result(result: KernelResult, now: datetime) -> ReleaseReceipt |
     if row := rows.select_related("kernel").first():
         conflict = None if result.id_is_digest else _conflict(row, result, digest)
         return conflict or ReleaseReceipt(Taken.DUPLICATE, row)
+    before = files_taken(result.producer, result.kernel.name) if result.files else {}
+    if result.files and before.keys() >= result.files:  # some of the files of another result
+        return ReleaseReceipt(Taken.DUPLICATE, ReleaseResult.objects.get(pk=before[min(result.files)]))
     if other := _other_unit(result):
         return other
     kernel, _ = Kernel.objects.get_or_create(
@@ -233,13 +236,20 @@ def _take_kernel_result(result: KernelResult, now: datetime) -> ReleaseReceipt |
     key = scenario_key(first.suite, first.params)
     machine, scenario = Machine.objects.get(name=first.machine.id), Scenario.objects.get(key=key)
     place = {"kernel": kernel, "result": row, "machine": machine, "scenario": scenario}
-    left_out = []
+    left_out = [f"{result.files_known} more files are stored already"] if result.files_known else []
     for file in result.evidence:
         try:
             tool_output.attach(file.name, file.text, result.producer, now, **place)
         except InvalidInput as error:  # the measurements are kept all the same
             left_out.append(str(error))
     return ReleaseReceipt(Taken.NEW, row, tuple(left_out))
+
+
+def files_taken(producer: str, kernel: str) -> dict[str, int]:
+    """Return the marks of the benchmark files that are stored of a kernel, each with the key of its result."""
+    rows = ReleaseResult.objects.filter(producer=producer, kernel__name=kernel, kernel__variant="").order_by("pk")
+    payloads = rows.values_list("pk", "payload").iterator()
+    return {mark: pk for pk, payload in payloads for mark in json.loads(payload).get("files", ())}
 
 
 def _other_unit(result: KernelResult) -> RejectedInput | None:

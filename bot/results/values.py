@@ -232,7 +232,8 @@ class ToolOutputInfo:
 class KernelResult:
     """A lab's result for one kernel. `payload` is its canonical JSON; (producer, id) is its key.
 
-    `id_is_digest`: the id is made from all but the time of receipt, so that what is known by it is the same.
+    `id_is_digest`: the id is made from all but the time of receipt, so that what is known by it is the same. `files`:
+    the marks of the benchmark files that it was made from; `files_known`: how many more were stored before.
     """
 
     producer: str
@@ -242,7 +243,9 @@ class KernelResult:
     tests: tuple[TestRun[KernelMeasurement], ...]
     evidence: tuple[ToolOutputInfo, ...]
     payload: str
+    files: frozenset[str] = frozenset()
     id_is_digest: bool = False
+    files_known: int = 0
 
     @property
     def key(self) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from django.utils import timezone
 from tests.conftest import ROOT
 from tests.support.needs import need
 from tests.support.world import World
-from tracker.models import BisectResult, Finding, OutgoingMail, Report
+from tracker.models import BisectResult, Finding, Measurement, OutgoingMail, Report
 from tracker.services.accounts import ANY_PRODUCER, Scope, create_api_key
 
 FOLDER = ROOT / "fixtures" / "benchmarks"
@@ -108,6 +108,18 @@ def test_the_same_files_count_once_whatever_they_are_called(
     assert "1 duplicate; 0 mails" in ingest("--kernel", "v6.12", "--machine", "laptop", *renamed)
     versions = ["--base", "v6.11", "--commit", "v6.12", "--machine", "laptop"]
     assert "1 new, 1 duplicate" in ingest("--parent", *old, "--culprit", *renamed, *versions)
+
+
+def test_a_directory_that_grows_is_handed_in_again(db: None, tmp_path: Path) -> None:
+    """As the cron line of docs/results.md does every night: each run counts once, whatever else comes with it."""
+    files = runs(tmp_path / "out", NEW)
+    for number, told in ((2, "1 new"), (5, "3 of them"), (5, "1 duplicate"), (4, "1 duplicate")):
+        said = ingest("--kernel", "6.12.0", "--machine", "laptop", *files[:number])
+        assert told.replace("3 of them", "2 more files are stored already") in said
+    iops = Measurement.objects.filter(kernel__name="v6.12", metric__name="fio.read_iops").order_by("pk")
+    assert [sample for row in iops for sample in row.samples] == list(NEW)
+    assert "1 new" in ingest("--kernel", "v6.12", "--machine", "desk", *files)  # it was another machine's
+    assert "1 new" in ingest("--kernel", "v6.13", "--machine", "laptop", *files)
 
 
 def test_a_name_counts_where_it_names_the_test(db: None, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ read again when a reader gets better. One kernel's files make a perf-release-res
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -233,6 +233,7 @@ def parse(value: Any, where: str) -> Result:
     return compare(about, parent, culprit, where)
 
 
+PRODUCER = "files"  # of files that don't say who measured
 _SAME = "both sides are the very same files: the culprit's may have been meant, or the parent's"
 
 
@@ -267,7 +268,7 @@ def compare(about: About, parent: Sequence[File], culprit: Sequence[File], where
     runs = tuple(TestRun(suite, dict(params), of_machine, measurements) for (suite, params), measurements in tests)
     stored = checks.canonical(payload(about, parent, culprit))
     return Result(
-        producer=about.producer or "files",
+        producer=about.producer or PRODUCER,
         id=f"{about.base[:12]}..{about.commit[:12]} {_digest(asdict(about), old.contents, new.contents)[:20]}",
         created_at=None,
         outcome="conclusive",
@@ -415,15 +416,31 @@ def _summary(metric: Metric) -> SampleSummary:
 # --- One kernel ---
 
 
-def of_kernel(name: str, about: About, files: Sequence[File], now: str, where: str) -> KernelResult:
+def of_kernel(
+    name: str,
+    about: About,
+    files: Sequence[File],
+    now: str,
+    where: str,
+    taken: Callable[[str], Collection[str]] = lambda kernel: (),
+) -> KernelResult:
     """Return the measurements of one kernel: a version (v6.12), a sha, or a name of one's own.
 
-    `now`: ISO 8601, its place on the curves. Raise RejectedInput with all faults.
+    `now`: ISO 8601, its place on the curves. `taken`: the marks of the files that are stored of a kernel; where some of
+    these are among them, only the others count, so that a directory can be handed in again as it grows. Raise
+    RejectedInput with all faults.
     """
     faults: list[tuple[str, str]] = []
     about, _, files = _with_jobs(about, (), files, faults)
     side = _read_side(files, about, faults)
     name = name or side.kernel
+    said = asdict(about) | {"commit": "", "base": ""}  # it may have come as one side of two versions
+    names = ["" if len(file.text) >= _LONG else file.name.rpartition("/")[2] for file in files]  # as in `_read_side`
+    marks = [_digest(said, name, file.text) for name, file in zip(names, files, strict=True)]
+    before = taken(release.tag_of(name)) if name and not faults else ()
+    if fresh := [file for file, mark in zip(files, marks, strict=True) if mark not in before]:
+        marks = [mark for mark in marks if mark not in before]
+        side = _read_side(fresh, about, faults) if len(fresh) < len(files) else side
     machine = about.machine or side.machine
     if not machine:
         faults.append(("machine", "expected the name of the machine, which these files don't have: --machine NAME"))
@@ -434,19 +451,20 @@ def of_kernel(name: str, about: About, files: Sequence[File], now: str, where: s
         faults.append((where, "expected a metric of which it is known whether higher or lower is better; found none"))
     if faults:
         raise RejectedInput(*faults[0], list(dict.fromkeys(faults)))
-    said = asdict(about) | {"commit": "", "base": ""}  # it may have come as one side of two versions
     digest = _digest(name, said, side.contents)
     kernel = {"sha": name} if checks.SHA.match(name) else {"version": name}
     value = {
         "schema": release.FORMAT,
         "id": f"files-{digest[:24]}",
-        "producer": {"name": about.producer or "files"},
+        "producer": {"name": about.producer or PRODUCER},
         "created_at": now,
         "kernel": kernel,
+        "files": sorted(marks),
         **tests[0],
         **({"additional": tests[1:]} if tests[1:] else {}),
     }
-    return replace(release.parse(value, where), id_is_digest=True)
+    known = len(files) - len(fresh) if fresh else 0
+    return replace(release.parse(value, where), id_is_digest=True, files_known=known)
 
 
 def _test_of(

@@ -54,18 +54,19 @@ def parse(value: Any, where: str) -> KernelResult:
         id=value["id"],
         created_at=perf.moment(value["created_at"], f"{where}, /created_at"),
         kernel=KernelInfo(
-            name=_tag_of(name),
+            name=tag_of(name),
             variant=kernel.get("variant", ""),
             describe=kernel.get("describe", ""),
             committed_at=perf.moment(committed, f"{where}, /kernel/committed_at") if committed else None,
         ),
         tests=tuple(_tests(value, where)),
         evidence=evidence,
+        files=frozenset(value.get("files", ())),
         payload=canonical(value),
     )
 
 
-def _tag_of(name: str) -> str:
+def tag_of(name: str) -> str:
     """Return the tag of a version, as git has it: "v5.6" for "5.6", and "v6.12" for "6.12.0", as `uname -r` says it."""
     tag = name if name.startswith("v") else f"v{name}"
     return re.sub(r"\A(v(?:[3-9]|\d\d+)\.\d+)\.0(?=\Z|-rc)", r"\1", tag) if versions.parse(tag) else name
