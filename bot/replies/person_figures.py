@@ -95,6 +95,13 @@ _END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)[.!?](?=\s+[A-Z0-9\"'(#`-]|\s
 _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "→": "->", "–": "-", "\u00a0": " ", "`": ""})
 
 
+# A line of a table, a log or a list, not one of prose that happens to begin with a number ("… between / 5.2 and 5.15")
+_STANDS_ALONE = re.compile(
+    r"[\[$#|+*>=]|[\w ]{1,30}:|- "
+    r"|\d[\d.]*[:)]? (?!\(|(?:and|or|to|but|is|was|are|were|with|without|on|in|from|kernels?|which|that|the)\b)"
+)
+
+
 def _sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text, paragraph by paragraph; a row of a table or a log is one, too."""
     count = 0
@@ -102,8 +109,7 @@ def _sentences(text: str) -> Iterator[str]:
         lines = [" ".join(line.split()) for line in paragraph.translate(_QUOTES).split("\n")]
         joined, begun = [], ""
         for line in filter(None, lines):
-            alone = re.match(r"[\[$#|+*>=]|\d[\d.]*[:)]? |[\w ]{1,30}:|- ", line)
-            if begun and alone:
+            if begun and _STANDS_ALONE.match(line):
                 joined.append(begun)
                 begun = ""
             begun = f"{begun} {line}".strip()
@@ -120,7 +126,10 @@ def _sentences(text: str) -> Iterator[str]:
 
 # --- Versions ---
 
-KERNEL = r"v?(?:2\.6\.\d{1,2}(?:\.\d{1,2})?|[3-9]\.\d{1,2}(?:\.\d{1,3})?)(?:\.y)?(?:-rc\d{0,2})?\+?"
+KERNEL = (  # "6.12", "v6.12-rc2", "5.15.y", "3.10.0-957.1.3.el7"; not within another number
+    r"(?<!\w)(?<!\w\.)v?(?:2\.6\.\d{1,2}(?:\.\d{1,2})?|[3-9]\.\d{1,2}(?:\.\d{1,3})?)"
+    r"(?:\.[xy]\b)?(?:-rc\d{0,2})?(?:-\d[\w.]*\.(?:el|eln|fc)\d+\w*)?\+?"
+)
 _DISTRO = (
     r"(?:CentOS|RHEL|Ubuntu|Debian|Fedora|SLES|openSUSE|Amazon Linux|Rocky(?: Linux)?|AlmaLinux) ?\d{1,2}(?:\.\d{1,2})?"
 )
@@ -143,7 +152,8 @@ _PAIRS = (
     rf"(?:from|on) (?P<good>{_DISTRO}) (?:to|and) (?P<bad>(?:{_DISTRO}|\d{{1,2}}\.\d{{1,2}}))",
     rf"(?P<good>{KERNEL})(?:-[\w.+-]*\w)?\)?\s*(?:->|to|\.\.|=>|-->)\s*(?:(?:kernel|linux) )?"
     rf"(?P<bad>{KERNEL}){_NO_UNIT}",
-    rf"between (?:[\w ]{{1,25}} )?(?P<one>{KERNEL})(?:-[\w.+-]*\w)? and (?:(?:kernel|linux) )?(?P<other>{KERNEL})",
+    rf"between (?:[\w ]{{1,25}} )?(?P<one>{KERNEL})(?:-[\w.+-]*\w)? (?:and|-|to) (?:(?:kernel|linux) )?"
+    rf"(?P<other>{KERNEL})",
     rf"(?P<one>{KERNEL})[\w ,]{{0,30}} (?:vs\.?|versus) (?:[\w ]{{1,20}} )?(?P<other>{KERNEL}){_NO_UNIT}",
     rf"(?P<bad>{KERNEL})[\w ,]{{0,30}} (?:compared (?:to|with)|(?<!more )(?<!less )than(?! (?:that|this|double))|over"
     rf"|against) (?:[\w ]{{1,20}} )?(?P<good>{KERNEL}){_NO_UNIT}",
@@ -178,10 +188,36 @@ def _versions(mail: MailText, introduced: str) -> tuple[Fact, Fact]:
             good, bad = _in_order(named["one"], named["other"]) if "one" in named else (named["good"], named["bad"])
             if good.lower() == bad.lower():
                 continue
+            if "good" in named and _WENT_BACK.search(text[: pair.start()]):
+                good, bad = bad, good
             if bad[:1].isdigit() and good[:1].isalpha() and good[:1].lower() != "v":
                 bad = f"{good.rsplit(' ', 1)[0]} {bad}"  # "from CentOS 6.5 to 8.4"
             return _precise(mail, Fact(good, text)), _precise(mail, Fact(bad, text))
-    return _single_versions(texts)
+    return _apart(texts) or _single_versions(texts)
+
+
+_WENT_BACK = re.compile(r"\b(?:downgrad\w*|(?:went|going|go|switch\w*|roll\w*) back)\b.{0,20}\Z", re.I)
+# Between two versions that are equally bad: "in 5.8 and in 5.9-rc2", "6.1.27/6.1.23", "6.10 and persists through 6.16"
+_LISTED = re.compile(
+    r"\s*(?:[,/&]|and|or)*\s*(?:(?:in|on|with|also|the|kernel|linux|version) ?){0,4}\Z"
+    r"|.*\b(?:persist\w*|still|even|also|slower|worse)\b",
+    re.I,
+)
+
+
+def _apart(texts: Sequence[str]) -> tuple[Fact, Fact] | None:
+    """Return the older and the newer version of a sentence of a loss that names just two, and not as one list."""
+    for text in (text for text in texts if LOSS.search(text)):
+        named = [
+            match
+            for match in itertools.islice(_VERSION.finditer(text), _CLAUSES)
+            if not _NOT_KERNEL.search(text[max(0, match.start() - 12) : match.start()])
+        ]
+        if len(named) == 2 and not _LISTED.match(text[named[0].end(1) : named[1].start()]):
+            good, bad = _in_order(named[0][1], named[1][1])
+            if _version(good) and _version(bad) and _version(good) != _version(bad):
+                return Fact(good, text), Fact(bad, text)
+    return None
 
 
 def _in_order(good: str, bad: str) -> tuple[str, str]:
@@ -220,9 +256,10 @@ def _single_versions(texts: Sequence[str]) -> tuple[Fact, Fact]:
 
 def _precise(mail: MailText, fact: Fact) -> Fact:
     """Return the fact with the stable update that the mail gives elsewhere: 5.10.130 for 5.10, if there is only one."""
-    if not re.fullmatch(r"v?\d\.\d+", fact.value):
+    if not re.fullmatch(r"v?\d\.\d+(?:\.[xy])?", fact.value):
         return fact
-    longer = re.compile(rf"(?<![\w./])(v?{re.escape(fact.value.lstrip('v'))}\.\d{{1,3}})(?![\w.]*\d/)")
+    series = re.escape(fact.value.lstrip("v").rstrip("xy.") if fact.value[-1] in "xy" else fact.value.lstrip("v"))
+    longer = re.compile(rf"(?<![\w./])(v?{series}\.\d{{1,3}})(?![\w.]*\d/)")
     named = {match[1]: text for text in mail.sentences for match in longer.finditer(text)}
     return Fact(*next(iter(named.items()))) if len(named) == 1 else fact
 
@@ -321,7 +358,8 @@ def _runs(old: str, new: str, before: _Measured, after: _Measured, sentence: str
 
 def _version(name: str) -> Version | None:
     """Return a kernel version as people write it: "6.12", "v6.12-rc2", "5.10.0"."""
-    return parse_version("v" + name.lower().lstrip("v").rstrip("+").removesuffix(".y").removesuffix(".0"))
+    name = re.sub(r"-(?!rc).*|\.[xy]\Z", "", name.lower().lstrip("v").rstrip("+"))
+    return parse_version(f"v{name.removesuffix('.0')}")
 
 
 def _figures(text: str) -> list[_Measured]:
@@ -347,7 +385,7 @@ def _plain(figure: str) -> float:
 _NUMBER = r"(?<![\d.,])\d{1,9}(?:[.,]\d{1,6})?k?"  # never from the middle of "1.250.000"
 _FROM_TO = re.compile(
     rf"(?:from|was|at)?\s*~?(?P<old>{_NUMBER})\s?(?P<unit>{_UNIT})?\s*(?:->|to|down to"
-    rf"|=>)\s*~?(?P<new>{_NUMBER})\s?(?P<unit2>{_UNIT})?(?!\w|\.\d)",
+    rf"|=>)\s*~?(?P<new>{_NUMBER})\s?(?P<unit2>{_UNIT})?(?!\w|\.\d|\s?(?:times|x)\b)",
     re.I,
 )
 _INSTEAD = re.compile(
@@ -364,11 +402,12 @@ _TENS = ("ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eight
 _WORDS = {word: 10 * number for number, word in enumerate(_TENS, 1)}
 _STATED = re.compile(
     r"(?P<number>~?\d{1,3}(?:\.\d{1,2})?(?:\s?[-~]\s?\d{1,3}(?:\.\d+)?)?|"
-    rf"{'|'.join(_TENS)})\s?(?:%|per ?cent)",
+    rf"{'|'.join(_TENS)})\s?(?:%|per ?cent)(?!\s?(?:of )?(?:cpu|busy|idle|utili[sz]|usage|load|full))",
     re.I,
 )
 _TIMES = re.compile(
-    r"\b\d{1,3}(?:\.\d+)?\s?(?:x|times) (?:slower|longer|worse|lower|higher|more|increase|as (?:long|slow))"
+    r"\b(?:\d{1,3}(?:\.\d+)?\s?(?:-|to)\s?)?\d{1,3}(?:\.\d+)?\s?(?:x|times)"
+    r" (?:slower|longer|worse|lower|higher|more|increase|as (?:long|slow))"
     r"|\b(?:two|three|four|five|six|ten) ?times (?:slower|longer|worse|as (?:long|slow))|\btwice as (?:long|slow)\b",
     re.I,
 )
@@ -379,13 +418,31 @@ _BEFORE_AFTER = re.compile(
     rf"\s?(?P<unit4>{_UNIT})?(?!\w|\.\d)",
     re.I,
 )
-_DURATION = r"(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?s|\d+(?:\.\d+)? ?(?:ms|seconds?|secs?|minutes?|mins?|hours?)"
+_DURATION = r"(?:\d+h ?)?(?:\d+m ?)?\d+(?:\.\d+)?s\b|\d+(?:\.\d+)? ?(?:ms|seconds?|secs?|minutes?|mins?|hours?)"
 _USUALLY = re.compile(rf"\b(?:usually|normally|used to|before)\b.{{0,80}}?(?P<old>{_DURATION})", re.I)
 _NOW = re.compile(rf"\b(?:now|waited|takes|over|more than|after)\b.{{0,60}}?(?P<new>{_DURATION})", re.I)
+_FELL_TO = re.compile(
+    r"\b(?:dropp?(?:ed|s)|fell|falls|decreased|degraded|went down|goes down|reduced) (?:down )?to"
+    rf" (?:about |around |only |just )?~?(?P<new>{_NUMBER})\s?(?P<unit>{_RATE})(?!\w)",
+    re.I,
+)
+_LABELS = re.compile(
+    rf"\b(?:before|good|without)\b[^.:]{{0,40}}: *~?(?P<old>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w).{{0,160}}?"
+    rf"\b(?:after|bad|with)\b[^.:]{{0,40}}:[^.]{{0,40}}?~?(?P<new>{_NUMBER})\s?(?P=unit)(?!\w)",
+    re.I,
+)
 _EXTRA = re.compile(r"delay\w*\W{0,3}\(?(?P<more>~?\d+\+?\s?(?:ms|s|secs?|seconds?|minutes?))", re.I)
 _RISES = re.compile(r"increas|longer|higher|more (?:cpu|time)|rise|latency|delay|overhead|load", re.I)
+# What benchmarks print of a run: pattern, name of the figure, whether more is better
+_PRINTED = (
+    (re.compile(r"\biops[=: ]+(\d+(?:\.\d+)?k?)()", re.I), "IOPS", True),
+    (re.compile(r"\bbw[=: ]+(\d+(?:\.\d+)?)([kmgt]i?b/s)", re.I), "", True),
+    (re.compile(r"\[ *(?:\d+|SUM)\]\s+0\.0+ ?- ?\d\S* +sec .{0,40}?(\d+(?:\.\d+)?) ([KMG]?bits/sec)"), "", True),
+    (re.compile(r"\bcopied, [\d.,]+ s(?:econds)?, (\d+(?:\.\d+)?) ([kMG]i?B/s)"), "", True),
+    (re.compile(r"\breads:\s+\d+ MB in\s+[\d.]+ sec\w* = +(\d+(?:\.\d+)?) ([kMG]B/s(?:ec)?)"), "", True),
+    (re.compile(r"^real\s+((?:\d+h)?\d+m ?\d+[.,]\d+s)()|\b((?:\d+h)?\d+m\d+[.,]\d+s) real"), "", False),
+)
 _RUNS_SHOWN = 6
-_IOPS = re.compile(r"\biops[=: ]+(\d+(?:\.\d+)?k?)", re.I)
 
 
 def _magnitude(mail: MailText, runs: _Runs | None) -> tuple[Fact, float | None]:
@@ -399,6 +456,8 @@ def _magnitude(mail: MailText, runs: _Runs | None) -> tuple[Fact, float | None]:
     for text in (*lossy, *mail.sentences):
         if pair := _pair(text):
             return pair
+    if times := _TIMES.search(subject):
+        return Fact(times[0], subject), None
     for text in (subject, *lossy):
         if stated := _stated(text):
             return stated
@@ -412,12 +471,31 @@ def _in_other_words(mail: MailText) -> tuple[Fact, float | None]:
             return Fact(times[0], text), None
     usual = next(((match["old"], text) for text in mail.sentences if (match := _USUALLY.search(text))), None)
     for text in mail.sentences if usual else ():
-        if usual and (now := _NOW.search(text)) and now["new"] != usual[0]:
-            return Fact(f"{usual[0]} -> {now['new']}", f"{usual[1]} {text}"), None
+        new = next((now["new"] for now in _NOW.finditer(text) if usual and now["new"] != usual[0]), "")
+        if usual and new:
+            return Fact(f"{usual[0]} -> {new}", f"{usual[1]} {text}"), None
+    if fallen := _fallen(mail):
+        return fallen
     for text in (mail.subject.translate(_QUOTES), *mail.sentences):
         if extra := _EXTRA.search(text):
             return Fact(f"+{extra['more'].strip()}", text), None
     return _two_runs(mail)
+
+
+def _fallen(mail: MailText) -> tuple[Fact, float] | None:
+    """Return what a figure fell to, from another of the same unit that the mail gave before: "I got 39.6 Gb/s. … After
+    the upgrade it dropped to about 20 Gb/s."; or what is labelled so: "Before: 6150 MiB/s … After: 4985 MiB/s".
+    """
+    text = " ".join(mail.text.translate(_QUOTES).split())
+    for match in itertools.chain(_LABELS.finditer(text), _FELL_TO.finditer(text)):
+        groups = match.groupdict()
+        new, unit = groups["new"], groups["unit"]
+        earlier = re.findall(rf"({_NUMBER})\s?{re.escape(unit)}(?!\w)", text[: match.start("new")], re.I)
+        old = groups.get("old") or next((figure for figure in earlier if _value(figure) > _value(new)), "")
+        if old and old != new and _value(old):
+            change = 100 * (_value(new) - _value(old)) / _value(old)
+            return Fact(f"{old} {unit} -> {new} {unit}", match[0]), change
+    return None
 
 
 def _stated(text: str) -> tuple[Fact, float] | None:
@@ -435,17 +513,23 @@ def _stated(text: str) -> tuple[Fact, float] | None:
 
 
 def _two_runs(mail: MailText) -> tuple[Fact, float | None]:
-    """Return the IOPS of two runs of fio that are pasted, the slower one below."""
-    values = [(match[1], text) for text in mail.sentences for match in _IOPS.finditer(text)]
-    if not 2 <= len(values) <= _RUNS_SHOWN:
-        return UNKNOWN, None
-    (old, _), (new, text) = values[0], values[len(values) // 2]
-    before, after = _value(old), _value(new)
-    return (
-        (Fact(f"{old} IOPS -> {new} IOPS", text), 100 * (after - before) / before)
-        if after < before
-        else (UNKNOWN, None)
-    )
+    """Return what a benchmark printed of two runs that are pasted, or of two halves of them; the worse one is new."""
+    for pattern, name, more_is_better in _PRINTED:
+        printed = [(match, text) for text in mail.sentences if (match := pattern.search(text))]
+        if not 2 <= len(printed) <= _RUNS_SHOWN:
+            continue
+        (first, sentence), (second, other) = printed[0], printed[len(printed) // 2]
+        runs = [(found[1] or found[3], found[2] or name) for found in (first, second)]
+        values = [_plain(figure.replace(",", ".")) if "m" in figure else _value(figure) for figure, _ in runs]
+        if runs[0][1] != runs[1][1] or not min(values) or values[0] == values[1]:
+            continue
+        if (values[0] < values[1]) is more_is_better:
+            runs, values = runs[::-1], values[::-1]
+        (old, unit), (new, _) = runs
+        suffix = f" {unit}" if unit else ""
+        sentences = f"{sentence} {other}"
+        return Fact(f"{old}{suffix} -> {new}{suffix}", sentences), 100 * (values[1] - values[0]) / values[0]
+    return UNKNOWN, None
 
 
 def _pair(text: str) -> tuple[Fact, float | None] | None:
@@ -476,7 +560,8 @@ def _value(number: str) -> float:
 _QUANTITY = re.compile(
     r"\b((?:(?!(?:a|an|the|of|in|on|our|my|we|i|and|or|with|to|for|is|are|that|this|its?|see|seen|seeing|some|any"
     r"|by|from|when|while|consistent\w*|achieved|sharp|weird|very|much|significant\w*|huge|severe\w*|serious\w*"
-    r"|major|minor|massive|dramatic\w*|measurable|noticeable|visible|user\S*-visible|good|better|best|bad|worse"
+    r"|major|minor|massive|dramatic\w*|measurable|noticeable|visible|user\S*-visible|possible|potential|kernel|linux"
+    r"|good|better|best|bad|worse"
     r"|poor|slow\w*|fast\w*|low\w*|high\w*|degraded|reduced|decreased|improved|overall|same|expected|terrible"
     r"|running|showing|getting|having|experienc\w*|report\w*|noticed?|observed?|regression|degradation|drops?"
     r"|cause[sd]?|at|around|score|was|were|if|both|affect\w*|impact\w*)\b)[\w/+-]{2,20} ){0,3})"

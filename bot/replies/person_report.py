@@ -135,6 +135,14 @@ _BROKEN = re.compile(
     re.I,
 )
 _MANY = 3  # words of what is broken
+# A regression was none before: somewhere the mail says so, else it is just slow.
+_BETTER_BEFORE = re.compile(
+    r"\b(?:after|since|when)(?: \w+){0,3} (?:upgrad|updat|switch|mov|rebas)\w*|\bupgraded\b|\bsince (?:the )?v?\d"
+    r"|\b(?:older|earlier|previous|old) (?:[\w.]+ )?(?:kernel|version|release)s?\b|\bnewer kernels?\b"
+    r"|\d and (?:above|later|newer)\b|\bused to\b|\bpreviously\b|\bnormal(?:ly)?\b|\bregress\w*|\bbisect"
+    r"|\bslowed down\b|\b(?:became|become|got|gotten) (?:\w+ )?slower\b",
+    re.I,
+)
 _SLOWDOWN = re.compile(r"\bperf(?:ormance)? (?:regression|degradation)|\bslow-?down", re.I)
 _MARKED = re.compile(r"\[[^\]]{0,30}\b(?:regression|perf(?:ormance)?)\b[^\]]{0,60}\]", re.I)
 _OF_SPEED = re.compile(r"performance|slow|speed", re.I)
@@ -174,6 +182,10 @@ def _signs(mail: MailText, report: PersonReport, reading: Reading) -> Iterator[t
         ("a benchmark", report.suite, 1),
     )
     yield from ((name, points) for name, fact, points in facts if fact)
+    if report.good or report.culprit or any(_BETTER_BEFORE.search(text) for text in mail.all):
+        yield "better before", 1
+    else:
+        yield "never better", -1
     if any(command.word in (Word.INTRODUCED, Word.REPORT) for command in reading.commands.good):
         yield "a tracker's command", 1
     broken = len(_BROKEN.findall(" ".join(mail.all)))
@@ -185,10 +197,14 @@ def _signs(mail: MailText, report: PersonReport, reading: Reading) -> Iterator[t
 # --- The culprit ---
 
 _SHA = r"(?=[0-9a-f]{0,39}[a-f])(?=[0-9a-f]{0,39}\d)[0-9a-f]{8,40}"
-_SHORT = r'(?<=commit )(?=[0-9a-f]{0,6}[a-f])(?=[0-9a-f]{0,6}\d)[0-9a-f]{7}(?= ?\(")'  # with its title
+_SEVEN = r"(?=[0-9a-f]{0,6}[a-f])(?=[0-9a-f]{0,6}\d)[0-9a-f]{7}"
+# Seven digits only with a title, or where nothing else than a commit can stand
+_SHORT = rf'(?<=commit ){_SEVEN}(?= ?\(")|(?:(?<=introduced by )|(?<=caused by )|(?<=bisected to )){_SEVEN}'
+_PREFIX = r"[\w./+-]{2,30}(?:, ?[\w./+-]+)*: "  # what a commit's title begins with
 _NAMED = re.compile(
-    rf"(?<![\w./=-])(?:commit[: ]+)?\[?({_SHA}|{_SHORT})\]?(?![\w/-])"
-    r"""(?:\s*\(\s?"(.{3,160}?)"\s?\)|\s*\((.{3,160}?)\)(?=\W|\Z)|\s*[,:]?\s*"([^"]{8,160})")?""",
+    rf"(?:(?<![\w./=-])|(?<=[;&?]h=)|(?<=[;&?]id=))(?:commit[: ]+)?\[?({_SHA}|{_SHORT})\]?(?![\w/-])"
+    r"""(?:\s*\(\s?"(.{3,160}?)"\s?\)|\s*\((.{3,160}?)\)(?=\W|\Z)|\s*[,:]?\s*"([^"]{8,160})\""""
+    rf'| ((?:{_PREFIX}|Revert ")[^\n]{{8,140}}?)(?=\.? ?\Z| git bisect| #))?',
     re.I,
 )
 _BLAMES = re.compile(
@@ -203,6 +219,8 @@ _CLEARS = re.compile(
     r"|as a? ?(?:master|base))\b",
     re.I,
 )
+_TITLE_QUOTED = re.compile(rf'"({_PREFIX}[^"]{{8,140}})" ?[(\[,]? ?\Z')  # and then its sha
+_TITLED = re.compile(r': |\ARevert "')
 _FOOTNOTE = re.compile(r"\[\d{1,2}\]")
 _NOTE_BLAMES = re.compile(r",? (?:which |that )?(?:has |is )?(?:introduc|caus|regress|slow|the first bad)\w*", re.I)
 _TRIED = re.compile(r"\brevert\w*|\btried\b|\bappl(?:y|ied|ying)\b|\bwithout\b|\bback(?:ed|ing) out\b", re.I)
@@ -217,15 +235,11 @@ _BISECT_SAYS = re.compile(
     rf"({_SHA}) is the first bad commit|first bad commit:? (?:is )?(?:commit )?\[?({_SHA})\]?\s*([^\n]{{0,160}})", re.I
 )
 _ONELINE = re.compile(
-    rf"^[ >]{{0,8}}({_SHA})(?: |\n[ >]{{0,8}})([\w./+-]{{2,30}}(?:, ?[\w./+-]+)*: [^\n]{{8,140}})$", re.M
+    rf'^[ >-]{{0,8}}({_SHA})(?: |\n[ >]{{0,8}})({_PREFIX}[^\n]{{8,140}}$|Revert "[^"]{{8,160}}")', re.M
 )
-_TITLE_ALONE = re.compile(
-    r"(?:commit|change|patch)[: ]+\"([\w./+-]{2,30}(?:, ?[\w./+-]+)*: [^\"]{8,140})\"", re.I
-)  # without its sha
+_TITLE_ALONE = re.compile(rf'(?:commit|change|patch)[: ]+"({_PREFIX}[^"]{{8,140}})"', re.I)  # without its sha
 _ALONE = 25  # characters beside a commit that stands in a paragraph of its own
-_TITLE_BEFORE = re.compile(
-    rf"^\s{{0,8}}\"?([\w./+-]{{2,30}}(?:, ?[\w./+-]+)*: [^\n(\"]{{8,140}}?)\"?\s+[(\[](?:commit )?({_SHA})[)\]]", re.M
-)
+_TITLE_BEFORE = re.compile(rf'^\s{{0,8}}"?({_PREFIX}[^\n("]{{8,140}}?)"?\s+[(\[](?:commit )?({_SHA})[)\]]', re.M)
 
 
 class _Candidate(NamedTuple):
@@ -258,7 +272,7 @@ def _culprit(mail: MailText, introduced: str) -> tuple[Fact, Fact, Fact, tuple[s
         above = " ".join(mail.text[max(0, line.start() - 80) : line.start()].split())
         points = 2 + 2 * bool(_BLAMES.search(above))
         sentence = f"{above} {' '.join(line[0].split())}"
-        candidates.append(_Candidate(points, -line.start(), line[1], line[2].strip(), sentence))
+        candidates.append(_Candidate(points, -line.start(), line[1], " ".join(line[2].split()), sentence))
     candidates += _mentioned(mail)
     for candidate in candidates:
         if candidate.title and not candidate.title.lower().startswith("merge "):
@@ -287,19 +301,22 @@ def _mentioned(mail: MailText) -> Iterator[_Candidate]:
     for place, sentence in enumerate(mail.all):
         after = " ".join(mail.all[place + 1 : place + 2])
         for match in _NAMED.finditer(sentence):
-            title = (match[2] or match[3] or match[4] or "").strip(" \"'")
+            title = (match[2] or match[3] or match[4] or match[5] or "").strip(" \"'")
+            if not title and (before := _TITLE_QUOTED.search(sentence[: match.start()])):
+                title = before[1]
             window = sentence[max(0, match.start() - 160) : match.end() + 120]
             if said := _said_of_note(mail, sentence):
                 window = said
             elif len(sentence) - len(match[0]) < _ALONE:
-                window = f"{mail.all[max(0, place - 1)]} {sentence} {after}"
+                above = mail.all[max(0, place - 1)]
+                window = f"{above} {sentence} {'' if above.endswith(':') else after}"
             tail = sentence[match.end() : match.end() + 60]
             head = sentence[max(0, match.start() - 40) : match.start()]
             points = 3 * bool(_BLAMES.search(window)) + ("commit" in match[0].lower()[:7]) + (": " in title)
             points -= 4 * bool(_CLEARS.search(head) or re.match(r"[^.;]{0,40}\b(?:resolv|solv|fix)\w+ ", tail, re.I))
             points -= 4 * bool(_TRIED.search(sentence) and _NO_CURE.search(after))
             points -= 9 * title.lower().startswith("merge ")
-            yield _Candidate(points, -place, match[1], title if ": " in title else "", sentence)
+            yield _Candidate(points, -place, match[1], title if _TITLED.search(title) else "", sentence)
 
 
 def _said_of_note(mail: MailText, note: str) -> str:
@@ -314,9 +331,6 @@ def _said_of_note(mail: MailText, note: str) -> str:
             follows = _NOTE_BLAMES.match(text[place.end() :])
             said.append(f"{before}{follows[0] if follows else ''}")
     return " ".join([*said, note]) if said else ""
-
-
-# --- Versions ---
 
 
 # --- The machine ---

@@ -104,6 +104,23 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("culprit", f'Where\n\n{SHA[:12]} ("mm: walk cold folios first")\n\nis what the bisect gave me.', SHA[:12]),
     ("culprit_title", 'The bisect points to commit "mm: walk cold folios first".', "mm: walk cold folios first"),
     ("culprit_title", 'I read the commit "mm: walk cold folios first".', ""),
+    ("culprit", "The slowdown was introduced by 7d3e91c, which came with 6.12.", "7d3e91c"),
+    ("culprit", "I see 1a2b3c4 in the log, and it is slower.", ""),
+    ("culprit_title", f"It is slow since [{SHA}] mm: walk cold folios first", "mm: walk cold folios first"),
+    ("culprit", f'The patch is "mm: walk cold folios first" (commit {SHA[:12]}), it seems.', SHA[:12]),
+    ("culprit_title", f'The patch is "mm: walk cold folios first" (commit {SHA[:12]}).', "mm: walk cold folios first"),
+    (
+        "culprit_title",
+        f'The bisection ended at:\n- {SHA[:13]} Revert "mm: walk cold folios\nfirst" for 6.12',
+        'Revert "mm: walk cold folios first"',
+    ),
+    (
+        "culprit",
+        f'Last good commit:\n\n  0c9d11ea55ab ("mm: free it once")\n\nFirst bad commit:\n\n'
+        f'  {SHA[:12]} ("mm: walk cold folios first")\n',
+        SHA[:12],
+    ),
+    ("culprit", f"The loop is called often, which since\n6.2 ({SHA}) allocates in bulk.", SHA),
     # Versions
     ("bad", "It dropped between kernels 6.11 and 6.12.", "6.12"),
     ("good", "It dropped between kernels 6.11 and 6.12.", "6.11"),
@@ -116,7 +133,7 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("bad", "When switching from CentOS 7.9 to 8.4 we saw a drop.", "CentOS 8.4"),
     ("bad", "It got slower (6.11 vs 6.12).", "6.12"),
     ("good", "It got slower (6.12 vs 6.11).", "6.11"),
-    ("good", "The build takes less than 3 minutes with the 6.11 kernel, and longer than that with 6.12.", ""),
+    ("good", "The build takes less than 3 minutes with the 6.11 kernel, and longer than that with 6.12.", "6.11"),
     # A stable update may be the bad one
     ("bad", "5.15.120 is slower than 6.1.10 by far.", "5.15.120"),
     ("bad", "Throughput dropped when we moved from 6.5 to 6.1.80.", "6.1.80"),
@@ -134,6 +151,16 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("bad", "It fell by 3.5 GB/s.", ""),
     ("bad", "The regression:\n\n   4.22  +-3%   31.70  +-5%  perf-profile.free_pages\n", ""),
     ("good", "pgbench: 11.8k tps with 6.11, 7.6k with 6.12-rc4.", "6.11"),
+    # Two of a sentence, in their order and not as one list
+    ("good", "On 6.6.96 it is much slower when compared to the previous 6.6.93 tag.", "6.6.93"),
+    ("bad", "Its time grew a lot from what the 6.11 kernel needs, with a 6.12 kernel it is worse.", "6.12"),
+    ("good", "It starts with 6.10 and persists through 6.16, all slower.", ""),
+    ("bad", "It is slower in 6.11 and in 6.12.", "6.11"),
+    ("good", "I downgraded from 6.12 to 6.11, which undid the slowdown.", "6.11"),
+    ("good", "Was it broken between\n6.11.4 and 6.12.5?", "6.11.4"),
+    ("bad", "A regression between 6.11.x and 6.12.x, seen on 6.12.7.", "6.12.7"),
+    ("bad", "From 3.10.0-862.11.6.el7 to 3.10.0-957.1.3.el7 it is slower.", "3.10.0-957.1.3.el7"),
+    ("bad", "Sphinx 18.2.3 is slower.", ""),
     # How much
     ("magnitude", "It went from 170MB/s to 11MB/s.", "170 MB/s -> 11 MB/s"),
     ("magnitude", "We see a 30% drop.", "-30 %"),
@@ -143,6 +170,37 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("magnitude", "The score is 2870 before the patch, while it is 1780 after it, a regression.", "2870 -> 1780"),
     ("magnitude", "It usually takes 1m20s. Now it takes 20 minutes, much slower.", "1m20s -> 20 minutes"),
     ("magnitude", "We are at 50% CPU.", ""),
+    ("magnitude", "A regression: kswapd takes 100% CPU.", ""),
+    ("magnitude", "It takes normally 41s to convert, now with 6.12-rc1 it takes about 2m 36s.", "41s -> 2m 36s"),
+    ("magnitude", "It is 3 to 4 times slower.", "3 to 4 times slower"),
+    (
+        "magnitude",
+        "I got 39.6 Gb/sec. After the upgrade the rate dropped to about 20Gb/sec.",
+        "39.6 Gb/sec -> 20 Gb/sec",
+    ),
+    (
+        "magnitude",
+        "- Before the commit: ~6150 MiB/s, anywhere\n- After the commit:\n  - same bridge: ~4985 MiB/s\n",
+        "6150 MiB/s -> 4985 MiB/s",
+    ),
+    # What benchmarks print of two runs; the worse one is new
+    (
+        "magnitude",
+        "Before:\n\nreal    0m1,500s\nuser    0m0,1s\n\nAfter:\n\nreal    7m11,449s\n",
+        "0m1,500s -> 7m11,449s",
+    ),
+    (
+        "magnitude",
+        "Now:\n[  5]   0.00-10.01  sec   473 MBytes   396 Mbits/sec  456 sender\nBefore:\n"
+        "[  5]   0.00-10.02  sec   632 MBytes   529 Mbits/sec   11 sender\n",
+        "529 Mbits/sec -> 396 Mbits/sec",
+    ),
+    (
+        "magnitude",
+        "6.12.4\nfio bw=2623MiB/s (2750MB/s)\n\n6.6.9\nfio bw=6796MiB/s (7126MB/s)\n",
+        "6796 MiB/s -> 2623 MiB/s",
+    ),
+    ("magnitude", "1 GB copied, 5.1 s, 210 MB/s\n1 GB copied, 9.9 s, 108 MB/s\n", "210 MB/s -> 108 MB/s"),
     ("magnitude", "The throughput dropped by 10~15%.", "-10-15 %"),
     ("magnitude", "It dropped from 1.250.000 IOPS to 900.000 IOPS.", ""),  # no figure begins in another's middle
     ("magnitude", "We lose: 10.0.0.1 on 5.10, 10.0.0.2 on 5.15.", ""),
@@ -173,6 +231,7 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("metric", "While running performance tests, it showed bad performance.", ""),
     ("metric", "A measurable pipe throughput drop.", "pipe throughput"),
     ("metric", "It went from 8ms to 90ms.", ""),
+    ("metric", "A possible performance problem.", ""),
     ("suite", "Running hackbench shows the regression.", "hackbench"),
     ("metric", "The read throughput dropped.", "read throughput"),
     ("machine", "The box is an AMD EPYC 7601, where it is slower.", "AMD EPYC 7601"),
@@ -204,6 +263,9 @@ OFFERS: tuple[tuple[str, str, bool], ...] = (
     ("Bad SSD performance with 6.12", "dd: 248 MB/s with 6.11, 49 MB/s with 6.12.", True),
     ("6.12: p99 of our mail servers up from 8ms to 90ms", "6.11.9: p99 8ms\n6.12-rc4: p99 90ms\n", True),
     ("Poor performance with bonding", "The throughput is only 90 MB/s on 6.12.", False),
+    ("Slow performance of the serial port with 6.12", "With kernel 6.6 it behaved normally.", True),
+    ("Very slow encryption on POWER9", "It is 60% slower than the bare link.", False),
+    ("Slowdowns on machines with 3000 sockets", "On 6.12 it is slow under load.", False),
     ("Why is NFS slower than iSCSI?", "I see a higher latency.", False),
     ("fio question", "How do I measure throughput?", False),
 )
