@@ -439,6 +439,8 @@ def _developer_effects(reading: Reading, context: MailContext) -> Iterator[Effec
     intents = [intent for intent in intents if not _names_culprit(intent, context.culprit)]
     asides = {intent.rule.name for intent in intents if intent.rule and intent.rule.aside}
     effects = sorted(effects_of_rules(intents), key=lambda effect: effect.rule in asides)  # the deciding effect first
+    if candidate := _candidate_to_test(reading, context, effects):
+        effects.insert(0, candidate)
     answer = Effect(EventKind.RESPONDED, Mode.AUTO, "reply_of_author", quote=evidence_of(reading))
     deciding = effects[0] if effects and effects[0].rule not in asides else answer
     if deciding is answer:
@@ -446,6 +448,25 @@ def _developer_effects(reading: Reading, context: MailContext) -> Iterator[Effec
     yield from effects
     if deciding.kind is not EventKind.RESPONDED or deciding.mode is Mode.SUGGEST:
         yield answer  # it is a response, whatever becomes of the rest
+
+
+_TO_TEST = re.compile(
+    r"\b(?:this|these|that|my|the (?:attached|following|below)) (?:\w+ )?"
+    r"(?:fix|patch(?:es)?|branch|series|tree|commits?)\b",
+    re.I,
+)
+_ATTACHED = re.compile(r"\battached (?:\w+ ){0,3}patch\b|\bpatch (?:is )?attached\b", re.I)
+
+
+def _candidate_to_test(reading: Reading, context: MailContext, effects: Sequence[Effect]) -> Effect | None:
+    """Return the candidate fix that a developer asks to test and gives by a branch or commit, or in an attachment that
+    did not come with the mail, as in archives that strip them.
+    """
+    request = next((effect.quote for effect in effects if effect.rule == "asks_rerun"), "")
+    is_named = _TO_TEST.search(request) and ref_in(reading.own_text, context.culprit)
+    if not request or not (is_named or _ATTACHED.search(reading.own_text)):
+        return None
+    return Effect(EventKind.FIX_PROPOSED, Mode.AUTO, "asks_test_of_candidate", quote=request)
 
 
 def _names_culprit(intent: FoundIntent, culprit: str) -> bool:

@@ -10,6 +10,9 @@ from tracker.domain.events import EventKind
 
 # --- Requests ---
 
+_WONDERS = Unless(
+    "wonders, and asks nobody", words("^ maybe|perhaps|presumably|wth|wtf", "confusion|surprise why|how|what")
+)
 _MEANS = Unless(
     "asks what someone means or wants",
     words(
@@ -81,6 +84,8 @@ QUESTIONS = (
         says="""A question about the test, machine, metric or configuration: "what exactly is app_overhead?\"""",
         yes=("Which file system was that run on?",),
         no=(
+            "Maybe the samples are just noise?",
+            "That is exactly my confusion, why are there more faults?",
             "we rebuilt and the regression is still reproducible.",
             "we tested the patch, and it did not show any regression.",
         ),
@@ -88,7 +93,7 @@ QUESTIONS = (
             "what|which|how|where|when|is|are|was|were|does|do|did|has|have|any|can|could …… <topic>",
             "what|which … is|does|are|do|it|this|that",
         ),
-        unless=(_MEANS, REPORTED),
+        unless=(_MEANS, _WONDERS, REPORTED),
         question=True,
         to_reporter=True,
         does=EventKind.ASKED,

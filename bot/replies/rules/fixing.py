@@ -12,6 +12,7 @@ from tracker.domain.events import EventKind
 # --- Fixes elsewhere, and work on one ---
 
 _NOT = Unless("has a negation", words("<not>"))
+_OF_REPORTS = Unless("is about how reports are written", words("information|instructions|documentation|wording"))
 _ELSE = Unless("leaves it to others", words("or_i will|can|could", "someone|somebody else"))
 
 FIXES = (
@@ -205,14 +206,24 @@ FIXES = (
         name="working_on_fix",
         intent=Intent.WORKING_ON_FIX,
         says="""The writer is working on a fix or promises one, unconditionally: "I'll get this fixed up".""",
-        yes=("I'll get a fix out tomorrow.", "I will send a v2 shortly.", "I'm on it, give me a few days."),
-        no=("If it is real, I will send a patch.", "If nobody beats me to it, I'll send the patch on Thursday."),
+        yes=(
+            "I'll get a fix out tomorrow.",
+            "I will send a v2 shortly.",
+            "I'm on it, give me a few days.",
+            "Right now I'm trying to rewrite this patch.",
+        ),
+        no=(
+            "If it is real, I will send a patch.",
+            "If nobody beats me to it, I'll send the patch on Thursday.",
+            "We will improve this to give clearer instructions.",
+        ),
         cue=words(
             "<i will> … <make> … <new patch>",
             "<i will> … <mend> it|this|that|these|up|things",
             "<i will> get it|this|that|these fixed|sorted|addressed|resolved",
             "<i will> …… send|post|submit it|this|that|them",
             "<i am> … working_on|preparing|writing|cooking_up|finalizing … it|this|<new patch>|fixing",
+            "<i am> … rewriting|reworking|trying_to_rewrite|trying_to_rework the|this|that|my patch|commit|code|series",
             "<i am> on it|that|this|the_fix|the_case",
             "give me a? day|days|week|few|bit|weekend",
             "<i> already? have a|the|some … <new patch> ready|queued|for|in_the_works|in_progress|in_testing",
@@ -227,7 +238,7 @@ FIXES = (
             r"/(?<=[,;:.] )will (?:fix|respin|rework|resend)(?=[.!,]|\Z| (?:it|this|that|up)\b)/",
             "fix|patch is? coming|on_its_way|on_the_way|in_the_works|underway",
         ),
-        unless=(CONDITIONAL, REPORTED, _ELSE),
+        unless=(CONDITIONAL, REPORTED, _ELSE, _OF_REPORTS),
         question=False,
         does=EventKind.WORKING,
         mode=Mode.AUTO,
@@ -256,7 +267,7 @@ CONSIDERED = (
             "let_me see|think|try … fix|improve|avoid|rework|solve|how",
             "<i> can|could|should <make> … patch|fix",
         ),
-        unless=(NEGATED, REPORTED),
+        unless=(NEGATED, REPORTED, _OF_REPORTS),
         question=False,
         does=EventKind.WORKING,
         mode=Mode.SUGGEST,

@@ -30,10 +30,12 @@ USERS = (
             "It turned out to be a faulty disk, so it's not a kernel regression.",
             "I had a debug kernel, there is no problem with 5.4 here.",
             "So please disregard.",
+            "Sorry to all, it turns out that two settings of mine did this.",
         ),
         no=("It may be a kernel config that I changed.", "Is it not a kernel bug?", "Sorry for the late reply."),
         cue=words(
             "sorry|apologies|apologize for the noise|false_alarm|wrong_alarm",
+            "sorry|apologies … turns|turned out",
             "isn't|not a|an? kernel|real|actual regression|bug|issue|problem",
             "false alarm",
             "ignore|disregard this|my|the report|regression|mail|thread",

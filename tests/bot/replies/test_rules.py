@@ -156,6 +156,27 @@ def test_a_patch_of_a_person_acts_and_a_debug_patch_does_not() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Could you try running this branch?\n\nhttps://git.kernel.org/pub/scm/linux/kernel/git/a/b.git/log/?h=c",
+            "fix_proposed auto",
+        ),
+        ("Can you please try this fix:\n\nhttps://github.com/ada/linux topic\n", "fix_proposed auto"),
+        ("UNTESTED PATCH ATTACHED.\n\nKim - mind testing this?", "fix_proposed auto"),
+        ("Could you try running this branch?", "needs_info auto"),
+        (
+            "Could you rerun it?\n\nhttps://git.kernel.org/pub/scm/linux/kernel/git/a/b.git/log/?h=c has the config.",
+            "needs_info auto",
+        ),
+        ("Could you test the commit before it, 0c9d11ea55ab?", "needs_info auto"),
+    ],
+)
+def test_what_is_to_be_tested_is_a_candidate_if_the_mail_gives_it(text: str, expected: str) -> None:
+    assert effect_text(text) == expected
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Test results are back.",
