@@ -175,6 +175,4 @@ def requested_patch(request: HttpRequest, pk: int) -> HttpResponse:
     hidden = series and message.public and Message.objects.filter(message_id__in=series.parts, public=False).exists()
     patch = series.text if series and series.text and not hidden else patch_of(mail).text
     text = patch or "there is no patch in this mail: it may link to one, or name a branch\n"
-    response = HttpResponse(text, content_type="text/plain; charset=utf-8", status=200 if patch else 404)
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
+    return HttpResponse(text, content_type="text/plain; charset=utf-8", status=200 if patch else 404)

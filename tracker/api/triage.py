@@ -20,8 +20,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from tracker.api.requests import authenticate, error_response, json_object, person_of
-from tracker.domain.events import EventKind, InvalidInput
-from tracker.models import Decision, Measurement, Report, Suggestion
+from tracker.domain.events import InvalidInput
+from tracker.models import Measurement, Report, Suggestion
 from tracker.pages import results
 from tracker.pages.kernels import named
 from tracker.pages.report_json import finding_json
@@ -33,7 +33,6 @@ from tracker.services.report_actions import BY_NAME
 # --- Actions and decisions ---
 
 MAX_BYTES = 64 * 1024
-_DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
 
 
 @csrf_exempt  # authenticated by a key, without cookies
@@ -98,10 +97,9 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     if suggestion is None:
         return error_response(404, f"there is no suggestion {pk}")
     choice = body.get("decision", "")
-    if not isinstance(choice, str) or (choice not in _DECISIONS and choice not in report_actions.OTHERS):
-        return error_response(400, f"decision: expected accept, reject, {', '.join(report_actions.OTHERS)}")
-    instead = EventKind(choice) if choice in report_actions.OTHERS else None
-    decision = Decision.ACCEPTED if instead == suggestion.kind else _DECISIONS.get(choice, Decision.CHANGED)
+    if choice not in report_actions.CHOICES:
+        return error_response(400, f"decision: expected {', '.join(report_actions.CHOICES)}")
+    decision, instead = report_actions.decision_of(choice, suggestion)
     if not report_actions.decide(suggestion, decision, person.get_username(), timezone.now(), instead):
         return error_response(409, "somebody has decided on this suggestion already")
     suggestion.refresh_from_db()

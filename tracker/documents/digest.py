@@ -17,7 +17,7 @@ from django.urls import reverse
 from tracker.documents.blocks import Block, Bullets, Document, DocumentLink, Heading, Paragraph, TableBlock, width
 from tracker.documents.cycle import CycleRow, name, summary
 from tracker.domain.events import OPEN, State, Verdict
-from tracker.domain.text import age
+from tracker.domain.text import age, printable
 from tracker.domain.timeline import LABELS, awaited
 from tracker.models import Release, Report
 from tracker.services.report_summary import ReleaseCalendar
@@ -162,7 +162,7 @@ def compose_cycle_mail(
     still = sorted((row for row in rows if row.is_open), key=lambda row: not row.blocks)  # those first
     fixed = [row for row in rows if row.state in (State.FIXED, State.DROPPED)]
     subject = f"Performance regressions in {about}: {len(still)} open"
-    said = _printable(summary(about, rows, now, closed_in))
+    said = printable(summary(about, rows, now, closed_in))
     lines = textwrap.wrap(said, COLUMNS, break_on_hyphens=False)
     if any(width(line) > COLUMNS for line in lines):  # of letters that take two columns
         lines = textwrap.wrap(said, COLUMNS // 2, break_on_hyphens=False)
@@ -206,14 +206,10 @@ def _change(row: CycleRow) -> str:
 
 
 def _cut(line: str) -> str:
-    line = _printable(line)
+    line = printable(line)
     if width(line) <= COLUMNS:
         return line
     line = line[: 4 * COLUMNS]  # a title may have any length, and each step below measures what is left
     while width(line) > COLUMNS - 3:
         line = line[:-1]
     return f"{line.rstrip()}..."
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)

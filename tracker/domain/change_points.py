@@ -24,6 +24,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from tracker.domain.statistics import ENDS, RESAMPLES, Array, change_pct
 
 BEFORE, LEAST_BEFORE, AFTER = 12, 5, 6  # builds
+# What a change must exceed, chosen on made series (benchmarks/accuracy/change_points.py)
 SCORE = 5.0  # robust spreads that the medians must be apart
 USUAL = 2.0  # times the curve's usual movement
 SHARE = 0.9  # of the builds on each side that lie on their side of the middle
@@ -36,30 +37,16 @@ MAD = 1.4826  # a normal distribution's standard deviation in median absolute de
 @dataclass(frozen=True, slots=True)
 class ChangePoint:
     """`index`: the first build on the new level. `old` and `new`: the medians before and after. `noise`: the robust
-    standard deviation of the builds around them. `usual`: how far the curve usually moves, None without a history.
+    standard deviation of the builds around them.
     """
 
     index: int
     old: float
     new: float
     noise: float
-    usual: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Strictness:
-    """What a change must exceed; the defaults were chosen on made series (benchmarks/accuracy/change_points.py)."""
-
-    score: float = SCORE
-    usual: float = USUAL
-    share: float = SHARE
-    least_pct: float = LEAST_PCT
-
-
-DEFAULT = Strictness()
-
-
-def change_points(levels: Sequence[float], strictness: Strictness = DEFAULT) -> list[ChangePoint]:
+def change_points(levels: Sequence[float]) -> list[ChangePoint]:
     """Return the changes of a curve, by one level per build in order; [] where there are too few builds.
 
     Levels must be finite. What was found stays found as builds are added, unless its place is known better by then.
@@ -67,7 +54,7 @@ def change_points(levels: Sequence[float], strictness: Strictness = DEFAULT) -> 
     curve = np.asarray(levels, dtype=float)
     changes: list[ChangePoint] = []
     start = 0
-    while (change := _first_change(curve[start:], strictness)) is not None:
+    while (change := _first_change(curve[start:])) is not None:
         start += change.index
         changes.append(replace(change, index=start))
     return changes
@@ -118,7 +105,7 @@ def _interval(olds: Array | None, news: Array | None) -> tuple[float, float] | N
     return (float(low), float(high)) if np.isfinite(low) and np.isfinite(high) else None
 
 
-def _first_change(curve: Array, strictness: Strictness) -> ChangePoint | None:
+def _first_change(curve: Array) -> ChangePoint | None:
     """Return the first change. After it the curve begins anew: no window reaches back over it."""
     if len(curve) < LEAST_BEFORE + AFTER:
         return None
@@ -134,16 +121,13 @@ def _first_change(curve: Array, strictness: Strictness) -> ChangePoint | None:
     olds, news, spreads, shares = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     shifts = np.abs(news - olds)
     candidates = (
-        (shifts > 0)
-        & (shifts >= strictness.score * spreads)
-        & (shifts * 100 >= strictness.least_pct * np.abs(olds))
-        & (shares >= strictness.share)
+        (shifts > 0) & (shifts >= SCORE * spreads) & (shifts * 100 >= LEAST_PCT * np.abs(olds)) & (shares >= SHARE)
     )
     for number in np.flatnonzero(candidates):
         # How far the curve has moved between windows before, where no change was found; None if not known yet
         earlier = shifts[: max(0, number - AFTER)]
         usual = float(np.sort(earlier)[int(_USUAL_QUANTILE * len(earlier))]) if len(earlier) >= AFTER else None
-        if usual is not None and shifts[number] < strictness.usual * usual:
+        if usual is not None and shifts[number] < USUAL * usual:
             continue
         # The shift is largest where the windows meet at the step: look on a little.
         near = slice(number, number + AFTER)
@@ -153,7 +137,7 @@ def _first_change(curve: Array, strictness: Strictness) -> ChangePoint | None:
         low, high = max(1, at - AFTER), min(len(curve) - 1, at + AFTER)
         costs = np.cumsum(np.abs(curve[low:high] - old) - np.abs(curve[low:high] - new))
         index = low + int(np.argmin(np.concatenate([[0.0], costs])))
-        return ChangePoint(index, old, new, float(spreads[best]), usual)
+        return ChangePoint(index, old, new, float(spreads[best]))
     return None
 
 

@@ -74,6 +74,11 @@ def p_value(p: float) -> str:
     return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"
 
 
+def printable(text: str, instead: str = " ") -> str:
+    """Return a text without control characters and line breaks, which XML, terminals and logs take ill."""
+    return "".join(letter if letter.isprintable() else instead for letter in text)
+
+
 def number(value: float | None, below: float = 1e9) -> str:
     """Return a measured value with four significant digits, or as an integer from 1,000: "184,436", "3.052".
 

@@ -72,7 +72,7 @@ def as_script(change: CurveChange) -> str:
     """Return a shell script that bisects with a command of the lab's, which prints the value of one run."""
     curve, rises = change.curve, change.new_level > change.old_level
     metric, machine, scenario = (
-        "".join(char if char.isprintable() else "?" for char in text)[:300]  # a comment, on one line
+        formats.printable(text, "?")[:300]  # a comment, on one line
         for text in (curve.metric.name, curve.machine.name, str(curve.scenario))
     )
     lines = [
@@ -297,8 +297,7 @@ def curve_svg(request: HttpRequest, pk: int) -> HttpResponse:
     if page is None or page.chart is None:
         raise Http404(f"curve {pk} has no picture: fewer than two builds were measured in this range")
     name = f"{page.curve.metric.name} on {page.curve.machine.name}"
-    title = "".join(char if char.isprintable() else "?" for char in name)  # XML has no control characters
-    context = {"chart": page.chart, "standalone": title}
+    context = {"chart": page.chart, "standalone": formats.printable(name, "?")}
     return render(request, "curve_chart.html", context, content_type="image/svg+xml")
 
 

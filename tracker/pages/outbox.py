@@ -181,9 +181,7 @@ def raw(request: HttpRequest, pk: int) -> HttpResponse:
     mail, hidden = _visible(pk, everything=request.user.has_perm(SEND))
     if hidden:
         return error_response("shown once it has been sent", 403)
-    response = HttpResponse(bytes(mail.raw), content_type="text/plain; charset=utf-8")
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
+    return HttpResponse(bytes(mail.raw), content_type="text/plain; charset=utf-8")
 
 
 _DESCRIPTIONS = {

@@ -28,7 +28,6 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from tracker.domain.events import EventKind
 from tracker.models import (
     UNDECIDED,
     Archive,
@@ -286,8 +285,6 @@ def _archives(now: datetime) -> list[ArchiveRow]:
 
 # --- Views ---
 
-_DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
-
 
 def review(request: HttpRequest) -> HttpResponse:
     """Show the first of each section, suggestions of one `kind` or `rule` if asked; `?suggestions=POSITION` and
@@ -327,12 +324,9 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     suggestion = get_object_or_404(Suggestion.objects.select_related("report"), pk=pk)
     choice = request.POST.get("decision", "")
     choice = request.POST.get("instead", "") if choice == "set" else choice
-    decision = _DECISIONS.get(choice, Decision.CHANGED)
-    instead = EventKind(choice) if choice in report_actions.OTHERS else None
-    if decision is Decision.CHANGED and instead is None:
+    if choice not in report_actions.CHOICES:
         return error_response(f"decision: expected accept, reject or another state; found {choice[:40]!r}")
-    if instead == suggestion.kind:
-        decision = Decision.ACCEPTED
+    decision, instead = report_actions.decision_of(choice, suggestion)
     if report_actions.decide(suggestion, decision, username(request), timezone.now(), instead):
         request.session["last_decided"] = [pk]
     return _back(request, _position(suggestion))
@@ -364,7 +358,7 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
 def decide_many(request: HttpRequest) -> HttpResponse:
     """Accept or reject all `chosen` suggestions, or accept those of a `rule` that was right often enough."""
     rule, keys = cleaned(request.POST, "rule", 100), request.POST.getlist("chosen")
-    decision = _DECISIONS.get("accept" if rule else request.POST.get("decision", ""))
+    decision = report_actions.DECISIONS.get("accept" if rule else request.POST.get("decision", ""))
     if decision is None:
         return error_response("decision: expected accept or reject")
     if not rule and not (0 < len(keys) <= AT_ONCE and all(map(is_key, keys))):
@@ -407,9 +401,9 @@ def decide_offer(request: HttpRequest, pk: int) -> HttpResponse:
     choice, person = request.POST.get("decision", ""), username(request)
     if choice == "undo":
         person_reports.take_back(offer, person, now)
-    elif choice in _DECISIONS:
+    elif choice in report_actions.DECISIONS:
         request.session["last_offer"] = offer.pk
-        if report := person_reports.decide(offer, _DECISIONS[choice], person, now):
+        if report := person_reports.decide(offer, report_actions.DECISIONS[choice], person, now):
             enqueue("file_accepted")
             return redirect("report", report.culprit.sha)
     else:

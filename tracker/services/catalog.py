@@ -69,15 +69,9 @@ def role_of(name: str, url: str = "") -> TreeRole:
     return TreeRole.STABLE if stable else TreeRole.MAINTAINER
 
 
-def tree_for(name: str, url: str = "") -> Tree | None:
-    """Find or create the tree of this name, with the role that its name or URL suggests; an operator may change it."""
-    if not name:
-        return None
-    tree, _ = Tree.objects.get_or_create(name=name, defaults={"role": role_of(name, url), "url": url})
-    if url and not tree.url:
-        tree.url = url
-        tree.save(update_fields=["url"])
-    return tree
+def tree_for(name: str) -> Tree | None:
+    """Find or create the tree of this name, with the role that its name suggests; an operator may change it."""
+    return Tree.objects.get_or_create(name=name, defaults={"role": role_of(name)})[0] if name else None
 
 
 def machine_for(name: str, description: str = "", **parts: object) -> Machine:

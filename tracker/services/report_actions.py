@@ -419,6 +419,8 @@ OTHERS = (
     *(EventKind.FIX_PROPOSED, EventKind.FIX_FAILED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED),
     *(EventKind.DROPPED, EventKind.EXPECTED, EventKind.INVALID, EventKind.DUPLICATE),
 )
+DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
+CHOICES = (*DECISIONS, *OTHERS)
 AT_ONCE = 100  # suggestions that are decided by one click
 SECOND_OPINION = "second_opinion"
 UNVERIFIED_REPORT = "unverified_report"  # accepted, its recipients are the people of the report
@@ -426,6 +428,13 @@ _OF_A_FIX = frozenset({EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKin
 
 
 @transaction.atomic
+def decision_of(choice: str, suggestion: Suggestion) -> tuple[Decision, EventKind | None]:
+    """Return the decision that one of CHOICES is, and the kind of event that is to stand instead, if it names one."""
+    if choice in DECISIONS:
+        return DECISIONS[choice], None
+    return Decision.ACCEPTED if choice == suggestion.kind else Decision.CHANGED, EventKind(choice)
+
+
 def decide(
     suggestion: Suggestion, decision: Decision, person: str, now: datetime, instead: EventKind | None = None
 ) -> bool:

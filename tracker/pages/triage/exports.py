@@ -22,7 +22,7 @@ from tracker.documents.blocks import escaped
 from tracker.domain import versions
 from tracker.domain.events import OPEN, Verdict
 from tracker.domain.report_state import NOT_BISECTED
-from tracker.domain.text import NONE, number, signed_pct
+from tracker.domain.text import NONE, number, printable, signed_pct
 from tracker.models import Finding, Report
 from tracker.pages.http import csv_response
 from tracker.pages.report_json import directions, report_json
@@ -84,7 +84,7 @@ def as_atom(title: str, sections: Sections, url: str) -> bytes:
     # The address of the feed beside a page, with the page's query
     path, mark, query = url.partition("?")
     feed = Atom1Feed(
-        _printable(f"Perfwork: {title}"),
+        printable(f"Perfwork: {title}"),
         url,
         "Kernel performance reports",
         feed_url=f"{path}.atom{mark}{query}",
@@ -92,9 +92,9 @@ def as_atom(title: str, sections: Sections, url: str) -> bytes:
     )
     for row in sorted(rows, key=lambda row: row["changed_at"] or newest, reverse=True):
         feed.add_item(
-            title=_printable(f"{_change(row)} {_commit(row)} {_name(row)}"),
+            title=printable(f"{_change(row)} {_commit(row)} {_name(row)}"),
             link=row["url"],
-            description=_printable(f"{row['status']}; {_place(row)}"),
+            description=printable(f"{row['status']}; {_place(row)}"),
             unique_id=row["url"],
             pubdate=row["reported_at"],
             updateddate=row["changed_at"] or newest,
@@ -111,10 +111,10 @@ def as_regzbot(title: str, sections: Sections, url: str) -> bytes:
     rows = {row["url"]: row for row in reports if row["verdict"] == Verdict.REGRESSION and row["state"] in OPEN}
     paragraphs = []
     for row in rows.values():
-        lines = [_printable(f"{row['url']} ({row['status']})"), f"#regzbot introduced: {_introduced(row)}"]
-        lines += [_printable(f"#regzbot title: {_change(row)} {row['metric']}: {row['culprit_title'] or row['title']}")]
+        lines = [printable(f"{row['url']} ({row['status']})"), f"#regzbot introduced: {_introduced(row)}"]
+        lines += [printable(f"#regzbot title: {_change(row)} {row['metric']}: {row['culprit_title'] or row['title']}")]
         if fix := row["fix"]["title"] or row["fix"]["sha"]:
-            lines += [_printable(f"#regzbot fix: {fix}")]
+            lines += [printable(f"#regzbot fix: {fix}")]
         paragraphs.append("\n".join(lines))
     return ("\n\n".join(paragraphs) + "\n").encode()
 
@@ -189,7 +189,7 @@ def _introduced(row: Mapping[str, Any]) -> str:
     named, good, bad = (((row["facts"] or {}).get(name) or {}).get("value", "") for name in ("culprit", "good", "bad"))
     tags = [f"v{version.lstrip('v')}" for version in (good, bad)]
     span = "..".join(tags) if all(map(versions.parse, tags)) else "unknown"
-    return _printable(named) or span
+    return printable(named) or span
 
 
 def _place(row: Mapping[str, Any]) -> str:
@@ -198,9 +198,4 @@ def _place(row: Mapping[str, Any]) -> str:
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
-    return wrap(_printable(text), WIDTH, initial_indent=indent, subsequent_indent=indent or _INDENT)
-
-
-def _printable(text: str) -> str:
-    """Return a text without control characters, which XML and terminals take ill."""
-    return "".join(char if char.isprintable() else " " for char in text)
+    return wrap(printable(text), WIDTH, initial_indent=indent, subsequent_indent=indent or _INDENT)
