@@ -125,8 +125,7 @@ def shown(curve: Any) -> None:
 
 def changes_found() -> None:
     """Time the search for changes in short curves."""
-    from tracker.domain.change_points import change_points
-    from tracker.domain.curves import builds_of
+    from tracker.domain.curves import builds_of, change_points
 
     short = [[each.level for each in builds_of(points(SHORT, seed))] for seed in range(50)]
     each_ms = timed(lambda: [change_points(levels) for levels in short]) / len(short)

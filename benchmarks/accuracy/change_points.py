@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.accuracy.made_series import KINDS, MadeSeries, made, returned
 from benchmarks.accuracy.shares import share
-from tracker.domain import change_points
+from tracker.domain import curves
 from tracker.domain.statistics import summarise, welch
 
 JUDGED = ROOT.parent / "shared" / "data" / "change-points"
@@ -34,25 +34,25 @@ Detector = Callable[[Sequence[float]], list[int]]
 
 
 def ours(levels: Sequence[float]) -> list[int]:
-    return [each.index for each in change_points.change_points(levels)]
+    return [each.index for each in curves.change_points(levels)]
 
 
 def t_test(alpha: float) -> Detector:
     """Welch's t-test between the windows that ours uses, at each build; of neighbours the most significant."""
 
     def detect(levels: Sequence[float]) -> list[int]:
-        places = range(change_points.LEAST_BEFORE, len(levels) - change_points.AFTER + 1)
+        places = range(curves.LEAST_BEFORE, len(levels) - curves.AFTER + 1)
         sides = [
             (
-                summarise(levels[max(0, at - change_points.BEFORE) : at]),
-                summarise(levels[at : at + change_points.AFTER]),
+                summarise(levels[max(0, at - curves.BEFORE) : at]),
+                summarise(levels[at : at + curves.AFTER]),
             )
             for at in places
         ]
         tested = [(p if p is not None else 1.0, at) for p, at in zip(welch(sides), places, strict=True)]
         found: list[int] = []
         for p, at in sorted(tested):
-            if p < alpha and all(abs(at - each) > change_points.AFTER for each in found):
+            if p < alpha and all(abs(at - each) > curves.AFTER for each in found):
                 found.append(at)
         return sorted(found)
 
@@ -151,7 +151,7 @@ def on_judged() -> None:
         last = int(row["Change Point"])
         truth = next((n for n, build in enumerate(builds) if build[0][0] > last), None) if last else None
         found = as_they_come(levels, ours)
-        rises = {cp_.index for cp_ in change_points.change_points(levels) if cp_.new > cp_.old}
+        rises = {cp_.index for cp_ in curves.change_points(levels) if cp_.new > cp_.old}
         shown = ", ".join(
             f"build {place}{'' if place in rises else ' (falls or passed)'}, noticed after {after}"
             for place, after in sorted(found.items())

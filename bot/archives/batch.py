@@ -35,8 +35,7 @@ from bot.archives.prefilter import Passes, Prefilter, key_of_message
 from bot.archives.sandbox import FILING_CPU, FILING_CPU_OF_ALL, Sandbox, Unparsable, limited_cpu
 from bot.mail.limits import OverLimit
 from bot.mail.settings import BotSettings
-from bot.replies.reading import Reading, check_limits
-from bot.replies.sender_kind import SenderKind
+from bot.replies.reading import Reading, SenderKind, check_limits
 from bot.second_opinion import suggest_stored
 from tracker.models import (
     Archive,

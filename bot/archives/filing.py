@@ -46,9 +46,8 @@ from bot.replies.effects import (
     speaker_of,
 )
 from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_by_title_or_list
-from bot.replies.reading import Reading, wish_of
+from bot.replies.reading import Reading, SenderKind, wish_of
 from bot.replies.rules.notation import Effect, MailContext, Mode, Relation
-from bot.replies.sender_kind import SenderKind
 from bot.replies.which_report import KnownReports, Thread, person_keys
 from bot.robot_reports.fields import read_subject
 from bot.robot_reports.report import RobotReport, find_report, is_proven

@@ -1,9 +1,8 @@
 """The round of follow-ups: which sent reports have news, and the mails that these make, each once.
 
 A report's own mail must have been sent before. News is new findings, mailed at most every seven days, and events of
-the last seven days: still there, a measured fix, a withdrawal, an action that a person chose to announce. What each
-mail says is in findings.py, fix.py and announcement.py. The purpose makes a mail unique: one per version, one per
-fix, one withdrawal.
+the last seven days: still there, a measured fix (fix.py), a withdrawal, an action that a person chose to announce. The
+purpose makes a mail unique: one per version, one per fix, one withdrawal.
 
 First, unsent mails that a new event has outdated are cancelled; those still due are then composed again, and what a
 person decided stays. A withdrawal is never held; once a fix is posted, the policy may hold only more findings and
@@ -11,23 +10,31 @@ person decided stays. A withdrawal is never held; once a fix is posted, the poli
 """
 
 import logging
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
 
+from bot.compose.conventions import WIDTH
 from bot.compose.mail import ComposedMail
-from bot.compose.policy import Action, PolicyDecision, decide
-from bot.mail.settings import BotSettings
-from bot.notifications.announcement import compose_status, compose_withdrawal, withdrawal_is_due
-from bot.notifications.findings import compose_follow_up, compose_recheck, matters, still_there_is_due
+from bot.compose.policy import Action, PolicyDecision, ReminderPolicy, decide
+from bot.compose.report_data import FindingData, listed, worst
+from bot.compose.report_data import sides as both_sides
+from bot.compose.report_mail import sides, tables
+from bot.mail.message import one_line
+from bot.mail.settings import Aliases, BotSettings
 from bot.notifications.fix import compose_fix, compose_tested, fix_of
+from bot.notifications.reminder import reminded_at
 from bot.notifications.report import PatchMails, findings_of, measured_again, report_data, values_of, withheld
-from bot.notifications.thread import ReportContext, ThreadMails, report_context
+from bot.notifications.thread import ReportContext, ThreadData, ThreadMails, report_context
 from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, basic_context, excluded_addresses
-from tracker.domain.events import OPEN, EventData, EventKind
-from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Report
+from tracker.domain import versions
+from tracker.domain.events import OPEN, EventData, EventKind, Grade, Role, State
+from tracker.domain.text import counted
+from tracker.models import Event, OutgoingMail, OutgoingState, Purpose, Reminder, Report
 from tracker.models.mail import WAITING
 from tracker.models.reports import NEWS
 from tracker.services import event_log, mail_transitions
@@ -259,3 +266,123 @@ def _purpose(event: EventData) -> str:
     if event.kind is EventKind.INVALID:
         return str(event.kind)
     return f"{event.kind} {(event.tag if event.kind is EventKind.STILL_THERE else '') or event.commit or event.result}"
+
+
+# --- New findings ---
+
+# They matter if one is clearly worse than what was reported.
+
+LEAST_PCT = 5.0  # the smallest change that is worth a mail
+_SHOWN = 5
+
+
+def matters(new: Sequence[FindingData], headline: FindingData) -> bool:
+    """Return whether new findings deserve a mail: one is worse by 5% or by half of the headline's change, whichever
+    is more. Improvements and smaller changes are only on the report's page.
+    """
+    reported = abs(headline.change_pct) if headline.change_pct is not None else 0.0
+    least = max(LEAST_PCT, reported / 2)
+    worse = [finding for finding in new if finding.verdict is Grade.REGRESSION and not finding.is_profile]
+    return any(finding.change_pct is None or abs(finding.change_pct) >= least for finding in worse)
+
+
+def compose_follow_up(
+    thread: ThreadData, new: Sequence[FindingData], parent: tuple[str, str], purpose: str, mails: ThreadMails
+) -> ComposedMail:
+    """Return the follow-up mail. `parent`: the sha and title of the baseline."""
+    graded = [finding for finding in new if finding.is_graded]
+    worse = sum(finding.verdict is Grade.REGRESSION for finding in graded)
+    better = len(graded) - worse
+    context = {
+        "counts": counted(worse, "regression") + (f", {counted(better, 'improvement')}" if better else ""),
+        "rows": [
+            listed(finding, f"{finding.metric} on {finding.machine}", WIDTH)
+            for finding in worst(graded)[: min(worse, _SHOWN)]  # `worst` puts regressions first
+        ],
+        "tables": list(tables(new)),
+        "sides": sides(thread.sha, thread.title, *parent),
+    }
+    return mails.compose(thread, purpose, "follow_up", context)
+
+
+# --- Still there in a later version ---
+
+# Sent while a reply of the author or of the lab is missing, and counted as a reminder.
+
+# No reply yet, or a question to the lab is open. An author who has replied gets no reminders.
+REMINDERS = ReminderPolicy()
+_WAITS = frozenset({State.NO_RESPONSE, State.DISPUTED, State.NEEDS_INFO})
+
+
+def still_there_is_due(context: ReportContext, event: EventData, aliases: Aliases, now: datetime) -> bool:
+    """Return whether to mail "still there": the event is the latest measured version, a reply is missing, and nobody
+    was reminded lately: about this report, or to its first recipient.
+    """
+    later = [
+        other
+        for other in context.events
+        if other.kind is EventKind.STILL_THERE and other.occurred_at > event.occurred_at
+    ]
+    waits = context.report_state.state in _WAITS and context.report_state.reminders
+    if not waits or later or versions.parse(event.tag) is None:
+        return False
+    report = context.report
+    if len(reminded_at([report.pk], purpose=f"{EventKind.STILL_THERE} {event.tag}")[report.pk]) >= REMINDERS.most:
+        return False
+    to = [aliases.proper.get(address.email, address.email) for address in context.thread.to]  # as reminders store them
+    lately = Q(report=report, at__gt=now - REMINDERS.apart) | Q(person__in=to, at__gt=now - REMINDERS.per_person)
+    return not Reminder.objects.annotate(at=Coalesce("mail__sent_at", "composed_at")).filter(lately).exists()
+
+
+def compose_recheck(
+    context: ReportContext, event: EventData, measured: FindingData | None, purpose: str, mails: ThreadMails
+) -> ComposedMail:
+    """Return the "still there" mail. `measured`: the new numbers, if known."""
+    headline = context.headline
+    values = {
+        "ref": one_line(event.tag, 40),
+        "ref10": event.commit[:10],
+        "metric": one_line(headline.metric, 120),
+        "where": one_line(headline.where, 120),
+        "reported": both_sides(headline),
+        "remeasured": both_sides(measured) if measured else "",
+        # Somebody disputes the report or asked a question, so that the lab must answer
+        "question_open": context.report_state.state is not State.NO_RESPONSE,
+    }
+    return mails.compose(context.thread, purpose, "recheck", values)
+
+
+# --- An action of a person, announced ---
+
+# Only if the person who took it on the report's page chose to.
+
+
+def compose_status(context: ReportContext, event: EventData, purpose: str, mails: ThreadMails) -> ComposedMail:
+    """Return the mail about one action, in the words that the page uses for it."""
+    person, action = one_line(event.actor, 80), one_line(event.kind.replace("_", " "), 80)
+    note = context.text_of(event)
+    values = {
+        "lines": _wrapped(f"{person} updated this report: {action}."),
+        "note": _wrapped(f'"{one_line(note, 1200)}"' if note else ""),
+        "status": _wrapped(f"Status: {one_line(context.report.status, 600).rstrip('.')}."),
+    }
+    return mails.compose(context.thread, purpose, "status", values)
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, 74, break_on_hyphens=False)
+
+
+# --- The withdrawal of a report that was wrong ---
+
+
+def withdrawal_is_due(context: ReportContext, event: EventData) -> bool:
+    """Return whether the lab decided that the report is wrong, and no mail from the lab in the thread says so yet."""
+    decided = bool(event.actor) and not (event.message_id and event.role is Role.REPORTER)
+    return decided and context.report_state.decided_by == event.key
+
+
+def compose_withdrawal(thread: ThreadData, reason: str, purpose: str, mails: ThreadMails) -> ComposedMail:
+    """Return the withdrawal mail. `reason`: the text that the decision relied on, or ""."""
+    lines = _wrapped(f'Reason: "{one_line(reason, 600)}"' if reason else "")
+    return mails.compose(thread, purpose, "withdrawal", {"reason": lines})

@@ -36,7 +36,7 @@ from bot.mail.settings import Aliases, BotSettings
 from bot.notifications.thread import ReportContext, ThreadMails, report_context
 from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, excluded_addresses
 from bot.outbox.sender import overtaken_reminders
-from bot.replies.sender_kind import SenderKind
+from bot.replies.reading import SenderKind
 from tracker.domain.deadlines import ReportClock, Stage, report_clock
 from tracker.domain.events import OPEN, Awaited, EventData, EventKind, State, Verdict
 from tracker.domain.report_state import ReportState, effective_events, fold

@@ -39,7 +39,7 @@ from bot.outbox.drafts import (
     excluded_addresses,
     policy_context,
 )
-from bot.replies.sender_kind import SenderKind
+from bot.replies.reading import SenderKind
 from bot.replies.which_report import person_keys
 from bot.results.recognise import ResultDetails, details_of, remeasured, reread
 from tracker.domain.events import CLOSED, Grade, State, Verdict

@@ -35,10 +35,9 @@ from bot.replies.intents import (
 )
 from bot.replies.lab_replies import is_measured_so, lab_effects
 from bot.replies.person_report import culprit_named
-from bot.replies.reading import Reading, in_thread_of
+from bot.replies.reading import Reading, SenderKind, in_thread_of
 from bot.replies.rules import OPERATORS, RULES
 from bot.replies.rules.notation import NOTHING, By, Effect, Intent, MailContext, Mode, Relation, name_of
-from bot.replies.sender_kind import SenderKind
 from bot.replies.sentences import Sentence, is_greeting, is_polite
 from bot.replies.which_report import CONTEXT, concerns, is_candidate_fix
 from tracker.domain.commit_names import named_fix, named_sha, unquoted

@@ -13,10 +13,9 @@ from functools import lru_cache
 
 from bot.mail.patches import bare_title
 from bot.replies.classifier import named_commit
-from bot.replies.reading import Audience, Reading
+from bot.replies.reading import Audience, Reading, SenderKind
 from bot.replies.rules import RULES
 from bot.replies.rules.notation import By, Effect, Intent, Mode, Rule
-from bot.replies.sender_kind import SenderKind
 from bot.replies.sentences import Sentence, has_content, is_greeting
 from tracker.domain.events import EventKind
 

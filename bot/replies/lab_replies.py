@@ -20,9 +20,8 @@ from bot.replies.intents import (
     intents_of,
     tag_of_tester,
 )
-from bot.replies.reading import Reading
+from bot.replies.reading import Reading, SenderKind
 from bot.replies.rules.notation import Effect, Intent, MailContext, Mode
-from bot.replies.sender_kind import SenderKind
 from bot.replies.sentences import Sentence, is_polite
 from tracker.domain.events import EventKind
 

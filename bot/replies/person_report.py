@@ -19,8 +19,7 @@ from bot.mail.message import ParsedMail
 from bot.mail.patches import bare_title, is_answer, is_posting
 from bot.replies.commands import Word
 from bot.replies.person_figures import KERNEL, LOSS, SUITES, MailText, mail_text, read_figures
-from bot.replies.reading import Reading
-from bot.replies.sender_kind import SenderKind
+from bot.replies.reading import Reading, SenderKind
 from tracker.domain.person_report import MAX_SENTENCE, MAX_VALUE, UNKNOWN, Fact, PersonReport
 
 OFFERED = 7  # the score from which a mail is offered; `is_performance` of one that a command names

@@ -20,10 +20,9 @@ from bot.mail.addresses import Address
 from bot.mail.patches import MailLink, is_answer, is_posting, posted_title
 from bot.mail.settings import BotSettings
 from bot.replies.gate import About
-from bot.replies.reading import Reading, culprit_in
+from bot.replies.reading import Reading, SenderKind, culprit_in
 from bot.replies.rules import RULES
 from bot.replies.rules.notation import MailContext, Relation
-from bot.replies.sender_kind import SenderKind
 from tracker.domain.events import Role, Verdict
 
 # --- Reports and threads ---

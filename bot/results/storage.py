@@ -43,7 +43,8 @@ from tracker.models import (
     Scenario,
     ToolOutput,
 )
-from tracker.services import database, tool_output
+from tracker.services import catalog as tool_output
+from tracker.services import database
 from tracker.services.database import Lock
 from tracker.services.regrading import regrade, update_reports
 

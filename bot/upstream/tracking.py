@@ -30,8 +30,8 @@ from bot.git.repository import complaint, fetch, is_repository, read_refs, resol
 from bot.leases import acquire, extend, release
 from bot.mail.patches import find_links
 from bot.mail.settings import Aliases, BotSettings
-from bot.upstream import backfill, landings, report_events, walk
-from bot.upstream.landings import LandingState
+from bot.upstream import backfill, landings, report_events
+from bot.upstream.landings import LandingState, Marks, Route, Walked, load_checkpoint
 from bot.upstream.matching import (
     Context,
     Expected,
@@ -45,7 +45,6 @@ from bot.upstream.matching import (
     plain,
 )
 from bot.upstream.report_events import View
-from bot.upstream.walk import Marks, Route, Walked, load_checkpoint
 from tracker.domain import versions
 from tracker.domain.events import EventKind, Part, TreeRole, Verdict
 from tracker.domain.report_state import NOT_KNOWN
@@ -357,10 +356,10 @@ def _walk(
         if state.tag in lost or (late and (version := versions.parse(state.tag)) is not None and version > min(late))
     ]
     since = min([date for date in (loaded.since, *unsure) if date], default=None)
-    behind = walk.border(route, since)
-    walked = walk.walk(route, loaded.tracked, settings, behind, progress)
-    if route.role is not TreeRole.NEXT and since and walk.hidden(route, walked, loaded.fresh, behind):
-        return walk.walk(route, loaded.tracked, settings, (), progress)
+    behind = landings.border(route, since)
+    walked = landings.walk(route, loaded.tracked, settings, behind, progress)
+    if route.role is not TreeRole.NEXT and since and landings.hidden(route, walked, loaded.fresh, behind):
+        return landings.walk(route, loaded.tracked, settings, (), progress)
     return walked
 
 
@@ -388,7 +387,7 @@ def _changed(
 ) -> dict[str, LandingState]:
     """Return the landing states of followed commits that are new or changed."""
     shas = {*loaded.tracked.related, *report_events.suggested_commits(), *(match.commit.sha for match in matches)}
-    after = walk.last_version(route) if route.role is TreeRole.MAINLINE and route.heads else ""
+    after = landings.last_version(route) if route.role is TreeRole.MAINLINE and route.heads else ""
     lost = route.lost_tags
     # Commits that may be gone: untagged ones of the mainline, all of those in the trees that feed it
     unsafe = {
@@ -400,7 +399,7 @@ def _changed(
     return landings.revised(
         states,
         landings.landing_states(walked, shas, after),
-        walk.left_behind(route, unsafe),
+        landings.left_behind(route, unsafe),
         lost,
         now,
         needs_branch=route.role is TreeRole.NEXT,

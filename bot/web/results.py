@@ -38,7 +38,7 @@ from tracker.domain.text import counted
 from tracker.models import ApiKey
 from tracker.pages.http import permission_required
 from tracker.pages.results import place_of
-from tracker.services import tool_output
+from tracker.services import catalog
 from tracker.services.accounts import ANY_PRODUCER, SEND, Scope
 from tracker.services.enqueue import enqueue_soon
 
@@ -207,14 +207,14 @@ def take_tool_output(request: HttpRequest) -> JsonResponse:
     key = authenticate(request, Scope.EVIDENCE)
     if isinstance(key, JsonResponse):
         return key
-    body = request.read(4 * tool_output.MOST + 1)
-    if len(body) > 4 * tool_output.MOST:  # at most four bytes per character
-        return error_response(413, f"expected at most {tool_output.MOST:,} letters")
+    body = request.read(4 * catalog.MOST + 1)
+    if len(body) > 4 * catalog.MOST:  # at most four bytes per character
+        return error_response(413, f"expected at most {catalog.MOST:,} letters")
     params = {name: request.GET.get(name, "") for name in ("report", "side", "kernel", "machine")}
     name = request.GET.get("name", "")
     try:
         place = place_of(**params)
-        row = tool_output.attach(name, body.decode("utf-8", "replace"), key.name, timezone.now(), **place)
+        row = catalog.attach(name, body.decode("utf-8", "replace"), key.name, timezone.now(), **place)
     except Http404 as missing:
         return error_response(404, str(missing))
     except InvalidInput as error:

@@ -24,7 +24,7 @@ from tests.support.needs import need
 from tests.support.rows import token
 from tests.support.world import World
 from tracker.models import Report, ToolOutput
-from tracker.services import tool_output
+from tracker.services import catalog
 
 # --- docs/results.md, executed as written: by command, through a pipe, and with curl against `up` ---
 
@@ -218,7 +218,7 @@ def test_over_the_network(report: Report, client: Client, settings: Any, monkeyp
     assert post("side=culprit").status_code == 400
     assert post(f"report={'c' * 40}&side=culprit&name=x").status_code == 404
     assert post("kernel=v6.12%00&name=x").status_code == 400
-    monkeypatch.setattr(tool_output, "MOST", 10)
+    monkeypatch.setattr(catalog, "MOST", 10)
     assert post(f"report={'b' * 40}&side=culprit&name=y", "x" * 11).status_code == 400
     assert post(f"report={'b' * 40}&side=culprit&name=y", "x" * 50).status_code == 413
 

@@ -102,7 +102,7 @@ class Tree(NaturalModel, NamedLease):
     url = models.TextField(blank=True)
     path = models.TextField(blank=True, help_text="the local clone; empty: known by name only")
     branches = models.TextField(blank=True, help_text="those to follow, as in linux-6.*; empty: the role's default")
-    cursor = models.TextField(blank=True, help_text="checkpoint: where the last walk ended (bot/upstream/walk.py)")
+    cursor = models.TextField(blank=True, help_text="checkpoint: where the last walk ended (bot/upstream/landings.py)")
     error = models.TextField(blank=True)
     series = models.JSONField(
         default=dict, blank=True, help_text="for a stable tree: each series and its newest release"

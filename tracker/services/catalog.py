@@ -1,4 +1,4 @@
-"""Find or create what results and reports name: commits, trees, machines, metrics, scenarios, reports.
+"""Find or create what results and reports name: commits, trees, machines, metrics, scenarios, reports, tool output.
 
 First one at a time, then many in a few queries. New values only fill empty fields, and a full sha replaces an
 abbreviated one. A lab's direction of a metric overrides that of the table, and an operator's overrides both.
@@ -7,17 +7,20 @@ Rows are created in the order of their names, so that two workers that need the 
 another worker creates the same row at the same moment, an IntegrityError tells the caller to try again.
 """
 
+import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TypeVar
+from datetime import datetime
+from typing import Any, TypeVar
 
-from django.db import models
+from django.db import IntegrityError, models, transaction
 
-from tracker.domain.events import TreeRole, Verdict
+from tracker.domain.events import InvalidInput, TreeRole, Verdict
 from tracker.domain.metrics import direction_of, unit_of
 from tracker.domain.report_state import fold
 from tracker.domain.text import scenario_key, tag_of
-from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, Tree
+from tracker.domain.tool_output import kind_of
+from tracker.models import Commit, Finding, Machine, Metric, Report, Scenario, ToolOutput, Tree
 from tracker.models.measurements import Direction, DirectionBy
 from tracker.services import database
 from tracker.services.report_summary import clipped, mainline_followed, refresh, status_now
@@ -299,3 +302,39 @@ def _fill(row: Commit, sha: str, values: Mapping[str, object]) -> list[str]:
         row.sha = sha
         changed.append("sha")
     return changed
+
+
+# --- Files of tool output: each once, in one piece, as received ---
+
+MOST = 4 << 20  # characters of a file
+MOST_FILES = 200  # attached by users to a report, or to a kernel
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029/\\]+")
+
+
+def attach(name: str, text: str, submitted_by: str, now: datetime, **place: Any) -> ToolOutput:
+    """Store a file once. Returns the stored one; raises InvalidInput. `place`: what it belongs to, by columns: a report
+    and its side, or the kernel that was measured; with a machine, and of a result also its scenario.
+    """
+    row = ToolOutput(**place)
+    if not text.strip():
+        raise InvalidInput(f"{name[:80]}: the file is empty")
+    if len(text) > MOST:
+        raise InvalidInput(f"{name[:80]}: expected at most {MOST:,} characters, found {len(text):,}")
+    row.name = _UNSAFE.sub(" ", name).strip()[:200] or "a file"
+    row.text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    owner = f"report {row.report_id} {row.side}" if row.report_id else f"kernel {row.kernel_id}"
+    owner += f" machine {row.machine_id}" if row.machine_id else ""
+    owner += f" scenario {row.scenario_id}" if row.scenario_id else ""
+    row.key = hashlib.sha256(f"{owner}\0{row.name}\0{row.text}".encode()).hexdigest()
+    if duplicate := ToolOutput.objects.filter(key=row.key).first():
+        return duplicate
+    others = ToolOutput.objects.filter(report=row.report, kernel=row.kernel, result=None)
+    if row.result is None and others.count() >= MOST_FILES:  # files of results have a limit of their own
+        raise InvalidInput(f"{row.name[:80]}: there are already {MOST_FILES} files")
+    row.kind, row.submitted_by, row.at = kind_of(row.text), submitted_by, now
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError:  # the same file was stored at the same moment
+        return ToolOutput.objects.get(key=row.key)
+    return row

@@ -20,19 +20,23 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from tracker.domain.change_points import AFTER, LEAST_BEFORE, ChangePoint, Shift, shifts
 from tracker.domain.curves import (
+    AFTER,
+    LEAST_BEFORE,
     LEAST_BUILDS,
     Build,
+    ChangePoint,
     CurveNoise,
     CurvePoint,
     CurveReading,
     ReportedChange,
+    Shift,
     StableHistory,
     Undone,
     builds_of,
     history_before,
     read_curve,
+    shifts,
     undone,
 )
 from tracker.domain.events import OPEN, EventData, EventKind, Role, State, Verdict

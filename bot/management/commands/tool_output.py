@@ -13,7 +13,7 @@ from bot.management import data_error, no_input
 from tracker.domain.events import InvalidInput
 from tracker.models.results import CommitSide
 from tracker.pages.results import place_of
-from tracker.services import tool_output
+from tracker.services import catalog
 
 
 class Command(BaseCommand):
@@ -35,8 +35,8 @@ class Command(BaseCommand):
         rejected = 0
         for name in files:
             try:
-                text = Path(name).read_bytes()[: 4 * tool_output.MOST + 4].decode("utf-8", "replace")
-                row = tool_output.attach(Path(name).name, text, getpass.getuser(), timezone.now(), **place)
+                text = Path(name).read_bytes()[: 4 * catalog.MOST + 4].decode("utf-8", "replace")
+                row = catalog.attach(Path(name).name, text, getpass.getuser(), timezone.now(), **place)
             except OSError as error:
                 rejected += 1
                 self.stderr.write(self.style.ERROR(f"refused: {name}: {error.strerror}"))

@@ -25,7 +25,7 @@ from bot.explain import explain
 from bot.mail.addresses import Address
 from bot.mail.message import parse
 from bot.mail.patches import subsystem_of
-from bot.notifications.announcement import compose_withdrawal
+from bot.notifications.follow_ups import compose_withdrawal
 from bot.notifications.thread import ThreadData, ThreadMails
 from bot.robot_reports.fields import read_subject
 from bot.robot_reports.tables import parse_row

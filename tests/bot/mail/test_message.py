@@ -29,8 +29,7 @@ from bot.mail.patches import (
 )
 from bot.mail.settings import BotSettings
 from bot.replies.commands import Commands, find_commands
-from bot.replies.reading import Reading, find_notice, read
-from bot.replies.sender_kind import SenderKind, kind_of
+from bot.replies.reading import Reading, SenderKind, find_notice, kind_of, read
 from bot.robot_reports.report import find_report
 from tests.support.world import DIFF
 

@@ -11,7 +11,7 @@ import pytest
 from bot.demo import DANA
 from bot.errors import Busy, Unreadable
 from bot.mail.addresses import Address
-from bot.upstream import backfill, walk
+from bot.upstream import backfill, landings
 from bot.upstream.landings import LandingState
 from bot.upstream.matching import Tracked
 from bot.upstream.report_events import View, suggest_again
@@ -356,15 +356,15 @@ def test_a_worker_that_lost_its_tree_stores_nothing(kernel: Kernel, monkeypatch:
     report = kernel.merged()
     tree = Tree.objects.get(name="linus")
     kernel.git.commit("mm: charge once", closes(report))
-    original_walk = walk.walk
+    original_walk = landings.walk
 
-    def slow(*arguments: Any) -> walk.Walked:
+    def slow(*arguments: Any) -> landings.Walked:
         walked = original_walk(*arguments)
         Tree.objects.update(holder="elsewhere 1 1")
         monkeypatch.undo()
         return walked
 
-    monkeypatch.setattr(walk, "walk", slow)
+    monkeypatch.setattr(landings, "walk", slow)
     with pytest.raises(Busy, match="another worker took over"):
         follow(tree, kernel.world.settings, kernel.world.now, Patience(None, timedelta(minutes=5)))
     assert state(report) == "no_response"

@@ -10,17 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.accuracy.made_series import KINDS, made, returned
-from tracker.domain.change_points import AFTER, LEAST_BEFORE, change_points, shifts
 from tracker.domain.curves import (
+    AFTER,
+    LEAST_BEFORE,
     CurveNoise,
     CurvePoint,
     ReportedChange,
     builds_of,
+    change_points,
     history_before,
     merged,
     noise_of,
     pack,
     read_curve,
+    shifts,
     undone,
     unpack,
 )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tracker.domain.events import InvalidInput
 from tracker.domain.tool_output import KINDS, TEXT, CellState, ListingRow, ToolListing, diff, kind_of, number, read
 from tracker.models import Kernel, ToolOutput
-from tracker.services import tool_output
+from tracker.services import catalog
 
 FOLDER = Path(__file__).parent / "tool_output"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -186,11 +186,11 @@ def test_numbers_as_tools_print_them(text: str, value: float | None) -> None:
 def test_a_file_is_kept_once_and_whole(db: None) -> None:
     kernel = Kernel.objects.create(name="v6.12", measured_at=NOW)
     text = (FOLDER / "vmstat.txt").read_text()
-    first = tool_output.attach("../../etc/vm\nstat.txt", text, "kim", NOW, kernel=kernel)
-    assert tool_output.attach("../../etc/vm\nstat.txt", text, "toni", NOW, kernel=kernel) == first
+    first = catalog.attach("../../etc/vm\nstat.txt", text, "kim", NOW, kernel=kernel)
+    assert catalog.attach("../../etc/vm\nstat.txt", text, "toni", NOW, kernel=kernel) == first
     assert (ToolOutput.objects.get().name, first.kind, first.text) == (".. .. etc vm stat.txt", "vmstat", text)
-    for bad, why in ((" ", "the file is empty"), ("x" * (tool_output.MOST + 1), "expected at most")):
+    for bad, why in ((" ", "the file is empty"), ("x" * (catalog.MOST + 1), "expected at most")):
         with pytest.raises(InvalidInput, match=why):
-            tool_output.attach("a", bad, "kim", NOW, kernel=kernel)
-    tool_output.attach("odd", "NUL \0 and half \ud800", "kim", NOW, kernel=kernel)
+            catalog.attach("a", bad, "kim", NOW, kernel=kernel)
+    catalog.attach("odd", "NUL \0 and half \ud800", "kim", NOW, kernel=kernel)
     assert ToolOutput.objects.get(name="odd").text == "NUL \ufffd and half ?"
