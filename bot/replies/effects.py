@@ -454,6 +454,8 @@ _TO_TEST = re.compile(
     r"(?:fix|patch(?:es)?|branch|series|tree|commits?)\b",
     re.I,
 )
+_IT = re.compile(r"\b(?:this|it|that)\b(?! (?:test|config|benchmark|machine|job)\b)|\battached patch\b", re.I)
+_BESIDE = re.compile(r"\b(?:before|without|parent|revert\w*|instead of)\b", re.I)
 _ATTACHED = re.compile(r"\battached (?:\w+ ){0,3}patch\b|\bpatch (?:is )?attached\b", re.I)
 
 
@@ -462,8 +464,12 @@ def _candidate_to_test(reading: Reading, context: MailContext, effects: Sequence
     did not come with the mail, as in archives that strip them.
     """
     request = next((effect.quote for effect in effects if effect.rule == "asks_rerun"), "")
+    if not request or _BESIDE.search(request):
+        return None
     is_named = _TO_TEST.search(request) and ref_in(reading.own_text, context.culprit)
-    if not request or not (is_named or _ATTACHED.search(reading.own_text)):
+    lines = reading.own_text.split("\n")
+    is_attached = any(_ATTACHED.search(line) and not re.search(r"\bdebug", line, re.I) for line in lines)
+    if not (is_named or (is_attached and _IT.search(request))):
         return None
     return Effect(EventKind.FIX_PROPOSED, Mode.AUTO, "asks_test_of_candidate", quote=request)
 

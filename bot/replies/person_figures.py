@@ -133,6 +133,7 @@ KERNEL = (  # "6.12", "v6.12-rc2", "5.15.y", "3.10.0-957.1.3.el7"; not within an
 _DISTRO = (
     r"(?:CentOS|RHEL|Ubuntu|Debian|Fedora|SLES|openSUSE|Amazon Linux|Rocky(?: Linux)?|AlmaLinux) ?\d{1,2}(?:\.\d{1,2})?"
 )
+_IS_DISTRO = re.compile(r"(?:centos|rhel|ubuntu|debian|fedora|sles|suse|linux) ?\Z", re.I)
 _NOT_KERNEL = re.compile(
     r"(?:gcc|clang|llvm|binutils|fio|version of|iperf3?|pts|qemu|python|glibc|nfsv?|v=|bios|[=:/_-]"
     r"|centos|rhel|ubuntu|debian|fedora|sles|suse)\s*(?:version )?\Z",
@@ -197,23 +198,19 @@ def _versions(mail: MailText, introduced: str) -> tuple[Fact, Fact]:
 
 
 _WENT_BACK = re.compile(r"\b(?:downgrad\w*|(?:went|going|go|switch\w*|roll\w*) back)\b.{0,20}\Z", re.I)
-# Between two versions that are equally bad: "in 5.8 and in 5.9-rc2", "6.1.27/6.1.23", "6.10 and persists through 6.16"
-_LISTED = re.compile(
-    r"\s*(?:[,/&]|and|or)*\s*(?:(?:in|on|with|also|the|kernel|linux|version) ?){0,4}\Z"
-    r"|.*\b(?:persist\w*|still|even|also|slower|worse)\b",
-    re.I,
-)
+# What says, between two versions of a sentence, that one is compared with the other
+_COMPARED = re.compile(r"\b(?:compared|previous|while|whereas|but)\b|\bto (?:more|over|about|\d)", re.I)
 
 
 def _apart(texts: Sequence[str]) -> tuple[Fact, Fact] | None:
-    """Return the older and the newer version of a sentence of a loss that names just two, and not as one list."""
+    """Return the older and the newer version of a sentence of a loss that names just two, and compares them."""
     for text in (text for text in texts if LOSS.search(text)):
         named = [
             match
             for match in itertools.islice(_VERSION.finditer(text), _CLAUSES)
             if not _NOT_KERNEL.search(text[max(0, match.start() - 12) : match.start()])
         ]
-        if len(named) == 2 and not _LISTED.match(text[named[0].end(1) : named[1].start()]):
+        if len(named) == 2 and _COMPARED.search(text[named[0].end(1) : named[1].start()]):
             good, bad = _in_order(named[0][1], named[1][1])
             if _version(good) and _version(bad) and _version(good) != _version(bad):
                 return Fact(good, text), Fact(bad, text)
@@ -421,6 +418,7 @@ _BEFORE_AFTER = re.compile(
 _DURATION = r"(?:\d+h ?)?(?:\d+m ?)?\d+(?:\.\d+)?s\b|\d+(?:\.\d+)? ?(?:ms|seconds?|secs?|minutes?|mins?|hours?)"
 _USUALLY = re.compile(rf"\b(?:usually|normally|used to|before)\b.{{0,80}}?(?P<old>{_DURATION})", re.I)
 _NOW = re.compile(rf"\b(?:now|waited|takes|over|more than|after)\b.{{0,60}}?(?P<new>{_DURATION})", re.I)
+_RATED = re.compile(rf"({_NUMBER})\s?({_RATE})(?!\w)", re.I)
 _FELL_TO = re.compile(
     r"\b(?:dropp?(?:ed|s)|fell|falls|decreased|degraded|went down|goes down|reduced) (?:down )?to"
     rf" (?:about |around |only |just )?~?(?P<new>{_NUMBER})\s?(?P<unit>{_RATE})(?!\w)",
@@ -487,14 +485,15 @@ def _fallen(mail: MailText) -> tuple[Fact, float] | None:
     the upgrade it dropped to about 20 Gb/s."; or what is labelled so: "Before: 6150 MiB/s … After: 4985 MiB/s".
     """
     text = " ".join(mail.text.translate(_QUOTES).split())
-    for match in itertools.chain(_LABELS.finditer(text), _FELL_TO.finditer(text)):
-        groups = match.groupdict()
-        new, unit = groups["new"], groups["unit"]
-        earlier = re.findall(rf"({_NUMBER})\s?{re.escape(unit)}(?!\w)", text[: match.start("new")], re.I)
-        old = groups.get("old") or next((figure for figure in earlier if _value(figure) > _value(new)), "")
-        if old and old != new and _value(old):
-            change = 100 * (_value(new) - _value(old)) / _value(old)
-            return Fact(f"{old} {unit} -> {new} {unit}", match[0]), change
+    rates = list(itertools.islice(_RATED.finditer(text), _MOST))
+    labelled, fallen = (itertools.islice(pattern.finditer(text), _CLAUSES) for pattern in (_LABELS, _FELL_TO))
+    for match in itertools.chain(labelled, fallen):
+        groups, new = match.groupdict(), _value(match["new"])
+        unit = groups["unit"]
+        earlier = (rate[1] for rate in rates if rate.end() <= match.start("new") and rate[2].lower() == unit.lower())
+        old = groups.get("old") or next((figure for figure in earlier if _value(figure) > new), "")
+        if old and _value(old) not in (0, new):
+            return Fact(f"{old} {unit} -> {match['new']} {unit}", match[0]), 100 * (new - _value(old)) / _value(old)
     return None
 
 
@@ -539,7 +538,10 @@ def _pair(text: str) -> tuple[Fact, float | None] | None:
         groups = match.groupdict()
         old, new = groups.get("old") or groups.get("old2"), groups.get("new") or groups.get("new2")
         unit = next((groups[name] for name in ("unit2", "unit", "unit4", "unit3") if groups.get(name)), "")
-        if not old or not new or old == new or unit == "%":
+        units = {groups[name].lower() for name in ("unit", "unit2", "unit3", "unit4") if groups.get(name)}
+        if not old or not new or old == new or unit == "%" or len(units) > 1:
+            continue
+        if _IS_DISTRO.search(text[: match.start("old" if groups.get("old") else "old2")]):
             continue
         if re.match(r"\d\.\d{1,2}(?:\.|\Z)", old) and not unit:
             continue  # versions
@@ -553,7 +555,9 @@ def _pair(text: str) -> tuple[Fact, float | None] | None:
 
 
 def _value(number: str) -> float:
-    plain = number.lower().replace(",", "")
+    """Return a figure as a number: "1,250" is a thousand and more, "12,5" is not."""
+    is_decimal = re.fullmatch(r"\d+,\d{1,2}k?", number, re.I)
+    plain = number.lower().replace(",", "." if is_decimal else "")
     return float(plain.removesuffix("k")) * (1000 if plain.endswith("k") else 1)
 
 

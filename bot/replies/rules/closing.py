@@ -25,6 +25,7 @@ DISPUTES = (
         ),
         no=(
             "it's not a false positive.",
+            "I'm not surprised that this patch makes a difference.",
             "If it is noise, should we then exclude this platform from the report of cyclictest?",
         ),
         cue=words(
@@ -39,8 +40,8 @@ DISPUTES = (
             "i really|seriously|highly|strongly? doubt|question",
             "hard to believe",
             "blame the test|benchmark|machine|compiler|layout",
-            "surprising|surprised|puzzling|puzzled …… this|these|the commit*|patch*|change* …… makes|make|made|any|a"
-            " difference|impact|effect",
+            "/(?<!not )(?:surprising|surprised|puzzling|puzzled)/ …… this|these|the commit*|patch*|change* ……"
+            " makes|make|made|any|a difference|impact|effect",
             "struggling|failing|fail|hard|unable to see|understand|explain|imagine … how|why|what",
             "bisect* went|goes|gone|is|was astray|off",
             "<not> read anything|much|too_much into",
@@ -351,6 +352,7 @@ EXPECTED = (
         no=(
             "We should look into this one.",
             "I am concerned about the tail latency.",
+            "I'm not going to ignore this regression.",
             "It has absolutely nothing to do with stat.",
             "I don't think you need to change your config.",
             "I can't fix the test.",
@@ -365,7 +367,7 @@ EXPECTED = (
             "no plan|plans|intention|interest|desire in|of|to? try|trying|work|working|fix|fixing|pursue|pursuing",
             "<not> think …… need|have to do|change|fix anything|something",
             r"/(?:can't|cannot|can not) fix (?:it|this|that|the (?:issue|regression|problem))(?=[.!,;]|\Z)/",
-            "going_to|gonna|will forget|ignore this|that|the report|regression|one",
+            "/(?<!not )(?:going to|gonna|will) (?:forget|ignore) (?:this|that|the) (?:report|regression|one)/",
             "<regression>|drop|slowdown …… inevitable|unavoidable",
             "security|correctness|safety comes|goes|is first|more_important",
             "<not> particularly|too|that|overly|really|terribly? worried|concerned|bothered about|by",

@@ -12,7 +12,9 @@ from tracker.domain.events import EventKind
 # --- Fixes elsewhere, and work on one ---
 
 _NOT = Unless("has a negation", words("<not>"))
-_OF_REPORTS = Unless("is about how reports are written", words("information|instructions|documentation|wording"))
+_OF_REPORTS = Unless(
+    "is about how reports are written", words("to provide|give … … information|instructions|documentation")
+)
 _ELSE = Unless("leaves it to others", words("or_i will|can|could", "someone|somebody else"))
 
 FIXES = (
@@ -211,6 +213,8 @@ FIXES = (
             "I will send a v2 shortly.",
             "I'm on it, give me a few days.",
             "Right now I'm trying to rewrite this patch.",
+            "Thanks for the information, I'll fix it.",
+            "I'm working on a fix and will add documentation.",
         ),
         no=(
             "If it is real, I will send a patch.",

@@ -32,10 +32,15 @@ USERS = (
             "So please disregard.",
             "Sorry to all, it turns out that two settings of mine did this.",
         ),
-        no=("It may be a kernel config that I changed.", "Is it not a kernel bug?", "Sorry for the late reply."),
+        no=(
+            "It may be a kernel config that I changed.",
+            "Is it not a kernel bug?",
+            "Sorry for the late reply.",
+            "Sorry, turns out the patch does not help.",
+        ),
         cue=words(
             "sorry|apologies|apologize for the noise|false_alarm|wrong_alarm",
-            "sorry|apologies … turns|turned out",
+            "sorry|apologies … turns|turned out …… my|mine|i_had|i_was|we_had|our",
             "isn't|not a|an? kernel|real|actual regression|bug|issue|problem",
             "false alarm",
             "ignore|disregard this|my|the report|regression|mail|thread",

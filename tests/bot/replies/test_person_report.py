@@ -133,7 +133,7 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("bad", "When switching from CentOS 7.9 to 8.4 we saw a drop.", "CentOS 8.4"),
     ("bad", "It got slower (6.11 vs 6.12).", "6.12"),
     ("good", "It got slower (6.12 vs 6.11).", "6.11"),
-    ("good", "The build takes less than 3 minutes with the 6.11 kernel, and longer than that with 6.12.", "6.11"),
+    ("good", "The build takes less than 3 minutes with the 6.11 kernel, and longer than that with 6.12.", ""),
     # A stable update may be the bad one
     ("bad", "5.15.120 is slower than 6.1.10 by far.", "5.15.120"),
     ("bad", "Throughput dropped when we moved from 6.5 to 6.1.80.", "6.1.80"),
@@ -153,7 +153,11 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("good", "pgbench: 11.8k tps with 6.11, 7.6k with 6.12-rc4.", "6.11"),
     # Two of a sentence, in their order and not as one list
     ("good", "On 6.6.96 it is much slower when compared to the previous 6.6.93 tag.", "6.6.93"),
-    ("bad", "Its time grew a lot from what the 6.11 kernel needs, with a 6.12 kernel it is worse.", "6.12"),
+    ("bad", "It is slower, from 3 minutes with the 6.11 kernel to more than double with the 6.12 kernel.", "6.12"),
+    ("good", "The drop is gone in 6.12; it was seen in 6.6.", ""),
+    ("bad", "The slowdown that came in 6.6 was fixed in 6.12.", "6.6"),
+    ("good", "6.12 is as slow as 6.6 here.", ""),
+    ("good", "The load average is 4.5 when it is slow on 6.12.", ""),
     ("good", "It starts with 6.10 and persists through 6.16, all slower.", ""),
     ("bad", "It is slower in 6.11 and in 6.12.", "6.11"),
     ("good", "I downgraded from 6.12 to 6.11, which undid the slowdown.", "6.11"),
@@ -164,6 +168,10 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     # How much
     ("magnitude", "It went from 170MB/s to 11MB/s.", "170 MB/s -> 11 MB/s"),
     ("magnitude", "We see a 30% drop.", "-30 %"),
+    ("magnitude", "The build went from 3 seconds to 2 minutes.", ""),  # units that differ are not compared
+    ("magnitude", "Throughput dropped from 1.2 GB/s to 900 MB/s.", ""),
+    ("magnitude", "It takes longer, from 12,5 s to 20 s.", "12,5 s -> 20 s"),
+    ("magnitude", "It is slower since Ubuntu 20.04 to 22.04.", ""),
     ("magnitude", "The latency increased by 40%, which is worse.", "+40 %"),
     ("magnitude", "We noticed a thirty percent drop in performance.", "-30 %"),
     ("magnitude", "It is 3x slower.", "3x slower"),

@@ -170,6 +170,12 @@ def test_a_patch_of_a_person_acts_and_a_debug_patch_does_not() -> None:
             "needs_info auto",
         ),
         ("Could you test the commit before it, 0c9d11ea55ab?", "needs_info auto"),
+        ("Could you test my tree before commit 0c9d11ea55ab?", "needs_info auto"),
+        ("Could you test the parent of this commit, 0c9d11ea55ab?", "needs_info auto"),
+        (
+            "Could you re-run with the attached config?\n\nThe attached debug patch is from elsewhere.",
+            "needs_info auto",
+        ),
     ],
 )
 def test_what_is_to_be_tested_is_a_candidate_if_the_mail_gives_it(text: str, expected: str) -> None:
