@@ -161,8 +161,7 @@ def _other_machines(result: Result, machines: Mapping[str, Machine]) -> Iterator
         parts = [
             (f"{told.cpus} CPUs", f"{known.cpus} CPUs", told.cpus, known.cpus),
             (f"{told.sockets} sockets", f"{known.sockets} sockets", told.sockets, known.sockets),
-            (told.cpu_model, known.cpu_model, told.cpu_model.lower().split(), known.cpu_model.lower().split()),
-        ]
+        ]  # labs and tools write a CPU's model in many ways
         memory, stored_memory = told.memory_bytes or 0, known.memory_bytes or 0
         if abs(memory - stored_memory) > _SAME_MEMORY * stored_memory:
             shown = [f"{count / 2**30:.1f} GiB" for count in (memory, stored_memory)]

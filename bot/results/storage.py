@@ -212,9 +212,13 @@ def _take_kernel_result(result: KernelResult, now: datetime) -> ReleaseReceipt |
     if row := rows.select_related("kernel").first():
         conflict = None if result.id_is_digest else _conflict(row, result, digest)
         return conflict or ReleaseReceipt(Taken.DUPLICATE, row)
-    before = files_taken(result.producer, result.kernel.name) if result.files else {}
-    if result.files and before.keys() >= result.files:  # some of the files of another result
-        return ReleaseReceipt(Taken.DUPLICATE, ReleaseResult.objects.get(pk=before[min(result.files)]))
+    if result.files:
+        database.take(Lock.RESULT_INTAKE)  # else two that hold the same file could come in at once
+        before = files_taken(result.producer, result.kernel.name)
+        if before.keys() >= result.files:  # some of the files of another result
+            return ReleaseReceipt(Taken.DUPLICATE, ReleaseResult.objects.get(pk=before[min(result.files)]))
+        if not before.keys().isdisjoint(result.files):
+            return RejectedInput("files", "some of these were stored meanwhile, by somebody else: hand them in again")
     if other := _other_unit(result):
         return other
     kernel, _ = Kernel.objects.get_or_create(
@@ -237,7 +241,8 @@ def _take_kernel_result(result: KernelResult, now: datetime) -> ReleaseReceipt |
     key = scenario_key(first.suite, first.params)
     machine, scenario = Machine.objects.get(name=first.machine.id), Scenario.objects.get(key=key)
     place = {"kernel": kernel, "result": row, "machine": machine, "scenario": scenario}
-    left_out = [f"{result.files_known} more files are stored already"] if result.files_known else []
+    known = result.files_known
+    left_out = [f"{known} of the files {'is' if known == 1 else 'are'} stored already"] if known else []
     for file in result.evidence:
         try:
             tool_output.attach(file.name, file.text, result.producer, now, **place)
@@ -257,11 +262,11 @@ def _other_unit(result: KernelResult) -> RejectedInput | None:
     """Return why measurements are refused that are in another unit than those of the same metric, which a comparison
     of kernels would take for a change.
     """
-    told = {measurement.metric: measurement.unit for test in result.tests for measurement in test.measurements}
-    stored = Metric.objects.filter(name__in=told).values_list("name", "unit")
-    for name, unit in stored:
-        if not same_unit(told[name], unit):
-            return RejectedInput(name, f"expected it in {unit}, as it is stored here; found {told[name]}")
+    told = {(measured.metric, measured.unit) for test in result.tests for measured in test.measurements}
+    stored = dict(Metric.objects.filter(name__in={name for name, _ in told}).values_list("name", "unit"))
+    for name, unit in sorted(told):
+        if not same_unit(unit, known := stored.setdefault(name, unit)):
+            return RejectedInput(name, f"expected it in {known}, as it is stored here; found {unit}")
     return None
 
 

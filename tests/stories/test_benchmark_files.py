@@ -115,11 +115,19 @@ def test_a_directory_that_grows_is_handed_in_again(db: None, tmp_path: Path) -> 
     files = runs(tmp_path / "out", NEW)
     for number, told in ((2, "1 new"), (5, "3 of them"), (5, "1 duplicate"), (4, "1 duplicate")):
         said = ingest("--kernel", "6.12.0", "--machine", "laptop", *files[:number])
-        assert told.replace("3 of them", "2 more files are stored already") in said
+        assert told.replace("3 of them", "2 of the files are stored already") in said
     iops = Measurement.objects.filter(kernel__name="v6.12", metric__name="fio.read_iops").order_by("pk")
     assert [sample for row in iops for sample in row.samples] == list(NEW)
     assert "1 new" in ingest("--kernel", "v6.12", "--machine", "desk", *files)  # it was another machine's
     assert "1 new" in ingest("--kernel", "v6.13", "--machine", "laptop", *files)
+
+
+def test_what_the_other_files_say_of_the_machine_counts_for_new_ones(db: None, tmp_path: Path) -> None:
+    first, second = tmp_path / "a.json", tmp_path / "b.txt"
+    first.write_text((FOLDER / "google-benchmark.json").read_text())  # which names its machine
+    second.write_text((FOLDER / "perf-bench-sched-pipe.txt").read_text())
+    assert "1 new" in ingest("--kernel", "v6.12", str(first))
+    assert "1 of the files is stored already" in ingest("--kernel", "v6.12", str(first), str(second))
 
 
 def test_a_name_counts_where_it_names_the_test(db: None, tmp_path: Path) -> None:

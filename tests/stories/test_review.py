@@ -21,6 +21,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.core import signing
 from django.core.management import call_command
+from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 from hypothesis import given
@@ -56,7 +57,7 @@ from tracker.models import (
     Suggestion,
 )
 from tracker.pages.review import excerpt
-from tracker.services import accounts, event_log, mail_transitions
+from tracker.services import accounts, event_log, mail_transitions, report_actions
 from tracker.services.report_actions import outcomes
 
 # --- The review queue: suggestions, mail that could not be parsed, and the progress of reading ---
@@ -284,6 +285,17 @@ def decide(client: Client, **data: str) -> int:
 
 
 @pytest.mark.django_db
+def test_a_decision_that_can_not_be_recorded_is_none(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(rows: object) -> None:
+        raise OperationalError("the disk is full")
+
+    monkeypatch.setattr(event_log, "record", fails)
+    with pytest.raises(OperationalError):
+        report_actions.decide(suggestion(), Decision.ACCEPTED, "mira", timezone.now())
+    assert suggestion().decision == Decision.OPEN
+
+
+@pytest.mark.django_db
 def test_the_page_shows_the_words_in_their_context_and_what_would_change(mira: Client, report: Report) -> None:
     page = mira.get("/review/").content.decode()
     assert "I have looked at it. <mark>This is expected.</mark> We do more now." in page
@@ -392,6 +404,7 @@ def test_two_people_who_decide_at_the_same_moment_both_succeed(postgres: str, tm
 import django; django.setup()
 import threading
 from django.core.management import call_command
+from django.db import OperationalError
 from django.db import connection
 from django.utils import timezone
 from tests.support.rows import line

@@ -268,9 +268,20 @@ def unit_of(metric: str) -> str:
     return ""
 
 
-_TIMES = {"s": "s(?:ec(?:ond)?s?)?", "ms": "m(?:illi)?s(?:ec(?:ond)?s?)?", "min": "min(?:ute)?s?", "h": "h(?:ours?)?"}
-_TIMES |= {"us": "(?:u|µ|μ|micro)s(?:ec(?:ond)?s?)?", "ns": "n(?:ano)?s(?:ec(?:ond)?s?)?"}
-_COUNTED = r"(?:1|ops?|operations|io|requests|req|queries|transactions|events)"
+_SPELLED = {
+    "s": r"s(?:ec(?:ond)?s?)?",
+    "ms": r"m(?:illi)?s(?:ec(?:ond)?s?)?",
+    "us": r"(?:u|µ|μ|micro)s(?:ec(?:ond)?s?)?",
+    "ns": r"n(?:ano)?s(?:ec(?:ond)?s?)?",
+    "min": r"min(?:ute)?s?",
+    "h": r"h(?:ours?)?",
+    "B": r"bytes?",
+    "bit": r"bits?",
+    "J": r"joules?",
+    "%": r"per ?cent",
+    "1": r"ops?|operations?|io|requests?|req|queries|transactions?|trans|events?",
+}
+_PER_SECOND = re.compile(r"(?P<prefix>[KMGTkmgt]?)(?P<counted>i?bit|[bB]|[tqrp])ps\Z|iops\Z", re.I)
 
 
 def same_unit(one: str, other: str) -> bool:
@@ -285,14 +296,28 @@ def same_unit(one: str, other: str) -> bool:
 
 
 def _canonical_unit(unit: str) -> str:
-    unit = "".join(letter if letter == "B" else letter.lower() for letter in unit.strip())
-    counted, per, time = unit.partition("/")
-    time = next((name for name, spelled in _TIMES.items() if re.fullmatch(spelled, time if per else counted)), time)
-    if not per:
-        if unit in ("iops", "tps", "qps"):
-            return "1/s"
-        return time or {"bytes": "B"}.get(unit, unit)
-    return f"{'1' if re.fullmatch(_COUNTED, counted) else counted}/{time}"
+    """Return a unit as we write it: "Mbit/s" for "Mbps", "us/1" for "usec/op"."""
+    unit = unit.strip()
+    if rate := _PER_SECOND.match(unit):
+        counted = rate["counted"] or ""
+        noun = {"b": "bit", "B": "B", "bit": "bit"}.get(
+            counted, "1" if counted.lower() in ("", "t", "q", "r") else counted
+        )
+        return f"{(rate['prefix'] or '').replace('k', 'K')}{noun}/s"
+    return "/".join(map(_canonical_part, unit.split("/")))
+
+
+def _canonical_part(part: str) -> str:
+    for name, spelled in _SPELLED.items():
+        if re.fullmatch(spelled, part, re.I):
+            return name
+    prefix, rest = part[:1], part[1:]
+    if prefix in "kKMGTmgt" and rest.lower() in ("b", "ib", "bit", "bits", "byte", "bytes"):
+        noun = {"bits": "bit", "byte": "B", "bytes": "B"}.get(
+            rest.lower(), rest if rest.lower() != "ib" else f"i{rest[1:]}"
+        )
+        return f"{prefix.upper()}{noun}"
+    return part
 
 
 # --- Meaning ---

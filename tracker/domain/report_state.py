@@ -200,7 +200,8 @@ def _remember_report(state: ReportState, event: EventData) -> ReportState:
         return replace(state, bisected=state.bisected or event.kind is EventKind.BISECTED)
     span = "" if event.title == NOT_BISECTED else event.title
     bisected = not (event.remark and event.title)
-    awaited = Awaited.AUTHOR if state.state is State.NO_RESPONSE else state.awaited  # now they know
+    now_known = state.state is State.NO_RESPONSE and not state.owes_test
+    awaited = Awaited.AUTHOR if now_known else state.awaited
     return replace(
         state, reported_at=event.occurred_at, reporter=event.remark, span=span, bisected=bisected, awaited=awaited
     )

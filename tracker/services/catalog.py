@@ -231,18 +231,22 @@ def metrics(given: Iterable[Metric]) -> tuple[dict[str, Metric], list[Metric]]:
             by_name[metric.name] = metric
     rows = _ensure("name", by_name)
     changed = [
-        row for row in rows.values() if _outranks(by_name[row.name], row) or (by_name[row.name].unit and not row.unit)
+        row
+        for row in rows.values()
+        if _outranks(by_name[row.name], row) or (by_name[row.name].unit and row.unit in _NO_UNIT)
     ]
     turned = [row for row in changed if by_name[row.name].direction not in (row.direction, Direction.UNKNOWN)]
     for row in changed:
         if _outranks(by_name[row.name], row):
             row.direction, row.direction_by = by_name[row.name].direction, by_name[row.name].direction_by
-        row.unit = row.unit or by_name[row.name].unit
+        if row.unit in _NO_UNIT:
+            row.unit = by_name[row.name].unit or row.unit
     if changed:
         Metric.objects.bulk_update(changed, ["direction", "direction_by", "unit"])
     return rows, turned
 
 
+_NO_UNIT = ("", "1")
 _RANK = {DirectionBy.OPERATOR: 2, DirectionBy.LAB: 1, DirectionBy.TABLE: 1, DirectionBy.NOBODY: 0}
 
 

@@ -244,7 +244,7 @@ def _withdraw(events: Mapping[int, list[EventData]], states: Mapping[int, Report
 
 # To be raised with every column of the report summary that is added, and with every change of what one means; the
 # migration that comes with it sets the row of a database without reports to it, as 0006 does.
-VERSION = 6
+VERSION = 7
 _AT_ONCE = 500  # reports
 _known_complete: set[int] = set()  # the versions that this process has seen complete: they stay so
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 
-from tracker.domain.events import OPEN, Awaited, EventData, EventKind, ReportedBy, Role, Verdict
+from tracker.domain.events import OPEN, Awaited, EventData, EventKind, ReportedBy, Role, State, Verdict
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, PendingRequest, requests_pending
 from tracker.domain.report_state import effective_events, fold
 from tracker.models import Event, Finding, LabJob, Message, Report
@@ -58,7 +58,9 @@ def owed_reports(most: int) -> list[OwedReport]:
     """
     has_jobs = Exists(LabJob.objects.filter(report=OuterRef("pk"), state__in=UNFINISHED))
     of_lab = Q(reported_by=ReportedBy.ROBOT) | Q(results__isnull=False)
-    waiting = Report.objects.filter(Q(awaited=Awaited.REPORTER) | has_jobs, of_lab, state__in=sorted(OPEN)).distinct()
+    # What was not mailed yet waits for the lab, too, but not for a measurement
+    asked = Q(awaited=Awaited.REPORTER) & (Q(reported_at__isnull=False) | ~Q(state=State.NO_RESPONSE))
+    waiting = Report.objects.filter(asked | has_jobs, of_lab, state__in=sorted(OPEN)).distinct()
     reports = list(waiting.select_related("culprit").order_by("changed_at", "pk")[:most])
     events = event_log.events_of(report.pk for report in reports)
     values = {pk: [event.value() for event in own] for pk, own in events.items()}

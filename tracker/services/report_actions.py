@@ -427,7 +427,6 @@ UNVERIFIED_REPORT = "unverified_report"  # accepted, its recipients are the peop
 _OF_A_FIX = frozenset({EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED})
 
 
-@transaction.atomic
 def decision_of(choice: str, suggestion: Suggestion) -> tuple[Decision, EventKind | None]:
     """Return the decision that one of CHOICES is, and the kind of event that is to stand instead, if it names one."""
     if choice in DECISIONS:
@@ -435,6 +434,7 @@ def decision_of(choice: str, suggestion: Suggestion) -> tuple[Decision, EventKin
     return Decision.ACCEPTED if choice == suggestion.kind else Decision.CHANGED, EventKind(choice)
 
 
+@transaction.atomic
 def decide(
     suggestion: Suggestion, decision: Decision, person: str, now: datetime, instead: EventKind | None = None
 ) -> bool:

@@ -435,18 +435,20 @@ def of_kernel(
     side = _read_side(files, about, faults)
     name = name or side.kernel
     said = asdict(about) | {"commit": "", "base": ""}  # it may have come as one side of two versions
-    names = ["" if len(file.text) >= _LONG else file.name.rpartition("/")[2] for file in files]  # as in `_read_side`
+    # As in `_read_side`, but for the folder that it is called from
+    names = ["" if len(file.text) >= _LONG else "/".join(file.name.rsplit("/", 2)[-2:]) for file in files]
     marks = [_digest(said, name, file.text) for name, file in zip(names, files, strict=True)]
+    whole = side
     before = taken(release.tag_of(name)) if name and not faults else ()
     if fresh := [file for file, mark in zip(files, marks, strict=True) if mark not in before]:
         marks = [mark for mark in marks if mark not in before]
         side = _read_side(fresh, about, faults) if len(fresh) < len(files) else side
-    machine = about.machine or side.machine
+    machine = about.machine or whole.machine
     if not machine:
         faults.append(("machine", "expected the name of the machine, which these files don't have: --machine NAME"))
     if not name:
         faults.append(("kernel", "expected the version of the kernel, which these files don't have: --kernel VERSION"))
-    tests = [test for key, metrics in side.metrics.items() if (test := _test_of(key, metrics, machine, about, side))]
+    tests = [test for key, metrics in side.metrics.items() if (test := _test_of(key, metrics, machine, about, whole))]
     if not tests and not faults:
         faults.append((where, "expected a metric of which it is known whether higher or lower is better; found none"))
     if faults:

@@ -56,7 +56,7 @@ def read_hyperfine(document: Document) -> Reading:
 
 # --- Google Benchmark ---
 
-_TIME_UNITS = ("ns", "us", "ms", "s")
+_TIME_UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _RATES = {"items_per_second": "items/s", "bytes_per_second": "B/s"}
 
 
@@ -93,10 +93,12 @@ def read_google_benchmark(document: Document) -> Reading:
         if run.get("run_type") == "aggregate":
             aggregates.setdefault(name, {})[str(run.get("aggregate_name"))] = {**run, "place": place}
             continue
-        times = {field: (str(unit), LOWER) for field in ("real_time", "cpu_time")}
-        rates = {field: (rate, HIGHER) for field, rate in _RATES.items() if field in run}
-        for field, (in_unit, direction) in (times | rates).items():
+        # Each benchmark has a unit of its own, but the metric is one
+        times = {field: ("ns", LOWER, _TIME_UNITS.get(unit, 1)) for field in ("real_time", "cpu_time")}
+        rates = {field: (rate, HIGHER, 1) for field, rate in _RATES.items() if field in run}
+        for field, (in_unit, direction, factor) in (times | rates).items():
             number = document.number(run.get(field), f"{place}/{field}", lowest=0)
+            number = number if number is None else number * factor
             runs.add("google-benchmark", {"test": name}, f"google-benchmark.{field}", number, in_unit, direction)
     tests = runs.tests()
     repeated = {test.params["test"] for test in tests}
@@ -125,9 +127,10 @@ def _of_aggregates(document: Document, name: str, parts: Mapping[str, Mapping[st
             spread = document.number(deviation.get(field), f"{deviation['place']}/{field}", lowest=0)
         if value is not None:
             # its deviation is divided by n - 1, ours by n
-            spread = spread * math.sqrt((count - 1) / count) if spread is not None else None
-            unit = str(mean.get("time_unit", "ns"))
-            metrics.append(Metric(f"google-benchmark.{field}", (), unit, LOWER, SampleSummary(value, spread, count)))
+            factor = _TIME_UNITS.get(str(mean.get("time_unit", "ns")), 1)
+            spread = factor * spread * math.sqrt((count - 1) / count) if spread is not None else None
+            summary = SampleSummary(factor * value, spread, count)
+            metrics.append(Metric(f"google-benchmark.{field}", (), "ns", LOWER, summary))
     return Test("google-benchmark", {"test": name}, tuple(metrics))
 
 

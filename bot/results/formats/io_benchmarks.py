@@ -202,7 +202,8 @@ def _of_keys(document: Document, keys: dict[str, str]) -> list[Test]:
     name = "Throughput_Mbps" if "bits/s" in unit else "Throughput_tps"
     if unit not in ("10^6bits/s", "Trans/s"):
         document.fault("THROUGHPUT_UNITS", f"expected 10^6bits/s or Trans/s, found {unit[:40]!r}")
-    metrics = [*document.metric(f"netperf.{name}", keys.get("THROUGHPUT"), "THROUGHPUT", unit, HIGHER)]
+    in_unit = {"10^6bits/s": "Mbit/s", "Trans/s": "1/s"}.get(unit, unit)
+    metrics = [*document.metric(f"netperf.{name}", keys.get("THROUGHPUT"), "THROUGHPUT", in_unit, HIGHER)]
     for key in ("MEAN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY"):
         if key in keys:
             metrics += document.metric(f"netperf.{key.lower()}_us", keys[key], key, "us", LOWER)

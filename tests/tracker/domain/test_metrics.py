@@ -177,7 +177,9 @@ def test_any_name_has_an_answer(name: str, suite: str) -> None:
         *(("msec", "ms", True), ("Seconds", "s", True), ("µs", "usecs", True), ("IOPS", "ops/s", True)),
         *(("events/s", "1/s", True), ("MB/sec", "MB/s", True), ("", "us", True), ("us", "1", True)),
         *(("us", "ms", False), ("MB/s", "Mb/s", False), ("k/s", "1/s", False), ("MB/s", "MiB/s", False)),
-        *(("s", "min", False), ("jobs/min", "jobs/s", False)),
+        *(("s", "min", False), ("jobs/min", "jobs/s", False), ("mW", "MW", False), ("MBps", "Mbps", False)),
+        *(("Mbit/s", "Mbps", True), ("MBps", "MB/s", True), ("B/s", "bytes/s", True), ("us/op", "usec/op", True)),
+        *(("rps", "1/s", True), ("%", "percent", True), ("J", "Joules", True), ("kB", "KB", True)),
     ],
 )
 def test_units_are_the_same_however_they_are_spelled(one: str, other: str, same: bool) -> None:

@@ -787,6 +787,14 @@ def test_what_the_last_walk_can_not_know_is_said(days: int, text: str) -> None:
     assert said == text.replace("no response from author yet", "not reported yet")
 
 
+def test_a_test_that_was_asked_for_before_the_mail_went_out_is_still_owed() -> None:
+    asked, mailed = ((H.TEST_ASKED, {"role": "author"}), H.REPORTED)
+    state = fold(Verdict.REGRESSION, events_of(asked, mailed))
+    assert (state.awaited, state.owes_test) == (Awaited.REPORTER, True)
+    assert fold(Verdict.REGRESSION, ()).awaited is Awaited.REPORTER
+    assert fold(Verdict.REGRESSION, events_of(mailed)).awaited is Awaited.AUTHOR
+
+
 def test_a_question_of_the_lab_waits_for_the_author() -> None:
     def event(number: int, kind: EventKind, role: Role) -> EventData:
         return EventData(f"k{number}", kind, datetime(2026, 9, number, tzinfo=UTC), role, message_id=f"{number}@x")

@@ -580,6 +580,22 @@ def test_a_rate_of_perf_bench_is_one_metric_whatever_unit_it_is_written_in(line:
     assert (value.samples, value.unit) == ((rate,), "GB/s")
 
 
+def test_a_time_of_google_benchmark_is_in_ns_whatever_unit_its_benchmark_has() -> None:
+    slow = file("google-benchmark.json", lambda text: text.replace('"time_unit": "ns"', '"time_unit": "us"'))
+    of = {"test": "BM_Fill/64"}
+    before, after = (
+        metric(read_file(each), "google-benchmark.real_time", **of) for each in (file("google-benchmark.json"), slow)
+    )
+    assert (before.unit, after.unit) == ("ns", "ns")
+    assert after.samples == pytest.approx([1000 * sample for sample in before.samples])
+
+
+def test_netperf_has_one_unit_in_both_of_its_forms() -> None:
+    omni = File("omni.txt", "THROUGHPUT=28311.52\nTHROUGHPUT_UNITS=10^6bits/s\nPROTOCOL=TCP\n")
+    (value,) = (one for test in read_file(omni).tests for one in test.metrics)
+    assert value.unit == metric(read_file(file("netperf.txt")), "netperf.Throughput_Mbps", test="TCP_STREAM").unit
+
+
 def test_a_run_without_a_metric_of_the_others_was_cut_short() -> None:
     whole = file("perf-bench-sched-pipe.txt")
     cut = file("perf-bench-sched-pipe.txt", lambda text: text.replace("         289552 ops/sec\n", ""))
