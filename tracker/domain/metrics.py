@@ -275,13 +275,11 @@ _SPELLED = {
     "ns": r"n(?:ano)?s(?:ec(?:ond)?s?)?",
     "min": r"min(?:ute)?s?",
     "h": r"h(?:ours?)?",
-    "B": r"bytes?",
-    "bit": r"bits?",
     "J": r"joules?",
     "%": r"per ?cent",
-    "1": r"ops?|operations?|io|requests?|req|queries|transactions?|trans|events?",
+    "1": r"ops?|operations?|io|requests?|req|r|queries|q|transactions?|trans|t|events?",
 }
-_PER_SECOND = re.compile(r"(?P<prefix>[KMGTkmgt]?)(?P<counted>i?bit|[bB]|[tqrp])ps\Z|iops\Z", re.I)
+_SIZE = re.compile(r"(?P<prefix>[kKMGT]?i?)(?:(?P<bytes>B|[Bb]ytes?)|b|[Bb]its?)")
 
 
 def same_unit(one: str, other: str) -> bool:
@@ -297,27 +295,13 @@ def same_unit(one: str, other: str) -> bool:
 
 def _canonical_unit(unit: str) -> str:
     """Return a unit as we write it: "Mbit/s" for "Mbps", "us/1" for "usec/op"."""
-    unit = unit.strip()
-    if rate := _PER_SECOND.match(unit):
-        counted = rate["counted"] or ""
-        noun = {"b": "bit", "B": "B", "bit": "bit"}.get(
-            counted, "1" if counted.lower() in ("", "t", "q", "r") else counted
-        )
-        return f"{(rate['prefix'] or '').replace('k', 'K')}{noun}/s"
-    return "/".join(map(_canonical_part, unit.split("/")))
+    return "/".join(map(_canonical_part, re.sub(r"(?<=.)ps\Z", "/s", unit.strip(), flags=re.I).split("/")))
 
 
 def _canonical_part(part: str) -> str:
-    for name, spelled in _SPELLED.items():
-        if re.fullmatch(spelled, part, re.I):
-            return name
-    prefix, rest = part[:1], part[1:]
-    if prefix in "kKMGTmgt" and rest.lower() in ("b", "ib", "bit", "bits", "byte", "bytes"):
-        noun = {"bits": "bit", "byte": "B", "bytes": "B"}.get(
-            rest.lower(), rest if rest.lower() != "ib" else f"i{rest[1:]}"
-        )
-        return f"{prefix.upper()}{noun}"
-    return part
+    if size := _SIZE.fullmatch(part):
+        return f"{size['prefix'].replace('k', 'K')}{'B' if size['bytes'] else 'bit'}"
+    return next((name for name, spelled in _SPELLED.items() if re.fullmatch(spelled, part, re.I)), part)
 
 
 # --- Meaning ---

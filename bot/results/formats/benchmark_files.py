@@ -432,17 +432,17 @@ def of_kernel(
     """
     faults: list[tuple[str, str]] = []
     about, _, files = _with_jobs(about, (), files, faults)
-    side = _read_side(files, about, faults)
-    name = name or side.kernel
+    whole = _read_side(files, about, faults)
+    name = name or whole.kernel
     said = asdict(about) | {"commit": "", "base": ""}  # it may have come as one side of two versions
     # As in `_read_side`, but for the folder that it is called from
     names = ["" if len(file.text) >= _LONG else "/".join(file.name.rsplit("/", 2)[-2:]) for file in files]
     marks = [_digest(said, name, file.text) for name, file in zip(names, files, strict=True)]
-    whole = side
     before = taken(release.tag_of(name)) if name and not faults else ()
-    if fresh := [file for file, mark in zip(files, marks, strict=True) if mark not in before]:
-        marks = [mark for mark in marks if mark not in before]
-        side = _read_side(fresh, about, faults) if len(fresh) < len(files) else side
+    fresh = [(file, mark) for file, mark in zip(files, marks, strict=True) if mark not in before]
+    side = whole
+    if 0 < len(fresh) < len(files):
+        side, marks = _read_side([file for file, _ in fresh], about, faults), [mark for _, mark in fresh]
     machine = about.machine or whole.machine
     if not machine:
         faults.append(("machine", "expected the name of the machine, which these files don't have: --machine NAME"))
@@ -465,8 +465,7 @@ def of_kernel(
         **tests[0],
         **({"additional": tests[1:]} if tests[1:] else {}),
     }
-    known = len(files) - len(fresh) if fresh else 0
-    return replace(release.parse(value, where), id_is_digest=True, files_known=known)
+    return replace(release.parse(value, where), id_is_digest=True, files_known=len(files) - len(marks))
 
 
 def _test_of(
