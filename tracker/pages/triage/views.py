@@ -51,8 +51,9 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
     now = timezone.now()
     if address := without_empty(request):
         return redirect(address)
-    if (named := versions.parse(version)) and named.is_candidate:  # its reports are those of the release that it led to
-        return redirect(reverse("triage", args=[named.cycle], query=request.GET or None))
+    release_version, candidate, _ = version.partition("-rc")
+    if candidate:  # its reports are those of the release that it led to
+        return redirect(reverse("triage", args=[release_version], query=request.GET or None))
     releases = table.stamped(Release.objects.filter(version=version))
     try:
         query = TriageQuery.from_query(request.GET, now)
