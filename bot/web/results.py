@@ -207,9 +207,9 @@ def take_tool_output(request: HttpRequest) -> JsonResponse:
     key = authenticate(request, Scope.EVIDENCE)
     if isinstance(key, JsonResponse):
         return key
-    body = request.read(4 * catalog.MOST + 1)
-    if len(body) > 4 * catalog.MOST:  # at most four bytes per character
-        return error_response(413, f"expected at most {catalog.MOST:,} letters")
+    body = request.read(4 * catalog.MOST_CHARACTERS + 1)
+    if len(body) > 4 * catalog.MOST_CHARACTERS:  # at most four bytes per character
+        return error_response(413, f"expected at most {catalog.MOST_CHARACTERS:,} letters")
     params = {name: request.GET.get(name, "") for name in ("report", "side", "kernel", "machine")}
     name = request.GET.get("name", "")
     try:

@@ -218,7 +218,7 @@ def test_over_the_network(report: Report, client: Client, settings: Any, monkeyp
     assert post("side=culprit").status_code == 400
     assert post(f"report={'c' * 40}&side=culprit&name=x").status_code == 404
     assert post("kernel=v6.12%00&name=x").status_code == 400
-    monkeypatch.setattr(catalog, "MOST", 10)
+    monkeypatch.setattr(catalog, "MOST_CHARACTERS", 10)
     assert post(f"report={'b' * 40}&side=culprit&name=y", "x" * 11).status_code == 400
     assert post(f"report={'b' * 40}&side=culprit&name=y", "x" * 50).status_code == 413
 

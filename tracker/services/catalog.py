@@ -310,7 +310,7 @@ def _fill(row: Commit, sha: str, values: Mapping[str, object]) -> list[str]:
 
 # --- Files of tool output: each once, in one piece, as received ---
 
-MOST = 4 << 20  # characters of a file
+MOST_CHARACTERS = 4 << 20  # characters of a file
 MOST_FILES = 200  # attached by users to a report, or to a kernel
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029/\\]+")
 
@@ -322,8 +322,8 @@ def attach(name: str, text: str, submitted_by: str, now: datetime, **place: Any)
     row = ToolOutput(**place)
     if not text.strip():
         raise InvalidInput(f"{name[:80]}: the file is empty")
-    if len(text) > MOST:
-        raise InvalidInput(f"{name[:80]}: expected at most {MOST:,} characters, found {len(text):,}")
+    if len(text) > MOST_CHARACTERS:
+        raise InvalidInput(f"{name[:80]}: expected at most {MOST_CHARACTERS:,} characters, found {len(text):,}")
     row.name = _UNSAFE.sub(" ", name).strip()[:200] or "a file"
     row.text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     owner = f"report {row.report_id} {row.side}" if row.report_id else f"kernel {row.kernel_id}"

@@ -35,7 +35,7 @@ class Command(BaseCommand):
         rejected = 0
         for name in files:
             try:
-                text = Path(name).read_bytes()[: 4 * catalog.MOST + 4].decode("utf-8", "replace")
+                text = Path(name).read_bytes()[: 4 * catalog.MOST_CHARACTERS + 4].decode("utf-8", "replace")
                 row = catalog.attach(Path(name).name, text, getpass.getuser(), timezone.now(), **place)
             except OSError as error:
                 rejected += 1

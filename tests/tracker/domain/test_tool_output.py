@@ -189,7 +189,7 @@ def test_a_file_is_kept_once_and_whole(db: None) -> None:
     first = catalog.attach("../../etc/vm\nstat.txt", text, "kim", NOW, kernel=kernel)
     assert catalog.attach("../../etc/vm\nstat.txt", text, "toni", NOW, kernel=kernel) == first
     assert (ToolOutput.objects.get().name, first.kind, first.text) == (".. .. etc vm stat.txt", "vmstat", text)
-    for bad, why in ((" ", "the file is empty"), ("x" * (catalog.MOST + 1), "expected at most")):
+    for bad, why in ((" ", "the file is empty"), ("x" * (catalog.MOST_CHARACTERS + 1), "expected at most")):
         with pytest.raises(InvalidInput, match=why):
             catalog.attach("a", bad, "kim", NOW, kernel=kernel)
     catalog.attach("odd", "NUL \0 and half \ud800", "kim", NOW, kernel=kernel)
