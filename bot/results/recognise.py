@@ -247,7 +247,8 @@ def _value(value: Any, where: str) -> Iterator[Input]:
         parse = perf_release_result.parse if perf_release_result.is_result(value) else perf.parse
         try:
             if isinstance(value, dict) and "schema" not in value:  # else each field of a result is missing, too
-                raise RejectedInput(where, f"expected a result with its schema, {perf.FORMAT}, say; found none")
+                why = f"expected a result with its schema, {perf.FORMAT}, say; found none"
+                raise RejectedInput(where, why, [("", why)])
             answers = [checked_parse(lambda: parse(value, where), where)]
         except RejectedInput as rejection:
             answers = [rejection]
