@@ -43,8 +43,8 @@ from tracker.models import (
     Scenario,
     ToolOutput,
 )
-from tracker.services import catalog as tool_output
 from tracker.services import database
+from tracker.services.catalog import attach
 from tracker.services.database import Lock
 from tracker.services.regrading import regrade, update_reports
 
@@ -245,7 +245,7 @@ def _take_kernel_result(result: KernelResult, now: datetime) -> ReleaseReceipt |
     left_out = [f"{known} of the files {'is' if known == 1 else 'are'} stored already"] if known else []
     for file in result.evidence:
         try:
-            tool_output.attach(file.name, file.text, result.producer, now, **place)
+            attach(file.name, file.text, result.producer, now, **place)
         except InvalidInput as error:  # the measurements are kept all the same
             left_out.append(str(error))
     return ReleaseReceipt(Taken.NEW, row, tuple(left_out))
