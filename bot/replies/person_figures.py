@@ -205,16 +205,18 @@ _COMPARED = re.compile(r"\b(?:compared|previous|while|whereas|but)\b|\bto (?:mor
 def _apart(texts: Sequence[str]) -> tuple[Fact, Fact] | None:
     """Return the older and the newer version of a sentence of a loss that names just two, and compares them."""
     for text in (text for text in texts if LOSS.search(text)):
-        named = [
-            match
-            for match in itertools.islice(_VERSION.finditer(text), _CLAUSES)
-            if not _NOT_KERNEL.search(text[max(0, match.start() - 12) : match.start()])
-        ]
-        if len(named) == 2 and _COMPARED.search(text[named[0].end(1) : named[1].start()]):
-            good, bad = _in_order(named[0][1], named[1][1])
+        kernels = _kernels_in(text)
+        if len(kernels) == 2 and _COMPARED.search(text[kernels[0].end(1) : kernels[1].start()]):
+            good, bad = _in_order(kernels[0][1], kernels[1][1])
             if _version(good) and _version(bad) and _version(good) != _version(bad):
                 return Fact(good, text), Fact(bad, text)
     return None
+
+
+def _kernels_in(text: str) -> list[re.Match[str]]:
+    """Return the kernel versions of a text, of its first few; what belongs to another program is none."""
+    versions = itertools.islice(_VERSION.finditer(text), _CLAUSES)
+    return [match for match in versions if not _NOT_KERNEL.search(text[max(0, match.start() - 12) : match.start()])]
 
 
 def _in_order(good: str, bad: str) -> tuple[str, str]:
@@ -237,15 +239,11 @@ def _single_versions(texts: Sequence[str]) -> tuple[Fact, Fact]:
             before = before or Fact(f"before {since['bad'].lstrip('v')}", text)
         tells = LOSS.search(text) or _RUNS.search(text)
         for clause in re.split(r"[,;]| (?:but|while|whereas) ", text)[:_CLAUSES]:
-            named = [
-                match[1]
-                for match in itertools.islice(_VERSION.finditer(clause), _CLAUSES)
-                if not _NOT_KERNEL.search(clause[max(0, match.start() - 12) : match.start()])
-            ]
-            if named and _IS_GOOD.search(clause) and not LOSS.search(_WITHOUT.sub("", clause)):
-                good = good or Fact(named[0], text)
-            elif named and tells:
-                bad = bad or Fact(named[0], text)
+            kernels = _kernels_in(clause)
+            if kernels and _IS_GOOD.search(clause) and not LOSS.search(_WITHOUT.sub("", clause)):
+                good = good or Fact(kernels[0][1], text)
+            elif kernels and tells:
+                bad = bad or Fact(kernels[0][1], text)
     if good.value.lower() == bad.value.lower():
         good = UNKNOWN
     return good or before, bad
