@@ -191,7 +191,7 @@ def test_a_filtered_section_says_how_many_match(client: Client, db: None) -> Non
 
 
 def test_an_action_renews_the_counts_of_the_page(triage_page_toni: Client) -> None:
-    reports = [line(number, merged_release="v5.6") for number in range(3)]  # without events: a change takes it from it
+    reports = [line(number, merged_release="v5.6") for number in range(3)]  # its events don't say so
     asked: dict[str, Any] = {"do": "invalid", "row": rows(reports[0]), "release": "v5.6"}
     answer = triage_page_toni.post("/triage/change/", asked, headers={"HX-Request": "true"}).content.decode()
     assert '<div id="standing" hx-swap-oob="true">' in answer
