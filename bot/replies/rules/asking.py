@@ -10,9 +10,7 @@ from tracker.domain.events import EventKind
 
 # --- Requests ---
 
-_WONDERS = Unless(
-    "wonders, and asks nobody", words("^ maybe|perhaps|presumably|wth|wtf", "confusion|surprise why|how|what")
-)
+_WONDERS = Unless("wonders, and asks nobody", words("^ maybe|perhaps|presumably"))
 _MEANS = Unless(
     "asks what someone means or wants",
     words(
@@ -85,7 +83,6 @@ QUESTIONS = (
         yes=("Which file system was that run on?",),
         no=(
             "Maybe the samples are just noise?",
-            "That is exactly my confusion, why are there more faults?",
             "we rebuilt and the regression is still reproducible.",
             "we tested the patch, and it did not show any regression.",
         ),
