@@ -27,9 +27,9 @@ from bot.replies.which_report import KnownReport, KnownReports, person_keys
 from bot.robot_reports.fields import benchmark_in
 from bot.robot_reports.report import RobotReport, clean_title, find_report, is_proven
 from bot.robot_reports.tables import Impact, ReportRow, ReportTable, Value
+from tracker.domain.archived_reports import PersonReport, placeholder
+from tracker.domain.archived_reports import reported_event as reported_by_person
 from tracker.domain.events import EventData, Verdict
-from tracker.domain.person_report import PersonReport, placeholder
-from tracker.domain.person_report import reported_event as reported_by_person
 from tracker.domain.report_state import fold, status_text
 from tracker.domain.text import is_a_list
 

@@ -82,11 +82,10 @@ from tracker.models import (
 from tracker.models.accounts import DeliveryState
 from tracker.services import database as locks
 from tracker.services import mail_transitions
-from tracker.services.accounts import ERASED
+from tracker.services.accounts import ERASED, end_sessions
 from tracker.services.database import Lock
 from tracker.services.event_log import fold
 from tracker.services.report_summary import refresh
-from tracker.services.sessions import end_all
 
 # --- Pruning: rows go in slices, so that others are not kept waiting ---
 
@@ -256,7 +255,7 @@ def _close_accounts(address: str) -> tuple[int, set[int]]:
         PasswordAttempt.objects.filter(account=name.lower()).delete()
         for related in ("views", "subscriptions", "webhooks", "api_keys"):
             getattr(user, related).all().delete()
-        end_all(user.pk)
+        end_sessions(user.pk)
         user.username, user.email, user.first_name, user.last_name = new, "", "", ""
         user.is_active = user.is_staff = user.is_superuser = False
         user.set_unusable_password()

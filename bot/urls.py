@@ -25,5 +25,5 @@ urlpatterns = [
     path("metrics", metrics, name="metrics"),
 ]
 
-handler500 = "tracker.unavailable.failed"
+handler500 = "tracker.middleware.failed"
 handler404 = "tracker.api.requests.not_found"

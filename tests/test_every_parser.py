@@ -114,7 +114,7 @@ EXEMPT = {
     "bot.replies.rules.notation.words": "phrases of ours",
     "bot.results.formats.checks.pointer": "a path inside parsed JSON, made by jsonschema",
     "bot.results.formats.checks.canonical": "JSON that was parsed before",
-    "tracker.domain.comparison_tables.unpack": "bytes that we packed",
+    "tracker.domain.archived_reports.unpack": "bytes that we packed",
     "tracker.domain.lab_jobs.measured_metrics": "a result that was checked against its schema",
     "tracker.domain.curves.unpack": "bytes that we packed",
     "tracker.domain.text.tag_of": "a sha that was checked before",

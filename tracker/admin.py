@@ -22,7 +22,7 @@ from django.utils import timezone
 from tracker import models
 from tracker.models.measurements import Direction, DirectionBy
 from tracker.pages.accounts import AdminPasswordForm
-from tracker.services import accounts, regrading, report_actions, sessions
+from tracker.services import accounts, regrading, report_actions
 from tracker.services.report_summary import refresh, refresh_since
 
 # --- Read-only tables ---
@@ -56,7 +56,7 @@ class Accounts(UserAdmin):
 
     @admin.action(description="Sign out everywhere: end all sessions", permissions=["change"])
     def end_sessions(self, request: HttpRequest, users: QuerySet[User]) -> None:
-        ended = sum(sessions.end_all(user.pk) for user in users)
+        ended = sum(accounts.end_sessions(user.pk) for user in users)
         self.message_user(request, f"Sessions ended: {ended}")
 
 

@@ -1,16 +1,21 @@
-"""What a log line is about (request, task, Message-ID …), bound once and added to all lines meanwhile.
+"""What a log line is about (request, task, Message-ID …), bound once and added to all lines meanwhile; and an error of
+the database as one line a minute. LOGGING names this module, so it is loaded before any model.
 
 Lines are for people; with LOG_FORMAT=json structlog makes one JSON object of each. It is imported only then: that
 takes a tenth of a second, which every command would pay.
 """
 
 import logging
+import time
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
+from tracker.services.database import outage
+
+_QUIET = 60.0  # seconds between two lines of a process about the database
 _LONGEST = 200  # characters of a value; Message-IDs and paths come from strangers
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _bound: ContextVar[Mapping[str, str]] = ContextVar("bound", default=_NOTHING)
@@ -33,6 +38,26 @@ class AddContext(logging.Filter):
         values = _bound.get()
         record.bound = values
         record.context = "".join(f" {name}={value}" for name, value in values.items())
+        return True
+
+
+class OncePerMinute(logging.Filter):
+    """Makes one line of an error of the database, without a traceback, and drops more of them for a minute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._quiet_until = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        reason = outage(error)
+        if not reason:
+            return True
+        if time.monotonic() < self._quiet_until:
+            return False
+        self._quiet_until = time.monotonic() + _QUIET
+        record.msg, record.args = "%s (%s)", (reason, " ".join(str(error).split()))
+        record.exc_info = record.exc_text = None
         return True
 
 

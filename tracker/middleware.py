@@ -1,21 +1,25 @@
 """Middleware: request times, log context, private pages, waiting for the fold after an upgrade, and names for hidden
-characters, which could reverse or break a line.
+characters, which could reverse or break a line; and the answer while the database can't be used.
 
-What signed-in people see stays private, and no table is shown before all reports are folded.
+What signed-in people see stays private, and no table is shown before all reports are folded. What was to be stored and
+couldn't be, since a disk is full or read-only, is answered by 507 (Insufficient Storage, RFC 4918).
 """
 
+import sys
 import time
 import uuid
 from collections.abc import Callable
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.views.defaults import server_error
 from prometheus_client import Histogram
 
 from tracker.logs import bound
 from tracker.pages.http import name_controls
 from tracker.services import event_log
-from tracker.unavailable import unavailable
+from tracker.services.database import FULL, outage
 
 REQUEST_TIMES = Histogram(
     "perfwork_request_seconds",
@@ -25,6 +29,7 @@ REQUEST_TIMES = Histogram(
 )
 _STATIC = f"/{settings.STATIC_URL.strip('/')}/"
 _ALWAYS_SHOWN = ("/healthz", "/readyz", "/metrics", "/admin/", "/help/", "/api/v1/openapi.json", _STATIC)
+_RETRY, _RETRY_STORING = 10, 60  # seconds
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
 
 
@@ -83,3 +88,24 @@ class PrivatePages:
         if settings.SESSION_COOKIE_NAME in request.COOKIES or settings.SESSION_COOKIE_NAME in response.cookies:
             response["Cache-Control"] = "private, no-store"
         return response
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """Return a 503 if the database can't be used, a 507 if it can't store, else the page of an error of ours (500)."""
+    reason = outage(sys.exc_info()[1])
+    if not reason:
+        return server_error(request)
+    return unavailable(request, reason)
+
+
+def unavailable(request: HttpRequest, reason: str) -> HttpResponse:
+    """Return a 503 or a 507 with a reason: a page that asks again by itself, or JSON."""
+    status, seconds = (507, _RETRY_STORING) if reason == FULL else (503, _RETRY)
+    if request.path.startswith("/api/"):
+        response: HttpResponse = JsonResponse({"error": f"{reason}; try again in {seconds} seconds"}, status=status)
+    else:
+        page = render_to_string("unavailable.html", {"reason": reason, "seconds": seconds})
+        response = HttpResponse(page, status=status)
+    response["Retry-After"] = str(seconds)
+    response["Cache-Control"] = "no-store"
+    return response

@@ -335,7 +335,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "tracker.pages.navigation.navigation",
+                "tracker.pages.http.navigation",
             ],
             "builtins": ["tracker.templatetags.words"],
         },
@@ -371,7 +371,7 @@ PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",  # of accounts from before
 ]
 # On the server, so that a sign-out ends them. Readers who never signed in have none, and cost no query.
-SESSION_ENGINE = "tracker.services.sessions"
+SESSION_ENGINE = "tracker.services.accounts"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 # Only our own files: inline scripts and styles are blocked.
 CONTENT_SECURITY_POLICY = {
@@ -435,7 +435,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "filters": {
         "context": {"()": "tracker.logs.AddContext"},
-        "database": {"()": "tracker.unavailable.OncePerMinute"},
+        "database": {"()": "tracker.logs.OncePerMinute"},
     },
     # Only the one that is used: each is made at every start, and the JSON one imports 60 ms of code.
     "formatters": {

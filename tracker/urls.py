@@ -17,15 +17,13 @@ from tracker.api.tables import api
 from tracker.pages import (
     accounts,
     browse,
-    escalations,
-    help,  # noqa: A004  # the page of that name
     home,
     index,
-    kernels,
     lab,
     measurements,
     operating,
     outbox,
+    prose,
     release_report,
     report,
     results,
@@ -87,7 +85,7 @@ urlpatterns = [
     path("study/<slug:slug>/", studies.study, name="study"),
     re_path(rf"^study/(?P<slug>[-\w]+)\.{_COMPARISON_FORM}$", studies.as_form, name="study-as"),
     # measured kernels
-    path("kernel/<path:handle>/", kernels.kernel, name="kernel"),
+    path("kernel/<path:handle>/", results.kernel, name="kernel"),
     # the performance index
     path("index/", index.index, name="index"),
     path("index.json", index.as_json, name="index-as"),
@@ -127,7 +125,7 @@ urlpatterns = [
     # what awaits whoever is signed in
     path("mine/", browse.mine, name="mine"),
     # what waits too long
-    path("escalations/", escalations.escalations, name="escalations"),
+    path("escalations/", browse.escalations, name="escalations"),
     # the statistics
     path("statistics/", statistics.statistics, name="statistics"),
     path("statistics.csv", statistics.statistics_csv, name="statistics-csv"),
@@ -177,9 +175,9 @@ urlpatterns = [
     path("healthz", operating.alive, name="alive"),
     path("readyz", operating.ready, name="ready"),
     # the documentation
-    path("help/", help.page, name="help-index"),
-    path("help/<slug:name>/", lambda request, name: help.page(request, f"{name}/"), name="help"),
-    path("help/<path:name>", help.page, name="help-file"),
+    path("help/", prose.help_page, name="help-index"),
+    path("help/<slug:name>/", lambda request, name: prose.help_page(request, f"{name}/"), name="help"),
+    path("help/<path:name>", prose.help_page, name="help-file"),
     path("admin/", admin.site.urls),
     # addresses of before 2.0, which mails and bookmarks have
     path("inbox/", moved("review"), name="inbox"),

@@ -51,10 +51,10 @@ from bot.replies.rules.notation import Effect, MailContext, Mode, Relation
 from bot.replies.which_report import KnownReports, Thread, person_keys
 from bot.robot_reports.fields import read_subject
 from bot.robot_reports.report import RobotReport, find_report, is_proven
+from tracker.domain.archived_reports import PersonReport
+from tracker.domain.archived_reports import reported_event as person_report_event
 from tracker.domain.commit_names import named_fix, named_sha, unquoted
 from tracker.domain.events import ArchiveKind, EventData, EventKind, InvalidInput, Role, TreeRole, Verdict
-from tracker.domain.person_report import PersonReport
-from tracker.domain.person_report import reported_event as person_report_event
 from tracker.domain.text import is_a_list, is_a_lists_role
 from tracker.models import (
     UNDECIDED,

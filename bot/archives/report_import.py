@@ -19,7 +19,7 @@ from bot.replies.which_report import person_keys
 from bot.robot_reports.fields import Testing, machine_parts
 from bot.robot_reports.report import RobotReport, clean_title
 from bot.robot_reports.tables import Impact, ReportRow, ReportTable
-from tracker.domain.comparison_tables import FailedRuns, KeptTable, TableRow, pack
+from tracker.domain.archived_reports import FailedRuns, KeptTable, TableRow, pack
 from tracker.domain.events import EventKind, Verdict
 from tracker.models import Commit, Decision, Finding, Report, Suggestion
 from tracker.services import catalog

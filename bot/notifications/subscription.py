@@ -31,7 +31,7 @@ from tracker.domain.search import parse
 from tracker.domain.text import counted, tag_of
 from tracker.models import Often, Purpose, Subscription
 from tracker.pages import subscriptions
-from tracker.pages.escalations import load_escalations
+from tracker.pages.browse import load_escalations
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.search import matching
 from tracker.pages.triage.exports import reports_text

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tracker.domain.person_report import UNKNOWN, Fact
+from tracker.domain.archived_reports import UNKNOWN, Fact
 from tracker.domain.versions import Version
 from tracker.domain.versions import parse as parse_version
 

@@ -20,7 +20,7 @@ from bot.mail.patches import bare_title, is_answer, is_posting
 from bot.replies.commands import Word
 from bot.replies.person_figures import KERNEL, LOSS, SUITES, MailText, mail_text, read_figures
 from bot.replies.reading import Reading, SenderKind
-from tracker.domain.person_report import MAX_SENTENCE, MAX_VALUE, UNKNOWN, Fact, PersonReport
+from tracker.domain.archived_reports import MAX_SENTENCE, MAX_VALUE, UNKNOWN, Fact, PersonReport
 
 OFFERED = 7  # the score from which a mail is offered; `is_performance` of one that a command names
 FORWARDED = re.compile(r"\A\s*fwd?:\s*", re.I)  # by who keeps a distribution's bugs, say

@@ -197,7 +197,7 @@ from django.utils import timezone
 from tracker.domain.events import EventData, EventKind
 from tracker.models import Event, Report, Session
 from tracker.services import event_log
-from tracker.services.sessions import SessionStore
+from tracker.services.accounts import SessionStore
 now = timezone.now()
 friday, monday = now - timedelta(days=3), now
 Event.objects.update(recorded_at=friday - timedelta(days=30))

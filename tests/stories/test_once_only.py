@@ -502,7 +502,7 @@ django.setup()
 from django.db import DatabaseError, transaction
 from tracker.services import database as locks
 from tracker.services.database import is_interruption
-from tracker.unavailable import reason_of
+from tracker.services.database import outage
 try:
     with transaction.atomic():
         locks.take(locks.Lock.CURVES)
@@ -511,7 +511,7 @@ try:
         locks.take(locks.Lock.FILING)
 except DatabaseError as error:
     assert is_interruption(error)
-    print("lost it:", reason_of(error), flush=True)
+    print("lost it:", outage(error), flush=True)
 """
 
 

@@ -41,13 +41,13 @@ from bot.web.server import COUNTERS, allocate_counters
 from tests.support.people import person
 from tests.support.servers import Moody
 from tests.support.world import Kernel, World
-from tracker.logs import AddContext, bound, json_formatter
+from tracker.logs import AddContext, OncePerMinute, bound, json_formatter
 from tracker.models import FaultMail, Mirror, OutgoingMail, OutgoingState, ServiceLease, TaskRun, Tree
 from tracker.services import mail_transitions
 from tracker.services.accounts import Scope, create_api_key
+from tracker.services.database import outage
 from tracker.services.faults import Disk, Fault, FaultKind, faults, take_snapshot
 from tracker.services.installation import rejected_files
-from tracker.unavailable import OncePerMinute, reason_of
 
 # --- What does not work shows: on pages and by mail to operators, to probes, to Prometheus and in the log ---
 
@@ -312,7 +312,7 @@ def undefined(sqlstate: str) -> ProgrammingError:
     ],
 )
 def test_what_the_errors_of_databases_mean(error: Exception, meaning: str) -> None:
-    assert reason_of(error) == meaning
+    assert outage(error) == meaning
 
 
 @pytest.mark.django_db

@@ -24,8 +24,8 @@ from tests.bot.mail.test_authentication import DKIM, RECORD, signed
 from tests.support.people import person
 from tests.support.world import DANA, World, status_text
 from tracker.documents import digest
+from tracker.domain.archived_reports import placeholder
 from tracker.domain.events import OPEN, EventData, EventKind, State
-from tracker.domain.person_report import placeholder
 from tracker.models import (
     Commit,
     Correspondent,

@@ -23,8 +23,8 @@ from tracker.api.requests import authenticate, error_response, json_object, pers
 from tracker.domain.events import InvalidInput
 from tracker.models import Measurement, Report, Suggestion
 from tracker.pages import results
-from tracker.pages.kernels import named
 from tracker.pages.report_json import finding_json
+from tracker.pages.results import named
 from tracker.services import report_actions
 from tracker.services.accounts import DECIDE, Scope, permit_of
 from tracker.services.enqueue import enqueue

@@ -15,7 +15,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from tracker.documents.blocks import Block, Bullets, Document, DocumentLink, Heading, Paragraph, TableBlock, width
-from tracker.documents.cycle import CycleRow, name, summary
+from tracker.documents.release_report import CycleRow, name, summary
 from tracker.domain.events import OPEN, State, Verdict
 from tracker.domain.text import age, printable
 from tracker.domain.timeline import LABELS, awaited

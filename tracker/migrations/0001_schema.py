@@ -546,7 +546,7 @@ class Migration(migrations.Migration):
                 ('trust', models.TextField(blank=True, help_text='whether its author is verified: pass, fail or none')),
                 ('trust_by', models.TextField(blank=True, help_text='what verified it: DKIM of a domain, a trusted server, a key')),
                 ('signature', models.TextField(blank=True, db_index=True, help_text='identifies the signature if it does not cover the Message-ID: copies have the same one')),
-                ('tables', models.BinaryField(default=b'', help_text="the tables of a robot's report (tracker/domain/comparison_tables.py)")),
+                ('tables', models.BinaryField(default=b'', help_text="the tables of a robot's report (tracker/domain/archived_reports.py)")),
                 ('own_text', models.TextField(blank=True)),
                 ('source', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='message', to='tracker.rawmessage')),
                 ('report', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='tracker.report')),

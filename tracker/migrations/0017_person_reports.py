@@ -77,7 +77,10 @@ class Migration(migrations.Migration):
                         help_text="how much it looks like a report of a performance regression"
                     ),
                 ),
-                ("facts", models.JSONField(default=dict, help_text="what it says (tracker/domain/person_report.py)")),
+                (
+                    "facts",
+                    models.JSONField(default=dict, help_text="what it says (tracker/domain/archived_reports.py)"),
+                ),
                 (
                     "decision",
                     models.TextField(
@@ -109,7 +112,7 @@ class Migration(migrations.Migration):
             model_name="report",
             name="facts",
             field=models.JSONField(
-                blank=True, default=dict, help_text="what that person's mail says (tracker/domain/person_report.py)"
+                blank=True, default=dict, help_text="what that person's mail says (tracker/domain/archived_reports.py)"
             ),
         ),
         migrations.AddField(

@@ -372,7 +372,7 @@ class Message(models.Model):
         help_text="identifies what is signed, if the Message-ID is not: copies have the same one",
     )
     tables = models.BinaryField(
-        default=b"", help_text="the tables of a robot's report (tracker/domain/comparison_tables.py)"
+        default=b"", help_text="the tables of a robot's report (tracker/domain/archived_reports.py)"
     )
     own_text = models.TextField(blank=True)
     public = models.BooleanField(

@@ -13,9 +13,9 @@ which a runner holds by a lease.
 from django.db import models
 from django.db.models import Q
 
+from tracker.domain.archived_reports import PersonReport, read_stored
 from tracker.domain.events import EventData, EventKind, Part, ReportedBy, Role, State, Verdict
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, Request
-from tracker.domain.person_report import PersonReport, read_stored
 from tracker.models.base import Lease, NaturalModel, values
 from tracker.models.git import Commit, Tree
 
@@ -96,7 +96,7 @@ class Report(NaturalModel, ReportSummary):
         default=list, blank=True, help_text="addresses and names of the person who reported it"
     )
     facts = models.JSONField(
-        default=dict, blank=True, help_text="what that person's mail says (tracker/domain/person_report.py)"
+        default=dict, blank=True, help_text="what that person's mail says (tracker/domain/archived_reports.py)"
     )
 
     given_title = models.TextField(blank=True, help_text="a title that a user gave it later")
@@ -326,7 +326,7 @@ class OfferedReport(models.Model):
     subsystem = models.TextField(blank=True)
     proven = models.BooleanField(default=False, help_text="whether its author is verified")
     score = models.PositiveSmallIntegerField(help_text="how much it looks like a report of a performance regression")
-    facts = models.JSONField(default=dict, help_text="what it says (tracker/domain/person_report.py)")
+    facts = models.JSONField(default=dict, help_text="what it says (tracker/domain/archived_reports.py)")
     decision = models.TextField(choices=Decision.choices, default=Decision.OPEN)
     decided_by = models.TextField(blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)

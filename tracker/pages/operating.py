@@ -17,10 +17,10 @@ from django.views.decorators.http import require_POST, require_safe
 from tracker.pages.http import cleaned, error_response, permission_required
 from tracker.services import event_log, installation
 from tracker.services.accounts import SEND
+from tracker.services.database import outage
 from tracker.services.faults import disks, faults
 from tracker.services.installation import Tried, growth
 from tracker.services.mail_transitions import stopped
-from tracker.unavailable import reason_of
 
 
 @require_safe
@@ -77,7 +77,7 @@ def ready(request: HttpRequest) -> HttpResponse:
         missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except DatabaseError as error:  # whose words may name hosts and users: they are for the log
         log.warning("not ready: %s", " ".join(str(error).split()))
-        return _not_ready(reason_of(error) or "the database reports an error, which the log shows")
+        return _not_ready(outage(error) or "the database reports an error, which the log shows")
     if missing:
         return _not_ready(f"migrations are missing ({len(missing)}): run `{settings.PROGRAM} migrate`")
     if at := event_log.progress():

@@ -1,18 +1,23 @@
-"""Texts that people write, with all their versions: shown, edited in place, and part of documents.
+"""Pages of prose: texts that people write, shown, edited in place and part of documents; and `/help/`.
 
 Of each text it is known who wrote which version, and the newest is shown. Documents are returned as text, Markdown or
-JSON.
+JSON. The documentation under `/help/`, which mail and pages link to, is as `./manage.py documentation` built it.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import last_modified
 
 from tracker.documents.blocks import FORMS, Document
 from tracker.domain.events import InvalidInput
@@ -114,3 +119,56 @@ def save_text(request: HttpRequest, document_key: str, titles: Mapping[str, str]
         raise InvalidInput(f"name: expected one of {', '.join(titles)}; found {name!r}")
     is_changed = write(document_key, name, request.POST.get("text", ""), username(request), timezone.now())
     messages.info(request, "Saved." if is_changed else "Nothing has changed.")
+
+
+# --- `/help/…` ---
+
+# Pages of before 2.0 are parts of others now, under their old names.
+_MOVED = {
+    **dict.fromkeys(("settings/", "commands/", "keys/", "states/"), "reference"),
+    **dict.fromkeys(("accuracy/", "benchmarks/", "reliability/"), "measured"),
+    "lab/": "results",
+    "outbox/": "mail",
+    "comparisons/": "measurements",
+    "scale/": "operating",
+}
+_TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".svg": "image/svg+xml", ".png": "image/png"}
+
+
+def _built() -> Mapping[str, Path]:
+    """Return the files of the documentation by their address under /help/. No other file is ever read."""
+    folder = settings.DOCUMENTATION
+    try:
+        return _files(folder, folder.stat().st_ino)  # each build is a directory of its own
+    except FileNotFoundError:
+        return {}
+
+
+@lru_cache(maxsize=2)
+def _files(folder: Path, inode: int) -> Mapping[str, Path]:
+    files = [path for path in folder.rglob("*") if path.suffix in _TYPES and path.is_file()]
+    return {path.relative_to(folder).as_posix().removesuffix("index.html"): path for path in files}
+
+
+def _changed_at(request: HttpRequest, name: str = "") -> datetime | None:
+    try:
+        return datetime.fromtimestamp(_built()[name].stat().st_mtime, UTC)
+    except (KeyError, FileNotFoundError):
+        return None
+
+
+@last_modified(_changed_at)
+def help_page(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Show a page of the documentation, or a file that it loads."""
+    files = _built()
+    if not files:
+        text = f"The documentation has not been built on this machine: run {settings.PROGRAM} documentation\n"
+        return HttpResponse(text, status=503, content_type="text/plain")
+    if moved := _MOVED.get(name):
+        return redirect(f"{reverse('help', args=[moved])}#{name.rstrip('/')}", permanent=True)
+    if f"{name}/" in files:
+        return redirect("help", name)
+    try:
+        return HttpResponse(files[name].read_bytes(), content_type=_TYPES[files[name].suffix])
+    except (KeyError, FileNotFoundError):  # or it is being replaced by another build
+        raise Http404("there is no such page") from None

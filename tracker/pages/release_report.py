@@ -20,8 +20,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.documents.blocks import Document
-from tracker.documents.cycle import CycleRow
-from tracker.documents.release_report import SECTIONS, HighlightData, ReleaseFacts, compose
+from tracker.documents.release_report import SECTIONS, CycleRow, HighlightData, ReleaseFacts, compose
 from tracker.domain import versions
 from tracker.domain.events import OPEN, EventKind, Verdict
 from tracker.domain.kernel_comparison import Box
@@ -38,8 +37,7 @@ from tracker.models import (
     ReportHighlight,
     Suite,
 )
-from tracker.pages import index
-from tracker.pages import kernels as comparison
+from tracker.pages import index, results
 from tracker.pages.http import cleaned, permission_required
 from tracker.pages.prose import editing, in_form, save_text, texts
 from tracker.pages.report import find_report
@@ -57,7 +55,7 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
     reports = [report for report in _reports(in_cycle(release.version)) if report.reported_at]
     previous = Release.objects.filter(number__lt=release.number).order_by("-number").first()
     kernel, base = kernels(release.version, previous.version if previous else "")
-    lines = comparison.compare([base, kernel]) if kernel and base else []
+    lines = results.compare([base, kernel]) if kernel and base else []
     # The machines of the lab's own list and those in this report, with or without known details
     names = {report.machine for report in reports} | {line.test.box.name for line in lines}
     machines = Machine.objects.filter(~Q(family="") | Q(name__in=names - {""})).order_by("pk")
@@ -79,7 +77,7 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
         lines=lines,
         curves={
             test: (curve.outline, reverse("curve", args=[curve.pk]))
-            for test, curve in comparison.curves_of([line.test for line in lines]).items()
+            for test, curve in results.curves_of([line.test for line in lines]).items()
         },
         index=index.against(base, kernel) if kernel and base else None,
         boxes=[Box(*fields) for fields in boxes],

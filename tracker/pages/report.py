@@ -29,9 +29,8 @@ from tracker.charts import BisectionChart, chart, groups_of, measured_later, rea
 from tracker.documents.csv_tables import FINDINGS as FINDINGS_CSV
 from tracker.domain import text as formats
 from tracker.domain import timeline
-from tracker.domain.comparison_tables import unpack
+from tracker.domain.archived_reports import PersonReport, agreement, unpack
 from tracker.domain.events import CLOSED, OPEN, EventKind, InvalidInput, ReportedBy, State, TreeRole
-from tracker.domain.person_report import PersonReport, agreement
 from tracker.domain.report_state import effective_events
 from tracker.domain.text import commit_url, reply_url, tag_of
 from tracker.domain.tool_output import TEXT

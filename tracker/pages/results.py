@@ -1,25 +1,194 @@
-"""What labs handed in: `/results/`, the results and what became of them; `/tool-output/…`, files of tool output.
+"""What labs handed in: results and what became of them, the measurements of kernels, and tool output.
 
-A file of tool output is shown as a table and as received, or two of them side by side. It belongs to a side of a
-report, or to a kernel, optionally on a machine.
+`/results/` lists bisect results. `/kernel/v5.6/` shows the measurements of one kernel; `compare` sets kernels side by
+side, for other pages, too. A file of tool output (`/tool-output/…`) is shown as a table and as received, or two of them
+side by side; it belongs to a side of a report, or to a kernel, optionally on a machine. Pages take a constant number of
+queries.
 """
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from django.db.models import F, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from tracker.documents.blocks import Document
 from tracker.documents.study import Beside, table
+from tracker.domain import versions
 from tracker.domain.events import InvalidInput
+from tracker.domain.kernel_comparison import Box, Cell, ComparisonLine, Test, lines, pooled
+from tracker.domain.statistics import SampleSummary
+from tracker.domain.text import scenario_key
 from tracker.domain.tool_output import TOP, diff, read
-from tracker.models import BisectResult, Finding, Machine, ToolOutput
+from tracker.models import BisectResult, Curve, Finding, Kernel, Machine, MeasuredRole, Measurement, Suite, ToolOutput
 from tracker.models.results import CommitSide, Outcome
 from tracker.pages.http import error_response, is_key, key_in
-from tracker.pages.kernels import named
 from tracker.pages.report import MOST_IMPORTANT, by_importance, find_report
 
-# --- What a file belongs to ---
+# --- `/results/` ---
+
+PAGE = 100  # rows
+FINDINGS = 500  # per result; its payload has the rest
+
+
+def result_named(pk: int) -> BisectResult:
+    """Return one result without its payload; raise Http404 if there is none."""
+    row = BisectResult.objects.select_related("report__culprit").defer("payload").filter(pk=pk).first()
+    if row is None:
+        raise Http404("there is no such result")
+    return row
+
+
+def findings_of(row: BisectResult) -> list[Finding]:
+    """Return the findings that a result was the first to report."""
+    if row.report is None:
+        return []
+    # Filtered by report first, which has an index; a report has only a few results.
+    findings = Finding.objects.filter(report=row.report, result=row).select_related("metric", "scenario", "machine")
+    return by_importance(findings.order_by(*MOST_IMPORTANT)[:FINDINGS])
+
+
+def results(request: HttpRequest) -> HttpResponse:
+    """List results, newest first; `?held=1`, `?outcome=inconclusive` and `?before=KEY` filter."""
+    outcome, held = request.GET.get("outcome", ""), request.GET.get("held") == "1"
+    before = key_in(request.GET, "before")
+    if outcome and outcome not in Outcome.values:
+        return error_response(f"outcome: expected {', '.join(Outcome.values)}; found {outcome[:40]!r}")
+    rows = BisectResult.objects.select_related("report__culprit").defer("payload", "measured", "files").order_by("-pk")
+    if outcome:
+        rows = rows.filter(outcome=outcome)
+    if held:
+        rows = rows.exclude(held="")
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    page = list(rows[: PAGE + 1])
+    older = page[PAGE - 1].pk if len(page) > PAGE else None
+    context = {"rows": page[:PAGE], "older": older, "outcome": outcome, "held": held, "outcomes": Outcome.values}
+    return render(request, "results.html", context)
+
+
+def result(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show one result with its findings."""
+    row = result_named(pk)
+    return render(request, "result.html", {"row": row, "findings": findings_of(row)})
+
+
+def payload(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return the payload as submitted."""
+    payload = BisectResult.objects.filter(pk=pk).values_list("payload", flat=True).first()
+    if payload is None:
+        raise Http404("there is no such result")
+    return HttpResponse(payload, content_type="application/json")
+
+
+# --- `/kernel/v5.6/`, and kernels side by side ---
+
+MOST_KERNELS = 500  # to choose from
+MOST_COMPARED = 200_000  # measurements per comparison: years of a lab
+MOST_MEASUREMENTS, MOST_FILES = 500, 200  # of one kernel, as shown
+# Where several results cover the same test, the newest is the one measured last.
+OLDEST_FIRST = (F("result__created_at").asc(nulls_first=True), "pk")
+_COLUMNS = (
+    *("kernel_id", "scenario_id", "machine_id", "metric_id", "mean", "stddev", "runs", "samples"),
+    *("scenario__suite", "scenario__params", "metric__name", "metric__unit", "metric__direction"),
+    *("machine__name", "machine__codename", "machine__cpu_model", "machine__cpus", "machine__memory_bytes"),
+    "machine__family",
+)
+
+
+def kernels() -> list[Kernel]:
+    """Return the kernels measured last: commits, then versions in release order, so that the oldest of those chosen is
+    the baseline for the others.
+    """
+    return sorted(Kernel.objects.order_by("-pk")[:MOST_KERNELS], key=order)
+
+
+def order(kernel: Kernel) -> tuple[Any, ...]:
+    """Return a sort key: release order."""
+    version = versions.parse(kernel.name)
+    return (version is not None, version or versions.Version(0, 0, 0, 0, 0), kernel.measured_at, kernel.variant)
+
+
+def named(handles: Sequence[str]) -> list[Kernel | None]:
+    """Return the kernels of these handles ("v5.6", "v5.6/2M"), in order; None where there is no such kernel."""
+    pairs = [handle.replace("\0", "\ufffd").partition("/")[::2] for handle in handles]
+    condition = Q(pk__in=[])
+    for name, variant in pairs:
+        condition |= Q(name=name, variant=variant)
+    by_pair = {(kernel.name, kernel.variant): kernel for kernel in Kernel.objects.filter(condition)}
+    return [by_pair.get((name, variant)) for name, variant in pairs]
+
+
+def compare(compared: Sequence[Kernel], metrics: Collection[str] | None = None) -> list[ComparisonLine]:
+    """Return the results of these kernels, test by test: by suite position, then as received. Two queries.
+
+    `metrics`: those to compare; None for the headlines.
+    """
+    chosen = Q(role=MeasuredRole.HEADLINE) if metrics is None else Q(metric__name__in=metrics)
+    rows = Measurement.objects.filter(chosen, kernel__in=compared).order_by("pk").values_list(*_COLUMNS)
+    tests: dict[tuple[int, int, int], Test] = {}
+    cells: dict[tuple[int, int, int], dict[int, list[Cell]]] = {}
+    for kernel, scenario, machine, metric, mean, stddev, runs, samples, *test in rows[:MOST_COMPARED].iterator(
+        chunk_size=2000
+    ):
+        key = (scenario, machine, metric)
+        if key not in tests:
+            suite, params, name, unit, direction, *box = test
+            tests[key] = Test(suite, tuple(params.items()), Box(*box), name, unit, direction)
+            cells[key] = {}
+        cells[key].setdefault(kernel, []).append(Cell(SampleSummary(mean, stddev, runs), tuple(samples)))
+    positions = dict(Suite.objects.values_list("name", "position"))
+    ordered = sorted(tests, key=lambda key: positions.get(tests[key].suite, 1000))
+    return lines(
+        [
+            (tests[key], [pooled(cells[key][column.pk]) if column.pk in cells[key] else None for column in compared])
+            for key in ordered
+        ]
+    )
+
+
+def curves_of(tests: Collection[Test]) -> dict[Test, Curve]:
+    """Return the curves of tests, of those that have one, in one query."""
+    places = {(test.metric, scenario_key(test.suite, dict(test.params)), test.box.name): test for test in tests}
+    metrics, scenarios, machines = ({place[part] for place in places} for part in range(3))
+    rows = Curve.objects.filter(metric__name__in=metrics, scenario__key__in=scenarios, machine__name__in=machines)
+    related = rows.select_related("metric", "scenario", "machine")
+    curves = {(row.metric.name, row.scenario.key, row.machine.name): row for row in related}
+    return {test: curves[place] for place, test in places.items() if place in curves}
+
+
+def neighbours(kernel: Kernel) -> list[Kernel]:
+    """Return likely kernels to compare with: its other variants, else the neighbouring versions."""
+    others = [other for other in kernels() if other.name == kernel.name and other != kernel]
+    if others:
+        return others
+    ordered = [other for other in kernels() if not other.variant or other == kernel]
+    if kernel not in ordered:
+        return []  # one of the oldest: only the newest are offered
+    at = ordered.index(kernel)
+    return [*ordered[max(0, at - 2) : at], *ordered[at + 1 : at + 3]]
+
+
+def kernel(request: HttpRequest, handle: str) -> HttpResponse:
+    """Show every measurement, headlines first."""
+    (kernel,) = named([handle]) if "\0" not in handle else (None,)
+    if kernel is None:
+        raise Http404(f"no kernel {handle[:100]} was measured")
+    related = Measurement.objects.filter(kernel=kernel).select_related("metric", "scenario", "machine", "result")
+    rows = list(related.order_by("role", "scenario__suite", "pk")[: MOST_MEASUREMENTS + 1])  # headline, kpi, monitor
+    context = {
+        "kernel": kernel,
+        "rows": rows[:MOST_MEASUREMENTS],
+        "is_cut": len(rows) > MOST_MEASUREMENTS,
+        "results": kernel.results.order_by("-pk")[:MOST_FILES],
+        "files": kernel.tool_outputs.select_related("machine", "scenario").defer("text").order_by("pk")[:MOST_FILES],
+        "neighbours": neighbours(kernel),
+    }
+    return render(request, "kernel.html", context)
+
+
+# --- `/tool-output/…` ---
 
 
 def place_of(report: str = "", side: str = "", kernel: str = "", machine: str = "") -> dict[str, Any]:
@@ -42,8 +211,6 @@ def place_of(report: str = "", side: str = "", kernel: str = "", machine: str = 
         raise Http404(f"no kernel {kernel[:100]} was measured")
     return {"kernel": kernel_row, "machine": box}
 
-
-# --- Views ---
 
 MOST_ROWS = 200
 MOST_CHARACTERS = 200_000  # characters shown; a link leads to the whole file
@@ -91,63 +258,3 @@ def _row(pk: int) -> ToolOutput:
     if row is None:
         raise Http404("there is no such file")
     return row
-
-
-# --- `/results/`: the results that labs submitted, and what became of them ---
-# The pages take a constant number of queries.
-
-PAGE = 100  # rows
-FINDINGS = 500  # per result; its payload has the rest
-
-
-def result_named(pk: int) -> BisectResult:
-    """Return one result without its payload; raise Http404 if there is none."""
-    row = BisectResult.objects.select_related("report__culprit").defer("payload").filter(pk=pk).first()
-    if row is None:
-        raise Http404("there is no such result")
-    return row
-
-
-def findings_of(row: BisectResult) -> list[Finding]:
-    """Return the findings that a result was the first to report."""
-    if row.report is None:
-        return []
-    # Filtered by report first, which has an index; a report has only a few results.
-    findings = Finding.objects.filter(report=row.report, result=row).select_related("metric", "scenario", "machine")
-    return by_importance(findings.order_by(*MOST_IMPORTANT)[:FINDINGS])
-
-
-# --- Views ---
-
-
-def results(request: HttpRequest) -> HttpResponse:
-    """List results, newest first; `?held=1`, `?outcome=inconclusive` and `?before=KEY` filter."""
-    outcome, held = request.GET.get("outcome", ""), request.GET.get("held") == "1"
-    before = key_in(request.GET, "before")
-    if outcome and outcome not in Outcome.values:
-        return error_response(f"outcome: expected {', '.join(Outcome.values)}; found {outcome[:40]!r}")
-    rows = BisectResult.objects.select_related("report__culprit").defer("payload", "measured", "files").order_by("-pk")
-    if outcome:
-        rows = rows.filter(outcome=outcome)
-    if held:
-        rows = rows.exclude(held="")
-    if before is not None:
-        rows = rows.filter(pk__lt=before)
-    page = list(rows[: PAGE + 1])
-    older = page[PAGE - 1].pk if len(page) > PAGE else None
-    context = {"rows": page[:PAGE], "older": older, "outcome": outcome, "held": held, "outcomes": Outcome.values}
-    return render(request, "results.html", context)
-
-
-def result(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show one result with its findings."""
-    row = result_named(pk)
-    return render(request, "result.html", {"row": row, "findings": findings_of(row)})
-
-
-def payload(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the payload as submitted."""
-    payload = BisectResult.objects.filter(pk=pk).values_list("payload", flat=True).first()
-    if payload is None:
-        raise Http404("there is no such result")
-    return HttpResponse(payload, content_type="application/json")

@@ -27,11 +27,11 @@ from tracker.domain.events import InvalidInput
 from tracker.domain.kernel_comparison import ComparisonLine
 from tracker.domain.tool_output import TEXT, TOP, ToolListing, by_share, diff, read
 from tracker.models import Kernel, MeasuredRole, Measurement, Study, StudyKernel, StudyKind, ToolOutput
-from tracker.pages import kernels as comparison
+from tracker.pages import results
 from tracker.pages.http import cleaned, csv_response, permission_required
 from tracker.pages.index import counted_in_index
-from tracker.pages.kernels import named
 from tracker.pages.prose import editing, in_form, save_text, texts
+from tracker.pages.results import named
 from tracker.services.accounts import CHANGE_REPORTS
 
 MOST_KERNELS = 12
@@ -55,7 +55,7 @@ def document(study: Study) -> Document:
     prose = {name: row.text for name, row in texts(document_key(study.slug)).items()}
     labels = [str(column) for column in columns]
     kernels = [column.kernel for column in columns]
-    return compose(_facts(study.title, kernels, labels, study.kind, prose, comparison.compare(kernels)))
+    return compose(_facts(study.title, kernels, labels, study.kind, prose, results.compare(kernels)))
 
 
 def ad_hoc(kernels: Sequence[Kernel], lines: Sequence[ComparisonLine]) -> Document:
@@ -229,12 +229,12 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponseBase:
         handles, chosen, error = [], [], str(refusal)
     if form and not chosen:
         raise InvalidInput("of: expected kernels, found none")
-    lines = comparison.compare(chosen) if chosen else []
+    lines = results.compare(chosen) if chosen else []
     if form == "csv":
         return csv_response(COMPARISON, measured(lines, [kernel.label for kernel in chosen]))
     if form:
         return in_form(ad_hoc(chosen, lines), form)
-    kernels = comparison.kernels()
+    kernels = results.kernels()
     context = {
         "choices": [[kernel for kernel in kernels if kernel.is_commit == commits] for commits in (False, True)],
         "handles": handles,
@@ -268,7 +268,7 @@ def as_form(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
     study = _study(slug)
     if form == "csv":
         columns = list(study.columns.select_related("kernel"))
-        lines = comparison.compare([column.kernel for column in columns])
+        lines = results.compare([column.kernel for column in columns])
         return csv_response(COMPARISON, measured(lines, [str(column) for column in columns]))
     return in_form(document(study), form)
 

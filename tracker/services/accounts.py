@@ -24,8 +24,10 @@ from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, User
+from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -44,11 +46,12 @@ from tracker.models import (
     Message,
     PasswordAttempt,
     Report,
+    Session,
     SignIn,
     Suggestion,
 )
 from tracker.models.mail import PEOPLE
-from tracker.services import database, sessions
+from tracker.services import database
 from tracker.services.database import Lock
 from tracker.services.report_actions import Permit
 
@@ -310,7 +313,7 @@ def shut_out(name: str, now: datetime) -> int:
     """Let an account sign in no more, end its sessions, and revoke its keys; return how many. Raises InvalidInput."""
     user = _account(name)
     User.objects.filter(pk=user.pk).update(is_active=False)
-    sessions.end_all(user.pk)
+    end_sessions(user.pk)
     return ApiKey.objects.filter(acts_for=user, revoked_at=None).update(revoked_at=now)
 
 
@@ -527,3 +530,34 @@ def find_decision(token: str) -> MailedDecision | None:
     if suggestion is None or user is None or not user.has_perm(DECIDE):  # which nobody has whose account is closed
         return None
     return MailedDecision(suggestion, Decision(decision), user)
+
+
+# --- Sessions ---
+# In the database, with whose they are: a sign-out, an operator or their age ends them. Who is signed out costs no
+# query. SESSION_ENGINE names this module.
+
+
+class SessionStore(DatabaseStore):
+    """Django's own store, which also records whose session it is."""
+
+    @classmethod
+    def get_model_class(cls) -> type[Session]:
+        return Session
+
+    def create_model_instance(self, data: dict[str, Any]) -> Session:
+        row = super().create_model_instance(data)
+        assert isinstance(row, Session)
+        account = str(data.get(SESSION_KEY, ""))
+        row.account = int(account) if account.isdecimal() else None
+        return row
+
+    def cycle_key(self) -> None:
+        """Give the session a new key, when somebody signs in; sessions that have expired go."""
+        super().cycle_key()
+        Session.objects.filter(expire_date__lt=timezone.now()).delete()
+
+
+def end_sessions(account: int) -> int:
+    """End all sessions of a user. Return how many there were."""
+    ended, _ = Session.objects.filter(account=account).delete()
+    return ended

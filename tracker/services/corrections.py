@@ -20,8 +20,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from tracker.domain import versions
+from tracker.domain.archived_reports import placeholder
 from tracker.domain.events import EventData, EventKind, InvalidInput
-from tracker.domain.person_report import placeholder
 from tracker.domain.report_state import effective_events
 from tracker.models import Commit, OutgoingMail, OutgoingState, RelatedCommit, Report, Tree
 from tracker.models.mail import WAITING

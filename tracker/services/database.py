@@ -6,11 +6,13 @@ database values: keys, numbers, strings, and JSON as text. All constraints still
 
 Locks are for short mutual exclusion: PostgreSQL's advisory locks, with all their numbers in one place. An
 interruption is a failure for no fault of the data, after which to try again: the database is busy, gone, or ended an
-idle transaction. All hosts share the database's clock, by which leases run and what they are compared with.
+idle transaction. `outage` says in words why the database can't be used, for pages and the log. All hosts share the
+database's clock, by which leases run and what they are compared with.
 """
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -19,7 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from django.db import InternalError, OperationalError, connection, models
+from django.conf import settings
+from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError, connection, models
 from django.utils import timezone
 
 # --- Bulk statements ---
@@ -151,7 +154,34 @@ def is_interruption(error: BaseException | None) -> bool:
     return isinstance(error, OperationalError)
 
 
-# --- A full disk ---
+# --- A full disk, and other reasons why the database can't be used ---
+
+_LACKS_MIGRATIONS = f"the database lacks migrations: run `{settings.PROGRAM} migrate`"
+FULL = "nothing can be stored: the disk is full or read-only"
+_FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+# Parts of the messages of SQLite and PostgreSQL, in lower case, and what they mean.
+_MEANINGS = (
+    (("disk is full", "no space left", "disk full", "readonly database", "read-only transaction"), FULL),
+    (("unable to open database file",), "the database file can't be opened: is it there, and has its disk space?"),
+    (("disk i/o error",), "the disk of the database reports an error"),
+    (("no such table", "no such column"), _LACKS_MIGRATIONS),
+    (("does not exist",), "the database that DATABASE_URL names does not exist"),
+    (("database is locked",), "the database is busy"),
+)
+_UNDEFINED = ("42P01", "42703")  # SQLSTATE undefined_table and undefined_column, which Django makes a ProgrammingError
+
+
+def outage(error: BaseException | None) -> str:
+    """Return why nothing can be stored or the database can't be used, or "" if the error is about something else."""
+    if isinstance(error, OSError) and error.errno in _FULL_DISK:
+        return FULL
+    if isinstance(error, ProgrammingError) and getattr(error.__cause__, "sqlstate", None) in _UNDEFINED:
+        return _LACKS_MIGRATIONS
+    if not (is_interruption(error) or isinstance(error, InterfaceError)):
+        return ""
+    text = str(error).lower()
+    meanings = (meaning for parts, meaning in _MEANINGS if any(part in text for part in parts))
+    return next(meanings, "the database can't be reached")
 
 
 def keep_journal() -> object:

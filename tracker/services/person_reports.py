@@ -16,8 +16,8 @@ from datetime import datetime
 
 from django.db import transaction
 
+from tracker.domain.archived_reports import PersonReport, placeholder, reported_event
 from tracker.domain.events import EventData, EventKind, ReportedBy, Verdict
-from tracker.domain.person_report import PersonReport, placeholder, reported_event
 from tracker.domain.report_state import effective_events
 from tracker.domain.text import tag_of
 from tracker.models import Commit, Decision, Event, OfferedReport, Report

@@ -16,7 +16,7 @@ from benchmarks.accuracy.replies import SHARED
 from bot.mail.settings import BotSettings
 from bot.replies.person_report import OFFERED, culprit_named, is_commanded, is_performance, read_report
 from bot.replies.reading import understand
-from tracker.domain.person_report import PersonReport, placeholder, read_stored
+from tracker.domain.archived_reports import PersonReport, placeholder, read_stored
 
 SETTINGS = BotSettings(address="perfbot@bench.example", robots=frozenset({"robot@bench.example"}))
 SHA = "7d3e91c0a45b28f6" + "0" * 24

@@ -20,7 +20,7 @@ from bot.mail.settings import BotSettings
 from bot.robot_reports.fields import MachineParts, Origin, find_origin, find_tags, machine_parts
 from bot.robot_reports.report import Recogniser, find_report
 from tests.conftest import ROOT
-from tracker.domain.comparison_tables import FailedRuns, KeptTable, TableRow, pack, unpack
+from tracker.domain.archived_reports import FailedRuns, KeptTable, TableRow, pack, unpack
 from tracker.models import Finding, Message
 
 MUTATIONS = int(os.environ.get("PERFWORK_MUTATIONS", "300"))

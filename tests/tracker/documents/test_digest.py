@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.support.rows import line as row_of_report
 from tests.support.world import World
 from tracker.documents.blocks import width
-from tracker.documents.cycle import CycleRow
 from tracker.documents.digest import COLUMNS, LINES, compose_cycle_mail
+from tracker.documents.release_report import CycleRow
 from tracker.domain.events import OPEN, Awaited, State
 from tracker.models import Release
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracker.domain.person_report import Fact, PersonReport, agreement
+from tracker.domain.archived_reports import Fact, PersonReport, agreement
 
 
 def report(**facts: str) -> PersonReport:
