@@ -2,7 +2,7 @@
 
 A command, a patch and a robot's notice need no sentence. What sentences mean is decided by the rules (intents.py)
 together with the classifier (classifier.py). Where nothing acts, it is still recorded that author or maintainer has
-responded. How much a sentence counts depends on who says it: a developer, the lab (lab_replies.py), the person who
+responded. How much a sentence counts depends on who says it: a developer, the lab (intents.py), the person who
 reported it.
 
 Effects are first read as if the writer were proven. Then gate.py says whether each is permitted; what isn't becomes a
@@ -31,9 +31,10 @@ from bot.replies.intents import (
     holds_table,
     intents_by_rules,
     intents_of,
+    is_measured_so,
+    lab_effects,
     tag_of_tester,
 )
-from bot.replies.lab_replies import is_measured_so, lab_effects
 from bot.replies.person_report import culprit_named
 from bot.replies.reading import Reading, SenderKind, in_thread_of
 from bot.replies.rules import OPERATORS, RULES

@@ -31,8 +31,7 @@ from bot.git.inspection import CommitInspection, inspect
 from bot.results import recognise
 from bot.results.formats import benchmark_files, bisect_log
 from bot.results.formats.benchmark_files import FORMATS, MOST_BYTES, MOST_FILES, About, File, is_version
-from bot.results.formats.checks import SHA, checked, checked_release
-from bot.results.formats.files import head_of, read_text, reason_of
+from bot.results.formats.checks import SHA, checked, checked_release, head_of, read_text, reason_of
 from bot.results.recognise import Input, partner_of, read_path
 from bot.results.storage import Receipt, ReleaseReceipt, files_taken, take_all, take_kernel_result
 from bot.results.values import BUGS, KernelResult, RejectedInput, Result, bug, checked_parse

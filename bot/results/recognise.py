@@ -23,8 +23,18 @@ from typing import IO, Any
 from bot.results.formats import benchmark_files, bisect_log, kcidb, lkp, perf_release_result
 from bot.results.formats import perf_bisect_result as perf
 from bot.results.formats.benchmark import Document
-from bot.results.formats.checks import canonical, checked, checked_release
-from bot.results.formats.files import HEAD, head_of, read_text, reason_of, text
+from bot.results.formats.checks import (
+    HEAD,
+    MAX_BYTES,
+    canonical,
+    checked,
+    checked_release,
+    decode_json,
+    decode_text,
+    head_of,
+    read_text,
+    reason_of,
+)
 from bot.results.values import KernelResult, MeasurementData, RejectedInput, Result, checked_parse
 from tracker.domain.text import scenario_key
 
@@ -148,17 +158,17 @@ def _file(path: Path, top: Path, *, may_be_json: bool = True) -> Iterator[Input]
                 what = "samples (NAME.csv)" if is_log else "git bisect log (NAME.log)"
                 raise RejectedInput(str(path), f"expected its {what} beside it in {path.parent}, found none")
             log, samples = (path, partner) if is_log else (partner, path)
-            texts = {"log": read_text(log, top, perf.MAX_BYTES), "samples": read_text(samples, top, perf.MAX_BYTES)}
+            texts = {"log": read_text(log, top, MAX_BYTES), "samples": read_text(samples, top, MAX_BYTES)}
             result = checked_parse(lambda: bisect_log.parse(texts, str(log)), str(log))
             yield Input(str(log), checked(result, str(log)))
         elif perf_release_result.is_csv(beginning):
-            written = read_text(path, top, perf.MAX_BYTES)
+            written = read_text(path, top, MAX_BYTES)
             for value in checked_parse(lambda: perf_release_result.parse_csv(written, str(path)), str(path)):
                 yield from _value(value, f"{path}, {value['kernel'].get('sha') or value['kernel']['version']}")
         elif (
             '"schema"' not in beginning
             and path.stat().st_size <= _MOST_OF_TOOL
-            and (reader := benchmark_files.reader_of(Document(path.name, read_text(path, top, perf.MAX_BYTES))))
+            and (reader := benchmark_files.reader_of(Document(path.name, read_text(path, top, MAX_BYTES))))
         ):
             raise RejectedInput(str(path), f"{reader.name} of one kernel: {_OF_TOOL}")
         elif may_be_json:
@@ -178,16 +188,16 @@ def partner_of(path: Path) -> Path | None:
 
 def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
     """Yield the results of one JSON value or array, or of JSON Lines, which are read one line at a time."""
-    first = stream.readline(perf.MAX_BYTES + 1).removeprefix(_BOM)
+    first = stream.readline(MAX_BYTES + 1).removeprefix(_BOM)
     lines = 1
     while first and not first.strip():
-        first, lines = stream.readline(perf.MAX_BYTES + 1), lines + 1
+        first, lines = stream.readline(MAX_BYTES + 1), lines + 1
     # JSON Lines begin with a complete object on a line of its own; any other input is one value.
     is_complete = first.lstrip().startswith(b"{") and first.rstrip().endswith(b"}") and first.endswith(b"\n")
-    if is_complete or len(first) > perf.MAX_BYTES:
+    if is_complete or len(first) > MAX_BYTES:
         yield from _lines(first, stream, name, lines)
         return
-    raw = first + stream.read(perf.MAX_BYTES + 1 - len(first))
+    raw = first + stream.read(MAX_BYTES + 1 - len(first))
     try:
         head = raw[:HEAD].decode("utf-8", "replace")
         if bisect_log.is_log(head):
@@ -196,7 +206,7 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Input]:
             )
         if perf_release_result.is_csv(head):
             raise RejectedInput(name, "a CSV of measured commits is read from a file: pass its name")
-        value = perf.decode(text(raw, name), name)
+        value = decode_json(decode_text(raw, name), name)
     except RejectedInput as rejection:
         yield Input(name, None, rejection, raw)
         return
@@ -226,16 +236,16 @@ def _lines(first: bytes, stream: IO[bytes], name: str, number: int) -> Iterator[
     line = first
     while line:
         where = f"{name}, line {number}"
-        if len(line) > perf.MAX_BYTES:
-            yield _rejected(where, f"expected at most {perf.MAX_BYTES:,} bytes per result")
+        if len(line) > MAX_BYTES:
+            yield _rejected(where, f"expected at most {MAX_BYTES:,} bytes per result")
             while line and not line.endswith(b"\n"):  # skip the rest of it without keeping it
                 line = stream.readline(1 << 20)
         elif line.strip():
             try:
-                yield from _value(perf.decode(text(line, where), where), where)
+                yield from _value(decode_json(decode_text(line, where), where), where)
             except RejectedInput as rejection:
                 yield Input(where, None, rejection, line)
-        number, line = number + 1, stream.readline(perf.MAX_BYTES + 1)
+        number, line = number + 1, stream.readline(MAX_BYTES + 1)
 
 
 def _value(value: Any, where: str) -> Iterator[Input]:

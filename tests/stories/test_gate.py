@@ -13,11 +13,10 @@ from django.test import Client
 from django.utils import timezone
 
 from bot.archives import sources
-from bot.lab import open_jobs, record_outcome
+from bot.lab import open_jobs, record_outcome, stored_patch
 from bot.mail.addresses import Address
 from bot.mail.settings import BotSettings
 from bot.notifications.follow_ups import compose_follow_ups
-from bot.requested_patches import stored_patch
 from tests.bot.mail.test_authentication import DKIM, RECORD, signed
 from tests.bot.mail.test_bounces import POSTFIX, RETURNED
 from tests.bot.mail.test_quoting import OLDER

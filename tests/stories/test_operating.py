@@ -321,7 +321,7 @@ def test_an_upload_on_a_full_disk_is_told_to_come_back(monkeypatch: pytest.Monke
         raise OSError(errno.ENOSPC, "No space left on device")
 
     _, secret = create_api_key("lab", [Scope.RESULTS], "*", NOW)
-    monkeypatch.setattr("bot.web.results.take_in", full)
+    monkeypatch.setattr("bot.web.lab.take_in", full)
     caller = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {secret}"})
     answer = caller.post("/api/v1/results", {}, content_type="application/json")
     assert (answer.status_code, answer["Retry-After"]) == (507, "60")

@@ -26,8 +26,7 @@ from typing import Any
 import yaml
 
 from bot.results.formats import checks
-from bot.results.formats.checks import canonical
-from bot.results.formats.files import check_inside, read_json, read_text
+from bot.results.formats.checks import canonical, check_inside, read_json, read_text
 from bot.results.values import CommitInfo, MachineInfo, RejectedInput, Result, TestRun
 
 # --- Numbers ---

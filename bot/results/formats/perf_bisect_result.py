@@ -1,18 +1,13 @@
 """`perf-bisect-result/1`: one JSON object per result. Text → checked JSON → Result. Pure.
 
 The schema is schemas/perf-bisect-result-1.schema.json; what it can't express (finite numbers, unique keys, a size
-limit) is checked here. Every error names the line and the JSON pointer. Text is decoded by orjson, six times as fast,
-wherever that can't hide a fault. perf_release_result.py shares the parts that both formats have.
+limit) is checked as the text is decoded (checks.py). Every error names the line and the JSON pointer.
+perf_release_result.py shares the parts that both formats have.
 """
 
-import json
-import math
-import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
-
-import orjson
 
 from bot.results.formats import checks
 from bot.results.formats.checks import Schema, canonical
@@ -20,68 +15,7 @@ from bot.results.values import CommitInfo, MachineInfo, MeasurementData, Recheck
 from tracker.domain.statistics import SampleSummary
 
 FORMAT = "perf-bisect-result/1"
-MAX_BYTES = 64 * 1024 * 1024  # per result; enough for a million samples
 SCHEMA = Schema("perf-bisect-result-1")
-
-
-def decode(text: str, where: str) -> Any:
-    """Decode JSON strictly: raise RejectedInput for duplicate keys, NaN, Infinity and numbers too large for a float."""
-    value = _decode_plain(text)
-    return _decode_carefully(text, where) if value is None else value
-
-
-_LONG_NUMBER = re.compile(r"(?:^|[:,\[])\s*-?[0-9]{19}")
-_DIGITS = bytes(ord("0") if chr(code).isdecimal() and code < 128 else 0 for code in range(256))
-
-
-def _decode_plain(text: str) -> Any:
-    """Return the decoded value, six times as fast; None if the text may hold what `decode` has to reject.
-
-    orjson rejects infinite numbers, but rounds integers beyond 64 bits and keeps the last of two equal keys. A dropped
-    key takes at least one colon with it, so equal colon counts prove that none was dropped, unless text is escaped
-    with \\u.
-    """
-    has_long_run = b"0" * 19 in text.encode("utf-8", "replace").translate(_DIGITS)  # cheaper than the pattern
-    if "\\u" in text or (has_long_run and _LONG_NUMBER.search(text)):
-        return None
-    try:
-        value = orjson.loads(text)
-        return value if canonical(value).count(":") == text.count(":") else None
-    except (orjson.JSONDecodeError, RejectedInput):
-        return None
-
-
-def _decode_carefully(text: str, where: str) -> Any:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        value = dict(pairs)
-        if len(value) != len(pairs):
-            seen: set[str] = set()
-            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-            raise RejectedInput(where, f"duplicate key {twice[:80]!r} in one object")
-        return value
-
-    def no_constant(name: str) -> Any:
-        raise RejectedInput(where, f"expected a finite number, found {name}")
-
-    def finite(digits: str) -> float:
-        number = float(digits)
-        if not math.isfinite(number):
-            raise RejectedInput(where, f"expected a finite number, found {digits[:40]}")
-        return number
-
-    try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=no_constant, parse_float=finite)
-    except json.JSONDecodeError as error:
-        location = (
-            f"{where}, line {error.lineno} column {error.colno}"
-            if error.lineno > 1
-            else f"{where}, column {error.colno}"
-        )
-        raise RejectedInput(location, f"not JSON: {error.msg}") from None
-    except ValueError as error:  # an integer with more digits than Python converts
-        raise RejectedInput(where, f"not JSON: {error}") from None
-    except RecursionError:
-        raise RejectedInput(where, "JSON is nested too deeply") from None
 
 
 def parse(value: Any, where: str) -> Result:

@@ -17,8 +17,7 @@ from bot.mail.quoting import lines_in_context
 from bot.mail.settings import BotSettings
 from bot.replies.classifier import Model, Opinion
 from bot.replies.effects import content_effects, effects_by_rules, effects_of
-from bot.replies.intents import holds_table, intents_of
-from bot.replies.lab_replies import candidate_helps
+from bot.replies.intents import candidate_helps, holds_table, intents_of
 from bot.replies.reading import Reading, read
 from bot.replies.rules import OPERATORS, RULES
 from bot.replies.rules.notation import NOTHING, Effect, MailContext, Mode, Relation, Rule, expression, name_of

@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.results.formats import perf_bisect_result as perf
+from bot.results.formats import checks, perf_bisect_result
 from bot.results.intake import take_dropped
 from bot.results.recognise import Input, read_path, read_stream
 from bot.results.storage import Receipt, Taken, take_all
@@ -117,7 +117,7 @@ def test_what_is_no_json_is_refused_in_a_line(raw: bytes, expected: str) -> None
 def test_a_huge_line_is_refused_and_the_next_one_taken(tmp_path: Path) -> None:
     good = json.dumps(RESULT).encode() + b"\n"
     file = tmp_path / "results.jsonl"
-    huge = b'{"log": "' + b"x" * (perf.MAX_BYTES + 1_000_000) + b'"}\n'
+    huge = b'{"log": "' + b"x" * (checks.MAX_BYTES + 1_000_000) + b'"}\n'
     file.write_bytes(huge + good + huge + good)
     one, two, three, four = read_path(file)
     assert two.result
@@ -347,9 +347,9 @@ def test_a_link_in_the_place_of_our_folders_is_not_followed(world: World, tmp_pa
 @given(JSON)
 def test_the_fast_decoder_gives_what_the_careful_one_gives(value: Any) -> None:
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)):
-        plain = perf._decode_plain(text)
+        plain = checks._decode_plain(text)
         if plain is not None:
-            assert repr(plain) == repr(perf._decode_carefully(text, "in"))
+            assert repr(plain) == repr(checks._decode_carefully(text, "in"))
 
 
 @pytest.mark.parametrize(
@@ -373,14 +373,14 @@ def test_the_fast_decoder_gives_what_the_careful_one_gives(value: Any) -> None:
     ],
 )
 def test_the_fast_decoder_leaves_every_trap_to_the_careful_one(text: str) -> None:
-    assert perf._decode_plain(text) is None
+    assert checks._decode_plain(text) is None
 
 
 @given(st.sampled_from(sorted(RESULT)), JSON)
 def test_the_schema_means_to_another_library_what_it_means_to_ours(key: str, value: Any) -> None:
     result = {**RESULT, key: value}
     try:
-        perf.SCHEMA.check(result, "in")
+        perf_bisect_result.SCHEMA.check(result, "in")
         valid = True
     except RejectedInput:
         valid = False

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from bot.compose.policy import Policy, read_policy, to_toml
 from bot.config import mail_policy
 from bot.notifications.report import compose_due
-from bot.web.policy import from_fields, in_fields
+from bot.web.operators import from_fields, in_fields
 from tests.bot.compose.test_policy import policies
 from tests.support.people import person
 from tests.support.world import World

@@ -17,7 +17,7 @@ from kombu.exceptions import OperationalError
 
 from bot import tasks
 from bot.celery import app
-from bot.web import results
+from bot.web import lab
 from tests.support.databases import Timers
 from tests.support.outbox import claim
 from tests.support.rows import token
@@ -196,12 +196,12 @@ def test_a_body_of_nothing_but_objects_costs_little(db: None, client: Client, bo
     assert len(answer.content) < 1_000_000
     assert (
         not (settings.PERFWORK_DROP / "refused").exists()
-        or len(list((settings.PERFWORK_DROP / "refused").iterdir())) <= 2 * results.MAX_KEPT
+        or len(list((settings.PERFWORK_DROP / "refused").iterdir())) <= 2 * lab.MAX_KEPT
     )
 
 
 def test_a_body_too_large_is_not_read(db: None, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "MAX_BYTES", 100)
+    monkeypatch.setattr(lab, "MAX_BYTES", 100)
     answer = post(client, b"{" + b" " * 200 + b"}")
     assert answer.status_code == 413
     assert "expected at most 100 bytes" in answer.json()["error"]
@@ -240,15 +240,15 @@ def test_a_worker_is_woken_once_for_the_results_of_a_moment(
     one, two = world.result("b" * 40, "mm: a"), world.result("c" * 40, "mm: b")
     assert post(client, one).status_code == post(client, two).status_code == 202
     assert sent == [], "more may come in"
-    assert timers.end() == [results.GATHER]
+    assert timers.end() == [lab.GATHER]
     assert sent == ["take_results"]
     assert post(client, one).status_code == 200
     assert post(client, b"junk").status_code == 400
     assert timers.end() == [], "not for what is known or junk"
     assert post(client, world.result("d" * 40, "mm: c")).status_code == 202
-    assert timers.end() == [results.GATHER], "once more for what is new"
+    assert timers.end() == [lab.GATHER], "once more for what is new"
     assert post(client, [world.result("e" * 40, "mm: d"), {"schema": "junk"}]).status_code == 400
-    assert timers.end() == [results.GATHER], "what was good in it is taken"
+    assert timers.end() == [lab.GATHER], "what was good in it is taken"
     assert sent == ["take_results"] * 3
 
 

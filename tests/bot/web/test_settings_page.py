@@ -8,7 +8,7 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.web.policy import MASK, REFERENCE, ShownSetting, masked, shown_settings
+from bot.web.operators import MASK, REFERENCE, ShownSetting, masked, shown_settings
 
 PAGE = "/operating/settings/"
 

@@ -15,11 +15,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from bot.lab import open_jobs
+from bot.lab import open_jobs, requested_patch
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
 from bot.notifications.report import compose_due
-from bot.requested_patches import requested_patch
 from tests.support.lab import DIFF, EVE, FRIDAY, STALE, answers, ask, measured, opened, posting, round_of
 from tests.support.world import DANA, LEE, World, message_id
 from tracker.domain.events import Awaited, EventData, EventKind, Role, Verdict

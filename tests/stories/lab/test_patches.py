@@ -11,15 +11,14 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from bot import requested_patches
+from bot import lab
 from bot.demo import DemoTree
 from bot.errors import Unreadable
 from bot.git import inspection
-from bot.lab import open_jobs
+from bot.lab import open_jobs, requested_patch
 from bot.mail.addresses import Address
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
-from bot.requested_patches import requested_patch
 from tests.support.lab import (
     ANOTHER,
     DIFF,
@@ -381,7 +380,7 @@ def test_a_series_of_megabytes_is_not_parsed_for_whoever_asks(
     lab_world.read()
     page = f"/lab/patch/{Message.objects.get(message_id=cover).pk}"
     assert client.get(page).content.decode() == DIFF + SECOND
-    monkeypatch.setattr(requested_patches, "MOST_BYTES", 100)
+    monkeypatch.setattr(lab, "MOST_BYTES", 100)
     assert client.get(page).status_code == 404
 
 
@@ -479,5 +478,5 @@ def test_attached_parts_of_a_series_are_applied_in_their_order(
         subject = f"[PATCH {number}/{len(numbers)}] mm: part {number}" if number else "mm: another way"
         diff = DIFF.replace("SCAN_COST 40", f"SCAN_COST {number}")
         mail.add_attachment(f"Subject: {subject}\n\nx\n---\n{diff}", subtype="x-patch", filename="a.patch")
-    text = requested_patches.patch_of(parse(mail.as_bytes())).text
+    text = lab.patch_of(parse(mail.as_bytes())).text
     assert [int(value) for value in re.findall(r"^\+#define SCAN_COST (\d+)", text, re.M)] == list(taken)

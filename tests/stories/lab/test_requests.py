@@ -13,11 +13,10 @@ from django.test import Client
 from django.utils import timezone
 
 from bot.demo import DemoTree
-from bot.lab import open_jobs
+from bot.lab import open_jobs, requested_patch
 from bot.mail.addresses import Address
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
-from bot.requested_patches import requested_patch
 from bot.results import recognise
 from tests.support.lab import (
     ANOTHER,

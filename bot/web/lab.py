@@ -1,44 +1,56 @@
-"""What programs with an API key post: results to `/api/v1/results`, the files of a benchmark to `/api/v1/files`, tool
-output to `/api/v1/tool-output`.
+"""What a lab's programs do with their API key: results, files of a benchmark and tool output come in, jobs go out.
 
-A body may hold several results: the valid ones are taken even if others are rejected, and sending it again does no
-harm. A file's text is the request body; `?report=SHA&side=culprit&name=perf.txt` says what it belongs to.
+A body to `/api/v1/results` may hold several results: the valid ones are taken even if others are rejected, and sending
+it again does no harm. `/api/v1/files` takes the files of a benchmark, `/api/v1/tool-output` one file as the request
+body; `?report=SHA&side=culprit&name=perf.txt` says what it belongs to.
+
+At `/api/v1/jobs/…` a runner claims a job for some time and gets all that it needs with it: the patch, the commit to
+apply it to, the test, and the token of its lease. Every later request names that token; 409 says that the lease is
+lost, or that the job was withdrawn, so that its work is of no use. What was asked by somebody for whom nothing proves
+who they are is given only to runners that want it. `/lab/patch/…` shows the patch of such a mail to everybody, exactly
+as it was posted, as text for `git apply`. Nothing of it runs here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
+import orjson
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import SuspiciousOperation, TooManyFilesSent
 from django.core.files import File as Upload
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
+from bot import lab
 from bot.config import tree_paths
+from bot.lab import digest_of, headline, patch_of, record_result, series_of, text_of
+from bot.mail.message import parse
 from bot.results import intake, recognise
 from bot.results.formats.benchmark_files import File
-from bot.results.formats.files import text
+from bot.results.formats.checks import decode_text
 from bot.results.intake import TEXTS, HandedIn, IntakeAnswer, about_of, take_in
 from bot.results.recognise import Input, read_bytes
 from bot.results.storage import ReleaseReceipt, Taken
 from bot.results.values import Conflict, RejectedInput
-from tracker.api.requests import authenticate, error_response
+from tracker.api.requests import authenticate, error_response, json_object
+from tracker.api.shapes import job_json
 from tracker.domain.events import InvalidInput
+from tracker.domain.lab_jobs import UNFINISHED, JobState
 from tracker.domain.text import counted
-from tracker.models import ApiKey
+from tracker.models import ApiKey, LabJob, Message
 from tracker.pages.http import permission_required
 from tracker.pages.results import place_of
-from tracker.services import catalog
+from tracker.services import catalog, lab_jobs
 from tracker.services.accounts import ANY_PRODUCER, SEND, Scope
 from tracker.services.enqueue import enqueue_soon
 
@@ -192,7 +204,7 @@ def take_files(request: HttpRequest) -> JsonResponse:
 
 
 def _uploaded(files: Sequence[Upload[bytes]]) -> list[File]:
-    return [File((file.name or "file")[:200], text(file.read(), file.name or "file")) for file in files]
+    return [File((file.name or "file")[:200], decode_text(file.read(), file.name or "file")) for file in files]
 
 
 # --- Tool output ---
@@ -220,3 +232,149 @@ def take_tool_output(request: HttpRequest) -> JsonResponse:
     except InvalidInput as error:
         return error_response(400, str(error))
     return JsonResponse({"location": reverse("tool-output", args=[row.pk]), "kind": row.kind}, status=202)
+
+
+# --- Jobs ---
+
+MAX_JOB_BYTES = 2 * 1024 * 1024
+LEAST, USUAL, MOST = 60, 3600, 7 * 86400  # seconds of a lease
+MOST_MACHINES = 200
+
+
+@csrf_exempt  # authenticated by a key, without cookies
+@require_POST
+def claim(request: HttpRequest) -> HttpResponse:
+    """Return 200 and the job that was claimed, with its patch and the token of the lease; 204: no job may be taken.
+
+    Body, all optional: `runner` (a name), `seconds` of the lease, `machines` that the runner has, `unproven` to take
+    also what was asked by somebody for whom nothing proves who they are.
+    """
+    body = _body(request)
+    if isinstance(body, HttpResponse):
+        return body
+    machines, unproven = body.get("machines", []), body.get("unproven", False)
+    if not isinstance(machines, list) or not all(isinstance(machine, str) for machine in machines[:MOST_MACHINES]):
+        return error_response(400, "machines: expected a list of names")
+    if not isinstance(unproven, bool):
+        return error_response(400, "unproven: expected true or false")
+    lease, runner, now = _lease(body), body.get("runner", "runner"), timezone.now()
+    if isinstance(lease, HttpResponse):
+        return lease
+    if not isinstance(runner, str) or not 0 < len(runner) <= 100:
+        return error_response(400, "runner: expected a name of 1 to 100 characters")
+    rows = lab_jobs.claimable(now, machines[:MOST_MACHINES], unproven=unproven)
+    while job := lab_jobs.claim(rows, runner, now, lease):
+        text = text_of(job.patch_parts)
+        if digest_of(text) == job.patch_digest or not job.proven:
+            return JsonResponse(_with_patch(job, text, request))
+        lab_jobs.distrust(job)  # somebody looked at another one
+    return HttpResponse(status=204)
+
+
+@csrf_exempt
+@require_POST
+def extend(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return 200 if the lease is extended; 409: it is lost, or the job was withdrawn, so the work is of no use."""
+    body = _body(request)
+    if isinstance(body, HttpResponse):
+        return body
+    lease = _lease(body)
+    if isinstance(lease, HttpResponse):
+        return lease
+    now = timezone.now()
+    if not lab_jobs.extend(pk, str(body.get("lease", "")), now, lease):
+        return error_response(409, _lost(pk))
+    return JsonResponse({"id": pk, "lease_until": now + lease})
+
+
+@csrf_exempt
+@require_POST
+def release(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return 200 if a job is given back, for another runner; 409: the lease is lost."""
+    body = _body(request)
+    if isinstance(body, HttpResponse):
+        return body
+    if not lab_jobs.release(pk, str(body.get("lease", ""))):
+        return error_response(409, _lost(pk))
+    return JsonResponse({"id": pk, "status": "released"})
+
+
+@csrf_exempt
+@require_POST
+def take_result(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return 200 if a result is recorded, or was before; 400: rejected, with the faults; 409: the lease is lost."""
+    body = _body(request)
+    if isinstance(body, HttpResponse):
+        return body
+    job = LabJob.objects.select_related("report__culprit").filter(pk=pk).first()
+    if job is None:
+        return error_response(404, f"there is no job {pk}")
+    payload = orjson.dumps(body, option=orjson.OPT_SORT_KEYS).decode()
+    if job.state == JobState.DONE and job.payload == payload:
+        return JsonResponse({"id": pk, "status": "duplicate"})
+    try:
+        if not record_result(job, lab.parse(body), payload, timezone.now()):
+            return error_response(409, _lost(pk))
+    except RejectedInput as error:
+        faults = [{"pointer": pointer, "why": why} for pointer, why in error.faults]
+        return JsonResponse({"error": str(error), "faults": faults}, status=400)
+    return JsonResponse({"id": pk, "status": "recorded", "report": reverse("report", args=[job.report.culprit.sha])})
+
+
+def _body(request: HttpRequest) -> dict[str, Any] | HttpResponse:
+    """Return the body of a runner that may do this, or the error."""
+    key = authenticate(request, Scope.JOBS)
+    return key if isinstance(key, JsonResponse) else json_object(request, MAX_JOB_BYTES)
+
+
+def _lease(body: dict[str, Any]) -> timedelta | HttpResponse:
+    seconds = body.get("seconds", USUAL)
+    if isinstance(seconds, bool) or not isinstance(seconds, int) or not LEAST <= seconds <= MOST:
+        return error_response(400, f"seconds: expected a whole number from {LEAST} to {MOST}")
+    return timedelta(seconds=seconds)
+
+
+def _lost(pk: int) -> str:
+    job = LabJob.objects.filter(pk=pk).first()
+    if job is None:
+        return f"there is no job {pk}"
+    if job.state in UNFINISHED:
+        return "the lease is lost: it has run out, or the job was offered to another runner"
+    return f"the job is {job.state}: nobody waits for it any more"
+
+
+def _with_patch(job: LabJob, patch: str, request: HttpRequest) -> dict[str, Any]:
+    """Return a claimed job with all that a runner needs: patch, base, test, machine and the token."""
+    head = headline(job)
+    return {
+        **job_json(job, request.build_absolute_uri),
+        "lease": job.lease_token,
+        "patch": patch,
+        "test": {"suite": head.scenario.suite, "parameters": head.scenario.params},
+        "metric": {"name": head.metric.name, "unit": head.metric.unit, "direction": head.metric.direction},
+        "runs": max(head.old_runs or 0, head.new_runs or 0, 3),
+        "result_url": request.build_absolute_uri(reverse("take-job-result", args=[job.pk])),
+    }
+
+
+# --- The patch of a mail ---
+
+
+@require_safe
+def requested_patch(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return the patch of a mail exactly as it was posted, or the whole series that it is a part of, as a runner gets
+    it; the part alone while others are not here. 404 if it has none.
+
+    That of a mail that only we got is for operators, and for runners with their key.
+    """
+    message = get_object_or_404(Message.objects.select_related("source").defer("tables", "own_text"), pk=pk)
+    if not (message.public or request.user.has_perm(SEND)):
+        key = authenticate(request, Scope.JOBS)
+        if not isinstance(key, ApiKey):
+            return key
+    mail = parse(message.source.raw)
+    series = series_of(mail)
+    hidden = series and message.public and Message.objects.filter(message_id__in=series.parts, public=False).exists()
+    patch = series.text if series and series.text and not hidden else patch_of(mail).text
+    text = patch or "there is no patch in this mail: it may link to one, or name a branch\n"
+    return HttpResponse(text, content_type="text/plain; charset=utf-8", status=200 if patch else 404)
