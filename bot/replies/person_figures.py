@@ -140,7 +140,10 @@ _NOT_KERNEL = re.compile(
     re.I,
 )
 _RATE = r"[kmgt]i?b(?:it|yte)?s?/s(?:ec)?|[kmgt]?bps|[kmg]?pps|[kmg]?(?: ?iops|ops(?:/s(?:ec)?)?)|[ftq]ps|req/s"
-_TIME = r"ms(?:ec)?|us(?:ec)?|ns|s(?:ec(?:ond)?s?)?|min(?:ute)?s?|h(?:ours?)?"
+_TIME = (
+    r"m(?:illi)?s(?:ec(?:ond)?s?)?|[uµμ]s(?:ec)?|microseconds?|n(?:ano)?s(?:ec(?:ond)?s?)?|s(?:ec(?:ond)?s?)?"
+    r"|min(?:ute)?s?|h(?:ours?)?"
+)
 _UNIT = rf"(?:{_RATE}|{_TIME}|%)"
 _NO_VERSION = rf"(?:(?:{_RATE}|{_TIME}|[kmgt]i?b(?:it|yte)?s?|[mg]?hz|w(?:atts?)?)\b)"  # what only figures have
 # What follows a figure, and no version: a unit, or another figure with one
@@ -378,19 +381,20 @@ def _plain(figure: str) -> float:
 # --- How much ---
 
 _NUMBER = r"(?<![\d.,])\d{1,9}(?:[.,]\d{1,6})?k?"  # never from the middle of "1.250.000"
+_ABOUT = r"(?:(?:about|around|roughly|approx(?:\.|imately)?|some|nearly|almost|only|just|over) ){0,2}[~≈]?"
 _FROM_TO = re.compile(
-    rf"(?:from|was|at)?\s*~?(?P<old>{_NUMBER})\s?(?P<unit>{_UNIT})?\s*(?:->|to|down to"
-    rf"|=>)\s*~?(?P<new>{_NUMBER})\s?(?P<unit2>{_UNIT})?(?!\w|\.\d|\s?(?:times|x)\b)",
+    rf"(?:(?:from|was|at|of) {_ABOUT})?\s*~?(?P<old>{_NUMBER})\s?(?P<unit>{_UNIT})?\s*(?:->|to|down to"
+    rf"|=>)\s*{_ABOUT}(?P<new>{_NUMBER})\s?(?P<unit2>{_UNIT})?(?!\w|\.\d|\s?(?:times|x)\b)",
     re.I,
 )
 _INSTEAD = re.compile(
-    rf"(?P<new>{_NUMBER})\s?(?P<unit>{_UNIT})? (?:instead of|rather than|where it was|\(was) ~?(?P<old>{_NUMBER})\s?"
-    rf"(?P<unit2>{_UNIT})?(?!\w|\.\d)",
+    rf"(?P<new>{_NUMBER})\s?(?P<unit>{_UNIT})? (?:instead of|rather than|where it was|\(was) (?:the )?{_ABOUT}"
+    rf"(?P<old>{_NUMBER})\s?(?P<unit2>{_UNIT})?(?!\w|\.\d)",
     re.I,
 )
 _SAME_UNIT = re.compile(
-    rf"from ~?(?P<old>{_NUMBER}) ?(?P<unit>[a-z][a-z/]{{1,11}}) (?:down )?to ~?(?P<new>{_NUMBER})"
-    r" ?(?P<unit2>(?P=unit))\b",
+    rf"(?:from|of) {_ABOUT}(?P<old>{_NUMBER}) ?(?P<unit>[a-z][a-z/]{{1,11}}) (?:down )?to {_ABOUT}(?P<new>{_NUMBER})"
+    r" ?(?P<unit2>(?P=unit))(?![\w/])",
     re.I,
 )
 _TENS = ("ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
@@ -416,10 +420,11 @@ _BEFORE_AFTER = re.compile(
 _DURATION = r"(?:\d+h ?)?(?:\d+m ?)?\d+(?:\.\d+)?s\b|\d+(?:\.\d+)? ?(?:ms|seconds?|secs?|minutes?|mins?|hours?)"
 _USUALLY = re.compile(rf"\b(?:usually|normally|used to|before)\b.{{0,80}}?(?P<old>{_DURATION})", re.I)
 _NOW = re.compile(rf"\b(?:now|waited|takes|over|more than|after)\b.{{0,60}}?(?P<new>{_DURATION})", re.I)
-_RATED = re.compile(rf"({_NUMBER})\s?({_RATE})(?!\w)", re.I)
+_RANGE = rf"(?:{_NUMBER}-)?{_NUMBER}"  # "97-110 MB/s" counts as its second figure
+_RATED = re.compile(rf"(?<!-)({_RANGE})\s?({_RATE})(?!\w)", re.I)
 _FELL_TO = re.compile(
-    r"\b(?:dropp?(?:ed|s)|fell|falls|decreased|degraded|went down|goes down|reduced) (?:down )?to"
-    rf" (?:about |around |only |just )?~?(?P<new>{_NUMBER})\s?(?P<unit>{_RATE})(?!\w)",
+    r"\b(?:(?:dropp?(?:ed|s)|fell|falls|decreased|degraded|went down|goes down|reduced) (?:down )?to|only|just)"
+    rf" {_ABOUT}(?P<new>{_RANGE})\s?(?P<unit>{_RATE})(?!\w)",
     re.I,
 )
 _LABELS = re.compile(
@@ -439,6 +444,7 @@ _PRINTED = (
     (re.compile(r"^real\s+((?:\d+h)?\d+m ?\d+[.,]\d+s)()|\b((?:\d+h)?\d+m\d+[.,]\d+s) real"), "", False),
 )
 _RUNS_SHOWN = 6
+_URL = re.compile(r"<?https?://\S+")
 
 
 def _magnitude(mail: MailText, runs: _Runs | None) -> tuple[Fact, float | None]:
@@ -449,7 +455,9 @@ def _magnitude(mail: MailText, runs: _Runs | None) -> tuple[Fact, float | None]:
         return pair
     if runs and runs.magnitude:
         return runs.magnitude, runs.change
-    for text in (*lossy, *mail.sentences):
+    if pair := next(filter(None, map(_pair, lossy)), None) or _fallen(mail) or _of_mmtests(mail):
+        return pair
+    for text in mail.sentences:
         if pair := _pair(text):
             return pair
     if times := _TIMES.search(subject):
@@ -470,8 +478,6 @@ def _in_other_words(mail: MailText) -> tuple[Fact, float | None]:
         new = next((now["new"] for now in _NOW.finditer(text) if usual and now["new"] != usual[0]), "")
         if usual and new:
             return Fact(f"{usual[0]} -> {new}", f"{usual[1]} {text}"), None
-    if fallen := _fallen(mail):
-        return fallen
     for text in (mail.subject.translate(_QUOTES), *mail.sentences):
         if extra := _EXTRA.search(text):
             return Fact(f"+{extra['more'].strip()}", text), None
@@ -486,17 +492,36 @@ def _fallen(mail: MailText) -> tuple[Fact, float] | None:
     rates = list(itertools.islice(_RATED.finditer(text), _MOST))
     labelled, fallen = (itertools.islice(pattern.finditer(text), _CLAUSES) for pattern in (_LABELS, _FELL_TO))
     for match in itertools.chain(labelled, fallen):
-        groups, new = match.groupdict(), _value(match["new"])
+        groups, new = match.groupdict(), _upper(match["new"])
         unit = groups["unit"]
         earlier = (rate[1] for rate in rates if rate.end() <= match.start("new") and rate[2].lower() == unit.lower())
-        old = groups.get("old") or next((figure for figure in earlier if _value(figure) > new), "")
-        if old and _value(old) not in (0, new):
-            return Fact(f"{old} {unit} -> {match['new']} {unit}", match[0]), 100 * (new - _value(old)) / _value(old)
+        old = groups.get("old") or next((figure for figure in earlier if _upper(figure) > new), "")
+        if old and _upper(old) not in (0, new):
+            return Fact(f"{old} {unit} -> {match['new']} {unit}", match[0]), 100 * (new - _upper(old)) / _upper(old)
     return None
 
 
-def _stated(text: str) -> tuple[Fact, float] | None:
+# A row of mmtests' compare-kernels: "Hmean  disk-25  125000.00 ( 0.00%)  93421.05 * -25.26%*"; a minus is a loss
+_MMTESTS = re.compile(
+    r"(?P<name>[A-Z]\w{1,15} {1,12}\S{1,40}) {1,20}(?P<old>\d{1,15}\.\d\d) \( {1,4}0\.00%\)"
+    r" {1,20}(?P<new>\d{1,15}\.\d\d) [(*] {0,4}(?P<better>-?\d{1,9}\.\d\d)%[)*]"
+)
+
+
+def _of_mmtests(mail: MailText) -> tuple[Fact, float] | None:
+    """Return the largest loss in a comparison by mmtests, which marks what is significant with asterisks."""
+    rows = [match for line in mail.text.split("\n")[:_MOST] if (match := _MMTESTS.match(line[:_WIDEST].strip()))]
+    lost = [row for row in rows if float(row["better"]) < 0 and float(row["old"])]
+    if not lost:
+        return None
+    row = min(lost, key=lambda row: ("*" not in row[0], float(row["better"])))
+    old, new = float(row["old"]), float(row["new"])
+    return Fact(f"{row['old']} -> {row['new']}", " ".join(row[0].split())), 100 * (new - old) / old
+
+
+def _stated(sentence: str) -> tuple[Fact, float] | None:
     """Return the percentage that a sentence states beside a loss: "a 3% degradation", "dropped by thirty percent"."""
+    text = _URL.sub("", sentence)
     for match in _STATED.finditer(text):
         around = text[max(0, match.start() - 60) : match.end() + 60]
         if not LOSS.search(around):
@@ -505,7 +530,7 @@ def _stated(text: str) -> tuple[Fact, float] | None:
         value = float(_WORDS.get(number, 0)) or float(number.rpartition("-")[2])
         rises = _RISES.search(around) and not re.search(r"drop|decreas|fell|degrad|regress|slow", around, re.I)
         shown = str(_WORDS.get(number, number))
-        return Fact(f"{'+' if rises else '-'}{shown} %", text), value if rises else -value
+        return Fact(f"{'+' if rises else '-'}{shown} %", sentence), value if rises else -value
     return None
 
 
@@ -552,6 +577,10 @@ def _pair(text: str) -> tuple[Fact, float | None] | None:
     return None
 
 
+def _upper(figures: str) -> float:
+    return _value(figures.rpartition("-")[2])
+
+
 def _value(number: str) -> float:
     """Return a figure as a number: "1,250" is a thousand and more, "12,5" is not."""
     is_decimal = re.fullmatch(r"\d+,\d{1,2}k?", number, re.I)
@@ -560,15 +589,19 @@ def _value(number: str) -> float:
 
 
 _QUANTITY = re.compile(
-    r"\b((?:(?!(?:a|an|the|of|in|on|our|my|we|i|and|or|with|to|for|is|are|that|this|its?|see|seen|seeing|some|any"
+    r"(?<![\w/])((?:(?!(?:a|an|the|of|in|on|our|my|we|i|and|or|with|to|for|is|are|that|this|its?|see|seen|seeing|some|any"
     r"|by|from|when|while|consistent\w*|achieved|sharp|weird|very|much|significant\w*|huge|severe\w*|serious\w*"
     r"|major|minor|massive|dramatic\w*|measurable|noticeable|visible|user\S*-visible|possible|potential|kernel|linux"
     r"|good|better|best|bad|worse"
     r"|poor|slow\w*|fast\w*|low\w*|high\w*|degraded|reduced|decreased|improved|overall|same|expected|terrible"
     r"|running|showing|getting|having|experienc\w*|report\w*|noticed?|observed?|regression|degradation|drops?"
-    r"|cause[sd]?|at|around|score|was|were|if|both|affect\w*|impact\w*)\b)[\w/+-]{2,20} ){0,3})"
-    r"\b(iops|throughput|bandwidth|latency|speed|scores?|delay|boot time|start(?:up)? time|run ?time"
-    r"|execution time|performance)\b(?! ?=)",
+    r"|cause[sd]?|at|around|score|was|were|if|both|affect\w*|impact\w*)\b|\d+x |\w+/s(?:ec)? )\w[\w/+-]{1,19} ){0,3})"
+    r"\b(iops|throughput|bandwidth|latenc(?:y|ies)|speeds?|scores?|delay|[ftq]ps|frames per second|battery life"
+    r"|(?:boot|start|startup|run|execution|compil\w+|build|elapsed|response|load\w*|resume|suspend|completion|wall|copy"
+    r"|mount|query|access|processing|rebuild|sync|sys(?:tem)?) times?|runtime"
+    r"|(?:cpu|i/o|power|battery) (?:usage|load|utili[sz]ation|consumption|draw|time|overhead)"
+    r"|(?:transfer|transmit|transaction|packet|data|request|bit|write|read|frame) ?rates?"
+    r"|(?:operations|transactions|requests|packets|queries|messages) per second|performance)\b(?! ?=)",
     re.I,
 )
 

@@ -191,6 +191,39 @@ FACTS: tuple[tuple[str, str, str], ...] = (
         "- Before the commit: ~6150 MiB/s, anywhere\n- After the commit:\n  - same bridge: ~4985 MiB/s\n",
         "6150 MiB/s -> 4985 MiB/s",
     ),
+    ("magnitude", "Writes went from some 10 ops/s to around 1k ops/s.", "10 ops/s -> 1k ops/s"),
+    (
+        "magnitude",
+        "Fork takes 164.8 microseconds -> 183.9 microseconds, slower.",
+        "164.8 microseconds -> 183.9 microseconds",
+    ),
+    (
+        "magnitude",
+        "With the parent I have 97-110MB/s. With the commit I have only 66-70MB/s, which is slower.",
+        "97-110 MB/s -> 66-70 MB/s",
+    ),
+    ("magnitude", "I have only 66MB/s, where others have 40 MB/s.", ""),
+    # A word of the loss is near, but for a link
+    (
+        "magnitude",
+        "A drop in futexbench (https://git.example.org/mmtests/a/long/path/to/it.git/tree) of ~30%.",
+        "-30 %",
+    ),
+    # Rates before figures that say nothing of their unit
+    (
+        "magnitude",
+        "I got 39.6 Gb/s. It dropped to about 20 Gb/s. In the good test 20K interrupts, in the bad one 11K interrupts.",
+        "39.6 Gb/s -> 20 Gb/s",
+    ),
+    # The largest loss of what mmtests marks as significant
+    (
+        "magnitude",
+        "Hmean     disk-1       3597.12 (   0.00%)     3636.37 (   1.09%)\n"
+        "Hmean     disk-25    125000.00 (   0.00%)    75000.00 ( -40.00%)\n"
+        "Hmean     disk-49    218424.96 (   0.00%)   193421.05 * -11.45%*\n",
+        "218424.96 -> 193421.05",
+    ),
+    ("magnitude", "Hmean     disk-1       3597.12 (   0.00%)     3636.37 (   1.09%)\n", ""),
     # What benchmarks print of two runs; the worse one is new
     (
         "magnitude",
@@ -240,6 +273,10 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("metric", "A measurable pipe throughput drop.", "pipe throughput"),
     ("metric", "It went from 8ms to 90ms.", ""),
     ("metric", "A possible performance problem.", ""),
+    ("metric", "The compile times are longer.", "compile times"),
+    ("metric", "It has a higher CPU usage now.", "CPU usage"),
+    ("metric", "It writes at 7x speed only.", "speed"),
+    ("metric", "The 20 Gb/s transmit rate is lower.", "transmit rate"),
     ("suite", "Running hackbench shows the regression.", "hackbench"),
     ("metric", "The read throughput dropped.", "read throughput"),
     ("machine", "The box is an AMD EPYC 7601, where it is slower.", "AMD EPYC 7601"),
