@@ -69,11 +69,18 @@ def read_figures(mail: MailText, introduced: str) -> Figures:
     """Return what a mail compares. `introduced`: the argument of its command of that name, which may be a range."""
     runs = _two_versions(mail.text)
     good, bad = _versions(mail, introduced)
-    if runs and (good.sentence != mail.subject.translate(_QUOTES) or runs.good.value.startswith(good.value)):
-        good, bad = runs.good, runs.bad  # unless the subject compares others
+    if runs and not any(_contradicts(mail, fact, run) for fact, run in ((good, runs.good), (bad, runs.bad))):
+        good, bad = runs.good, runs.bad
     magnitude, change = _magnitude(mail, runs)
     metric, suite = _metric(mail, magnitude)
     return Figures(good, bad, magnitude, change, metric, suite)
+
+
+def _contradicts(mail: MailText, fact: Fact, run: Fact) -> bool:
+    """Whether the subject names another version than what lines or columns begin with, which may be of anything."""
+    named, other = fact.value.lstrip("v"), run.value.lstrip("v")
+    of_subject = fact.sentence == mail.subject.translate(_QUOTES) and not named.startswith("before")
+    return bool(named) and of_subject and not other.startswith(named)
 
 
 # Control characters, and what reorders text; digits of other scripts count as letters.
@@ -182,6 +189,7 @@ def _versions(mail: MailText, introduced: str) -> tuple[Fact, Fact]:
         return Fact(pair["good"], sentence), Fact(pair["bad"], sentence)
     subject = mail.subject.translate(_QUOTES)
     texts = (subject, *(text for text in mail.sentences if LOSS.search(text)), *mail.sentences)
+    since = _SINCE.search(subject)
     for text in texts[: _MOST // 2]:
         for pattern in _PAIR:
             pair = pattern.search(text)
@@ -192,6 +200,8 @@ def _versions(mail: MailText, introduced: str) -> tuple[Fact, Fact]:
             good, bad = _in_order(named["one"], named["other"]) if "one" in named else (named["good"], named["bad"])
             if good.lower() == bad.lower():
                 continue
+            if since and not bad.lstrip("v").startswith(since["bad"].lstrip("v")):
+                continue  # of another program
             if "good" in named and _WENT_BACK.search(text[: pair.start()]):
                 good, bad = bad, good
             if bad[:1].isdigit() and good[:1].isalpha() and good[:1].lower() != "v":

@@ -379,6 +379,12 @@ def test_a_later_mail_names_what_a_bisection_found(text: str, sha: str) -> None:
     assert culprit_named(reading)[0].value == sha
 
 
+def test_versions_of_other_programs_are_not_compared_where_the_subject_names_the_kernel() -> None:
+    text = "The build got slower. Sphinx 8.2.3 takes longer than 8.1.3.\n\n8.1.3: 100 s\n8.2.3: 130 s\n"
+    report = report_of("Performance regression since v6.15", text)
+    assert (report.good.value, report.bad.value) == ("before 6.15", "v6.15")
+
+
 def test_facts_are_stored_and_read_back() -> None:
     report = report_of(
         "fio: regression in 6.12", f"830 MB/s -> 410 MB/s since commit {SHA[:12]} (mm: be slow), on 6.12."
